@@ -1,0 +1,284 @@
+//! What to watch: a RON file becomes a [`Session`].
+//!
+//! A session names a source, its clients and their columns, what is known about disturbances, which
+//! stretch of data is used for what, and every setting that can be tuned. It must not know how any
+//! of it is carried out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+mod locate;
+pub mod mark;
+mod problem;
+pub mod settings;
+pub mod source;
+mod validate;
+
+pub use mark::Mark;
+pub use problem::{Problem, SessionError};
+pub use settings::{
+    Decimation, Mode, ModelSettings, Optimiser, PrivacySettings, Proprietary, ReplaySettings,
+    Sampling, Span, Tau, Thresholds, Vote,
+};
+pub use source::{
+    Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Source, TableSource,
+    TimeColumn, TimeFormat, TwinSource,
+};
+
+/// A RON file, understood and checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename = "Session")]
+pub struct Session {
+    /// Short name: the file's, without its ending.
+    #[serde(skip)]
+    pub name: String,
+    /// The folder that a relative `data` path starts from.
+    #[serde(skip)]
+    pub folder: PathBuf,
+    /// One line on what it is, shown by `headwater sessions`.
+    pub about: String,
+    /// Where measurements come from.
+    pub source: Source,
+    /// Who watches which columns. The built-in plants and HAI have clients of their own.
+    #[serde(default)]
+    pub clients: Vec<ClientSettings>,
+    /// What is known about disturbances.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Which stretch of data is used for what.
+    #[serde(default)]
+    pub ranges: Ranges,
+    /// Sampling and decimation.
+    #[serde(default)]
+    pub sampling: Sampling,
+    /// Sizes and training.
+    #[serde(default)]
+    pub model: ModelSettings,
+    /// Which method decides.
+    #[serde(default)]
+    pub mode: Mode,
+    /// When a residual counts as anomalous.
+    #[serde(default)]
+    pub thresholds: Thresholds,
+    /// Noise before anything leaves a client.
+    #[serde(default)]
+    pub privacy: PrivacySettings,
+    /// How it is played.
+    #[serde(default)]
+    pub replay: ReplaySettings,
+    /// Influences that engineers know of, (from, to).
+    #[serde(default)]
+    pub edges: Vec<(String, String)>,
+    /// Drives the built-in data and every drawn noise.
+    #[serde(default = "one")]
+    pub seed: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// A client and its columns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientSettings {
+    /// Short name used in every verdict.
+    pub name: String,
+    /// What it is, in a word or two.
+    #[serde(default)]
+    pub title: String,
+    /// Monitored columns: names, or patterns with `*` and `?`.
+    pub columns: Vec<String>,
+    /// Columns that a pattern above takes in but that are not wanted.
+    #[serde(default)]
+    pub except: Vec<String>,
+    /// Set points and commands that the client's model may know; never monitored.
+    #[serde(default)]
+    pub inputs: Vec<String>,
+}
+
+/// What is known about disturbances in the data.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Labels {
+    /// What the source itself knows: the built-in plants and HAI know all; a table knows nothing.
+    #[default]
+    Source,
+    /// A column of the table.
+    Column {
+        /// Its header.
+        name: String,
+        /// Values that say "nobody knows".
+        #[serde(default)]
+        unlabelled: Vec<f64>,
+        /// The client a file's disturbance starts in, by pattern of the file name.
+        #[serde(default)]
+        origins: Vec<(String, String)>,
+    },
+    /// These events.
+    Events(Vec<EventSettings>),
+    /// A table of events.
+    EventFile {
+        /// The file, beside the data.
+        file: String,
+        /// Header of the start column.
+        #[serde(default = "start_column")]
+        start: String,
+        /// Header of the end column; the end is inclusive.
+        #[serde(default = "end_column")]
+        end: String,
+        /// Header of the column that names the client (several joined by `+`).
+        #[serde(default = "origin_column")]
+        origin: String,
+        /// Header of the column that names the event; numbered when absent.
+        #[serde(default)]
+        id: Option<String>,
+    },
+}
+
+fn start_column() -> String {
+    "start".into()
+}
+
+fn end_column() -> String {
+    "end".into()
+}
+
+fn origin_column() -> String {
+    "origin".into()
+}
+
+/// One known event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventSettings {
+    /// Its name.
+    pub id: String,
+    /// First instant, civil time of the data's clock.
+    pub start: String,
+    /// Last instant, inclusive.
+    pub end: String,
+    /// Clients it started in.
+    #[serde(default)]
+    pub origins: Vec<String>,
+    /// What was done, in a few words.
+    #[serde(default)]
+    pub what: String,
+}
+
+/// Which stretch of data is used for what. They should not overlap.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ranges {
+    /// Normal operation that models and scaling are fitted to.
+    pub fit: Stretch,
+    /// Normal operation, not used for fitting, that thresholds are set on.
+    pub calibration: Stretch,
+    /// What is watched.
+    pub replay: Stretch,
+}
+
+/// A stretch of data.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stretch {
+    /// File names or patterns, in this order; the matches of a pattern in the order of their names.
+    pub files: Vec<String>,
+    /// From here on.
+    pub from: Option<Mark>,
+    /// Up to but without this.
+    pub until: Option<Mark>,
+}
+
+/// A session that comes with the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Shipped {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        &[$(Shipped { name: $name, text: include_str!(concat!("../sessions/", $name, ".ron")) }),*]
+    };
+}
+
+/// All sessions that come with the program, the default one first.
+pub const SHIPPED: &[Shipped] = shipped![
+    "plant-attack-day",
+    "plant-normal",
+    "twin",
+    "twin-8",
+    "hai-23.05-aug-12",
+    "hai-22.04",
+    "hai-21.03",
+    "hai-20.07",
+    "tep",
+    "batadal",
+];
+
+impl Session {
+    /// Opens a session by path, or by the name of a shipped one.
+    pub fn open(path_or_name: &str) -> Result<Self, SessionError> {
+        let path = Path::new(path_or_name);
+        if let Some(shipped) = SHIPPED.iter().find(|s| s.name == path_or_name) {
+            return Self::parse(shipped.name, Path::new(""), shipped.text);
+        }
+        let text = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(source) => return Err(SessionError::unreadable(path_or_name, source)),
+        };
+        let text = String::from_utf8(text).map_err(|e| {
+            let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()]
+                .iter()
+                .filter(|b| **b == b'\n')
+                .count();
+            SessionError::not_text(path_or_name, line)
+        })?;
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        Self::parse(path_or_name, &folder, &text)
+    }
+
+    /// Understands and checks the text of a session. `place` is shown in front of every complaint.
+    pub fn parse(place: &str, folder: &Path, text: &str) -> Result<Self, SessionError> {
+        let mut session: Session =
+            ron::from_str(text).map_err(|e| SessionError::from_ron(place, text, &e))?;
+        session.name = Path::new(place)
+            .file_name()
+            .map(|n| n.to_string_lossy().trim_end_matches(".ron").to_owned())
+            .unwrap_or_default();
+        session.folder = folder.to_path_buf();
+        let problems = validate::problems(&session);
+        if problems.is_empty() {
+            Ok(session)
+        } else {
+            Err(SessionError::from_problems(place, text, problems))
+        }
+    }
+
+    /// The folder that the session's files stand in; none for the built-in sources.
+    #[must_use]
+    pub fn data_folder(&self) -> Option<PathBuf> {
+        let data = match &self.source {
+            Source::Table(table) => &table.data,
+            Source::Hai(hai) => &hai.data,
+            Source::Plant(_) | Source::Twin(_) => return None,
+        };
+        Some(self.folder.join(data))
+    }
+
+    /// Reads its files from `folder` instead.
+    pub fn set_data_folder(&mut self, folder: &Path) {
+        let text = folder.to_string_lossy().into_owned();
+        match &mut self.source {
+            Source::Table(table) => table.data = text,
+            Source::Hai(hai) => hai.data = text,
+            Source::Plant(_) | Source::Twin(_) => return,
+        }
+        self.folder = PathBuf::new();
+    }
+}

@@ -1,0 +1,182 @@
+//! What is wrong with a session, said with place, cause and way out.
+
+use std::fmt;
+use std::io;
+
+use ron::error::{Error as RonError, SpannedError};
+use thiserror::Error;
+
+use super::SHIPPED;
+use super::locate::{Place, locate, place};
+use crate::stream::columns::nearest;
+
+/// One complaint about a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Path of the value, such as `clients[1].columns[0]`.
+    pub path: String,
+    /// What is wrong, what was expected.
+    pub what: String,
+}
+
+impl Problem {
+    pub(super) fn new(path: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { path: path.into(), what: what.into() }
+    }
+}
+
+/// A session that cannot be used, ready to be shown.
+#[derive(Debug, Error)]
+#[error("{}", Complaints(.complaints))]
+pub struct SessionError {
+    complaints: Vec<Complaint>,
+}
+
+#[derive(Debug)]
+struct Complaint {
+    /// `file:line:column`, or the file alone.
+    place: String,
+    what: String,
+    /// The line concerned and the column in it.
+    excerpt: Option<(usize, String, usize)>,
+}
+
+struct Complaints<'a>(&'a [Complaint]);
+
+impl fmt::Display for Complaints<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, complaint) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{}: {}", complaint.place, complaint.what)?;
+            if let Some((number, line, column)) = &complaint.excerpt {
+                let gutter = number.to_string();
+                let blank = " ".repeat(gutter.len());
+                let lead = " ".repeat(column.saturating_sub(1));
+                write!(f, "\n {blank} |\n {gutter} | {line}\n {blank} | {lead}^")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SessionError {
+    fn one(place: String, what: String, excerpt: Option<(usize, String, usize)>) -> Self {
+        Self { complaints: vec![Complaint { place, what, excerpt }] }
+    }
+
+    pub(super) fn unreadable(path: &str, source: io::Error) -> Self {
+        let mut what = match source.kind() {
+            io::ErrorKind::NotFound => {
+                "no such file, and no session of this name is shipped".into()
+            }
+            _ => source.to_string(),
+        };
+        if source.kind() == io::ErrorKind::NotFound
+            && let Some(near) = nearest(path, SHIPPED.iter().map(|s| s.name))
+        {
+            what.push_str(&format!("; did you mean {near:?}?"));
+        }
+        what.push_str(" (`headwater sessions` lists them)");
+        Self::one(path.into(), what, None)
+    }
+
+    pub(super) fn not_text(path: &str, line: usize) -> Self {
+        Self::one(format!("{path}:{line}"), "not UTF-8 text; a session is a RON file".into(), None)
+    }
+
+    pub(super) fn from_ron(path: &str, text: &str, error: &SpannedError) -> Self {
+        let start = error.span.start;
+        let at = Place { line: start.line, column: start.col };
+        // Errors of a whole value come with its span; an unknown key is best shown at the key.
+        let at = match &error.code {
+            RonError::NoSuchStructField { found, .. } => key_place(text, found, at),
+            _ => at,
+        };
+        Self { complaints: vec![complaint(path, text, at, explain(&error.code))] }
+    }
+
+    pub(super) fn from_problems(path: &str, text: &str, problems: Vec<Problem>) -> Self {
+        let complaints = problems
+            .into_iter()
+            .map(|p| {
+                complaint(path, text, locate(text, &p.path), format!("{}: {}", p.path, p.what))
+            })
+            .collect();
+        Self { complaints }
+    }
+}
+
+fn complaint(path: &str, text: &str, at: Place, what: String) -> Complaint {
+    let line = text.lines().nth(at.line - 1).unwrap_or_default();
+    // A tabulator would push the caret away from what it points at; other control bytes would
+    // reach the terminal.
+    let shown: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    Complaint {
+        place: format!("{path}:{}:{}", at.line, at.column),
+        what,
+        excerpt: (!shown.trim().is_empty()).then_some((at.line, shown, at.column)),
+    }
+}
+
+/// The key itself, searched backward from where the parser stood when it gave up on it.
+fn key_place(text: &str, key: &str, at: Place) -> Place {
+    let mut offset = 0;
+    for (i, line) in text.split_inclusive('\n').enumerate() {
+        if i + 1 == at.line {
+            offset += line.char_indices().nth(at.column - 1).map_or(line.len(), |(i, _)| i);
+            break;
+        }
+        offset += line.len();
+    }
+    let end = (offset + key.len()).min(text.len());
+    text[..text.floor_char_boundary(end)].rfind(key).map_or(at, |found| place(text, found))
+}
+
+/// RON's error in our words, with the nearest known key where there is one.
+fn explain(error: &RonError) -> String {
+    let list = |names: &[&str]| names.join(", ");
+    let suggest = |found: &str, known: &[&'static str]| {
+        nearest(found, known.iter().copied())
+            .map(|near| format!("; did you mean `{near}`?"))
+            .unwrap_or_default()
+    };
+    match error {
+        RonError::NoSuchStructField { expected, found, outer } => {
+            let of = outer.as_ref().map(|o| format!(" of {o}")).unwrap_or_default();
+            format!(
+                "unknown key `{found}`{}\nknown keys{of}: {}",
+                suggest(found, expected),
+                list(expected)
+            )
+        }
+        RonError::NoSuchEnumVariant { expected, found, outer } => {
+            let of = outer.as_ref().map(|o| format!(" of {o}")).unwrap_or_default();
+            format!(
+                "unknown choice `{found}`{}\nknown choices{of}: {}",
+                suggest(found, expected),
+                list(expected)
+            )
+        }
+        RonError::MissingStructField { field, outer } => {
+            let of = outer.as_ref().map(|o| format!(" in {o}")).unwrap_or_default();
+            format!("the key `{field}` is missing{of}")
+        }
+        RonError::DuplicateStructField { field, .. } => {
+            format!("the key `{field}` stands here twice")
+        }
+        RonError::InvalidValueForType { expected, found } => {
+            format!("expected {expected}, found {found}")
+        }
+        RonError::Message(text) => text.clone(),
+        other => {
+            let text = other.to_string();
+            let mut letters = text.chars();
+            letters
+                .next()
+                .map(|c| c.to_lowercase().collect::<String>() + letters.as_str())
+                .unwrap_or_default()
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! How a session is modelled, judged, protected and replayed: everything that has a default.
+
+use serde::{Deserialize, Serialize};
+
+/// How often measurements come and how they are thinned before the filter.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sampling {
+    /// Seconds between two rows; found from the first rows when absent.
+    pub period_s: Option<f64>,
+    /// Block means before the filter.
+    pub decimate: Decimation,
+}
+
+/// Block means over several samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Decimation {
+    /// The smallest of 1, 2, 5, 10, 30 whose calibration is calm enough.
+    #[default]
+    Auto,
+    /// Always this many.
+    Every(u32),
+}
+
+/// Sizes and training of the models.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelSettings {
+    /// The proprietary model of every client that names none of its own.
+    pub proprietary: Proprietary,
+    /// State size P of the paper's filter.
+    pub states: usize,
+    /// Width of the transition LSTM f_m.
+    pub transition_width: usize,
+    /// Width of the measurement network h_m.
+    pub measurement_width: usize,
+    /// Width of the augmentation φ_m.
+    pub augment_width: usize,
+    /// Width of the server's LSTM f_s.
+    pub server_width: usize,
+    /// Width of the centralised oracle's LSTM.
+    pub oracle_width: usize,
+    /// Process noise Q = q·I.
+    pub q: f64,
+    /// Measurement noise R = r·I, in standardised units.
+    pub r: f64,
+    /// Steps in a training window.
+    pub window: usize,
+    /// Windows in a batch.
+    pub batch: usize,
+    /// Passes over the fit range when a proprietary model is made.
+    pub epochs: usize,
+    /// Adam's step size.
+    pub learning_rate: f64,
+    /// Rounds of Algorithm 1.
+    pub rounds: usize,
+    /// Weight of the client's own loss, η1.
+    pub eta1: f64,
+    /// Weight of the server's gradient, η2.
+    pub eta2: f64,
+    /// Step size of the server, η3.
+    pub eta3: f64,
+    /// What turns a gradient into a step.
+    pub optimiser: Optimiser,
+}
+
+impl Default for ModelSettings {
+    fn default() -> Self {
+        Self {
+            proprietary: Proprietary::Residual,
+            states: 2,
+            transition_width: 16,
+            measurement_width: 32,
+            augment_width: 16,
+            server_width: 64,
+            oracle_width: 128,
+            q: 0.1,
+            r: 0.1,
+            window: 20,
+            batch: 64,
+            epochs: 10,
+            learning_rate: 1e-3,
+            rounds: 600,
+            eta1: 1.0,
+            eta2: 1.0,
+            eta3: 1e-3,
+            optimiser: Optimiser::Adam,
+        }
+    }
+}
+
+/// Kinds of proprietary model: every vendor's differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Proprietary {
+    /// The paper's Extended Kalman Filter: LSTM transition, MLP measurement, few states.
+    Paper,
+    /// A filter in residual form with as many states as sensors; its states never leave the client.
+    #[default]
+    Residual,
+    /// An own-lag linear front end with the paper's filter on what it leaves over.
+    OwnLag,
+    /// A linear predictor from the client's own last samples.
+    Linear,
+}
+
+/// What turns a gradient into a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Optimiser {
+    /// Adam; η1 and η2 act as weights of the two losses.
+    #[default]
+    Adam,
+    /// Plain gradient descent with η1, η2, η3 as printed in the paper.
+    Sgd,
+}
+
+/// Which method decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Mode {
+    /// Whitened residuals, graded symbols, a sequential decision at a chosen false-alarm rate.
+    #[default]
+    Evidence,
+    /// The published method: flags at a percentile and the look-up table.
+    Paper,
+}
+
+/// When a residual counts as anomalous.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Thresholds {
+    /// τ_c of the proprietary model.
+    pub tau_c: Tau,
+    /// τ_a of the augmented model.
+    pub tau_a: Tau,
+    /// Paper mode: declare only when `k` of the last `n` steps agree.
+    pub vote: Option<Vote>,
+    /// Evidence mode: wanted time between two false alarms, such as "1d" or "8h".
+    pub arl0: Span,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            tau_c: Tau::default(),
+            tau_a: Tau::default(),
+            vote: None,
+            arl0: Span { seconds: 86_400.0 },
+        }
+    }
+}
+
+/// A threshold on the Mahalanobis distance.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Tau {
+    /// This percentile of the calibration distances.
+    Percentile(f64),
+    /// This distance.
+    Value(f64),
+}
+
+impl Default for Tau {
+    fn default() -> Self {
+        Self::Percentile(95.0)
+    }
+}
+
+/// A k-of-n vote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vote {
+    /// At least so many …
+    pub k: u32,
+    /// … of the last so many.
+    pub n: u32,
+}
+
+/// A length of time, written "30s", "5m", "8h" or "1d".
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Span {
+    /// In seconds.
+    pub seconds: f64,
+}
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong = || {
+            format!("expected a length of time such as \"30s\", \"8h\" or \"1d\", found {text:?}")
+        };
+        let unit = text.chars().last().ok_or_else(wrong)?;
+        let factor = match unit {
+            's' => 1.0,
+            'm' => 60.0,
+            'h' => 3600.0,
+            'd' => 86_400.0,
+            _ => return Err(wrong()),
+        };
+        let number: f64 = text[..text.len() - 1].trim().parse().map_err(|_| wrong())?;
+        if number.is_finite() && number >= 0.0 {
+            Ok(Self { seconds: number * factor })
+        } else {
+            Err(wrong())
+        }
+    }
+}
+
+impl From<Span> for String {
+    fn from(span: Span) -> String {
+        for (unit, factor) in [('d', 86_400.0), ('h', 3600.0), ('m', 60.0)] {
+            if span.seconds >= factor && (span.seconds / factor).fract() == 0.0 {
+                return format!("{}{unit}", span.seconds / factor);
+            }
+        }
+        format!("{}s", span.seconds)
+    }
+}
+
+/// What is added before a number leaves a client. Absent means: sent as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PrivacySettings {
+    /// ε of each released x̂_c.
+    pub epsilon_c: Option<f64>,
+    /// ε of each released x_a.
+    pub epsilon_a: Option<f64>,
+    /// ε of each returned gradient.
+    pub epsilon_g: Option<f64>,
+    /// ε of each released flag or symbol.
+    pub epsilon_flag: Option<f64>,
+    /// δ of the Gaussian mechanisms.
+    pub delta: f64,
+    /// Public bound on a released state, in nominal standard deviations.
+    pub clip_state: f64,
+    /// Public bound on a gradient's norm.
+    pub clip_gradient: f64,
+}
+
+impl Default for PrivacySettings {
+    fn default() -> Self {
+        Self {
+            epsilon_c: None,
+            epsilon_a: None,
+            epsilon_g: None,
+            epsilon_flag: None,
+            delta: 1e-5,
+            clip_state: 5.0,
+            clip_gradient: 1.0,
+        }
+    }
+}
+
+/// How recorded data is played.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReplaySettings {
+    /// Data seconds per second of the wall clock.
+    pub speed: f64,
+    /// Where playing begins inside the replay range; its start when absent.
+    pub from: Option<super::Mark>,
+    /// How long after the end of a labelled event an alarm still belongs to it.
+    pub tail: Span,
+}
+
+impl Default for ReplaySettings {
+    fn default() -> Self {
+        Self { speed: 60.0, from: None, tail: Span { seconds: 300.0 } }
+    }
+}

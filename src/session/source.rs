@@ -1,0 +1,209 @@
+//! Where measurements come from: the built-in plants, a table of any historian, a HAI release.
+
+use serde::{Deserialize, Serialize};
+
+/// The source of a session's measurements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Source {
+    /// The built-in plant: boiler, turbine, pumped storage and a simulated grid, at 1 Hz.
+    Plant(PlantSource),
+    /// The synthetic plants of the paper and of our studies, with known graph and root causes.
+    Twin(TwinSource),
+    /// Wide CSV files, one row per instant.
+    Table(TableSource),
+    /// A release of the HAI data set.
+    Hai(HaiSource),
+}
+
+/// Settings of the built-in plant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlantSource {
+    /// Which attacks are staged on the day.
+    pub attacks: Attacks,
+    /// Hours of normal operation before the day begins (fit and calibration data).
+    pub history_h: f64,
+    /// Length of the day itself, in hours.
+    pub hours: f64,
+    /// Midnight of the day, civil time.
+    pub start: String,
+    /// The load drives boiler and pumped storage together, as in HAI: a hidden common cause.
+    pub confounded: bool,
+    /// Gain of the loop from grid frequency to the steam gate; 0 leaves it open, 10 makes a cycle.
+    pub grid_feedback: f64,
+}
+
+impl Default for PlantSource {
+    fn default() -> Self {
+        Self {
+            attacks: Attacks::Nothing,
+            history_h: 40.0,
+            hours: 24.0,
+            start: "2022-08-12 00:00:00".into(),
+            confounded: false,
+            grid_feedback: 0.0,
+        }
+    }
+}
+
+/// Attacks staged in the built-in plant.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Attacks {
+    /// None.
+    #[default]
+    Nothing,
+    /// The day of twenty.
+    Day,
+    /// Those of the day with these ids ("S101"), at their own time of day.
+    Only(Vec<String>),
+}
+
+/// Settings of the synthetic plants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TwinSource {
+    /// Which family.
+    pub family: Family,
+    /// Number of clients M.
+    pub clients: usize,
+    /// Size of the anomaly added to the target of family A (Δ).
+    pub delta: f64,
+    /// Civil time of the first step; steps are one second apart.
+    pub start: String,
+}
+
+impl Default for TwinSource {
+    fn default() -> Self {
+        Self { family: Family::A, clients: 2, delta: 2.0, start: "2026-01-01 00:00:00".into() }
+    }
+}
+
+/// The families of synthetic plants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Family {
+    /// The paper's LSTM plant.
+    #[default]
+    A,
+    /// Oscillators, two-tank systems and saturating reactors with delayed couplings.
+    B,
+    /// B made hard: strong coupling, uneven noise, process faults only.
+    H,
+}
+
+/// Settings of wide CSV files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableSource {
+    /// Folder of the files; relative to the session file, or to the working directory for a
+    /// shipped session.
+    pub data: String,
+    /// What stands between two cells.
+    #[serde(default)]
+    pub delimiter: Delimiter,
+    /// The time column.
+    pub time: TimeColumn,
+    /// Words that stand for a missing value, besides the empty cell and NaN; case is ignored.
+    #[serde(default = "missing_words")]
+    pub missing: Vec<String>,
+    /// Whether several files continue each other or have nothing to do with each other.
+    #[serde(default)]
+    pub runs: Runs,
+    /// A column whose change begins a new run inside a file.
+    #[serde(default)]
+    pub run_column: Option<String>,
+    /// Where the data set can be had.
+    #[serde(default)]
+    pub published: Option<String>,
+}
+
+/// Words that historians write where a value is missing.
+#[must_use]
+pub fn missing_words() -> Vec<String> {
+    ["bad", "bad input", "no data", "i/o timeout", "null", "none", "na", "n/a", "-"]
+        .map(String::from)
+        .to_vec()
+}
+
+/// What stands between two cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Delimiter {
+    /// Whichever of the others the header line uses most.
+    #[default]
+    Auto,
+    /// `,`
+    Comma,
+    /// `;`
+    Semicolon,
+    /// A tabulator.
+    Tab,
+}
+
+/// The time column of a table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeColumn {
+    /// Its header.
+    pub column: String,
+    /// How its cells are written.
+    #[serde(default)]
+    pub format: TimeFormat,
+    /// Hours that the data's clock is ahead of UTC.
+    #[serde(default)]
+    pub utc_offset_h: f64,
+}
+
+/// How a time cell is written.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum TimeFormat {
+    /// `yyyy-MM-dd HH:mm[:ss[.f]]`, with `T` or a blank, `/` or `-`, `yyyyMMdd HH:mm:ss`, RFC 3339.
+    #[default]
+    Auto,
+    /// A `strftime` pattern, for example `%d/%m/%y %H`.
+    Pattern(String),
+    /// Seconds since the given civil time.
+    Seconds {
+        /// Civil time of second 0.
+        since: String,
+    },
+    /// The row number counts: the first row stands at `since`, each later one a period after.
+    Rows {
+        /// Civil time of the first row.
+        since: String,
+    },
+}
+
+/// How several files belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Runs {
+    /// One continues the other; a hole between them is a gap.
+    #[default]
+    Joined,
+    /// Each file is a run of its own: filters start anew. Runs are placed one after the other in time.
+    PerFile,
+}
+
+/// Settings of a HAI release.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HaiSource {
+    /// "20.07", "21.03", "22.04" or "23.05".
+    pub version: String,
+    /// Folder of its files.
+    pub data: String,
+    /// Which columns the default clients P1, P2, P3 watch.
+    #[serde(default)]
+    pub sensors: HaiSensors,
+}
+
+/// Which HAI columns are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum HaiSensors {
+    /// Physical sensors only, as the paper.
+    #[default]
+    Kept,
+    /// Every column of the process.
+    All,
+}

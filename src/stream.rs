@@ -1,0 +1,239 @@
+//! Time-aligned measurements: one [`Frame`] per instant, one row per client.
+//!
+//! A stream knows where measurements come from and what they mean; it must not know what is done
+//! with them. All sources (a table, the HAI releases, the built-in plant, the synthetic plants)
+//! look the same from here on.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub mod columns;
+pub mod decimate;
+pub mod error;
+pub mod hai;
+pub mod open;
+pub mod plant;
+pub mod scaling;
+pub mod table;
+pub mod twin;
+
+pub use error::StreamError;
+
+/// One measured quantity of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sensor {
+    /// The name it is shown under (canonical where the data set has several).
+    pub name: String,
+    /// Engineering unit, empty when unknown.
+    pub unit: String,
+}
+
+impl Sensor {
+    /// A sensor with its unit.
+    #[must_use]
+    pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
+        Self { name: name.into(), unit: unit.into() }
+    }
+}
+
+/// The columns of one client: what it monitors, and which commands and set points its model may
+/// use as known inputs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientColumns {
+    /// Short name used in every verdict ("P1").
+    pub name: String,
+    /// What it is ("boiler"), empty when nobody said.
+    pub title: String,
+    /// Monitored measurements.
+    pub sensors: Vec<Sensor>,
+    /// Known inputs, never monitored.
+    pub inputs: Vec<Sensor>,
+}
+
+/// What every frame of a stream looks like.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Clients in the order of the session.
+    pub clients: Vec<ClientColumns>,
+    /// Seconds between two frames when nothing is missing.
+    pub period_s: f64,
+}
+
+impl Layout {
+    /// Number of monitored values in a frame.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.clients.iter().map(|c| c.sensors.len()).sum()
+    }
+
+    /// Number of known inputs in a frame.
+    #[must_use]
+    pub fn input_width(&self) -> usize {
+        self.clients.iter().map(|c| c.inputs.len()).sum()
+    }
+
+    /// Where client `client`'s sensors stand in [`Frame::values`].
+    #[must_use]
+    pub fn span(&self, client: usize) -> Range<usize> {
+        let start = self.clients[..client].iter().map(|c| c.sensors.len()).sum();
+        start..start + self.clients[client].sensors.len()
+    }
+
+    /// Where client `client`'s inputs stand in [`Frame::inputs`].
+    #[must_use]
+    pub fn input_span(&self, client: usize) -> Range<usize> {
+        let start = self.clients[..client].iter().map(|c| c.inputs.len()).sum();
+        start..start + self.clients[client].inputs.len()
+    }
+
+    /// The place of the client called `name`.
+    #[must_use]
+    pub fn client(&self, name: &str) -> Option<usize> {
+        self.clients.iter().position(|c| c.name == name)
+    }
+}
+
+/// How a frame stands to the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub enum Continuity {
+    /// The first frame of a stream, or of a run that has nothing to do with the one before.
+    #[default]
+    NewRun,
+    /// One period later.
+    Next,
+    /// Later than one period: `seconds` of data are missing in between.
+    Gap {
+        /// Length of the hole, the regular period not counted.
+        seconds: f64,
+    },
+}
+
+/// What the data set itself says about an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Label {
+    /// The data set does not say.
+    #[default]
+    Unlabelled,
+    /// Labelled as normal operation.
+    Normal,
+    /// Labelled as anomalous; `event` indexes [`Stream::events`] when the event is known there.
+    Anomalous {
+        /// Index of the known event.
+        event: Option<u32>,
+    },
+}
+
+/// Why a row was left out or a value is not what the file holds. Notes travel with the next frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The file (or generator) concerned.
+    pub place: String,
+    /// Line in that file, counted from 1.
+    pub line: u64,
+    /// What happened.
+    pub what: NoteKind,
+}
+
+/// The kinds of [`Note`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NoteKind {
+    /// A row with the stamp of the row before; the first one counts.
+    DuplicateStamp,
+    /// A row older than the row before; it was left out.
+    BackwardStamp,
+    /// The last row of a file ends early (a writer was stopped); it was left out.
+    TruncatedRow,
+}
+
+impl std::fmt::Display for NoteKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            NoteKind::DuplicateStamp => "duplicate time stamp, row left out",
+            NoteKind::BackwardStamp => "time stamp runs backward, row left out",
+            NoteKind::TruncatedRow => "file ends in the middle of a row, row left out",
+        })
+    }
+}
+
+/// All measurements of one instant. The caller owns it and hands it back to be filled again,
+/// so that streaming does not allocate.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Frame {
+    /// When.
+    pub time: Timestamp,
+    /// How it stands to the frame before.
+    pub continuity: Continuity,
+    /// Monitored values of all clients, in [`Layout`] order; NaN is "missing", never anything else.
+    pub values: Vec<f64>,
+    /// Known inputs of all clients, likewise.
+    pub inputs: Vec<f64>,
+    /// The data set's own label.
+    pub label: Label,
+    /// What had to be left out since the frame before.
+    pub notes: Vec<Note>,
+}
+
+impl Frame {
+    /// An empty frame of the right width.
+    #[must_use]
+    pub fn for_layout(layout: &Layout) -> Self {
+        Self {
+            values: vec![f64::NAN; layout.width()],
+            inputs: vec![f64::NAN; layout.input_width()],
+            ..Self::default()
+        }
+    }
+
+    /// Client `client`'s measurements.
+    #[must_use]
+    pub fn row<'a>(&'a self, layout: &Layout, client: usize) -> &'a [f64] {
+        &self.values[layout.span(client)]
+    }
+}
+
+/// A known disturbance: an attack, a fault.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its name in its data set ("A101", "S103").
+    pub id: String,
+    /// First instant.
+    pub start: Timestamp,
+    /// Last instant, inclusive.
+    pub end: Timestamp,
+    /// The client or clients it started in; empty when the data set does not say.
+    pub origins: Vec<String>,
+    /// Clients that are known to feel it, where known.
+    pub affected: Vec<String>,
+    /// In a few words, what was done.
+    pub what: String,
+}
+
+/// A source of frames.
+pub trait Stream: Send {
+    /// What its frames look like.
+    fn layout(&self) -> &Layout;
+
+    /// Fills `frame` with the next instant; `false` at the end.
+    ///
+    /// After an error the stream is over. Frames handed out before it stand.
+    fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError>;
+
+    /// Disturbances known from the start. May be empty in a labelled data set.
+    fn events(&self) -> &[Event];
+}
+
+impl Stream for Box<dyn Stream> {
+    fn layout(&self) -> &Layout {
+        (**self).layout()
+    }
+
+    fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
+        (**self).next(frame)
+    }
+
+    fn events(&self) -> &[Event] {
+        (**self).events()
+    }
+}

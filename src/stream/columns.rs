@@ -1,0 +1,199 @@
+//! Which columns of a wide row belong to which client.
+
+use super::{ClientColumns, Layout, Sensor};
+use crate::session::ClientSettings;
+
+/// Columns of a source, sorted out by client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Columns {
+    /// What frames look like.
+    pub layout: Layout,
+    /// For each value of a frame, its column in the source.
+    pub values: Vec<usize>,
+    /// For each input of a frame, its column in the source.
+    pub inputs: Vec<usize>,
+}
+
+/// Sorts `header` out by client; the error names the client and the nearest column there is.
+pub fn assign(
+    header: &[Sensor],
+    clients: &[ClientSettings],
+    period_s: f64,
+) -> Result<Columns, String> {
+    let mut owner: Vec<Option<&str>> = vec![None; header.len()];
+    let mut columns = Columns {
+        layout: Layout { clients: Vec::new(), period_s },
+        values: Vec::new(),
+        inputs: Vec::new(),
+    };
+    for client in clients {
+        let mut wanted = Vec::new();
+        for pattern in &client.columns {
+            let found = matches(header, pattern)
+                .ok_or_else(|| unknown(header, &client.name, "columns", pattern))?;
+            for column in found {
+                let name = &header[column].name;
+                let excepted = client.except.iter().any(|p| glob(p, name));
+                if !excepted && !wanted.contains(&column) {
+                    wanted.push(column);
+                }
+            }
+        }
+        if wanted.is_empty() {
+            return Err(format!("client {}: `except` leaves no column over", client.name));
+        }
+        for &column in &wanted {
+            if let Some(other) = owner[column].replace(&client.name) {
+                return Err(format!(
+                    "column {} is claimed by client {other} and by client {}",
+                    header[column].name, client.name
+                ));
+            }
+        }
+        let mut inputs = Vec::new();
+        for pattern in &client.inputs {
+            let found = matches(header, pattern)
+                .ok_or_else(|| unknown(header, &client.name, "inputs", pattern))?;
+            for column in found {
+                if wanted.contains(&column) {
+                    return Err(format!(
+                        "client {}: {} cannot be both a monitored column and a known input",
+                        client.name, header[column].name
+                    ));
+                }
+                if !inputs.contains(&column) {
+                    inputs.push(column);
+                }
+            }
+        }
+        let sensors = |list: &[usize]| list.iter().map(|&c| header[c].clone()).collect();
+        columns.layout.clients.push(ClientColumns {
+            name: client.name.clone(),
+            title: client.title.clone(),
+            sensors: sensors(&wanted),
+            inputs: sensors(&inputs),
+        });
+        columns.values.extend(wanted);
+        columns.inputs.extend(inputs);
+    }
+    Ok(columns)
+}
+
+/// Columns that a name or pattern means, in header order; none is an error of the caller's.
+fn matches(header: &[Sensor], pattern: &str) -> Option<Vec<usize>> {
+    let found: Vec<usize> = (0..header.len()).filter(|&c| glob(pattern, &header[c].name)).collect();
+    (!found.is_empty()).then_some(found)
+}
+
+fn unknown(header: &[Sensor], client: &str, list: &str, pattern: &str) -> String {
+    let mut text = if pattern.contains(['*', '?']) {
+        format!("client {client}: no column matches {pattern:?} in `{list}`")
+    } else {
+        format!("client {client}: no column {pattern:?} (named in `{list}`)")
+    };
+    if let Some(near) = nearest(pattern, header.iter().map(|s| s.name.as_str())) {
+        text.push_str(&format!("; the nearest is {near:?}"));
+    }
+    text
+}
+
+/// The candidate that `name` was probably meant to be, if any is near.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = name.to_lowercase();
+    candidates
+        .map(|c| (strsim::damerau_levenshtein(&folded, &c.to_lowercase()), c))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, c)| *distance <= 1 + name.len().max(c.len()) / 3)
+        .map(|(_, c)| c)
+}
+
+/// Whether `pattern` (`*` any run of characters, `?` any one) means `name`.
+#[must_use]
+pub fn glob(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // The place of the last `*` and how much of the name it has swallowed so far.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if p < pattern.len() && pattern[p] == '*' {
+            star = Some((p, n));
+            p += 1;
+        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
+            p += 1;
+            n += 1;
+        } else if let Some((at, swallowed)) = star {
+            star = Some((at, swallowed + 1));
+            p = at + 1;
+            n = swallowed + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn client(name: &str, columns: &[&str], except: &[&str]) -> ClientSettings {
+        let list = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        ClientSettings {
+            name: name.into(),
+            title: String::new(),
+            columns: list(columns),
+            except: list(except),
+            inputs: Vec::new(),
+        }
+    }
+
+    fn header(names: &[&str]) -> Vec<Sensor> {
+        names.iter().map(|n| Sensor::new(*n, "")).collect()
+    }
+
+    #[test]
+    fn patterns_take_columns_in_header_order_and_exceptions_leave_some_out() {
+        let header = header(&["P1_FT01", "P1_FT01Z", "P2_SIT01", "P1_LIT01"]);
+        let found = assign(
+            &header,
+            &[client("P1", &["P1_*"], &["*Z"]), client("P2", &["P2_?IT01"], &[])],
+            1.0,
+        )
+        .expect("all patterns match");
+        assert_eq!(found.values, [0, 3, 2]);
+        assert_eq!(found.layout.span(1), 2..3);
+    }
+
+    #[test]
+    fn a_misspelt_column_is_answered_with_the_nearest_one() {
+        let header = header(&["P1_FT01", "P1_LIT01"]);
+        let error = assign(&header, &[client("P1", &["P1_LT01"], &[])], 1.0).unwrap_err();
+        assert_eq!(
+            error,
+            "client P1: no column \"P1_LT01\" (named in `columns`); the nearest is \"P1_LIT01\""
+        );
+    }
+
+    #[test]
+    fn a_column_has_one_owner() {
+        let header = header(&["a", "b"]);
+        let error = assign(&header, &[client("X", &["a"], &[]), client("Y", &["*"], &[])], 1.0);
+        assert_eq!(error.unwrap_err(), "column a is claimed by client X and by client Y");
+    }
+
+    proptest! {
+        #[test]
+        fn a_star_for_any_part_of_a_name_still_means_the_name(
+            name in "[a-cA-C_0-9]{0,12}", cut in 0usize..12, len in 0usize..12,
+        ) {
+            let cut = cut.min(name.len());
+            let end = (cut + len).min(name.len());
+            let pattern = format!("{}*{}", &name[..cut], &name[end..]);
+            prop_assert!(glob(&pattern, &name));
+            let longer = format!("{}x", name);
+            prop_assert!(glob(&name, &name) && !glob(&name, &longer));
+        }
+    }
+}

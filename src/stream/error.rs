@@ -1,0 +1,89 @@
+//! What can go wrong while reading, in words a person can act on.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// A failure to open or to read a stream.
+#[derive(Debug, Error)]
+pub enum StreamError {
+    /// Files of a session are not there.
+    #[error("{}", missing_files(folder, files, published))]
+    MissingFiles {
+        /// Where they were looked for.
+        folder: PathBuf,
+        /// Names or patterns that matched nothing.
+        files: Vec<String>,
+        /// Where the data set can be had, when known.
+        published: Option<String>,
+    },
+    /// The operating system refused.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// Which file.
+        file: PathBuf,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// A header without a column that the session needs.
+    #[error("{}:1: {what}", file.display())]
+    Header {
+        /// Which file.
+        file: PathBuf,
+        /// What is missing, with the nearest name there is.
+        what: String,
+    },
+    /// A row that cannot be understood.
+    #[error("{}:{line}: {what}", file.display())]
+    Row {
+        /// Which file.
+        file: PathBuf,
+        /// Line, counted from 1.
+        line: u64,
+        /// What was expected and what was found.
+        what: String,
+    },
+    /// A cell that cannot be understood.
+    #[error("{}:{line}:{column}: {tag}: expected {expected}, found {found:?}", file.display())]
+    Cell {
+        /// Which file.
+        file: PathBuf,
+        /// Line, counted from 1.
+        line: u64,
+        /// Column in the table, counted from 1.
+        column: usize,
+        /// Its header.
+        tag: String,
+        /// What would have been right.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// A range of the session that holds no data.
+    #[error("the {part} range holds no data: {why}")]
+    Empty {
+        /// Which range.
+        part: &'static str,
+        /// Why it came out empty.
+        why: String,
+    },
+}
+
+impl StreamError {
+    /// Attaches the file to an operating-system error.
+    pub fn io(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let file = file.into();
+        move |source| Self::Io { file, source }
+    }
+}
+
+fn missing_files(folder: &std::path::Path, files: &[String], published: &Option<String>) -> String {
+    let mut text = format!("not found in {}: {}", folder.display(), files.join(", "));
+    if let Some(place) = published {
+        text.push_str("\nthe data set is published at ");
+        text.push_str(place);
+    }
+    text.push_str("\nname its folder with --data DIR or `data` in the session");
+    text
+}
