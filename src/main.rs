@@ -1,3 +1,7 @@
-fn main() {
-    println!("{}", headwater::session::SHIPPED.len());
+//! Arguments in, exit code out.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    headwater::cli::main()
 }

@@ -246,7 +246,7 @@ impl Session {
     /// Understands and checks the text of a session. `place` is shown in front of every complaint.
     pub fn parse(place: &str, folder: &Path, text: &str) -> Result<Self, SessionError> {
         let mut session: Session =
-            ron::from_str(text).map_err(|e| SessionError::from_ron(place, text, &e))?;
+            dialect().from_str(text).map_err(|e| SessionError::from_ron(place, text, &e))?;
         session.name = Path::new(place)
             .file_name()
             .map(|n| n.to_string_lossy().trim_end_matches(".ron").to_owned())
@@ -281,4 +281,11 @@ impl Session {
         }
         self.folder = PathBuf::new();
     }
+}
+
+/// RON as people like to write it: `Some` may be left out, and so may a second pair of brackets.
+fn dialect() -> ron::Options {
+    use ron::extensions::Extensions;
+    ron::Options::default()
+        .with_default_extension(Extensions::IMPLICIT_SOME | Extensions::UNWRAP_VARIANT_NEWTYPES)
 }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 
 pub mod columns;
@@ -18,6 +19,10 @@ pub mod plant;
 pub mod scaling;
 pub mod table;
 pub mod twin;
+pub mod window;
+
+#[cfg(test)]
+pub(crate) mod test_support;
 
 pub use error::StreamError;
 
@@ -236,4 +241,10 @@ impl Stream for Box<dyn Stream> {
     fn events(&self) -> &[Event] {
         (**self).events()
     }
+}
+
+/// A civil time of the data's own clock as an instant: clocks of plants carry no zone.
+#[must_use]
+pub fn utc(time: DateTime) -> Timestamp {
+    time.to_zoned(jiff::tz::TimeZone::UTC).map_or(Timestamp::MAX, |zoned| zoned.timestamp())
 }

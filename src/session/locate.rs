@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_path_is_found_through_lists_wrappers_strings_and_comments() {
         assert_eq!(at("about"), (3, 12));
-        assert_eq!(at("source.time.column"), (4, 47));
+        assert_eq!(at("source.time.column"), (4, 46));
         assert_eq!(at("clients[1].columns[1]"), (7, 37));
         assert_eq!(at("clients[0].name"), (6, 16));
     }

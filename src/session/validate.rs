@@ -1,7 +1,385 @@
 //! What no type can rule out: values that are well-formed and still make no sense.
 
-use super::{Problem, Session};
+use std::collections::HashSet;
 
-pub(super) fn problems(_session: &Session) -> Vec<Problem> {
-    Vec::new()
+use super::{
+    Attacks, Decimation, Labels, Mark, Problem, Session, Source, Stretch, Tau, TimeFormat, mark,
+};
+use crate::stream::columns::nearest;
+
+/// Everything that is wrong with a session, in the order of its keys.
+pub(super) fn problems(session: &Session) -> Vec<Problem> {
+    let mut check = Check { problems: Vec::new() };
+    check.about(session);
+    check.source(&session.source);
+    check.clients(session);
+    check.labels(session);
+    check.ranges(session);
+    check.sampling(session);
+    check.model(session);
+    check.thresholds(session);
+    check.privacy(session);
+    check.replay(session);
+    check.edges(session);
+    check.problems
+}
+
+struct Check {
+    problems: Vec<Problem>,
+}
+
+impl Check {
+    fn that(&mut self, holds: bool, path: impl Into<String>, what: impl Into<String>) {
+        if !holds {
+            self.problems.push(Problem::new(path, what));
+        }
+    }
+
+    fn positive(&mut self, path: &str, value: f64) {
+        self.that(
+            value.is_finite() && value > 0.0,
+            path,
+            format!("expected a number above 0, found {value}"),
+        );
+    }
+
+    fn at_least_one(&mut self, path: &str, value: usize) {
+        self.that(value >= 1, path, format!("expected 1 or more, found {value}"));
+    }
+
+    fn civil(&mut self, path: &str, text: &str) {
+        self.that(
+            mark::civil(text).is_some(),
+            path,
+            format!("expected a time such as \"2022-08-12 16:00:00\", found {text:?}"),
+        );
+    }
+
+    fn about(&mut self, session: &Session) {
+        self.that(
+            !session.about.trim().is_empty() && !session.about.contains('\n'),
+            "about",
+            "expected one line that says what this session is",
+        );
+    }
+
+    fn source(&mut self, source: &Source) {
+        match source {
+            Source::Plant(plant) => {
+                self.positive("source.hours", plant.hours);
+                self.that(
+                    plant.history_h.is_finite() && plant.history_h >= 0.0,
+                    "source.history_h",
+                    format!("expected 0 or more hours, found {}", plant.history_h),
+                );
+                self.that(
+                    plant.grid_feedback.is_finite(),
+                    "source.grid_feedback",
+                    "expected a finite number",
+                );
+                self.civil("source.start", &plant.start);
+                if let Attacks::Only(ids) = &plant.attacks {
+                    for (i, id) in ids.iter().enumerate() {
+                        let known: Vec<_> = crate::stream::plant::attack_ids().collect();
+                        self.that(
+                            known.contains(&id.as_str()),
+                            format!("source.attacks[{i}]"),
+                            format!("no attack {id:?}; known: {}", known.join(", ")),
+                        );
+                    }
+                }
+            }
+            Source::Twin(twin) => {
+                self.that(
+                    (2..=1024).contains(&twin.clients),
+                    "source.clients",
+                    format!("expected 2 to 1024 clients, found {}", twin.clients),
+                );
+                self.that(twin.delta.is_finite(), "source.delta", "expected a finite number");
+                self.civil("source.start", &twin.start);
+            }
+            Source::Table(table) => {
+                self.that(
+                    !table.data.is_empty(),
+                    "source.data",
+                    "expected the folder of the files",
+                );
+                self.that(
+                    !table.time.column.is_empty(),
+                    "source.time.column",
+                    "expected the header of the time column",
+                );
+                self.that(
+                    table.time.utc_offset_h.abs() <= 14.0,
+                    "source.time.utc_offset_h",
+                    format!("expected -14 to 14 hours, found {}", table.time.utc_offset_h),
+                );
+                match &table.time.format {
+                    TimeFormat::Seconds { since } | TimeFormat::Rows { since } => {
+                        self.civil("source.time.format.since", since);
+                    }
+                    TimeFormat::Auto | TimeFormat::Pattern(_) => {}
+                }
+            }
+            Source::Hai(hai) => {
+                let known = ["20.07", "21.03", "22.04", "23.05"];
+                self.that(
+                    known.contains(&hai.version.as_str()),
+                    "source.version",
+                    format!("no HAI release {:?}; known: {}", hai.version, known.join(", ")),
+                );
+                self.that(!hai.data.is_empty(), "source.data", "expected the folder of the files");
+            }
+        }
+    }
+
+    fn clients(&mut self, session: &Session) {
+        match session.source {
+            Source::Table(_) => self.that(
+                !session.clients.is_empty(),
+                "clients",
+                "a table needs to be told which columns belong to which client, such as \
+                 [(name: \"P1\", columns: [\"P1_*\"])]",
+            ),
+            Source::Twin(_) => self.that(
+                session.clients.is_empty(),
+                "clients",
+                "the synthetic plants bring their own clients; set their number with source.clients",
+            ),
+            Source::Plant(_) | Source::Hai(_) => {}
+        }
+        let mut seen = HashSet::new();
+        for (i, client) in session.clients.iter().enumerate() {
+            self.that(
+                !client.name.trim().is_empty() && !client.name.contains(char::is_whitespace),
+                format!("clients[{i}].name"),
+                "expected a short name without blanks",
+            );
+            self.that(
+                seen.insert(&client.name),
+                format!("clients[{i}].name"),
+                format!("{:?} is the name of an earlier client", client.name),
+            );
+            self.that(
+                !client.columns.is_empty(),
+                format!("clients[{i}].columns"),
+                format!("client {} watches nothing; name at least one column", client.name),
+            );
+        }
+    }
+
+    /// Complains about a client nobody has declared, where clients are declared here at all.
+    fn known_client(&mut self, session: &Session, path: String, name: &str) {
+        let names: Vec<String> = match &session.source {
+            Source::Twin(twin) => (1..=twin.clients).map(|m| format!("C{m}")).collect(),
+            _ if !session.clients.is_empty() => {
+                session.clients.iter().map(|c| c.name.clone()).collect()
+            }
+            _ => ["P1", "P2", "P3"].map(String::from).to_vec(),
+        };
+        if !names.iter().any(|n| n == name) {
+            let near = nearest(name, names.iter().map(String::as_str))
+                .map(|n| format!("; did you mean {n:?}?"))
+                .unwrap_or_default();
+            self.that(false, path, format!("no client {name:?}{near}"));
+        }
+    }
+
+    fn labels(&mut self, session: &Session) {
+        let of_table = matches!(session.source, Source::Table(_));
+        match &session.labels {
+            Labels::Source => {}
+            _ if !of_table => self.that(
+                false,
+                "labels",
+                "this source brings its own labels; only a table can be given others",
+            ),
+            Labels::Column { origins, .. } => {
+                for (i, (_, client)) in origins.iter().enumerate() {
+                    self.known_client(session, format!("labels.origins[{i}][1]"), client);
+                }
+            }
+            Labels::Events(events) => {
+                for (i, event) in events.iter().enumerate() {
+                    let path = |key: &str| format!("labels[{i}].{key}");
+                    self.civil(&path("start"), &event.start);
+                    self.civil(&path("end"), &event.end);
+                    if let (Some(start), Some(end)) =
+                        (mark::civil(&event.start), mark::civil(&event.end))
+                    {
+                        self.that(start <= end, path("end"), "the event ends before it starts");
+                    }
+                    for (k, origin) in event.origins.iter().enumerate() {
+                        self.known_client(session, format!("labels[{i}].origins[{k}]"), origin);
+                    }
+                }
+            }
+            Labels::EventFile { file, .. } => {
+                self.that(!file.is_empty(), "labels.file", "expected the name of a file");
+            }
+        }
+    }
+
+    fn ranges(&mut self, session: &Session) {
+        let ranges = &session.ranges;
+        let of_files = matches!(session.source, Source::Table(_) | Source::Hai(_));
+        for (name, stretch) in
+            [("fit", &ranges.fit), ("calibration", &ranges.calibration), ("replay", &ranges.replay)]
+        {
+            self.that(
+                of_files != stretch.files.is_empty(),
+                format!("ranges.{name}.files"),
+                if of_files {
+                    "expected the names of the files to read, such as [\"train*.csv.gz\"]"
+                } else {
+                    "this source is built in and has no files"
+                },
+            );
+            self.that(
+                !ends_before_it_starts(stretch),
+                format!("ranges.{name}.until"),
+                "the range ends before it starts",
+            );
+        }
+        self.that(
+            !overlap(&ranges.fit, &ranges.calibration),
+            "ranges.calibration",
+            "calibration overlaps the fit range; thresholds set on fitted data come out too low",
+        );
+    }
+
+    fn sampling(&mut self, session: &Session) {
+        if let Some(period) = session.sampling.period_s {
+            self.positive("sampling.period_s", period);
+        }
+        if let Decimation::Every(k) = session.sampling.decimate {
+            self.that(
+                (1..=3600).contains(&k),
+                "sampling.decimate",
+                format!("expected 1 to 3600 samples, found {k}"),
+            );
+        }
+    }
+
+    fn model(&mut self, session: &Session) {
+        let model = &session.model;
+        for (key, value) in [
+            ("states", model.states),
+            ("transition_width", model.transition_width),
+            ("measurement_width", model.measurement_width),
+            ("augment_width", model.augment_width),
+            ("server_width", model.server_width),
+            ("oracle_width", model.oracle_width),
+            ("batch", model.batch),
+            ("epochs", model.epochs),
+            ("rounds", model.rounds),
+        ] {
+            self.at_least_one(&format!("model.{key}"), value);
+        }
+        self.that(
+            model.window >= 5,
+            "model.window",
+            format!(
+                "expected 5 steps or more (the first 4 are not judged), found {}",
+                model.window
+            ),
+        );
+        for (key, value) in [
+            ("q", model.q),
+            ("r", model.r),
+            ("learning_rate", model.learning_rate),
+            ("eta3", model.eta3),
+        ] {
+            self.positive(&format!("model.{key}"), value);
+        }
+        for (key, value) in [("eta1", model.eta1), ("eta2", model.eta2)] {
+            self.that(
+                value.is_finite() && value >= 0.0,
+                format!("model.{key}"),
+                format!("expected 0 or more, found {value}"),
+            );
+        }
+    }
+
+    fn thresholds(&mut self, session: &Session) {
+        let thresholds = &session.thresholds;
+        for (key, tau) in [("tau_c", thresholds.tau_c), ("tau_a", thresholds.tau_a)] {
+            let path = format!("thresholds.{key}");
+            match tau {
+                Tau::Percentile(p) => self.that(
+                    p > 0.0 && p < 100.0,
+                    path,
+                    format!("expected a percentile between 0 and 100, found {p}"),
+                ),
+                Tau::Value(v) => self.positive(&path, v),
+            }
+        }
+        if let Some(vote) = thresholds.vote {
+            self.that(
+                vote.k >= 1 && vote.k <= vote.n && vote.n <= 1000,
+                "thresholds.vote",
+                format!("expected 1 ≤ k ≤ n ≤ 1000, found k: {}, n: {}", vote.k, vote.n),
+            );
+        }
+        self.positive("thresholds.arl0", thresholds.arl0.seconds);
+    }
+
+    fn privacy(&mut self, session: &Session) {
+        let privacy = &session.privacy;
+        for (key, epsilon) in [
+            ("epsilon_c", privacy.epsilon_c),
+            ("epsilon_a", privacy.epsilon_a),
+            ("epsilon_g", privacy.epsilon_g),
+            ("epsilon_flag", privacy.epsilon_flag),
+        ] {
+            if let Some(epsilon) = epsilon {
+                self.positive(&format!("privacy.{key}"), epsilon);
+            }
+        }
+        self.that(
+            privacy.delta > 0.0 && privacy.delta < 1.0,
+            "privacy.delta",
+            format!("expected a probability between 0 and 1, found {}", privacy.delta),
+        );
+        self.positive("privacy.clip_state", privacy.clip_state);
+        self.positive("privacy.clip_gradient", privacy.clip_gradient);
+    }
+
+    fn replay(&mut self, session: &Session) {
+        self.positive("replay.speed", session.replay.speed);
+    }
+
+    fn edges(&mut self, session: &Session) {
+        for (i, (from, to)) in session.edges.iter().enumerate() {
+            self.known_client(session, format!("edges[{i}][0]"), from);
+            self.known_client(session, format!("edges[{i}][1]"), to);
+            self.that(from != to, format!("edges[{i}]"), format!("{from} cannot influence itself"));
+        }
+    }
+}
+
+fn ends_before_it_starts(stretch: &Stretch) -> bool {
+    stretch.from.zip(stretch.until).is_some_and(|(from, until)| before(until, from) == Some(true))
+}
+
+/// Whether `a` lies at or before `b`, where that can be told without the data.
+fn before(a: Mark, b: Mark) -> Option<bool> {
+    match (a, b) {
+        (Mark::At(a), Mark::At(b)) => Some(a <= b),
+        (Mark::After(a), Mark::After(b)) => Some(a <= b),
+        (Mark::Step(a), Mark::Step(b)) => Some(a <= b),
+        _ => None,
+    }
+}
+
+/// Whether two stretches of the same files certainly share data.
+fn overlap(a: &Stretch, b: &Stretch) -> bool {
+    if a.files != b.files {
+        return false;
+    }
+    let apart = |first: &Stretch, second: &Stretch| match (first.until, second.from) {
+        (Some(until), Some(from)) => before(until, from) != Some(false),
+        _ => false,
+    };
+    !apart(a, b) && !apart(b, a)
 }

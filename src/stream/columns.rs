@@ -86,7 +86,7 @@ fn matches(header: &[Sensor], pattern: &str) -> Option<Vec<usize>> {
 }
 
 fn unknown(header: &[Sensor], client: &str, list: &str, pattern: &str) -> String {
-    let mut text = if pattern.contains(['*', '?']) {
+    let mut text = if pattern.contains(['*', '?', '[']) {
         format!("client {client}: no column matches {pattern:?} in `{list}`")
     } else {
         format!("client {client}: no column {pattern:?} (named in `{list}`)")
@@ -107,19 +107,18 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, c)| c)
 }
 
-/// Whether `pattern` (`*` any run of characters, `?` any one) means `name`.
+/// Whether `pattern` means `name`: `*` any run of characters, `?` any one, `[1-3]` one of these.
 #[must_use]
 pub fn glob(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<Piece>, Vec<char>) = (pieces(pattern), name.chars().collect());
     let (mut p, mut n) = (0, 0);
     // The place of the last `*` and how much of the name it has swallowed so far.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
-        if p < pattern.len() && pattern[p] == '*' {
+        if p < pattern.len() && matches!(pattern[p], Piece::Run) {
             star = Some((p, n));
             p += 1;
-        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
+        } else if p < pattern.len() && pattern[p].takes(name[n]) {
             p += 1;
             n += 1;
         } else if let Some((at, swallowed)) = star {
@@ -130,7 +129,62 @@ pub fn glob(pattern: &str, name: &str) -> bool {
             return false;
         }
     }
-    pattern[p..].iter().all(|c| *c == '*')
+    pattern[p..].iter().all(|piece| matches!(piece, Piece::Run))
+}
+
+enum Piece {
+    Exactly(char),
+    Any,
+    Run,
+    /// Inclusive ranges.
+    OneOf(Vec<(char, char)>),
+}
+
+impl Piece {
+    fn takes(&self, c: char) -> bool {
+        match self {
+            Piece::Exactly(own) => *own == c,
+            Piece::Any => true,
+            Piece::Run => false,
+            Piece::OneOf(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)),
+        }
+    }
+}
+
+fn pieces(pattern: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        let class = (c == '[').then(|| after.split_once(']')).flatten();
+        rest = after;
+        pieces.push(match (c, class) {
+            ('*', _) => Piece::Run,
+            ('?', _) => Piece::Any,
+            (_, Some((inside, behind))) if !inside.is_empty() => {
+                rest = behind;
+                Piece::OneOf(ranges(inside))
+            }
+            _ => Piece::Exactly(c),
+        });
+    }
+    pieces
+}
+
+fn ranges(inside: &str) -> Vec<(char, char)> {
+    let chars: Vec<char> = inside.chars().collect();
+    let mut ranges = Vec::new();
+    let mut i = 0;
+    while i < chars.len() {
+        if chars.get(i + 1) == Some(&'-') && i + 2 < chars.len() {
+            ranges.push((chars[i], chars[i + 2]));
+            i += 3;
+        } else {
+            ranges.push((chars[i], chars[i]));
+            i += 1;
+        }
+    }
+    ranges
 }
 
 #[cfg(test)]
@@ -169,11 +223,18 @@ mod tests {
     #[test]
     fn a_misspelt_column_is_answered_with_the_nearest_one() {
         let header = header(&["P1_FT01", "P1_LIT01"]);
-        let error = assign(&header, &[client("P1", &["P1_LT01"], &[])], 1.0).unwrap_err();
+        let error = assign(&header, &[client("P1", &["P1_LIT1"], &[])], 1.0).unwrap_err();
         assert_eq!(
             error,
-            "client P1: no column \"P1_LT01\" (named in `columns`); the nearest is \"P1_LIT01\""
+            "client P1: no column \"P1_LIT1\" (named in `columns`); the nearest is \"P1_LIT01\""
         );
+    }
+
+    #[test]
+    fn a_class_takes_one_of_its_characters() {
+        assert!(glob("XMEAS[6-9]", "XMEAS7") && !glob("XMEAS[6-9]", "XMEAS5"));
+        assert!(glob("?_PU1[01]", "F_PU10") && !glob("?_PU[1-3]", "F_PU10"));
+        assert!(glob("a[b", "a[b") && glob("x[]", "x[]"), "no class: an ordinary bracket");
     }
 
     #[test]
@@ -187,6 +248,7 @@ mod tests {
         #[test]
         fn a_star_for_any_part_of_a_name_still_means_the_name(
             name in "[a-cA-C_0-9]{0,12}", cut in 0usize..12, len in 0usize..12,
+            noise in "\\PC{0,8}",
         ) {
             let cut = cut.min(name.len());
             let end = (cut + len).min(name.len());
@@ -194,6 +256,7 @@ mod tests {
             prop_assert!(glob(&pattern, &name));
             let longer = format!("{}x", name);
             prop_assert!(glob(&name, &name) && !glob(&name, &longer));
+            prop_assert_eq!(glob(&noise, &name), glob(&noise, &name), "any pattern gives an answer");
         }
     }
 }

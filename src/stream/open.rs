@@ -1,1 +1,73 @@
 //! From a session to its stream.
+
+use super::hai::HaiStream;
+use super::plant::PlantStream;
+use super::table::TableStream;
+use super::twin::TwinStream;
+use super::window::Window;
+use super::{Stream, StreamError};
+use crate::session::{Session, Source, Stretch};
+
+/// What a stretch of a session's data is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Models and scaling are fitted to it.
+    Fit,
+    /// Thresholds are set on it.
+    Calibration,
+    /// It is watched.
+    Replay,
+}
+
+impl Part {
+    /// All of them, in the order they are used.
+    pub const ALL: [Part; 3] = [Part::Fit, Part::Calibration, Part::Replay];
+
+    /// Its key in a session.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Fit => "fit",
+            Part::Calibration => "calibration",
+            Part::Replay => "replay",
+        }
+    }
+
+    /// Its stretch in `session`.
+    #[must_use]
+    pub fn stretch(self, session: &Session) -> &Stretch {
+        match self {
+            Part::Fit => &session.ranges.fit,
+            Part::Calibration => &session.ranges.calibration,
+            Part::Replay => &session.ranges.replay,
+        }
+    }
+}
+
+/// Opens one part of a session's data, at full rate: decimation is up to the caller.
+pub fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, StreamError> {
+    let stretch = part.stretch(session);
+    let folder = session.data_folder().unwrap_or_default();
+    Ok(match &session.source {
+        Source::Plant(plant) => Box::new(Window::new(
+            PlantStream::open(plant, &session.clients, session.seed)?,
+            stretch,
+        )),
+        Source::Twin(twin) => Box::new(Window::new(TwinStream::open(twin, session.seed)?, stretch)),
+        Source::Table(table) => Box::new(Window::new(
+            TableStream::open(
+                table,
+                &folder,
+                &stretch.files,
+                &session.clients,
+                &session.labels,
+                session.sampling.period_s,
+            )?,
+            stretch,
+        )),
+        Source::Hai(hai) => Box::new(Window::new(
+            HaiStream::open(hai, &folder, &stretch.files, &session.clients)?,
+            stretch,
+        )),
+    })
+}

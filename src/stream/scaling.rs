@@ -1,1 +1,133 @@
-//! Scaling.
+//! Mean and spread of each sensor, learned from the fit range alone and kept by its client.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Frame, Layout, Stream, StreamError};
+
+/// How one sensor is brought to mean 0 and standard deviation 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SensorScaling {
+    /// Mean over the fit range.
+    pub mean: f64,
+    /// Standard deviation over the fit range; 1 for a constant sensor, which has none.
+    pub std: f64,
+    /// It never changed (or was never there): nothing can be learned from it.
+    pub constant: bool,
+    /// Samples it is based on.
+    pub samples: u64,
+}
+
+/// The scaling of one client's sensors. It never leaves that client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scaling {
+    /// One entry per sensor, in layout order.
+    pub sensors: Vec<SensorScaling>,
+}
+
+impl Scaling {
+    /// Reads `stream` to its end and returns the scaling of each client.
+    pub fn fit(stream: &mut dyn Stream) -> Result<Vec<Scaling>, StreamError> {
+        let layout = stream.layout().clone();
+        let mut frame = Frame::for_layout(&layout);
+        let mut moments = vec![Moments::default(); layout.width()];
+        while stream.next(&mut frame)? {
+            for (moment, value) in moments.iter_mut().zip(&frame.values) {
+                moment.add(*value);
+            }
+        }
+        Ok(Self::per_client(&layout, &moments))
+    }
+
+    fn per_client(layout: &Layout, moments: &[Moments]) -> Vec<Scaling> {
+        (0..layout.clients.len())
+            .map(|c| Scaling {
+                sensors: moments[layout.span(c)].iter().map(Moments::scaling).collect(),
+            })
+            .collect()
+    }
+
+    /// Writes `row` in standard deviations from the mean; missing stays NaN.
+    pub fn standardise(&self, row: &[f64], out: &mut [f32]) {
+        for ((scaling, value), out) in self.sensors.iter().zip(row).zip(out) {
+            *out = ((value - scaling.mean) / scaling.std) as f32;
+        }
+    }
+}
+
+/// Welford's running mean and sum of squared deviations.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    samples: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn add(&mut self, value: f64) {
+        if value.is_finite() {
+            self.samples += 1;
+            let step = value - self.mean;
+            self.mean += step / self.samples as f64;
+            self.squares += step * (value - self.mean);
+        }
+    }
+
+    fn scaling(&self) -> SensorScaling {
+        let std = (self.squares / self.samples.max(1) as f64).sqrt();
+        // Rounding leaves a constant column with a spread of a few ulps of its mean.
+        let constant = std <= 1e-9 * self.mean.abs().max(f64::MIN_POSITIVE);
+        SensorScaling {
+            mean: self.mean,
+            std: if constant { 1.0 } else { std },
+            constant,
+            samples: self.samples,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::test_support::Listed;
+    use proptest::prelude::*;
+
+    fn fit(column: &[f64]) -> SensorScaling {
+        let rows: Vec<_> = column.iter().enumerate().map(|(t, v)| (t as i64, *v)).collect();
+        let mut stream = Listed::one_column(1.0, &rows);
+        Scaling::fit(&mut stream).expect("a listed stream does not fail")[0].sensors[0]
+    }
+
+    #[test]
+    fn a_constant_sensor_is_marked_and_stays_finite() {
+        for value in [0.0, 0.1, 524_320.0] {
+            let scaling = fit(&[value; 1000]);
+            assert!(scaling.constant, "{value}");
+            assert_eq!(scaling.std, 1.0);
+        }
+        assert!(fit(&[f64::NAN; 10]).constant, "a sensor that was never there");
+    }
+
+    #[test]
+    fn missing_values_are_left_out_and_stay_missing() {
+        let scaling = fit(&[1.0, f64::NAN, 3.0, f64::INFINITY]);
+        assert_eq!((scaling.mean, scaling.std, scaling.samples), (2.0, 1.0, 2));
+        let mut out = [0.0];
+        Scaling { sensors: vec![scaling] }.standardise(&[f64::NAN], &mut out);
+        assert!(out[0].is_nan());
+    }
+
+    proptest! {
+        #[test]
+        fn standardised_fit_data_has_mean_0_and_std_1(
+            column in proptest::collection::vec(-1e4f64..1e4, 3..200), shift in -1e6f64..1e6,
+        ) {
+            let column: Vec<f64> = column.iter().map(|v| v + shift).collect();
+            let scaling = fit(&column);
+            prop_assume!(!scaling.constant);
+            let z: Vec<f64> = column.iter().map(|v| (v - scaling.mean) / scaling.std).collect();
+            let mean = z.iter().sum::<f64>() / z.len() as f64;
+            let var = z.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / z.len() as f64;
+            prop_assert!(mean.abs() < 1e-6 && (var - 1.0).abs() < 1e-6, "{mean} {var}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The commands: what a person types, what the program answers, which exit code it leaves.
+//!
+//! 0 is done, 1 a failure said in words, 2 wrong usage. Nothing else imports this module.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use color_eyre::eyre::{Result, WrapErr};
+
+use crate::console;
+use crate::session::{SHIPPED, Session};
+use crate::stream::{self, Part};
+
+mod check;
+mod make;
+mod sessions;
+
+/// Find where trouble started in a plant, without any process giving up its data.
+///
+/// Without a command, the console opens on the built-in plant's day of twenty attacks: no data, no
+/// network and no set-up are needed.
+#[derive(Debug, Parser)]
+#[command(name = "headwater", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Open the console on a session
+    Open(SessionArgs),
+    /// List the sessions that come with the program
+    Sessions,
+    /// Say whether a session can be used, and what it holds
+    Check {
+        #[command(flatten)]
+        session: SessionArgs,
+        /// Read all of its data, not only the beginning
+        #[arg(long)]
+        full: bool,
+    },
+    /// Write data of the built-in plants, with its ground truth
+    #[command(subcommand)]
+    Make(make::Make),
+}
+
+/// Which session, and where its data stands.
+#[derive(Debug, Args)]
+struct SessionArgs {
+    /// A session file, or the name of a shipped session (see `headwater sessions`)
+    session: String,
+    /// Folder that holds the session's data files
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Drives the built-in data and every drawn noise
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl SessionArgs {
+    fn open(&self) -> Result<Session> {
+        let mut session = Session::open(&self.session)?;
+        if let Some(folder) = &self.data {
+            session.set_data_folder(folder);
+        }
+        if let Some(seed) = self.seed {
+            session.seed = seed;
+        }
+        Ok(session)
+    }
+}
+
+/// Runs the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(code) => code,
+        // The reader of our output went away (`headwater sessions | head -1`): nothing to say.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+            // A closed stderr leaves nobody to tell; the exit code still tells it.
+            let _ = writeln!(io::stderr(), "headwater: {}", causes.join(": "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_broken_pipe(error: &color_eyre::Report) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn run(cli: Cli) -> Result<ExitCode> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match cli.command {
+        None => return watch(Session::open(SHIPPED[0].name)?, out),
+        Some(Command::Open(args)) => return watch(args.open()?, out),
+        Some(Command::Sessions) => sessions::list(&mut out)?,
+        Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
+        Some(Command::Make(what)) => make::run(&mut out, &what)?,
+    }
+    out.flush().wrap_err("writing to standard output")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The console where there is a terminal, the plain facts where there is none.
+fn watch(session: Session, mut out: impl Write) -> Result<ExitCode> {
+    if !console::is_possible() {
+        check::print(&mut out, &session, false)?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    drop(out);
+    let opened = session.clone();
+    console::run(session, move || stream::open(&opened, Part::Replay))
+}

@@ -1,0 +1,212 @@
+//! `headwater check`: whether a session can be used, and what it holds.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use color_eyre::eyre::Result;
+use jiff::Timestamp;
+
+use crate::session::{Session, Source};
+use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError};
+
+/// Frames looked at when the whole is not asked for.
+const GLANCE: u64 = 600;
+
+/// Opens every part of `session` and says what is there; the first error is the answer.
+pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Result<()> {
+    writeln!(out, "{}: {}", session.name, session.about)?;
+    writeln!(out, "source      {}", source(session))?;
+    let mut survey = None;
+    for part in Part::ALL {
+        let found = Survey::read(session, part, full)?;
+        if survey.is_none() {
+            print_clients(out, &found.layout)?;
+        }
+        writeln!(out, "{:<12}{}", part.name(), found.line())?;
+        for line in found.complaints() {
+            writeln!(out, "            {line}")?;
+        }
+        survey = Some(found);
+    }
+    if let Some(survey) = survey {
+        survey.print_events(out)?;
+    }
+    if !full {
+        writeln!(
+            out,
+            "ok: the beginning of each range was read ({GLANCE} frames); --full reads all of it"
+        )?;
+    } else {
+        writeln!(out, "ok: every row was read")?;
+    }
+    Ok(())
+}
+
+fn source(session: &Session) -> String {
+    match &session.source {
+        Source::Plant(_) => format!("built-in plant, seed {}: seeded, not private", session.seed),
+        Source::Twin(twin) => format!(
+            "synthetic plant, family {:?}, {} clients, seed {}: seeded, not private",
+            twin.family, twin.clients, session.seed
+        ),
+        Source::Table(table) => format!("tables in {}", show_folder(session, &table.data)),
+        Source::Hai(hai) => {
+            format!("HAI {} in {}", hai.version, show_folder(session, &hai.data))
+        }
+    }
+}
+
+fn show_folder(session: &Session, data: &str) -> String {
+    session.data_folder().map_or_else(|| data.to_owned(), |folder| folder.display().to_string())
+}
+
+fn print_clients(out: &mut impl Write, layout: &Layout) -> Result<()> {
+    for (i, client) in layout.clients.iter().enumerate() {
+        let head = if i == 0 { "clients" } else { "" };
+        let inputs = match client.inputs.len() {
+            0 => String::new(),
+            n => format!(", {n} known inputs"),
+        };
+        writeln!(
+            out,
+            "{head:<12}{:<10} {:<24} {:>3} sensors{inputs}",
+            client.name,
+            client.title,
+            client.sensors.len()
+        )?;
+    }
+    Ok(())
+}
+
+/// What was found in one part of the data.
+struct Survey {
+    layout: Layout,
+    frames: u64,
+    whole: bool,
+    span: Option<(Timestamp, Timestamp)>,
+    runs: u64,
+    gaps: u64,
+    notes: BTreeMap<stream::NoteKind, (u64, String)>,
+    present: Vec<u64>,
+    first: Vec<f64>,
+    varies: Vec<bool>,
+    events: Vec<stream::Event>,
+}
+
+impl Survey {
+    fn read(session: &Session, part: Part, full: bool) -> Result<Self, StreamError> {
+        let mut stream = stream::open(session, part)?;
+        let layout = stream.layout().clone();
+        let width = layout.width();
+        let mut survey = Self {
+            frames: 0,
+            whole: false,
+            span: None,
+            runs: 0,
+            gaps: 0,
+            notes: BTreeMap::new(),
+            present: vec![0; width],
+            first: vec![f64::NAN; width],
+            varies: vec![false; width],
+            events: Vec::new(),
+            layout,
+        };
+        let mut frame = Frame::for_layout(&survey.layout);
+        while full || survey.frames < GLANCE {
+            if !stream.next(&mut frame)? {
+                survey.whole = true;
+                break;
+            }
+            survey.add(&frame);
+        }
+        if survey.frames == 0 {
+            return Err(StreamError::Empty {
+                part: part.name(),
+                why: "its files and times have no row in common".into(),
+            });
+        }
+        survey.events = stream.events().to_vec();
+        Ok(survey)
+    }
+
+    fn add(&mut self, frame: &Frame) {
+        self.frames += 1;
+        let begin = self.span.map_or(frame.time, |(begin, _)| begin);
+        self.span = Some((begin, frame.time));
+        match frame.continuity {
+            Continuity::NewRun => self.runs += 1,
+            Continuity::Gap { .. } => self.gaps += 1,
+            Continuity::Next => {}
+        }
+        for note in &frame.notes {
+            let entry = self
+                .notes
+                .entry(note.what)
+                .or_insert_with(|| (0, format!("{}:{}", note.place, note.line)));
+            entry.0 += 1;
+        }
+        for (i, value) in frame.values.iter().enumerate() {
+            if value.is_nan() {
+                continue;
+            }
+            self.present[i] += 1;
+            if self.first[i].is_nan() {
+                self.first[i] = *value;
+            }
+            self.varies[i] |= *value != self.first[i];
+        }
+    }
+
+    fn line(&self) -> String {
+        let (from, to) = self.span.expect("a survey without frames is an error before");
+        let many = if self.whole { String::new() } else { "at least ".into() };
+        let runs = if self.runs > 1 { format!(", {} runs", self.runs) } else { String::new() };
+        format!("{from} … {to}  {many}{} frames of {} s{runs}", self.frames, self.layout.period_s)
+    }
+
+    /// What a person should know before trusting the data.
+    fn complaints(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.gaps > 0 {
+            lines.push(format!("{} gaps in time", self.gaps));
+        }
+        for (what, (count, first)) in &self.notes {
+            lines.push(format!("{count} × {what}, first at {first}"));
+        }
+        let cells = self.frames * self.layout.width() as u64;
+        let missing = cells - self.present.iter().sum::<u64>();
+        if missing > 0 {
+            lines.push(format!("{missing} of {cells} values are missing"));
+        }
+        if self.whole {
+            let names = self.layout.clients.iter().flat_map(|c| &c.sensors).map(|s| &s.name);
+            let constant: Vec<&str> = names
+                .zip(&self.varies)
+                .filter(|(_, varies)| !**varies)
+                .map(|(name, _)| name.as_str())
+                .collect();
+            if !constant.is_empty() {
+                lines.push(format!("never change: {}", constant.join(", ")));
+            }
+        }
+        lines
+    }
+
+    fn print_events(&self, out: &mut impl Write) -> Result<()> {
+        let mut by_origin: BTreeMap<String, usize> = BTreeMap::new();
+        for event in &self.events {
+            let origin = if event.origins.is_empty() {
+                "origin unknown".to_owned()
+            } else {
+                event.origins.join("+")
+            };
+            *by_origin.entry(origin).or_default() += 1;
+        }
+        if !self.events.is_empty() {
+            let parts: Vec<String> =
+                by_origin.iter().map(|(origin, n)| format!("{n} {origin}")).collect();
+            writeln!(out, "{:<12}{} known: {}", "events", self.events.len(), parts.join(", "))?;
+        }
+        Ok(())
+    }
+}

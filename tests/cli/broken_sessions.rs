@@ -1,0 +1,210 @@
+//! Sessions with one thing wrong each: what `headwater check` answers.
+
+use std::fs;
+
+use crate::headwater;
+
+/// What the program says about a session with this text.
+fn complaint(text: &str) -> String {
+    complaint_about(text.as_bytes())
+}
+
+fn complaint_about(bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("broken.ron"), bytes).expect("the session can be written");
+    let output = headwater()
+        .current_dir(folder.path())
+        .args(["check", "broken.ron"])
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(1), "a broken session is a failure said in words");
+    assert!(output.stdout.is_empty() || !output.stderr.is_empty());
+    String::from_utf8(output.stderr).expect("complaints are text")
+}
+
+/// A session on a table `data.csv` with columns time, a1, a2, b1.
+fn table(body: &str) -> String {
+    format!(
+        "Session(\n    about: \"a table\",\n    source: Table(data: \".\", time: (column: \"time\")),\n{body}\n)\n"
+    )
+}
+
+/// What the program says about a session on a table with this content.
+fn complaint_with_data(session: &str, data: &str) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("broken.ron"), session).expect("the session can be written");
+    fs::write(folder.path().join("data.csv"), data).expect("the data can be written");
+    let output = headwater()
+        .current_dir(folder.path())
+        .args(["check", "broken.ron"])
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8(output.stderr).expect("complaints are text")
+}
+
+const RANGES: &str = "    ranges: (\n        fit: (files: [\"data.csv\"], until: \"+1h\"),\n        calibration: (files: [\"data.csv\"], from: \"+1h\"),\n        replay: (files: [\"data.csv\"]),\n    ),";
+const CLIENTS: &str =
+    "    clients: [(name: \"A\", columns: [\"a*\"]), (name: \"B\", columns: [\"b1\"])],";
+
+fn with_data(data: &str) -> String {
+    complaint_with_data(&table(&format!("{CLIENTS}\n{RANGES}")), data)
+}
+
+#[test]
+fn a_misspelt_key_is_answered_with_the_nearest_known_one() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    thresolds: (tau_c: Value(3)),\n)"
+    ));
+}
+
+#[test]
+fn a_misspelt_key_inside_a_part_is_pointed_at() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(attacks: Day, histroy_h: 4),\n)"
+    ));
+}
+
+#[test]
+fn an_unknown_choice_lists_the_known_ones() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    mode: Evidenz,\n)"
+    ));
+}
+
+#[test]
+fn a_missing_key_is_named() {
+    insta::assert_snapshot!(complaint("Session(\n    source: Plant(attacks: Day),\n)"));
+}
+
+#[test]
+fn a_key_given_twice_is_named() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    about: \"y\",\n    source: Plant(attacks: Day),\n)"
+    ));
+}
+
+#[test]
+fn a_bracket_that_is_never_closed_is_pointed_at() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(attacks: Day,\n"
+    ));
+}
+
+#[test]
+fn text_where_a_number_belongs_is_pointed_at() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(hours: \"a day\"),\n)"
+    ));
+}
+
+#[test]
+fn a_time_nobody_can_read_says_how_to_write_one() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    ranges: (fit: (until: \"eight o'clock\")),\n)"
+    ));
+}
+
+#[test]
+fn a_day_that_does_not_exist_is_pointed_at() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(start: \"2022-02-30 00:00:00\"),\n    ranges: (fit: (until: \"+8h\"), calibration: (from: \"+8h\")),\n)"
+    ));
+}
+
+#[test]
+fn an_unknown_attack_lists_the_known_ones() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(attacks: Only([\"S101\", \"S999\"])),\n    ranges: (fit: (until: \"+8h\"), calibration: (from: \"+8h\")),\n)"
+    ));
+}
+
+#[test]
+fn an_unknown_hai_release_lists_the_known_ones() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Hai(version: \"23.5\", data: \"hai\"),\n    ranges: (\n        fit: (files: [\"a\"]),\n        calibration: (files: [\"b\"]),\n        replay: (files: [\"c\"]),\n    ),\n)"
+    ));
+}
+
+#[test]
+fn calibration_on_fitted_data_is_refused_with_its_reason() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    ranges: (\n        fit: (until: \"+8h\"),\n        calibration: (from: \"+4h\", until: \"+40h\"),\n    ),\n)"
+    ));
+}
+
+#[test]
+fn a_range_that_ends_before_it_starts_is_pointed_at() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    ranges: (\n        fit: (until: \"+8h\"),\n        calibration: (from: \"+40h\", until: \"+9h\"),\n    ),\n)"
+    ));
+}
+
+#[test]
+fn all_wrong_numbers_are_told_at_once() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Twin(clients: 1),\n    ranges: (fit: (until: \"+9 steps\"), calibration: (from: \"+9 steps\")),\n    model: (states: 0, window: 3),\n    thresholds: (tau_a: Percentile(101), vote: (k: 5, n: 3)),\n    privacy: (epsilon_flag: -1, delta: 2),\n    replay: (speed: 0),\n)"
+    ));
+}
+
+#[test]
+fn a_table_without_clients_says_what_a_client_looks_like() {
+    insta::assert_snapshot!(complaint(&table(RANGES)));
+}
+
+#[test]
+fn two_clients_of_one_name_are_refused() {
+    insta::assert_snapshot!(complaint(&table(&format!(
+        "    clients: [\n        (name: \"A\", columns: [\"a1\"]),\n        (name: \"A\", columns: [\"b1\"]),\n    ],\n{RANGES}"
+    ))));
+}
+
+#[test]
+fn an_event_of_an_unknown_client_is_pointed_at() {
+    insta::assert_snapshot!(complaint(&table(&format!(
+        "{CLIENTS}\n    labels: Events([\n        (id: \"1\", start: \"2020-01-01 00:00\", end: \"2020-01-01 01:00\", origins: [\"C\"]),\n        (id: \"2\", start: \"2020-01-02 00:00\", end: \"2020-01-01 01:00\"),\n    ]),\n{RANGES}"
+    ))));
+}
+
+#[test]
+fn a_declared_edge_to_nobody_is_pointed_at() {
+    insta::assert_snapshot!(complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    ranges: (fit: (until: \"+8h\"), calibration: (from: \"+8h\")),\n    edges: [(\"P1\", \"P3\"), (\"P1\", \"P9\")],\n)"
+    ));
+}
+
+#[test]
+fn a_file_that_is_no_text_is_said_to_be_none() {
+    insta::assert_snapshot!(complaint_about(b"Session(\n  about: \"\xff\xfe\",\n)"));
+}
+
+#[test]
+fn missing_files_are_named_with_the_place_they_were_looked_for() {
+    insta::assert_snapshot!(complaint(&table(&format!("{CLIENTS}\n{RANGES}"))));
+}
+
+#[test]
+fn a_column_that_the_file_lacks_is_answered_with_the_nearest_one() {
+    insta::assert_snapshot!(with_data("time,a1,a2,b2\n2020-01-01 00:00:00,1,2,3\n"));
+}
+
+#[test]
+fn a_cell_that_is_no_number_is_named_by_line_column_and_tag() {
+    insta::assert_snapshot!(with_data(
+        "time,a1,a2,b1\n2020-01-01 00:00:00,1,2,3\n2020-01-01 00:00:01,1,two,3\n"
+    ));
+}
+
+#[test]
+fn a_row_with_too_few_cells_is_named_by_line() {
+    insta::assert_snapshot!(with_data(
+        "time,a1,a2,b1\n2020-01-01 00:00:00,1,2,3\n2020-01-01 00:00:01,1\n2020-01-01 00:00:02,1,2,3\n"
+    ));
+}
+
+#[test]
+fn a_session_nobody_has_is_answered_with_the_nearest_name() {
+    let output = headwater().args(["check", "plant-attack-dy"]).output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr));
+}
