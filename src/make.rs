@@ -1,0 +1,3 @@
+//! Writing data of the built-in plants to files, with its ground truth.
+
+pub mod twin;
