@@ -6,11 +6,13 @@
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`draft`] | files that come into being all at once |
 //! | [`rng`] | reproducible randomness: one generator per seed and source |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
 
+pub mod draft;
 pub mod make;
 pub mod rng;
 pub mod session;

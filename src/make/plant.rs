@@ -6,15 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use super::{Draft, MakeError};
+use super::MakeError;
+use crate::draft::Draft;
 use crate::session::PlantSource;
 use crate::stream::plant::{Comparison, Day, Effect, NominalSigma, Process, Row, Staged, Tag};
 
@@ -91,12 +91,11 @@ struct Truth<'a> {
 /// made when it is not there. Files of an earlier run are replaced once the new ones are complete.
 pub fn write(source: &PlantSource, seed: u64, dir: &Path) -> Result<Report, MakeError> {
     let day = Day::plan(source)?;
-    fs::create_dir_all(dir).map_err(MakeError::write(dir))?;
     let mut csv = Draft::create(dir, "plant.csv")?;
     let mut truth = Draft::create(dir, "plant-truth.json")?;
 
-    let attacks = simulate(&day, seed, &mut csv)?;
-    let text = serde_json::to_string_pretty(&Truth {
+    let attacks = csv.fill(|csv| simulate(&day, seed, csv))?;
+    let known = Truth {
         seed,
         first: day.first,
         last: day.time(day.steps - 1),
@@ -104,10 +103,11 @@ pub fn write(source: &PlantSource, seed: u64, dir: &Path) -> Result<Report, Make
         grid_feedback: source.grid_feedback,
         rule: RULE,
         attacks: &attacks,
-    })
-    .map_err(|e| MakeError::Write { file: dir.join("plant-truth.json"), source: e.into() })?;
-    truth.write(text.as_bytes())?;
-    truth.write(b"\n")?;
+    };
+    truth.fill(|truth| {
+        serde_json::to_writer_pretty(&mut *truth, &known)?;
+        writeln!(truth)
+    })?;
 
     // Both are safe on the disk before either shows.
     csv.finish()?;
@@ -122,7 +122,7 @@ pub fn write(source: &PlantSource, seed: u64, dir: &Path) -> Result<Report, Make
 }
 
 /// Runs the plant into `csv`, and measures its attacks on the way.
-fn simulate(day: &Day, seed: u64, csv: &mut Draft) -> Result<Vec<MeasuredAttack>, MakeError> {
+fn simulate(day: &Day, seed: u64, csv: &mut Draft) -> io::Result<Vec<MeasuredAttack>> {
     // The yardstick costs a simulated day, which a run without attacks need not pay.
     let sigma = (!day.schedule.is_empty()).then(|| NominalSigma::measure(day.switches()));
     let mut plant = day.plant(seed);
@@ -131,7 +131,7 @@ fn simulate(day: &Day, seed: u64, csv: &mut Draft) -> Result<Vec<MeasuredAttack>
     let mut watched: Vec<Comparison> = Vec::with_capacity(day.schedule.len());
 
     header_line(&mut line);
-    csv.write(&line)?;
+    csv.write_all(&line)?;
     for step in 0..day.steps {
         if let (Some(staged), Some(sigma)) = (day.schedule.get(watched.len()), &sigma)
             && staged.start == step
@@ -145,7 +145,7 @@ fn simulate(day: &Day, seed: u64, csv: &mut Draft) -> Result<Vec<MeasuredAttack>
         }
         line.clear();
         row_line(&mut line, day.time(step), &row, attacked);
-        csv.write(&line)?;
+        csv.write_all(&line)?;
     }
     Ok(day
         .schedule
@@ -290,6 +290,7 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use crate::session::Attacks;
     use crate::stream::plant::{COUNT, Plant, Switches};
     use proptest::prelude::*;

@@ -60,6 +60,16 @@ pub enum StreamError {
         /// What stands there.
         found: String,
     },
+    /// A setting of the source that cannot be carried out.
+    #[error("{name}: expected {expected}, found {found:?}")]
+    Setting {
+        /// Its name in the session.
+        name: &'static str,
+        /// What would have been right.
+        expected: &'static str,
+        /// What stands there.
+        found: String,
+    },
     /// A range of the session that holds no data.
     #[error("the {part} range holds no data: {why}")]
     Empty {

@@ -1,0 +1,41 @@
+//! Which steps of a synthetic plant are meant for what.
+
+use std::ops::Range;
+
+use crate::session::{Family, TwinSource};
+
+/// Consecutive stretches of one stream, as ranges of steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slices {
+    /// Normal operation that models and scaling are fitted to.
+    pub fit: Range<usize>,
+    /// Normal operation that thresholds are set on.
+    pub calibration: Range<usize>,
+    /// Normal operation to count false alarms on.
+    pub nominal: Range<usize>,
+    /// Operation with faults.
+    pub anomalous: Range<usize>,
+}
+
+impl Slices {
+    /// Steps of the whole stream.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.anomalous.end
+    }
+}
+
+/// The slices of a source.
+#[must_use]
+pub fn slices(source: &TwinSource) -> Slices {
+    let anomalous = match source.family {
+        Family::A => 6000,
+        Family::B | Family::H => 9000,
+    };
+    Slices {
+        fit: 0..4000,
+        calibration: 4000..6000,
+        nominal: 6000..9000,
+        anomalous: 9000..9000 + anomalous,
+    }
+}
