@@ -12,6 +12,8 @@
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
 
+pub mod cli;
+pub mod console;
 pub mod draft;
 pub mod make;
 pub mod rng;

@@ -25,6 +25,7 @@ pub mod window;
 pub(crate) mod test_support;
 
 pub use error::StreamError;
+pub use open::{Part, open};
 
 /// One measured quantity of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
