@@ -9,7 +9,9 @@
 //! | [`rng`] | reproducible randomness: one generator per seed and source |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
+//! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
 
 pub mod rng;
 pub mod session;
 pub mod stream;
+pub mod study;
