@@ -10,8 +10,9 @@ use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr};
 
 use crate::console;
-use crate::session::{SHIPPED, Session};
+use crate::session::{SHIPPED, Session, Span};
 use crate::stream::{self, Part};
+use crate::study::score;
 
 mod check;
 mod make;
@@ -45,6 +46,8 @@ enum Command {
     /// Write data of the built-in plants, with its ground truth
     #[command(subcommand)]
     Make(make::Make),
+    /// Measure a list of alarms against the truth
+    Score(ScoreArgs),
 }
 
 /// Which session, and where its data stands.
@@ -58,6 +61,26 @@ struct SessionArgs {
     /// Drives the built-in data and every drawn noise
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+struct ScoreArgs {
+    /// What really happened: JSON as `make` writes it, or CSV with start, end, origin
+    #[arg(long, value_name = "FILE")]
+    truth: PathBuf,
+    /// What was said: the lines of `run --json`, or CSV with time, root
+    #[arg(long, value_name = "FILE")]
+    alarms: PathBuf,
+    /// How long after the end of an event an alarm still belongs to it
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = span)]
+    tail: Span,
+    /// One JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    Span::try_from(text.to_owned())
 }
 
 impl SessionArgs {
@@ -105,6 +128,14 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Sessions) => sessions::list(&mut out)?,
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
+        Some(Command::Score(args)) => {
+            let report = score::run(&args.truth, &args.alarms, args.tail)?;
+            if args.json {
+                writeln!(out, "{}", serde_json::to_string(&report)?)?;
+            } else {
+                write!(out, "{report}")?;
+            }
+        }
     }
     out.flush().wrap_err("writing to standard output")?;
     Ok(ExitCode::SUCCESS)

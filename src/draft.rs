@@ -124,6 +124,15 @@ mod tests {
     }
 
     #[test]
+    fn a_full_disk_is_told_with_the_name_of_the_file_that_was_asked_for() {
+        let folder = folder_with_old_file();
+        let mut draft = begun(folder.path(), b"half");
+        let full = draft.fill(|_| Err::<(), _>(io::ErrorKind::StorageFull.into()));
+        let message = full.expect_err("the disk is full").to_string();
+        assert!(message.contains("a.csv: no storage space"), "{message}");
+    }
+
+    #[test]
     fn a_folder_that_cannot_be_made_is_named() {
         let folder = folder_with_old_file();
         let error = Draft::create(&folder.path().join("a.csv/none"), "b").expect_err("no folder");

@@ -11,6 +11,7 @@
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
+//! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
 
 pub mod cli;
 pub mod console;
@@ -19,3 +20,4 @@ pub mod make;
 pub mod rng;
 pub mod session;
 pub mod stream;
+pub mod study;
