@@ -6,10 +6,14 @@
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`console`] | the screen: live measurements of every client, as they are replayed |
+//! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`rng`] | reproducible randomness: one generator per seed and source |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 
+pub mod console;
+pub mod history;
 pub mod rng;
 pub mod session;
 pub mod stream;
