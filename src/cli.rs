@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{ExitCode, Termination};
 
 use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr};
@@ -123,8 +123,8 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
 fn run(cli: Cli) -> Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match cli.command {
-        None => return watch(Session::open(SHIPPED[0].name)?, out),
-        Some(Command::Open(args)) => return watch(args.open()?, out),
+        None => return watch(&Session::open(SHIPPED[0].name)?, out),
+        Some(Command::Open(args)) => return watch(&args.open()?, out),
         Some(Command::Sessions) => sessions::list(&mut out)?,
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
@@ -142,13 +142,14 @@ fn run(cli: Cli) -> Result<ExitCode> {
 }
 
 /// The console where there is a terminal, the plain facts where there is none.
-fn watch(session: Session, mut out: impl Write) -> Result<ExitCode> {
+fn watch(session: &Session, mut out: impl Write) -> Result<ExitCode> {
     if !console::is_possible() {
-        check::print(&mut out, &session, false)?;
+        check::print(&mut out, session, false)?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
     let opened = session.clone();
-    console::run(session, move || stream::open(&opened, Part::Replay))
+    let ending = console::run(session, move || stream::open(&opened, Part::Replay))?;
+    Ok(ending.report())
 }

@@ -4,18 +4,27 @@
 //! stream ──► client ──► link ──► server ──► evidence ──► incident ──► engine ──► console
 //! ```
 //!
+//! Of this picture the first and the last part stand today: measurements from every source, and a
+//! screen that replays them.
+//!
 //! | module | what it is for |
 //! |---|---|
-//! | [`draft`] | files that come into being all at once |
 //! | [`rng`] | reproducible randomness: one generator per seed and source |
+//! | [`draft`] | files that come into being all at once |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
+//! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
+//! | [`console`] | the screen: live measurements of every client, as they are replayed |
+//! | [`cli`] | the commands |
+//!
+//! A module imports only what stands above it; nothing but [`cli`] imports [`console`].
 
 pub mod cli;
 pub mod console;
 pub mod draft;
+pub mod history;
 pub mod make;
 pub mod rng;
 pub mod session;
