@@ -10,6 +10,7 @@
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 
+pub mod model;
 pub mod rng;
 pub mod session;
 pub mod stream;
