@@ -7,10 +7,14 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 pub(crate) use portable::Portable;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use sse2::Sse2;
 
 /// `N` numbers of `f32`.
 pub(crate) trait Lanes<const N: usize>: Copy {

@@ -289,12 +289,11 @@ mod tests {
             width in 1_usize..35,
             outputs in 1_usize..12,
             seed in any::<u64>(),
-            portable in any::<bool>(),
+            isa in prop::sample::select(Isa::available().collect::<Vec<_>>()),
         ) {
             let rng = &mut rng::stream(seed, 0);
             let weights = LstmFc::init(inputs, width, outputs, 1.0, rng);
             let lstm = Lstm::new(&weights).expect("weights of the right size");
-            let isa = if portable { Isa::PORTABLE } else { Isa::detect() };
             let (mut memory, mut rows) = (lstm.memory(), lstm.rows(inputs + 2));
             let mut state = State::zero(width);
             for _ in 0..6 {

@@ -1,4 +1,5 @@
-//! Lanes as plain arrays: the compiler uses what the target's baseline has.
+//! Lanes as plain arrays, on machines for which there is nothing better: the compiler makes of them
+//! what the target's baseline has.
 
 use super::{Arithmetic, Lanes};
 
