@@ -4,9 +4,6 @@
 //! stream ──► client ──► link ──► server ──► evidence ──► incident ──► engine ──► console
 //! ```
 //!
-//! Of this picture the first and the last part stand today: measurements from every source, and a
-//! screen that replays them.
-//!
 //! | module | what it is for |
 //! |---|---|
 //! | [`rng`] | reproducible randomness: one generator per seed and source |
@@ -14,6 +11,8 @@
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
+//! | [`model`] | networks and filters, one definition each: how they are trained, how they run |
+//! | [`privacy`] | what may be released: mechanisms, budget, ledger |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
@@ -26,6 +25,8 @@ pub mod console;
 pub mod draft;
 pub mod history;
 pub mod make;
+pub mod model;
+pub mod privacy;
 pub mod rng;
 pub mod session;
 pub mod stream;

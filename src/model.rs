@@ -1,0 +1,11 @@
+//! The networks and filters, one definition each.
+//!
+//! candle defines and trains them; the kernels run them on flat buffers. It must not know where
+//! measurements come from or what is decided with residuals.
+
+pub mod augment;
+pub mod ekf;
+pub mod kernel;
+pub mod proprietary;
+pub mod step;
+pub mod weights;
