@@ -8,4 +8,8 @@ pub mod ekf;
 pub mod kernel;
 pub mod proprietary;
 pub mod step;
+pub mod checkpoint;
+pub mod network;
+pub mod oracle;
+pub mod train;
 pub mod weights;
