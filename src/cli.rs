@@ -15,8 +15,10 @@ use crate::stream::{self, Part};
 use crate::study::score;
 
 mod check;
+mod interrupt;
 mod make;
 mod sessions;
+mod train;
 
 /// Find where trouble started in a plant, without any process giving up its data.
 ///
@@ -46,6 +48,8 @@ enum Command {
     /// Write data of the built-in plants, with its ground truth
     #[command(subcommand)]
     Make(make::Make),
+    /// Make the models of a session and keep them
+    Train(train::TrainArgs),
     /// Measure a list of alarms against the truth
     Score(ScoreArgs),
 }
@@ -128,6 +132,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Sessions) => sessions::list(&mut out)?,
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
+        Some(Command::Train(args)) => train::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;
             if args.json {

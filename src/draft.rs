@@ -39,6 +39,7 @@ pub struct Draft {
 impl Draft {
     /// Begins the file `name` in `folder`, which is made when it is not there.
     pub fn create(folder: &Path, name: &str) -> Result<Self, DraftError> {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         fs::create_dir_all(folder).map_err(DraftError::at(folder))?;
         let partial = folder.join(format!(".{name}.{}.partial", std::process::id()));
         let target = folder.join(name);
@@ -67,6 +68,10 @@ impl Draft {
     pub fn publish(mut self) -> Result<PathBuf, DraftError> {
         self.finish()?;
         fs::rename(&self.partial, &self.target).map_err(DraftError::at(&self.target))?;
+        // The new name must survive a power cut too. Some systems cannot open a folder: no error.
+        if let Some(folder) = self.target.parent().and_then(|folder| File::open(folder).ok()) {
+            let _ = folder.sync_all();
+        }
         Ok(std::mem::take(&mut self.target))
     }
 }

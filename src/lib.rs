@@ -14,6 +14,7 @@
 //! | [`model`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`privacy`] | what may be released: mechanisms, budget, ledger |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
+//! | [`engine`] | runs a session: from its data to models, from its models to what is said |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`cli`] | the commands |
@@ -23,6 +24,7 @@
 pub mod cli;
 pub mod console;
 pub mod draft;
+pub mod engine;
 pub mod history;
 pub mod make;
 pub mod model;

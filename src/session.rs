@@ -252,12 +252,32 @@ impl Session {
             .map(|n| n.to_string_lossy().trim_end_matches(".ron").to_owned())
             .unwrap_or_default();
         session.folder = folder.to_path_buf();
+        session.divide_built_in_data();
         let problems = validate::problems(&session);
         if problems.is_empty() {
             Ok(session)
         } else {
             Err(SessionError::from_problems(place, text, problems))
         }
+    }
+
+    /// The built-in sources know how their data is best divided, when the session does not say.
+    fn divide_built_in_data(&mut self) {
+        if self.ranges != Ranges::default() {
+            return;
+        }
+        let (fit_end, calibration_end) = match &self.source {
+            Source::Plant(plant) if plant.history_h > 0.0 => {
+                let history_s = (plant.history_h * 3600.0).floor();
+                (Mark::After((history_s / 5.0).floor()), Mark::After(history_s))
+            }
+            Source::Twin(_) => (Mark::Step(4000), Mark::Step(6000)),
+            _ => return,
+        };
+        self.ranges.fit.until = Some(fit_end);
+        self.ranges.calibration.from = Some(fit_end);
+        self.ranges.calibration.until = Some(calibration_end);
+        self.ranges.replay.from = Some(calibration_end);
     }
 
     /// The folder that the session's files stand in; none for the built-in sources.

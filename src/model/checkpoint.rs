@@ -8,7 +8,7 @@ mod bundle;
 mod cache;
 mod hash;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,7 @@ pub use self::cache::{CacheEnvironment, cache_folder};
 pub use self::hash::{Fingerprint, Hasher};
 use super::oracle::{Layout, Oracle};
 use super::weights::{LstmFc, ProprietaryWeights};
+use crate::draft::{Draft, DraftError};
 
 /// Version of the file format; a file of another version is made anew.
 pub const VERSION: u32 = 1;
@@ -52,8 +53,10 @@ pub struct ClientModels {
     pub mean: Vec<f64>,
     /// Scaling of its sensors: standard deviation.
     pub std: Vec<f64>,
-    /// The frozen proprietary model.
+    /// The frozen proprietary model that watches.
     pub proprietary: ProprietaryWeights,
+    /// A frozen model whose states may be sent, where those of `proprietary` may not.
+    pub sending: Option<ProprietaryWeights>,
     /// `φ_m`, once the federation has trained it.
     pub augment: Option<LstmFc>,
     /// The end-to-end baseline, when a study asked for it.
@@ -63,7 +66,10 @@ pub struct ClientModels {
 /// Why a checkpoint cannot be written or used.
 #[derive(Debug, Error)]
 pub enum CheckpointError {
-    /// The file system refused.
+    /// It could not be written.
+    #[error(transparent)]
+    Write(#[from] DraftError),
+    /// It could not be read.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -121,6 +127,7 @@ struct Header {
 struct ClientHeader {
     name: String,
     proprietary: Kind,
+    sending: Option<Kind>,
 }
 
 /// Which tensors a proprietary model has.
@@ -142,17 +149,30 @@ impl Checkpoint {
     /// there before stays until then.
     pub fn save(&self, path: &Path) -> Result<(), CheckpointError> {
         let bytes = self.to_bytes().map_err(|what| content(path, what))?;
-        write_atomically(path, &bytes)
-            .map_err(|source| CheckpointError::Io { path: path.to_owned(), source })
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let name = path.file_name().ok_or_else(|| content(path, "not the name of a file".into()))?;
+        let mut draft = Draft::create(folder, &name.to_string_lossy())?;
+        draft.fill(|file| file.write_all(&bytes))?;
+        draft.publish()?;
+        Ok(())
     }
 
     /// Reads a file made from `expected`; any fingerprint will do when that is none.
     pub fn load(path: &Path, expected: Option<Fingerprint>) -> Result<Self, CheckpointError> {
         let bytes = fs::read(path)
             .map_err(|source| CheckpointError::Io { path: path.to_owned(), source })?;
+        Self::from_bytes(path, &bytes, expected)
+    }
+
+    /// The same of a file's content; `path` is what complaints call it.
+    pub fn from_bytes(
+        path: &Path,
+        bytes: &[u8],
+        expected: Option<Fingerprint>,
+    ) -> Result<Self, CheckpointError> {
         let damaged = |source| CheckpointError::Damaged { path: path.to_owned(), source };
-        let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(damaged)?;
-        let tensors = SafeTensors::deserialize(&bytes).map_err(damaged)?;
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
         let text = metadata.metadata().as_ref().and_then(|m| m.get(HEADER));
         let text = text.ok_or_else(|| content(path, "not a checkpoint of headwater".to_owned()))?;
         // The version first: the rest of another version's header may look different.
@@ -180,9 +200,13 @@ impl Checkpoint {
             let name = format!("clients.{}", client.name);
             tensors.add_exact(format!("{name}.mean"), &client.mean)?;
             tensors.add_exact(format!("{name}.std"), &client.std)?;
+            let sending = client.sending.as_ref();
             clients.push(ClientHeader {
                 name: client.name.clone(),
                 proprietary: tensors.add_proprietary(&name, &client.proprietary)?,
+                sending: sending
+                    .map(|w| tensors.add_proprietary(&format!("{name}.sending"), w))
+                    .transpose()?,
             });
             for (part, lstm) in [("augment", &client.augment), ("predictor", &client.predictor)] {
                 if let Some(lstm) = lstm {
@@ -232,6 +256,10 @@ impl Checkpoint {
             }
             clients.push(ClientModels {
                 proprietary: tensors.proprietary(&name, &client.proprietary, sensors)?,
+                sending: client
+                    .sending
+                    .map(|kind| tensors.proprietary(&format!("{name}.sending"), &kind, sensors))
+                    .transpose()?,
                 augment: tensors.optional_lstm(&format!("{name}.augment"))?,
                 predictor: tensors.optional_lstm(&format!("{name}.predictor"))?,
                 name: client.name,
@@ -265,29 +293,6 @@ struct VersionOnly {
 
 fn content(path: &Path, what: String) -> CheckpointError {
     CheckpointError::Content { path: path.to_owned(), what }
-}
-
-fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let name = path.file_name().ok_or_else(|| io::Error::other("not the name of a file"))?;
-    let temporary = folder.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    let written = File::create(&temporary)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // The first error is the one to tell; a left-over temporary file harms nobody.
-        let _ = fs::remove_file(&temporary);
-    }
-    written?;
-    // The new name must survive a power cut too. Some systems cannot open a folder: not an error.
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -29,16 +29,20 @@ const ATTACK: Range<usize> = 5000..5240;
 const MIDNIGHT: i64 = 1_660_262_400;
 
 pub fn session() -> Session {
-    let text = r#"Session(about: "a test", source: Plant((attacks: Day)))"#;
+    let text = r#"Session(about: "a test", source: Plant(attacks: Day))"#;
     Session::parse("plant-attack-day", Path::new(""), text).expect("the test session is valid")
 }
 
 pub fn table_session() -> Session {
     let text = r#"Session(
         about: "a table",
-        source: Table((data: "somewhere", time: (column: "time"))),
+        source: Table(data: "somewhere", time: (column: "time")),
         clients: [(name: "A", columns: ["a"])],
-        ranges: (replay: (files: ["*.csv"])),
+        ranges: (
+            fit: (files: ["fit.csv"]),
+            calibration: (files: ["calibration.csv"]),
+            replay: (files: ["*.csv"]),
+        ),
     )"#;
     Session::parse("table", Path::new(""), text).expect("the test session is valid")
 }

@@ -26,6 +26,7 @@ fn client(name: &str, proprietary: ProprietaryWeights) -> ClientModels {
         mean: vec![1.5, -0.1 + 1e-17 + 0.2 / 3.0],
         std: vec![2.0, 1e-3],
         proprietary,
+        sending: None,
         augment: None,
         predictor: None,
     }
