@@ -230,13 +230,11 @@ impl Session {
         }
         let text = match fs::read(path) {
             Ok(bytes) => bytes,
-            Err(source) => return Err(SessionError::unreadable(path_or_name, source)),
+            Err(source) => return Err(SessionError::unreadable(path_or_name, &source)),
         };
         let text = String::from_utf8(text).map_err(|e| {
-            let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()]
-                .iter()
-                .filter(|b| **b == b'\n')
-                .count();
+            let sound = String::from_utf8_lossy(&e.as_bytes()[..e.utf8_error().valid_up_to()]);
+            let line = 1 + sound.matches('\n').count();
             SessionError::not_text(path_or_name, line)
         })?;
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();

@@ -96,17 +96,23 @@ fn proprietary(session: &Session, material: &Material) -> Result<Vec<ClientVendo
                 step.client, step.epoch, step.epochs, step.loss
             ));
         }
-        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let models =
-        vendor::train(material, &session.model, session.seed, threads, &on_progress)?;
+    let models = vendor::train(material, &session.model, session.seed, threads, &on_progress)?;
     bar.finish_and_clear();
     Ok(models)
 }
 
 fn print_models(out: &mut impl Write, material: &Material, models: &[ClientVendor]) -> Result<()> {
-    writeln!(out, "\nclient     model      innovation MSE  persistence   loss, first and last epoch")?;
+    writeln!(
+        out,
+        "\nclient     model      innovation MSE  persistence   loss, first and last epoch"
+    )?;
     for (client, models) in material.clients.iter().zip(models) {
         let Some(reports) = &models.reports else { continue };
         for (kind, report) in ["watching", "sending"].into_iter().zip(reports) {

@@ -135,22 +135,22 @@ pub fn train(
             jobs.push(job(client, Proprietary::Paper, settings, seed));
         }
     }
-    let mut trained = train::all(&jobs, threads, on_progress).into_iter();
-    let mut next = || trained.next().expect("one result for each job");
-    material
-        .clients
-        .iter()
-        .map(|_| {
-            let watching = next()?;
-            let sending = if may_send(kind) { None } else { Some(next()?) };
-            let (sending, report) = sending.map(|t| (t.weights, t.report)).unzip();
-            Ok(ClientVendor {
-                watching: watching.weights,
-                sending,
-                reports: Some([Some(watching.report), report]),
-            })
+    let per_client = jobs.len() / material.clients.len().max(1);
+    let mut trained = train::all(&jobs, threads, on_progress)
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?
+        .into_iter();
+    let models = (0..material.clients.len()).map_while(|_| {
+        let watching = trained.next()?;
+        let sending = if per_client > 1 { trained.next() } else { None };
+        let (sending, report) = sending.map(|t| (t.weights, t.report)).unzip();
+        Some(ClientVendor {
+            watching: watching.weights,
+            sending,
+            reports: Some([Some(watching.report), report]),
         })
-        .collect()
+    });
+    Ok(models.collect())
 }
 
 fn job<'a>(
@@ -202,4 +202,55 @@ pub fn views_of(
     delivered: Option<&(Vec<SensorView>, Vec<ClientVendor>)>,
 ) -> impl Fn(&Layout) -> Option<Vec<SensorView>> + '_ {
     move |_| delivered.map(|(views, _)| views.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(text: &str) -> Session {
+        Session::parse("plant", Path::new(""), text).expect("a sound session")
+    }
+
+    /// A short plant and few passes: enough to prove the path, not to make good models.
+    const SHORT: &str = "Session(about: \"short\", source: Plant(history_h: 1.5, hours: 1), \
+        model: (epochs: 1), sampling: (decimate: Every(5)))";
+
+    fn made(seed: u64) -> Vec<u8> {
+        let session = session(SHORT);
+        let material = Material::read(&session, 5, &|_| None).expect("a built-in plant");
+        let go_on = |_: Progress| ControlFlow::Continue(());
+        let models = train(&material, &session.model, seed, 2, &go_on).expect("trained");
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("models.safetensors");
+        save(&path, &material, &models).expect("written");
+        std::fs::read(path).expect("there")
+    }
+
+    #[test]
+    fn models_are_the_same_bytes_for_the_same_seed() {
+        let first = made(3);
+        assert_eq!(first, made(3));
+        assert_ne!(first, made(4));
+    }
+
+    #[test]
+    fn the_plants_models_are_delivered_for_its_own_clients_sampling_and_sizes_only() {
+        let plain = session("Session(about: \"x\", source: Plant(attacks: Day))");
+        let (views, models) = delivered(&plain, 5).expect("models come with the program");
+        assert_eq!(views.iter().map(|v| v.used.len()).collect::<Vec<_>>(), [9, 6, 3]);
+        for client in &models {
+            let ProprietaryWeights::Filter(filter) = client.federated() else {
+                panic!("the paper's filter is a filter")
+            };
+            assert_eq!(filter.states(), 2);
+        }
+        assert!(delivered(&plain, 1).is_none(), "another sampling");
+        let wider = session(
+            "Session(about: \"x\", source: Plant(attacks: Day), model: (transition_width: 8))",
+        );
+        assert!(delivered(&wider, 5).is_none(), "another network");
+        let twin = session("Session(about: \"x\", source: Twin(clients: 2))");
+        assert!(delivered(&twin, 5).is_none(), "another plant");
+    }
 }

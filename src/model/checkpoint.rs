@@ -150,7 +150,8 @@ impl Checkpoint {
     pub fn save(&self, path: &Path) -> Result<(), CheckpointError> {
         let bytes = self.to_bytes().map_err(|what| content(path, what))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let name = path.file_name().ok_or_else(|| content(path, "not the name of a file".into()))?;
+        let name =
+            path.file_name().ok_or_else(|| content(path, "not the name of a file".into()))?;
         let mut draft = Draft::create(folder, &name.to_string_lossy())?;
         draft.fill(|file| file.write_all(&bytes))?;
         draft.publish()?;

@@ -66,7 +66,7 @@ impl SessionError {
         Self { complaints: vec![Complaint { place, what, excerpt }] }
     }
 
-    pub(super) fn unreadable(path: &str, source: io::Error) -> Self {
+    pub(super) fn unreadable(path: &str, source: &io::Error) -> Self {
         let mut what = match source.kind() {
             io::ErrorKind::NotFound => {
                 "no such file, and no session of this name is shipped".into()
@@ -76,7 +76,7 @@ impl SessionError {
         if source.kind() == io::ErrorKind::NotFound
             && let Some(near) = nearest(path, SHIPPED.iter().map(|s| s.name))
         {
-            what.push_str(&format!("; did you mean {near:?}?"));
+            what += &format!("; did you mean {near:?}?");
         }
         what.push_str(" (`headwater sessions` lists them)");
         Self::one(path.into(), what, None)
