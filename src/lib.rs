@@ -13,6 +13,10 @@
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
 //! | [`model`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`privacy`] | what may be released: mechanisms, budget, ledger |
+//! | [`link`] | what may cross between a client and the server |
+//! | [`client`] | one site in training: the only module that sees its measurements |
+//! | [`server`] | learns how clients' states depend on each other, and says so in gradients |
+//! | [`federation`] | Algorithm 1, the baselines, and how near they come to the oracle |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
@@ -22,14 +26,18 @@
 //! A module imports only what stands above it; nothing but [`cli`] imports [`console`].
 
 pub mod cli;
+pub mod client;
 pub mod console;
 pub mod draft;
 pub mod engine;
+pub mod federation;
 pub mod history;
+pub mod link;
 pub mod make;
 pub mod model;
 pub mod privacy;
 pub mod rng;
+pub mod server;
 pub mod session;
 pub mod stream;
 pub mod study;

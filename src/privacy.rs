@@ -9,6 +9,7 @@
 //! | [`response`] | randomised response on flags and symbols |
 //! | [`protection`] | a session's privacy settings as mechanisms |
 //! | [`release`] | the types by which only released values can be sent |
+//! | [`channel`] | a stream of releases under one setting, counted |
 //! | [`composition`] | what repeated releases cost, exactly and by named bounds |
 //! | [`account`] | releases of many settings, counted and composed |
 //! | [`memory`] | how far one sample reaches through a filter |
@@ -30,6 +31,7 @@
 pub mod account;
 pub mod budget;
 pub mod chain;
+pub mod channel;
 pub mod composition;
 pub mod cusum;
 pub mod gaussian;
@@ -54,6 +56,7 @@ mod golden;
 
 pub use account::{Bound, Composed, Tally};
 pub use budget::{AtZero, Budget, Purpose};
+pub use channel::Channel;
 pub use gaussian::SigmaRule;
 pub use ledger::{Entered, Exhaustion, Ledger, Refusal, Scope, Terms};
 pub use mechanism::{Clip, Gaussian};

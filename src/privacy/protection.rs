@@ -4,6 +4,7 @@
 //! session's, and the ledger says what it means.
 
 use super::PrivacyError;
+use super::channel::Channel;
 use super::gaussian::SigmaRule;
 use super::mechanism::{Clip, Gaussian};
 use super::randomness::Randomness;
@@ -70,6 +71,24 @@ impl Protection {
         random: &mut Randomness,
     ) -> Result<Guarded<Numbers>, PrivacyError> {
         guard(self.gradient.as_ref(), Estimate::of_gradient(gradient), random)
+    }
+
+    /// The stream of `x̂_c` in training.
+    #[must_use]
+    pub fn proprietary_channel(&self, random: Randomness) -> Channel {
+        Channel::new(self.proprietary.clone(), random)
+    }
+
+    /// The stream of `x_a` in training.
+    #[must_use]
+    pub fn augmented_channel(&self, random: Randomness) -> Channel {
+        Channel::new(self.augmented.clone(), random)
+    }
+
+    /// The stream of gradients in training.
+    #[must_use]
+    pub fn gradient_channel(&self, random: Randomness) -> Channel {
+        Channel::new(self.gradient.clone(), random)
     }
 
     /// A flag on its way out.

@@ -74,6 +74,15 @@ impl Randomness {
         Self(Source::Seeded(rng::stream(seed, source)))
     }
 
+    /// The operating system's noise, or that of `seed` and `source`.
+    #[must_use]
+    pub fn of(provenance: Provenance, seed: u64, source: u64) -> Self {
+        match provenance {
+            Provenance::OperatingSystem => Self::operating_system(),
+            Provenance::Seeded => Self::seeded(seed, source),
+        }
+    }
+
     /// What this source means for privacy.
     #[must_use]
     pub fn provenance(&self) -> Provenance {

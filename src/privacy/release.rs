@@ -5,12 +5,14 @@
 //! ```
 //!
 //! A message takes [`Released`] values only. Nothing but a ledger makes one, and a ledger takes
-//! nothing but a [`Guarded`] value with the price its mechanism put on it. There is no way from
+//! nothing but a [`Guarded`] value with the price its mechanism put on it; or, in training, a
+//! [`Channel`](super::Channel), which counts what it releases under one price. There is no way from
 //! a row of measurements to either: a measurement has no type here. A value can be sent as it
 //! is only by [`InTheClear`], at the price ε = ∞.
 
 use serde::{Deserialize, Serialize};
 
+use super::PrivacyError;
 use super::randomness::Provenance;
 
 /// A model's numbers (a state or a gradient) on the way to a mechanism.
@@ -237,6 +239,18 @@ impl<T> Released<T> {
     #[must_use]
     pub fn provenance(&self) -> Provenance {
         self.provenance
+    }
+}
+
+impl Released<Numbers> {
+    /// Puts other numbers in the place of those already sent, as they are, without allocating.
+    pub(super) fn refill(&mut self, values: &[f64]) -> Result<(), PrivacyError> {
+        if let Some(place) = values.iter().position(|x| !x.is_finite()) {
+            return Err(PrivacyError::NotFinite { place });
+        }
+        self.value.0.clear();
+        self.value.0.extend_from_slice(values);
+        Ok(())
     }
 }
 

@@ -43,6 +43,24 @@ impl Memory {
         self.h.fill(0.0);
         self.c.fill(0.0);
     }
+
+    /// Numbers [`Memory::record`] writes.
+    pub(crate) fn len(&self) -> usize {
+        self.h.len() + self.c.len()
+    }
+
+    /// Appends what is remembered: h, then c, each with its padding.
+    pub(crate) fn record(&self, to: &mut Vec<f32>) {
+        to.extend_from_slice(&self.h);
+        to.extend_from_slice(&self.c);
+    }
+
+    /// Takes up what was recorded.
+    pub(crate) fn recall(&mut self, recorded: &[f32]) {
+        let (h, c) = recorded.split_at(self.h.len());
+        self.h.copy_from_slice(h);
+        self.c.copy_from_slice(c);
+    }
 }
 
 /// One column of the four gates, in the order i, f, g, o.
@@ -92,6 +110,12 @@ impl Lstm {
     #[must_use]
     pub fn inputs(&self) -> usize {
         self.inputs
+    }
+
+    /// Size of the hidden state.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     /// Size of the output.

@@ -68,6 +68,11 @@ impl<const N: usize> Lanes<N> for Portable {
     }
 
     #[inline(always)]
+    fn sqrt(self, x: [f32; N]) -> [f32; N] {
+        x.map(f32::sqrt)
+    }
+
+    #[inline(always)]
     fn mul_add(self, x: [f32; N], y: [f32; N], z: [f32; N]) -> [f32; N] {
         let mut out = z;
         for lane in 0..N {

@@ -63,6 +63,11 @@ impl Lanes<4> for Sse2 {
     }
 
     #[inline(always)]
+    fn sqrt(self, x: __m128) -> __m128 {
+        self.0.sse._mm_sqrt_ps(x)
+    }
+
+    #[inline(always)]
     fn mul_add(self, x: __m128, y: __m128, z: __m128) -> __m128 {
         self.0.sse._mm_add_ps(self.0.sse._mm_mul_ps(x, y), z)
     }
@@ -129,6 +134,7 @@ impl Lanes<8> for Sse2 {
         div(x, y),
         min(x, y),
         max(x, y),
+        sqrt(x),
         mul_add(x, y, z),
         where_positive(x, yes, no),
         exponent(shifted),
