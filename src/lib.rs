@@ -10,10 +10,12 @@
 //! | [`rng`] | reproducible randomness: one generator per seed and source |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
+//! | [`model`] | the networks and filters, one definition each, and their training |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
 
 pub mod draft;
 pub mod make;
+pub mod model;
 pub mod rng;
 pub mod session;
 pub mod stream;
