@@ -11,9 +11,11 @@
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`model`] | the networks and filters, one definition each, and their training |
+//! | [`evidence`] | flags and the look-up table; whitened residuals, symbols, sequential decision |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
 
 pub mod draft;
+pub mod evidence;
 pub mod make;
 pub mod model;
 pub mod rng;
