@@ -13,6 +13,7 @@
 //! | [`model`] | the networks and filters, one definition each, and their training |
 //! | [`evidence`] | flags and the look-up table; whitened residuals, symbols, sequential decision |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
+//! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
 
 pub mod draft;
 pub mod evidence;
@@ -21,3 +22,4 @@ pub mod model;
 pub mod rng;
 pub mod session;
 pub mod stream;
+pub mod study;

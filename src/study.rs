@@ -1,0 +1,12 @@
+//! How good the answers are: what the literature measures, and the score of one list of alarms.
+//!
+//! A study compares what was said with what is known. It sees verdicts and labels only; it must not
+//! know how a verdict came about.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`metrics`] | pure functions: episodes, steps, run lengths, rankings, delays, eTaPR |
+//! | [`score`] | the figures of one run, or of any truth file and any alarm file |
+
+pub mod metrics;
+pub mod score;

@@ -1,0 +1,280 @@
+//! The score of a list of alarms against known events: the `score` object of `run --json`, and all
+//! that `headwater score` prints.
+//!
+//! Which alarm belongs to which event is decided in [`episode`](super::metrics::episode). Here it
+//! is judged what the first alarm of each event said:
+//!
+//! | verdict | when |
+//! |---|---|
+//! | missed | the event has no alarm |
+//! | right | the named root is one of its origins |
+//! | wrong | another client was named |
+//! | unnamed | the alarm names no root |
+//! | doubtful | the data set does not say where the event started |
+//!
+//! So `detected = root_right + root_wrong + root_unknown`, where unknown means unnamed or doubtful.
+//! AC@k and MRR take every labelled event with known origins as a case; a missed one counts as 0.
+
+use std::cmp::Ordering;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::metrics::delay::Delays;
+use super::metrics::episode::{Belongs, Matching};
+use super::metrics::ranking::{self, Rank};
+use super::metrics::{Tick, Window, disjoint};
+use crate::stream::Event;
+
+mod alarms;
+mod error;
+mod read;
+mod report;
+mod text;
+mod truth;
+
+pub use alarms::{AlarmFile, read as read_alarms};
+pub use error::ScoreError;
+pub use report::{DaysFrom, EventRow, FalseAlarm, Report, run};
+pub use truth::read as read_truth;
+
+/// One alarm, as far as it is judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alarm {
+    /// When it opened.
+    pub opened: Timestamp,
+    /// When it closed, where known.
+    pub closed: Option<Timestamp>,
+    /// The root it names: the frozen one, not what was first thought.
+    pub root: Option<String>,
+    /// Since when that root stands; since the opening when not said.
+    pub named: Option<Timestamp>,
+    /// How probable each client is as the root, in any order; may be empty.
+    pub posterior: Vec<(String, f64)>,
+    /// Clients it takes for propagated effects.
+    pub effects: Vec<String>,
+}
+
+impl Alarm {
+    /// An alarm about which nothing more is known.
+    #[must_use]
+    pub fn new(opened: Timestamp, root: Option<String>) -> Self {
+        Self { opened, closed: None, root, named: None, posterior: Vec::new(), effects: Vec::new() }
+    }
+
+    /// By time; alarms of one instant by what they say, so that no figure depends on the order of a
+    /// list.
+    fn in_time(&self, other: &Self) -> Ordering {
+        fn weights(alarm: &Alarm) -> impl Iterator<Item = (&str, u64)> {
+            alarm.posterior.iter().map(|(name, p)| (name.as_str(), p.to_bits()))
+        }
+        let named = |alarm: &Self| (alarm.opened, alarm.root.is_none());
+        named(self)
+            .cmp(&named(other))
+            .then_with(|| self.root.cmp(&other.root))
+            .then_with(|| weights(self).cmp(weights(other)))
+    }
+}
+
+/// What was watched.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Watched {
+    /// These stretches, first and last instant. Events outside all of them are not counted, but an
+    /// alarm in the tail of such an event is not false either.
+    Spans(Vec<(Timestamp, Timestamp)>),
+    /// So many days, nobody knows from when to when. Every event is counted.
+    Days(f64),
+}
+
+/// What became of one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// No alarm.
+    Missed,
+    /// One of its origins was named.
+    Right,
+    /// Another client was named.
+    Wrong,
+    /// The alarm names no root.
+    Unnamed,
+    /// The data set does not say where it started.
+    Doubtful,
+}
+
+impl Verdict {
+    fn of(event: &Event, alarm: Option<&Alarm>) -> Self {
+        let Some(alarm) = alarm else { return Self::Missed };
+        match &alarm.root {
+            _ if event.origins.is_empty() => Self::Doubtful,
+            None => Self::Unnamed,
+            Some(root) if event.origins.contains(root) => Self::Right,
+            Some(_) => Self::Wrong,
+        }
+    }
+}
+
+/// An event, its first alarm and what came of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// Its first alarm.
+    pub alarm: Option<&'a Alarm>,
+    /// The verdict on that alarm.
+    pub verdict: Verdict,
+}
+
+impl Outcome<'_> {
+    /// Seconds from the start of the event to its first alarm.
+    #[must_use]
+    pub fn delay_s(&self) -> Option<f64> {
+        self.alarm.map(|alarm| seconds(self.event.start, alarm.opened))
+    }
+
+    fn rank(&self) -> Rank {
+        let alarm = self.alarm?;
+        ranking::rank(alarm.root.as_ref(), &alarm.posterior, &self.event.origins)
+    }
+}
+
+/// Alarms held against events: what every figure is computed from.
+#[derive(Debug, Clone)]
+pub struct Judgement<'a> {
+    /// Every watched event, in the order given.
+    pub outcomes: Vec<Outcome<'a>>,
+    /// Alarms that belong to no event, in order of time.
+    pub false_alarms: Vec<&'a Alarm>,
+    /// Alarms of an event that already had one.
+    pub repeats: usize,
+    /// Seconds watched.
+    pub watched_s: f64,
+    /// Seconds watched outside events and their tails.
+    pub nominal_s: f64,
+}
+
+impl<'a> Judgement<'a> {
+    /// Holds `alarms` against `events`; one that opens up to `tail_s` seconds after an event still
+    /// belongs to it.
+    #[must_use]
+    pub fn new(events: &'a [Event], alarms: &'a [Alarm], watched: &Watched, tail_s: f64) -> Self {
+        let mut alarms: Vec<&Alarm> = alarms.iter().collect();
+        alarms.sort_by(|a, b| a.in_time(b));
+        let opened: Vec<Tick> = alarms.iter().map(|a| a.opened.as_microsecond()).collect();
+        let windows: Vec<Window> = events.iter().map(|e| window((e.start, e.end))).collect();
+        let tail = (tail_s * 1e6).round() as Tick;
+        let matching = Matching::new(&windows, &opened, tail);
+
+        let (spans, watched_s) = match watched {
+            Watched::Spans(spans) => {
+                let spans = disjoint(&spans.iter().copied().map(window).collect::<Vec<_>>());
+                let watched_s = spans.iter().map(|span| length_s(*span)).sum();
+                (spans, watched_s)
+            }
+            Watched::Days(days) => (vec![Window::new(Tick::MIN, Tick::MAX)], days * 86_400.0),
+        };
+        let seen = |event: Window| spans.iter().any(|span| span.shared(event).ticks() > 0);
+        let outcomes = (0..events.len())
+            .filter(|&e| seen(windows[e]))
+            .map(|e| {
+                let (event, alarm) = (&events[e], matching.first[e].map(|a| alarms[a]));
+                Outcome { event, alarm, verdict: Verdict::of(event, alarm) }
+            })
+            .collect();
+
+        let busy: Vec<Window> = windows.iter().map(|w| w.with_tail(tail)).collect();
+        let busy = disjoint(&busy);
+        let busy_s: f64 =
+            spans.iter().flat_map(|s| busy.iter().map(|b| length_s(s.shared(*b)))).sum();
+        let which = |wanted: fn(&Belongs) -> bool| {
+            matching.alarms.iter().zip(&alarms).filter(move |(b, _)| wanted(b)).map(|(_, a)| *a)
+        };
+        Self {
+            outcomes,
+            false_alarms: which(|b| matches!(b, Belongs::False)).collect(),
+            repeats: which(|b| matches!(b, Belongs::Repeat(_))).count(),
+            watched_s,
+            nominal_s: (watched_s - busy_s).max(0.0),
+        }
+    }
+
+    /// Events with this verdict.
+    #[must_use]
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.outcomes.iter().filter(|o| o.verdict == verdict).count()
+    }
+
+    /// For each event with known origins, where the best of them stands among the suspects.
+    #[must_use]
+    pub fn ranks(&self) -> Vec<Rank> {
+        self.outcomes.iter().filter(|o| !o.event.origins.is_empty()).map(Outcome::rank).collect()
+    }
+
+    /// The figures of the contract.
+    #[must_use]
+    pub fn score(&self) -> Score {
+        let delays: Vec<f64> = self.outcomes.iter().filter_map(Outcome::delay_s).collect();
+        let ranks = self.ranks();
+        Score {
+            labelled: self.outcomes.len(),
+            detected: delays.len(),
+            root_right: self.count(Verdict::Right),
+            root_wrong: self.count(Verdict::Wrong),
+            root_unknown: self.count(Verdict::Unnamed) + self.count(Verdict::Doubtful),
+            false_alarms: self.false_alarms.len(),
+            days: self.watched_s / 86_400.0,
+            delay_s: Delays::of(&delays),
+            ac1: ranking::accuracy_at(&ranks, 1),
+            mrr: ranking::mrr(&ranks),
+        }
+    }
+}
+
+/// The `score` object of the JSON contract.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Events that could have been detected.
+    pub labelled: usize,
+    /// Events with an alarm inside their window or the tail after it.
+    pub detected: usize,
+    /// Detected events of which one origin was named.
+    pub root_right: usize,
+    /// Detected events of which another client was named.
+    pub root_wrong: usize,
+    /// Detected events without a named root, or without a known origin.
+    pub root_unknown: usize,
+    /// Alarms that belong to no event.
+    pub false_alarms: usize,
+    /// Time watched.
+    pub days: f64,
+    /// From the start of an event to its first alarm.
+    pub delay_s: Delays,
+    /// Share of events with known origins whose origin is the first suspect.
+    pub ac1: Option<f64>,
+    /// Mean of one over the origin's place among the suspects.
+    pub mrr: Option<f64>,
+}
+
+impl Score {
+    /// Scores `alarms` against `events`; see [`Judgement::new`].
+    #[must_use]
+    pub fn of(events: &[Event], alarms: &[Alarm], watched: &Watched, tail_s: f64) -> Self {
+        Judgement::new(events, alarms, watched, tail_s).score()
+    }
+}
+
+fn window((start, end): (Timestamp, Timestamp)) -> Window {
+    Window::new(start.as_microsecond(), end.as_microsecond())
+}
+
+/// Length of a stretch of clock time, whose last microsecond is its end and not a further tick.
+fn length_s(window: Window) -> f64 {
+    (window.ticks() - 1).max(0) as f64 / 1e6
+}
+
+fn seconds(from: Timestamp, to: Timestamp) -> f64 {
+    to.duration_since(from).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests;

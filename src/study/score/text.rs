@@ -1,0 +1,177 @@
+//! The report as a person reads it: figures first, then each event, then each false alarm.
+//!
+//! ```text
+//! labelled events     3
+//! detected            2   66.7 %
+//! …
+//!
+//! event  start                 origin  after  root  verdict
+//! A1     2022-08-12T16:00:00Z  P1      20 s   P1    right
+//! ```
+
+use std::fmt;
+
+use super::Verdict;
+use super::report::{DaysFrom, Report};
+use crate::study::metrics::Rates;
+use crate::study::metrics::delay::Delays;
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.figures(f)?;
+        if self.confusion.total() > 0 {
+            write!(f, "\n{}\n", self.confusion)?;
+        }
+        self.event_table(f)?;
+        if !self.false_alarm_list.is_empty() {
+            let rows = self.false_alarm_list.iter();
+            let rows = rows.map(|a| [a.time.to_string(), name(a.root.as_deref())]).collect();
+            f.write_str("\n")?;
+            table(f, ["false alarm", "root"], rows)?;
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    fn figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let score = &self.score;
+        let mut line = |what: &str, count: usize, more: &str| {
+            writeln!(f, "{}", format!("{what:<18}{count:>5}   {more}").trim_end())
+        };
+        line("labelled events", score.labelled, "")?;
+        line("detected", score.detected, &percent(self.episode.recall))?;
+        let of_named = match self.attribution {
+            Some(_) => format!("{} of the detected with a known origin", percent(self.attribution)),
+            None => String::new(),
+        };
+        line("root right", score.root_right, &of_named)?;
+        line("root wrong", score.root_wrong, "")?;
+        line("root unknown", score.root_unknown, "")?;
+        line("false alarms", score.false_alarms, &self.false_alarm_rate())?;
+        line("repeated alarms", self.repeats, "not counted")?;
+
+        let mut line = |what: &str, text: String| writeln!(f, "{what:<18}{text}");
+        line("delay", delays(score.delay_s))?;
+        line("to the right root", delays(self.attribution_delay_s))?;
+        line("events", rates(self.episode))?;
+        line("roots", rates(self.naming))?;
+        line(
+            "suspects",
+            format!(
+                "AC@1 {}  AC@3 {}  Avg@5 {}  MRR {}",
+                figure(score.ac1),
+                figure(self.ac3),
+                figure(self.avg5),
+                figure(score.mrr)
+            ),
+        )?;
+        line("ARL0 in seconds", self.arl0_s.to_string())?;
+        line("ARL1 in seconds", self.arl1_s.to_string())?;
+        if let Some(etapr) = &self.etapr {
+            line(
+                "eTaPR",
+                format!("{} (θp {}, θr {})", rates(etapr.rates), etapr.thetas.p, etapr.thetas.r),
+            )?;
+            line("  point-wise", rates(etapr.pointwise))?;
+            line("  point-adjusted", rates(etapr.point_adjusted))?;
+        }
+        Ok(())
+    }
+
+    fn false_alarm_rate(&self) -> String {
+        let rate = match self.false_alarms_per_day {
+            Some(rate) => format!(": {rate:.2} a day"),
+            None => String::new(),
+        };
+        let least = match self.days_from {
+            DaysFrom::Summary => "",
+            DaysFrom::Files => " (between the first and the last time in the files)",
+        };
+        format!("in {:.2} days{rate}{least}", self.score.days)
+    }
+
+    fn event_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.events.is_empty() {
+            return Ok(());
+        }
+        let row = |event: &super::EventRow| {
+            let origins = (!event.origins.is_empty()).then(|| event.origins.join("+"));
+            [
+                shown(&event.id),
+                event.start.to_string(),
+                name(origins.as_deref()),
+                event.delay_s.map_or_else(|| "-".into(), |s| format!("{s} s")),
+                name(event.root.as_deref()),
+                verdict(event.verdict).into(),
+            ]
+        };
+        f.write_str("\n")?;
+        let rows = self.events.iter().map(row).collect();
+        table(f, ["event", "start", "origin", "after", "root", "verdict"], rows)
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Missed => "missed",
+        Verdict::Right => "right",
+        Verdict::Wrong => "wrong",
+        Verdict::Unnamed => "unnamed",
+        Verdict::Doubtful => "doubtful",
+    }
+}
+
+fn figure(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".into(), |v| format!("{v:.3}"))
+}
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |v| format!("{:.1} %", 100.0 * v))
+}
+
+fn rates(rates: Rates) -> String {
+    format!(
+        "precision {}  recall {}  F1 {}",
+        figure(rates.precision),
+        figure(rates.recall),
+        figure(rates.f1)
+    )
+}
+
+fn delays(delays: Delays) -> String {
+    match (delays.median, delays.p95) {
+        (Some(median), Some(p95)) => format!("median {median:.1} s  p95 {p95:.1} s"),
+        _ => "-".into(),
+    }
+}
+
+fn name(name: Option<&str>) -> String {
+    name.map_or_else(|| "-".into(), shown)
+}
+
+/// A name from a file, without control characters that the terminal would obey.
+fn shown(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn table<const N: usize>(
+    f: &mut fmt::Formatter<'_>,
+    header: [&str; N],
+    rows: Vec<[String; N]>,
+) -> fmt::Result {
+    let mut lines = vec![header.map(String::from)];
+    lines.extend(rows);
+    let mut widths = [0; N];
+    for line in &lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    for line in &lines {
+        let cells: Vec<String> =
+            line.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        writeln!(f, "{}", cells.join("  ").trim_end())?;
+    }
+    Ok(())
+}
