@@ -15,6 +15,8 @@
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
 
+pub mod cli;
+pub mod console;
 pub mod draft;
 pub mod evidence;
 pub mod make;

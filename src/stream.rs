@@ -14,6 +14,7 @@ pub mod columns;
 pub mod decimate;
 pub mod error;
 pub mod hai;
+pub mod labels;
 pub mod open;
 pub mod plant;
 pub mod scaling;
@@ -25,6 +26,7 @@ pub mod window;
 pub(crate) mod test_support;
 
 pub use error::StreamError;
+pub use open::{Part, open};
 
 /// One measured quantity of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,13 +132,17 @@ pub enum Label {
     },
 }
 
-/// Why a row was left out or a value is not what the file holds. Notes travel with the next frame.
+/// Why rows were left out. Notes travel with the next frame; those after the last frame are in the
+/// frame that [`Stream::next`] answered `false` for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The file (or generator) concerned.
     pub place: String,
-    /// Line in that file, counted from 1.
+    /// Line of the (first) row concerned, counted from 1.
     pub line: u64,
+    /// How many rows it concerns. Rows of one file that are left out for one reason between two
+    /// frames share a note, so that a file in the wrong order costs no memory.
+    pub rows: u64,
     /// What happened.
     pub what: NoteKind,
 }
@@ -225,7 +231,12 @@ pub trait Stream: Send {
     /// After an error the stream is over. Frames handed out before it stand.
     fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError>;
 
-    /// Disturbances known from the start. May be empty in a labelled data set.
+    /// Disturbances known so far. May be empty in a labelled data set.
+    ///
+    /// A source with a list of its disturbances knows all of them from the start. A label column
+    /// cannot be read ahead in a large file, so its disturbances are appended as they are met, and
+    /// `start` and `end` are made exact as the data's own labels come. An index once handed out in
+    /// [`Label::Anomalous`] keeps its meaning.
     fn events(&self) -> &[Event];
 }
 

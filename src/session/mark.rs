@@ -49,14 +49,19 @@ pub fn civil(text: &str) -> Option<DateTime> {
     }
     DateTime::new(
         digits(year)?,
-        digits(month)? as i8,
-        digits(day)? as i8,
-        digits(hour)? as i8,
-        digits(minute)? as i8,
+        small(month)?,
+        small(day)?,
+        small(hour)?,
+        small(minute)?,
         second,
         nanos,
     )
     .ok()
+}
+
+/// A part of a time. What does not fit is no time: it must not wrap into one.
+fn small(text: &str) -> Option<i8> {
+    digits(text)?.try_into().ok()
 }
 
 fn digits(text: &str) -> Option<i16> {
@@ -67,14 +72,14 @@ fn digits(text: &str) -> Option<i16> {
 
 fn seconds(text: &str) -> Option<(i8, i32)> {
     match text.split_once('.') {
-        None => Some((digits(text)? as i8, 0)),
+        None => Some((small(text)?, 0)),
         Some((whole, part)) => {
-            let part = &part[..part.len().min(9)];
             if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
                 return None;
             }
+            let part = &part[..part.len().min(9)];
             let nanos: i32 = part.parse().ok()?;
-            Some((digits(whole)? as i8, nanos * 10_i32.pow(9 - part.len() as u32)))
+            Some((small(whole)?, nanos * 10_i32.pow(9 - part.len() as u32)))
         }
     }
 }
@@ -134,6 +139,13 @@ mod tests {
             " 2019-09-26 13:00:00.000 ",
         ] {
             assert_eq!(civil(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_no_time() {
+        for text in ["2019-09-26 256:00", "2019-09-26 13:300", "2019-09-26 13:00:00.12345678é"] {
+            assert_eq!(civil(text), None, "{text}");
         }
     }
 

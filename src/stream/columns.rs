@@ -1,5 +1,7 @@
 //! Which columns of a wide row belong to which client.
 
+use std::cmp::Reverse;
+
 use super::{ClientColumns, Layout, Sensor};
 use crate::session::ClientSettings;
 
@@ -86,23 +88,29 @@ fn matches(header: &[Sensor], pattern: &str) -> Option<Vec<usize>> {
 }
 
 fn unknown(header: &[Sensor], client: &str, list: &str, pattern: &str) -> String {
-    let mut text = if pattern.contains(['*', '?', '[']) {
-        format!("client {client}: no column matches {pattern:?} in `{list}`")
+    let near = near_hint(pattern, header.iter().map(|s| s.name.as_str()));
+    if pattern.contains(['*', '?', '[']) {
+        format!("client {client}: no column matches {pattern:?} in `{list}`{near}")
     } else {
-        format!("client {client}: no column {pattern:?} (named in `{list}`)")
-    };
-    if let Some(near) = nearest(pattern, header.iter().map(|s| s.name.as_str())) {
-        text.push_str(&format!("; the nearest is {near:?}"));
+        format!("client {client}: no column {pattern:?} (named in `{list}`){near}")
     }
-    text
+}
+
+/// What to add to a complaint about an unknown `name`: the nearest there is, or nothing.
+pub fn near_hint<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
+    nearest(name, candidates).map(|near| format!("; the nearest is {near:?}")).unwrap_or_default()
 }
 
 /// The candidate that `name` was probably meant to be, if any is near.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let folded = name.to_lowercase();
+    let begins_alike =
+        |other: &str| folded.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     candidates
-        .map(|c| (strsim::damerau_levenshtein(&folded, &c.to_lowercase()), c))
-        .min_by_key(|(distance, _)| *distance)
+        .map(|c| (c.to_lowercase(), c))
+        .map(|(other, c)| (strsim::damerau_levenshtein(&folded, &other), begins_alike(&other), c))
+        .min_by_key(|(distance, alike, _)| (*distance, Reverse(*alike)))
+        .map(|(distance, _, c)| (distance, c))
         .filter(|(distance, c)| *distance <= 1 + name.len().max(c.len()) / 3)
         .map(|(_, c)| c)
 }
@@ -254,7 +262,7 @@ mod tests {
             let end = (cut + len).min(name.len());
             let pattern = format!("{}*{}", &name[..cut], &name[end..]);
             prop_assert!(glob(&pattern, &name));
-            let longer = format!("{}x", name);
+            let longer = format!("{name}x");
             prop_assert!(glob(&name, &name) && !glob(&name, &longer));
             prop_assert_eq!(glob(&noise, &name), glob(&noise, &name), "any pattern gives an answer");
         }

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum StreamError {
     /// Files of a session are not there.
-    #[error("{}", missing_files(folder, files, published))]
+    #[error("{}", missing_files(folder, files, published.as_deref()))]
     MissingFiles {
         /// Where they were looked for.
         folder: PathBuf,
@@ -61,14 +61,33 @@ pub enum StreamError {
         found: String,
     },
     /// A setting of the source that cannot be carried out.
-    #[error("{name}: expected {expected}, found {found:?}")]
-    Setting {
-        /// Its name in the session.
-        name: &'static str,
-        /// What would have been right.
-        expected: &'static str,
-        /// What stands there.
-        found: String,
+    #[error("{0}")]
+    Setting(String),
+    /// Compressed data that breaks off or is damaged. Rows before it were handed out.
+    #[error("{}:{line}: the compressed data is damaged or ends early here: {source}", file.display())]
+    Damaged {
+        /// Which file.
+        file: PathBuf,
+        /// The first line that could not be had.
+        line: u64,
+        /// What the decoder said.
+        source: io::Error,
+    },
+    /// A file of labels that does not go with its file of measurements row by row.
+    #[error(
+        "{} has {label_rows} rows, but {} has {data_rows}: labels are joined row by row",
+        labels.display(),
+        data.display()
+    )]
+    LabelRows {
+        /// The file of labels.
+        labels: PathBuf,
+        /// Its rows.
+        label_rows: u64,
+        /// The file of measurements.
+        data: PathBuf,
+        /// Its rows.
+        data_rows: u64,
     },
     /// A range of the session that holds no data.
     #[error("the {part} range holds no data: {why}")]
@@ -88,7 +107,7 @@ impl StreamError {
     }
 }
 
-fn missing_files(folder: &std::path::Path, files: &[String], published: &Option<String>) -> String {
+fn missing_files(folder: &std::path::Path, files: &[String], published: Option<&str>) -> String {
     let mut text = format!("not found in {}: {}", folder.display(), files.join(", "));
     if let Some(place) = published {
         text.push_str("\nthe data set is published at ");

@@ -139,10 +139,11 @@ fn start(source: &TwinSource) -> Result<Timestamp, StreamError> {
     civil(&source.start)
         .and_then(|civil| Offset::UTC.to_timestamp(civil).ok())
         .filter(|start| start.checked_add(run).is_ok())
-        .ok_or_else(|| StreamError::Setting {
-            name: "start",
-            expected: "a time such as \"2026-01-01 00:00:00\"",
-            found: source.start.clone(),
+        .ok_or_else(|| {
+            let found = &source.start;
+            StreamError::Setting(format!(
+                "start: expected a time such as \"2026-01-01 00:00:00\", found {found:?}"
+            ))
         })
 }
 

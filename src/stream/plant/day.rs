@@ -103,7 +103,7 @@ fn chosen(attacks: &Attacks) -> Result<Vec<&'static Attack>, StreamError> {
 }
 
 fn unusable(why: &str) -> StreamError {
-    StreamError::Empty { part: "plant", why: why.into() }
+    StreamError::Setting(why.into())
 }
 
 /// The clients when a session names none: the three processes with their physical sensors.

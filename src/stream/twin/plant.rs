@@ -171,19 +171,12 @@ impl TwinPlant {
 }
 
 fn check(source: &TwinSource) -> Result<(), StreamError> {
+    let wrong = |what: String| Err(StreamError::Setting(what));
     if !(1..=MAX_CLIENTS).contains(&source.clients) {
-        return Err(StreamError::Setting {
-            name: "clients",
-            expected: "a number from 1 to 1024",
-            found: source.clients.to_string(),
-        });
+        return wrong(format!("clients: expected 1 to {MAX_CLIENTS}, found {}", source.clients));
     }
     if !source.delta.is_finite() {
-        return Err(StreamError::Setting {
-            name: "delta",
-            expected: "a finite number",
-            found: source.delta.to_string(),
-        });
+        return wrong(format!("delta: expected a finite number, found {}", source.delta));
     }
     Ok(())
 }

@@ -1,0 +1,105 @@
+//! The bytes of a file: unpacked, watched, never more of them than needed.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::stream::StreamError;
+
+/// How much of a file is asked for at once.
+const CHUNK: usize = 64 * 1024;
+
+/// The longest row (or header) that is read. A quote that is never closed makes the rest of a file
+/// one cell; without a bound that would be the whole file in memory.
+const LONGEST_ROW: usize = 16 * 1024 * 1024;
+
+/// A file's bytes, unpacked where it is compressed.
+pub(crate) struct Bytes {
+    inner: BufReader<Box<dyn Read + Send>>,
+    /// Whether an error of `inner` speaks of the file's content rather than of the machine.
+    pub compressed: bool,
+    /// Bytes that may still be read for the present row.
+    allowance: usize,
+    /// Bytes handed out by `read` so far.
+    pub handed_out: u64,
+    last: Option<u8>,
+    ended: bool,
+    /// Whether the last refusal was for the length of a row.
+    pub too_long: bool,
+}
+
+impl Bytes {
+    /// Opens a file; whether it is compressed is seen from its first bytes, not from its name.
+    pub fn open(path: &Path) -> Result<Self, StreamError> {
+        let io = || StreamError::io(path);
+        let mut file = BufReader::with_capacity(CHUNK, File::open(path).map_err(io())?);
+        let compressed = file.fill_buf().map_err(io())?.starts_with(&[0x1f, 0x8b]);
+        let bytes: Box<dyn Read + Send> =
+            if compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+        Ok(Self { compressed, ..Self::over(bytes) })
+    }
+
+    /// Watches any reader.
+    pub fn over(bytes: Box<dyn Read + Send>) -> Self {
+        Self {
+            inner: BufReader::with_capacity(CHUNK, bytes),
+            compressed: false,
+            allowance: LONGEST_ROW,
+            handed_out: 0,
+            last: None,
+            ended: false,
+            too_long: false,
+        }
+    }
+
+    /// Takes one line, with its end, for the header; empty at the end of the file.
+    pub fn take_line(&mut self) -> io::Result<Vec<u8>> {
+        let mut line = Vec::new();
+        (&mut self.inner).take(LONGEST_ROW as u64).read_until(b'\n', &mut line)?;
+        Ok(line)
+    }
+
+    /// Grants the next row its full length.
+    pub fn begin_row(&mut self) {
+        self.allowance = LONGEST_ROW;
+    }
+
+    /// Whether the file is over and its last line was never finished.
+    pub fn ended_within_a_line(&self) -> bool {
+        self.ended && self.last.is_some_and(|byte| byte != b'\n')
+    }
+}
+
+impl Read for Bytes {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let wanted = into.len().min(self.allowance);
+        if wanted == 0 && !into.is_empty() {
+            self.too_long = true;
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the row is too long"));
+        }
+        let n = self.inner.read(&mut into[..wanted])?;
+        self.allowance -= n;
+        self.handed_out += n as u64;
+        match into[..n].last() {
+            Some(&byte) => self.last = Some(byte),
+            None => self.ended = true,
+        }
+        Ok(n)
+    }
+}
+
+/// Says what a file is that is plainly not a table, judged by its first line.
+pub(crate) fn not_a_table(line: &[u8]) -> Option<&'static str> {
+    const LFS: &[u8] = b"version https://git-lfs.github.com/";
+    if line.starts_with(LFS) {
+        Some("this is a Git LFS pointer, not the data: run `git lfs pull` in the data set's clone")
+    } else if line.starts_with(&[0xff, 0xfe]) || line.starts_with(&[0xfe, 0xff]) {
+        Some("the text is in UTF-16: save it as UTF-8")
+    } else if line.starts_with(b"PK\x03\x04") {
+        Some("this is a zip archive or a spreadsheet: unpack it, or save it as CSV")
+    } else {
+        None
+    }
+}

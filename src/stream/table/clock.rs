@@ -1,0 +1,186 @@
+//! Time cells as instants.
+
+use jiff::fmt::strtime::BrokenDownTime;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
+
+use super::number::Numbers;
+use crate::session::mark::civil;
+use crate::session::{TimeColumn, TimeFormat};
+use crate::stream::StreamError;
+
+/// Reads the clock of a source. Knows nothing of order, gaps or runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Clock {
+    format: Format,
+    /// How far the data's clock is ahead of UTC.
+    ahead: SignedDuration,
+}
+
+#[derive(Debug, Clone)]
+enum Format {
+    Auto,
+    Pattern(String),
+    Seconds(Timestamp),
+    Rows(Timestamp),
+}
+
+/// No clock on Earth is further from UTC than this.
+const MOST_HOURS_AHEAD: f64 = 26.0;
+
+impl Clock {
+    /// The clock that a session describes.
+    pub fn new(time: &TimeColumn) -> Result<Self, StreamError> {
+        let hours = time.utc_offset_h;
+        if hours.is_nan() || hours.abs() > MOST_HOURS_AHEAD {
+            return Err(StreamError::Setting(format!(
+                "`utc_offset_h`: expected hours between -26 and 26, found {hours}"
+            )));
+        }
+        let ahead = SignedDuration::from_secs((hours * 3600.0).round() as i64);
+        let mut clock = Self { format: Format::Auto, ahead };
+        let since = |text: &str| {
+            clock.auto(text).ok_or_else(|| {
+                StreamError::Setting(format!(
+                    "`since`: expected a time such as \"2022-08-12 16:00:00\", found {text:?}"
+                ))
+            })
+        };
+        clock.format = match &time.format {
+            TimeFormat::Auto => Format::Auto,
+            TimeFormat::Pattern(pattern) => {
+                // Writing any time with a pattern shows whether the pattern itself makes sense.
+                let any = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
+                BrokenDownTime::from(&any).to_string(pattern).map_err(|e| {
+                    StreamError::Setting(format!("the time pattern {pattern:?} is wrong: {e}"))
+                })?;
+                Format::Pattern(pattern.clone())
+            }
+            TimeFormat::Seconds { since: text } => Format::Seconds(since(text)?),
+            TimeFormat::Rows { since: text } => Format::Rows(since(text)?),
+        };
+        Ok(clock)
+    }
+
+    /// Civil time of a data set that is taken as UTC, in any common notation.
+    pub fn utc() -> Self {
+        Self { format: Format::Auto, ahead: SignedDuration::ZERO }
+    }
+
+    /// Where rows count as time, the instant of row 0; `None` where a cell says the time.
+    pub fn first_row(&self) -> Option<Timestamp> {
+        match self.format {
+            Format::Rows(first) => Some(first),
+            _ => None,
+        }
+    }
+
+    /// The instant that a (bare) cell means.
+    pub fn read(&self, cell: &[u8], numbers: &Numbers, decimal_comma: bool) -> Option<Timestamp> {
+        match &self.format {
+            Format::Auto => self.auto(std::str::from_utf8(cell).ok()?),
+            Format::Pattern(pattern) => {
+                let parts = BrokenDownTime::parse(pattern, cell).ok()?;
+                match parts.offset() {
+                    Some(_) => parts.to_timestamp().ok(),
+                    None => self.utc_of(parts.to_datetime().ok()?),
+                }
+            }
+            Format::Seconds(since) => {
+                let seconds = numbers.read(cell, decimal_comma)?;
+                since.checked_add(SignedDuration::try_from_secs_f64(seconds).ok()?).ok()
+            }
+            Format::Rows(_) => None,
+        }
+    }
+
+    /// The instant that a person means who writes about this data: in a common notation, or as the
+    /// data itself does.
+    pub fn read_event(&self, text: &str) -> Option<Timestamp> {
+        self.auto(text).or_else(|| self.read(text.trim().as_bytes(), &Numbers::default(), false))
+    }
+
+    /// What a time cell should look like.
+    pub fn expected(&self) -> String {
+        match &self.format {
+            Format::Pattern(pattern) => format!("a time written as {pattern:?}"),
+            Format::Seconds(_) => "a number of seconds".into(),
+            Format::Auto | Format::Rows(_) => "a time such as \"2022-08-12 16:00:00\"".into(),
+        }
+    }
+
+    fn auto(&self, text: &str) -> Option<Timestamp> {
+        match civil(text) {
+            Some(time) => self.utc_of(time),
+            // With a zone, it says itself how far it is from UTC.
+            None => text.trim().parse().ok(),
+        }
+    }
+
+    fn utc_of(&self, time: jiff::civil::DateTime) -> Option<Timestamp> {
+        Offset::UTC.to_timestamp(time).ok()?.checked_sub(self.ahead).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(format: TimeFormat, utc_offset_h: f64) -> Clock {
+        Clock::new(&TimeColumn { column: "t".into(), format, utc_offset_h }).expect("a good clock")
+    }
+
+    fn read(clock: &Clock, cell: &str) -> Option<String> {
+        clock.read(cell.as_bytes(), &Numbers::default(), true).map(|t| t.to_string())
+    }
+
+    #[test]
+    fn hai_batadal_and_rfc_3339_stamps_are_read() {
+        let auto = clock(TimeFormat::Auto, 0.0);
+        let expected = Some("2019-09-26T13:00:00Z".to_owned());
+        for cell in [
+            "2019-09-26 13:00:00",
+            "20190926 13:00:00",
+            "2019-09-26 13:00",
+            "2019-09-26T13:00:00Z",
+            "2019-09-26T22:00:00+09:00",
+            "2019-09-26 13:00:00.000-00:00",
+        ] {
+            assert_eq!(read(&auto, cell), expected, "{cell}");
+        }
+        let batadal = clock(TimeFormat::Pattern("%d/%m/%y %H".into()), 0.0);
+        assert_eq!(read(&batadal, "26/09/19 13"), expected);
+        assert_eq!(read(&batadal, "26/09/19"), None);
+        assert_eq!(batadal.read_event("2019-09-26 13:00"), batadal.read_event("26/09/19 13"));
+    }
+
+    #[test]
+    fn an_offset_moves_civil_time_but_not_a_time_with_a_zone() {
+        let korea = clock(TimeFormat::Auto, 9.0);
+        assert_eq!(read(&korea, "2019-09-26 22:00:00").as_deref(), Some("2019-09-26T13:00:00Z"));
+        assert_eq!(read(&korea, "2019-09-26T13:00:00Z").as_deref(), Some("2019-09-26T13:00:00Z"));
+        let zoned = clock(TimeFormat::Pattern("%Y-%m-%d %H:%M %z".into()), 9.0);
+        assert_eq!(read(&zoned, "2019-09-26 13:00 +0000").as_deref(), Some("2019-09-26T13:00:00Z"));
+    }
+
+    #[test]
+    fn seconds_count_from_their_origin() {
+        let seconds = clock(TimeFormat::Seconds { since: "2020-01-01 00:00".into() }, 0.0);
+        assert_eq!(read(&seconds, "86400").as_deref(), Some("2020-01-02T00:00:00Z"));
+        assert_eq!(read(&seconds, "0,5").as_deref(), Some("2020-01-01T00:00:00.5Z"));
+        for cell in ["", "nan", "1e300", "noon"] {
+            assert_eq!(read(&seconds, cell), None, "{cell}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_cannot_be_is_refused_in_words() {
+        let refused = |format, utc_offset_h| {
+            let column = TimeColumn { column: "t".into(), format, utc_offset_h };
+            Clock::new(&column).expect_err("no such clock").to_string()
+        };
+        assert!(refused(TimeFormat::Pattern("%Q %!".into()), 0.0).contains("\"%Q %!\""));
+        assert!(refused(TimeFormat::Rows { since: "noon".into() }, 0.0).contains("\"noon\""));
+        assert!(refused(TimeFormat::Auto, f64::NAN).contains("utc_offset_h"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Which cell of a file's rows is what, found by name in each file's own header.
+
+use super::rows::Rows;
+use crate::session::ClientSettings;
+use crate::stream::columns::{assign, near_hint};
+use crate::stream::{Layout, Sensor, StreamError};
+
+/// The columns that a table is read for, besides those of its clients.
+pub(crate) struct Wanted {
+    /// Names that the time column may have. Where rows count as time it is never read, but is no
+    /// measurement either.
+    pub time: Vec<String>,
+    /// Whether a file must have a time column.
+    pub time_needed: bool,
+    /// The run column.
+    pub run: Option<String>,
+    /// Label columns.
+    pub flags: Vec<FlagColumn>,
+    /// How a header becomes a sensor.
+    pub naming: Box<dyn Fn(&str) -> Sensor + Send>,
+}
+
+/// A label column.
+pub(crate) struct FlagColumn {
+    /// Names that it may have.
+    pub names: Vec<String>,
+    /// Whether a file must have it.
+    pub needed: bool,
+}
+
+/// Where everything stands in one file.
+#[derive(Debug)]
+pub(crate) struct FileColumns {
+    pub time: Option<usize>,
+    pub run: Option<usize>,
+    pub flags: Vec<Option<usize>>,
+    pub values: Vec<usize>,
+    pub inputs: Vec<usize>,
+}
+
+impl Wanted {
+    /// What frames look like, judged by the first file.
+    pub fn layout(&self, rows: &Rows, clients: &[ClientSettings]) -> Result<Layout, StreamError> {
+        if clients.is_empty() {
+            let what = "a table needs `clients`: who watches which columns";
+            return Err(StreamError::Setting(what.into()));
+        }
+        let (sensors, _): (Vec<Sensor>, Vec<usize>) = self.measurements(rows).unzip();
+        // The period is not known before rows are read.
+        let columns = assign(&sensors, clients, 0.0).map_err(|what| rows.header_error(what))?;
+        Ok(columns.layout)
+    }
+
+    /// Finds every column in the header of `rows`.
+    pub fn find(&self, rows: &Rows, layout: &Layout) -> Result<FileColumns, StreamError> {
+        let (sensors, places): (Vec<Sensor>, Vec<usize>) = self.measurements(rows).unzip();
+        let place = |sensor: &Sensor| {
+            let mut same = (0..sensors.len()).filter(|&s| sensors[s].name == sensor.name);
+            match (same.next(), same.next()) {
+                (Some(found), None) => Ok(places[found]),
+                (Some(_), Some(_)) => {
+                    Err(rows.header_error(format!("there are two columns {:?}", sensor.name)))
+                }
+                (None, _) => Err(missing(rows, "column", &sensor.name)),
+            }
+        };
+        let clients = &layout.clients;
+        Ok(FileColumns {
+            time: self.time(rows)?,
+            run: self.run.as_deref().map(|name| needed(rows, "run column", name)).transpose()?,
+            flags: self.flags.iter().map(|flag| flag.find(rows)).collect::<Result<_, _>>()?,
+            values: clients.iter().flat_map(|c| &c.sensors).map(place).collect::<Result<_, _>>()?,
+            inputs: clients.iter().flat_map(|c| &c.inputs).map(place).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The time column, `None` where rows count as time.
+    pub fn time(&self, rows: &Rows) -> Result<Option<usize>, StreamError> {
+        if !self.time_needed {
+            return Ok(None);
+        }
+        match any_of(rows, &self.time)? {
+            Some(column) => Ok(Some(column)),
+            None => Err(missing(rows, "time column", &self.time.join("\" or \""))),
+        }
+    }
+
+    /// Columns that can be measurements, with their places. A pattern such as `*` must not take in
+    /// the time, the labels, or a column without a name.
+    fn measurements(&self, rows: &Rows) -> impl Iterator<Item = (Sensor, usize)> {
+        let special = |name: &String| {
+            name.is_empty()
+                || self.time.contains(name)
+                || self.run.as_ref() == Some(name)
+                || self.flags.iter().any(|flag| flag.names.contains(name))
+        };
+        let header = rows.header().iter().enumerate();
+        header.filter(move |(_, name)| !special(name)).map(|(c, name)| ((self.naming)(name), c))
+    }
+}
+
+impl FlagColumn {
+    fn find(&self, rows: &Rows) -> Result<Option<usize>, StreamError> {
+        let found = any_of(rows, &self.names)?;
+        if found.is_none() && self.needed {
+            return Err(missing(rows, "label column", &self.names.join("\" or \"")));
+        }
+        Ok(found)
+    }
+}
+
+/// The place of a column that must be there; `what` says what it is for.
+pub(crate) fn needed(rows: &Rows, what: &str, name: &str) -> Result<usize, StreamError> {
+    rows.column(name)?.ok_or_else(|| missing(rows, what, name))
+}
+
+fn any_of(rows: &Rows, names: &[String]) -> Result<Option<usize>, StreamError> {
+    for name in names {
+        if let Some(column) = rows.column(name)? {
+            return Ok(Some(column));
+        }
+    }
+    Ok(None)
+}
+
+fn missing(rows: &Rows, what: &str, name: &str) -> StreamError {
+    let near = near_hint(name, rows.header().iter().map(String::as_str));
+    rows.header_error(format!("no {what} \"{name}\"{near}"))
+}
