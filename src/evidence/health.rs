@@ -111,8 +111,6 @@ impl Watch {
     /// Symbols fade with this many steps: far longer than a fault, so that a fault alone does not
     /// discredit the client that reports it.
     const MEMORY: f64 = 400.0;
-    /// Fewer symbols than this say nothing.
-    const ENOUGH: f64 = 100.0;
     /// Total variation from calibration beyond which symbols mean nothing, and below which they
     /// mean something again.
     const FOREIGN: (f64, f64) = (0.5, 0.25);
@@ -121,10 +119,11 @@ impl Watch {
     /// Fading number of invalid reports that discredits a client, and that forgives it.
     const INVALID: (f64, f64) = (5.0, 1.0);
 
-    /// Nothing seen yet.
+    /// A client that is taken to be as calibrated until it shows otherwise.
     #[must_use]
-    pub fn new(levels: usize) -> Self {
-        Self { live: LevelCounts::new(levels), invalid: 0.0, standing: Standing::default() }
+    pub fn new(nominal: &[f64]) -> Self {
+        let live = LevelCounts::expected(nominal, Self::MEMORY);
+        Self { live, invalid: 0.0, standing: Standing::default() }
     }
 
     /// How the client stands.
@@ -165,13 +164,7 @@ impl Watch {
         if beyond(self.invalid, Self::INVALID, was_unreliable) {
             return Standing::Unreliable;
         }
-        let total = self.live.total();
-        if total < Self::ENOUGH {
-            return self.standing;
-        }
-        let shares = self.live.counts().iter().map(|n| n / total);
-        let variation = shares.zip(nominal).map(|(p, n)| (p - n).abs()).sum::<f64>() / 2.0;
-        if beyond(variation, Self::FOREIGN, was_unreliable) {
+        if beyond(self.variation(nominal), Self::FOREIGN, was_unreliable) {
             return Standing::Unreliable;
         }
         let expected: f64 = nominal.iter().skip(elevated).sum();
@@ -184,9 +177,12 @@ impl Watch {
         }
     }
 
-    /// Starts afresh after a new calibration.
-    pub fn reset(&mut self) {
-        *self = Self::new(self.live.counts().len());
+    /// How far the live symbols are from calibration: total variation, 0 alike, 1 disjoint.
+    #[must_use]
+    pub fn variation(&self, nominal: &[f64]) -> f64 {
+        let total = self.live.total().max(f64::MIN_POSITIVE);
+        let shares = self.live.counts().iter().map(|n| n / total);
+        shares.zip(nominal).map(|(p, n)| (p - n).abs()).sum::<f64>() / 2.0
     }
 }
 
@@ -212,7 +208,7 @@ mod tests {
     }
 
     fn standing_after(reports: impl IntoIterator<Item = Report>) -> Standing {
-        let mut watch = Watch::new(5);
+        let mut watch = Watch::new(&NOMINAL);
         reports.into_iter().map(|r| watch.step(r, &NOMINAL, 2)).last().unwrap_or_default()
     }
 
@@ -224,7 +220,7 @@ mod tests {
         for fault in 0..10 {
             reports[fault * 500..fault * 500 + 40].fill(Report::Symbol(grading.highest()));
         }
-        let mut watch = Watch::new(5);
+        let mut watch = Watch::new(&NOMINAL);
         assert!(reports.iter().all(|r| watch.step(*r, &NOMINAL, 2) == Standing::Trusted));
     }
 

@@ -105,6 +105,8 @@ struct Client {
     glows_until: u64,
     /// Its symbols since the alarm.
     since_alarm: LevelCounts,
+    /// A change that stays is being tolerated.
+    tolerates: bool,
 }
 
 impl Client {
@@ -187,6 +189,7 @@ impl Inference {
             if standing != before {
                 self.changes.push(Change::Standing { client: m, standing });
             }
+            client.forgive(&self.rules);
             let heard = standing != Standing::Unreliable;
             (self.own[m], self.felt[m]) = match report {
                 Report::Symbol(symbol) if heard => {
@@ -429,8 +432,19 @@ impl Inference {
 impl Client {
     /// After a change that stays, what the client has shown since the alarm is no evidence.
     fn tolerate(&mut self, rules: &Rules) {
-        self.ratios = self.tables.tolerating(&self.since_alarm).ratios(&rules.hypotheses);
+        self.ratios = self.tables.tolerant_ratios(&rules.hypotheses, &self.since_alarm);
+        self.tolerates = true;
     }
+
+    /// Once its symbols look as calibrated again, they are weighed as before.
+    fn forgive(&mut self, rules: &Rules) {
+        if self.tolerates && self.watch.variation(&self.tables.nominal) < Self::AS_CALIBRATED {
+            self.ratios = self.tables.ratios(&rules.hypotheses);
+            self.tolerates = false;
+        }
+    }
+
+    const AS_CALIBRATED: f64 = 0.1;
 }
 
 fn enrol(grading: &Grading, rules: &Rules, enrolment: Enrolment, clients: usize) -> Client {
@@ -438,14 +452,15 @@ fn enrol(grading: &Grading, rules: &Rules, enrolment: Enrolment, clients: usize)
     let tables = Tables::new(grading, &rules.hypotheses, &enrolment.counts, &response);
     Client {
         ratios: tables.ratios(&rules.hypotheses),
+        watch: Watch::new(&tables.nominal),
         tables,
         threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
         enrolment,
         cusum: Cusum::default(),
-        watch: Watch::new(grading.levels()),
         quiet: 0.0,
         glows_until: 0,
         since_alarm: LevelCounts::new(grading.levels()),
+        tolerates: false,
     }
 }
 

@@ -149,6 +149,12 @@ impl LevelCounts {
         counts
     }
 
+    /// What `total` symbols of a distribution come to on average.
+    #[must_use]
+    pub fn expected(distribution: &[f64], total: f64) -> Self {
+        Self(distribution.iter().map(|p| p * total).collect())
+    }
+
     /// One more.
     pub fn add(&mut self, symbol: Symbol) {
         if let Some(count) = self.0.get_mut(symbol.level()) {
