@@ -3,7 +3,6 @@
 //! Measurements, residuals and distances stay here. What may leave is the [`Symbol`] of a step and,
 //! once, the [`Enrolment`]: how often each level occurred in calibration, and how bursty it was.
 
-use nalgebra::{Cholesky, DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
 use super::cusum::{self, Tail};
@@ -13,6 +12,8 @@ use super::sensor::{HabitFit, SensorFault, SensorHabit, SensorRanking, SensorWat
 use super::symbol::{Grading, LevelCounts, LevelCuts, RandomisedResponse, Symbol};
 use super::threshold::NominalDistances;
 use super::whitening::{Past, Recording, Sample, Whitening};
+use crate::model::kernel::gaussian::{Gaussian, RIDGE};
+use crate::model::kernel::mahalanobis::Mahalanobis;
 use crate::rng::Rng;
 
 /// How a client grades its steps.
@@ -75,53 +76,31 @@ impl Enrolment {
 /// The nominal distribution of a client's whitened residuals.
 #[derive(Debug, Clone)]
 struct Nominal {
-    mean: DVector<f64>,
-    /// L of Σ = L Lᵀ.
-    factor: DMatrix<f64>,
-    std: DVector<f64>,
-    z: DVector<f64>,
+    gaussian: Gaussian,
+    distance: Mahalanobis,
 }
 
 impl Nominal {
-    /// Σ + this·I.
-    const REGULARISED: f64 = 1e-6;
-
     fn fit(sensors: usize, rows: &[f32]) -> Self {
-        let complete = || rows.chunks_exact(sensors.max(1)).filter(|r| r.iter().all(|v| v.is_finite()));
-        let n = complete().count().max(1) as f64;
-        let mut mean = DVector::zeros(sensors);
-        for row in complete() {
-            mean.iter_mut().zip(row).for_each(|(m, v)| *m += f64::from(*v) / n);
-        }
-        let mut covariance = DMatrix::identity(sensors, sensors) * Self::REGULARISED;
-        let mut deviation = DVector::zeros(sensors);
-        for row in complete() {
-            for i in 0..sensors {
-                deviation[i] = f64::from(row[i]) - mean[i];
-            }
-            covariance.ger(1.0 / n, &deviation, &deviation, 1.0);
-        }
-        let std = covariance.diagonal().map(f64::sqrt);
-        let factor = Cholesky::new(covariance)
-            .map_or_else(|| DMatrix::from_diagonal(&std), |cholesky| cholesky.l());
-        Self { mean, factor, std, z: DVector::zeros(sensors) }
+        let gaussian = Gaussian::fit(sensors, rows, RIDGE);
+        Self { distance: Mahalanobis::new(&gaussian), gaussian }
     }
 
-    /// d² = ‖L⁻¹(r − µ)‖². A missing sensor is taken to be where the sensors before it put it, so
-    /// that it adds nothing; with half of them missing there is no distance.
-    fn squared(&mut self, r: &[f32]) -> f32 {
-        let sensors = self.mean.len();
-        let (mut squared, mut present) = (0.0, 0);
-        for i in 0..sensors {
-            self.z[i] = 0.0;
-            if r[i].is_finite() {
-                let explained: f64 = (0..i).map(|j| self.factor[(i, j)] * self.z[j]).sum();
-                self.z[i] = (f64::from(r[i]) - self.mean[i] - explained) / self.factor[(i, i)];
-                squared += self.z[i] * self.z[i];
-                present += 1;
-            }
+    /// d² of a whitened residual; with half of the sensors missing there is none.
+    fn squared(&mut self, r_w: &[f32]) -> f32 {
+        let present = r_w.iter().filter(|r| r.is_finite()).count();
+        if 2 * present < r_w.len() {
+            return f32::NAN;
         }
-        if present == 0 || 2 * present < sensors { f32::NAN } else { squared as f32 }
+        self.distance.squared(r_w).unwrap_or(f32::NAN)
+    }
+
+    /// Each sensor's residual in its own standard deviations.
+    fn standardised<'a>(&'a self, r_w: &'a [f32]) -> impl Iterator<Item = f64> + 'a {
+        let (mean, covariance) = (self.gaussian.mean(), self.gaussian.covariance());
+        r_w.iter()
+            .enumerate()
+            .map(move |(i, r)| (f64::from(*r) - mean[i]) / covariance[(i, i)].sqrt())
     }
 }
 
@@ -171,6 +150,9 @@ impl Calibration {
 impl Site {
     /// Fits the whitening on one nominal stretch and calibrates on another: what was fitted looks
     /// better than what comes.
+    ///
+    /// # Panics
+    /// If the recordings are of no sensor.
     #[must_use]
     pub fn fit(
         fit: &Recording,
@@ -237,10 +219,7 @@ impl Site {
         if self.past.steps() <= self.settings.settling {
             return Reading { distance: f32::NAN, symbol: None, flat_line: false };
         }
-        let Nominal { mean, std, .. } = &self.nominal;
-        let standardised =
-            self.r_w.iter().zip(mean.iter().zip(std)).map(|(r, (m, s))| (f64::from(*r) - m) / s);
-        self.ranking.step(standardised);
+        self.ranking.step(self.nominal.standardised(&self.r_w));
         let distance = self.nominal.squared(&self.r_w);
         let flat_line = self.watch.any(SensorFault::FlatLine);
         let symbol = if flat_line {
