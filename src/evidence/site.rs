@@ -25,11 +25,13 @@ pub struct SiteSettings {
     pub epsilon: Option<f64>,
     /// Steps at the start of a run that say nothing: the filter finds its state.
     pub settling: usize,
+    /// Whether a sensor that has gone flat is reported at the highest level.
+    pub flat_line: bool,
 }
 
 impl Default for SiteSettings {
     fn default() -> Self {
-        Self { grading: Grading::five_levels(), epsilon: None, settling: 40 }
+        Self { grading: Grading::five_levels(), epsilon: None, settling: 40, flat_line: true }
     }
 }
 
@@ -221,7 +223,7 @@ impl Site {
         }
         self.ranking.step(self.nominal.standardised(&self.r_w));
         let distance = self.nominal.squared(&self.r_w);
-        let flat_line = self.watch.any(SensorFault::FlatLine);
+        let flat_line = self.settings.flat_line && self.watch.any(SensorFault::FlatLine);
         let symbol = if flat_line {
             Some(self.settings.grading.highest())
         } else {

@@ -1,5 +1,6 @@
 //! Incidents against events: end-to-end figures, right roots, delays, false alarms.
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::rows::Rows;
@@ -20,6 +21,17 @@ pub struct Missed {
     pub named: Option<String>,
 }
 
+/// An alarm that belongs to no event.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FalseAlarm {
+    /// When it was raised.
+    pub opened: Timestamp,
+    /// Steps for which it had evidence.
+    pub steps: u64,
+    /// Who was named.
+    pub named: Option<String>,
+}
+
 /// The figures of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
@@ -36,7 +48,7 @@ pub struct Judged {
     /// Those whose first alarm named the origin.
     pub right: usize,
     /// Alarms that belong to no event.
-    pub false_alarms: usize,
+    pub false_alarms: Vec<FalseAlarm>,
     /// Days watched.
     pub days: f64,
     /// Median time from an event's start to its first alarm.
@@ -89,7 +101,12 @@ pub(super) fn judge(
     let false_alarms = incidents
         .iter()
         .filter(|incident| !events.iter().any(|(_, window)| belongs(incident, window)))
-        .count();
+        .map(|incident| FalseAlarm {
+            opened: rows.times[opened(incident) as usize],
+            steps: incident.last_evidence + 1 - incident.onset.min(incident.last_evidence),
+            named: incident.root.map(name),
+        })
+        .collect();
     let (mut detected, mut right, mut delays, mut missed) = (0, 0, Vec::new(), Vec::new());
     for (event, window) in &events {
         let first = incidents.iter().find(|incident| belongs(incident, window));
