@@ -17,6 +17,7 @@
 //! | [`client`] | one site in training: the only module that sees its measurements |
 //! | [`server`] | learns how clients' states depend on each other, and says so in gradients |
 //! | [`federation`] | Algorithm 1, the baselines, and how near they come to the oracle |
+//! | [`evidence`] | flags and the look-up table; whitened residuals, symbols, sequential decision |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
@@ -30,6 +31,7 @@ pub mod client;
 pub mod console;
 pub mod draft;
 pub mod engine;
+pub mod evidence;
 pub mod federation;
 pub mod history;
 pub mod link;

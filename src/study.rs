@@ -5,8 +5,10 @@
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`detection`] | data in, alarms out, judged: the end-to-end figures of evidence mode |
 //! | [`metrics`] | pure functions: episodes, steps, run lengths, rankings, delays, eTaPR |
 //! | [`score`] | the figures of one run, or of any truth file and any alarm file |
 
+pub mod detection;
 pub mod metrics;
 pub mod score;

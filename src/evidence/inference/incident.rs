@@ -1,0 +1,83 @@
+//! What the server says about a disturbance, as long as it is open and when it closes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Verdict;
+
+/// A client that feels a disturbance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effect {
+    /// Who.
+    pub client: usize,
+    /// The first step of its evidence.
+    pub onset: u64,
+    /// The step at which that evidence was enough.
+    pub joined: u64,
+}
+
+/// A disturbance, from its alarm on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Incident {
+    /// Counted from 1.
+    pub number: u64,
+    /// The first step of the evidence that raised the alarm.
+    pub onset: u64,
+    /// The step of the alarm.
+    pub opened: u64,
+    /// The last step that still spoke for it.
+    pub last_evidence: u64,
+    /// The named root cause; none when a client that could explain everything cannot be heard.
+    pub root: Option<usize>,
+    /// Whether the root is final: later evidence no longer changes it.
+    pub frozen: bool,
+    /// The root that all evidence up to now speaks for.
+    pub would_now_say: Option<usize>,
+    /// Probability of each client as the root, given all evidence up to now.
+    pub posterior: Vec<f64>,
+    /// Who else feels it, in the order in which they joined.
+    pub effects: Vec<Effect>,
+}
+
+impl Incident {
+    /// The client whose evidence began first: the classical first-out, beside the model's root.
+    #[must_use]
+    pub fn first_out(&self) -> Option<usize> {
+        let root = self.root.map(|root| (self.onset, root));
+        let effects = self.effects.iter().map(|effect| (effect.onset, effect.client));
+        root.into_iter().chain(effects).min().map(|(_, client)| client)
+    }
+
+    /// Whether all evidence now speaks for another root than the one that was named.
+    #[must_use]
+    pub fn disagrees(&self) -> bool {
+        self.would_now_say != self.root
+    }
+
+    /// What the incident is to `client`; none when it has no part in it.
+    #[must_use]
+    pub fn verdict(&self, client: usize) -> Option<Verdict> {
+        let affected = self.effects.iter().any(|effect| effect.client == client);
+        match self.root {
+            Some(root) if root == client && self.effects.is_empty() => Some(Verdict::Single),
+            Some(root) if root == client => Some(Verdict::RootCause),
+            Some(_) if affected => Some(Verdict::PropagatedEffect),
+            None if affected => Some(Verdict::Unknown),
+            _ => None,
+        }
+    }
+}
+
+/// Why an incident closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Closing {
+    /// Its evidence has ended.
+    Quiet,
+    /// It would not end: the root's new behaviour is tolerated from here on, and that is said.
+    PersistentChange,
+    /// Its root turned out to be a client that cannot be believed.
+    Unreliable,
+    /// An operator took it as the new normal.
+    Accepted,
+    /// The run ended.
+    EndOfRun,
+}

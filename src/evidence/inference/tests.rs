@@ -1,0 +1,385 @@
+use super::*;
+use crate::evidence::Verdict;
+use crate::evidence::site::SiteSettings;
+use crate::evidence::slate::Slate;
+use crate::evidence::symbol::Symbol;
+use crate::rng;
+use proptest::prelude::*;
+use rand::RngExt as _;
+
+const ARL0: f64 = 3000.0;
+
+fn at(level: usize) -> Symbol {
+    Grading::five_levels().symbol(level).expect("a level of the grading")
+}
+
+/// Symbols of p-values that follow Beta(a, 1); a = 1 is nominal.
+fn draw(a: f64, rng: &mut rng::Rng) -> Symbol {
+    let p = rng.random::<f64>().powf(1.0 / a);
+    at(Grading::five_levels().cuts().iter().filter(|c| p < **c).count())
+}
+
+fn enrolments(clients: usize) -> Vec<Enrolment> {
+    let settings = SiteSettings::default();
+    (0..clients)
+        .map(|m| {
+            let mut rng = rng::stream(99, m as u64);
+            let symbols: Vec<_> = (0..4000).map(|_| Some(draw(1.0, &mut rng))).collect();
+            Enrolment::new(&symbols, &settings, &Hypotheses::default(), &mut rng)
+        })
+        .collect()
+}
+
+fn server(clients: usize, edges: &[(usize, usize)]) -> Inference {
+    let reach = Reach::from_edges(clients, edges.iter().copied());
+    Inference::new(Grading::five_levels(), Rules::with_arl0(ARL0), &enrolments(clients), reach)
+}
+
+/// Nominal reports, with p-values of Beta(a) at `client` during `window`.
+fn world(
+    clients: usize,
+    steps: usize,
+    seed: u64,
+    faults: &[(usize, std::ops::Range<usize>, f64)],
+) -> Vec<Vec<Report>> {
+    let mut rng = rng::stream(seed, 7);
+    (0..steps)
+        .map(|t| {
+            (0..clients)
+                .map(|m| {
+                    let fault = faults.iter().find(|(c, window, _)| *c == m && window.contains(&t));
+                    Report::Symbol(draw(fault.map_or(1.0, |f| f.2), &mut rng))
+                })
+                .collect()
+        })
+        .collect()
+}
+
+fn run(server: &mut Inference, world: &[Vec<Report>]) -> Vec<Change> {
+    let mut changes: Vec<Change> = world.iter().flat_map(|r| server.step(r).to_vec()).collect();
+    changes.extend_from_slice(server.end(Closing::EndOfRun));
+    changes
+}
+
+fn closed(changes: &[Change]) -> Vec<(Incident, Closing)> {
+    changes
+        .iter()
+        .filter_map(|c| match c {
+            Change::Closed(incident, closing) => Some((incident.clone(), *closing)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn roots(changes: &[Change]) -> Vec<Option<usize>> {
+    changes
+        .iter()
+        .filter_map(|c| match c {
+            Change::Opened(incident) | Change::Frozen(incident) | Change::Closed(incident, _) => {
+                Some(incident.root)
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_fault_is_found_named_dated_and_closed() {
+    let mut server = server(4, &[]);
+    let changes = run(&mut server, &world(4, 1000, 1, &[(2, 500..520, 0.1)]));
+    let closed = closed(&changes);
+    assert_eq!(closed.len(), 1, "{closed:?}");
+    let (incident, closing) = &closed[0];
+    assert_eq!((incident.root, *closing), (Some(2), Closing::Quiet));
+    assert!((498..=504).contains(&incident.onset), "{incident:?}");
+    assert!(incident.opened <= 508 && (518..=524).contains(&incident.last_evidence), "{incident:?}");
+    assert!(incident.posterior[2] > 0.99);
+    assert_eq!(incident.verdict(2), Some(Verdict::Single));
+    assert_eq!(incident.verdict(0), None);
+}
+
+#[test]
+fn effects_join_their_root_with_their_own_onset() {
+    let faults = [(1, 500..540, 0.1), (3, 506..540, 0.25)];
+    let mut server = server(4, &[]);
+    let changes = run(&mut server, &world(4, 800, 2, &faults));
+    let closed = closed(&changes);
+    assert_eq!(closed.len(), 1, "an effect that lasts is no incident of its own: {closed:?}");
+    let incident = &closed[0].0;
+    assert_eq!(incident.root, Some(1));
+    assert_eq!(incident.verdict(1), Some(Verdict::RootCause));
+    assert_eq!(incident.verdict(3), Some(Verdict::PropagatedEffect));
+    assert_eq!(incident.first_out(), Some(1));
+    let effect = incident.effects.iter().find(|e| e.client == 3).expect("client 3 is affected");
+    assert!((503..=512).contains(&effect.onset), "{effect:?}");
+}
+
+#[test]
+fn the_root_is_final_after_a_few_steps_and_what_would_now_be_said_is_shown() {
+    // A short fault, then a long and strong one elsewhere while the first incident is open.
+    let faults = [(0, 500..508, 0.1), (1, 508..560, 0.03)];
+    let mut server = server(4, &[(0, 1)]);
+    let (mut frozen, mut disagreed) = (None, false);
+    for reports in world(4, 560, 3, &faults) {
+        for change in server.step(&reports) {
+            if let Change::Frozen(incident) = change {
+                frozen = incident.root;
+            }
+        }
+        if let Some(incident) = server.incident().filter(|i| i.frozen) {
+            assert_eq!(incident.root, frozen, "a final root stays");
+            disagreed |= incident.disagrees();
+        }
+    }
+    assert_eq!(frozen, Some(0));
+    assert!(disagreed, "all evidence comes to speak for the second");
+}
+
+#[test]
+fn a_declared_edge_lets_the_effect_speak_for_its_root() {
+    // The child shows more than its parent, whose own evidence is weak.
+    let faults = [(0, 500..540, 0.35), (1, 500..540, 0.2)];
+    let right = |edges: &[(usize, usize)]| {
+        (0..40)
+            .filter(|seed| {
+                let mut server = server(4, edges);
+                let changes = run(&mut server, &world(4, 600, 100 + seed, &faults));
+                closed(&changes).first().is_some_and(|(incident, _)| incident.root == Some(0))
+            })
+            .count()
+    };
+    let (without, with) = (right(&[]), right(&[(0, 1)]));
+    assert!(with > without + 5, "{without} without, {with} with the edge, of 40");
+}
+
+#[test]
+fn a_change_that_stays_is_closed_and_tolerated() {
+    let mut server = server(4, &[]);
+    let changes = run(&mut server, &world(4, 1500, 4, &[(1, 300..900, 0.1)]));
+    let closed = closed(&changes);
+    assert_eq!(closed[0].1, Closing::PersistentChange);
+    assert_eq!(closed[0].0.root, Some(1));
+    assert_eq!(closed.len(), 1, "said once: {closed:?}");
+}
+
+#[test]
+fn nominal_symbols_raise_alarms_no_more_often_than_wanted() {
+    let alarms: usize = (0..5)
+        .map(|seed| {
+            let mut server = server(4, &[]);
+            closed(&run(&mut server, &world(4, 12_000, 50 + seed, &[]))).len()
+        })
+        .sum();
+    // 60 000 steps at one in 3000 would be 20; the bound is conservative.
+    assert!(alarms <= 20, "{alarms}");
+}
+
+#[test]
+fn a_client_that_vanishes_leaves_the_verdicts_of_the_rest_alone() {
+    let world = world(4, 1000, 5, &[(2, 500..520, 0.1)]);
+    let vanished: Vec<Vec<Report>> = world
+        .iter()
+        .enumerate()
+        .map(|(t, reports)| {
+            let mut reports = reports.clone();
+            if t >= 200 {
+                reports[0] = Report::Missing;
+            }
+            reports
+        })
+        .collect();
+    let named = |world: &[Vec<Report>]| {
+        let mut server = server(4, &[]);
+        let closed = closed(&run(&mut server, world));
+        closed.into_iter().map(|(i, c)| (i.root, i.onset, i.opened, c)).collect::<Vec<_>>()
+    };
+    assert_eq!(named(&world), named(&vanished));
+}
+
+/// What a client may do instead of telling the truth.
+#[derive(Debug, Clone, Copy)]
+enum Lie {
+    Always(f64),
+    Inverted,
+    Replayed,
+    Huge,
+    NotANumber,
+    Alternating,
+}
+
+const LIES: [Lie; 8] = [
+    Lie::Always(1.0),
+    Lie::Always(3.0),
+    Lie::Always(4.0),
+    Lie::Inverted,
+    Lie::Replayed,
+    Lie::Huge,
+    Lie::NotANumber,
+    Lie::Alternating,
+];
+
+impl Lie {
+    fn tell(self, t: usize, past: &[f64]) -> f64 {
+        match self {
+            Lie::Always(level) => level,
+            Lie::Inverted => 4.0 - past[t],
+            Lie::Replayed => past[t % 100],
+            Lie::Huge => 1e18,
+            Lie::NotANumber => f64::NAN,
+            Lie::Alternating => [0.0, 4.0][t % 2],
+        }
+    }
+}
+
+/// Client `liar` lies from step 300 on; its own truth holds a fault at 20..40 to be replayed.
+fn with_liar(lie: Lie, liar: usize, seed: u64, faults: &[(usize, std::ops::Range<usize>, f64)]) -> Vec<Change> {
+    let mut faults = faults.to_vec();
+    faults.push((liar, 20..40, 0.1));
+    let world = world(5, 1500, seed, &faults);
+    let level = |report: &Report| match report {
+        Report::Symbol(symbol) => symbol.level() as f64,
+        _ => f64::NAN,
+    };
+    let truth: Vec<f64> = world.iter().map(|reports| level(&reports[liar])).collect();
+    let mut server = server(5, &[(0, 1), (1, 2), (3, 2)]);
+    let mut slate = Slate::new(5, Grading::five_levels(), 0);
+    let mut changes = Vec::new();
+    for (t, reports) in world.iter().enumerate() {
+        for (m, report) in reports.iter().enumerate() {
+            let told = if m == liar && t >= 300 { lie.tell(t, &truth) } else { level(report) };
+            slate.receive(m, t as u64, told);
+        }
+        let new = server.step(slate.reports()).to_vec();
+        if t >= 300 {
+            changes.extend(new);
+        }
+        slate.turn();
+    }
+    changes
+}
+
+#[test]
+fn one_liar_among_five_never_makes_another_client_the_named_root() {
+    for lie in LIES {
+        for liar in 0..5 {
+            for seed in 0..3 {
+                let changes = with_liar(lie, liar, 1000 + seed, &[]);
+                let others: Vec<_> =
+                    roots(&changes).into_iter().flatten().filter(|root| *root != liar).collect();
+                assert!(others.is_empty(), "{lie:?} by {liar}, seed {seed}: named {others:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn beside_a_liar_a_real_fault_is_never_pinned_on_an_innocent() {
+    for lie in LIES {
+        for (liar, guilty) in [(0, 3), (3, 0), (2, 4)] {
+            let changes = with_liar(lie, liar, 2000, &[(guilty, 1200..1230, 0.1)]);
+            let named: Vec<_> = roots(&changes).into_iter().flatten().collect();
+            let innocent = named.iter().any(|root| *root != liar && *root != guilty);
+            assert!(!innocent, "{lie:?} by {liar}, fault at {guilty}: named {named:?}");
+        }
+    }
+}
+
+#[test]
+fn those_who_send_nonsense_are_called_unreliable_and_the_others_are_still_heard() {
+    for lie in [Lie::Huge, Lie::NotANumber, Lie::Always(4.0), Lie::Inverted] {
+        let changes = with_liar(lie, 4, 3000, &[(0, 1200..1230, 0.1)]);
+        let unreliable = changes.iter().any(|c| {
+            matches!(c, Change::Standing { client: 4, standing: Standing::Unreliable })
+        });
+        assert!(unreliable, "{lie:?}");
+        assert_eq!(roots(&changes).last(), Some(&Some(0)), "{lie:?}");
+    }
+}
+
+#[test]
+fn who_may_be_explained_by_a_liar_is_not_named() {
+    // Client 0 reaches 1 and 2; once it cannot be believed, a fault of 2 may be its doing.
+    let changes = with_liar(Lie::NotANumber, 0, 4000, &[(2, 1200..1230, 0.1)]);
+    let last = closed(&changes).pop().expect("the fault is seen").0;
+    assert_eq!(last.root, None);
+    assert_eq!(last.verdict(2), Some(Verdict::Unknown));
+}
+
+#[test]
+fn a_new_enrolment_is_the_new_normal() {
+    let mut server = server(4, &[]);
+    let world = world(4, 400, 6, &[(1, 200..400, 0.1)]);
+    for reports in &world[..260] {
+        server.step(reports);
+    }
+    assert_eq!(server.incident().and_then(|i| i.root), Some(1));
+    assert!(matches!(server.end(Closing::Accepted), [Change::Closed(_, Closing::Accepted)]));
+    let mut rng = rng::stream(1, 1);
+    let new_normal: Vec<_> = (0..3000).map(|_| Some(draw(0.1, &mut rng))).collect();
+    let settings = SiteSettings::default();
+    let enrolment = Enrolment::new(&new_normal, &settings, &Hypotheses::default(), &mut rng);
+    server.enrol_again(1, enrolment);
+    let changes: Vec<_> = world[260..].iter().flat_map(|r| server.step(r).to_vec()).collect();
+    assert!(changes.is_empty(), "{changes:?}");
+}
+
+#[test]
+fn a_what_if_over_a_day_of_symbols_takes_milliseconds() {
+    let world = world(4, 17_280, 8, &[(2, 500..520, 0.1)]);
+    let start = std::time::Instant::now();
+    let mut server = server(4, &[]);
+    server.set_arl0(500.0);
+    let alarms = closed(&run(&mut server, &world)).len();
+    assert!(start.elapsed().as_millis() < 200, "{:?}", start.elapsed());
+    assert!(alarms >= 1);
+}
+
+fn any_report() -> impl Strategy<Value = Report> {
+    prop_oneof![
+        6 => (0usize..5).prop_map(|l| Report::Symbol(at(l))),
+        1 => Just(Report::Missing),
+        1 => Just(Report::Invalid),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_is_reported_the_posterior_sums_to_one_and_evidence_is_never_negative(
+        reports in prop::collection::vec(prop::collection::vec(any_report(), 4), 1..250),
+    ) {
+        let mut server = server(4, &[(0, 1), (1, 0)]);
+        for reports in &reports {
+            server.step(reports);
+            prop_assert!((0..4).all(|m| server.evidence(m) >= 0.0));
+            if let Some(incident) = server.incident() {
+                prop_assert!((incident.posterior.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+                prop_assert!(incident.onset <= incident.opened);
+            }
+        }
+    }
+
+    #[test]
+    fn renaming_the_clients_renames_the_verdicts(
+        levels in prop::collection::vec(prop::collection::vec(0usize..5, 3), 1..200), turn in 0usize..3,
+    ) {
+        let enrolment = enrolments(1);
+        let same: Vec<Enrolment> = vec![enrolment[0].clone(); 3];
+        let server = || Inference::new(Grading::five_levels(), Rules::with_arl0(ARL0), &same, Reach::unknown(3));
+        let (mut a, mut b) = (server(), server());
+        for levels in &levels {
+            let mut reports: Vec<Report> = levels.iter().map(|l| Report::Symbol(at(*l))).collect();
+            a.step(&reports);
+            reports.rotate_left(turn);
+            b.step(&reports);
+            let (x, y) = (a.incident(), b.incident());
+            prop_assert_eq!(x.map(|i| (i.onset, i.opened)), y.map(|i| (i.onset, i.opened)));
+            if let (Some(x), Some(y)) = (x, y) {
+                let mut turned = x.posterior.clone();
+                turned.rotate_left(turn);
+                prop_assert!(turned.iter().zip(&y.posterior).all(|(p, q)| (p - q).abs() < 1e-9));
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Which clients a root cause can affect: the transitive closure of known and learned influences.
+
+/// For each client, whom it reaches. Never itself; cycles are allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach {
+    clients: usize,
+    /// Row m holds whom client m reaches.
+    reaches: Vec<bool>,
+}
+
+impl Reach {
+    /// Nobody is known to reach anybody.
+    #[must_use]
+    pub fn unknown(clients: usize) -> Self {
+        Self { clients, reaches: vec![false; clients * clients] }
+    }
+
+    /// The closure of some influences (from, to). One that names no client, or a client with
+    /// itself, says nothing.
+    #[must_use]
+    pub fn from_edges(clients: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let mut reach = Self::unknown(clients);
+        for (from, to) in edges {
+            if from < clients && to < clients {
+                reach.reaches[from * clients + to] = true;
+            }
+        }
+        for via in 0..clients {
+            for from in 0..clients {
+                if reach.reaches[from * clients + via] {
+                    for to in 0..clients {
+                        reach.reaches[from * clients + to] |= reach.reaches[via * clients + to];
+                    }
+                }
+            }
+        }
+        (0..clients).for_each(|m| reach.reaches[m * clients + m] = false);
+        reach
+    }
+
+    /// Number of clients.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.clients
+    }
+
+    /// Whether a fault of `from` can be felt by `to`.
+    #[must_use]
+    pub fn reaches(&self, from: usize, to: usize) -> bool {
+        self.reaches[from * self.clients + to]
+    }
+
+    /// Whom a fault of `from` can affect.
+    pub fn affected(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.clients).filter(move |to| self.reaches(from, *to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn influence_is_passed_on_and_nobody_reaches_himself() {
+        let reach = Reach::from_edges(4, [(0, 1), (1, 2), (2, 0), (3, 9), (3, 3)]);
+        assert_eq!(reach.affected(0).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(reach.affected(3).count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_closure_is_closed(edges in prop::collection::vec((0usize..6, 0usize..6), 0..15)) {
+            let reach = Reach::from_edges(6, edges);
+            for a in 0..6 {
+                for b in reach.affected(a) {
+                    prop_assert!(reach.affected(b).all(|c| c == a || reach.reaches(a, c)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Is a sensor itself at fault? Flat lines, gaps and impossible values, judged by what each sensor
+//! did when all was well; and how finely it measures.
+//!
+//! It sees one client's measurements in whatever unit it was fitted in, and must not leave it.
+
+use serde::{Deserialize, Serialize};
+
+/// What is wrong with a sensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SensorFault {
+    /// The same value for longer than it ever stays.
+    FlatLine,
+    /// No value for several steps.
+    Gap,
+    /// Far outside anything it showed.
+    OutOfRange,
+}
+
+impl std::fmt::Display for SensorFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::FlatLine => "flat line",
+            Self::Gap => "no value",
+            Self::OutOfRange => "out of range",
+        })
+    }
+}
+
+/// What one sensor does when all is well.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SensorHabit {
+    /// A run of equal values this long is a flat line; none when it may stand still for ever.
+    pub flat_after: Option<u32>,
+    /// Lowest and highest plausible value.
+    pub range: (f64, f64),
+}
+
+/// No run shorter than this is a flat line.
+const SHORTEST_FLAT: u32 = 4;
+/// A flat line is this many times as long as the longest nominal run.
+const FLAT_FACTOR: u32 = 3;
+/// A sensor that nominally stands still for longer than this is never called flat.
+const RESTLESS: u32 = 20;
+/// One nominal run in so many steps may look like a flat line.
+const FLAT_ARL: f64 = 1e7;
+/// Steps without a value that make a gap.
+const GAP_STEPS: u32 = 5;
+/// How far outside its nominal range a value may lie, in widths of that range.
+const MARGIN: f64 = 1.0;
+
+/// Learns one sensor's habit from nominal values.
+#[derive(Debug, Clone, Copy)]
+pub struct HabitFit {
+    last: f64,
+    run: u32,
+    longest: u32,
+    repeats: u64,
+    steps: u64,
+    range: (f64, f64),
+}
+
+impl Default for HabitFit {
+    fn default() -> Self {
+        Self {
+            last: f64::NAN,
+            run: 0,
+            longest: 0,
+            repeats: 0,
+            steps: 0,
+            range: (f64::INFINITY, f64::NEG_INFINITY),
+        }
+    }
+}
+
+impl HabitFit {
+    /// One more nominal value.
+    pub fn add(&mut self, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        self.run = if value == self.last { self.run + 1 } else { 1 };
+        self.repeats += u64::from(self.run > 1);
+        self.steps += 1;
+        self.longest = self.longest.max(self.run);
+        self.last = value;
+        self.range = (self.range.0.min(value), self.range.1.max(value));
+    }
+
+    /// The habit.
+    #[must_use]
+    pub fn habit(&self) -> SensorHabit {
+        let width = self.range.1 - self.range.0;
+        let range = if width.is_finite() {
+            (self.range.0 - MARGIN * width, self.range.1 + MARGIN * width)
+        } else {
+            (f64::NEG_INFINITY, f64::INFINITY)
+        };
+        SensorHabit { flat_after: self.flat_after(), range }
+    }
+
+    fn flat_after(&self) -> Option<u32> {
+        if self.steps < 100 || self.longest > RESTLESS {
+            return None;
+        }
+        // Runs of a quantised sensor are geometric: P(run of L) = ρ^(L−1).
+        let rho = (self.repeats as f64 + 0.5) / (self.steps as f64 + 1.0);
+        let rare = 1.0 + (FLAT_ARL.ln() / -rho.ln()).ceil();
+        Some((rare as u32).max(FLAT_FACTOR * self.longest).max(SHORTEST_FLAT))
+    }
+}
+
+/// Watches the sensors of one client.
+#[derive(Debug, Clone)]
+pub struct SensorWatch {
+    habits: Vec<SensorHabit>,
+    last: Vec<f64>,
+    same: Vec<u32>,
+    absent: Vec<u32>,
+    faults: Vec<Option<SensorFault>>,
+}
+
+impl SensorWatch {
+    /// A watch over sensors with these habits.
+    #[must_use]
+    pub fn new(habits: Vec<SensorHabit>) -> Self {
+        let n = habits.len();
+        Self {
+            habits,
+            last: vec![f64::NAN; n],
+            same: vec![0; n],
+            absent: vec![0; n],
+            faults: vec![None; n],
+        }
+    }
+
+    /// One step; missing is NaN.
+    pub fn step(&mut self, values: impl IntoIterator<Item = f64>) {
+        for (i, value) in values.into_iter().take(self.habits.len()).enumerate() {
+            self.faults[i] = if value.is_finite() {
+                self.absent[i] = 0;
+                self.same[i] =
+                    if value == self.last[i] { self.same[i].saturating_add(1) } else { 1 };
+                self.last[i] = value;
+                self.habits[i].judge(value, self.same[i])
+            } else {
+                self.absent[i] = self.absent[i].saturating_add(1);
+                (self.absent[i] >= GAP_STEPS).then_some(SensorFault::Gap)
+            };
+        }
+    }
+
+    /// A new run: what was seen before does not count.
+    pub fn reset(&mut self) {
+        self.last.fill(f64::NAN);
+        self.same.fill(0);
+        self.absent.fill(0);
+        self.faults.fill(None);
+    }
+
+    /// What is wrong with each sensor now.
+    #[must_use]
+    pub fn faults(&self) -> &[Option<SensorFault>] {
+        &self.faults
+    }
+
+    /// Whether any sensor has this fault now.
+    #[must_use]
+    pub fn any(&self, fault: SensorFault) -> bool {
+        self.faults.contains(&Some(fault))
+    }
+}
+
+impl SensorHabit {
+    fn judge(&self, value: f64, same: u32) -> Option<SensorFault> {
+        if self.flat_after.is_some_and(|limit| same >= limit) {
+            Some(SensorFault::FlatLine)
+        } else if value < self.range.0 || value > self.range.1 {
+            Some(SensorFault::OutOfRange)
+        } else {
+            None
+        }
+    }
+}
+
+/// A sensor must move by this many steps of its resolution to be worth monitoring.
+const FEWEST_STEPS: f64 = 3.0;
+
+/// The step between neighbouring values that a sensor can report; 0 when it seems continuous.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+pub struct Resolution(f64);
+
+impl Resolution {
+    /// Estimates the step from values: the smallest difference between two that differ, if many
+    /// values are a whole number of such steps apart.
+    #[must_use]
+    pub fn estimate(values: &[f64]) -> Self {
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (Some(low), Some(high)) = (sorted.first().copied(), sorted.last().copied()) else {
+            return Self(0.0);
+        };
+        // Differences of a few ulps are the rounding of the same decimal number.
+        let ulps = 1e-9 * low.abs().max(high.abs());
+        let gaps: Vec<f64> =
+            sorted.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > ulps).collect();
+        let Some(step) = gaps.iter().copied().min_by(f64::total_cmp) else { return Self(0.0) };
+        let on_grid = |gap: f64| {
+            let steps = gap / step;
+            (steps - steps.round()).abs() < 0.01 * steps.max(1.0).sqrt()
+        };
+        let gridded = gaps.iter().filter(|gap| on_grid(**gap)).count();
+        if gridded * 10 >= gaps.len() * 9 { Self(step) } else { Self(0.0) }
+    }
+
+    /// The step; 0 for a continuous sensor.
+    #[must_use]
+    pub fn step(self) -> f64 {
+        self.0
+    }
+
+    /// The coarser of two, to which data from both sources must be rounded to be comparable.
+    #[must_use]
+    pub fn coarser(self, other: Self) -> Self {
+        Self(self.0.max(other.0))
+    }
+
+    /// The nearest value that such a sensor can report.
+    #[must_use]
+    pub fn round(self, value: f64) -> f64 {
+        if self.0 > 0.0 { (value / self.0).round() * self.0 } else { value }
+    }
+
+    /// Whether a sensor of this spread says enough to be monitored.
+    #[must_use]
+    pub fn suffices(self, std: f64) -> bool {
+        std.is_finite() && std >= FEWEST_STEPS * self.0
+    }
+}
+
+/// Which sensors deviate most, by the fading mean of their squared standardised residuals.
+#[derive(Debug, Clone)]
+pub struct SensorRanking {
+    scores: Vec<f64>,
+}
+
+impl SensorRanking {
+    /// Weight of the newest step.
+    const NEWEST: f64 = 0.2;
+
+    /// Nothing seen yet.
+    #[must_use]
+    pub fn new(sensors: usize) -> Self {
+        Self { scores: vec![0.0; sensors] }
+    }
+
+    /// One step of standardised residuals; a missing one changes nothing.
+    pub fn step(&mut self, standardised: impl IntoIterator<Item = f64>) {
+        for (score, r) in self.scores.iter_mut().zip(standardised) {
+            if r.is_finite() {
+                *score += Self::NEWEST * (r * r - *score);
+            }
+        }
+    }
+
+    /// Score per sensor; about 1 when all is well.
+    #[must_use]
+    pub fn scores(&self) -> &[f64] {
+        &self.scores
+    }
+
+    /// Sensors from the most to the least deviating.
+    #[must_use]
+    pub fn ranked(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.scores.len()).collect();
+        order.sort_by(|a, b| self.scores[*b].total_cmp(&self.scores[*a]));
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn habit(values: impl IntoIterator<Item = f64>) -> SensorHabit {
+        let mut fit = HabitFit::default();
+        values.into_iter().for_each(|v| fit.add(v));
+        fit.habit()
+    }
+
+    fn wave(t: usize) -> f64 {
+        (t as f64 * 0.37).sin()
+    }
+
+    #[test]
+    fn a_sensor_that_never_repeats_is_flat_after_a_few_equal_values() {
+        let mut watch = SensorWatch::new(vec![habit((0..2000).map(wave))]);
+        let mut flat_at = None;
+        for t in 0..40 {
+            watch.step([wave(t.min(20))]);
+            if watch.any(SensorFault::FlatLine) && flat_at.is_none() {
+                flat_at = Some(t);
+            }
+        }
+        assert_eq!(flat_at, Some(20 + SHORTEST_FLAT as usize - 1));
+        watch.step([0.5]);
+        assert_eq!(watch.faults(), [None]);
+    }
+
+    #[test]
+    fn a_sensor_that_often_stands_still_is_never_called_flat() {
+        let idle = (0..4000).map(|t| if t % 400 < 300 { 0.0 } else { wave(t) });
+        assert_eq!(habit(idle).flat_after, None);
+        assert_eq!(habit([1.0; 50]).flat_after, None, "too little is known of it");
+    }
+
+    #[test]
+    fn missing_and_impossible_values_are_told_apart() {
+        let mut watch = SensorWatch::new(vec![habit((0..2000).map(wave)); 2]);
+        for t in 0..GAP_STEPS {
+            watch.step([f64::NAN, 50.0 + f64::from(t)]);
+        }
+        assert_eq!(watch.faults(), [Some(SensorFault::Gap), Some(SensorFault::OutOfRange)]);
+        watch.reset();
+        assert_eq!(watch.faults(), [None, None]);
+    }
+
+    #[test]
+    fn resolution_is_found_for_rounded_and_not_for_continuous_values() {
+        let rounded: Vec<f64> = (0..3000).map(|t| (wave(t) * 40.0).round() / 100.0).collect();
+        assert!((Resolution::estimate(&rounded).step() - 0.01).abs() < 1e-9);
+        let continuous: Vec<f64> = (0..3000).map(|t| wave(t) * 40.0).collect();
+        assert_eq!(Resolution::estimate(&continuous).step(), 0.0);
+        assert_eq!(Resolution::estimate(&[2.0; 9]).step(), 0.0);
+        assert!(!Resolution(0.01).suffices(0.02) && Resolution(0.01).suffices(0.05));
+        assert!((Resolution(0.5).coarser(Resolution(0.1)).round(1.3) - 1.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_deviating_sensor_is_ranked_first() {
+        let mut ranking = SensorRanking::new(3);
+        for t in 0..50 {
+            ranking.step([wave(t), 4.0 + wave(t), if t % 2 == 0 { f64::NAN } else { 1.0 }]);
+        }
+        assert_eq!(ranking.ranked()[0], 1);
+    }
+
+    proptest! {
+        #[test]
+        fn nominal_values_are_never_a_fault(
+            values in prop::collection::vec((-50i32..50).prop_map(f64::from), 100..400),
+        ) {
+            let mut watch = SensorWatch::new(vec![habit(values.iter().copied())]);
+            for v in values {
+                watch.step([v]);
+                prop_assert_eq!(watch.faults(), [None]);
+            }
+        }
+    }
+}

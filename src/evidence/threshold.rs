@@ -1,0 +1,191 @@
+//! Thresholds τ on Mahalanobis distances, the flags Z they give, and what-ifs over a stored history.
+//!
+//! Distances are kept, flags are not: a flag is one comparison away, so a change of τ re-judges a
+//! whole day at once. It must not know where a distance comes from.
+
+use crate::session::Tau;
+
+/// Nominal distances d² of one model, sorted once, from which any percentile is read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NominalDistances {
+    sorted: Vec<f32>,
+}
+
+impl NominalDistances {
+    /// Takes the distances of the calibration range; those that are not finite are left out.
+    #[must_use]
+    pub fn new(distances: impl IntoIterator<Item = f32>) -> Self {
+        let mut sorted: Vec<f32> = distances.into_iter().filter(|d| d.is_finite()).collect();
+        sorted.sort_unstable_by(f32::total_cmp);
+        Self { sorted }
+    }
+
+    /// Number of distances.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
+    /// The distance that the share `q` of all stays at or below, interpolated between neighbours.
+    ///
+    /// Without any distance it is infinite: nothing is flagged by a model that was never calibrated.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> f32 {
+        let Some(last) = self.sorted.len().checked_sub(1) else { return f32::INFINITY };
+        let place = if q.is_nan() { 1.0 } else { q.clamp(0.0, 1.0) } * last as f64;
+        let below = place.floor() as usize;
+        let (a, b) = (self.sorted[below], self.sorted[(below + 1).min(last)]);
+        a + (b - a) * (place - below as f64) as f32
+    }
+
+    /// τ as a distance.
+    #[must_use]
+    pub fn threshold(&self, tau: Tau) -> f32 {
+        match tau {
+            Tau::Percentile(percent) => self.quantile(percent / 100.0),
+            Tau::Value(distance) => distance as f32,
+        }
+    }
+
+    /// The percentile at which a distance stands: the share of all that is not above it.
+    #[must_use]
+    pub fn percentile_of(&self, distance: f32) -> f64 {
+        if self.sorted.is_empty() {
+            return 100.0;
+        }
+        let not_above = self.sorted.partition_point(|d| *d <= distance);
+        100.0 * not_above as f64 / self.sorted.len() as f64
+    }
+}
+
+/// Z of one distance (eq. 6). A step without a distance has no flag.
+#[must_use]
+pub fn flag(distance: f32, threshold: f32) -> Option<bool> {
+    (!distance.is_nan()).then_some(distance > threshold)
+}
+
+/// A client's pair of flags at one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Flags {
+    /// Z_c: the proprietary model's residual is anomalous.
+    pub z_c: bool,
+    /// Z_a: the augmented model's residual is anomalous.
+    pub z_a: bool,
+}
+
+impl Flags {
+    /// The pair (Z_c, Z_a).
+    #[must_use]
+    pub fn new(z_c: bool, z_a: bool) -> Self {
+        Self { z_c, z_a }
+    }
+}
+
+impl std::fmt::Display for Flags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "({}, {})", u8::from(self.z_c), u8::from(self.z_a))
+    }
+}
+
+/// A client's thresholds as distances.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlagThresholds {
+    /// τ_c.
+    pub tau_c: f32,
+    /// τ_a.
+    pub tau_a: f32,
+}
+
+impl FlagThresholds {
+    /// (Z_c, Z_a) of a pair of distances; none when either is missing.
+    #[must_use]
+    pub fn flags(self, d2_c: f32, d2_a: f32) -> Option<Flags> {
+        Some(Flags { z_c: flag(d2_c, self.tau_c)?, z_a: flag(d2_a, self.tau_a)? })
+    }
+}
+
+/// Re-judges a stored history of distances: `out` becomes one entry a step.
+///
+/// One comparison a step, no allocation beyond `out`: a day of one client takes well under a
+/// millisecond.
+pub fn reflag(
+    d2_c: &[f32],
+    d2_a: &[f32],
+    thresholds: FlagThresholds,
+    out: &mut Vec<Option<Flags>>,
+) {
+    out.clear();
+    out.extend(d2_c.iter().zip(d2_a).map(|(c, a)| thresholds.flags(*c, *a)));
+}
+
+/// How many steps of a history a threshold flags, and of how many.
+#[must_use]
+pub fn flagged(distances: &[f32], threshold: f32) -> (usize, usize) {
+    distances.iter().filter_map(|d| flag(*d, threshold)).fold((0, 0), |(flagged, steps), z| {
+        (flagged + usize::from(z), steps + 1)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn without_calibration_nothing_is_flagged() {
+        let none = NominalDistances::new([f32::NAN, f32::INFINITY]);
+        assert!(none.is_empty());
+        assert_eq!(flag(1e30, none.threshold(Tau::default())), Some(false));
+    }
+
+    #[test]
+    fn a_missing_distance_has_no_flag() {
+        let thresholds = FlagThresholds { tau_c: 1.0, tau_a: 1.0 };
+        assert_eq!(thresholds.flags(f32::NAN, 2.0), None);
+        assert_eq!(thresholds.flags(0.5, f32::INFINITY), Some(Flags::new(false, true)));
+    }
+
+    #[test]
+    fn a_day_is_flagged_anew_within_milliseconds() {
+        let day: Vec<f32> = (0..86_400).map(|i| (i % 997) as f32).collect();
+        let mut out = Vec::with_capacity(day.len());
+        let start = std::time::Instant::now();
+        reflag(&day, &day, FlagThresholds { tau_c: 500.0, tau_a: 900.0 }, &mut out);
+        assert!(start.elapsed().as_millis() < 50, "{:?}", start.elapsed());
+        assert_eq!(out.len(), day.len());
+    }
+
+    proptest! {
+        #[test]
+        fn a_percentile_leaves_that_share_at_or_below(
+            distances in prop::collection::vec(0.0f32..100.0, 2..300), percent in 0.0f64..100.0,
+        ) {
+            let nominal = NominalDistances::new(distances.iter().copied());
+            let tau = nominal.threshold(Tau::Percentile(percent));
+            let (above, steps) = flagged(&distances, tau);
+            let share = above as f64 / steps as f64;
+            // Interpolated between neighbours: off by at most one sample.
+            prop_assert!((share - (1.0 - percent / 100.0)).abs() <= 1.0 / steps as f64 + 1e-6);
+            prop_assert!(nominal.quantile(0.3) <= nominal.quantile(0.7));
+        }
+
+        #[test]
+        fn a_what_if_is_what_a_run_with_that_threshold_would_have_said(
+            d2_c in prop::collection::vec(prop_oneof![9 => 0.0f32..9.0, 1 => Just(f32::NAN)], 1..80),
+            tau_c in 0.0f32..9.0, tau_a in 0.0f32..9.0,
+        ) {
+            let d2_a: Vec<f32> = d2_c.iter().rev().copied().collect();
+            let thresholds = FlagThresholds { tau_c, tau_a };
+            let live: Vec<_> = d2_c.iter().zip(&d2_a).map(|(c, a)| thresholds.flags(*c, *a)).collect();
+            let mut what_if = vec![None; 7];
+            reflag(&d2_c, &d2_a, thresholds, &mut what_if);
+            prop_assert_eq!(live, what_if);
+        }
+    }
+}

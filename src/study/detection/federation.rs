@@ -1,0 +1,162 @@
+//! All clients of a study, fitted and calibrated, and the server that hears them.
+
+use ndarray::ArrayView2;
+
+use super::rows::{ClientRows, Rows};
+use super::{DetectionError, Setup, go_on};
+use crate::evidence::health::Report;
+use crate::evidence::inference::{Change, Closing, Incident, Inference, Rules};
+use crate::evidence::reach::Reach;
+use crate::evidence::site::{Enrolment, Site};
+use crate::evidence::symbol::Symbol;
+use crate::evidence::whitening::{Recording, Sample};
+use crate::model::proprietary::{Proprietary as _, VendorModel};
+use crate::model::train::{Job, proprietary};
+use crate::rng;
+
+/// Sources of randomness of a client.
+const TRAINING: u64 = 1;
+const RESPONSE: u64 = 2;
+
+/// A client after calibration: its enrolment and its true symbols of all that is watched.
+struct Client {
+    enrolment: Enrolment,
+    symbols: Vec<Option<Symbol>>,
+}
+
+/// Clients ready to be heard.
+pub struct Federation {
+    clients: Vec<Client>,
+    setup: Setup,
+    watched_from: usize,
+}
+
+impl Federation {
+    /// Fits and calibrates every client of `rows`, and grades the steps that follow.
+    pub(super) fn fit(
+        rows: &Rows,
+        fit_s: f64,
+        calibration_s: f64,
+        setup: &Setup,
+        seed: u64,
+    ) -> Result<Self, DetectionError> {
+        let period = rows.layout.period_s;
+        let fit = (fit_s / period).round() as usize;
+        let watched_from = fit + (calibration_s / period).round() as usize;
+        let clients = (0..rows.clients.len())
+            .map(|m| client(rows, m, fit, watched_from, setup, seed))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { clients, setup: setup.clone(), watched_from })
+    }
+
+    /// The first step that is watched.
+    #[must_use]
+    pub fn watched_from(&self) -> usize {
+        self.watched_from
+    }
+
+    /// The smallest ω of all clients.
+    #[must_use]
+    pub fn slowest_tail(&self) -> f64 {
+        self.clients.iter().map(|c| c.enrolment.tail.omega).fold(1.0, f64::min)
+    }
+
+    /// What the server declares over all that is watched; steps are counted from its beginning.
+    pub(super) fn watch(
+        &self,
+        rows: &Rows,
+        rules: Rules,
+        reach: Reach,
+        seed: u64,
+    ) -> Vec<Incident> {
+        let enrolments: Vec<Enrolment> = self.clients.iter().map(|c| c.enrolment.clone()).collect();
+        let grading = self.setup.site.grading.clone();
+        let response = self.setup.site.response();
+        let mut server = Inference::new(grading, rules, &enrolments, reach);
+        let mut noise: Vec<rng::Rng> = (0..self.clients.len())
+            .map(|m| rng::stream(rng::child(seed, m as u64), RESPONSE))
+            .collect();
+        let mut reports = vec![Report::Missing; self.clients.len()];
+        let mut incidents = Vec::new();
+        for t in 0..rows.times.len().saturating_sub(self.watched_from) {
+            for ((report, client), noise) in reports.iter_mut().zip(&self.clients).zip(&mut noise) {
+                *report = client.symbols[t]
+                    .map_or(Report::Missing, |s| Report::Symbol(response.release(s, noise)));
+            }
+            incidents.extend(closed(server.step(&reports)));
+        }
+        incidents.extend(closed(server.end(Closing::EndOfRun)));
+        incidents
+    }
+}
+
+fn closed(changes: &[Change]) -> impl Iterator<Item = Incident> + '_ {
+    changes.iter().filter_map(|change| match change {
+        Change::Closed(incident, _) => Some(incident.clone()),
+        _ => None,
+    })
+}
+
+fn client(
+    rows: &Rows,
+    m: usize,
+    fit: usize,
+    watched_from: usize,
+    setup: &Setup,
+    seed: u64,
+) -> Result<Client, DetectionError> {
+    let seed = rng::child(seed, m as u64);
+    let own = &rows.clients[m];
+    let mut model = model(&rows.layout.clients[m].name, own, fit, setup, seed)?;
+    let mut recordings = [Recording::new(model.sensors(), model.states()), Recording::new(model.sensors(), model.states())];
+    let steps = rows.times.len();
+    for t in 0..watched_from.min(steps) {
+        let recording = &mut recordings[usize::from(t >= fit)];
+        if rows.starts[t] {
+            model.reset();
+            recording.new_run();
+        }
+        model.step(own.row(t), None);
+        let out = model.output();
+        recording.push(Sample { y: own.row(t), y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat });
+    }
+    let [fitted, calibration] = recordings;
+    let (mut site, calibration) = Site::fit(&fitted, &calibration, setup.site.clone());
+    let mut noise = rng::stream(seed, RESPONSE + 1);
+    let enrolment =
+        Enrolment::new(&calibration.symbols, &setup.site, &setup.rules.hypotheses, &mut noise);
+    let symbols = (watched_from..steps)
+        .map(|t| {
+            if rows.starts[t] {
+                model.reset();
+                site.reset();
+            }
+            model.step(own.row(t), None);
+            let out = model.output();
+            let sample = Sample { y: own.row(t), y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat };
+            site.step(sample).symbol
+        })
+        .collect();
+    Ok(Client { enrolment, symbols })
+}
+
+fn model(
+    name: &str,
+    rows: &ClientRows,
+    fit: usize,
+    setup: &Setup,
+    seed: u64,
+) -> Result<VendorModel, DetectionError> {
+    let all = ArrayView2::from_shape((rows.values.len() / rows.sensors.max(1), rows.sensors), &rows.values)
+        .unwrap_or_else(|_| ArrayView2::from_shape((0, 0), &[]).expect("no rows of no sensors"));
+    let fit = fit.min(all.nrows());
+    let job = Job {
+        client: name,
+        kind: setup.model.proprietary,
+        settings: &setup.model,
+        fit: all.split_at(ndarray::Axis(0), fit).0,
+        held_out: all.split_at(ndarray::Axis(0), 0).0,
+        seed: rng::child(seed, TRAINING),
+    };
+    Ok(VendorModel::new(&proprietary(&job, &go_on)?.weights)?)
+}
