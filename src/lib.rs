@@ -15,6 +15,8 @@
 //! | [`privacy`] | what may be released: mechanisms, budget, ledger |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
+//! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
+//! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`cli`] | the commands |
 //!
@@ -23,7 +25,9 @@
 pub mod cli;
 pub mod console;
 pub mod draft;
+pub mod fact;
 pub mod history;
+pub mod incident;
 pub mod make;
 pub mod model;
 pub mod privacy;

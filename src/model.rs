@@ -4,12 +4,12 @@
 //! measurements come from or what is decided with residuals.
 
 pub mod augment;
+pub mod checkpoint;
 pub mod ekf;
 pub mod kernel;
-pub mod proprietary;
-pub mod step;
-pub mod checkpoint;
 pub mod network;
 pub mod oracle;
+pub mod proprietary;
+pub mod step;
 pub mod train;
 pub mod weights;

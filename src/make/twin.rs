@@ -218,8 +218,8 @@ impl Truth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use proptest::prelude::*;
+    use std::fs;
 
     fn source() -> TwinSource {
         TwinSource { family: Family::B, clients: 3, ..TwinSource::default() }
