@@ -162,7 +162,7 @@ impl Annunciator {
         let mut present: Vec<QualityNote> = Vec::new();
         for note in notes.iter().filter(known) {
             if !present.iter().any(|other| like(other, note)) {
-                present.push(*note);
+                present.push(QualityNote { client: note.client, what: note.what.tidy() });
             }
         }
         let before = std::mem::replace(&mut self.quality, present.clone());

@@ -132,9 +132,20 @@ impl QualityKind {
     pub fn seconds(self) -> Option<f64> {
         match self {
             Self::Gap { seconds } | Self::ClockJump { seconds } => {
-                Some(seconds).filter(|s| s.is_finite())
+                Some(seconds).filter(|s| s.is_finite() && *s != 0.0)
             }
             Self::Stuck | Self::Range => None,
+        }
+    }
+
+    /// The same with a length that can be written down; 0 is an unknown one.
+    #[must_use]
+    pub fn tidy(self) -> Self {
+        let seconds = self.seconds().unwrap_or(0.0);
+        match self {
+            Self::Gap { .. } => Self::Gap { seconds },
+            Self::ClockJump { .. } => Self::ClockJump { seconds },
+            Self::Stuck | Self::Range => self,
         }
     }
 
