@@ -42,7 +42,7 @@ impl Scene {
     }
 
     fn second(&self) -> i64 {
-        self.step as i64 * PERIOD_S
+        self.step.cast_signed() * PERIOD_S
     }
 
     /// Raises a client with its onset at `second`.
