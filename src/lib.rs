@@ -21,6 +21,8 @@
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
+//! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
+//! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`cli`] | the commands |
 //!
@@ -32,8 +34,10 @@ pub mod console;
 pub mod draft;
 pub mod engine;
 pub mod evidence;
+pub mod fact;
 pub mod federation;
 pub mod history;
+pub mod incident;
 pub mod link;
 pub mod make;
 pub mod model;
