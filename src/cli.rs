@@ -9,6 +9,7 @@ use std::process::{ExitCode, Termination};
 use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr};
 
+use crate::bench;
 use crate::console;
 use crate::session::{SHIPPED, Session, Span};
 use crate::stream::{self, Part};
@@ -50,6 +51,12 @@ enum Command {
     Make(make::Make),
     /// Make the models of a session and keep them
     Train(train::TrainArgs),
+    /// Measure speed and memory on this machine
+    Bench {
+        /// One JSON object instead of words
+        #[arg(long)]
+        json: bool,
+    },
     /// Measure a list of alarms against the truth
     Score(ScoreArgs),
 }
@@ -133,6 +140,14 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
         Some(Command::Train(args)) => train::run(&mut out, &args)?,
+        Some(Command::Bench { json }) => {
+            let figures = bench::measure()?;
+            if json {
+                writeln!(out, "{}", serde_json::to_string(&figures)?)?;
+            } else {
+                write!(out, "{figures}")?;
+            }
+        }
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;
             if args.json {

@@ -18,16 +18,18 @@
 //! | [`server`] | learns how clients' states depend on each other, and says so in gradients |
 //! | [`federation`] | Algorithm 1, the baselines, and how near they come to the oracle |
 //! | [`evidence`] | flags and the look-up table; whitened residuals, symbols, sequential decision |
+//! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
+//! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
-//! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
-//! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
+//! | [`bench`] | speed and memory on this machine |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`cli`] | the commands |
 //!
 //! A module imports only what stands above it; nothing but [`cli`] imports [`console`].
 
+pub mod bench;
 pub mod cli;
 pub mod client;
 pub mod console;

@@ -181,9 +181,8 @@ pub fn prepare(
     let (checkpoint, history, stopped) = make(session, expected, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
-    let restored = restore(checkpoint, file).ok_or_else(|| PrepareError::TooShort {
-        client: session.name.clone(),
-    })?;
+    let restored = restore(checkpoint, file)
+        .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
     Ok(Prepared { history: Some(history), stopped, ..restored })
 }
 
@@ -224,9 +223,7 @@ fn make(
     let _ = on_stage(Stage::Calibrating);
     let mut clients = Vec::new();
     let mut calibrations = Vec::new();
-    for ((client, models), phi) in
-        material.clients.iter().zip(models).zip(outcome.weights.phi)
-    {
+    for ((client, models), phi) in material.clients.iter().zip(models).zip(outcome.weights.phi) {
         let run = series(models.federated(), Some(&phi), &client.calibration.view())?;
         let too_short = || PrepareError::TooShort { client: client.name.clone() };
         let augmented = run.augmented.ok_or_else(too_short)?;
@@ -429,8 +426,8 @@ mod tests {
         })
         .expect("prepared");
         assert!(rounds > 1, "training is told as it happens");
-        let kept = prepare(&session, &file, &mut |_| panic!("nothing is left to do"))
-            .expect("loaded");
+        let kept =
+            prepare(&session, &file, &mut |_| panic!("nothing is left to do")).expect("loaded");
         assert!(fresh.history.is_some() && kept.history.is_none());
         assert_eq!(fresh.server, kept.server);
         for (fresh, kept) in fresh.clients.iter().zip(&kept.clients) {
