@@ -11,9 +11,11 @@ use color_eyre::eyre::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{SessionArgs, interrupt};
+use crate::engine::compare::{Comparison, compare};
 use crate::engine::material::Material;
 use crate::engine::prepare::{Prepared, Stage, cache_file, every, prepare};
 use crate::engine::vendor::{self, ClientVendor};
+use crate::federation::Reached;
 use crate::model::train::{Progress, TrainReport};
 use crate::session::Session;
 
@@ -24,6 +26,9 @@ pub(super) struct TrainArgs {
     /// Make the proprietary models alone, as a vendor delivers them
     #[arg(long)]
     proprietary: bool,
+    /// Train the centralised oracle too, and say how near the federation comes to it (takes minutes)
+    #[arg(long)]
+    oracle: bool,
     /// File to write; the cache when absent
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -70,7 +75,48 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         }
     })?;
     bar.finish_and_clear();
-    print_prepared(out, &session, &prepared)
+    print_prepared(out, &session, &prepared)?;
+    out.flush()?;
+    print_comparison(out, &compare(&session, &prepared, args.oracle)?)
+}
+
+fn print_comparison(out: &mut impl Write, found: &Comparison) -> Result<()> {
+    writeln!(out, "\non the calibration range, which nothing was fitted to:")?;
+    writeln!(out, "server loss L_s {:.4}", found.server_loss)?;
+    for client in &found.clients {
+        let order = if client.r_c >= client.r_a { "≥" } else { "<" };
+        writeln!(
+            out,
+            "{:<10} proprietary ‖r_c‖² {:.4} {order} {:.4} ‖r_a‖² augmented",
+            client.name, client.r_c, client.r_a
+        )?;
+    }
+    let pairs: Vec<String> =
+        found.correlation.iter().map(|(model, c)| format!("{model} {c:.3}")).collect();
+    writeln!(out, "mean |correlation| of states between clients: {}", pairs.join(", "))?;
+    for client in &found.clients {
+        if let Some(b) = &client.beside {
+            writeln!(
+                out,
+                "{:<10} to the oracle: ‖x_c − x_o‖ {:.3}, ‖x_a − x_o‖ {:.3}, ‖x_s − x_o‖ {:.3} \
+                 (of x_o {:.0} % is not explained by any linear map)",
+                client.name,
+                b.x_c,
+                b.x_a,
+                b.x_s,
+                100.0 * b.unexplained
+            )?;
+            writeln!(
+                out,
+                "           L_f {:.2}, L_h {:.2}, ‖ΔK‖ {:.2}: the condition of theorem 6.10 {}",
+                b.l_f.max,
+                b.l_h.max,
+                b.delta_k.max,
+                b.verdict()
+            )?;
+        }
+    }
+    Ok(())
 }
 
 fn print_prepared(out: &mut impl Write, session: &Session, prepared: &Prepared) -> Result<()> {
@@ -84,14 +130,24 @@ fn print_prepared(out: &mut impl Write, session: &Session, prepared: &Prepared) 
                 history.rounds,
                 history.bytes as f64 / 1e6
             )?;
-            for reached in [history.reached.first(), history.reached.last()].into_iter().flatten() {
-                let clients: Vec<String> =
-                    reached.client_loss.iter().map(|loss| format!("{loss:.4}")).collect();
+            let eighth = history.reached.len().div_ceil(8).max(1);
+            let ends = [
+                ("first", history.reached.iter().take(eighth).collect::<Vec<_>>()),
+                ("last", history.reached.iter().rev().take(eighth).collect()),
+            ];
+            for (which, words) in ends {
+                let n = words.len().max(1) as f64;
+                let mean =
+                    |of: &dyn Fn(&Reached) -> f64| words.iter().map(|w| of(w)).sum::<f64>() / n;
+                let clients: Vec<String> = (0..prepared.clients.len())
+                    .map(|m| {
+                        format!("{:.4}", mean(&|w| w.client_loss.get(m).copied().unwrap_or(0.0)))
+                    })
+                    .collect();
                 writeln!(
                     out,
-                    "round {:>8}   L_s {:.4}   L_a {}",
-                    reached.round,
-                    reached.server_loss,
+                    "{which:>5} eighth   L_s {:.4}   L_a {}",
+                    mean(&|w| w.server_loss),
                     clients.join("  ")
                 )?;
             }

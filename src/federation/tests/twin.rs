@@ -1,10 +1,8 @@
 //! The paper's plant with two clients.
 
-use std::time::Instant;
-
 use ndarray::{ArrayView2, Axis, Slice};
 
-use super::super::{convergence, correlation, states, variant};
+use super::super::{convergence, states, variant};
 use super::*;
 use crate::model::oracle;
 use crate::model::train::{self, Job};
@@ -78,83 +76,6 @@ fn training_on_the_paper_s_plant_reaches_a_server_loss_of_a_hundredth() {
     let replay = states::replay(&sites(&models, &rows, FIT..FIT + NOMINAL), &outcome.weights);
     let loss = replay.unwrap().server_loss(40);
     assert!(loss <= 0.01, "{loss}");
-}
-
-/// The table of the report: `cargo test --release -- --ignored --nocapture five_seeds`.
-#[test]
-#[ignore = "a measurement of half a minute, not a check"]
-fn five_seeds_as_measured() {
-    println!("| seed | way | L_s fit | L_s new | L_a fit | r_c² new | r_a² new | train s |");
-    for seed in 0..5 {
-        let rows = rows(seed);
-        let models: Vec<_> =
-            (0..2).map(|m| proprietary(&rows[m], 10, 10 * seed + m as u64)).collect();
-        for how in [settings::Federation::default(), settings::Federation::Batched { rounds: 600 }]
-        {
-            let settings = ModelSettings { federation: how, ..ModelSettings::default() };
-            let fit = sites(&models, &rows, 0..FIT);
-            let start = Instant::now();
-            let mut federation = Federation::new(&fit, &settings, hooks(&open()), seed).unwrap();
-            let outcome = federation.run(&mut on).unwrap();
-            let seconds = start.elapsed().as_secs_f64();
-            let on_fit = states::replay(&fit, &outcome.weights).unwrap();
-            let new = sites(&models, &rows, FIT..FIT + NOMINAL);
-            let on_new = states::replay(&new, &outcome.weights).unwrap();
-            let sum = |of: &dyn Fn(&states::Series) -> f64| -> Vec<String> {
-                on_new.clients.iter().map(|c| format!("{:.4}", of(c))).collect()
-            };
-            let r_c = sum(&|c| states::square_norm(&c.r_c, 40));
-            let r_a = sum(&|c| states::square_norm(&c.augmented.as_ref().unwrap().r_a, 40));
-            println!(
-                "| {seed} | {how:?} | {:.4} | {:.4} | {:.3?} | {r_c:?} | {r_a:?} | {seconds:.2} |",
-                on_fit.server_loss(40),
-                on_new.server_loss(40),
-                on_fit.client_loss(40),
-            );
-        }
-    }
-}
-
-/// `cargo test --release -- --ignored --nocapture beside_the_oracle`.
-#[test]
-#[ignore = "a measurement of some minutes, not a check"]
-fn beside_the_oracle_as_measured() {
-    for seed in 0..2 {
-        let rows = rows(seed);
-        let models: Vec<_> =
-            (0..2).map(|m| proprietary(&rows[m], 10, 10 * seed + m as u64)).collect();
-        let settings = ModelSettings { epochs: 4, ..ModelSettings::default() };
-        let fit = sites(&models, &rows, 0..FIT);
-        let weights = Federation::new(&fit, &settings, hooks(&open()), seed)
-            .unwrap()
-            .run(&mut on)
-            .unwrap()
-            .weights;
-        let central =
-            variant::Variant::CentralisedOracle.fit(&fit, &settings, hooks(&open()), seed, &mut on);
-        let variant::Fitted::CentralisedOracle(oracle) = central.unwrap() else { panic!() };
-        let new = sites(&models, &rows, FIT..FIT + NOMINAL);
-        for beside in convergence::compare(&new, &weights, &oracle, 1000).unwrap() {
-            println!("{} {beside:?}", beside.verdict());
-        }
-        let replay = states::replay(&new, &weights).unwrap();
-        for (name, states) in
-            [("x_c", replay.x_hat_c()), ("x_a", replay.x_a()), ("x_s", replay.x_s.clone())]
-        {
-            let c = correlation::correlation(&states.view());
-            println!("{name} {:.3}", correlation::between_clients(&c.view(), &[2, 2]));
-        }
-    }
-}
-
-/// `cargo test --release -- --ignored --nocapture rounds_as_timed`.
-#[test]
-#[ignore = "a measurement, not a check"]
-fn rounds_as_timed() {
-    for clients in [3, 16, 256, 1024] {
-        let budget = std::time::Duration::from_millis(1500);
-        println!("{clients} clients: {:.2} µs", timing::round_us(clients, budget).unwrap());
-    }
 }
 
 #[test]

@@ -1,0 +1,121 @@
+//! What a prepared session has learned, on nominal rows that nothing was fitted to: residual norms,
+//! losses, correlations, and the distance to a model that sees everything.
+
+use std::ops::ControlFlow;
+
+use ndarray::Array2;
+
+use super::material::Material;
+use super::prepare::{PrepareError, Prepared};
+use crate::client::Site;
+use crate::federation::convergence::{self, Beside};
+use crate::federation::correlation::{between_clients, correlation};
+use crate::federation::states::{replay, series, square_norm};
+use crate::federation::variant::{Fitted, Variant};
+use crate::federation::{FederatedWeights, Hooks};
+use crate::model::train::SETTLING;
+use crate::model::weights::ProprietaryWeights;
+use crate::privacy::{Provenance, SigmaRule};
+use crate::rng;
+use crate::session::Session;
+
+/// Source of the oracle's seed.
+const ORACLE: u64 = 0x4F;
+
+/// What was found on the calibration range.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// L_s.
+    pub server_loss: f64,
+    /// Clients in the order of the session.
+    pub clients: Vec<ClientComparison>,
+    /// Mean |correlation| between states of different clients, by model.
+    pub correlation: Vec<(&'static str, f64)>,
+}
+
+/// One client's part.
+#[derive(Debug, Clone)]
+pub struct ClientComparison {
+    /// Its name.
+    pub name: String,
+    /// Mean ‖r_c‖².
+    pub r_c: f64,
+    /// Mean ‖r_a‖².
+    pub r_a: f64,
+    /// Beside the oracle, where one was made.
+    pub beside: Option<Beside>,
+}
+
+/// Compares; with `oracle` the centralised model is trained too, which takes a while.
+pub fn compare(
+    session: &Session,
+    prepared: &Prepared,
+    oracle: bool,
+) -> Result<Comparison, PrepareError> {
+    let views = || Some(prepared.clients.iter().map(|c| c.view.clone()).collect());
+    let material = Material::read(session, prepared.every, &|_| views())?;
+    let weights = FederatedWeights {
+        phi: prepared.clients.iter().map(|c| c.phi.clone()).collect(),
+        server: prepared.server.clone(),
+    };
+    let models = || material.clients.iter().zip(&prepared.clients);
+    let nominal: Vec<Site> = models()
+        .map(|(rows, client)| Site {
+            name: &client.name,
+            model: &client.sending,
+            rows: rows.calibration.view(),
+        })
+        .collect();
+    let states = replay(&nominal, &weights)?;
+    let sizes: Vec<usize> = states.clients.iter().map(|c| c.x_c.ncols()).collect();
+    let coupling =
+        |states: &Array2<f32>| between_clients(&correlation(&states.view()).view(), &sizes);
+    let mut correlations = vec![
+        ("proprietary", coupling(&states.x_hat_c())),
+        ("augmented", coupling(&states.x_a())),
+        ("server", coupling(&states.x_s)),
+    ];
+    let mut beside = vec![None; nominal.len()];
+    if oracle {
+        let fit: Vec<Site> = models()
+            .map(|(rows, client)| Site {
+                name: &client.name,
+                model: &client.sending,
+                rows: rows.fit.view(),
+            })
+            .collect();
+        let hooks = Hooks {
+            privacy: &session.privacy,
+            rule: SigmaRule::Analytic,
+            provenance: Provenance::Seeded,
+        };
+        let seed = rng::child(session.seed, ORACLE);
+        let mut go_on = |_: crate::federation::Progress| ControlFlow::Continue(());
+        let fitted =
+            Variant::CentralisedOracle.fit(&fit, &session.model, hooks, seed, &mut go_on)?;
+        if let Fitted::CentralisedOracle(oracle) = fitted {
+            let half = material.clients.first().map_or(0, |c| c.calibration.nrows()) / 2;
+            let found = convergence::compare(&nominal, &weights, &oracle, half)?;
+            beside = found.into_iter().map(Some).collect();
+            let rows: Vec<_> = nominal.iter().map(|site| site.rows).collect();
+            if let Ok(joint) = ndarray::concatenate(ndarray::Axis(1), &rows) {
+                let model = ProprietaryWeights::Filter(oracle.filter.clone());
+                let central = series(&model, None, &joint.view())?;
+                correlations.push(("oracle", coupling(&central.x_hat_c)));
+            }
+        }
+    }
+    let clients = states.clients.iter().zip(&prepared.clients).zip(beside);
+    Ok(Comparison {
+        server_loss: states.server_loss(SETTLING),
+        clients: clients
+            .map(|((series, client), beside)| ClientComparison {
+                name: client.name.clone(),
+                r_c: square_norm(&series.r_c, SETTLING),
+                r_a: series.augmented.as_ref().map_or(0.0, |a| square_norm(&a.r_a, SETTLING)),
+                beside,
+            })
+            .collect(),
+        correlation: correlations,
+    })
+}
