@@ -4,18 +4,21 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{ExitCode, Termination};
 
 use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr};
 
 use crate::console;
-use crate::session::{SHIPPED, Session};
+use crate::session::{SHIPPED, Session, Span};
 use crate::stream::{self, Part};
+use crate::study::score;
 
 mod check;
+mod interrupt;
 mod make;
 mod sessions;
+mod train;
 
 /// Find where trouble started in a plant, without any process giving up its data.
 ///
@@ -45,6 +48,10 @@ enum Command {
     /// Write data of the built-in plants, with its ground truth
     #[command(subcommand)]
     Make(make::Make),
+    /// Make the models of a session and keep them
+    Train(train::TrainArgs),
+    /// Measure a list of alarms against the truth
+    Score(ScoreArgs),
 }
 
 /// Which session, and where its data stands.
@@ -58,6 +65,26 @@ struct SessionArgs {
     /// Drives the built-in data and every drawn noise
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+struct ScoreArgs {
+    /// What really happened: JSON as `make` writes it, or CSV with start, end, origin
+    #[arg(long, value_name = "FILE")]
+    truth: PathBuf,
+    /// What was said: the lines of `run --json`, or CSV with time, root
+    #[arg(long, value_name = "FILE")]
+    alarms: PathBuf,
+    /// How long after the end of an event an alarm still belongs to it
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = span)]
+    tail: Span,
+    /// One JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    Span::try_from(text.to_owned())
 }
 
 impl SessionArgs {
@@ -100,24 +127,34 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
 fn run(cli: Cli) -> Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match cli.command {
-        None => return watch(Session::open(SHIPPED[0].name)?, out),
-        Some(Command::Open(args)) => return watch(args.open()?, out),
+        None => return watch(&Session::open(SHIPPED[0].name)?, out),
+        Some(Command::Open(args)) => return watch(&args.open()?, out),
         Some(Command::Sessions) => sessions::list(&mut out)?,
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
+        Some(Command::Train(args)) => train::run(&mut out, &args)?,
+        Some(Command::Score(args)) => {
+            let report = score::run(&args.truth, &args.alarms, args.tail)?;
+            if args.json {
+                writeln!(out, "{}", serde_json::to_string(&report)?)?;
+            } else {
+                write!(out, "{report}")?;
+            }
+        }
     }
     out.flush().wrap_err("writing to standard output")?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The console where there is a terminal, the plain facts where there is none.
-fn watch(session: Session, mut out: impl Write) -> Result<ExitCode> {
+fn watch(session: &Session, mut out: impl Write) -> Result<ExitCode> {
     if !console::is_possible() {
-        check::print(&mut out, &session, false)?;
+        check::print(&mut out, session, false)?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
     let opened = session.clone();
-    console::run(session, move || stream::open(&opened, Part::Replay))
+    let ending = console::run(session, move || stream::open(&opened, Part::Replay))?;
+    Ok(ending.report())
 }

@@ -39,6 +39,7 @@ pub struct Draft {
 impl Draft {
     /// Begins the file `name` in `folder`, which is made when it is not there.
     pub fn create(folder: &Path, name: &str) -> Result<Self, DraftError> {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         fs::create_dir_all(folder).map_err(DraftError::at(folder))?;
         let partial = folder.join(format!(".{name}.{}.partial", std::process::id()));
         let target = folder.join(name);
@@ -67,6 +68,10 @@ impl Draft {
     pub fn publish(mut self) -> Result<PathBuf, DraftError> {
         self.finish()?;
         fs::rename(&self.partial, &self.target).map_err(DraftError::at(&self.target))?;
+        // The new name must survive a power cut too. Some systems cannot open a folder: no error.
+        if let Some(folder) = self.target.parent().and_then(|folder| File::open(folder).ok()) {
+            let _ = folder.sync_all();
+        }
         Ok(std::mem::take(&mut self.target))
     }
 }
@@ -121,6 +126,15 @@ mod tests {
         let path = begun(folder.path(), b"new").publish().expect("published");
         assert_eq!(fs::read(path).expect("there"), b"new");
         assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_with_the_name_of_the_file_that_was_asked_for() {
+        let folder = folder_with_old_file();
+        let mut draft = begun(folder.path(), b"half");
+        let full = draft.fill(|_| Err::<(), _>(io::ErrorKind::StorageFull.into()));
+        let message = full.expect_err("the disk is full").to_string();
+        assert!(message.contains("a.csv: no storage space"), "{message}");
     }
 
     #[test]

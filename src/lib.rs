@@ -6,22 +6,40 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`draft`] | files that come into being all at once |
 //! | [`rng`] | reproducible randomness: one generator per seed and source |
+//! | [`draft`] | files that come into being all at once |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
-//! | [`model`] | the networks and filters, one definition each, and their training |
-//! | [`evidence`] | flags and the look-up table; whitened residuals, symbols, sequential decision |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
+//! | [`model`] | networks and filters, one definition each: how they are trained, how they run |
+//! | [`privacy`] | what may be released: mechanisms, budget, ledger |
+//! | [`link`] | what may cross between a client and the server |
+//! | [`client`] | one site in training: the only module that sees its measurements |
+//! | [`server`] | learns how clients' states depend on each other, and says so in gradients |
+//! | [`federation`] | Algorithm 1, the baselines, and how near they come to the oracle |
+//! | [`evidence`] | from residuals to a verdict: the look-up table, and the sequential decision on symbols |
+//! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
+//! | [`engine`] | runs a session: from its data to models, from its models to what is said |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
+//! | [`console`] | the screen: live measurements of every client, as they are replayed |
+//! | [`cli`] | the commands |
+//!
+//! A module imports only what stands above it; nothing but [`cli`] imports [`console`].
 
 pub mod cli;
+pub mod client;
 pub mod console;
 pub mod draft;
+pub mod engine;
 pub mod evidence;
+pub mod federation;
+pub mod history;
+pub mod link;
 pub mod make;
 pub mod model;
+pub mod privacy;
 pub mod rng;
+pub mod server;
 pub mod session;
 pub mod stream;
 pub mod study;

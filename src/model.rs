@@ -4,9 +4,12 @@
 //! measurements come from or what is decided with residuals.
 
 pub mod augment;
+pub mod checkpoint;
 pub mod ekf;
+pub mod frozen;
 pub mod kernel;
 pub mod network;
+pub mod online;
 pub mod oracle;
 pub mod proprietary;
 pub mod step;

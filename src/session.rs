@@ -230,13 +230,11 @@ impl Session {
         }
         let text = match fs::read(path) {
             Ok(bytes) => bytes,
-            Err(source) => return Err(SessionError::unreadable(path_or_name, source)),
+            Err(source) => return Err(SessionError::unreadable(path_or_name, &source)),
         };
         let text = String::from_utf8(text).map_err(|e| {
-            let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()]
-                .iter()
-                .filter(|b| **b == b'\n')
-                .count();
+            let sound = String::from_utf8_lossy(&e.as_bytes()[..e.utf8_error().valid_up_to()]);
+            let line = 1 + sound.matches('\n').count();
             SessionError::not_text(path_or_name, line)
         })?;
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -252,12 +250,32 @@ impl Session {
             .map(|n| n.to_string_lossy().trim_end_matches(".ron").to_owned())
             .unwrap_or_default();
         session.folder = folder.to_path_buf();
+        session.divide_built_in_data();
         let problems = validate::problems(&session);
         if problems.is_empty() {
             Ok(session)
         } else {
             Err(SessionError::from_problems(place, text, problems))
         }
+    }
+
+    /// The built-in sources know how their data is best divided, when the session does not say.
+    fn divide_built_in_data(&mut self) {
+        if self.ranges != Ranges::default() {
+            return;
+        }
+        let (fit_end, calibration_end) = match &self.source {
+            Source::Plant(plant) if plant.history_h > 0.0 => {
+                let history_s = (plant.history_h * 3600.0).floor();
+                (Mark::After((history_s / 5.0).floor()), Mark::After(history_s))
+            }
+            Source::Twin(_) => (Mark::Step(4000), Mark::Step(6000)),
+            _ => return,
+        };
+        self.ranges.fit.until = Some(fit_end);
+        self.ranges.calibration.from = Some(fit_end);
+        self.ranges.calibration.until = Some(calibration_end);
+        self.ranges.replay.from = Some(calibration_end);
     }
 
     /// The folder that the session's files stand in; none for the built-in sources.

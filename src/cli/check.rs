@@ -31,13 +31,13 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     if let Some(survey) = survey {
         survey.print_events(out)?;
     }
-    if !full {
+    if full {
+        writeln!(out, "ok: every row was read")?;
+    } else {
         writeln!(
             out,
             "ok: the beginning of each range was read ({GLANCE} frames); --full reads all of it"
         )?;
-    } else {
-        writeln!(out, "ok: every row was read")?;
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ impl Survey {
             if self.first[i].is_nan() {
                 self.first[i] = *value;
             }
-            self.varies[i] |= *value != self.first[i];
+            self.varies[i] |= value.to_bits() != self.first[i].to_bits();
         }
     }
 

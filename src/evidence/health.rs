@@ -38,7 +38,8 @@ impl CalibrationHealth {
     #[must_use]
     pub fn judge(symbols: &[Option<Symbol>], elevated: usize, levels: usize, arl0: f64) -> Self {
         let (first, second) = symbols.split_at(symbols.len() / 2);
-        let counts = |half: &[Option<Symbol>]| LevelCounts::of(levels, half.iter().flatten().copied());
+        let counts =
+            |half: &[Option<Symbol>]| LevelCounts::of(levels, half.iter().flatten().copied());
         let (first, second) = (counts(first), counts(second));
         let (Some(p), Some(q)) = (first.share_from(elevated), second.share_from(elevated)) else {
             return Self::Empty;
@@ -259,7 +260,8 @@ mod tests {
     #[test]
     fn halves_that_flag_alike_are_healthy_and_others_are_not() {
         let symbols: Vec<_> = nominal_symbols(4000, 5).into_iter().map(Some).collect();
-        let judge = |symbols: &[Option<Symbol>], arl0| CalibrationHealth::judge(symbols, 2, 5, arl0);
+        let judge =
+            |symbols: &[Option<Symbol>], arl0| CalibrationHealth::judge(symbols, 2, 5, arl0);
         assert_eq!(judge(&symbols, 3000.0), CalibrationHealth::Healthy);
         assert!(matches!(judge(&symbols, 9000.0), CalibrationHealth::Short { needed: 9000, .. }));
         assert_eq!(judge(&[None; 50], 10.0), CalibrationHealth::Empty);

@@ -140,7 +140,9 @@ mod tests {
         let (grading, tables) = tables(&[1600.0, 300.0, 80.0, 16.0, 4.0], None);
         let ratios = tables.ratios(&Hypotheses::default());
         let at = |level| grading.symbol(level).expect("a level of the grading");
-        assert!((ratios.root_cause(at(0)) - (1.0 - 0.2f64.powf(0.15)).ln() + 0.8f64.ln()).abs() < 1e-3);
+        assert!(
+            (ratios.root_cause(at(0)) - (1.0 - 0.2f64.powf(0.15)).ln() + 0.8f64.ln()).abs() < 1e-3
+        );
         assert!(ratios.root_cause(at(0)) < -1.0);
         assert!(ratios.root_cause(at(4)) > 5.0);
         assert!(ratios.propagated_effect(at(4)) < ratios.root_cause(at(4)));

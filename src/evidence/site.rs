@@ -64,8 +64,7 @@ impl Enrolment {
         rng: &mut Rng,
     ) -> Self {
         let response = settings.response();
-        let counts =
-            LevelCounts::of(settings.grading.levels(), symbols.iter().flatten().copied());
+        let counts = LevelCounts::of(settings.grading.levels(), symbols.iter().flatten().copied());
         let ratios =
             Tables::new(&settings.grading, hypotheses, &counts, &response).ratios(hypotheses);
         let sent = symbols.iter().flatten().map(|s| response.release(*s, rng));
@@ -296,17 +295,16 @@ mod tests {
         let counts = LevelCounts::of(5, symbols);
         let elevated = counts.share_from(2).expect("symbols");
         assert!((0.03..0.07).contains(&elevated), "{elevated}");
-        assert_eq!(
-            calibration.health(&Grading::five_levels(), 2000.0),
-            CalibrationHealth::Healthy
-        );
+        assert_eq!(calibration.health(&Grading::five_levels(), 2000.0), CalibrationHealth::Healthy);
     }
 
     #[test]
     fn a_shift_is_surprising_and_its_sensor_is_ranked_first() {
         let (mut site, _) = site();
         let readings = readings(&mut site, &recording(600, 4, 6.0, 500));
-        assert!(readings[500..505].iter().all(|r| r.symbol == Some(Grading::five_levels().highest())));
+        assert!(
+            readings[500..505].iter().all(|r| r.symbol == Some(Grading::five_levels().highest()))
+        );
         assert_eq!(site.ranking().ranked()[0], 1);
     }
 

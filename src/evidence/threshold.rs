@@ -127,9 +127,10 @@ pub fn reflag(
 /// How many steps of a history a threshold flags, and of how many.
 #[must_use]
 pub fn flagged(distances: &[f32], threshold: f32) -> (usize, usize) {
-    distances.iter().filter_map(|d| flag(*d, threshold)).fold((0, 0), |(flagged, steps), z| {
-        (flagged + usize::from(z), steps + 1)
-    })
+    distances
+        .iter()
+        .filter_map(|d| flag(*d, threshold))
+        .fold((0, 0), |(flagged, steps), z| (flagged + usize::from(z), steps + 1))
 }
 
 #[cfg(test)]

@@ -216,8 +216,12 @@ impl Whitening {
         };
         let residual = Standard::fit(sensors, settled().map(|s| s.r));
         let states = Standard::fit(states, settled().map(|s| s.x_hat));
-        let mut whitening =
-            Self { sensors, residual, features: StateFeatures::new(states), coefficients: Vec::new() };
+        let mut whitening = Self {
+            sensors,
+            residual,
+            features: StateFeatures::new(states),
+            coefficients: Vec::new(),
+        };
         let mut past = whitening.past();
         let mut ridge = Ridge::new(past.u.len(), sensors);
         let mut r = vec![0.0; sensors];
@@ -360,10 +364,18 @@ mod tests {
         let mut past = whitening.past();
         let mut r_w = [0.0; 2];
         let nan = [f32::NAN; 2];
-        whitening.step(&mut past, Sample { y: &nan, y_hat: &nan, r: &nan, x_hat: &[f32::NAN] }, &mut r_w);
+        whitening.step(
+            &mut past,
+            Sample { y: &nan, y_hat: &nan, r: &nan, x_hat: &[f32::NAN] },
+            &mut r_w,
+        );
         assert!(r_w.iter().all(|v| v.is_nan()));
         let one = [1.0; 2];
-        whitening.step(&mut past, Sample { y: &one, y_hat: &one, r: &one, x_hat: &[1.0] }, &mut r_w);
+        whitening.step(
+            &mut past,
+            Sample { y: &one, y_hat: &one, r: &one, x_hat: &[1.0] },
+            &mut r_w,
+        );
         assert!(r_w.iter().all(|v| v.is_finite()));
     }
 

@@ -290,10 +290,10 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use crate::session::Attacks;
     use crate::stream::plant::{COUNT, Plant, Switches};
     use proptest::prelude::*;
+    use std::fs;
 
     fn text(value: f64) -> String {
         let mut line = Vec::new();

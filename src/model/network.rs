@@ -1,5 +1,5 @@
-//! The networks in candle, one definition each: an LSTM with a fully connected layer (f_m, φ_m,
-//! f_s, the oracle's f, the end-to-end predictor), a SELU MLP (h_m, the oracle's h), and the pair
+//! The networks in candle, one definition each: an LSTM with a fully connected layer (`f_m`, `φ_m`,
+//! `f_s`, the oracle's f, the end-to-end predictor), a SELU MLP (`h_m`, the oracle's h), and the pair
 //! of them that an Extended Kalman Filter runs on.
 //!
 //! A network is made from plain [`weights`](super::weights) and given back as such: the same
@@ -31,7 +31,7 @@ fn values(tensor: &Tensor) -> Result<Vec<f32>> {
 }
 
 /// The derivative of the loss by a parameter; zero when the loss does not depend on it.
-fn derivative<'a>(store: &'a GradStore) -> impl Fn(&Tensor) -> Result<Vec<f32>> + 'a {
+fn derivative(store: &GradStore) -> impl Fn(&Tensor) -> Result<Vec<f32>> {
     |parameter| match store.get(parameter) {
         Some(gradient) => values(gradient),
         None => Ok(vec![0.0; parameter.elem_count()]),

@@ -1,9 +1,9 @@
 //! The centralised oracle: one Extended Kalman Filter over the data of all clients, the upper bound
 //! the federation is compared with (paper, Definition 6.1).
 //!
-//! x_o = f(x̂_o) is one wide LSTM over the states of all clients, so it can learn what flows between
-//! them. The measurement is one head per client, ŷ_m = h_m(Extract_m x_o), as the paper defines the
-//! oracle's residual; the heads lie as blocks in one network, so that the oracle is a filter like
+//! `x_o = f(x̂_o)` is one wide LSTM over the states of all clients, so it can learn what flows
+//! between them. The measurement is one head per client, `ŷ_m = h_m(Extract_m x_o)`, as the paper
+//! defines the oracle's residual; the heads lie as blocks in one network, so that the oracle is a filter like
 //! any other and runs in the same kernels. The paper prints a head of width 4, fewer than most
 //! clients have sensors; the heads here are as wide as the clients' own, lest the upper bound be
 //! below what it bounds. This module sees all raw data and so must never be part of a federation.
@@ -79,25 +79,25 @@ impl Layout {
         self.sensors[m].clone()
     }
 
-    /// Extract_m of a joint state.
+    /// `Extract_m` of a joint state.
     #[must_use]
     pub fn extract_state<'a, T>(&self, m: usize, x: &'a [T]) -> &'a [T] {
         &x[self.states(m)]
     }
 
-    /// Extract_m of a joint measurement or residual.
+    /// `Extract_m` of a joint measurement or residual.
     #[must_use]
     pub fn extract_sensors<'a, T>(&self, m: usize, y: &'a [T]) -> &'a [T] {
         &y[self.sensors(m)]
     }
 
-    /// Extract_m of joint rows.
+    /// `Extract_m` of joint rows.
     #[must_use]
     pub fn extract_rows<'a>(&self, m: usize, rows: &ArrayView2<'a, f32>) -> ArrayView2<'a, f32> {
-        rows.clone().slice_axis_move(Axis(1), Slice::from(self.sensors(m)))
+        rows.slice_axis_move(Axis(1), Slice::from(self.sensors(m)))
     }
 
-    /// Extract_m of the joint gain K (P × D, row-major): the P_m × D_m block of client `m`.
+    /// `Extract_m` of the joint gain K (P × D, row-major): the `P_m` × `D_m` block of client `m`.
     #[must_use]
     pub fn extract_gain<T: Copy>(&self, m: usize, gain: &[T]) -> Vec<T> {
         let total = self.total_sensors();
@@ -141,8 +141,8 @@ pub fn train(
         Ok((loss, gradient))
     };
     let (filter, course, samples) =
-        train_filter(&job, initial(&job, &layout), gradient, job.fit, on_progress)?;
-    let report = job.report(&filter::innovations(&filter, job.held_out), course, samples);
+        train_filter(&job, initial(&job, &layout), gradient, &job.fit, on_progress)?;
+    let report = job.report(&filter::innovations(&filter, &job.held_out), course, samples);
     Ok(Trained { weights: Oracle { filter, layout }, report })
 }
 
@@ -162,7 +162,7 @@ fn initial(job: &Job, layout: &Layout) -> FilterWeights {
     let loadings = residual.then(|| {
         let mut joint = vec![0.0; layout.total_sensors() * states];
         for m in 0..layout.clients() {
-            let own = sensors::loadings(layout.extract_rows(m, &job.fit));
+            let own = sensors::loadings(&layout.extract_rows(m, &job.fit));
             place(&mut joint, states, layout.sensors(m), layout.states(m), &own);
         }
         joint

@@ -139,6 +139,18 @@ impl VendorModel {
     }
 }
 
+impl VendorModel {
+    /// The filter inside, and what it was given of the last measurement `y`: all of it, or what a
+    /// front end left over, in the filter's own units. None where there is no filter.
+    pub(crate) fn filter<'a>(&'a self, y: &'a [f32]) -> Option<(&'a Filter, &'a [f32])> {
+        match self {
+            Self::Filter(filter) => Some((filter, y)),
+            Self::OwnLagFilter(model) => Some(model.inner()),
+            Self::Linear(_) => None,
+        }
+    }
+}
+
 macro_rules! each_model {
     ($self:ident, $model:ident => $call:expr) => {
         match $self {

@@ -192,30 +192,31 @@ pub fn proprietary(
     on_progress: OnProgress,
 ) -> Result<Trained<ProprietaryWeights>, TrainError> {
     job.check()?;
+    let by_hand = |w: &FilterWeights, batch: &Batch| Ok(backward::gradient(w, batch));
     match job.kind {
         Proprietary::Paper | Proprietary::Residual => {
             let (filter, course, samples) =
-                train_filter(job, job.initial_filter(), narrow, job.fit, on_progress)?;
-            let held_out = filter::innovations(&filter, job.held_out);
+                train_filter(job, job.initial_filter(), by_hand, &job.fit, on_progress)?;
+            let held_out = filter::innovations(&filter, &job.held_out);
             let report = job.report(&held_out, course, samples);
             Ok(Trained { weights: ProprietaryWeights::Filter(filter), report })
         }
         Proprietary::Linear => {
             let front = job.own_lags()?;
-            let held_out = linear::residuals(&front, job.held_out);
+            let held_out = linear::residuals(&front, &job.held_out);
             let report = job.report(&held_out, Course::default(), job.fit.nrows());
             Ok(Trained { weights: ProprietaryWeights::Linear(front), report })
         }
         Proprietary::OwnLag => {
             let front = job.own_lags()?;
-            let left_over = linear::residuals(&front, job.fit);
-            let scale = sensors::deviations(left_over.view());
+            let left_over = linear::residuals(&front, &job.fit);
+            let scale = sensors::deviations(&left_over.view());
             let standardised = divide(left_over, &scale);
             let initial = job.initial_filter();
             let (filter, course, samples) =
-                train_filter(job, initial, narrow, standardised.view(), on_progress)?;
-            let left_over = divide(linear::residuals(&front, job.held_out), &scale);
-            let mut held_out = filter::innovations(&filter, left_over.view());
+                train_filter(job, initial, by_hand, &standardised.view(), on_progress)?;
+            let left_over = divide(linear::residuals(&front, &job.held_out), &scale);
+            let mut held_out = filter::innovations(&filter, &left_over.view());
             for (mut column, scale) in held_out.columns_mut().into_iter().zip(&scale) {
                 column.mapv_inplace(|r| r * scale);
             }
@@ -233,7 +234,7 @@ pub(super) fn train_filter(
     job: &Job,
     initial: FilterWeights,
     gradient: impl FnMut(&FilterWeights, &Batch) -> candle_core::Result<(f64, FilterWeights)>,
-    rows: ArrayView2<f32>,
+    rows: &ArrayView2<f32>,
     on_progress: OnProgress,
 ) -> Result<(FilterWeights, Course, usize), TrainError> {
     let mut weights = initial;
@@ -243,11 +244,6 @@ pub(super) fn train_filter(
     let course =
         optimise(&mut weights, gradient, &mut windows, &schedule, &mut order, on_progress)?;
     Ok((weights, course, windows.len()))
-}
-
-/// Clients' networks are narrow: the hand-written pass.
-fn narrow(w: &FilterWeights, batch: &Batch) -> candle_core::Result<(f64, FilterWeights)> {
-    Ok(backward::gradient(w, batch))
 }
 
 impl<'a> Job<'a> {
@@ -285,8 +281,11 @@ impl<'a> Job<'a> {
         }
     }
 
-    pub(super) fn windows<'r>(&self, rows: ArrayView2<'r, f32>) -> Result<Windows<'r>, TrainError> {
-        let windows = Windows::between_gaps(rows, self.fit, self.settings.window);
+    pub(super) fn windows<'r>(
+        &self,
+        rows: &ArrayView2<'r, f32>,
+    ) -> Result<Windows<'r>, TrainError> {
+        let windows = Windows::between_gaps(rows, &self.fit, self.settings.window);
         if windows.is_empty() { Err(self.too_little(self.settings.window)) } else { Ok(windows) }
     }
 
@@ -296,7 +295,7 @@ impl<'a> Job<'a> {
     }
 
     fn own_lags(&self) -> Result<OwnLagWeights, TrainError> {
-        linear::fit(self.fit, LAGS).ok_or_else(|| self.too_little(LAGS * self.fit.ncols() + 1))
+        linear::fit(&self.fit, LAGS).ok_or_else(|| self.too_little(LAGS * self.fit.ncols() + 1))
     }
 
     /// The paper's form with few states, or the residual form with as many states as sensors,
@@ -310,7 +309,7 @@ impl<'a> Job<'a> {
         FilterWeights {
             transition: LstmFc::init(states, s.transition_width, states, scale, &mut rng),
             measurement: Mlp::init(states, s.measurement_width, sensors, scale, &mut rng),
-            loadings: residual.then(|| sensors::loadings(self.fit)),
+            loadings: residual.then(|| sensors::loadings(&self.fit)),
             q: s.q,
             r: s.r,
         }
@@ -322,7 +321,7 @@ impl<'a> Job<'a> {
         course: Course,
         samples: usize,
     ) -> TrainReport {
-        let persistence = persistence(self.held_out);
+        let persistence = persistence(&self.held_out);
         TrainReport {
             samples,
             epoch_loss: course.epoch_loss,
@@ -333,8 +332,8 @@ impl<'a> Job<'a> {
     }
 }
 
-/// y_t − y_{t−1}, NaN where either is missing.
-fn persistence(rows: ArrayView2<f32>) -> Array2<f32> {
+/// `y_t − y_{t−1}`, NaN where either is missing.
+fn persistence(rows: &ArrayView2<f32>) -> Array2<f32> {
     let mut change = Array2::from_elem(rows.raw_dim(), f32::NAN);
     for t in 1..rows.nrows() {
         change.row_mut(t).assign(&(&rows.row(t) - &rows.row(t - 1)));

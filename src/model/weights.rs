@@ -163,3 +163,14 @@ pub enum ProprietaryWeights {
     /// The front end alone.
     Linear(OwnLagWeights),
 }
+
+impl ProprietaryWeights {
+    /// f_m and h_m, where the model has them.
+    #[must_use]
+    pub fn filter(&self) -> Option<&FilterWeights> {
+        match self {
+            Self::Filter(filter) | Self::OwnLagFilter { filter, .. } => Some(filter),
+            Self::Linear(_) => None,
+        }
+    }
+}

@@ -152,7 +152,11 @@ impl Walker<'_> {
     }
 
     fn enter_index(&mut self, index: usize) -> Option<usize> {
-        self.open_bracket()?;
+        let bracket = self.open_bracket()?;
+        // `Only([ … ])`: the list is what the variant holds.
+        if bracket == b'(' && self.peek() == Some(b'[') {
+            self.open_bracket()?;
+        }
         for _ in 0..index {
             self.skip_value();
             if self.peek() != Some(b',') {
@@ -217,6 +221,7 @@ mod tests {
         \x20       (name: \"P1\", columns: [\"a\"]),\n\
         \x20       (name: \"P2\", columns: [\"b\", \"c\"]),\n\
         \x20   ],\n\
+        \x20   labels: Events([(id: \"1\"), (id: \"2\")]),\n\
         )\n";
 
     fn at(path: &str) -> (usize, usize) {
@@ -230,6 +235,7 @@ mod tests {
         assert_eq!(at("source.time.column"), (4, 46));
         assert_eq!(at("clients[1].columns[1]"), (7, 37));
         assert_eq!(at("clients[0].name"), (6, 16));
+        assert_eq!(at("labels[1].id"), (9, 37));
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl SessionError {
         Self { complaints: vec![Complaint { place, what, excerpt }] }
     }
 
-    pub(super) fn unreadable(path: &str, source: io::Error) -> Self {
+    pub(super) fn unreadable(path: &str, source: &io::Error) -> Self {
         let mut what = match source.kind() {
             io::ErrorKind::NotFound => {
                 "no such file, and no session of this name is shipped".into()
@@ -76,7 +76,7 @@ impl SessionError {
         if source.kind() == io::ErrorKind::NotFound
             && let Some(near) = nearest(path, SHIPPED.iter().map(|s| s.name))
         {
-            what.push_str(&format!("; did you mean {near:?}?"));
+            what += &format!("; did you mean {near:?}?");
         }
         what.push_str(" (`headwater sessions` lists them)");
         Self::one(path.into(), what, None)
@@ -92,7 +92,7 @@ impl SessionError {
         // Errors of a whole value come with its span; an unknown key is best shown at the key.
         let at = match &error.code {
             RonError::NoSuchStructField { found, .. } => key_place(text, found, at),
-            _ => at,
+            _ => past_blanks(text, at),
         };
         Self { complaints: vec![complaint(path, text, at, explain(&error.code))] }
     }
@@ -118,6 +118,13 @@ fn complaint(path: &str, text: &str, at: Place, what: String) -> Complaint {
         what,
         excerpt: (!shown.trim().is_empty()).then_some((at.line, shown, at.column)),
     }
+}
+
+/// The first character at or after `at` that says something.
+fn past_blanks(text: &str, at: Place) -> Place {
+    let line = text.lines().nth(at.line - 1).unwrap_or_default();
+    let blanks = line.chars().skip(at.column - 1).take_while(|c| c.is_whitespace()).count();
+    Place { column: at.column + blanks, ..at }
 }
 
 /// The key itself, searched backward from where the parser stood when it gave up on it.
@@ -169,6 +176,12 @@ fn explain(error: &RonError) -> String {
         RonError::InvalidValueForType { expected, found } => {
             format!("expected {expected}, found {found}")
         }
+        RonError::ExpectedFloat => "expected a number".into(),
+        RonError::ExpectedInteger => "expected a whole number".into(),
+        RonError::ExpectedBoolean => "expected true or false".into(),
+        RonError::ExpectedString => "expected text in quotation marks".into(),
+        RonError::ExpectedArray => "expected a list in square brackets".into(),
+        RonError::Eof => "the text ends here, but a bracket or quotation mark is still open".into(),
         RonError::Message(text) => text.clone(),
         other => {
             let text = other.to_string();

@@ -52,8 +52,8 @@ pub struct ModelSettings {
     pub epochs: usize,
     /// Adam's step size.
     pub learning_rate: f64,
-    /// Rounds of Algorithm 1.
-    pub rounds: usize,
+    /// How Algorithm 1 is run, and for how long.
+    pub federation: Federation,
     /// Weight of the client's own loss, η1.
     pub eta1: f64,
     /// Weight of the server's gradient, η2.
@@ -80,7 +80,7 @@ impl Default for ModelSettings {
             batch: 64,
             epochs: 10,
             learning_rate: 1e-3,
-            rounds: 600,
+            federation: Federation::default(),
             eta1: 1.0,
             eta2: 1.0,
             eta3: 1e-3,
@@ -101,6 +101,28 @@ pub enum Proprietary {
     OwnLag,
     /// A linear predictor from the client's own last samples.
     Linear,
+}
+
+/// How Algorithm 1 is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Federation {
+    /// Step by step as printed, one round per row, so many passes over the fit range.
+    Online {
+        /// Passes over the fit range.
+        passes: usize,
+    },
+    /// On batches of windows, with gradients through time; so many batches.
+    Batched {
+        /// Number of batches.
+        rounds: usize,
+    },
+}
+
+impl Default for Federation {
+    fn default() -> Self {
+        Self::Online { passes: 8 }
+    }
 }
 
 /// What turns a gradient into a step.

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::{
     Attacks, Decimation, Labels, Mark, Problem, Session, Source, Stretch, Tau, TimeFormat, mark,
 };
+use crate::session::settings::Federation;
 use crate::stream::columns::nearest;
 
 /// Everything that is wrong with a session, in the order of its keys.
@@ -272,9 +273,16 @@ impl Check {
             ("oracle_width", model.oracle_width),
             ("batch", model.batch),
             ("epochs", model.epochs),
-            ("rounds", model.rounds),
         ] {
             self.at_least_one(&format!("model.{key}"), value);
+        }
+        match model.federation {
+            Federation::Online { passes } => {
+                self.at_least_one("model.federation.passes", passes);
+            }
+            Federation::Batched { rounds } => {
+                self.at_least_one("model.federation.rounds", rounds);
+            }
         }
         self.that(
             model.window >= 5,

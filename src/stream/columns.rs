@@ -111,7 +111,11 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(other, c)| (strsim::damerau_levenshtein(&folded, &other), begins_alike(&other), c))
         .min_by_key(|(distance, alike, _)| (*distance, Reverse(*alike)))
         .map(|(distance, _, c)| (distance, c))
-        .filter(|(distance, c)| *distance <= 1 + name.len().max(c.len()) / 3)
+        // A name of which nothing is left is another name, however short.
+        .filter(|(distance, c)| {
+            let longest = name.len().max(c.len());
+            *distance < longest && *distance <= 1 + longest / 3
+        })
         .map(|(_, c)| c)
 }
 

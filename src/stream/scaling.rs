@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Frame, Layout, Stream, StreamError};
-
 /// How one sensor is brought to mean 0 and standard deviation 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SensorScaling {
@@ -25,25 +23,10 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// Reads `stream` to its end and returns the scaling of each client.
-    pub fn fit(stream: &mut dyn Stream) -> Result<Vec<Scaling>, StreamError> {
-        let layout = stream.layout().clone();
-        let mut frame = Frame::for_layout(&layout);
-        let mut moments = vec![Moments::default(); layout.width()];
-        while stream.next(&mut frame)? {
-            for (moment, value) in moments.iter_mut().zip(&frame.values) {
-                moment.add(*value);
-            }
-        }
-        Ok(Self::per_client(&layout, &moments))
-    }
-
-    fn per_client(layout: &Layout, moments: &[Moments]) -> Vec<Scaling> {
-        (0..layout.clients.len())
-            .map(|c| Scaling {
-                sensors: moments[layout.span(c)].iter().map(Moments::scaling).collect(),
-            })
-            .collect()
+    /// Begins with nothing; rows are added one by one.
+    #[must_use]
+    pub fn gather(sensors: usize) -> Gathering {
+        Gathering { moments: vec![Moments::default(); sensors] }
     }
 
     /// Writes `row` in standard deviations from the mean; missing stays NaN.
@@ -51,6 +34,27 @@ impl Scaling {
         for ((scaling, value), out) in self.sensors.iter().zip(row).zip(out) {
             *out = ((value - scaling.mean) / scaling.std) as f32;
         }
+    }
+}
+
+/// A scaling in the making.
+#[derive(Debug, Clone)]
+pub struct Gathering {
+    moments: Vec<Moments>,
+}
+
+impl Gathering {
+    /// Takes one row into account; what is missing counts for nothing.
+    pub fn add(&mut self, row: &[f64]) {
+        for (moment, value) in self.moments.iter_mut().zip(row) {
+            moment.add(*value);
+        }
+    }
+
+    /// The scaling of all rows so far.
+    #[must_use]
+    pub fn finish(&self) -> Scaling {
+        Scaling { sensors: self.moments.iter().map(Moments::scaling).collect() }
     }
 }
 
@@ -88,13 +92,14 @@ impl Moments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::test_support::Listed;
     use proptest::prelude::*;
 
     fn fit(column: &[f64]) -> SensorScaling {
-        let rows: Vec<_> = column.iter().enumerate().map(|(t, v)| (t as i64, *v)).collect();
-        let mut stream = Listed::one_column(1.0, &rows);
-        Scaling::fit(&mut stream).expect("a listed stream does not fail")[0].sensors[0]
+        let mut gathering = Scaling::gather(1);
+        for value in column {
+            gathering.add(&[*value]);
+        }
+        gathering.finish().sensors[0]
     }
 
     #[test]
@@ -102,7 +107,7 @@ mod tests {
         for value in [0.0, 0.1, 524_320.0] {
             let scaling = fit(&[value; 1000]);
             assert!(scaling.constant, "{value}");
-            assert_eq!(scaling.std, 1.0);
+            assert!((scaling.std - 1.0).abs() < f64::EPSILON);
         }
         assert!(fit(&[f64::NAN; 10]).constant, "a sensor that was never there");
     }

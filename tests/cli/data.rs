@@ -104,18 +104,14 @@ fn what_make_writes_is_the_same_bytes_for_the_same_seed() {
 fn tennessee_eastman_is_read_whole() {
     let Some(data) = shared("data/tep") else { return };
     let answer = stdout(&["check", "tep", "--full", "--data", text(&data)]);
-    insta::with_settings!({filters => vec![("tables in .*", "tables in [data]")]}, {
-        insta::assert_snapshot!(answer);
-    });
+    insta::assert_snapshot!(answer.replace(text(&data), "[data]"));
 }
 
 #[test]
 fn batadal_is_read_whole() {
     let Some(data) = shared("data/batadal") else { return };
     let answer = stdout(&["check", "batadal", "--full", "--data", text(&data)]);
-    insta::with_settings!({filters => vec![("tables in .*", "tables in [data]")]}, {
-        insta::assert_snapshot!(answer);
-    });
+    insta::assert_snapshot!(answer.replace(text(&data), "[data]"));
 }
 
 #[test]
@@ -133,7 +129,5 @@ fn a_real_hour_of_hai_is_read_whole() {
     )
     .expect("the session can be written");
     let answer = stdout(&["check", text(&path), "--full", "--data", text(&data)]);
-    insta::with_settings!({filters => vec![("20.07 in .*", "20.07 in [data]")]}, {
-        insta::assert_snapshot!(answer);
-    });
+    insta::assert_snapshot!(answer.replace(text(&data), "[data]"));
 }

@@ -92,7 +92,10 @@ fn a_fault_is_found_named_dated_and_closed() {
     let (incident, closing) = &closed[0];
     assert_eq!((incident.root, *closing), (Some(2), Closing::Quiet));
     assert!((498..=504).contains(&incident.onset), "{incident:?}");
-    assert!(incident.opened <= 508 && (518..=524).contains(&incident.last_evidence), "{incident:?}");
+    assert!(
+        incident.opened <= 508 && (518..=524).contains(&incident.last_evidence),
+        "{incident:?}"
+    );
     assert!(incident.posterior[2] > 0.99);
     assert_eq!(incident.verdict(2), Some(Verdict::Single));
     assert_eq!(incident.verdict(0), None);
@@ -232,7 +235,12 @@ impl Lie {
 }
 
 /// Client `liar` lies from step 300 on; its own truth holds a fault at 20..40 to be replayed.
-fn with_liar(lie: Lie, liar: usize, seed: u64, faults: &[(usize, std::ops::Range<usize>, f64)]) -> Vec<Change> {
+fn with_liar(
+    lie: Lie,
+    liar: usize,
+    seed: u64,
+    faults: &[(usize, std::ops::Range<usize>, f64)],
+) -> Vec<Change> {
     let mut faults = faults.to_vec();
     faults.push((liar, 20..40, 0.1));
     let world = world(5, 1500, seed, &faults);
@@ -288,9 +296,9 @@ fn beside_a_liar_a_real_fault_is_never_pinned_on_an_innocent() {
 fn those_who_send_nonsense_are_called_unreliable_and_the_others_are_still_heard() {
     for lie in [Lie::Huge, Lie::NotANumber, Lie::Always(4.0), Lie::Inverted] {
         let changes = with_liar(lie, 4, 3000, &[(0, 1200..1230, 0.1)]);
-        let unreliable = changes.iter().any(|c| {
-            matches!(c, Change::Standing { client: 4, standing: Standing::Unreliable })
-        });
+        let unreliable = changes
+            .iter()
+            .any(|c| matches!(c, Change::Standing { client: 4, standing: Standing::Unreliable }));
         assert!(unreliable, "{lie:?}");
         assert_eq!(roots(&changes).last(), Some(&Some(0)), "{lie:?}");
     }

@@ -7,10 +7,14 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 pub(crate) use portable::Portable;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use sse2::Sse2;
 
 /// `N` numbers of `f32`.
 pub(crate) trait Lanes<const N: usize>: Copy {
@@ -29,6 +33,7 @@ pub(crate) trait Lanes<const N: usize>: Copy {
     fn div(self, x: Self::V, y: Self::V) -> Self::V;
     fn min(self, x: Self::V, y: Self::V) -> Self::V;
     fn max(self, x: Self::V, y: Self::V) -> Self::V;
+    fn sqrt(self, x: Self::V) -> Self::V;
     /// x·y + z, rounded once or twice, as the machine does it in one go.
     fn mul_add(self, x: Self::V, y: Self::V, z: Self::V) -> Self::V;
     /// `yes` where x > 0, `no` elsewhere.

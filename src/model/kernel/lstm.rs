@@ -43,6 +43,24 @@ impl Memory {
         self.h.fill(0.0);
         self.c.fill(0.0);
     }
+
+    /// Numbers [`Memory::record`] writes.
+    pub(crate) fn len(&self) -> usize {
+        self.h.len() + self.c.len()
+    }
+
+    /// Appends what is remembered: h, then c, each with its padding.
+    pub(crate) fn record(&self, to: &mut Vec<f32>) {
+        to.extend_from_slice(&self.h);
+        to.extend_from_slice(&self.c);
+    }
+
+    /// Takes up what was recorded.
+    pub(crate) fn recall(&mut self, recorded: &[f32]) {
+        let (h, c) = recorded.split_at(self.h.len());
+        self.h.copy_from_slice(h);
+        self.c.copy_from_slice(c);
+    }
 }
 
 /// One column of the four gates, in the order i, f, g, o.
@@ -92,6 +110,12 @@ impl Lstm {
     #[must_use]
     pub fn inputs(&self) -> usize {
         self.inputs
+    }
+
+    /// Size of the hidden state.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     /// Size of the output.
@@ -289,12 +313,11 @@ mod tests {
             width in 1_usize..35,
             outputs in 1_usize..12,
             seed in any::<u64>(),
-            portable in any::<bool>(),
+            isa in prop::sample::select(Isa::available().collect::<Vec<_>>()),
         ) {
             let rng = &mut rng::stream(seed, 0);
             let weights = LstmFc::init(inputs, width, outputs, 1.0, rng);
             let lstm = Lstm::new(&weights).expect("weights of the right size");
-            let isa = if portable { Isa::PORTABLE } else { Isa::detect() };
             let (mut memory, mut rows) = (lstm.memory(), lstm.rows(inputs + 2));
             let mut state = State::zero(width);
             for _ in 0..6 {

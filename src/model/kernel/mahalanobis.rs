@@ -262,10 +262,9 @@ mod tests {
         fn the_distance_is_the_quadratic_form_of_the_inverse(
             sensors in 1_usize..45,
             seed in any::<u64>(),
-            portable in any::<bool>(),
+            isa in prop::sample::select(Isa::available().collect::<Vec<_>>()),
         ) {
             let nominal = Gaussian::fit(sensors, &rows(sensors, 8 * sensors + 20, seed), RIDGE);
-            let isa = if portable { Isa::PORTABLE } else { Isa::detect() };
             let mut distance = Mahalanobis::with_isa(&nominal, isa);
             for r in rows(sensors, 5, seed ^ 1).chunks_exact(sensors) {
                 let exact = direct(&nominal, r);

@@ -157,12 +157,11 @@ mod tests {
             width in 1_usize..35,
             outputs in 1_usize..40,
             seed in any::<u64>(),
-            portable in any::<bool>(),
+            isa in prop::sample::select(Isa::available().collect::<Vec<_>>()),
         ) {
             let rng = &mut rng::stream(seed, 0);
             let weights = weights::Mlp::init(inputs, width, outputs, 1.0, rng);
             let mlp = Mlp::new(&weights).expect("weights of the right size");
-            let isa = if portable { Isa::PORTABLE } else { Isa::detect() };
             let mut rows = mlp.rows(inputs + 2);
             let mut draw =
                 || -> Vec<f32> { (0..inputs).map(|_| StandardNormal.sample(rng)).collect() };

@@ -72,34 +72,52 @@ impl Packed {
     ) {
         let (rhs_len, out_len) = (rhs.len() / count, out.len() / count);
         let side = |r: usize| &rhs[r * rhs_len..][..self.columns];
-        let mut put = |r: usize, block: usize, lanes: A::V| {
-            out[r * out_len + block * N..][..N].copy_from_slice(&a.store(lanes));
-        };
         if count == 1 {
-            for (block, columns) in self.columns::<N>().enumerate() {
-                put(0, block, dot_columns(a, columns, side(0)));
+            for (lanes, columns) in out.as_chunks_mut::<N>().0.iter_mut().zip(self.columns::<N>()) {
+                *lanes = a.store(dot_columns(a, columns, side(0)));
             }
             return;
         }
-        for first in (0..count).step_by(4) {
-            // Short of four, the last side stands in for those that are not there: a sum does not
-            // depend on how many others are formed beside it.
+        let mut first = 0;
+        while first + 4 <= count {
+            let sides = [0, 1, 2, 3].map(|k| side(first + k));
+            self.four(a, sides, &mut out[first * out_len..], out_len, 4);
+            first += 4;
+        }
+        if first < count {
+            // The last side stands in for those that are not there: a sum does not depend on how
+            // many others are formed beside it.
             let sides = [0, 1, 2, 3].map(|k| side((first + k).min(count - 1)));
-            let wanted = (count - first).min(4);
-            let mut blocks = self.columns::<N>().enumerate();
-            while let Some((block, columns)) = blocks.next() {
-                let second = if A::MANY { blocks.next() } else { None };
-                if let Some((_, more)) = second {
-                    let sums = four_by_two(a, columns, more, sides);
-                    for (k, [lanes, more]) in sums.into_iter().enumerate().take(wanted) {
-                        put(first + k, block, lanes);
-                        put(first + k, block + 1, more);
-                    }
-                } else {
-                    let sums = four_by_one(a, columns, sides);
-                    for (k, lanes) in sums.into_iter().enumerate().take(wanted) {
-                        put(first + k, block, lanes);
-                    }
+            self.four(a, sides, &mut out[first * out_len..], out_len, count - first);
+        }
+    }
+
+    /// The products with four right-hand sides, of which the first `wanted` are written.
+    #[inline(always)]
+    fn four<A: Lanes<N>, const N: usize>(
+        &self,
+        a: A,
+        sides: [&[f32]; 4],
+        out: &mut [f32],
+        out_len: usize,
+        wanted: usize,
+    ) {
+        let mut put = |k: usize, block: usize, lanes: A::V| {
+            out[k * out_len + block * N..][..N].copy_from_slice(&a.store(lanes));
+        };
+        let mut blocks = self.columns::<N>().enumerate();
+        while let Some((block, columns)) = blocks.next() {
+            let second = if A::MANY { blocks.next() } else { None };
+            if let Some((_, more)) = second {
+                let sums = four_by_two(a, columns, more, sides);
+                for (k, [lanes, more]) in sums.into_iter().enumerate().take(wanted) {
+                    put(k, block, lanes);
+                    put(k, block + 1, more);
+                }
+            } else {
+                let sums = four_by_one(a, columns, sides);
+                for (k, lanes) in sums.into_iter().enumerate().take(wanted) {
+                    put(k, block, lanes);
                 }
             }
         }

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_step_is_timed_on_every_instruction_set() {
-        for isa in [Isa::PORTABLE, Isa::detect()] {
+        for isa in Isa::available() {
             for (sensors, phi_width) in [(4, 16), (4, 1), (38, 16), (38, 1)] {
                 let ns = best_ns(sensors, phi_width, isa, Duration::from_millis(40))
                     .expect("weights of the right size");

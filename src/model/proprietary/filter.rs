@@ -80,6 +80,16 @@ impl Filter {
         })
     }
 
+    /// (h, c) of the transition, as after the last step.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Width of the transition's memory.
+    pub(crate) fn transition_width(&self) -> usize {
+        self.transition.width()
+    }
+
     /// P, row-major.
     #[cfg(test)]
     pub(crate) fn covariance(&self) -> &[f64] {

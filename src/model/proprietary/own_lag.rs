@@ -57,6 +57,11 @@ impl OwnLagFilter {
             filter,
         })
     }
+
+    /// The filter on what the front end leaves over, and what it saw at the last step.
+    pub(crate) fn inner(&self) -> (&Filter, &[f32]) {
+        (&self.filter, &self.left_over)
+    }
 }
 
 impl Proprietary for OwnLagFilter {

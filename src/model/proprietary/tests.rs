@@ -126,7 +126,7 @@ fn compare_with_the_textbook(weights: &FilterWeights, isa: Isa, steps: usize) {
 
 #[test]
 fn the_paper_form_agrees_with_the_textbook_filter_over_500_steps() {
-    for isa in [Isa::PORTABLE, Isa::detect()] {
+    for isa in Isa::available() {
         compare_with_the_textbook(&paper_form(2, 4, 3), isa, 500);
         compare_with_the_textbook(&paper_form(2, 38, 4), isa, 500);
         compare_with_the_textbook(&paper_form(4, 9, 5), isa, 500);
@@ -136,7 +136,7 @@ fn the_paper_form_agrees_with_the_textbook_filter_over_500_steps() {
 
 #[test]
 fn the_residual_form_with_as_many_states_as_sensors_agrees_with_the_textbook_filter() {
-    for isa in [Isa::PORTABLE, Isa::detect()] {
+    for isa in Isa::available() {
         compare_with_the_textbook(&residual_form(9, 6), isa, 500);
         compare_with_the_textbook(&residual_form(2, 6), isa, 500);
     }

@@ -36,12 +36,12 @@ pub fn gains(weights: &FilterWeights, batch: &Batch) -> Vec<Vec<f32>> {
 /// Rows a filter runs over before its stretch begins: by then it has forgotten how it started.
 const LEAD_IN: usize = 200;
 
-/// r_t = y_t − h(x_t) of a filter run over consecutive rows; NaN where nothing was measured.
+/// `r_t = y_t − h(x_t)` of a filter run over consecutive rows; NaN where nothing was measured.
 ///
 /// The rows are cut into one stretch per lane, all run side by side; each but the first is led in
 /// over the rows before it, so the cuts cannot be seen beyond rounding.
 #[must_use]
-pub fn innovations(weights: &FilterWeights, rows: ArrayView2<f32>) -> Array2<f32> {
+pub fn innovations(weights: &FilterWeights, rows: &ArrayView2<f32>) -> Array2<f32> {
     let stretch = rows.nrows().div_ceil(LANES);
     let mut block = Block::new(weights);
     let mut y: Vec<Lane> = vec![[f32::NAN; LANES]; rows.ncols()];
@@ -78,7 +78,7 @@ mod tests {
     fn cutting_a_day_into_stretches_cannot_be_seen() {
         let rows = plant(2000, 3, 4);
         let weights = small_filter(3, true, 1);
-        let cut = innovations(&weights, rows.view());
+        let cut = innovations(&weights, &rows.view());
         let mut block = Block::new(&weights);
         for (t, row) in rows.outer_iter().enumerate() {
             let y: Vec<Lane> = row.iter().map(|v| [clip(*v); LANES]).collect();
@@ -95,7 +95,7 @@ mod tests {
         let mut rows = plant(400, 3, 4);
         rows.row_mut(100).fill(f32::NAN);
         rows[[200, 1]] = f32::INFINITY;
-        let r = innovations(&small_filter(3, true, 1), rows.view());
+        let r = innovations(&small_filter(3, true, 1), &rows.view());
         for ((t, d), v) in r.indexed_iter() {
             let missing = t == 100 || (t, d) == (200, 1);
             assert_eq!(v.is_nan(), missing, "row {t}, sensor {d}");

@@ -33,7 +33,7 @@ pub struct Block<'a> {
     pub tanh_c: Vec<Lane>,
     /// x of the last step, P.
     pub x: Vec<Lane>,
-    /// Hidden layer of h_m at the last step.
+    /// Hidden layer of `h_m` at the last step.
     pub hidden: Vec<Lane>,
     /// Derivative of SELU there.
     pub slope: Vec<Lane>,
@@ -114,25 +114,7 @@ impl<'a> Block<'a> {
             accumulate(gate, 1.0, &sum);
         }
         for j in 0..n {
-            let mut scale = [ZERO; 4];
-            for l in 0..LANES {
-                let (i, f) = (sigmoid(self.gates[j][l]), sigmoid(self.gates[n + j][l]));
-                let (g, o) = (self.gates[2 * n + j][l].tanh(), sigmoid(self.gates[3 * n + j][l]));
-                let before = self.c[j][l];
-                let c = f * before + i * g;
-                let tanh_c = c.tanh();
-                for (gate, value) in [i, f, g, o].into_iter().enumerate() {
-                    self.gates[gate * n + j][l] = value;
-                }
-                self.c[j][l] = c;
-                self.tanh_c[j][l] = tanh_c;
-                self.h[j][l] = o * tanh_c;
-                let through_c = o * (1.0 - tanh_c * tanh_c);
-                scale[0][l] = through_c * g * i * (1.0 - i);
-                scale[1][l] = through_c * before * f * (1.0 - f);
-                scale[2][l] = through_c * i * (1.0 - g * g);
-                scale[3][l] = tanh_c * o * (1.0 - o);
-            }
+            let scale = self.cell(j);
             for k in 0..p {
                 let mut sum = ZERO;
                 for (gate, scale) in scale.iter().enumerate() {
@@ -160,6 +142,31 @@ impl<'a> Block<'a> {
             }
             self.x[i] = sum;
         }
+    }
+
+    /// Activates the gates of unit `j`, moves its memory on, and gives dh'/dz of each gate.
+    fn cell(&mut self, j: usize) -> [Lane; 4] {
+        let n = self.h.len();
+        let [mut di, mut df, mut dg, mut d_o] = [ZERO; 4];
+        for l in 0..LANES {
+            let (i, f) = (sigmoid(self.gates[j][l]), sigmoid(self.gates[n + j][l]));
+            let (g, o) = (self.gates[2 * n + j][l].tanh(), sigmoid(self.gates[3 * n + j][l]));
+            let before = self.c[j][l];
+            let c = f * before + i * g;
+            let tanh_c = c.tanh();
+            for (gate, value) in [i, f, g, o].into_iter().enumerate() {
+                self.gates[gate * n + j][l] = value;
+            }
+            self.c[j][l] = c;
+            self.tanh_c[j][l] = tanh_c;
+            self.h[j][l] = o * tanh_c;
+            let through_c = o * (1.0 - tanh_c * tanh_c);
+            di[l] = through_c * g * i * (1.0 - i);
+            df[l] = through_c * before * f * (1.0 - f);
+            dg[l] = through_c * i * (1.0 - g * g);
+            d_o[l] = tanh_c * o * (1.0 - o);
+        }
+        [di, df, dg, d_o]
     }
 
     /// P⁻ = F P Fᵀ + Q; only one triangle is computed, so it is symmetric to the last bit.
@@ -226,8 +233,8 @@ impl<'a> Block<'a> {
             let mut s = [r; LANES];
             for i in 0..p {
                 let mut sum = WIDE_ZERO;
-                for k in 0..p {
-                    accumulate_wide(&mut sum, &self.covariance[i * p + k], &row[k]);
+                for (covariance, h) in self.covariance[i * p..].iter().zip(row) {
+                    accumulate_wide(&mut sum, covariance, h);
                 }
                 self.ph[i] = sum;
                 accumulate_wide(&mut s, &sum, &row[i]);

@@ -9,11 +9,11 @@ use crate::model::weights::OwnLagWeights;
 /// to make collinear sensors solvable, too little to be seen in a prediction.
 const RIDGE: f64 = 1.0;
 
-/// Fits ŷ_t = Σ_l A_l y_{t−l} + b on all rows that have every value of their own and of the lags.
+/// Fits `ŷ_t = Σ_l A_l y_{t−l} + b` on all rows that have every value of their own and of the lags.
 ///
 /// None when there are fewer such rows than coefficients per sensor.
 #[must_use]
-pub fn fit(rows: ArrayView2<f32>, lags: usize) -> Option<OwnLagWeights> {
+pub fn fit(rows: &ArrayView2<f32>, lags: usize) -> Option<OwnLagWeights> {
     let sensors = rows.ncols();
     let size = lags * sensors + 1;
     // Normal equations (XᵀX + λI) A = XᵀY; the intercept is the last regressor and free of penalty.
@@ -63,9 +63,9 @@ pub fn fit(rows: ArrayView2<f32>, lags: usize) -> Option<OwnLagWeights> {
     })
 }
 
-/// r_t = y_t − ŷ_t; NaN in the first rows, where a lag is missing, and where y_t is.
+/// `r_t = y_t − ŷ_t`; NaN in the first rows, where a lag is missing, and where `y_t` is.
 #[must_use]
-pub fn residuals(weights: &OwnLagWeights, rows: ArrayView2<f32>) -> Array2<f32> {
+pub fn residuals(weights: &OwnLagWeights, rows: &ArrayView2<f32>) -> Array2<f32> {
     let OwnLagWeights { sensors, lags, weight, bias } = weights;
     let mut residuals = Array2::from_elem(rows.raw_dim(), f32::NAN);
     for t in *lags..rows.nrows() {
@@ -92,9 +92,9 @@ mod tests {
             let noise = 0.3 * rows[[t, 0]];
             rows[[t, 0]] = 1.2 * rows[[t - 1, 0]] - 0.5 * rows[[t - 2, 0]] + 0.1 + noise;
         }
-        let weights = fit(rows.view(), 2).unwrap();
+        let weights = fit(&rows.view(), 2).unwrap();
         // What is left over is no longer related to what it was predicted from.
-        let left = residuals(&weights, rows.view());
+        let left = residuals(&weights, &rows.view());
         for d in 0..2 {
             for lag in [1, 2] {
                 let product: f32 =
@@ -109,9 +109,9 @@ mod tests {
     fn rows_with_a_hole_are_left_out_and_have_no_residual() {
         let mut rows = plant(500, 2, 5);
         rows[[100, 1]] = f32::NAN;
-        let weights = fit(rows.view(), 2).unwrap();
+        let weights = fit(&rows.view(), 2).unwrap();
         assert!(weights.weight.iter().chain(&weights.bias).all(|v| v.is_finite()));
-        let left = residuals(&weights, rows.view());
+        let left = residuals(&weights, &rows.view());
         let missing: Vec<usize> = (2..500).filter(|t| left[[*t, 0]].is_nan()).collect();
         assert_eq!(missing, [101, 102]);
         assert!(left[[100, 1]].is_nan() && left[[100, 0]].is_finite());
@@ -119,6 +119,6 @@ mod tests {
 
     #[test]
     fn fewer_rows_than_coefficients_make_no_model() {
-        assert_eq!(fit(plant(6, 2, 5).view(), 2), None);
+        assert_eq!(fit(&plant(6, 2, 5).view(), 2), None);
     }
 }

@@ -1,5 +1,5 @@
 //! The baseline "without proprietary model": an end-to-end LSTM from a client's past to its next
-//! row, ŷ_t = FC(LSTM(y_{t−1}, …)), with no filter, no state and no covariance.
+//! row, `ŷ_t = FC(LSTM(y_{t−1}, …))`, with no filter, no state and no covariance.
 //!
 //! A missing input is replaced by the network's own prediction of it, as a filter without a
 //! measurement only predicts.
@@ -20,20 +20,20 @@ pub fn predictor(job: &Job, on_progress: OnProgress) -> Result<Trained<LstmFc>, 
     let sensors = job.fit.ncols();
     let mut rng = rng::stream(job.seed, WEIGHTS);
     let mut weights = LstmFc::init(sensors, job.settings.transition_width, sensors, 1.0, &mut rng);
-    let mut windows = job.windows(job.fit)?;
+    let mut windows = job.windows(&job.fit)?;
     let mut order = rng::stream(job.seed, ORDER);
     let schedule = job.schedule();
     let gradient = graph::predictor_gradient;
     let course =
         optimise(&mut weights, gradient, &mut windows, &schedule, &mut order, on_progress)?;
-    let held_out = residuals(&weights, job.held_out)
+    let held_out = residuals(&weights, &job.held_out)
         .map_err(|source| TrainError::Network { client: job.client.to_owned(), source })?;
     let report = job.report(&held_out, course, windows.len());
     Ok(Trained { weights, report })
 }
 
-/// y_t − ŷ_t of a predictor run over consecutive rows; NaN where nothing was measured.
-pub fn residuals(weights: &LstmFc, rows: ArrayView2<f32>) -> candle_core::Result<Array2<f32>> {
+/// `y_t − ŷ_t` of a predictor run over consecutive rows; NaN where nothing was measured.
+pub fn residuals(weights: &LstmFc, rows: &ArrayView2<f32>) -> candle_core::Result<Array2<f32>> {
     let network = LstmNetwork::from_weights(weights, &Device::Cpu, false)?;
     let mut residuals = Array2::from_elem(rows.raw_dim(), f32::NAN);
     let (steps, sensors) = rows.dim();

@@ -11,9 +11,9 @@ const SAME: f64 = 0.9999;
 /// The directions are not scaled by their standard deviations: with Q and R multiples of I every
 /// direction is then followed at the same pace, also those of small variance.
 #[must_use]
-pub fn loadings(rows: ArrayView2<f32>) -> Vec<f32> {
+pub fn loadings(rows: &ArrayView2<f32>) -> Vec<f32> {
     let d = rows.ncols();
-    let mean: Vec<f64> = rows.columns().into_iter().map(|c| moments(c).0).collect();
+    let mean: Vec<f64> = rows.columns().into_iter().map(|c| moments(&c).0).collect();
     let covariance = DMatrix::from_fn(d, d, |i, j| {
         let pairs = rows.column(i).into_iter().zip(rows.column(j));
         let (sum, n) = pairs
@@ -38,7 +38,7 @@ pub fn loadings(rows: ArrayView2<f32>) -> Vec<f32> {
     loadings
 }
 
-fn moments(column: ArrayView1<f32>) -> (f64, f64) {
+fn moments(column: &ArrayView1<f32>) -> (f64, f64) {
     let (mut n, mut mean, mut square) = (0.0, 0.0, 0.0);
     for v in column.iter().filter(|v| v.is_finite()) {
         let v = f64::from(*v);
@@ -53,11 +53,11 @@ fn moments(column: ArrayView1<f32>) -> (f64, f64) {
 /// Standard deviation of each column over what was measured; 1 for a column that never changes,
 /// so that dividing by it is always possible.
 #[must_use]
-pub fn deviations(rows: ArrayView2<f32>) -> Vec<f32> {
+pub fn deviations(rows: &ArrayView2<f32>) -> Vec<f32> {
     rows.columns()
         .into_iter()
         .map(|column| {
-            let deviation = moments(column).1.sqrt() as f32;
+            let deviation = moments(&column).1.sqrt() as f32;
             if deviation > 1e-6 { deviation } else { 1.0 }
         })
         .collect()
@@ -69,7 +69,7 @@ pub fn deviations(rows: ArrayView2<f32>) -> Vec<f32> {
 /// does (a rank correlation of one: a flow and its converted value). Columns that never change
 /// repeat nothing.
 #[must_use]
-pub fn duplicates(rows: ArrayView2<f32>) -> Vec<(usize, usize)> {
+pub fn duplicates(rows: &ArrayView2<f32>) -> Vec<(usize, usize)> {
     let values: Vec<Vec<f64>> =
         rows.columns().into_iter().map(|c| c.iter().map(|v| f64::from(*v)).collect()).collect();
     let ranks: Vec<Vec<f64>> = values.iter().map(|c| rank(c)).collect();
@@ -108,7 +108,9 @@ fn rank(values: &[f64]) -> Vec<f64> {
     let mut first = 0;
     for tied in order.chunk_by(|a, b| values[*a].total_cmp(&values[*b]).is_eq()) {
         let mean = first as f64 + (tied.len() - 1) as f64 / 2.0;
-        tied.iter().for_each(|i| ranks[*i] = mean);
+        for i in tied {
+            ranks[*i] = mean;
+        }
         first += tied.len();
     }
     ranks
@@ -133,13 +135,13 @@ mod tests {
 
     #[test]
     fn loadings_are_orthonormal_also_beside_a_constant_sensor() {
-        let c = DMatrix::from_row_slice(4, 4, &loadings(data().view()));
+        let c = DMatrix::from_row_slice(4, 4, &loadings(&data().view()));
         assert!((c.transpose() * &c - DMatrix::identity(4, 4)).norm() < 1e-5);
     }
 
     #[test]
     fn a_monotone_function_of_a_sensor_is_found_and_a_mixture_or_a_constant_is_not() {
-        assert_eq!(duplicates(data().view()), [(2, 0)]);
+        assert_eq!(duplicates(&data().view()), [(2, 0)]);
     }
 
     #[test]
@@ -148,13 +150,13 @@ mod tests {
         rows[[7, 0]] = f32::NAN;
         rows.column_mut(3).assign(&data().column(1).map(|v| 4.0 - 2.0 * v));
         rows[[9, 3]] = f32::NAN;
-        assert_eq!(duplicates(rows.view()), [(2, 0), (3, 1)]);
+        assert_eq!(duplicates(&rows.view()), [(2, 0), (3, 1)]);
     }
 
     #[test]
     fn a_sensor_that_never_changes_has_a_deviation_one_can_divide_by() {
-        let deviations = deviations(data().view());
+        let deviations = deviations(&data().view());
         assert!((deviations[0] - 0.5f32.sqrt()).abs() < 0.01);
-        assert_eq!(deviations[3], 1.0);
+        assert!((deviations[3] - 1.0).abs() < f32::EPSILON);
     }
 }

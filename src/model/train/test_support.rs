@@ -26,7 +26,7 @@ pub fn plant(rows: usize, sensors: usize, seed: u64) -> Array2<f32> {
             *v = (s.tanh() + 0.5 * s + 0.02 * noise()) as f32;
         }
     }
-    let deviations = sensors::deviations(y.view());
+    let deviations = sensors::deviations(&y.view());
     for (mut column, deviation) in y.columns_mut().into_iter().zip(deviations) {
         let mean = column.mean().unwrap_or(0.0);
         column.mapv_inplace(|v| (v - mean) / deviation);
@@ -41,7 +41,7 @@ pub fn small_filter(sensors: usize, residual: bool, seed: u64) -> FilterWeights 
     FilterWeights {
         transition: LstmFc::init(states, 5, states, 1.0, &mut rng),
         measurement: Mlp::init(states, 6, sensors, 1.0, &mut rng),
-        loadings: residual.then(|| sensors::loadings(plant(500, sensors, 0).view())),
+        loadings: residual.then(|| sensors::loadings(&plant(500, sensors, 0).view())),
         q: 0.1,
         r: 0.1,
     }
@@ -53,7 +53,7 @@ pub fn batch(sensors: usize) -> Batch {
     rows[[5, 0]] = f32::NAN;
     rows[[11, sensors - 1]] = f32::INFINITY;
     rows[[14, 0]] = 8.0;
-    let windows = Windows::new(rows.view(), 10);
+    let windows = Windows::new(&rows.view(), 10);
     windows.batches(64).next().expect("eleven windows")
 }
 

@@ -29,7 +29,7 @@ enum Before {
     Unknown,
     Normal,
     Anomalous {
-        event: Option<u32>,
+        event: u32,
         time: Timestamp,
     },
 }
@@ -70,7 +70,7 @@ impl Known {
         let (label, before) = match anomalous {
             None => (Label::Unlabelled, Before::Unknown),
             Some(false) => {
-                if let Before::Anomalous { event: Some(event), time } = self.before {
+                if let Before::Anomalous { event, time } = self.before {
                     self.events[event as usize].end = time;
                 }
                 (Label::Normal, Before::Normal)
@@ -80,11 +80,9 @@ impl Known {
                     Before::Anomalous { event, .. } => event,
                     Before::Normal | Before::Unknown => self.begin(time),
                 };
-                if let Some(event) = event {
-                    let end = &mut self.events[event as usize].end;
-                    *end = time.max(*end);
-                }
-                (Label::Anomalous { event }, Before::Anomalous { event, time })
+                let end = &mut self.events[event as usize].end;
+                *end = time.max(*end);
+                (Label::Anomalous { event: Some(event) }, Before::Anomalous { event, time })
             }
         };
         self.before = before;
@@ -93,14 +91,15 @@ impl Known {
 
     /// The event that a first anomalous row belongs to. A renamed piece of a release finds its
     /// attacks too: time alone tells them apart.
-    fn begin(&mut self, time: Timestamp) -> Option<u32> {
+    fn begin(&mut self, time: Timestamp) -> u32 {
         let near = |attack: &&Attack| {
             attack.start.duration_since(time) <= TOLERANCE
                 && time.duration_since(attack.end()) <= TOLERANCE
         };
-        let attack = attacks(self.version)
+        let nearest = attacks(self.version)
             .filter(near)
-            .min_by_key(|attack| attack.start.duration_since(time).abs())?;
+            .min_by_key(|attack| attack.start.duration_since(time).abs());
+        let Some(attack) = nearest else { return self.add_unlisted(time) };
         let event = self.events.iter().position(|event| event.id == attack.id);
         let event = event.unwrap_or_else(|| self.add(attack));
         // A row after normal rows is the start; a row after nothing may be anywhere within.
@@ -109,7 +108,21 @@ impl Known {
             self.events[event].end = time + SignedDuration::from_secs(attack.duration_s);
         }
         self.met[event] = true;
-        Some(event as u32)
+        event as u32
+    }
+
+    /// A labelled stretch that no list knows, such as one of a file in the layout of a release.
+    fn add_unlisted(&mut self, time: Timestamp) -> u32 {
+        self.events.push(Event {
+            id: format!("unlisted {}", 1 + self.events.len()),
+            start: time,
+            end: time,
+            origins: Vec::new(),
+            affected: Vec::new(),
+            what: "labelled in the data, in no list of attacks".into(),
+        });
+        self.met.push(true);
+        (self.events.len() - 1) as u32
     }
 
     fn add(&mut self, attack: &Attack) -> usize {

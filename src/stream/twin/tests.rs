@@ -535,7 +535,7 @@ fn slices_follow_each_other() {
 fn settings_that_make_no_plant_are_errors() {
     let wrong = |source: TwinSource| TwinStream::open(&source, 1).unwrap_err().to_string();
     let of = |clients| source(Family::B, clients);
-    assert!(wrong(of(0)).starts_with("clients: expected a number from 1 to 1024"));
+    assert!(wrong(of(0)).starts_with("clients: expected 1 to 1024"));
     assert!(wrong(of(usize::MAX)).starts_with("clients:"));
     assert!(wrong(TwinSource { delta: f64::NAN, ..of(2) }).starts_with("delta:"));
     let start = |text: &str| wrong(TwinSource { start: text.into(), ..of(2) });

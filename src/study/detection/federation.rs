@@ -108,7 +108,10 @@ fn client(
     let seed = rng::child(seed, m as u64);
     let own = &rows.clients[m];
     let mut model = model(&rows.layout.clients[m].name, own, fit, setup, seed)?;
-    let mut recordings = [Recording::new(model.sensors(), model.states()), Recording::new(model.sensors(), model.states())];
+    let mut recordings = [
+        Recording::new(model.sensors(), model.states()),
+        Recording::new(model.sensors(), model.states()),
+    ];
     let steps = rows.times.len();
     for t in 0..watched_from.min(steps) {
         let recording = &mut recordings[usize::from(t >= fit)];
@@ -147,8 +150,11 @@ fn model(
     setup: &Setup,
     seed: u64,
 ) -> Result<VendorModel, DetectionError> {
-    let all = ArrayView2::from_shape((rows.values.len() / rows.sensors.max(1), rows.sensors), &rows.values)
-        .unwrap_or_else(|_| ArrayView2::from_shape((0, 0), &[]).expect("no rows of no sensors"));
+    let all = ArrayView2::from_shape(
+        (rows.values.len() / rows.sensors.max(1), rows.sensors),
+        &rows.values,
+    )
+    .unwrap_or_else(|_| ArrayView2::from_shape((0, 0), &[]).expect("no rows of no sensors"));
     let fit = fit.min(all.nrows());
     let job = Job {
         client: name,

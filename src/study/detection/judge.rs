@@ -97,7 +97,8 @@ pub(super) fn judge(
     let rates = end_to_end(&anomalies, &declared, tail).rates;
 
     let opened = |incident: &Incident| tick(incident.opened);
-    let belongs = |incident: &Incident, window: &Window| window.with_tail(tail).contains(opened(incident));
+    let belongs =
+        |incident: &Incident, window: &Window| window.with_tail(tail).contains(opened(incident));
     let false_alarms = incidents
         .iter()
         .filter(|incident| !events.iter().any(|(_, window)| belongs(incident, window)))

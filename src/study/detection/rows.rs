@@ -34,11 +34,7 @@ pub(super) struct Rows {
 impl Rows {
     /// Reads `stream` to its end by block means over `every` samples. Scaling is that of the rows
     /// before `fit_until_s` seconds; a sensor that does not move there is left out.
-    pub fn read(
-        stream: impl Stream,
-        every: u32,
-        fit_until_s: f64,
-    ) -> Result<Self, StreamError> {
+    pub fn read(stream: impl Stream, every: u32, fit_until_s: f64) -> Result<Self, StreamError> {
         let mut stream = Decimated::new(stream, every);
         let layout = stream.layout().clone();
         let mut frame = Frame::for_layout(&layout);
@@ -71,10 +67,8 @@ fn standardised(
     let steps = values.len() / width.max(1);
     let scale: Vec<(usize, f64, f64)> = span
         .filter_map(|column| {
-            let cells: Vec<f64> = (0..fit)
-                .map(|t| values[t * width + column])
-                .filter(|v| v.is_finite())
-                .collect();
+            let cells: Vec<f64> =
+                (0..fit).map(|t| values[t * width + column]).filter(|v| v.is_finite()).collect();
             let n = cells.len().max(1) as f64;
             let mean = cells.iter().sum::<f64>() / n;
             let std = (cells.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
@@ -85,7 +79,9 @@ fn standardised(
     let mut out = Vec::with_capacity(steps * scale.len());
     for t in 0..steps {
         out.extend(
-            scale.iter().map(|(column, mean, std)| ((values[t * width + column] - mean) / std) as f32),
+            scale
+                .iter()
+                .map(|(column, mean, std)| ((values[t * width + column] - mean) / std) as f32),
         );
     }
     ClientRows { values: out, sensors: scale.len() }

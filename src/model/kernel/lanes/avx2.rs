@@ -63,6 +63,11 @@ impl Lanes<8> for Avx2 {
     }
 
     #[inline(always)]
+    fn sqrt(self, x: __m256) -> __m256 {
+        self.0.avx._mm256_sqrt_ps(x)
+    }
+
+    #[inline(always)]
     fn mul_add(self, x: __m256, y: __m256, z: __m256) -> __m256 {
         self.0.fma._mm256_fmadd_ps(x, y, z)
     }
@@ -131,6 +136,11 @@ impl Lanes<4> for Avx2 {
     #[inline(always)]
     fn max(self, x: __m128, y: __m128) -> __m128 {
         self.0.sse._mm_max_ps(x, y)
+    }
+
+    #[inline(always)]
+    fn sqrt(self, x: __m128) -> __m128 {
+        self.0.sse._mm_sqrt_ps(x)
     }
 
     #[inline(always)]

@@ -1,4 +1,5 @@
-//! Lanes as plain arrays: the compiler uses what the target's baseline has.
+//! Lanes as plain arrays, on machines for which there is nothing better: the compiler makes of them
+//! what the target's baseline has.
 
 use super::{Arithmetic, Lanes};
 
@@ -64,6 +65,11 @@ impl<const N: usize> Lanes<N> for Portable {
     #[inline(always)]
     fn max(self, x: [f32; N], y: [f32; N]) -> [f32; N] {
         zip(x, y, |x, y| if x > y { x } else { y })
+    }
+
+    #[inline(always)]
+    fn sqrt(self, x: [f32; N]) -> [f32; N] {
+        x.map(f32::sqrt)
     }
 
     #[inline(always)]

@@ -1,0 +1,113 @@
+//! All that has been measured so far, in the shape the screen needs it.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+
+use super::feed::Opened;
+use super::scale::{Place, Scale};
+use super::text::clean;
+use super::truth::Truth;
+use crate::history::History;
+use crate::stream::{ClientColumns, Frame, Sensor};
+
+/// One client's part of the measurements. Its texts are safe to show.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// Short name.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// What it measures.
+    pub sensors: Vec<Sensor>,
+    /// The channels of its sensors.
+    pub channels: Range<usize>,
+}
+
+/// A client's state at one moment, in numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Sensors without a value.
+    pub missing: usize,
+    /// Sensors beyond their scale.
+    pub beyond: usize,
+}
+
+/// Measurements of all clients since the stream was opened.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// Clients in the order of the session.
+    pub clients: Vec<Client>,
+    /// Every value, one channel per sensor.
+    pub history: History,
+    /// The scale of each channel.
+    pub scales: Vec<Scale>,
+    /// What the data set knows.
+    pub truth: Truth,
+    /// Rows that had to be left out.
+    pub left_out: usize,
+}
+
+impl Measured {
+    /// Nothing yet, of the stream just opened.
+    #[must_use]
+    pub fn new(opened: &Opened) -> Self {
+        let layout = &opened.layout;
+        let client = |(at, columns): (usize, &ClientColumns)| Client {
+            name: clean(&columns.name),
+            title: clean(&columns.title),
+            sensors: columns
+                .sensors
+                .iter()
+                .map(|sensor| Sensor::new(clean(&sensor.name), clean(&sensor.unit)))
+                .collect(),
+            channels: layout.span(at),
+        };
+        let history = History::new(layout.period_s, layout.width());
+        let period_s = history.period().as_secs_f64();
+        Self {
+            clients: layout.clients.iter().enumerate().map(client).collect(),
+            scales: vec![Scale::new(period_s); layout.width()],
+            history,
+            truth: Truth::new(&opened.events),
+            left_out: 0,
+        }
+    }
+
+    /// Takes a frame. One that is not later than the last is left out, and counted.
+    pub fn take(&mut self, frame: &Frame) {
+        self.left_out += frame.notes.len();
+        if self.history.push(frame.time, &frame.values).is_err() {
+            self.left_out += 1;
+            return;
+        }
+        for (scale, value) in self.scales.iter_mut().zip(&frame.values) {
+            scale.push(*value);
+        }
+        self.truth.take(frame);
+    }
+
+    /// Whether every scale that has a value stands still.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.scales.iter().all(|scale| scale.ends().is_none() || scale.is_settled())
+    }
+
+    /// How `client` stands at `moment`.
+    #[must_use]
+    pub fn tally(&self, client: &Client, moment: Timestamp) -> Tally {
+        client.channels.clone().fold(Tally::default(), |tally, channel| {
+            match self.history.value_at(channel, moment) {
+                None => Tally { missing: tally.missing + 1, ..tally },
+                Some(value) if self.is_beyond(channel, f64::from(value)) => {
+                    Tally { beyond: tally.beyond + 1, ..tally }
+                }
+                Some(_) => tally,
+            }
+        })
+    }
+
+    fn is_beyond(&self, channel: usize, value: f64) -> bool {
+        self.scales.get(channel).is_some_and(|scale| !matches!(scale.place(value), Place::On(_)))
+    }
+}

@@ -1,0 +1,68 @@
+//! Measured values in a narrow column.
+
+/// Decimals that tell apart a thousandth of `span`, at most six.
+#[must_use]
+pub fn decimals(span: f64) -> usize {
+    if !(span.is_finite() && span > 0.0) {
+        return 1;
+    }
+    (2.0 - span.log10().floor()).clamp(0.0, 6.0) as usize
+}
+
+/// `value` in at most `width` cells: plain where it fits, then with fewer decimals, then with an
+/// exponent.
+#[must_use]
+pub fn format(value: f64, decimals: usize, width: usize) -> String {
+    (0..=decimals)
+        .rev()
+        .map(|decimals| format!("{value:.decimals$}"))
+        .chain((0..=2).rev().map(|digits| format!("{value:.digits$e}")))
+        .find(|text| text.len() <= width)
+        .unwrap_or_else(|| "#".repeat(width))
+}
+
+/// A bound of a scale: short, without the zeros that say nothing.
+#[must_use]
+pub fn bound(value: f64, span: f64) -> String {
+    let plain = format!("{value:.*}", decimals(span));
+    let plain = if plain.contains('.') {
+        plain.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        plain
+    };
+    match plain.as_str() {
+        "-0" => "0".to_owned(),
+        text if text.len() > 8 => format!("{value:.1e}"),
+        _ => plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_value_loses_decimals_before_it_loses_its_place() {
+        assert_eq!(format(1.134, 3, 8), "1.134");
+        assert_eq!(format(-27_648.25, 2, 8), "-27648.2");
+        assert_eq!(format(12_345_678_901.0, 0, 8), "1.23e10");
+        assert_eq!(format(1e10, 0, 2), "##");
+        assert_eq!(bound(950.0, 100.0), "950");
+        assert_eq!(bound(0.5, 2.0), "0.5");
+        assert_eq!(bound(-0.0, 2.0), "0");
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_never_leaves_its_column(v in any::<f64>(), d in 0_usize..7, w in 0_usize..20) {
+            prop_assert!(format(v, d, w).len() <= w);
+        }
+
+        #[test]
+        fn any_span_has_decimals(span in any::<f64>()) {
+            prop_assert!(decimals(span) <= 6);
+        }
+    }
+}

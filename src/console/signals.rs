@@ -1,0 +1,114 @@
+//! What the system may ask of the program while it runs.
+
+use std::io;
+
+/// What was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// To end, by this signal.
+    End(Signal),
+    /// To go on after having been stopped: somebody else may have used the terminal.
+    GoOn,
+}
+
+/// A signal that ends the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signal {
+    /// Its name.
+    pub name: &'static str,
+    /// Its number.
+    pub number: u8,
+}
+
+#[cfg(not(unix))]
+pub use other::Signals;
+#[cfg(unix)]
+pub use unix::Signals;
+
+#[cfg(unix)]
+mod unix {
+    use std::time::Duration;
+
+    use rustix::process::{Signal as Number, kill_current_process_group};
+    use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
+
+    use super::{Request, Signal, io};
+
+    /// How long to wait for a stop that may never come.
+    const STOP: Duration = Duration::from_millis(100);
+
+    /// Listens to the signals that matter to a program with a screen.
+    pub struct Signals {
+        hang_up: Listener,
+        interrupt: Listener,
+        quit: Listener,
+        terminate: Listener,
+        go_on: Listener,
+    }
+
+    impl Signals {
+        /// Listens from now on.
+        pub fn listen() -> io::Result<Self> {
+            Ok(Self {
+                hang_up: signal(SignalKind::hangup())?,
+                interrupt: signal(SignalKind::interrupt())?,
+                quit: signal(SignalKind::quit())?,
+                terminate: signal(SignalKind::terminate())?,
+                go_on: signal(SignalKind::from_raw(Number::CONT.as_raw()))?,
+            })
+        }
+
+        /// The next request.
+        pub async fn next(&mut self) -> Request {
+            let end =
+                |name, number: Number| Request::End(Signal { name, number: number.as_raw() as u8 });
+            tokio::select! {
+                _ = self.hang_up.recv() => end("SIGHUP", Number::HUP),
+                _ = self.interrupt.recv() => end("SIGINT", Number::INT),
+                _ = self.quit.recv() => end("SIGQUIT", Number::QUIT),
+                _ = self.terminate.recv() => end("SIGTERM", Number::TERM),
+                _ = self.go_on.recv() => Request::GoOn,
+            }
+        }
+
+        /// Stops the program and whoever started it in the same job, and returns when it goes on.
+        ///
+        /// Without a shell to return to, the system ignores the stop; then this returns at once.
+        pub async fn stop(&mut self) -> io::Result<()> {
+            kill_current_process_group(Number::TSTP)?;
+            tokio::select! {
+                _ = self.go_on.recv() => {}
+                () = tokio::time::sleep(STOP) => {}
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod other {
+    use super::{Request, Signal, io};
+
+    /// Listens to the one signal there is.
+    pub struct Signals;
+
+    impl Signals {
+        /// Listens from now on.
+        pub fn listen() -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        /// The next request.
+        pub async fn next(&mut self) -> Request {
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            Request::End(Signal { name: "interrupt", number: 2 })
+        }
+
+        /// There is no job control here.
+        pub async fn stop(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The console as a whole: key macros, screens at several sizes, and a feed that plays.
+
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::app::{Screen, Stage};
+use super::pace::Speed;
+use super::theme::Theme;
+use super::view::view;
+use fixture::{Console, playing, preparing};
+
+pub mod fixture;
+
+fn screen(console: &Console, width: u16, height: u16) -> String {
+    let mut terminal =
+        Terminal::new(TestBackend::new(width, height)).expect("a test backend always opens");
+    terminal
+        .draw(|frame| view(&console.model, &Theme::MONO, frame.buffer_mut()))
+        .expect("a test backend never fails");
+    let text = terminal.backend().to_string();
+    let rows: Vec<&str> = text.lines().map(|row| row.trim_matches('"').trim_end()).collect();
+    rows.join("\n")
+}
+
+#[test]
+fn the_overview_at_three_sizes() {
+    let console = playing();
+    insta::assert_snapshot!("overview_80x24", screen(&console, 80, 24));
+    insta::assert_snapshot!("overview_120x40", screen(&console, 120, 40));
+    insta::assert_snapshot!("overview_200x60", screen(&console, 200, 60));
+}
+
+#[test]
+fn smaller_screens_say_less_and_still_say_what_matters() {
+    let console = playing();
+    insta::assert_snapshot!("overview_60x15", screen(&console, 60, 15));
+    insta::assert_snapshot!("overview_40x8", screen(&console, 40, 8));
+    insta::assert_snapshot!("card_20x5", screen(&console, 20, 5));
+}
+
+#[test]
+fn the_truth_is_shown_on_request_only() {
+    let mut console = playing();
+    assert!(!screen(&console, 120, 40).contains("S101"));
+    console.keys("t");
+    insta::assert_snapshot!("truth_120x40", screen(&console, 120, 40));
+    console.keys("t");
+    assert!(!screen(&console, 120, 40).contains("S101"));
+}
+
+#[test]
+fn a_client_alone() {
+    let mut console = playing();
+    insta::assert_snapshot!("client_80x24", screen(console.keys("j<enter>"), 80, 24));
+    insta::assert_snapshot!("client_120x40", screen(&console, 120, 40));
+}
+
+#[test]
+fn looking_back() {
+    let mut console = playing();
+    insta::assert_snapshot!("looking_back_120x40", screen(console.keys("HHh"), 120, 40));
+}
+
+#[test]
+fn the_help() {
+    let mut console = playing();
+    insta::assert_snapshot!("help_80x24", screen(console.keys("?"), 80, 24));
+    insta::assert_snapshot!("help_40x12", screen(&console, 40, 12));
+}
+
+#[test]
+fn before_there_is_data_the_screen_says_so() {
+    let mut console = preparing();
+    insta::assert_snapshot!("preparing_80x24", screen(&console, 80, 24));
+    console.fail();
+    insta::assert_snapshot!("failed_80x24", screen(&console, 80, 24));
+}
+
+#[test]
+fn a_failure_in_the_middle_keeps_what_came_before() {
+    let mut console = playing();
+    console.fail();
+    let screen = screen(&console, 120, 40);
+    assert!(screen.contains("FAILED") && screen.contains("the data ends here: not found in"));
+    assert!(screen.contains("FT01"));
+}
+
+#[test]
+fn keys_open_and_close_one_level_at_a_time() {
+    let mut console = playing();
+    console.keys("t?<esc>");
+    assert!(console.model.truth_shown && console.model.help.is_none());
+    console.keys("<enter>?");
+    assert_eq!(console.model.screen, Screen::Client { skip: 0 });
+    assert_eq!(console.model.help, Some(0));
+    console.keys("q");
+    assert_eq!(console.model.help, None);
+    console.keys("q");
+    assert_eq!(console.model.screen, Screen::Overview);
+    assert!(!console.has_quit());
+    console.keys("q");
+    assert!(console.has_quit());
+}
+
+#[test]
+fn control_c_quits_from_anywhere() {
+    assert!(playing().keys("<enter>?<c-c>").has_quit());
+    assert!(preparing().keys("<c-c>").has_quit());
+}
+
+#[test]
+fn space_and_signs_set_the_pace() {
+    let mut console = playing();
+    console.keys("<space>");
+    assert!(console.model.pace.paused);
+    console.keys("<space>++-]");
+    assert!(!console.model.pace.paused);
+    assert_eq!(console.model.pace.speed, Speed::Times(300.0));
+    assert_eq!(console.last_pace(), Some(console.model.pace));
+}
+
+#[test]
+fn looking_back_does_not_disturb_the_stream() {
+    let mut console = playing();
+    let newest = console.model.newest();
+    console.keys("<left>h");
+    let looked = console.model.look.expect("looking back");
+    assert_eq!(newest.map(|n| n.duration_since(looked).as_secs()), Some(60));
+    console.play(90);
+    assert_eq!(console.model.look, Some(looked), "new data does not move the look");
+    assert!(console.model.newest() > newest);
+    console.keys("<right>");
+    assert!(console.model.look > Some(looked));
+    console.keys(".");
+    assert_eq!(console.model.look, None);
+    console.keys("<home>");
+    assert_eq!(console.model.look, console.first());
+    console.keys("<end>");
+    assert_eq!(console.model.moment(), console.model.newest());
+    assert_eq!(console.last_pace(), None, "the feed was never told anything");
+}
+
+#[test]
+fn clients_are_chosen_in_a_circle() {
+    let mut console = playing();
+    console.keys("<tab>j");
+    assert_eq!(console.model.chosen, 2);
+    console.keys("<tab>");
+    assert_eq!(console.model.chosen, 0);
+    console.keys("k");
+    assert_eq!(console.model.chosen, 2);
+}
+
+#[test]
+fn a_zoom_is_never_finer_than_the_data() {
+    let mut console = playing();
+    console.keys("zzzzzzzzzzzz");
+    assert_eq!(console.model.column_s(), 1);
+    console.keys("ZZZZZZZZZZZZZZZZ");
+    assert_eq!(console.model.column_s(), 86_400);
+}
+
+#[test]
+fn names_from_data_cannot_speak_to_the_terminal() {
+    let console = fixture::hostile();
+    for (width, height) in [(20, 5), (80, 24), (200, 60)] {
+        let screen = screen(&console, width, height);
+        assert!(!screen.chars().any(|c| c.is_control() && c != '\n'), "{screen:?}");
+        assert!(!screen.contains('\u{202e}'));
+    }
+}
+
+#[test]
+fn the_same_model_makes_the_same_picture() {
+    let console = playing();
+    assert_eq!(screen(&console, 120, 40), screen(&console, 120, 40));
+}
+
+#[test]
+fn a_row_out_of_order_is_counted_and_shown() {
+    let mut console = playing();
+    console.repeat_last_frame();
+    assert!(screen(&console, 200, 60).contains("? 1 rows left out"));
+}
+
+#[test]
+fn a_feed_plays_a_stream_to_its_end_and_keeps_every_frame() {
+    let console = fixture::fed();
+    assert!(matches!(console.model.stage, Stage::Ended));
+    let measured = console.model.measured.as_ref().expect("the stream was opened");
+    assert_eq!(measured.history.len(), fixture::LENGTH - fixture::SILENT.len());
+}
+
+#[test]
+fn a_feed_reads_ahead_to_where_playing_begins() {
+    assert_eq!(fixture::frames_before_playing(), 1200);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn no_view_panics_at_any_size(
+        width in 1_u16..=250, height in 1_u16..=80,
+        macros in "(t|\\?|j|h|H|z|Z|<enter>|<pgdn>|<home>| ){0,8}", stage in 0_usize..4,
+    ) {
+        let mut console = match stage {
+            0 => preparing(),
+            1 => fixture::hostile(),
+            _ => playing(),
+        };
+        console.keys(&macros);
+        screen(&console, width, height);
+        if stage == 3 {
+            console.fail();
+            screen(&console, width, height);
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! A small deterministic stream, and a console that keys and frames are handed to by hand.
+
+use std::f64::consts::TAU;
+use std::ops::Range;
+use std::path::Path;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use jiff::Timestamp;
+
+use crate::console::action;
+use crate::console::app::{Effect, Model, Msg, update};
+use crate::console::feed::{self, Opened, Report};
+use crate::console::key::Key;
+use crate::console::pace::{Pace, Speed};
+use crate::session::{Mark, Session};
+use crate::stream::{
+    ClientColumns, Continuity, Event, Frame, Label, Layout, Sensor, Stream, StreamError,
+};
+
+/// Frames of the test stream, at 1 Hz from midnight.
+pub const LENGTH: usize = 6000;
+/// Seconds in which nothing comes.
+pub const SILENT: Range<usize> = 4700..4790;
+/// Seconds in which one sensor is dead.
+const DEAD: Range<usize> = 5300..5500;
+/// The attack.
+const ATTACK: Range<usize> = 5000..5240;
+
+const MIDNIGHT: i64 = 1_660_262_400;
+
+pub fn session() -> Session {
+    let text = r#"Session(about: "a test", source: Plant(attacks: Day))"#;
+    Session::parse("plant-attack-day", Path::new(""), text).expect("the test session is valid")
+}
+
+pub fn table_session() -> Session {
+    let text = r#"Session(
+        about: "a table",
+        source: Table(data: "somewhere", time: (column: "time")),
+        clients: [(name: "A", columns: ["a"])],
+        ranges: (
+            fit: (files: ["fit.csv"]),
+            calibration: (files: ["calibration.csv"]),
+            replay: (files: ["*.csv"]),
+        ),
+    )"#;
+    Session::parse("table", Path::new(""), text).expect("the test session is valid")
+}
+
+/// Sines of different length, an attack that moves one client and later another, a hole, a dead
+/// sensor.
+pub struct Sines {
+    layout: Layout,
+    events: Vec<Event>,
+    at: usize,
+    length: usize,
+}
+
+fn at(second: usize) -> Timestamp {
+    Timestamp::from_second(MIDNIGHT + second.cast_signed() as i64)
+        .expect("a second of the test day")
+}
+
+impl Sines {
+    pub fn new(length: usize) -> Self {
+        let client = |name: &str, title: &str, sensors: &[(&str, &str)]| ClientColumns {
+            name: name.into(),
+            title: title.into(),
+            sensors: sensors.iter().map(|(name, unit)| Sensor::new(*name, *unit)).collect(),
+            inputs: Vec::new(),
+        };
+        let layout = Layout {
+            clients: vec![
+                client(
+                    "P1",
+                    "boiler",
+                    &[
+                        ("FT01", "mmH2O"),
+                        ("FT01Z", "l/h"),
+                        ("FT02", "mmH2O"),
+                        ("FT02Z", "l/h"),
+                        ("FT03", "mmH2O"),
+                        ("FT03Z", "l/h"),
+                        ("LIT01", "mm"),
+                        ("PIT01", "bar"),
+                        ("PIT02", "bar"),
+                        ("TIT01", "°C"),
+                        ("TIT02", "°C"),
+                        ("TIT03", "°C"),
+                    ],
+                ),
+                client(
+                    "P2",
+                    "turbine",
+                    &[
+                        ("SIT01", "rpm"),
+                        ("VIBTR01", "µm"),
+                        ("VIBTR02", "µm"),
+                        ("VIBTR03", "µm"),
+                        ("VIBTR04", "µm"),
+                        ("VT01", "V"),
+                    ],
+                ),
+                client("P3", "pumped storage", &[("FIT01", ""), ("LIT01", ""), ("PIT01", "")]),
+            ],
+            period_s: 1.0,
+        };
+        let events = vec![Event {
+            id: "S101".into(),
+            start: at(ATTACK.start),
+            end: at(ATTACK.end - 1),
+            origins: vec!["P1".into()],
+            affected: vec!["P2".into()],
+            what: "pressure set point raised".into(),
+        }];
+        Self { layout, events, at: 0, length }
+    }
+
+    fn value(sensor: usize, second: usize) -> f64 {
+        let t = second as f64;
+        let size = [60.0, 990.0, 35.0, 360.0, 61.0, 1.2, 30.0][sensor % 7];
+        let wave = (TAU * t / (400.0 + 97.0 * sensor as f64)).sin();
+        // A ripple of its own, the same in every run.
+        let ripple = (t * 0.7 + sensor as f64).sin() * (t * 0.311).cos();
+        let base = size * (1.0 + 0.04 * wave + 0.01 * ripple);
+        match sensor {
+            7 if ATTACK.contains(&second) => base * 1.35,
+            12 if (ATTACK.start + 90..ATTACK.end + 60).contains(&second) => base * 0.75,
+            _ => base,
+        }
+    }
+}
+
+impl Stream for Sines {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
+        let before = self.at;
+        if self.at == SILENT.start {
+            self.at = SILENT.end;
+        }
+        if self.at >= self.length {
+            return Ok(false);
+        }
+        let second = self.at;
+        frame.time = at(second);
+        frame.continuity = match second - before {
+            _ if second == 0 => Continuity::NewRun,
+            0 => Continuity::Next,
+            hole => Continuity::Gap { seconds: hole as f64 },
+        };
+        for (sensor, value) in frame.values.iter_mut().enumerate() {
+            let dead = sensor == 14 && DEAD.contains(&second);
+            *value = if dead { f64::NAN } else { Self::value(sensor, second) };
+        }
+        frame.label = if ATTACK.contains(&second) {
+            Label::Anomalous { event: Some(0) }
+        } else {
+            Label::Normal
+        };
+        self.at += 1;
+        Ok(true)
+    }
+
+    fn events(&self) -> &[Event] {
+        &self.events
+    }
+}
+
+/// A console without a terminal.
+pub struct Console {
+    pub model: Model,
+    stream: Sines,
+    last: Frame,
+    effects: Vec<Effect>,
+}
+
+impl Console {
+    fn new(session: &Session, stream: Sines) -> Self {
+        let last = Frame::for_layout(stream.layout());
+        Self { model: Model::new(session), stream, last, effects: Vec::new() }
+    }
+
+    fn tell(&mut self, report: Report) {
+        self.effects.extend(update(&mut self.model, Msg::Report(report)));
+    }
+
+    fn open(&mut self) {
+        let opened =
+            Opened { layout: self.stream.layout.clone(), events: self.stream.events.clone() };
+        self.tell(Report::Opened(Box::new(opened)));
+        self.tell(Report::Playing);
+    }
+
+    /// Takes so many frames of the stream.
+    pub fn play(&mut self, frames: usize) {
+        let mut batch = Vec::new();
+        for _ in 0..frames {
+            if self.stream.next(&mut self.last).expect("sines never fail") {
+                batch.push(self.last.clone());
+            }
+        }
+        self.tell(Report::Frames(batch));
+    }
+
+    pub fn repeat_last_frame(&mut self) {
+        let again = vec![self.last.clone()];
+        self.tell(Report::Frames(again));
+    }
+
+    pub fn fail(&mut self) {
+        self.tell(Report::Failed(StreamError::MissingFiles {
+            folder: "data".into(),
+            files: vec!["test1.csv".into()],
+            published: Some("https://example.org/data".into()),
+        }));
+    }
+
+    /// Presses keys: characters, and names in `<>`.
+    pub fn keys(&mut self, keys: &str) -> &mut Self {
+        let mut rest = keys;
+        while let Some(first) = rest.chars().next() {
+            let (name, after) = match rest.strip_prefix('<').and_then(|r| r.split_once('>')) {
+                Some((name, after)) => (name, after),
+                None => rest.split_at(first.len_utf8()),
+            };
+            rest = after;
+            let pressed = Key::pressed(event(name)).expect("a press is a key");
+            let action = action::of(pressed).unwrap_or_else(|| panic!("{name} is bound"));
+            self.effects.extend(update(&mut self.model, Msg::Do(action)));
+        }
+        self
+    }
+
+    pub fn has_quit(&self) -> bool {
+        self.effects.contains(&Effect::Quit)
+    }
+
+    pub fn last_pace(&self) -> Option<Pace> {
+        self.effects.iter().rev().find_map(|effect| match effect {
+            Effect::Pace(pace) => Some(*pace),
+            _ => None,
+        })
+    }
+
+    pub fn first(&self) -> Option<Timestamp> {
+        self.model.measured.as_ref()?.history.first()
+    }
+}
+
+fn event(name: &str) -> KeyEvent {
+    let (code, modifiers) = match name {
+        "esc" => (KeyCode::Esc, KeyModifiers::NONE),
+        "enter" => (KeyCode::Enter, KeyModifiers::NONE),
+        "tab" => (KeyCode::Tab, KeyModifiers::NONE),
+        "left" => (KeyCode::Left, KeyModifiers::NONE),
+        "right" => (KeyCode::Right, KeyModifiers::NONE),
+        "home" => (KeyCode::Home, KeyModifiers::NONE),
+        "end" => (KeyCode::End, KeyModifiers::NONE),
+        "pgdn" => (KeyCode::PageDown, KeyModifiers::NONE),
+        "space" => (KeyCode::Char(' '), KeyModifiers::NONE),
+        "c-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
+        _ => {
+            let c = name.chars().next().expect("a key has a name");
+            let shift = if c.is_uppercase() { KeyModifiers::SHIFT } else { KeyModifiers::NONE };
+            (KeyCode::Char(c), shift)
+        }
+    };
+    KeyEvent::new(code, modifiers)
+}
+
+/// The stream is still being opened.
+pub fn preparing() -> Console {
+    Console::new(&session(), Sines::new(LENGTH))
+}
+
+/// The replay has come to 01:31:30.
+pub fn playing() -> Console {
+    let mut console = preparing();
+    console.open();
+    console.play(5400);
+    console
+}
+
+/// Names that try to speak to the terminal.
+pub fn hostile() -> Console {
+    let evil = "x\u{1b}]0;title\u{7}\u{9b}2J\r\n\t\u{202e}";
+    let mut session = session();
+    session.name = evil.into();
+    let mut stream = Sines::new(LENGTH);
+    for client in &mut stream.layout.clients {
+        client.name = evil.into();
+        client.title = evil.into();
+        for sensor in &mut client.sensors {
+            *sensor = Sensor::new(evil, evil);
+        }
+    }
+    stream.events[0].what = evil.into();
+    stream.events[0].id = evil.into();
+    let mut console = Console::new(&session, stream);
+    console.open();
+    console.play(5100);
+    console.keys("t");
+    console
+}
+
+/// A whole stream through a real feed at full speed.
+pub fn fed() -> Console {
+    let session = session();
+    let mut console = preparing();
+    let pace = Pace { speed: Speed::Max, paused: false };
+    let mut feed = feed::spawn(&session, pace, || Ok(Box::new(Sines::new(LENGTH)) as _))
+        .expect("a thread can be started");
+    while let Some(report) = feed.reports.blocking_recv() {
+        console.tell(report);
+    }
+    console
+}
+
+/// Frames that a feed hands out before it says that playing begins.
+pub fn frames_before_playing() -> usize {
+    let mut session = session();
+    session.replay.from = Some(Mark::After(1200.0));
+    let pace = Pace { speed: Speed::Times(1.0), paused: true };
+    let mut feed = feed::spawn(&session, pace, || Ok(Box::new(Sines::new(LENGTH)) as _))
+        .expect("a thread can be started");
+    let mut frames = 0;
+    while let Some(report) = feed.reports.blocking_recv() {
+        match report {
+            Report::Frames(batch) => frames += batch.len(),
+            Report::Playing => return frames,
+            _ => {}
+        }
+    }
+    unreachable!("the stream is longer than that")
+}

@@ -1,0 +1,206 @@
+//! The widget of the console: one sensor against time, on its fixed scale.
+//!
+//! ```text
+//!  one row:   ▃▃▄▄▅▃▂▂??▂▃▄↑↑▄▃      height is the middle between a column's least and greatest value
+//!  more rows: ⡠⠤⠒⠒⠊⠉⠑⠢⣀ ??  ⡠⠊↑       every half column is filled from its least to its greatest
+//! ```
+//!
+//! `?` is missing, an arrow is beyond the scale, nothing is not yet or no longer known.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::scale::{Place, Scale};
+use super::theme::Theme;
+use crate::history::Bucket;
+
+const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+/// Dots of a braille cell, from the bottom up, in its left and its right half.
+const DOTS: [[u8; 4]; 2] = [[0x40, 0x04, 0x02, 0x01], [0x80, 0x20, 0x10, 0x08]];
+const DOTS_PER_ROW: u16 = 4;
+
+/// One sensor's values, two buckets to a column of the screen.
+#[derive(Debug)]
+pub struct Trend<'a> {
+    /// From left to right.
+    pub halves: &'a [Bucket],
+    /// What they are drawn on.
+    pub scale: &'a Scale,
+    /// How.
+    pub theme: &'a Theme,
+}
+
+/// What a column shows besides its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    None,
+    Missing,
+    Below,
+    Above,
+}
+
+impl Trend<'_> {
+    /// Draws it into `area`; columns that do not fit are left out.
+    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+        let area = area.intersection(buffer.area);
+        if area.is_empty() {
+            return;
+        }
+        let mut before = None;
+        for (x, halves) in area.columns().zip(self.halves.chunks(2)) {
+            let column = halves.iter().copied().reduce(Bucket::join).unwrap_or(Bucket::Outside);
+            let style = self.style(column);
+            if area.height == 1 {
+                if let Some(place) = self.middle(column) {
+                    put(buffer, x.x, x.y, BLOCKS[level(place, 8)], style);
+                }
+            } else {
+                self.braille(halves, x, style, &mut before, buffer);
+            }
+            match self.mark(column) {
+                Mark::None => {}
+                Mark::Missing => put(buffer, x.x, x.bottom() - 1, "?", self.theme.missing),
+                Mark::Below => put(buffer, x.x, x.bottom() - 1, "↓", self.theme.beyond),
+                Mark::Above => put(buffer, x.x, x.y, "↑", self.theme.beyond),
+            }
+        }
+    }
+
+    /// A column with holes is drawn as far as it is known, in the style of what is missing.
+    fn style(&self, column: Bucket) -> Style {
+        match column {
+            Bucket::Values { whole: false, .. } => self.theme.missing,
+            _ => self.theme.trend,
+        }
+    }
+
+    fn mark(&self, column: Bucket) -> Mark {
+        match column {
+            Bucket::Outside => Mark::None,
+            Bucket::Missing => Mark::Missing,
+            Bucket::Values { low, high, .. } => {
+                match (self.scale.place(low.into()), self.scale.place(high.into())) {
+                    (_, Place::Above) => Mark::Above,
+                    (Place::Below, _) => Mark::Below,
+                    _ => Mark::None,
+                }
+            }
+        }
+    }
+
+    fn middle(&self, column: Bucket) -> Option<f64> {
+        match column {
+            Bucket::Values { low, high, .. } => {
+                Some(self.height(f64::midpoint(low.into(), high.into())))
+            }
+            Bucket::Outside | Bucket::Missing => None,
+        }
+    }
+
+    fn height(&self, value: f64) -> f64 {
+        match self.scale.place(value) {
+            Place::Below => 0.0,
+            Place::On(place) => place,
+            Place::Above => 1.0,
+        }
+    }
+
+    /// Fills the dots of one column. `before` is the span of dots of the half to the left; a line
+    /// that jumped is drawn through, so that it stays one line.
+    fn braille(
+        &self,
+        halves: &[Bucket],
+        column: Rect,
+        style: Style,
+        before: &mut Option<(usize, usize)>,
+        buffer: &mut Buffer,
+    ) {
+        let dots = usize::from(column.height * DOTS_PER_ROW);
+        let mut cells = vec![0_u8; usize::from(column.height)];
+        for (half, bucket) in halves.iter().enumerate().take(2) {
+            let Bucket::Values { low, high, .. } = *bucket else {
+                *before = None;
+                continue;
+            };
+            let span =
+                (level(self.height(low.into()), dots), level(self.height(high.into()), dots));
+            let (from, to) = match *before {
+                Some((_, top)) if top < span.0 => (top + 1, span.1),
+                Some((bottom, _)) if bottom > span.1 => (span.0, bottom - 1),
+                _ => span,
+            };
+            for dot in from..=to {
+                let row = cells.len() - 1 - dot / usize::from(DOTS_PER_ROW);
+                cells[row] |= DOTS[half][dot % usize::from(DOTS_PER_ROW)];
+            }
+            *before = Some(span);
+        }
+        for (row, dots) in cells.into_iter().enumerate().filter(|(_, dots)| *dots != 0) {
+            let glyph = char::from_u32(0x2800 + u32::from(dots)).unwrap_or('?');
+            put(buffer, column.x, column.y + row as u16, glyph.encode_utf8(&mut [0; 4]), style);
+        }
+    }
+}
+
+/// The step of `steps` that a height from 0 to 1 falls on.
+fn level(height: f64, steps: usize) -> usize {
+    ((height * steps as f64) as usize).min(steps - 1)
+}
+
+fn put(buffer: &mut Buffer, x: u16, y: u16, glyph: &str, style: Style) {
+    if let Some(cell) = buffer.cell_mut((x, y)) {
+        cell.set_symbol(glyph).set_style(style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale() -> Scale {
+        let mut scale = Scale::new(1.0);
+        (0..3600).for_each(|n| scale.push(f64::from(n % 101)));
+        scale
+    }
+
+    fn value(v: f32) -> Bucket {
+        Bucket::Values { low: v, high: v, whole: true }
+    }
+
+    fn drawn(halves: &[Bucket], width: u16, height: u16) -> Vec<String> {
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        let scale = scale();
+        Trend { halves, scale: &scale, theme: &Theme::MONO }.draw(area, &mut buffer);
+        buffer
+            .content()
+            .chunks(usize::from(width))
+            .map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect())
+            .collect()
+    }
+
+    #[test]
+    fn one_row_tells_low_from_high_and_missing_from_zero() {
+        let halves: Vec<Bucket> =
+            [value(0.0), value(50.0), value(100.0), Bucket::Missing, value(900.0), value(-900.0)]
+                .into_iter()
+                .flat_map(|bucket| [bucket; 2])
+                .chain([Bucket::Outside; 2])
+                .collect();
+        assert_eq!(drawn(&halves, 7, 1), ["▂▅▇?↑↓ "]);
+    }
+
+    #[test]
+    fn several_rows_draw_one_line_through_a_jump() {
+        let halves = [value(0.0), value(0.0), value(100.0), value(100.0)];
+        assert_eq!(drawn(&halves, 2, 3), [" ⡤", " ⡇", "⠒⠁"]);
+    }
+
+    #[test]
+    fn a_gap_breaks_the_line() {
+        let halves =
+            [value(0.0), value(0.0), Bucket::Missing, Bucket::Missing, value(100.0), value(100.0)];
+        assert_eq!(drawn(&halves, 3, 2), ["  ⠒", "⠤? "]);
+    }
+}

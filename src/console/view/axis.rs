@@ -1,0 +1,68 @@
+//! The axis of time that all trends share.
+//!
+//! ```text
+//!  30 s a column           10:15     10:20     10:25     10:30
+//! ```
+
+use jiff::SignedDuration;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::pen::{put, width};
+use super::scene::Scene;
+use crate::console::clock::round_length;
+
+/// Seconds between two labels, and the cells that a label needs with room around it.
+const TICKS: [(i64, i64); 13] = [
+    (10, 11),
+    (30, 11),
+    (60, 9),
+    (300, 9),
+    (600, 9),
+    (1800, 9),
+    (3600, 9),
+    (10_800, 9),
+    (21_600, 9),
+    (43_200, 9),
+    (86_400, 9),
+    (604_800, 9),
+    (2_592_000, 9),
+];
+
+/// Draws the axis into the first row of `area`.
+pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+    let (theme, window, clock) = (scene.theme, scene.window, scene.model.clock);
+    let margin = Rect { width: scene.cells.margin.min(area.width), ..area };
+    let column = round_length(window.column_s());
+    let words = if scene.measured.is_settled() {
+        [format!("{column} a column"), format!("{column}/col")]
+    } else {
+        [format!("{column}/col, scales settling"), format!("{column}/col, settling")]
+    };
+    if let Some(words) =
+        words.into_iter().chain([column]).find(|words| width(words) + 2 < margin.width)
+    {
+        put(buffer, margin, 1, 0, &words, theme.label);
+    }
+    let Some((tick, room)) =
+        TICKS.into_iter().find(|(tick, room)| tick / window.column_s() >= *room)
+    else {
+        return;
+    };
+    for column in 0..scene.columns() {
+        // Where clock and columns are not in step, a tick may fall inside a column.
+        let start = window.start(i64::from(column));
+        let until_tick = (-clock.civil_second(start)).rem_euclid(tick);
+        let fits = i64::from(scene.columns() - column) >= room - 4;
+        if until_tick >= window.column_s() || !fits {
+            continue;
+        }
+        let at = start.checked_add(SignedDuration::from_secs(until_tick)).unwrap_or(start);
+        let label = match tick {
+            ..60 => clock.time(at),
+            60..86_400 => clock.minute(at),
+            _ => clock.day(at),
+        };
+        put(buffer, area, scene.cells.margin + column, 0, &label, theme.label);
+    }
+}

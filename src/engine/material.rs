@@ -1,0 +1,250 @@
+//! Nominal rows of every client: what its models are fitted to, and what they are calibrated on.
+
+use ndarray::{Array2, Axis};
+
+use crate::model::train::sensors::duplicates;
+use crate::session::Session;
+use crate::stream::decimate::Decimated;
+use crate::stream::scaling::Scaling;
+use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError};
+
+/// The nominal rows of a session.
+#[derive(Debug, Clone)]
+pub struct Material {
+    /// What decimated frames look like.
+    pub layout: Layout,
+    /// Samples in a block mean.
+    pub every: u32,
+    /// Clients in the order of the session.
+    pub clients: Vec<ClientMaterial>,
+}
+
+/// The nominal rows of one client. They never leave it.
+#[derive(Debug, Clone)]
+pub struct ClientMaterial {
+    /// Its name.
+    pub name: String,
+    /// Which of its sensors are used, and how they are scaled.
+    pub view: SensorView,
+    /// Sensors that are not used, with the reason.
+    pub left_out: Vec<(String, LeftOut)>,
+    /// Standardised rows of the fit range, used sensors only. A row of NaN stands between runs.
+    pub fit: Array2<f32>,
+    /// The same of the calibration range.
+    pub calibration: Array2<f32>,
+}
+
+/// Why a sensor is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftOut {
+    /// It never changed in the fit range.
+    Constant,
+    /// It says what another one says.
+    Repeats(String),
+    /// The delivered model does not know it.
+    UnknownToTheModel,
+}
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LeftOut::Constant => f.write_str("never changes"),
+            LeftOut::Repeats(other) => write!(f, "repeats {other}"),
+            LeftOut::UnknownToTheModel => f.write_str("unknown to the delivered model"),
+        }
+    }
+}
+
+/// Which sensors of a client a model sees, and in which units.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SensorView {
+    /// Places in the client's row.
+    pub used: Vec<usize>,
+    /// Their names.
+    pub names: Vec<String>,
+    /// Mean of each.
+    pub mean: Vec<f64>,
+    /// Standard deviation of each.
+    pub std: Vec<f64>,
+}
+
+impl SensorView {
+    /// Writes what the model sees of a client's row; missing stays NaN.
+    pub fn standardise(&self, row: &[f64], out: &mut [f32]) {
+        for (k, out) in out.iter_mut().enumerate() {
+            *out = ((row[self.used[k]] - self.mean[k]) / self.std[k]) as f32;
+        }
+    }
+}
+
+/// Rows of a client as they were measured, runs kept apart.
+struct Measured {
+    rows: Vec<Option<Vec<f64>>>,
+}
+
+impl Measured {
+    fn seen_by(&self, view: &SensorView) -> Array2<f32> {
+        let mut out = Array2::from_elem((self.rows.len(), view.used.len()), f32::NAN);
+        for (row, mut out) in self.rows.iter().zip(out.axis_iter_mut(Axis(0))) {
+            if let (Some(row), Some(out)) = (row, out.as_slice_mut()) {
+                view.standardise(row, out);
+            }
+        }
+        out
+    }
+}
+
+impl Material {
+    /// Reads the fit and calibration ranges of `session` by block means over `every` samples.
+    ///
+    /// A client with a `given` view (its model was delivered) is scaled by that; the others by their
+    /// own fit range, without sensors that say nothing of their own.
+    pub fn read(
+        session: &Session,
+        every: u32,
+        given: &dyn Fn(&Layout) -> Option<Vec<SensorView>>,
+    ) -> Result<Self, StreamError> {
+        let (layout, fit) = measured(session, Part::Fit, every)?;
+        let (_, calibration) = measured(session, Part::Calibration, every)?;
+        let views = given(&layout);
+        let clients = (0..layout.clients.len())
+            .map(|c| {
+                let columns = &layout.clients[c];
+                let names: Vec<&str> = columns.sensors.iter().map(|s| s.name.as_str()).collect();
+                let (view, left_out) = match &views {
+                    Some(views) => delivered(&names, &views[c]),
+                    None => own_view(&names, &fit[c]),
+                };
+                ClientMaterial {
+                    name: columns.name.clone(),
+                    fit: fit[c].seen_by(&view),
+                    calibration: calibration[c].seen_by(&view),
+                    view,
+                    left_out,
+                }
+            })
+            .collect();
+        Ok(Self { layout, every, clients })
+    }
+}
+
+fn measured(
+    session: &Session,
+    part: Part,
+    every: u32,
+) -> Result<(Layout, Vec<Measured>), StreamError> {
+    let mut stream = Decimated::new(stream::open(session, part)?, every);
+    let layout = stream.layout().clone();
+    let mut clients: Vec<Measured> =
+        layout.clients.iter().map(|_| Measured { rows: Vec::new() }).collect();
+    let mut frame = Frame::for_layout(&layout);
+    while stream.next(&mut frame)? {
+        for (c, client) in clients.iter_mut().enumerate() {
+            if frame.continuity != Continuity::Next && !client.rows.is_empty() {
+                client.rows.push(None);
+            }
+            client.rows.push(Some(frame.row(&layout, c).to_vec()));
+        }
+    }
+    if clients.iter().all(|c| c.rows.is_empty()) {
+        let why = "its files and times have no row in common".into();
+        return Err(StreamError::Empty { part: part.name(), why });
+    }
+    Ok((layout, clients))
+}
+
+/// The view of a delivered model: its own sensors in its own units.
+fn delivered(names: &[&str], view: &SensorView) -> (SensorView, Vec<(String, LeftOut)>) {
+    let left_out = names
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !view.used.contains(i))
+        .map(|(_, name)| ((*name).to_owned(), LeftOut::UnknownToTheModel))
+        .collect();
+    (view.clone(), left_out)
+}
+
+/// Sensors that move and say something of their own, scaled by the fit range.
+fn own_view(names: &[&str], fit: &Measured) -> (SensorView, Vec<(String, LeftOut)>) {
+    let mut scaling = Scaling::gather(names.len());
+    for row in fit.rows.iter().flatten() {
+        scaling.add(row);
+    }
+    let scaling = scaling.finish();
+    let mut left_out = Vec::new();
+    let mut moving =
+        SensorView { used: Vec::new(), names: Vec::new(), mean: Vec::new(), std: Vec::new() };
+    for (i, sensor) in scaling.sensors.iter().enumerate() {
+        if sensor.constant {
+            left_out.push((names[i].to_owned(), LeftOut::Constant));
+        } else {
+            moving.push(i, names[i], sensor.mean, sensor.std);
+        }
+    }
+    let repeats = duplicates(&fit.seen_by(&moving).view());
+    let mut view = SensorView { used: vec![], names: vec![], mean: vec![], std: vec![] };
+    for k in 0..moving.used.len() {
+        match repeats.iter().find(|(column, _)| *column == k) {
+            Some((_, first)) => {
+                let reason = LeftOut::Repeats(moving.names[*first].clone());
+                left_out.push((moving.names[k].clone(), reason));
+            }
+            None => view.push(moving.used[k], &moving.names[k], moving.mean[k], moving.std[k]),
+        }
+    }
+    (view, left_out)
+}
+
+impl SensorView {
+    fn push(&mut self, place: usize, name: &str, mean: f64, std: f64) {
+        self.used.push(place);
+        self.names.push(name.to_owned());
+        self.mean.push(mean);
+        self.std.push(std);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plant(hours: &str) -> Session {
+        let text = format!(
+            "Session(about: \"a short plant\", source: Plant(history_h: 1, hours: 1), ranges: (\
+             fit: (until: \"+{hours}\"), calibration: (from: \"+{hours}\", until: \"+1h\"), \
+             replay: (from: \"+1h\")))"
+        );
+        Session::parse("plant", std::path::Path::new(""), &text).expect("a sound session")
+    }
+
+    #[test]
+    fn the_flow_rates_repeat_their_pressures_and_all_else_is_scaled_by_the_fit_range() {
+        let material = Material::read(&plant("40m"), 5, &|_| None).expect("a built-in plant");
+        let boiler = &material.clients[0];
+        let repeated: Vec<&str> = boiler.left_out.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(repeated, ["P1_FT01Z", "P1_FT02Z", "P1_FT03Z"]);
+        assert_eq!((boiler.fit.nrows(), boiler.fit.ncols()), (480, 9));
+        assert_eq!(boiler.calibration.nrows(), 240);
+        for column in boiler.fit.axis_iter(Axis(1)) {
+            let mean = column.mean().expect("rows");
+            assert!(mean.abs() < 1e-3, "{mean}");
+        }
+    }
+
+    #[test]
+    fn a_delivered_model_sees_its_own_sensors_in_its_own_units() {
+        let view = |n: &str| SensorView {
+            used: vec![0],
+            names: vec![n.to_owned()],
+            mean: vec![10.0],
+            std: vec![2.0],
+        };
+        let given = |_: &Layout| Some(vec![view("P1_FT01"), view("P2_SIT01"), view("P3_FIT01")]);
+        let material = Material::read(&plant("40m"), 5, &given).expect("a built-in plant");
+        assert_eq!(material.clients[1].fit.ncols(), 1);
+        assert_eq!(material.clients[1].left_out.len(), 5);
+        let mut seen = [0.0];
+        material.clients[0].view.standardise(&[14.0], &mut seen);
+        assert!((seen[0] - 2.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,256 @@
+//! Proprietary models: delivered with the program for the built-in plant, as a vendor would, or made
+//! from the fit range of a session.
+//!
+//! Two per client, since no single one can do both jobs: the one that watches (in evidence mode the
+//! residual form, whose states are practically raw data and never leave), and the paper's filter,
+//! whose two states may be sent.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::material::{ClientMaterial, Material, SensorView};
+use crate::model::checkpoint::{Checkpoint, CheckpointError, ClientModels, Fingerprint};
+use crate::model::train::{self, Job, Progress, TrainError, TrainReport};
+use crate::model::weights::ProprietaryWeights;
+use crate::rng;
+use crate::session::{ModelSettings, Proprietary, Session, Source};
+use crate::stream::{Layout, StreamError};
+
+/// The built-in plant's models, made by `headwater train plant-normal --proprietary`.
+const PLANT: &[u8] = include_bytes!("../../assets/plant/proprietary.safetensors");
+
+/// Parts of a seed.
+const WATCHING: u64 = 0x5741;
+const SENDING: u64 = 0x5345;
+
+/// The models of one client, frozen.
+#[derive(Debug, Clone)]
+pub struct ClientVendor {
+    /// The model that watches.
+    pub watching: ProprietaryWeights,
+    /// The model whose states may be sent, where that is another one.
+    pub sending: Option<ProprietaryWeights>,
+    /// How the two were made, when they were made here: `None` for a delivered one.
+    pub reports: Option<[Option<TrainReport>; 2]>,
+}
+
+impl ClientVendor {
+    /// The model of the federation: the one whose states may be sent.
+    #[must_use]
+    pub fn federated(&self) -> &ProprietaryWeights {
+        self.sending.as_ref().unwrap_or(&self.watching)
+    }
+}
+
+/// Why there are no models.
+#[derive(Debug, Error)]
+pub enum VendorError {
+    /// The data cannot be had.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// Training failed.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    /// A file of models cannot be used.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// Stopped on request before anything useful was learned.
+    #[error("training was stopped")]
+    Stopped,
+}
+
+/// Whether a kind's states are a summary that may be sent.
+fn may_send(kind: Proprietary) -> bool {
+    matches!(kind, Proprietary::Paper | Proprietary::OwnLag)
+}
+
+/// What a file of delivered models says beside its tensors.
+#[derive(Debug, Serialize, Deserialize)]
+struct Delivery {
+    /// Samples in a block mean.
+    every: u32,
+    /// Sensor names per client.
+    sensors: Vec<Vec<String>>,
+}
+
+/// The models delivered with the program, where `session` can use them: the built-in plant with its
+/// own clients, at the models' own sampling and with the customary sizes.
+#[must_use]
+pub fn delivered(session: &Session, every: u32) -> Option<(Vec<SensorView>, Vec<ClientVendor>)> {
+    let Source::Plant(_) = session.source else { return None };
+    let defaults = ModelSettings::default();
+    let model = &session.model;
+    let same_networks = model.proprietary == defaults.proprietary
+        && model.states == defaults.states
+        && model.transition_width == defaults.transition_width
+        && model.measurement_width == defaults.measurement_width
+        && (model.q, model.r) == (defaults.q, defaults.r);
+    if !session.clients.is_empty() || !same_networks {
+        return None;
+    }
+    let checkpoint = Checkpoint::from_bytes(Path::new("delivered models"), PLANT, None).ok()?;
+    let delivery: Delivery = serde_json::from_str(&checkpoint.thresholds).ok()?;
+    if delivery.every != every {
+        return None;
+    }
+    let header = crate::stream::plant::default_clients();
+    let mut views = Vec::new();
+    let mut models = Vec::new();
+    for ((client, names), columns) in
+        checkpoint.clients.into_iter().zip(delivery.sensors).zip(&header)
+    {
+        let used = names
+            .iter()
+            .map(|name| columns.columns.iter().position(|c| c == name))
+            .collect::<Option<Vec<usize>>>()?;
+        views.push(SensorView { used, names, mean: client.mean, std: client.std });
+        models.push(ClientVendor {
+            watching: client.proprietary,
+            sending: client.sending,
+            reports: None,
+        });
+    }
+    (views.len() == header.len()).then_some((views, models))
+}
+
+/// Makes the models of every client from its fit range; `threads` clients at a time.
+///
+/// A request to stop (`Break`) ends the training of every model with what it has learned so far.
+pub fn train(
+    material: &Material,
+    settings: &ModelSettings,
+    seed: u64,
+    threads: usize,
+    on_progress: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
+) -> Result<Vec<ClientVendor>, TrainError> {
+    let kind = settings.proprietary;
+    let mut jobs = Vec::new();
+    for (m, client) in material.clients.iter().enumerate() {
+        jobs.push(job(client, kind, settings, rng::child(seed ^ WATCHING, m as u64)));
+        if !may_send(kind) {
+            let seed = rng::child(seed ^ SENDING, m as u64);
+            jobs.push(job(client, Proprietary::Paper, settings, seed));
+        }
+    }
+    let per_client = jobs.len() / material.clients.len().max(1);
+    let mut trained = train::all(&jobs, threads, on_progress)
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?
+        .into_iter();
+    let models = (0..material.clients.len()).map_while(|_| {
+        let watching = trained.next()?;
+        let sending = if per_client > 1 { trained.next() } else { None };
+        let (sending, report) = sending.map(|t| (t.weights, t.report)).unzip();
+        Some(ClientVendor {
+            watching: watching.weights,
+            sending,
+            reports: Some([Some(watching.report), report]),
+        })
+    });
+    Ok(models.collect())
+}
+
+fn job<'a>(
+    client: &'a ClientMaterial,
+    kind: Proprietary,
+    settings: &'a ModelSettings,
+    seed: u64,
+) -> Job<'a> {
+    Job {
+        client: &client.name,
+        kind,
+        settings,
+        fit: client.fit.view(),
+        held_out: client.calibration.view(),
+        seed,
+    }
+}
+
+/// Writes models as a vendor delivers them.
+pub fn save(
+    path: &Path,
+    material: &Material,
+    models: &[ClientVendor],
+) -> Result<(), CheckpointError> {
+    let delivery = Delivery {
+        every: material.every,
+        sensors: material.clients.iter().map(|c| c.view.names.clone()).collect(),
+    };
+    let clients = material.clients.iter().zip(models).map(|(client, models)| ClientModels {
+        name: client.name.clone(),
+        mean: client.view.mean.clone(),
+        std: client.view.std.clone(),
+        proprietary: models.watching.clone(),
+        sending: models.sending.clone(),
+        augment: None,
+        predictor: None,
+    });
+    let checkpoint = Checkpoint {
+        fingerprint: Fingerprint::default(),
+        clients: clients.collect(),
+        thresholds: serde_json::to_string(&delivery).unwrap_or_default(),
+        ..Checkpoint::default()
+    };
+    checkpoint.save(path)
+}
+
+/// A closure for [`Material::read`]: the delivered views, where there are such.
+pub fn views_of(
+    delivered: Option<&(Vec<SensorView>, Vec<ClientVendor>)>,
+) -> impl Fn(&Layout) -> Option<Vec<SensorView>> + '_ {
+    move |_| delivered.map(|(views, _)| views.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(text: &str) -> Session {
+        Session::parse("plant", Path::new(""), text).expect("a sound session")
+    }
+
+    /// A short plant and few passes: enough to prove the path, not to make good models.
+    const SHORT: &str = "Session(about: \"short\", source: Plant(history_h: 1.5, hours: 1), \
+        model: (epochs: 1), sampling: (decimate: Every(5)))";
+
+    fn made(seed: u64) -> Vec<u8> {
+        let session = session(SHORT);
+        let material = Material::read(&session, 5, &|_| None).expect("a built-in plant");
+        let go_on = |_: Progress| ControlFlow::Continue(());
+        let models = train(&material, &session.model, seed, 2, &go_on).expect("trained");
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("models.safetensors");
+        save(&path, &material, &models).expect("written");
+        std::fs::read(path).expect("there")
+    }
+
+    #[test]
+    fn models_are_the_same_bytes_for_the_same_seed() {
+        let first = made(3);
+        assert_eq!(first, made(3));
+        assert_ne!(first, made(4));
+    }
+
+    #[test]
+    fn the_plants_models_are_delivered_for_its_own_clients_sampling_and_sizes_only() {
+        let plain = session("Session(about: \"x\", source: Plant(attacks: Day))");
+        let (views, models) = delivered(&plain, 5).expect("models come with the program");
+        assert_eq!(views.iter().map(|v| v.used.len()).collect::<Vec<_>>(), [9, 6, 3]);
+        for client in &models {
+            let ProprietaryWeights::Filter(filter) = client.federated() else {
+                panic!("the paper's filter is a filter")
+            };
+            assert_eq!(filter.states(), 2);
+        }
+        assert!(delivered(&plain, 1).is_none(), "another sampling");
+        let wider = session(
+            "Session(about: \"x\", source: Plant(attacks: Day), model: (transition_width: 8))",
+        );
+        assert!(delivered(&wider, 5).is_none(), "another network");
+        let twin = session("Session(about: \"x\", source: Twin(clients: 2))");
+        assert!(delivered(&twin, 5).is_none(), "another plant");
+    }
+}

@@ -1,0 +1,310 @@
+//! Algorithm 1: clients and server learn from each other without a measurement leaving its client.
+//!
+//! Two ways lead through it, with the same clients, the same server and the same messages:
+//! [`online`] steps after every row, as printed, and allocates nothing on the way; [`batched`] takes
+//! windows and sends gradients through time. Beside it stand what it is compared with
+//! ([`variant`]), what comes out of it on given rows ([`states`]), how near that is to the oracle
+//! ([`convergence`]), how states move together ([`correlation`]) and what a round costs
+//! ([`timing`]). It must not know files, threads or screens.
+
+pub mod batched;
+pub mod convergence;
+pub mod correlation;
+mod course;
+pub mod online;
+pub mod states;
+#[cfg(test)]
+mod tests;
+pub mod timing;
+pub mod variant;
+
+use thiserror::Error;
+
+pub use self::course::{History, OnProgress, Progress, Reached};
+use crate::client::{Client, ClientError, Eta, Outbox, Site};
+use crate::link::Message;
+use crate::model::kernel::WeightsError;
+use crate::model::online::Descent;
+use crate::model::weights::LstmFc;
+use crate::privacy::{PrivacyError, Protection, Provenance, Randomness, SigmaRule, Tally};
+use crate::rng;
+use crate::server::Server;
+use crate::session::settings::{self, ModelSettings, Optimiser, PrivacySettings};
+
+/// φ begins as a small correction (I11): its output layer is scaled by this.
+const SMALL: f32 = 0.1;
+
+/// Parts of a run with random sources of their own: clients are counted from 0, these from the end.
+const SERVER: u64 = u64::MAX;
+const ORDER: u64 = u64::MAX - 1;
+
+/// Sources of one part. The server's way back to client m has source `NOISE` + m.
+const WEIGHTS: u64 = 0;
+const NOISE: u64 = 1;
+
+/// What stands between values and messages, in both directions.
+#[derive(Debug, Clone, Copy)]
+pub struct Hooks<'a> {
+    /// What is noised and how much; what is absent is sent as it is, and counted as such.
+    pub privacy: &'a PrivacySettings,
+    /// How σ follows from (ε, δ).
+    pub rule: SigmaRule,
+    /// Where noise comes from.
+    pub provenance: Provenance,
+}
+
+/// What a federation learns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FederatedWeights {
+    /// φ_m, one per client.
+    pub phi: Vec<LstmFc>,
+    /// f_s.
+    pub server: LstmFc,
+}
+
+/// How a federation ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// What was learned.
+    pub weights: FederatedWeights,
+    /// How the losses went.
+    pub history: History,
+    /// Whether it was asked to stop before its end.
+    pub stopped: bool,
+    /// What was released about each client, for composition.
+    pub released: Vec<Tally>,
+}
+
+/// Why nothing was learned.
+#[derive(Debug, Error)]
+pub enum FederationError {
+    /// A site cannot take part.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// Weights that no kernel can run.
+    #[error("the federation's networks: {0}")]
+    Weights(#[from] WeightsError),
+    /// A mechanism gave nothing.
+    #[error("a message could not be made: {0}")]
+    Privacy(#[from] PrivacyError),
+    /// The sites do not fit together, or hold too little.
+    #[error("{0}")]
+    Sites(String),
+    /// A loss grew without bound.
+    #[error(
+        "the federation diverged in round {round}: server loss {server_loss}, client losses \
+         {client_loss:?}; a smaller learning_rate or eta3 may help"
+    )]
+    Diverged {
+        /// The round, from 1.
+        round: usize,
+        /// Mean L_s of the rounds since the last word.
+        server_loss: f64,
+        /// Mean L_a of each client.
+        client_loss: Vec<f64>,
+    },
+    /// candle refused an operation.
+    #[error("the federation's networks: {0}")]
+    Network(#[from] candle_core::Error),
+    /// A model to compare with could not be made.
+    #[error(transparent)]
+    Training(#[from] crate::model::train::TrainError),
+}
+
+/// Who learns in a round. Nothing is sent that nobody learns from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Everybody, from each other: Algorithm 1.
+    Together,
+    /// Clients from their own loss; nothing is sent.
+    ClientsAlone,
+    /// The server from clients that no longer change; nothing is sent back.
+    ServerAlone,
+}
+
+impl Stage {
+    fn clients_learn(self) -> bool {
+        self != Self::ServerAlone
+    }
+
+    fn server_learns(self) -> bool {
+        self != Self::ClientsAlone
+    }
+}
+
+/// What a round came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Round {
+    /// L_s; zero where the server takes no part.
+    pub server_loss: f64,
+    /// Bytes of all messages, both directions.
+    pub bytes: usize,
+}
+
+/// Clients and server, ready to learn.
+#[derive(Debug)]
+pub struct Federation {
+    clients: Vec<Client>,
+    server: Server,
+    settings: ModelSettings,
+    /// Rows t at which a round is held: something was measured somewhere at t and at t − 1.
+    ticks: Vec<usize>,
+    seed: u64,
+}
+
+impl Federation {
+    /// Sets everything up: each client runs its proprietary model once over its rows.
+    pub fn new(
+        sites: &[Site],
+        settings: &ModelSettings,
+        hooks: Hooks,
+        seed: u64,
+    ) -> Result<Self, FederationError> {
+        let (client_descent, server_descent) = match settings.optimiser {
+            Optimiser::Adam => {
+                (Descent::Adam(settings.learning_rate), Descent::Adam(settings.eta3))
+            }
+            Optimiser::Sgd => (Descent::Sgd(1.0), Descent::Sgd(settings.eta3)),
+        };
+        let eta = Eta { own: settings.eta1 as f32, server: settings.eta2 as f32 };
+        let random =
+            |part, source| Randomness::of(hooks.provenance, rng::child(seed, part), source);
+        let mut clients = Vec::with_capacity(sites.len());
+        let mut back = Vec::with_capacity(sites.len());
+        for (m, site) in sites.iter().enumerate() {
+            let part = m as u64;
+            // A model without a filter is refused by the client, with the reason.
+            let states = site.model.filter().map_or(settings.states, |filter| filter.states());
+            let protection = Protection::new(hooks.privacy, hooks.rule, states, 2)?;
+            let outbox = Outbox {
+                proprietary: protection.proprietary_channel(random(part, NOISE)),
+                augmented: protection.augmented_channel(random(part, NOISE + 1)),
+            };
+            let mut init = rng::stream(rng::child(seed, part), WEIGHTS);
+            let (sensors, width) = (site.rows.ncols(), settings.augment_width);
+            let phi = LstmFc::init(sensors, width, states, SMALL, &mut init);
+            clients.push(Client::new(m, site, &phi, client_descent, eta, outbox)?);
+            back.push(protection.gradient_channel(random(SERVER, NOISE + part)));
+        }
+        let states: Vec<usize> = clients.iter().map(Client::states).collect();
+        let total = states.iter().sum();
+        let mut init = rng::stream(rng::child(seed, SERVER), WEIGHTS);
+        let f_s = LstmFc::init(total, settings.server_width, total, 1.0, &mut init);
+        let server = Server::new(&states, &f_s, server_descent, back)?;
+        let ticks = ticks(&clients)?;
+        Ok(Self { clients, server, settings: settings.clone(), ticks, seed })
+    }
+
+    /// Algorithm 1 from beginning to end, or until `on_progress` breaks it off; what was learned by
+    /// then is kept.
+    pub fn run(&mut self, on_progress: OnProgress) -> Result<Outcome, FederationError> {
+        self.stages(&[Stage::Together], on_progress)
+    }
+
+    /// The baseline of pre-trained clients: each learns from its own loss, then the server learns
+    /// from them, and no gradient is ever sent back.
+    pub fn run_without_feedback(
+        &mut self,
+        on_progress: OnProgress,
+    ) -> Result<Outcome, FederationError> {
+        self.stages(&[Stage::ClientsAlone, Stage::ServerAlone], on_progress)
+    }
+
+    fn stages(
+        &mut self,
+        stages: &[Stage],
+        on_progress: OnProgress,
+    ) -> Result<Outcome, FederationError> {
+        let mut history = History::default();
+        let mut stopped = false;
+        for &stage in stages {
+            stopped = match self.settings.federation {
+                settings::Federation::Online { passes } => {
+                    online::run(self, stage, passes, &mut history, on_progress)?
+                }
+                settings::Federation::Batched { rounds } => {
+                    batched::run(self, stage, rounds, &mut history, on_progress)?
+                }
+            };
+            if stopped {
+                break;
+            }
+        }
+        Ok(Outcome { weights: self.weights(), history, stopped, released: self.released() })
+    }
+
+    /// What has been learned so far.
+    #[must_use]
+    pub fn weights(&self) -> FederatedWeights {
+        FederatedWeights {
+            phi: self.clients.iter().map(Client::phi).collect(),
+            server: self.server.weights(),
+        }
+    }
+
+    /// What has been released about each client so far, states and gradients.
+    #[must_use]
+    pub fn released(&self) -> Vec<Tally> {
+        let clients = self.clients.iter().enumerate();
+        clients.map(|(m, client)| client.released().and(&self.server.released(m))).collect()
+    }
+
+    /// One round at row `t`, every step at `pace` of its full size.
+    pub(crate) fn round(
+        &mut self,
+        t: usize,
+        stage: Stage,
+        pace: f64,
+    ) -> Result<Round, FederationError> {
+        let Self { clients, server, .. } = self;
+        let mut round = Round { server_loss: 0.0, bytes: 0 };
+        clients.iter_mut().for_each(|client| client.estimate(t));
+        if !clients.iter().all(|client| client.loss().is_finite()) {
+            let client_loss = clients.iter().map(Client::loss).collect();
+            return Err(FederationError::Diverged { round: t, server_loss: 0.0, client_loss });
+        }
+        if stage.server_learns() {
+            for client in clients.iter_mut() {
+                let states = client.states_message(t)?;
+                round.bytes += Message::States(states).bytes();
+                server.receive(&states);
+            }
+        }
+        if stage.server_learns() {
+            round.server_loss = server.round(Some(pace));
+        }
+        if stage == Stage::ClientsAlone {
+            clients.iter_mut().for_each(|client| client.learn(None, pace));
+        } else if stage.clients_learn() {
+            for (m, client) in clients.iter_mut().enumerate() {
+                let gradient = server.gradient_message(m)?;
+                round.bytes += Message::Gradient(gradient).bytes();
+                client.learn(Some(&gradient), pace);
+            }
+        }
+        Ok(round)
+    }
+}
+
+fn ticks(clients: &[Client]) -> Result<Vec<usize>, FederationError> {
+    let Some(first) = clients.first() else {
+        return Err(FederationError::Sites("a federation needs at least one site".to_owned()));
+    };
+    let steps = first.chain().steps();
+    if let Some(other) = clients.iter().find(|client| client.chain().steps() != steps) {
+        return Err(FederationError::Sites(format!(
+            "{} brings {steps} rows and {} brings {}; rows of all sites must be of the same times",
+            first.name(),
+            other.name(),
+            other.chain().steps()
+        )));
+    }
+    let measured = |t: usize| clients.iter().any(|client| client.chain().is_measured(t));
+    let ticks: Vec<usize> = (1..steps).filter(|&t| measured(t - 1) && measured(t)).collect();
+    if ticks.is_empty() {
+        return Err(FederationError::Sites(format!(
+            "{steps} rows hold no two consecutive measurements to learn from"
+        )));
+    }
+    Ok(ticks)
+}

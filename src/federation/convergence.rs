@@ -1,0 +1,345 @@
+//! How near the federation comes to the centralised oracle, and whether the paper's theorems 6.10
+//! and 6.13 say anything about it here.
+//!
+//! States are defined only up to a change of coordinates: two models trained apart describe the same
+//! plant in different axes, and the raw difference of their states means nothing. The oracle's
+//! states of each client are therefore first brought into the client's coordinates by an affine
+//! map, fitted by least squares to the client's proprietary states on a calibration slice that is
+//! not compared on. The oracle's gain goes through the same map.
+//!
+//! It needs the raw rows of all clients, as the oracle does, so it belongs to studies only.
+
+use nalgebra::{DMatrix, DVector};
+use ndarray::ArrayView2;
+
+use super::states::{Series, replay, series};
+use super::variant::side_by_side;
+use super::{FederatedWeights, FederationError};
+use crate::client::Site;
+use crate::model::frozen::Frozen;
+use crate::model::oracle::Oracle;
+use crate::model::proprietary::{Proprietary as _, VendorModel};
+use crate::model::train::SETTLING;
+use crate::model::train::filter::gains;
+use crate::model::train::window::Batch;
+use crate::model::weights::ProprietaryWeights;
+
+/// The quantile reported beside every maximum.
+const QUANTILE: f64 = 0.95;
+
+/// A quantity along a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Along {
+    /// Its largest value: the estimate of a Lipschitz constant or a supremum.
+    pub max: f64,
+    /// Its 95 % quantile: the same without the worst moments.
+    pub q95: f64,
+}
+
+impl Along {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let at = |q: f64| values.get((q * (values.len().max(1) - 1) as f64).round() as usize);
+        let at = |q: f64| at(q).copied().unwrap_or(0.0);
+        Self { max: at(1.0), q95: at(QUANTILE) }
+    }
+}
+
+/// One client beside the oracle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beside {
+    /// Mean ‖x_c − x_o‖: how far the proprietary model is.
+    pub x_c: f64,
+    /// Mean ‖x_a − x_o‖.
+    pub x_a: f64,
+    /// Mean ‖x_s − x_o‖.
+    pub x_s: f64,
+    /// What is left of x_o after the best affine map, as a share of its variance: near 1, the two
+    /// models do not describe the same thing and the distances above mean little.
+    pub unexplained: f64,
+    /// ‖F‖ along the run: L_f.
+    pub l_f: Along,
+    /// ‖H‖ along the run: L_h.
+    pub l_h: Along,
+    /// ‖ΔK‖ = ‖K_c − Extract(K_o)‖ along the run.
+    pub delta_k: Along,
+    /// sup ‖r_o‖.
+    pub r_o: f64,
+    /// C_x: mean ‖x_o‖.
+    pub c_x: f64,
+    /// ρ of theorem 6.10; none where its condition does not hold, as its denominator is then not
+    /// positive.
+    pub rho: Option<f64>,
+    /// 1 + ‖ΔK‖ L_h < 1/L_f with the largest values seen.
+    pub holds: bool,
+    /// The same with the 95 % quantiles.
+    pub holds_mostly: bool,
+}
+
+impl Beside {
+    /// The words for a screen.
+    #[must_use]
+    pub fn verdict(&self) -> &'static str {
+        match (self.holds, self.holds_mostly) {
+            (true, _) => "holds here",
+            (false, true) => "holds in 95 % of steps, does not hold here",
+            (false, false) => "does not hold here",
+        }
+    }
+}
+
+/// Compares every client with the oracle on nominal rows; the first `calibration` of them are used
+/// to align the oracle's states, the rest to compare.
+pub fn compare(
+    sites: &[Site],
+    weights: &FederatedWeights,
+    oracle: &Oracle,
+    calibration: usize,
+) -> Result<Vec<Beside>, FederationError> {
+    let rows: Vec<ArrayView2<f32>> = sites.iter().map(|site| site.rows).collect();
+    let joint = side_by_side(&rows)?;
+    let steps = joint.nrows();
+    if calibration <= SETTLING || calibration >= steps {
+        return Err(FederationError::Sites(format!(
+            "{calibration} of {steps} rows for alignment; expected more than {SETTLING} and some \
+             left to compare"
+        )));
+    }
+    let federation = replay(sites, weights)?;
+    let central = series(&ProprietaryWeights::Filter(oracle.filter.clone()), None, &joint.view())?;
+    let central_gain = gains(&oracle.filter, &whole(&joint.view()));
+    let compared = calibration..steps;
+    let mut first = 0;
+    let clients = sites.iter().zip(&federation.clients).enumerate();
+    clients
+        .map(|(m, (site, own))| {
+            let Some(filter) = site.model.filter() else {
+                return Err(FederationError::Sites(format!("{}: no filter", site.name)));
+            };
+            let p = filter.states();
+            let x_o = oracle.layout.states(m);
+            let alignment = Alignment::fit(
+                &matrix(&central.x_c.view(), SETTLING..calibration, x_o.clone()),
+                &matrix(&own.x_c.view(), SETTLING..calibration, 0..p),
+            );
+            let aligned =
+                alignment.apply(&matrix(&central.x_c.view(), compared.clone(), x_o.clone()));
+            let own_x = matrix(&own.x_c.view(), compared.clone(), 0..p);
+            let x_s = matrix(&federation.x_s.view(), compared.clone(), first..first + p);
+            first += p;
+            let x_a = own.augmented.as_ref().map(|a| matrix(&a.x_a.view(), compared.clone(), 0..p));
+            let (l_f, l_h) = slopes(site, own, compared.clone())?;
+            let own_gain = gains(filter, &whole(&site.rows));
+            let delta_k = compared.clone().map(|t| {
+                let extract: Vec<f32> = oracle.layout.extract_gain(m, &central_gain[t]);
+                let k_o = &alignment.map * row_major(x_o.len(), filter.sensors(), &extract);
+                norm(&(row_major(p, filter.sensors(), &own_gain[t]) - k_o))
+            });
+            let r_o = oracle.layout.extract_rows(m, &central.r_c.view());
+            let r_o = compared.clone().map(|t| {
+                let row = r_o.row(t);
+                let squares = row.iter().filter(|r| r.is_finite()).map(|r| r * r);
+                f64::from(squares.sum::<f32>()).sqrt()
+            });
+            let bounds = Bounds {
+                l_f,
+                l_h,
+                delta_k: Along::of(delta_k.collect()),
+                r_o: r_o.fold(0.0, f64::max),
+                c_x: mean_norm(&aligned),
+                clients: sites.len(),
+            };
+            Ok(Beside {
+                x_c: mean_norm(&(&own_x - &aligned)),
+                x_a: x_a.map_or(f64::NAN, |x_a| mean_norm(&(x_a - &aligned))),
+                x_s: mean_norm(&(x_s - &aligned)),
+                unexplained: unexplained(&own_x, &aligned),
+                l_f,
+                l_h,
+                delta_k: bounds.delta_k,
+                r_o: bounds.r_o,
+                c_x: bounds.c_x,
+                rho: bounds.rho(),
+                holds: bounds.margin(|along| along.max) > 0.0,
+                holds_mostly: bounds.margin(|along| along.q95) > 0.0,
+            })
+        })
+        .collect()
+}
+
+/// What theorem 6.10 is made of.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    l_f: Along,
+    l_h: Along,
+    delta_k: Along,
+    r_o: f64,
+    c_x: f64,
+    clients: usize,
+}
+
+impl Bounds {
+    /// 1 − (1 + ‖ΔK‖ L_h) L_f: positive where the condition holds.
+    fn margin(&self, of: impl Fn(Along) -> f64) -> f64 {
+        1.0 - (1.0 + of(self.delta_k) * of(self.l_h)) * of(self.l_f)
+    }
+
+    fn rho(&self) -> Option<f64> {
+        let margin = self.margin(|along| along.max);
+        let others = (self.clients - 1) as f64;
+        let sum = self.delta_k.max * self.r_o
+            + self.l_h.max * self.c_x
+            + self.l_f.max * others * self.c_x;
+        (margin > 0.0).then(|| sum / margin)
+    }
+}
+
+/// An affine map x ↦ A x + b, fitted by least squares.
+struct Alignment {
+    map: DMatrix<f64>,
+    shift: DVector<f64>,
+}
+
+impl Alignment {
+    /// The map that brings `from` nearest to `to` (rows = steps).
+    fn fit(from: &DMatrix<f64>, to: &DMatrix<f64>) -> Self {
+        let (mean_from, mean_to) = (from.row_mean(), to.row_mean());
+        let centre = |x: &DMatrix<f64>, mean: &nalgebra::RowDVector<f64>| {
+            DMatrix::from_fn(x.nrows(), x.ncols(), |i, j| x[(i, j)] - mean[j])
+        };
+        let (from, to) = (centre(from, &mean_from), centre(to, &mean_to));
+        let mut square = from.tr_mul(&from);
+        // A state that never moves has nothing to say; the ridge keeps the solution finite.
+        let ridge = 1e-9 * square.trace().max(f64::MIN_POSITIVE);
+        (0..square.nrows()).for_each(|i| square[(i, i)] += ridge);
+        let solved = square.cholesky().map(|factor| factor.solve(&from.tr_mul(&to)));
+        let map = solved.unwrap_or_else(|| DMatrix::zeros(from.ncols(), to.ncols())).transpose();
+        let shift = mean_to.transpose() - &map * mean_from.transpose();
+        Self { map, shift }
+    }
+
+    fn apply(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+        let mut out = x * self.map.transpose();
+        for mut row in out.row_iter_mut() {
+            row += self.shift.transpose();
+        }
+        out
+    }
+}
+
+/// ‖F‖ and ‖H‖ along the compared rows, at the proprietary model's own states.
+fn slopes(
+    site: &Site,
+    own: &Series,
+    compared: std::ops::Range<usize>,
+) -> Result<(Along, Along), FederationError> {
+    let Some(filter) = site.model.filter() else {
+        return Ok((Along::of(vec![]), Along::of(vec![])));
+    };
+    let frozen = Frozen::new(filter)?;
+    let mut carried = frozen.carried();
+    let memories = memories(site)?;
+    let (mut f, mut h) = (Vec::new(), Vec::new());
+    for t in compared {
+        let x_hat: Vec<f32> = own.x_hat_c.row(t - 1).to_vec();
+        frozen.carry(&x_hat, &memories[t - 1], &mut carried);
+        let columns = |column: &dyn Fn(usize) -> Vec<f64>| {
+            let columns: Vec<DVector<f64>> =
+                (0..x_hat.len()).map(|k| DVector::from_vec(column(k))).collect();
+            norm(&DMatrix::from_columns(&columns))
+        };
+        let wide = |values: &[f32]| values.iter().map(|&v| f64::from(v)).collect();
+        f.push(columns(&|k| wide(carried.f_column(k))));
+        h.push(columns(&|k| wide(carried.h_column(k))));
+    }
+    Ok((Along::of(f), Along::of(h)))
+}
+
+/// (h, c) of f_m after each row.
+fn memories(site: &Site) -> Result<Vec<Vec<f32>>, FederationError> {
+    let mut model = VendorModel::new(site.model)?;
+    let mut memories = Vec::with_capacity(site.rows.nrows());
+    for row in site.rows.outer_iter() {
+        let y = row.to_vec();
+        model.step(&y, None);
+        let mut recorded = Vec::new();
+        if let Some((filter, _)) = model.filter(&y) {
+            filter.memory().record(&mut recorded);
+        }
+        memories.push(recorded);
+    }
+    Ok(memories)
+}
+
+fn whole(rows: &ArrayView2<f32>) -> Batch {
+    let (steps, sensors) = rows.dim();
+    Batch { steps, windows: 1, sensors, values: rows.iter().copied().collect() }
+}
+
+fn matrix(
+    values: &ArrayView2<f32>,
+    rows: std::ops::Range<usize>,
+    columns: std::ops::Range<usize>,
+) -> DMatrix<f64> {
+    DMatrix::from_fn(rows.len(), columns.len(), |i, j| {
+        f64::from(values[[rows.start + i, columns.start + j]])
+    })
+}
+
+fn row_major(rows: usize, columns: usize, values: &[f32]) -> DMatrix<f64> {
+    DMatrix::from_fn(rows, columns, |i, j| f64::from(values[i * columns + j]))
+}
+
+/// Largest singular value.
+fn norm(matrix: &DMatrix<f64>) -> f64 {
+    matrix.singular_values().iter().copied().fold(0.0, f64::max)
+}
+
+fn mean_norm(rows: &DMatrix<f64>) -> f64 {
+    rows.row_iter().map(|row| row.norm()).sum::<f64>() / rows.nrows().max(1) as f64
+}
+
+/// Share of the variance of `of` that `by` leaves over.
+fn unexplained(of: &DMatrix<f64>, by: &DMatrix<f64>) -> f64 {
+    let mean = of.row_mean();
+    let spread: f64 = of.row_iter().map(|row| (row - &mean).norm_squared()).sum();
+    if spread > 0.0 { (of - by).norm_squared() / spread } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_linear_change_of_coordinates_is_seen_through() {
+        let x = DMatrix::from_fn(50, 2, |i, j| ((3 * i + 7 * j) as f64).sin());
+        let turned = Alignment {
+            map: DMatrix::from_row_slice(2, 2, &[0.5, -2.0, 1.0, 0.3]),
+            shift: DVector::from_vec(vec![4.0, -1.0]),
+        }
+        .apply(&x);
+        let back = Alignment::fit(&turned, &x).apply(&turned);
+        assert!((back - &x).amax() < 1e-6);
+        assert!(unexplained(&x, &x) < 1e-12);
+    }
+
+    #[test]
+    fn the_condition_of_theorem_6_10_is_read_as_printed() {
+        let at = |value| Along { max: value, q95: value };
+        let bounds = |l_f, delta_k| Bounds {
+            l_f: at(l_f),
+            l_h: at(2.0),
+            delta_k: at(delta_k),
+            r_o: 3.0,
+            c_x: 1.0,
+            clients: 3,
+        };
+        // 1 + 0.25·2 < 1/0.5, and ρ = (0.25·3 + 2·1 + 0.5·2·1) / (1 − 1.5·0.5).
+        let holds = bounds(0.5, 0.25);
+        assert!(holds.margin(|a| a.max) > 0.0);
+        assert!((holds.rho().unwrap() - 3.75 / 0.25).abs() < 1e-12);
+        // 1 + 0.5·2 = 1/0.5.
+        assert_eq!(bounds(0.5, 0.5).rho(), None);
+        assert_eq!(bounds(1.2, 0.0).rho(), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! How training goes: losses and bytes, a word now and then, and the end when it goes wrong.
+
+use std::ops::ControlFlow;
+
+use super::FederationError;
+use crate::client::Client;
+
+/// A mean loss this many times the first one is divergence, not noise.
+const DIVERGENCE: f64 = 20.0;
+
+/// How far training has come. Losses are means over the rounds since the last word.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress<'a> {
+    /// Rounds done.
+    pub round: usize,
+    /// Rounds in all.
+    pub rounds: usize,
+    /// L_s.
+    pub server_loss: f64,
+    /// L_a of each client.
+    pub client_loss: &'a [f64],
+    /// Bytes of all messages since training began.
+    pub bytes: u64,
+}
+
+/// What is told now and then; `Break` ends training with what was learned.
+pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+
+/// One word of progress, kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reached {
+    /// Rounds done.
+    pub round: usize,
+    /// Mean L_s since the word before.
+    pub server_loss: f64,
+    /// Mean L_a of each client since the word before.
+    pub client_loss: Vec<f64>,
+}
+
+/// The course of a whole training.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct History {
+    /// Every word of progress.
+    pub reached: Vec<Reached>,
+    /// Rounds done.
+    pub rounds: usize,
+    /// Bytes of all messages, both directions.
+    pub bytes: u64,
+}
+
+/// The present stage of training.
+pub(super) struct Course<'a> {
+    history: &'a mut History,
+    on_progress: OnProgress<'a>,
+    every: usize,
+    /// Rounds in all, earlier stages included.
+    rounds: usize,
+    since: usize,
+    server_sum: f64,
+    client_sums: Vec<f64>,
+    first: Option<f64>,
+}
+
+impl<'a> Course<'a> {
+    /// A stage of `rounds` rounds, with a word after `every` of them.
+    pub(super) fn new(
+        history: &'a mut History,
+        on_progress: OnProgress<'a>,
+        rounds: usize,
+        every: usize,
+        clients: usize,
+    ) -> Self {
+        Self {
+            rounds: history.rounds + rounds,
+            history,
+            on_progress,
+            every,
+            since: 0,
+            server_sum: 0.0,
+            client_sums: vec![0.0; clients],
+            first: None,
+        }
+    }
+
+    /// The losses of one online round.
+    pub(super) fn round(
+        &mut self,
+        server_loss: f64,
+        clients: &[Client],
+        bytes: usize,
+    ) -> Result<ControlFlow<()>, FederationError> {
+        for (sum, client) in self.client_sums.iter_mut().zip(clients) {
+            *sum += client.loss();
+        }
+        self.count(server_loss, bytes)
+    }
+
+    /// The losses of one batch.
+    pub(super) fn batch(
+        &mut self,
+        server_loss: f64,
+        client_loss: &[f64],
+        bytes: usize,
+    ) -> Result<ControlFlow<()>, FederationError> {
+        for (sum, loss) in self.client_sums.iter_mut().zip(client_loss) {
+            *sum += loss;
+        }
+        self.count(server_loss, bytes)
+    }
+
+    fn count(
+        &mut self,
+        server_loss: f64,
+        bytes: usize,
+    ) -> Result<ControlFlow<()>, FederationError> {
+        self.server_sum += server_loss;
+        self.since += 1;
+        self.history.rounds += 1;
+        self.history.bytes += bytes as u64;
+        let finite = self.server_sum.is_finite() && self.client_sums.iter().all(|s| s.is_finite());
+        if finite && self.since < self.every && self.history.rounds < self.rounds {
+            return Ok(ControlFlow::Continue(()));
+        }
+        self.word()
+    }
+
+    fn word(&mut self) -> Result<ControlFlow<()>, FederationError> {
+        let n = self.since as f64;
+        let server_loss = self.server_sum / n;
+        let client_loss: Vec<f64> = self.client_sums.iter().map(|sum| sum / n).collect();
+        let round = self.history.rounds;
+        let all = server_loss + client_loss.iter().sum::<f64>();
+        let bound = DIVERGENCE * self.first.get_or_insert(all).max(1.0);
+        if !all.is_finite() || all > bound {
+            return Err(FederationError::Diverged { round, server_loss, client_loss });
+        }
+        let flow = (self.on_progress)(Progress {
+            round,
+            rounds: self.rounds,
+            server_loss,
+            client_loss: &client_loss,
+            bytes: self.history.bytes,
+        });
+        self.history.reached.push(Reached { round, server_loss, client_loss });
+        self.since = 0;
+        self.server_sum = 0.0;
+        self.client_sums.fill(0.0);
+        Ok(if round < self.rounds { flow } else { ControlFlow::Continue(()) })
+    }
+}

@@ -1,0 +1,59 @@
+//! Algorithm 1 as printed: one round per row, a step after every round.
+//!
+//! Memory of φ and f_s runs on through a pass; a pass begins with none. The gradient reaches through
+//! the present step only. Single steps are noisy, so the step size falls towards the end
+//! ([`pace`]): without that, L_s keeps jittering about ten times above where it settles.
+
+use std::ops::ControlFlow;
+
+use super::course::{Course, History, OnProgress};
+use super::{Federation, FederationError, Stage};
+
+/// Rounds between two words of progress.
+const WORD: usize = 250;
+
+/// The share of the full step size when `done` of all rounds are behind: all of it for the first
+/// half, then falling in a straight line to a fiftieth.
+fn pace(done: f64) -> f64 {
+    (2.0 - 2.0 * done).clamp(0.02, 1.0)
+}
+
+/// Runs one stage; whether it was asked to stop.
+pub(super) fn run(
+    federation: &mut Federation,
+    stage: Stage,
+    passes: usize,
+    history: &mut History,
+    on_progress: OnProgress,
+) -> Result<bool, FederationError> {
+    let ticks = std::mem::take(&mut federation.ticks);
+    let stopped = over(federation, &ticks, stage, passes, history, on_progress);
+    federation.ticks = ticks;
+    stopped
+}
+
+fn over(
+    federation: &mut Federation,
+    ticks: &[usize],
+    stage: Stage,
+    passes: usize,
+    history: &mut History,
+    on_progress: OnProgress,
+) -> Result<bool, FederationError> {
+    let rounds = passes * ticks.len();
+    let clients = federation.clients.len();
+    let mut course = Course::new(history, on_progress, rounds, WORD, clients);
+    for pass in 0..passes {
+        federation.clients.iter_mut().for_each(crate::client::Client::forget);
+        federation.server.forget();
+        for (i, &t) in ticks.iter().enumerate() {
+            let pace = pace((pass * ticks.len() + i) as f64 / rounds as f64);
+            let round = federation.round(t, stage, pace)?;
+            let flow = course.round(round.server_loss, &federation.clients, round.bytes)?;
+            if flow == ControlFlow::Break(()) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,155 @@
+//! What the models say about given rows, step by step, through the same inference path for all.
+
+use ndarray::{Array2, ArrayView2, Axis, concatenate};
+
+use super::{FederatedWeights, FederationError};
+use crate::client::Site;
+use crate::model::augment::Augmentation;
+use crate::model::online::{Descent, Learner};
+use crate::model::proprietary::VendorModel;
+use crate::model::step::ClientStep;
+use crate::model::weights::{LstmFc, ProprietaryWeights};
+
+/// Everything one client computes over a stretch of rows, one row per step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// x̂_c.
+    pub x_hat_c: Array2<f32>,
+    /// x_c.
+    pub x_c: Array2<f32>,
+    /// r_c; NaN where missing.
+    pub r_c: Array2<f32>,
+    /// x_a and r_a where there is a φ.
+    pub augmented: Option<Augmented>,
+}
+
+/// The augmented part of a [`Series`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Augmented {
+    /// x_a.
+    pub x_a: Array2<f32>,
+    /// r_a; NaN where missing.
+    pub r_a: Array2<f32>,
+}
+
+/// Runs one client over `rows` from an empty memory.
+pub fn series(
+    model: &ProprietaryWeights,
+    phi: Option<&LstmFc>,
+    rows: &ArrayView2<f32>,
+) -> Result<Series, FederationError> {
+    let model = VendorModel::new(model)?;
+    let augmentation = phi.map(|phi| Augmentation::new(phi, &model)).transpose()?;
+    let mut client = ClientStep::new(model, augmentation);
+    let (steps, sensors) = rows.dim();
+    let states = client.output().x.len();
+    let empty = |columns| Array2::from_elem((steps, columns), f32::NAN);
+    let mut series = Series {
+        x_hat_c: empty(states),
+        x_c: empty(states),
+        r_c: empty(sensors),
+        augmented: phi.map(|_| Augmented { x_a: empty(states), r_a: empty(sensors) }),
+    };
+    let mut y = vec![0.0; sensors];
+    for (t, row) in rows.outer_iter().enumerate() {
+        y.iter_mut().zip(row).for_each(|(y, v)| *y = *v);
+        client.step(&y);
+        let output = client.output();
+        set(&mut series.x_hat_c, t, &output.x_hat);
+        set(&mut series.x_c, t, &output.x);
+        set(&mut series.r_c, t, &output.r);
+        if let (Some(to), Some(chain)) = (&mut series.augmented, client.augmentation()) {
+            set(&mut to.x_a, t, chain.x());
+            set(&mut to.r_a, t, chain.r());
+        }
+    }
+    Ok(series)
+}
+
+fn set(matrix: &mut Array2<f32>, t: usize, values: &[f32]) {
+    matrix.row_mut(t).iter_mut().zip(values).for_each(|(to, &v)| *to = v);
+}
+
+/// What a trained federation says about given rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// Each client's own.
+    pub clients: Vec<Series>,
+    /// x_s of all clients side by side; row t is the prediction of x_a(t), the first one is NaN.
+    pub x_s: Array2<f32>,
+}
+
+/// Runs everything over the sites' rows, which may be other rows than it was trained on.
+pub fn replay(sites: &[Site], weights: &FederatedWeights) -> Result<Replay, FederationError> {
+    let clients = sites
+        .iter()
+        .zip(&weights.phi)
+        .map(|(site, phi)| series(site.model, Some(phi), &site.rows))
+        .collect::<Result<Vec<_>, _>>()?;
+    let views: Vec<_> = clients.iter().map(|client| client.x_hat_c.view()).collect();
+    let x_hat_c = concatenate(Axis(1), &views).map_err(|_| {
+        FederationError::Sites("rows of all sites must be of the same times".into())
+    })?;
+    // It only runs: nothing is ever learned with a step size of zero.
+    let mut f_s = Learner::new(&weights.server, Descent::Sgd(0.0))?;
+    let mut x_s = Array2::from_elem(x_hat_c.raw_dim(), f32::NAN);
+    let mut input = vec![0.0; x_hat_c.ncols()];
+    for t in 1..x_hat_c.nrows() {
+        input.iter_mut().zip(x_hat_c.row(t - 1)).for_each(|(to, v)| *to = *v);
+        set(&mut x_s, t, f_s.forward(&input));
+    }
+    Ok(Replay { clients, x_s })
+}
+
+impl Replay {
+    /// x_a of all clients side by side.
+    #[must_use]
+    pub fn x_a(&self) -> Array2<f32> {
+        self.joined(|client| client.augmented.as_ref().map(|a| a.x_a.view()))
+    }
+
+    /// x̂_c of all clients side by side.
+    #[must_use]
+    pub fn x_hat_c(&self) -> Array2<f32> {
+        self.joined(|client| Some(client.x_hat_c.view()))
+    }
+
+    fn joined<'a>(
+        &'a self,
+        part: impl Fn(&'a Series) -> Option<ArrayView2<'a, f32>>,
+    ) -> Array2<f32> {
+        let parts: Vec<_> = self.clients.iter().filter_map(part).collect();
+        concatenate(Axis(1), &parts).expect("x_s was made of as many rows of every client")
+    }
+
+    /// Mean L_s over the rows from `first` on, with weights that no longer change.
+    #[must_use]
+    pub fn server_loss(&self, first: usize) -> f64 {
+        let e = &self.x_s - &self.x_a();
+        let squares = e
+            .outer_iter()
+            .skip(first.max(1))
+            .map(|row| row.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>());
+        mean(squares)
+    }
+
+    /// Mean L_a of each client over the rows from `first` on.
+    #[must_use]
+    pub fn client_loss(&self, first: usize) -> Vec<f64> {
+        let r_a = |client: &Series| client.augmented.as_ref().map(|a| square_norm(&a.r_a, first));
+        self.clients.iter().filter_map(r_a).collect()
+    }
+}
+
+/// Mean ‖r‖² over the rows from `first` on; what is missing adds nothing.
+#[must_use]
+pub fn square_norm(residuals: &Array2<f32>, first: usize) -> f64 {
+    mean(residuals.outer_iter().skip(first).map(|row| {
+        row.iter().filter(|r| r.is_finite()).map(|r| f64::from(*r).powi(2)).sum::<f64>()
+    }))
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, n) = values.fold((0.0, 0_usize), |(sum, n), v| (sum + v, n + 1));
+    if n == 0 { 0.0 } else { sum / n as f64 }
+}

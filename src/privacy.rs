@@ -1,0 +1,107 @@
+//! Differential privacy that holds: mechanisms, accounting, a ledger, and what a setting buys.
+//!
+//! | file | what it is for |
+//! |---|---|
+//! | [`randomness`] | where noise comes from, and whether it hides anything |
+//! | [`sampler`] | exact noise on the integers |
+//! | [`gaussian`] | σ from (ε, δ) and back; the paper's theorems by name |
+//! | [`mechanism`] | clip, snap to a grid, add Gaussian noise |
+//! | [`response`] | randomised response on flags and symbols |
+//! | [`protection`] | a session's privacy settings as mechanisms |
+//! | [`release`] | the types by which only released values can be sent |
+//! | [`channel`] | a stream of releases under one setting, counted |
+//! | [`composition`] | what repeated releases cost, exactly and by named bounds |
+//! | [`account`] | releases of many settings, counted and composed |
+//! | [`memory`] | how far one sample reaches through a filter |
+//! | [`window`], [`budget`], [`ledger`] | spending over time, and what happens at zero |
+//! | [`chain`] | the ledger's lines, linked by hashes, and their verification |
+//! | [`thrift`] | ways to say as much for less |
+//! | [`cusum`], [`price`] | what a setting costs and buys |
+//! | [`special`], [`sha256`] | the arithmetic underneath |
+//!
+//! What is protected is a client's measurements against everybody who sees its messages, the
+//! server included. What is not: that a client exists, when it sends, and how often.
+//!
+//! The gradients that the server returns are computed from values already noised, so they are
+//! post-processing and need no noise of their own unless the server holds other private data;
+//! theorem 7.2 is there for that case and for the paper's experiments.
+//!
+//! It must not know clients, links, files or screens.
+
+pub mod account;
+pub mod budget;
+pub mod chain;
+pub mod channel;
+pub mod composition;
+pub mod cusum;
+pub mod gaussian;
+pub mod ledger;
+pub mod mechanism;
+pub mod memory;
+pub mod price;
+pub mod protection;
+pub mod randomness;
+pub mod release;
+pub mod response;
+pub mod sampler;
+pub mod sha256;
+pub mod special;
+pub mod thrift;
+pub mod window;
+
+#[cfg(test)]
+mod audit;
+#[cfg(test)]
+mod golden;
+
+pub use account::{Bound, Composed, Tally};
+pub use budget::{AtZero, Budget, Purpose};
+pub use channel::Channel;
+pub use gaussian::SigmaRule;
+pub use ledger::{Entered, Exhaustion, Ledger, Refusal, Scope, Terms};
+pub use mechanism::{Clip, Gaussian};
+pub use memory::FilterMemory;
+pub use protection::Protection;
+pub use randomness::{Provenance, Randomness};
+pub use release::{Estimate, Flag, Guarded, InTheClear, Numbers, Released, Spend, Symbol, What};
+pub use response::Response;
+
+/// Why a mechanism gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivacyError {
+    /// The operating system has no random numbers; nothing may be released without them.
+    #[error("the operating system gave no random numbers: {0}")]
+    NoRandomness(rand::rngs::SysError),
+    /// A value to be released is not a number.
+    #[error("value {place} is not a finite number and cannot be released")]
+    NotFinite {
+        /// Its place, counted from 0.
+        place: usize,
+    },
+    /// The number of values or symbols is not the one that was agreed on.
+    #[error("expected {expected} values, found {found}")]
+    Dimension {
+        /// As agreed.
+        expected: usize,
+        /// As given.
+        found: usize,
+    },
+    /// A setting has no meaning.
+    #[error("{what}: expected {expected}, found {found}")]
+    Setting {
+        /// Which setting.
+        what: &'static str,
+        /// What it must be.
+        expected: &'static str,
+        /// What it was.
+        found: f64,
+    },
+    /// A budget cannot be set below what is already spent.
+    #[error("a budget of ε {asked:.2} is below the {spent:.2} already spent")]
+    BelowSpent {
+        /// The budget asked for.
+        asked: f64,
+        /// What is spent.
+        spent: f64,
+    },
+}

@@ -1,0 +1,160 @@
+//! A budget, what happens when it is gone, and the gate that keeps to it.
+
+use serde::{Deserialize, Serialize};
+
+use super::PrivacyError;
+use super::account::Tally;
+use super::ledger::Scope;
+
+/// How much may be spent over which stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// ε at the ledger's δ.
+    pub epsilon: f64,
+    /// The stretch of time it is for.
+    pub over: Scope,
+    /// What happens when it is gone.
+    pub at_zero: AtZero,
+}
+
+/// What happens when a budget is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtZero {
+    /// Nothing more is released.
+    Stop,
+    /// A release waits until older ones have left the window: the stream slows down to what the
+    /// window allows. A lifetime has no such window.
+    Slower,
+    /// Routine releases stop while `reserve` is left; alarms may use it up.
+    AlarmsOnly {
+        /// ε kept for alarms.
+        reserve: f64,
+    },
+}
+
+/// Why something is released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is released at every step, or every window.
+    Routine,
+    /// It tells of an alarm.
+    Alarm,
+}
+
+impl Budget {
+    /// A budget that can be kept.
+    pub fn new(epsilon: f64, over: Scope, at_zero: AtZero) -> Result<Self, PrivacyError> {
+        let wrong = |what, expected, found| Err(PrivacyError::Setting { what, expected, found });
+        if !(epsilon.is_finite() && epsilon > 0.0) {
+            return wrong("budget", "an ε above 0", epsilon);
+        }
+        match at_zero {
+            AtZero::AlarmsOnly { reserve } if !(reserve > 0.0 && reserve < epsilon) => {
+                wrong("reserve for alarms", "above 0 and below the budget", reserve)
+            }
+            AtZero::Slower if over == Scope::Lifetime => {
+                wrong("slower", "a budget for a minute, an hour or a day", epsilon)
+            }
+            _ => Ok(Self { epsilon, over, at_zero }),
+        }
+    }
+
+    /// How much of it a release may use.
+    #[must_use]
+    pub fn limit(&self, purpose: Purpose) -> f64 {
+        match (self.at_zero, purpose) {
+            (AtZero::AlarmsOnly { reserve }, Purpose::Routine) => self.epsilon - reserve,
+            _ => self.epsilon,
+        }
+    }
+
+    /// What to tell who asks for a release that no longer fits.
+    #[must_use]
+    pub fn consequence(&self, purpose: Purpose) -> &'static str {
+        match (self.at_zero, purpose) {
+            (AtZero::Stop, _) | (AtZero::AlarmsOnly { .. }, Purpose::Alarm) => {
+                "stopped: the budget is spent"
+            }
+            (AtZero::Slower, _) => "waiting: the window must first let older releases go",
+            (AtZero::AlarmsOnly { .. }, Purpose::Routine) => {
+                "alarms only: what is left is kept for alarms"
+            }
+        }
+    }
+}
+
+/// Decides whether a release still fits, without composing everything anew each time.
+///
+/// Costs only grow with counts, so once some larger tally is known to fit, every tally below it
+/// fits as well; and a tally that was refused is refused until something leaves it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gate {
+    fits: Tally,
+    refused: Option<Tally>,
+}
+
+/// How far ahead the gate looks: so many more releases like the one asked for.
+const AHEAD: [f64; 4] = [4096.0, 512.0, 64.0, 8.0];
+
+impl Gate {
+    /// Whether `spent` and `next` together stay within `limit` at `delta`.
+    pub fn admits(&mut self, spent: &Tally, next: &Tally, delta: f64, limit: f64) -> bool {
+        let wanted = spent.and(next);
+        if wanted.within(&self.fits) {
+            return true;
+        }
+        if self.refused.as_ref() == Some(&wanted) {
+            return false;
+        }
+        let fits = |tally: &Tally| tally.epsilon(delta).0 <= limit;
+        if !fits(&wanted) {
+            self.refused = Some(wanted);
+            return false;
+        }
+        // As many more of what has been released so far, so that one search serves all streams.
+        let share = 1.0 / spent.releases().max(1) as f64;
+        self.fits = AHEAD
+            .iter()
+            .map(|ahead| wanted.and(&spent.times(ahead * share)).and(&next.times(*ahead)))
+            .find(fits)
+            .unwrap_or(wanted);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::privacy::release::Spend;
+
+    const FLAG: Spend = Spend::Response { epsilon: 0.5, symbols: 2 };
+
+    #[test]
+    fn a_budget_that_cannot_be_kept_is_refused() {
+        assert!(Budget::new(0.0, Scope::Day, AtZero::Stop).is_err());
+        assert!(Budget::new(1.0, Scope::Lifetime, AtZero::Slower).is_err());
+        assert!(Budget::new(1.0, Scope::Day, AtZero::AlarmsOnly { reserve: 1.0 }).is_err());
+        assert!(Budget::new(1.0, Scope::Day, AtZero::Slower).is_ok());
+    }
+
+    #[test]
+    fn the_gate_lets_through_exactly_what_fits() {
+        let limit = Tally::of(FLAG, 1000).epsilon(1e-6).0;
+        let mut gate = Gate::default();
+        let mut spent = Tally::default();
+        let next = Tally::of(FLAG, 1);
+        while gate.admits(&spent, &next, 1e-6, limit) {
+            spent.add(FLAG, 1);
+        }
+        assert_eq!(spent.releases(), 1000);
+        assert!(!gate.admits(&spent, &next, 1e-6, limit));
+    }
+
+    #[test]
+    fn what_is_in_the_clear_fits_no_budget() {
+        let mut gate = Gate::default();
+        let clear = Tally::of(Spend::Clear, 1);
+        assert!(!gate.admits(&Tally::default(), &clear, 1e-6, 1e9));
+    }
+}

@@ -1,0 +1,441 @@
+//! One client's ledger: what was released about it, what that costs, what is left.
+//!
+//! The ledger is the only door from a [`Guarded`] value to a [`Released`] one, so nothing leaves
+//! unaccounted. It keeps counts, not releases; the releases themselves are the lines it hands
+//! out, to be stored before the value is sent.
+//!
+//! | scope | protects | counts |
+//! |---|---|---|
+//! | sample | one sample | its own releases and the filter's memory of it |
+//! | minute, hour, day | any such stretch of time | the releases within it and the memory of its end |
+//! | lifetime | the client's whole history | every release |
+
+use std::io::BufRead;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::PrivacyError;
+use super::account::{Composed, Tally};
+use super::budget::{Budget, Gate, Purpose};
+use super::chain::{self, Broken, Chain, Entry, Record, Why};
+use super::memory::FilterMemory;
+use super::randomness::Provenance;
+use super::release::{Guarded, Released, Spend, What};
+use super::response::Response;
+use super::window::Window;
+
+/// The unit of privacy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// One sample.
+    Sample,
+    /// Any minute.
+    Minute,
+    /// Any hour.
+    Hour,
+    /// Any day.
+    Day,
+    /// The whole history.
+    Lifetime,
+}
+
+impl Scope {
+    /// From the shortest to the longest.
+    pub const ALL: [Self; 5] = [Self::Sample, Self::Minute, Self::Hour, Self::Day, Self::Lifetime];
+
+    /// What is protected, in words.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Sample => "one sample",
+            Self::Minute => "any minute",
+            Self::Hour => "any hour",
+            Self::Day => "any day",
+            Self::Lifetime => "the whole history",
+        }
+    }
+}
+
+/// What a ledger is kept by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// δ of every composed ε.
+    pub delta: f64,
+    /// How far one sample reaches into later releases.
+    pub memory: FilterMemory,
+    /// How much may be spent.
+    pub budget: Option<Budget>,
+}
+
+impl Terms {
+    /// The same terms, if a ledger can be kept by them.
+    pub fn checked(self) -> Result<Self, PrivacyError> {
+        if !(self.delta > 0.0 && self.delta < 1.0) {
+            return Err(PrivacyError::Setting {
+                what: "δ of a ledger",
+                expected: "a number between 0 and 1",
+                found: self.delta,
+            });
+        }
+        self.memory.checked()?;
+        if let Some(budget) = self.budget {
+            Budget::new(budget.epsilon, budget.over, budget.at_zero)?;
+        }
+        Ok(self)
+    }
+}
+
+/// A value that may now be sent, and the line to store before it is.
+#[derive(Debug)]
+#[must_use = "the line must be stored before the value is sent"]
+pub struct Entered<T> {
+    /// The value.
+    pub released: Released<T>,
+    /// The ledger's line about it, with its line end.
+    pub line: String,
+}
+
+/// A release that the budget does not allow. The value is gone: it must not be sent.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{client}: {consequence} (ε {spent:.2} of {limit:.2} spent)")]
+pub struct Refusal {
+    /// Whose budget.
+    pub client: String,
+    /// What the budget's policy makes of it.
+    pub consequence: &'static str,
+    /// ε spent over the budget's scope.
+    pub spent: f64,
+    /// ε that may be spent for this purpose.
+    pub limit: f64,
+}
+
+/// When a budget will be gone at the present pace.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Exhaustion {
+    /// There is no budget.
+    NoBudget,
+    /// Not at this pace.
+    Never,
+    /// In so many seconds, or a little later.
+    Seconds(f64),
+    /// The next release like the last ones does not fit.
+    Now,
+}
+
+/// One client's ledger.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    client: String,
+    terms: Terms,
+    chain: Chain,
+    /// When the first release was made.
+    since: Option<Timestamp>,
+    /// The last sample with releases and these, and those of the sample before it.
+    sample: Option<(Timestamp, Tally)>,
+    before: Tally,
+    minute: Window,
+    hour: Window,
+    day: Window,
+    lifetime: Tally,
+    private: bool,
+    routine: Gate,
+    alarm: Gate,
+}
+
+/// A pace older than this is no pace.
+const PACE_S: f64 = 3600.0;
+
+/// Nobody plans further ahead.
+const CENTURY_S: f64 = 100.0 * 365.25 * 86_400.0;
+
+impl Ledger {
+    /// Opens a ledger; the line is its first.
+    pub fn open(
+        client: &str,
+        terms: Terms,
+        time: Timestamp,
+    ) -> Result<(Self, String), PrivacyError> {
+        let mut ledger = Self::empty(client, terms.checked()?);
+        let line = ledger.chain.append(time, client, Entry::Opened(terms));
+        Ok((ledger, line))
+    }
+
+    fn empty(client: &str, terms: Terms) -> Self {
+        Self {
+            client: client.to_owned(),
+            terms,
+            chain: Chain::default(),
+            since: None,
+            sample: None,
+            before: Tally::NOTHING,
+            minute: Window::new(1, 60),
+            hour: Window::new(60, 60),
+            day: Window::new(900, 96),
+            lifetime: Tally::default(),
+            private: true,
+            routine: Gate::default(),
+            alarm: Gate::default(),
+        }
+    }
+
+    /// Takes up a ledger again where its lines end, with everything it had spent.
+    pub fn restore(text: impl BufRead, head: Option<&str>) -> Result<Self, Broken> {
+        let mut ledger: Option<Self> = None;
+        let end = chain::verify(text, head, |record| match (&mut ledger, record) {
+            (None, Record { client, entry: Entry::Opened(terms), .. }) => {
+                let terms = terms.checked().map_err(|e| Why::NotARecord(e.to_string()))?;
+                ledger = Some(Self::empty(&client, terms));
+                Ok(())
+            }
+            (None, _) => Err(Why::OutOfPlace("the first line does not open a ledger")),
+            (Some(ledger), record) => ledger.replay(&record),
+        })?;
+        let mut ledger = ledger.ok_or(Broken {
+            line: 1,
+            sound_bytes: 0,
+            why: Why::OutOfPlace("the ledger is empty"),
+        })?;
+        ledger.chain = end;
+        Ok(ledger)
+    }
+
+    fn replay(&mut self, record: &Record) -> Result<(), Why> {
+        if record.client != self.client {
+            return Err(Why::OutOfPlace("the line belongs to another client"));
+        }
+        match record.entry {
+            Entry::Opened(_) => return Err(Why::OutOfPlace("the ledger is opened twice")),
+            Entry::Budget { budget } => self.terms.budget = budget,
+            Entry::Released { spend, .. } if !spend.is_sound() => {
+                return Err(Why::OutOfPlace("no mechanism has such settings"));
+            }
+            Entry::Released { spend, randomness, .. } => {
+                self.count(record.time, spend, randomness);
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters a release about the sample of `time`, if the budget allows it.
+    pub fn enter<T>(
+        &mut self,
+        time: Timestamp,
+        what: What,
+        purpose: Purpose,
+        guarded: Guarded<T>,
+    ) -> Result<Entered<T>, Refusal> {
+        let Guarded { value, spend, provenance } = guarded;
+        self.admit(time, purpose, spend)?;
+        self.count(time, spend, provenance);
+        let p = match spend {
+            Spend::Response { epsilon, symbols } => {
+                Response::new(epsilon, symbols).ok().map(|r| r.truth())
+            }
+            _ => None,
+        };
+        let entry = Entry::Released { what, spend, p, randomness: provenance };
+        let line = self.chain.append(time, &self.client, entry);
+        Ok(Entered { released: Released::new(value, provenance), line })
+    }
+
+    /// Whether a release about the sample of `time` would be entered. Which releases are
+    /// admitted depends on counts and settings only, so a refusal tells nothing about the data.
+    pub fn admit(
+        &mut self,
+        time: Timestamp,
+        purpose: Purpose,
+        spend: Spend,
+    ) -> Result<(), Refusal> {
+        let Some(budget) = self.terms.budget else { return Ok(()) };
+        let spent = self.tally(budget.over, time);
+        let mut next = Tally::of(spend, 1);
+        if budget.over != Scope::Lifetime {
+            next.merge(&next.echo(&self.terms.memory));
+        }
+        let limit = budget.limit(purpose);
+        let gate = match purpose {
+            Purpose::Routine => &mut self.routine,
+            Purpose::Alarm => &mut self.alarm,
+        };
+        if gate.admits(&spent, &next, self.terms.delta, limit) {
+            return Ok(());
+        }
+        Err(Refusal {
+            client: self.client.clone(),
+            consequence: budget.consequence(purpose),
+            spent: spent.epsilon(self.terms.delta).0,
+            limit,
+        })
+    }
+
+    fn count(&mut self, time: Timestamp, spend: Spend, provenance: Provenance) {
+        let one = Tally::of(spend, 1);
+        match &mut self.sample {
+            Some((last, tally)) if *last == time => tally.merge(&one),
+            sample => {
+                let ended = sample.replace((time, one.clone()));
+                self.before = ended.map_or(Tally::NOTHING, |(_, tally)| tally);
+            }
+        }
+        for window in [&mut self.minute, &mut self.hour, &mut self.day] {
+            window.add(time.as_second(), &one);
+        }
+        self.lifetime.merge(&one);
+        self.since.get_or_insert(time);
+        self.private &= provenance.is_private();
+    }
+
+    /// Whose ledger it is.
+    #[must_use]
+    pub fn client(&self) -> &str {
+        &self.client
+    }
+
+    /// What it is kept by.
+    #[must_use]
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// The hash of its last line.
+    #[must_use]
+    pub fn head(&self) -> &str {
+        self.chain.head()
+    }
+
+    /// Where the noise came from: one seeded release makes the whole ledger one that protects
+    /// nothing.
+    #[must_use]
+    pub fn provenance(&self) -> Provenance {
+        if self.private { Provenance::OperatingSystem } else { Provenance::Seeded }
+    }
+
+    /// What has been spent over `scope`, as of `now`.
+    #[must_use]
+    pub fn spent(&self, scope: Scope, now: Timestamp) -> Composed {
+        self.tally(scope, now).composed(self.terms.delta)
+    }
+
+    /// What the busiest stretch of that length has cost: the figure that holds for *any* of them.
+    #[must_use]
+    pub fn worst(&self, scope: Scope) -> Composed {
+        let busiest = match scope {
+            Scope::Sample => self.one_sample().clone(),
+            Scope::Minute => self.minute.peak().clone(),
+            Scope::Hour => self.hour.peak().clone(),
+            Scope::Day => self.day.peak().clone(),
+            Scope::Lifetime => return self.lifetime.composed(self.terms.delta),
+        };
+        busiest.and(&self.one_sample().echo(&self.terms.memory)).composed(self.terms.delta)
+    }
+
+    /// The releases counted over `scope` at `now`, the filter's memory included.
+    #[must_use]
+    pub fn tally(&self, scope: Scope, now: Timestamp) -> Tally {
+        let second = now.as_second();
+        let within = match scope {
+            Scope::Sample => self.one_sample().clone(),
+            Scope::Minute => self.minute.total_at(second),
+            Scope::Hour => self.hour.total_at(second),
+            Scope::Day => self.day.total_at(second),
+            // Every release is counted in full: there is no later one to echo in.
+            Scope::Lifetime => return self.lifetime.clone(),
+        };
+        if within.releases() == 0 {
+            return within;
+        }
+        within.and(&self.one_sample().echo(&self.terms.memory))
+    }
+
+    /// The releases of one sample. The last may still lack some of its own, so the costlier of
+    /// the last two speaks for both.
+    fn one_sample(&self) -> &Tally {
+        match &self.sample {
+            Some((_, last)) if last.rho() >= self.before.rho() => last,
+            _ => &self.before,
+        }
+    }
+
+    /// ε that one more hour at the present pace would add to the lifetime.
+    #[must_use]
+    pub fn burn_per_hour(&self, now: Timestamp) -> f64 {
+        let (pace, seconds) = self.pace(now);
+        if pace.releases() == 0 {
+            return 0.0;
+        }
+        let later = self.lifetime.and(&pace.times(3600.0 / seconds));
+        later.epsilon(self.terms.delta).0 - self.lifetime.epsilon(self.terms.delta).0
+    }
+
+    /// When the budget will be gone if the present pace goes on. For a window nothing is taken
+    /// to leave it, so the true time is this or later; what holds out for a whole window holds
+    /// out for ever, because by then the window holds nothing but that pace.
+    #[must_use]
+    pub fn exhaustion(&self, now: Timestamp) -> Exhaustion {
+        let Some(budget) = self.terms.budget else { return Exhaustion::NoBudget };
+        let (pace, seconds) = self.pace(now);
+        let spent = self.tally(budget.over, now);
+        let limit = budget.limit(Purpose::Routine);
+        let fits = |later_s: f64| {
+            let tally = spent.and(&pace.times(later_s / seconds));
+            tally.epsilon(self.terms.delta).0 <= limit
+        };
+        let horizon = match budget.over {
+            Scope::Sample => return if fits(0.0) { Exhaustion::Never } else { Exhaustion::Now },
+            Scope::Minute => self.minute.seconds() as f64,
+            Scope::Hour => self.hour.seconds() as f64,
+            Scope::Day => self.day.seconds() as f64,
+            Scope::Lifetime => CENTURY_S,
+        };
+        if pace.releases() == 0 {
+            return if fits(0.0) { Exhaustion::Never } else { Exhaustion::Now };
+        }
+        // Doubling from one release on: long times are dear to compose and seldom needed.
+        let (mut low, mut high) = (0.0, seconds / pace.releases() as f64);
+        while fits(high) {
+            if high >= horizon {
+                return Exhaustion::Never;
+            }
+            (low, high) = (high, (2.0 * high).min(horizon));
+        }
+        if low == 0.0 {
+            return Exhaustion::Now;
+        }
+        // Counts are whole, so a few digits are all there is to find.
+        while high - low > 1e-4 * high {
+            let middle = 0.5 * (low + high);
+            if fits(middle) { low = middle } else { high = middle }
+        }
+        Exhaustion::Seconds(low)
+    }
+
+    /// The releases of the last hour, or of the ledger's life if that is shorter, and in how many
+    /// seconds they were made.
+    fn pace(&self, now: Timestamp) -> (Tally, f64) {
+        let age = self.since.map_or(0.0, |since| now.duration_since(since).as_secs_f64());
+        (self.hour.total_at(now.as_second()), (age + 1.0).clamp(1.0, PACE_S))
+    }
+
+    /// Changes the budget from now on; the line says so. What is spent stays spent, so a budget
+    /// below it is refused.
+    pub fn set_budget(
+        &mut self,
+        budget: Option<Budget>,
+        now: Timestamp,
+    ) -> Result<String, PrivacyError> {
+        if let Some(budget) = budget {
+            let spent = self.spent(budget.over, now).epsilon;
+            if budget.epsilon < spent {
+                return Err(PrivacyError::BelowSpent { asked: budget.epsilon, spent });
+            }
+        }
+        self.terms.budget = budget;
+        (self.routine, self.alarm) = (Gate::default(), Gate::default());
+        Ok(self.chain.append(now, &self.client, Entry::Budget { budget }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

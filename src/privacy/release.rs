@@ -1,0 +1,306 @@
+//! What may be released, and the only ways by which it becomes releasable.
+//!
+//! ```text
+//! Estimate, Flag, Symbol ──mechanism──► Guarded<T> ──Ledger::enter──► Released<T> ──► a message
+//! ```
+//!
+//! A message takes [`Released`] values only. Nothing but a ledger makes one, and a ledger takes
+//! nothing but a [`Guarded`] value with the price its mechanism put on it; or, in training, a
+//! [`Channel`](super::Channel), which counts what it releases under one price. There is no way from
+//! a row of measurements to either: a measurement has no type here. A value can be sent as it
+//! is only by [`InTheClear`], at the price ε = ∞.
+
+use serde::{Deserialize, Serialize};
+
+use super::PrivacyError;
+use super::randomness::Provenance;
+
+/// A model's numbers (a state or a gradient) on the way to a mechanism.
+///
+/// It borrows, cannot be copied out of, and is not [`Serialize`]: it cannot leave by accident.
+#[derive(Debug)]
+pub struct Estimate<'a>(&'a [f64]);
+
+impl<'a> Estimate<'a> {
+    /// A model's state, `x̂_c` or `x_a`.
+    #[must_use]
+    pub fn of_state(state: &'a [f64]) -> Self {
+        Self(state)
+    }
+
+    /// The gradient that the server returns.
+    #[must_use]
+    pub fn of_gradient(gradient: &'a [f64]) -> Self {
+        Self(gradient)
+    }
+
+    pub(super) fn values(&self) -> &[f64] {
+        self.0
+    }
+}
+
+/// The released form of an [`Estimate`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Numbers(Vec<f64>);
+
+impl Numbers {
+    pub(super) fn new(values: Vec<f64>) -> Self {
+        Self(values)
+    }
+
+    /// The numbers.
+    #[must_use]
+    pub fn as_slice(&self) -> &[f64] {
+        &self.0
+    }
+}
+
+/// A binary anomaly flag, `Z_c` or `Z_a`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flag(pub bool);
+
+/// A graded symbol, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Symbol(pub u8);
+
+/// What a release was about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum What {
+    /// `x̂_c`, the proprietary model's state.
+    #[serde(rename = "x_c")]
+    ProprietaryState,
+    /// `x_a`, the augmented state.
+    #[serde(rename = "x_a")]
+    AugmentedState,
+    /// g, the server's gradient.
+    #[serde(rename = "g")]
+    Gradient,
+    /// `Z_c`, the proprietary model's flag.
+    #[serde(rename = "z_c")]
+    ProprietaryFlag,
+    /// `Z_a`, the augmented model's flag.
+    #[serde(rename = "z_a")]
+    AugmentedFlag,
+    /// A graded symbol.
+    #[serde(rename = "symbol")]
+    Symbol,
+    /// That a noised local statistic is still below its noised threshold, or no longer.
+    #[serde(rename = "watch")]
+    Watch,
+}
+
+/// What one release costs, as far as composition needs to know it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "mechanism", rename_all = "kebab-case")]
+pub enum Spend {
+    /// Normal noise of standard deviation σ on a query of L2 sensitivity Δ.
+    Gaussian {
+        /// Δ: the most that one sample can move the query.
+        sensitivity: f64,
+        /// σ.
+        sigma: f64,
+    },
+    /// Randomised response.
+    Response {
+        /// ε of one answer.
+        epsilon: f64,
+        /// Number of symbols.
+        symbols: u8,
+    },
+    /// A noised threshold on a noised statistic, for as long as it stays below.
+    AboveThreshold {
+        /// ε of one arming, however long it lasts.
+        epsilon: f64,
+    },
+    /// No protection.
+    Clear,
+}
+
+impl Spend {
+    /// μ = Δ/σ when the mechanism is Gaussian.
+    #[must_use]
+    pub fn strength(&self) -> Option<f64> {
+        match *self {
+            Self::Gaussian { sensitivity, sigma } => Some(sensitivity / sigma),
+            _ => None,
+        }
+    }
+
+    /// ε when the mechanism is ε-private without any δ.
+    #[must_use]
+    pub fn pure_epsilon(&self) -> Option<f64> {
+        match *self {
+            Self::Response { epsilon, .. } | Self::AboveThreshold { epsilon } => Some(epsilon),
+            Self::Clear => Some(f64::INFINITY),
+            Self::Gaussian { .. } => None,
+        }
+    }
+
+    /// Whether the numbers could have come from a mechanism: what is read from a file may not.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        match *self {
+            Self::Gaussian { sensitivity, sigma } => positive(sensitivity) && positive(sigma),
+            Self::Response { epsilon, symbols } => positive(epsilon) && symbols >= 2,
+            Self::AboveThreshold { epsilon } => positive(epsilon),
+            Self::Clear => true,
+        }
+    }
+
+    /// The zero-concentrated cost ρ: μ²/2, or ε²/2 for an ε-private mechanism.
+    #[must_use]
+    pub fn rho(&self) -> f64 {
+        let strength = self.strength().or(self.pure_epsilon()).unwrap_or(f64::INFINITY);
+        0.5 * strength * strength
+    }
+
+    /// Whether two releases were made with the same settings. Settings that went through a
+    /// file may come back with their last digit changed; that must not count as a new setting.
+    #[must_use]
+    pub fn same_setting(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Gaussian { sensitivity: d1, sigma: s1 },
+                Self::Gaussian { sensitivity: d2, sigma: s2 },
+            ) => near(*d1, *d2) && near(*s1, *s2),
+            (
+                Self::Response { epsilon: e1, symbols: k1 },
+                Self::Response { epsilon: e2, symbols: k2 },
+            ) => k1 == k2 && near(*e1, *e2),
+            (Self::AboveThreshold { epsilon: e1 }, Self::AboveThreshold { epsilon: e2 }) => {
+                near(*e1, *e2)
+            }
+            (Self::Clear, Self::Clear) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Whether two settings are the same up to the last digits; ∞ is near to itself alone.
+pub(super) fn near(a: f64, b: f64) -> bool {
+    a.total_cmp(&b).is_eq() || (a - b).abs() <= 1e-12 * a.abs().min(b.abs())
+}
+
+/// A value with its price, made by a mechanism; not yet entered in a ledger, so not yet sendable.
+#[derive(Debug)]
+#[must_use = "noise drawn and not entered in a ledger is lost"]
+pub struct Guarded<T> {
+    pub(super) value: T,
+    pub(super) spend: Spend,
+    pub(super) provenance: Provenance,
+}
+
+impl<T> Guarded<T> {
+    pub(super) fn new(value: T, spend: Spend, provenance: Provenance) -> Self {
+        Self { value, spend, provenance }
+    }
+
+    /// What entering it will cost.
+    #[must_use]
+    pub fn spend(&self) -> Spend {
+        self.spend
+    }
+}
+
+/// A value that a ledger has accounted for: the only thing a message can be made of.
+///
+/// It is [`Serialize`] and not `Deserialize`: bytes that arrive are for the receiver's own type.
+/// Nobody outside can make one:
+///
+/// ```compile_fail,E0624
+/// use headwater::privacy::{Provenance, Released};
+/// let measured = vec![0.7, 21.4];
+/// let sent = Released::new(measured, Provenance::OperatingSystem);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Released<T> {
+    value: T,
+    provenance: Provenance,
+}
+
+impl<T> Released<T> {
+    /// For the ledger alone, once it has written the price down.
+    pub(super) fn new(value: T, provenance: Provenance) -> Self {
+        Self { value, provenance }
+    }
+
+    /// The value.
+    pub fn value(&self) -> &T {
+        &self.value
+    }
+
+    /// The value itself.
+    pub fn into_value(self) -> T {
+        self.value
+    }
+
+    /// Where its noise came from.
+    #[must_use]
+    pub fn provenance(&self) -> Provenance {
+        self.provenance
+    }
+}
+
+impl Released<Numbers> {
+    /// Puts other numbers in the place of those already sent, as they are, without allocating.
+    pub(super) fn refill(&mut self, values: &[f64]) -> Result<(), PrivacyError> {
+        if let Some(place) = values.iter().position(|x| !x.is_finite()) {
+            return Err(PrivacyError::NotFinite { place });
+        }
+        self.value.0.clear();
+        self.value.0.extend_from_slice(values);
+        Ok(())
+    }
+}
+
+impl<T: Serialize> Serialize for Released<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Estimate<'_> {}
+    impl Sealed for super::Flag {}
+    impl Sealed for super::Symbol {}
+}
+
+/// Sending a value as it is. Every ledger that takes it stands at ε = ∞ from then on.
+pub trait InTheClear: sealed::Sealed {
+    /// The form in which it is sent.
+    type Sent;
+
+    /// The value without any protection, priced accordingly.
+    fn in_the_clear(self) -> Guarded<Self::Sent>;
+}
+
+impl InTheClear for Estimate<'_> {
+    type Sent = Numbers;
+
+    fn in_the_clear(self) -> Guarded<Numbers> {
+        clear(Numbers(self.0.to_vec()))
+    }
+}
+
+impl InTheClear for Flag {
+    type Sent = Self;
+
+    fn in_the_clear(self) -> Guarded<Self> {
+        clear(self)
+    }
+}
+
+impl InTheClear for Symbol {
+    type Sent = Self;
+
+    fn in_the_clear(self) -> Guarded<Self> {
+        clear(self)
+    }
+}
+
+/// No noise is drawn, so its source cannot be wrong; ε = ∞ says all there is to say.
+fn clear<T>(value: T) -> Guarded<T> {
+    Guarded::new(value, Spend::Clear, Provenance::OperatingSystem)
+}

@@ -1,0 +1,212 @@
+//! Randomised response: a flag or graded symbol is told truly with probability
+//! p = e^ε/(e^ε + k − 1), and otherwise replaced by one of the k − 1 others (theorem 7.3 is
+//! k = 2). It knows symbols, not what they stand for.
+
+use serde::{Deserialize, Serialize};
+
+use super::PrivacyError;
+use super::randomness::Randomness;
+use super::release::{Flag, Guarded, Spend, Symbol};
+
+/// Randomised response over `symbols` symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    epsilon: f64,
+    symbols: u8,
+}
+
+impl Response {
+    /// ε-private response over `symbols` ≥ 2 symbols.
+    pub fn new(epsilon: f64, symbols: u8) -> Result<Self, PrivacyError> {
+        if !(epsilon.is_finite() && epsilon > 0.0) {
+            return Err(PrivacyError::Setting {
+                what: "ε of a flag",
+                expected: "a number above 0",
+                found: epsilon,
+            });
+        }
+        if symbols < 2 {
+            return Err(PrivacyError::Setting {
+                what: "number of symbols",
+                expected: "at least 2",
+                found: f64::from(symbols),
+            });
+        }
+        Ok(Self { epsilon, symbols })
+    }
+
+    /// ε-private response for a binary flag.
+    pub fn binary(epsilon: f64) -> Result<Self, PrivacyError> {
+        Self::new(epsilon, 2)
+    }
+
+    /// ε of one answer.
+    #[must_use]
+    pub fn epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    /// How many symbols there are.
+    #[must_use]
+    pub fn symbols(&self) -> u8 {
+        self.symbols
+    }
+
+    /// The chance p that an answer is true.
+    #[must_use]
+    pub fn truth(&self) -> f64 {
+        1.0 / (1.0 + f64::from(self.symbols - 1) * (-self.epsilon).exp())
+    }
+
+    /// The chance 1 − p that an answer is not true, exact also when it is tiny.
+    #[must_use]
+    pub fn flip(&self) -> f64 {
+        let others = f64::from(self.symbols - 1);
+        others / (self.epsilon.exp() + others)
+    }
+
+    /// The chance of one particular wrong answer.
+    #[must_use]
+    pub fn each_lie(&self) -> f64 {
+        self.flip() / f64::from(self.symbols - 1)
+    }
+
+    /// The channel matrix: row `told` holds the chances of every answer when `told` is true.
+    #[must_use]
+    pub fn channel(&self) -> Vec<Vec<f64>> {
+        let (truth, lie) = (self.truth(), self.each_lie());
+        (0..self.symbols)
+            .map(|told| {
+                (0..self.symbols).map(|heard| if told == heard { truth } else { lie }).collect()
+            })
+            .collect()
+    }
+
+    /// The distribution of answers when the truth is distributed as `told`.
+    #[must_use]
+    pub fn heard(&self, told: &[f64]) -> Vec<f64> {
+        let (truth, lie) = (self.truth(), self.each_lie());
+        let total: f64 = told.iter().sum();
+        told.iter().map(|&share| share * truth + (total - share) * lie).collect()
+    }
+
+    /// The unbiased estimate of a symbol's true share from its share among the answers.
+    #[must_use]
+    pub fn debias(&self, share: f64) -> f64 {
+        (share - self.each_lie()) / (self.truth() - self.each_lie())
+    }
+
+    /// The variance that one answer adds to [`Self::debias`] when the answers' share is `share`.
+    #[must_use]
+    pub fn debias_variance(&self, share: f64) -> f64 {
+        share * (1.0 - share) / (self.truth() - self.each_lie()).powi(2)
+    }
+
+    /// Two answers one after the other: what an answer about an answer amounts to.
+    #[must_use]
+    pub fn after(&self, first: &Self) -> f64 {
+        let truth = first.truth() * self.truth() + first.flip() * self.each_lie();
+        let lie = (1.0 - truth) / f64::from(self.symbols - 1);
+        (truth / lie).ln()
+    }
+
+    /// A private answer about a flag.
+    pub fn flag(&self, flag: Flag, random: &mut Randomness) -> Result<Guarded<Flag>, PrivacyError> {
+        if self.symbols != 2 {
+            return Err(PrivacyError::Dimension { expected: 2, found: usize::from(self.symbols) });
+        }
+        let heard = self.answer(u8::from(flag.0), random)?;
+        Ok(Guarded::new(Flag(heard == 1), self.spend(), random.provenance()))
+    }
+
+    /// A private answer about a symbol.
+    pub fn symbol(
+        &self,
+        symbol: Symbol,
+        random: &mut Randomness,
+    ) -> Result<Guarded<Symbol>, PrivacyError> {
+        if symbol.0 >= self.symbols {
+            return Err(PrivacyError::Dimension {
+                expected: usize::from(self.symbols),
+                found: usize::from(symbol.0) + 1,
+            });
+        }
+        let heard = self.answer(symbol.0, random)?;
+        Ok(Guarded::new(Symbol(heard), self.spend(), random.provenance()))
+    }
+
+    /// What one answer costs.
+    #[must_use]
+    pub fn spend(&self) -> Spend {
+        Spend::Response { epsilon: self.epsilon, symbols: self.symbols }
+    }
+
+    /// The answer itself, decided by one 64-bit integer. The chance of a lie is rounded up to a
+    /// multiple of 2⁻⁶⁴ and past the error of its own computation, so the ε really given is
+    /// never above the one claimed.
+    pub(super) fn answer(&self, told: u8, random: &mut Randomness) -> Result<u8, PrivacyError> {
+        let lies = (self.flip() * (1.0 + 1e-15) * 2.0_f64.powi(64)).ceil().max(1.0) as u64;
+        let (lie, other) = (random.word()? < lies, random.below(u64::from(self.symbols - 1))?);
+        // `other` is drawn in either case: the time of an answer must not tell a lie from a truth.
+        let other = other as u8;
+        Ok(if lie { other + u8::from(other >= told) } else { told })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn settings_without_meaning_are_refused() {
+        assert!(Response::binary(0.0).is_err());
+        assert!(Response::binary(f64::NAN).is_err());
+        assert!(Response::new(1.0, 1).is_err());
+        let five = Response::new(1.0, 5).unwrap();
+        let mut random = Randomness::seeded(1, 0);
+        assert!(five.flag(Flag(true), &mut random).is_err());
+        assert!(five.symbol(Symbol(5), &mut random).is_err());
+    }
+
+    #[test]
+    fn the_binary_case_is_theorem_7_3() {
+        for epsilon in [0.1, 1.0, 4.0] {
+            let truth = super::super::gaussian::theorem::truth_7_3(epsilon);
+            assert!((Response::binary(epsilon).unwrap().truth() - truth).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn two_answers_in_a_row_protect_better_than_either() {
+        let (first, second) = (Response::new(2.0, 3).unwrap(), Response::new(1.0, 3).unwrap());
+        let both = second.after(&first);
+        assert!(both < 1.0 && both > 0.0, "ε {both}");
+        assert!((both - first.after(&second)).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn channel_rows_sum_to_one_and_never_differ_by_more_than_epsilon(
+            epsilon in 0.01_f64..20.0, symbols in 2_u8..12,
+        ) {
+            let response = Response::new(epsilon, symbols).unwrap();
+            let channel = response.channel();
+            for row in &channel {
+                prop_assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                for other in &channel {
+                    for (a, b) in row.iter().zip(other) {
+                        prop_assert!((a / b).ln() <= epsilon * (1.0 + 1e-12));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn debiasing_undoes_the_channel(epsilon in 0.1_f64..8.0, share in 0.0_f64..1.0) {
+            let response = Response::new(epsilon, 3).unwrap();
+            let heard = response.heard(&[share, 0.5 * (1.0 - share), 0.5 * (1.0 - share)]);
+            prop_assert!((response.debias(heard[0]) - share).abs() < 1e-9);
+        }
+    }
+}
