@@ -23,6 +23,7 @@ mod signals;
 mod term;
 mod text;
 mod theme;
+mod training;
 mod trend;
 mod truth;
 mod view;
@@ -31,4 +32,6 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+pub use feed::OpenError;
 pub use run::{ConsoleError, Ending, is_possible, run};
+pub use training::Training;

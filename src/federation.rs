@@ -25,7 +25,7 @@ use crate::client::{Client, ClientError, Eta, Outbox, Site};
 use crate::link::Message;
 use crate::model::kernel::WeightsError;
 use crate::model::online::Descent;
-use crate::model::weights::LstmFc;
+use crate::model::weights::{FilterWeights, LstmFc};
 use crate::privacy::{PrivacyError, Protection, Provenance, Randomness, SigmaRule, Tally};
 use crate::rng;
 use crate::server::Server;
@@ -174,7 +174,7 @@ impl Federation {
         for (m, site) in sites.iter().enumerate() {
             let part = m as u64;
             // A model without a filter is refused by the client, with the reason.
-            let states = site.model.filter().map_or(settings.states, |filter| filter.states());
+            let states = site.model.filter().map_or(settings.states, FilterWeights::states);
             let protection = Protection::new(hooks.privacy, hooks.rule, states, 2)?;
             let outbox = Outbox {
                 proprietary: protection.proprietary_channel(random(part, NOISE)),
@@ -258,7 +258,9 @@ impl Federation {
     ) -> Result<Round, FederationError> {
         let Self { clients, server, .. } = self;
         let mut round = Round { server_loss: 0.0, bytes: 0 };
-        clients.iter_mut().for_each(|client| client.estimate(t));
+        for client in clients.iter_mut() {
+            client.estimate(t);
+        }
         if !clients.iter().all(|client| client.loss().is_finite()) {
             let client_loss = clients.iter().map(Client::loss).collect();
             return Err(FederationError::Diverged { round: t, server_loss: 0.0, client_loss });
@@ -274,7 +276,9 @@ impl Federation {
             round.server_loss = server.round(Some(pace));
         }
         if stage == Stage::ClientsAlone {
-            clients.iter_mut().for_each(|client| client.learn(None, pace));
+            for client in clients.iter_mut() {
+                client.learn(None, pace);
+            }
         } else if stage.clients_learn() {
             for (m, client) in clients.iter_mut().enumerate() {
                 let gradient = server.gradient_message(m)?;

@@ -17,23 +17,29 @@
 //! | [`client`] | one site in training: the only module that sees its measurements |
 //! | [`server`] | learns how clients' states depend on each other, and says so in gradients |
 //! | [`federation`] | Algorithm 1, the baselines, and how near they come to the oracle |
-//! | [`evidence`] | from residuals to a verdict: the look-up table, and the sequential decision on symbols |
+//! | [`evidence`] | flags and the look-up table; whitened residuals, symbols, sequential decision |
+//! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
+//! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
+//! | [`bench`] | speed and memory on this machine |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`cli`] | the commands |
 //!
 //! A module imports only what stands above it; nothing but [`cli`] imports [`console`].
 
+pub mod bench;
 pub mod cli;
 pub mod client;
 pub mod console;
 pub mod draft;
 pub mod engine;
 pub mod evidence;
+pub mod fact;
 pub mod federation;
 pub mod history;
+pub mod incident;
 pub mod link;
 pub mod make;
 pub mod model;

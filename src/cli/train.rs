@@ -12,9 +12,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{SessionArgs, interrupt};
 use crate::engine::material::Material;
+use crate::engine::prepare::{Prepared, Stage, cache_file, every, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::model::train::{Progress, TrainReport};
-use crate::session::{Decimation, Session};
+use crate::session::Session;
 
 #[derive(Debug, Args)]
 pub(super) struct TrainArgs {
@@ -30,24 +31,95 @@ pub(super) struct TrainArgs {
 
 pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
     let session = args.session.open()?;
-    if !args.proprietary {
-        bail!("only --proprietary can be trained so far");
+    if args.proprietary {
+        let Some(path) = &args.out else { bail!("--proprietary needs --out FILE") };
+        let material = Material::read(&session, every(&session), &|_| None)?;
+        print_material(out, &material)?;
+        let models = proprietary(&session, &material)?;
+        print_models(out, &material, &models)?;
+        vendor::save(path, &material, &models)?;
+        writeln!(out, "written: {}", path.display())?;
+        return Ok(());
     }
-    let Some(path) = &args.out else { bail!("--proprietary needs --out FILE") };
-    let material = Material::read(&session, every(&session), &|_| None)?;
-    print_material(out, &material)?;
-    let models = proprietary(&session, &material)?;
-    print_models(out, &material, &models)?;
-    vendor::save(path, &material, &models)?;
-    writeln!(out, "written: {}", path.display())?;
+    let file = args.out.clone().unwrap_or_else(|| cache_file(&session));
+    let stop = interrupt::watch();
+    let bar = bar();
+    let prepared = prepare(&session, &file, &mut |stage| {
+        match stage {
+            Stage::Reading => bar.set_message("reading nominal data"),
+            Stage::Delivered => bar.set_message("proprietary models as delivered"),
+            Stage::Proprietary(p) => {
+                bar.set_length(p.iterations as u64);
+                bar.set_position(p.iteration as u64);
+                bar.set_message(format!("{} learns, loss {:.4}", p.client, p.loss));
+            }
+            Stage::Federation(p) => {
+                bar.set_length(p.rounds as u64);
+                bar.set_position(p.round as u64);
+                bar.set_message(format!(
+                    "round {} of {}, L_s {:.4}",
+                    p.round, p.rounds, p.server_loss
+                ));
+            }
+            Stage::Calibrating => bar.set_message("calibrating"),
+        }
+        if stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    bar.finish_and_clear();
+    print_prepared(out, &session, &prepared)
+}
+
+fn print_prepared(out: &mut impl Write, session: &Session, prepared: &Prepared) -> Result<()> {
+    match &prepared.history {
+        None => writeln!(out, "nothing to do: session and data are unchanged")?,
+        Some(history) => {
+            let word = if prepared.stopped { "stopped after" } else { "trained in" };
+            writeln!(
+                out,
+                "{word} {} rounds, {:.1} MB sent in both directions",
+                history.rounds,
+                history.bytes as f64 / 1e6
+            )?;
+            for reached in [history.reached.first(), history.reached.last()].into_iter().flatten() {
+                let clients: Vec<String> =
+                    reached.client_loss.iter().map(|loss| format!("{loss:.4}")).collect();
+                writeln!(
+                    out,
+                    "round {:>8}   L_s {:.4}   L_a {}",
+                    reached.round,
+                    reached.server_loss,
+                    clients.join("  ")
+                )?;
+            }
+        }
+    }
+    for client in &prepared.clients {
+        writeln!(
+            out,
+            "{:<10} {} sensors   tau_c {:.2}   tau_a {:.2}",
+            client.name,
+            client.view.used.len(),
+            client.nominal_c.distances.threshold(session.thresholds.tau_c),
+            client.nominal_a.distances.threshold(session.thresholds.tau_a),
+        )?;
+    }
+    writeln!(out, "kept in {}", prepared.file.display())?;
     Ok(())
 }
 
-fn every(session: &Session) -> u32 {
-    match session.sampling.decimate {
-        Decimation::Every(k) => k,
-        Decimation::Auto => 1,
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(1000).with_style(
+        ProgressStyle::with_template("{msg:<40} {bar:30} {percent:>3} %  {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    if !std::io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
     }
+    bar
 }
 
 fn print_material(out: &mut impl Write, material: &Material) -> Result<()> {
@@ -72,13 +144,7 @@ fn print_material(out: &mut impl Write, material: &Material) -> Result<()> {
 /// Trains with a bar per model on a terminal, quietly elsewhere.
 fn proprietary(session: &Session, material: &Material) -> Result<Vec<ClientVendor>> {
     let stop = interrupt::watch();
-    let bar = ProgressBar::new(1000).with_style(
-        ProgressStyle::with_template("{msg:<40} {bar:30} {percent:>3} %  {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar()),
-    );
-    if !std::io::stderr().is_terminal() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
+    let bar = bar();
     // Models are trained side by side: the bar adds up what each has behind it.
     let done: Mutex<Vec<(String, usize, usize)>> = Mutex::new(Vec::new());
     let models = 2 * material.clients.len();

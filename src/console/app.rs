@@ -5,13 +5,13 @@ use jiff::{SignedDuration, Timestamp};
 use super::action::Action;
 use super::clock::Clock;
 use super::day::Day;
-use super::feed::Report;
+use super::feed::{OpenError, Report};
 use super::measured::{Client, Measured};
 use super::pace::{Pace, Speed};
 use super::text::clean;
+use super::training::Course;
 use super::window::ZOOMS;
 use crate::session::{Session, Source};
-use crate::stream::StreamError;
 
 /// Seconds of a column at the start, where the data is not slower than that.
 const FIRST_COLUMN_S: i64 = 30;
@@ -23,8 +23,8 @@ const PAGE: usize = 6;
 /// What is going on with the data.
 #[derive(Debug)]
 pub enum Stage {
-    /// The stream is being opened.
-    Preparing,
+    /// Models are being made and the stream is being opened.
+    Preparing(Course),
     /// What lies before the place where playing begins is being read.
     Reading,
     /// Frames come at their pace.
@@ -32,7 +32,7 @@ pub enum Stage {
     /// There are no more frames.
     Ended,
     /// There are no more frames because of this.
-    Failed(StreamError),
+    Failed(OpenError),
 }
 
 /// What fills the screen.
@@ -110,7 +110,7 @@ impl Model {
             seeded: matches!(session.source, Source::Plant(_) | Source::Twin(_)),
             clock,
             day: Day::of(session, clock),
-            stage: Stage::Preparing,
+            stage: Stage::Preparing(Course::default()),
             measured: None,
             pace: Pace { speed: Speed::new(session.replay.speed), paused: false },
             look: None,
@@ -291,6 +291,11 @@ fn act(model: &mut Model, action: Action) -> Option<Effect> {
 
 fn learn(model: &mut Model, report: Report) {
     match report {
+        Report::Training(training) => {
+            if let Stage::Preparing(course) = &mut model.stage {
+                course.take(training);
+            }
+        }
         Report::Opened(opened) => {
             model.measured = Some(Measured::new(&opened));
             model.stage = Stage::Reading;

@@ -12,8 +12,9 @@ use tokio::sync::mpsc;
 
 use super::clock::Clock;
 use super::pace::{Pace, Pacer};
+use super::training::Training;
 use crate::session::{Mark, Session};
-use crate::stream::{Continuity, Event, Frame, Layout, Stream, StreamError};
+use crate::stream::{Continuity, Event, Frame, Layout, Stream};
 
 /// Frames that travel together at most.
 const BATCH: usize = 2048;
@@ -33,9 +34,14 @@ pub struct Opened {
     pub events: Vec<Event>,
 }
 
+/// Why there is no stream.
+pub type OpenError = Box<dyn std::error::Error + Send + Sync>;
+
 /// What the feed tells the screen, in this order.
 #[derive(Debug)]
 pub enum Report {
+    /// Models are being made.
+    Training(Training),
     /// The stream is open.
     Opened(Box<Opened>),
     /// Frames, in their order.
@@ -45,7 +51,7 @@ pub enum Report {
     /// The stream is over. Nothing follows.
     Ended,
     /// The stream is over because of this. Nothing follows.
-    Failed(StreamError),
+    Failed(OpenError),
 }
 
 impl Report {
@@ -68,7 +74,9 @@ pub struct Feed {
 /// Opens a stream on a thread of its own and plays it.
 pub fn spawn<F>(session: &Session, pace: Pace, open: F) -> io::Result<Feed>
 where
-    F: FnOnce() -> Result<Box<dyn Stream>, StreamError> + Send + 'static,
+    F: FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError>
+        + Send
+        + 'static,
 {
     let (sender, reports) = mpsc::channel(QUEUE);
     let (pace_sender, paces) = std_mpsc::channel();
@@ -76,7 +84,12 @@ where
         From { mark: session.replay.from, clock: Clock::of(session), first: None, frames: 0 };
     thread::Builder::new().name("feed".into()).spawn(move || {
         // A hang-up means that the screen is gone: there is nobody left to tell.
-        let _gone = match open() {
+        // A word that finds the queue full is left out: the next one says more.
+        let mut tell = |training| {
+            let _ = sender.try_send(Report::Training(training));
+        };
+        let opened = open(&mut tell);
+        let _gone = match opened {
             Ok(stream) => Player { stream, sender, paces, pace, from }.play(),
             Err(error) => sender.blocking_send(Report::Failed(error)).map_err(|_| Gone),
         };
@@ -140,7 +153,7 @@ impl Player {
                 }
                 Err(error) => {
                     self.send(&mut batch)?;
-                    return self.tell(Report::Failed(error));
+                    return self.tell(Report::Failed(error.into()));
                 }
             }
             if !playing && self.from.is_reached(frame.time) {

@@ -11,14 +11,16 @@ use tokio::time::{Duration, Instant, sleep_until};
 
 use super::action;
 use super::app::{Effect, Model, Msg, Stage, update};
-use super::feed::{self, Feed};
+use super::feed::{self, Feed, OpenError};
+
 use super::key::Key;
 use super::signals::{Request, Signal, Signals};
 use super::term::{self, Term};
 use super::theme::Theme;
+use super::training::Training;
 use super::view::view;
 use crate::session::Session;
-use crate::stream::{Stream, StreamError};
+use crate::stream::Stream;
 
 /// The shortest time between two pictures: 30 a second.
 const FRAME: Duration = Duration::from_millis(33);
@@ -69,7 +71,7 @@ pub enum ConsoleError {
     NotATerminal,
     /// The stream could not be opened or read to its end. The operator has seen it on the screen.
     #[error(transparent)]
-    Stream(#[from] StreamError),
+    Stream(OpenError),
     /// The terminal failed.
     #[error("the terminal failed: {0}")]
     Terminal(#[from] io::Error),
@@ -87,12 +89,14 @@ pub fn is_possible() -> bool {
 }
 
 /// Shows `session` until the operator leaves. `open` may take its time: it runs on another thread,
-/// and the screen says that it does.
+/// and the screen shows what it tells of itself.
 ///
 /// A failure of the stream is shown, and returned once the operator has left.
 pub fn run<F>(session: &Session, open: F) -> Result<Ending, ConsoleError>
 where
-    F: FnOnce() -> Result<Box<dyn Stream>, StreamError> + Send + 'static,
+    F: FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError>
+        + Send
+        + 'static,
 {
     if !is_possible() {
         return Err(ConsoleError::NotATerminal);
@@ -116,7 +120,9 @@ impl Console {
     /// Shows the first picture before anything that could take time.
     fn start<F>(session: &Session, open: F) -> Result<Self, ConsoleError>
     where
-        F: FnOnce() -> Result<Box<dyn Stream>, StreamError> + Send + 'static,
+        F: FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError>
+            + Send
+            + 'static,
     {
         let model = Model::new(session);
         let theme = Theme::choose(|name| env::var(name).ok());
@@ -165,7 +171,7 @@ impl Console {
                 None => {}
                 Some(Effect::Quit) => {
                     return match self.model.stage {
-                        Stage::Failed(error) => Err(error.into()),
+                        Stage::Failed(error) => Err(ConsoleError::Stream(error)),
                         _ => Ok(Ending::Quit),
                     };
                 }

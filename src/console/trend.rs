@@ -15,7 +15,7 @@ use super::scale::{Place, Scale};
 use super::theme::Theme;
 use crate::history::Bucket;
 
-const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+pub(super) const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 /// Dots of a braille cell, from the bottom up, in its left and its right half.
 const DOTS: [[u8; 4]; 2] = [[0x40, 0x04, 0x02, 0x01], [0x80, 0x20, 0x10, 0x08]];
 const DOTS_PER_ROW: u16 = 4;

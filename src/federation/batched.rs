@@ -181,9 +181,9 @@ impl Learners {
         let mut inbox = Inbox::new(server, &windows);
         for (client, phi) in clients.iter_mut().zip(&self.phi) {
             let estimate = Estimate::new(client, &phi.weights, &windows, stage.clients_learn())?;
-            round.client_loss.push(f64::from(estimate.loss.to_scalar::<f32>()?));
+            round.client_loss.push(f64::from(estimate.loss().to_scalar::<f32>()?));
             if stage.server_learns() {
-                round.bytes += inbox.take(client, server, &windows, &estimate.x_a)?;
+                round.bytes += inbox.take(client, server, &windows, estimate.x_a())?;
             }
             estimates.push(estimate);
         }
@@ -261,6 +261,16 @@ impl Estimate {
         let r = (target - functions.measurement(&x_a)?)?;
         let loss = (r.sqr()? * weight)?.sum_all()?;
         Ok(Self { phi, x_a, loss })
+    }
+
+    /// x_a of every step.
+    pub(super) fn x_a(&self) -> &Tensor {
+        &self.x_a
+    }
+
+    /// Mean L_a.
+    pub(super) fn loss(&self) -> &Tensor {
+        &self.loss
     }
 
     /// ∇ of η1 L_a + η2 L_s by θ_m, L_s through the server's `g`, one per step.

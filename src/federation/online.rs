@@ -2,7 +2,7 @@
 //!
 //! Memory of φ and f_s runs on through a pass; a pass begins with none. The gradient reaches through
 //! the present step only. Single steps are noisy, so the step size falls towards the end
-//! ([`pace`]): without that, L_s keeps jittering about ten times above where it settles.
+//! ([`pace`]) and the weights settle instead of following the last rows.
 
 use std::ops::ControlFlow;
 

@@ -359,6 +359,6 @@ fn divide(mut rows: Array2<f32>, scale: &[f32]) -> Array2<f32> {
 }
 
 #[cfg(test)]
-pub(super) mod test_support;
+pub(crate) mod test_support;
 #[cfg(test)]
 mod tests;

@@ -211,11 +211,11 @@ impl Console {
     }
 
     pub fn fail(&mut self) {
-        self.tell(Report::Failed(StreamError::MissingFiles {
+        self.tell(Report::Failed(Box::new(StreamError::MissingFiles {
             folder: "data".into(),
             files: vec!["test1.csv".into()],
             published: Some("https://example.org/data".into()),
-        }));
+        })));
     }
 
     /// Presses keys: characters, and names in `<>`.
@@ -311,7 +311,7 @@ pub fn fed() -> Console {
     let session = session();
     let mut console = preparing();
     let pace = Pace { speed: Speed::Max, paused: false };
-    let mut feed = feed::spawn(&session, pace, || Ok(Box::new(Sines::new(LENGTH)) as _))
+    let mut feed = feed::spawn(&session, pace, |_| Ok(Box::new(Sines::new(LENGTH)) as _))
         .expect("a thread can be started");
     while let Some(report) = feed.reports.blocking_recv() {
         console.tell(report);
@@ -324,7 +324,7 @@ pub fn frames_before_playing() -> usize {
     let mut session = session();
     session.replay.from = Some(Mark::After(1200.0));
     let pace = Pace { speed: Speed::Times(1.0), paused: true };
-    let mut feed = feed::spawn(&session, pace, || Ok(Box::new(Sines::new(LENGTH)) as _))
+    let mut feed = feed::spawn(&session, pace, |_| Ok(Box::new(Sines::new(LENGTH)) as _))
         .expect("a thread can be started");
     let mut frames = 0;
     while let Some(report) = feed.reports.blocking_recv() {

@@ -7,17 +7,17 @@ use ratatui::layout::Rect;
 
 use super::pen::{cut, put, width};
 use crate::console::app::{Model, Stage};
-use crate::console::text::clean_lines;
+use crate::console::text::{clean, clean_lines};
 use crate::console::theme::Theme;
+use crate::console::training::Course;
+use crate::console::trend::BLOCKS;
 
 /// Draws the words into the middle of `area`.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (heading, style, lines) = match &model.stage {
-        Stage::Preparing => (
-            format!("preparing {} …", model.name),
-            theme.strong,
-            vec!["the stream is being opened; a built-in plant is simulated first".to_owned()],
-        ),
+        Stage::Preparing(course) => {
+            (format!("preparing {} …", model.name), theme.strong, preparing(course, area.width))
+        }
         Stage::Reading | Stage::Playing => {
             ("waiting for the first measurement …".to_owned(), theme.strong, Vec::new())
         }
@@ -36,6 +36,28 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     for (row, line) in lines.iter().enumerate() {
         put(buffer, area, centred(line), top + 1 + row as u16, line, theme.text);
     }
+}
+
+/// What is being done, how far it is, and the losses with the curve of the first one.
+fn preparing(course: &Course, room: u16) -> Vec<String> {
+    let Some(training) = &course.latest else {
+        return vec!["nominal data is being read; a built-in plant is simulated first".to_owned()];
+    };
+    let mut lines = vec![clean(&training.doing)];
+    if let Some((done, all)) = training.steps {
+        lines.push(format!("{done} of {all}"));
+    }
+    let levels = course.levels(usize::from(room / 2).min(60));
+    if levels.len() > 1 {
+        lines.push(levels.iter().map(|level| BLOCKS[*level]).collect());
+    }
+    let losses = training.losses.iter();
+    let losses: Vec<String> =
+        losses.map(|(name, loss)| format!("{} {loss:.4}", clean(name))).collect();
+    if !losses.is_empty() {
+        lines.push(format!("loss: {}", losses.join("   ")));
+    }
+    lines
 }
 
 /// `text` broken between words where it can be, and inside them where it must be.

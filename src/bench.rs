@@ -1,0 +1,174 @@
+//! Speed and memory on this machine, measured the same way everywhere.
+//!
+//! Figures are the best of many short samples: other load can only make a sample slower. It must not
+//! be used to judge correctness.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::engine::prepare::{self, PrepareError};
+use crate::federation::{FederationError, timing::round_us};
+use crate::model::augment::Augmentation;
+use crate::model::kernel::WeightsError;
+use crate::model::kernel::timing::client_step_ns;
+use crate::model::proprietary::VendorModel;
+use crate::model::step::ClientStep;
+use crate::session::{SHIPPED, Session, SessionError};
+use crate::stream::decimate::Decimated;
+use crate::stream::{self, Frame, Part, Stream, StreamError};
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Figures {
+    /// One client's step (filter, φ, both residuals, both distances), by number of sensors.
+    pub client_step_ns: ClientStepNs,
+    /// One round of Algorithm 1, by number of clients.
+    pub round_us: RoundUs,
+    /// The attack day from its simulation through decimation and every client's step.
+    pub day_replay_s: f64,
+    /// The default start: federated training and calibration with delivered models.
+    pub train_s: f64,
+    /// The same, read from the cache.
+    pub cached_s: f64,
+    /// Most memory the program has held, where the system tells.
+    pub peak_rss_mb: Option<f64>,
+}
+
+/// Nanoseconds of a client's step.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClientStepNs {
+    /// Four sensors.
+    pub d4: f64,
+    /// Thirty-eight sensors.
+    pub d38: f64,
+}
+
+/// Microseconds of a round.
+#[derive(Debug, Clone, Serialize)]
+pub struct RoundUs {
+    /// Three clients.
+    pub m3: f64,
+    /// Sixteen.
+    pub m16: f64,
+    /// 256.
+    pub m256: f64,
+    /// 1024.
+    pub m1024: f64,
+}
+
+/// Why something could not be measured.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// The shipped session is wrong.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// Its data cannot be had.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// It cannot be prepared.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// A round cannot be held.
+    #[error(transparent)]
+    Federation(#[from] FederationError),
+    /// A model cannot be run.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// There is no room for a temporary file.
+    #[error("cannot make a temporary folder: {0}")]
+    Folder(std::io::Error),
+}
+
+/// Measures everything; takes some ten seconds.
+pub fn measure() -> Result<Figures, BenchError> {
+    let client_step_ns = ClientStepNs { d4: client_step_ns(4), d38: client_step_ns(38) };
+    let round = |m| round_us(m, Duration::from_millis(700));
+    let round_us =
+        RoundUs { m3: round(3)?, m16: round(16)?, m256: round(256)?, m1024: round(1024)? };
+
+    let session = Session::open(SHIPPED[0].name)?;
+    let folder = std::env::temp_dir().join(format!("headwater-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(BenchError::Folder)?;
+    let measured = prepare_and_replay(&session, &folder.join("models.safetensors"));
+    // A folder that cannot be removed is the system's to clean up.
+    let _ = std::fs::remove_dir_all(&folder);
+    let (train_s, cached_s, day_replay_s) = measured?;
+
+    Ok(Figures {
+        client_step_ns,
+        round_us,
+        day_replay_s,
+        train_s,
+        cached_s,
+        peak_rss_mb: peak_rss(),
+    })
+}
+
+fn prepare_and_replay(
+    session: &Session,
+    file: &std::path::Path,
+) -> Result<(f64, f64, f64), BenchError> {
+    let mut go_on = |_: prepare::Stage| std::ops::ControlFlow::Continue(());
+    let begin = Instant::now();
+    prepare::prepare(session, file, &mut go_on)?;
+    let train_s = begin.elapsed().as_secs_f64();
+    let begin = Instant::now();
+    let prepared = prepare::prepare(session, file, &mut go_on)?;
+    let cached_s = begin.elapsed().as_secs_f64();
+
+    let begin = Instant::now();
+    let mut stream = Decimated::new(stream::open(session, Part::Replay)?, prepared.every);
+    let layout = stream.layout().clone();
+    let mut clients = Vec::new();
+    for client in &prepared.clients {
+        let model = VendorModel::new(&client.sending)?;
+        let augmentation = Augmentation::new(&client.phi, &model)?;
+        let mut step = ClientStep::new(model, Some(augmentation));
+        step.calibrate(&client.nominal_c.gaussian, Some(&client.nominal_a.gaussian));
+        clients.push((step, vec![0.0; client.view.used.len()]));
+    }
+    let mut frame = Frame::for_layout(&layout);
+    while stream.next(&mut frame)? {
+        for (c, (step, row)) in clients.iter_mut().enumerate() {
+            prepared.clients[c].view.standardise(frame.row(&layout, c), row);
+            std::hint::black_box(step.step(row));
+        }
+    }
+    Ok((train_s, cached_s, begin.elapsed().as_secs_f64()))
+}
+
+/// The high-water mark of resident memory, where the system writes one.
+fn peak_rss() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kilobytes: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes / 1024.0)
+}
+
+impl std::fmt::Display for Figures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { client_step_ns: step, round_us: round, .. } = self;
+        writeln!(
+            f,
+            "client step   {:>9.0} ns with 4 sensors, {:.0} ns with 38",
+            step.d4, step.d38
+        )?;
+        writeln!(
+            f,
+            "round         {:>9.1} µs with 3 clients, {:.1} with 16, {:.0} with 256, {:.0} with 1024",
+            round.m3, round.m16, round.m256, round.m1024
+        )?;
+        writeln!(
+            f,
+            "default start {:>9.2} s, {:.2} s from the cache",
+            self.train_s, self.cached_s
+        )?;
+        writeln!(f, "attack day    {:>9.2} s to simulate and step through", self.day_replay_s)?;
+        match self.peak_rss_mb {
+            Some(mb) => writeln!(f, "memory        {mb:>9.0} MB at most"),
+            None => writeln!(f, "memory        not told by this system"),
+        }
+    }
+}

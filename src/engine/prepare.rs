@@ -1,0 +1,449 @@
+//! From a session to models that can run: delivered or trained, federated, calibrated, kept.
+//!
+//! What was prepared once for a session and its data is read from the cache the next time, and both
+//! ways give the same bits: a fresh preparation is used as it was written, not as it was computed.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use nalgebra::{DMatrix, DVector};
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::material::{Material, SensorView};
+use super::vendor::{self, ClientVendor};
+use crate::client::Site;
+use crate::evidence::threshold::NominalDistances;
+use crate::federation::states::series;
+use crate::federation::{self, Federation, FederationError, History, Hooks};
+use crate::model::checkpoint::{
+    CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
+};
+use crate::model::kernel::WeightsError;
+use crate::model::kernel::gaussian::{Gaussian, RIDGE};
+use crate::model::kernel::mahalanobis::Mahalanobis;
+use crate::model::train::{self, SETTLING, TrainError};
+use crate::model::weights::{LstmFc, ProprietaryWeights};
+use crate::privacy::{Provenance, SigmaRule};
+use crate::rng;
+use crate::session::{Decimation, Session};
+use crate::stream::{Layout, Part, StreamError};
+
+/// Sources of a seed.
+const PROPRIETARY: u64 = 0x50;
+const FEDERATION: u64 = 0x46;
+
+/// Distances kept of a calibration: any percentile is read between two of them.
+const KEPT_DISTANCES: usize = 2001;
+
+/// What is going on, told as it happens.
+#[derive(Debug)]
+pub enum Stage<'a> {
+    /// Nominal data is being read.
+    Reading,
+    /// The models come with the program: nothing is trained but the federation.
+    Delivered,
+    /// A proprietary model learns.
+    Proprietary(train::Progress<'a>),
+    /// Clients and server learn from each other.
+    Federation(federation::Progress<'a>),
+    /// Nominal residuals are being measured.
+    Calibrating,
+}
+
+/// Told of every stage; `Break` stops training with what was learned.
+pub type OnStage<'a> = &'a mut (dyn FnMut(Stage) -> ControlFlow<()> + Send);
+
+/// A session's models, ready to run.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// What decimated frames look like; none when everything came from the cache.
+    pub every: u32,
+    /// Clients in the order of the session.
+    pub clients: Vec<PreparedClient>,
+    /// f_s.
+    pub server: LstmFc,
+    /// How the federation went, when it was trained just now.
+    pub history: Option<History>,
+    /// Whether training was asked to stop before its end.
+    pub stopped: bool,
+    /// Where it is kept.
+    pub file: PathBuf,
+}
+
+/// One client's models and what is normal for them.
+#[derive(Debug, Clone)]
+pub struct PreparedClient {
+    /// Its name.
+    pub name: String,
+    /// The sensors its models see.
+    pub view: SensorView,
+    /// The model that watches.
+    pub watching: ProprietaryWeights,
+    /// The model whose states may be sent.
+    pub sending: ProprietaryWeights,
+    /// φ_m.
+    pub phi: LstmFc,
+    /// Nominal r_c.
+    pub nominal_c: Nominal,
+    /// Nominal r_a.
+    pub nominal_a: Nominal,
+}
+
+/// The nominal distribution of a residual, and the distances it gave on the calibration range.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nominal {
+    /// µ and Σ.
+    pub gaussian: Gaussian,
+    /// From which any τ is read.
+    pub distances: NominalDistances,
+}
+
+/// Why a session cannot be prepared.
+#[derive(Debug, Error)]
+pub enum PrepareError {
+    /// Its data cannot be had.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// A proprietary model cannot be made.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    /// The federation cannot learn.
+    #[error(transparent)]
+    Federation(#[from] FederationError),
+    /// A model cannot be run.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// What was prepared cannot be kept.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// Fewer than a handful of calibration steps: nothing can be called normal.
+    #[error("{client}: the calibration range is too short to tell what is normal")]
+    TooShort {
+        /// Whose.
+        client: String,
+    },
+}
+
+/// What stands beside the tensors.
+#[derive(Debug, Serialize, Deserialize)]
+struct Calibration {
+    every: u32,
+    clients: Vec<ClientCalibration>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct ClientCalibration {
+    used: Vec<usize>,
+    names: Vec<String>,
+    c: StoredNominal,
+    a: StoredNominal,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredNominal {
+    mean: Vec<f64>,
+    covariance: Vec<f64>,
+    distances: Vec<f32>,
+}
+
+/// Samples in a block mean.
+#[must_use]
+pub fn every(session: &Session) -> u32 {
+    match session.sampling.decimate {
+        Decimation::Every(k) => k,
+        Decimation::Auto => 1,
+    }
+}
+
+/// Where `session`'s models are kept between runs.
+#[must_use]
+pub fn cache_file(session: &Session) -> PathBuf {
+    let name = format!("{}-{}.safetensors", session.name, fingerprint(session));
+    cache_folder(&CacheEnvironment::of_process()).join(name)
+}
+
+/// Prepares `session`, or reads what was prepared before from `file`.
+pub fn prepare(
+    session: &Session,
+    file: &Path,
+    on_stage: OnStage,
+) -> Result<Prepared, PrepareError> {
+    let expected = fingerprint(session);
+    // A file that is not there, not whole or of something else is simply made anew.
+    if let Ok(checkpoint) = Checkpoint::load(file, Some(expected))
+        && let Some(prepared) = restore(checkpoint, file)
+    {
+        return Ok(prepared);
+    }
+    let (checkpoint, history, stopped) = make(session, expected, on_stage)?;
+    checkpoint.save(file)?;
+    let checkpoint = Checkpoint::load(file, Some(expected))?;
+    let restored = restore(checkpoint, file)
+        .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
+    Ok(Prepared { history: Some(history), stopped, ..restored })
+}
+
+fn make(
+    session: &Session,
+    fingerprint: Fingerprint,
+    on_stage: OnStage,
+) -> Result<(Checkpoint, History, bool), PrepareError> {
+    let _ = on_stage(Stage::Reading);
+    let every = every(session);
+    let delivered = vendor::delivered(session, every);
+    let material = Material::read(session, every, &vendor::views_of(delivered.as_ref()))?;
+    let models = match delivered {
+        Some((_, models)) => {
+            let _ = on_stage(Stage::Delivered);
+            models
+        }
+        None => train_proprietary(session, &material, on_stage)?,
+    };
+    let sites: Vec<Site> = material
+        .clients
+        .iter()
+        .zip(&models)
+        .map(|(client, models)| Site {
+            name: &client.name,
+            model: models.federated(),
+            rows: client.fit.view(),
+        })
+        .collect();
+    let hooks = Hooks {
+        privacy: &session.privacy,
+        rule: SigmaRule::Analytic,
+        provenance: Provenance::Seeded,
+    };
+    let seed = rng::child(session.seed, FEDERATION);
+    let mut federation = Federation::new(&sites, &session.model, hooks, seed)?;
+    let outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
+    let _ = on_stage(Stage::Calibrating);
+    let mut clients = Vec::new();
+    let mut calibrations = Vec::new();
+    for ((client, models), phi) in material.clients.iter().zip(models).zip(outcome.weights.phi) {
+        let run = series(models.federated(), Some(&phi), &client.calibration.view())?;
+        let too_short = || PrepareError::TooShort { client: client.name.clone() };
+        let augmented = run.augmented.ok_or_else(too_short)?;
+        calibrations.push(ClientCalibration {
+            used: client.view.used.clone(),
+            names: client.view.names.clone(),
+            c: nominal(&run.r_c).ok_or_else(too_short)?,
+            a: nominal(&augmented.r_a).ok_or_else(too_short)?,
+        });
+        clients.push(client_models(client.name.clone(), &client.view, models, phi));
+    }
+    let calibration = Calibration { every, clients: calibrations };
+    let checkpoint = Checkpoint {
+        fingerprint,
+        clients,
+        server: Some(outcome.weights.server),
+        oracle: None,
+        thresholds: serde_json::to_string(&calibration).unwrap_or_default(),
+    };
+    Ok((checkpoint, outcome.history, outcome.stopped))
+}
+
+fn client_models(
+    name: String,
+    view: &SensorView,
+    models: ClientVendor,
+    phi: LstmFc,
+) -> ClientModels {
+    ClientModels {
+        name,
+        mean: view.mean.clone(),
+        std: view.std.clone(),
+        proprietary: models.watching,
+        sending: models.sending,
+        augment: Some(phi),
+        predictor: None,
+    }
+}
+
+fn train_proprietary(
+    session: &Session,
+    material: &Material,
+    on_stage: OnStage,
+) -> Result<Vec<ClientVendor>, TrainError> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let seed = rng::child(session.seed, PROPRIETARY);
+    // Models learn on several threads, and each tells of itself.
+    let on_stage = Mutex::new(on_stage);
+    vendor::train(material, &session.model, seed, threads, &|progress| {
+        let mut on_stage = on_stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        on_stage(Stage::Proprietary(progress))
+    })
+}
+
+/// µ, Σ and the distances of residuals once the filter has settled.
+fn nominal(residuals: &Array2<f32>) -> Option<StoredNominal> {
+    let sensors = residuals.ncols();
+    let settled: Vec<f32> =
+        residuals.outer_iter().skip(SETTLING).flat_map(|row| row.to_vec()).collect();
+    if sensors == 0 || settled.len() < 10 * sensors {
+        return None;
+    }
+    let gaussian = Gaussian::fit(sensors, &settled, RIDGE);
+    let mut distance = Mahalanobis::new(&gaussian);
+    let distances =
+        NominalDistances::new(settled.chunks_exact(sensors).filter_map(|r| distance.squared(r)));
+    let kept = KEPT_DISTANCES.min(distances.len());
+    let step = 1.0 / kept.saturating_sub(1).max(1) as f64;
+    Some(StoredNominal {
+        mean: gaussian.mean().iter().copied().collect(),
+        covariance: gaussian.covariance().iter().copied().collect(),
+        distances: (0..kept).map(|i| distances.quantile(i as f64 * step)).collect(),
+    })
+}
+
+impl StoredNominal {
+    fn restore(self) -> Option<Nominal> {
+        let n = self.mean.len();
+        if self.covariance.len() != n * n {
+            return None;
+        }
+        let covariance = DMatrix::from_vec(n, n, self.covariance);
+        Some(Nominal {
+            gaussian: Gaussian::new(DVector::from_vec(self.mean), &covariance)?,
+            distances: NominalDistances::new(self.distances),
+        })
+    }
+}
+
+/// The models of a checkpoint, if all that is needed is in it.
+fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
+    let calibration: Calibration = serde_json::from_str(&checkpoint.thresholds).ok()?;
+    let clients = checkpoint
+        .clients
+        .into_iter()
+        .zip(calibration.clients)
+        .map(|(models, calibration)| {
+            Some(PreparedClient {
+                view: SensorView {
+                    used: calibration.used,
+                    names: calibration.names,
+                    mean: models.mean,
+                    std: models.std,
+                },
+                sending: models.sending.unwrap_or_else(|| models.proprietary.clone()),
+                watching: models.proprietary,
+                phi: models.augment?,
+                nominal_c: calibration.c.restore()?,
+                nominal_a: calibration.a.restore()?,
+                name: models.name,
+            })
+        })
+        .collect::<Option<Vec<_>>>()?;
+    Some(Prepared {
+        every: calibration.every,
+        clients,
+        server: checkpoint.server?,
+        history: None,
+        stopped: false,
+        file: file.to_path_buf(),
+    })
+}
+
+/// What a preparation depends on: the parts of the session that shape it, and its nominal data.
+///
+/// Files count by name, size and time of change: reading them through would take longer than most
+/// preparations.
+#[must_use]
+pub fn fingerprint(session: &Session) -> Fingerprint {
+    let mut hasher = Hasher::new();
+    hasher.text(env!("CARGO_PKG_VERSION"));
+    let parts = (
+        &session.source,
+        &session.clients,
+        (&session.ranges.fit, &session.ranges.calibration),
+        &session.sampling,
+        &session.model,
+        &session.privacy,
+        session.seed,
+    );
+    hasher.text(&serde_json::to_string(&parts).unwrap_or_default());
+    if let Some(folder) = session.data_folder() {
+        for part in [Part::Fit, Part::Calibration] {
+            for file in data_files(&folder, &part.stretch(session).files) {
+                hasher.text(&file);
+            }
+        }
+    }
+    hasher.finish()
+}
+
+/// Name, size and time of change of the files that patterns mean.
+fn data_files(folder: &Path, patterns: &[String]) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let wanted = |p: &String| crate::stream::columns::glob(p, &name);
+            let known = entry.metadata().ok().filter(|_| patterns.iter().any(wanted))?;
+            Some(format!("{name} {} {:?}", known.len(), known.modified().ok()))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// The layout that a prepared session's frames must have.
+#[must_use]
+pub fn fits(prepared: &Prepared, layout: &Layout) -> bool {
+    prepared.clients.len() == layout.clients.len()
+        && prepared.clients.iter().zip(&layout.clients).all(|(prepared, client)| {
+            prepared.name == client.name
+                && prepared.view.used.iter().zip(&prepared.view.names).all(|(place, name)| {
+                    client.sensors.get(*place).is_some_and(|sensor| sensor.name == *name)
+                })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: &str = "Session(about: \"short\", source: Plant(history_h: 3, hours: 1), \
+        sampling: (decimate: Every(5)))";
+
+    fn session(text: &str) -> Session {
+        Session::parse("short", Path::new(""), text).expect("a sound session")
+    }
+
+    #[test]
+    fn what_was_prepared_is_loaded_the_next_time_with_the_same_bits() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("kept.safetensors");
+        let session = session(SHORT);
+        let mut rounds = 0;
+        let fresh = prepare(&session, &file, &mut |stage| {
+            rounds += usize::from(matches!(stage, Stage::Federation(_)));
+            ControlFlow::Continue(())
+        })
+        .expect("prepared");
+        assert!(rounds > 1, "training is told as it happens");
+        let kept =
+            prepare(&session, &file, &mut |_| panic!("nothing is left to do")).expect("loaded");
+        assert!(fresh.history.is_some() && kept.history.is_none());
+        assert_eq!(fresh.server, kept.server);
+        for (fresh, kept) in fresh.clients.iter().zip(&kept.clients) {
+            assert_eq!(fresh.nominal_a, kept.nominal_a);
+            assert_eq!(fresh.phi, kept.phi);
+        }
+    }
+
+    #[test]
+    fn a_change_that_shapes_the_models_is_another_preparation_and_others_are_not() {
+        let of = |text: &str| fingerprint(&session(text));
+        let base = of(SHORT);
+        assert_ne!(base, of(&SHORT.replace("Every(5)", "Every(6)")));
+        assert_ne!(base, of(&SHORT.replace("hours: 1)", "hours: 1), seed: 2")));
+        assert_ne!(base, of(&SHORT.replace("hours: 1)", "hours: 1), model: (eta2: 0)")));
+        assert_eq!(base, of(&SHORT.replace("\"short\"", "\"another word\"")));
+        assert_eq!(base, of(&SHORT.replace("hours: 1)", "hours: 1), replay: (speed: 5)")));
+    }
+}

@@ -1,0 +1,152 @@
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+use super::*;
+use crate::study::metrics::delay::Delays;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_660_290_000 + second).expect("a small second is an instant")
+}
+
+fn incident() -> Incident {
+    let p = |name: &str, p: f64| (name.to_owned(), Number::or_zero(p));
+    Incident {
+        incident: 7,
+        time: at(20),
+        step: 42,
+        root: Some("P2".to_owned()),
+        posterior: Posterior(vec![p("P3", 0.0), p("P2", 0.975), p("P1", 0.025)]),
+        first_out: Some("P1".to_owned()),
+        effects: vec![Effect {
+            client: "P1".to_owned(),
+            time: at(-5),
+            delay_s: Number::or_zero(-5.0),
+        }],
+        mode: Mode::Evidence,
+        priority: Priority::P1,
+        disagree: true,
+        would_now_say: None,
+        why: None,
+    }
+}
+
+fn one_of_each() -> Vec<Fact> {
+    let p1 = || "P1".to_owned();
+    let second_thought = Incident {
+        root: None,
+        first_out: None,
+        effects: Vec::new(),
+        mode: Mode::Paper,
+        priority: Priority::P2,
+        disagree: false,
+        would_now_say: Some(p1()),
+        why: Some("root P2 → ?".to_owned()),
+        ..incident()
+    };
+    let over = Incident { why: Some("persistent change".to_owned()), ..incident() };
+    let score = Score {
+        labelled: 20,
+        detected: 19,
+        root_right: 18,
+        root_wrong: 1,
+        root_unknown: 0,
+        false_alarms: 1,
+        days: 1.0,
+        delay_s: Delays { median: Some(20.0), p95: None },
+        ac1: Some(0.9),
+        mrr: None,
+    };
+    let summary = Summary {
+        session: "plant-attack-day".to_owned(),
+        mode: Mode::Evidence,
+        seed: Some(1),
+        clients: 3,
+        steps: 17_280,
+        incidents: 20,
+        wall_s: Number::new(12.5),
+        steps_per_s: Number::new(1382.4),
+        score: Some(score),
+        from: Some(at(0)),
+        until: Some(at(86_400)),
+    };
+    let unlabelled =
+        Summary { score: None, from: None, until: None, seed: None, ..summary.clone() };
+    let (from, to) = (Value::Number(Number::or_zero(1.05)), Value::Unset);
+    vec![
+        Fact::Training(Training {
+            round: 3,
+            rounds: 118,
+            server_loss: Number::new(0.0512),
+            client_loss: Number::new(f64::NAN),
+        }),
+        Fact::Calibrated(Calibrated {
+            client: p1(),
+            tau_c: Number::new(7.25),
+            tau_a: Number::new(f64::INFINITY),
+            arl0_target: Number::new(86_400.0),
+        }),
+        Fact::Opened(incident()),
+        Fact::Updated(second_thought),
+        Fact::Closed(over),
+        Fact::Setting(Setting { what: "tau_c".to_owned(), from, to, time: at(1) }),
+        Fact::Setting(Setting {
+            what: "mode".to_owned(),
+            from: Value::Text("paper".to_owned()),
+            to: Value::Switch(true),
+            time: at(2),
+        }),
+        Fact::Ledger(Ledger {
+            client: p1(),
+            epsilon: Number::new(1.5),
+            delta: Number::new(1e-5),
+            releases: 118,
+        }),
+        Fact::Quality(Quality {
+            client: Some(p1()),
+            time: at(3),
+            what: "gap".to_owned(),
+            seconds: Number::new(30.0),
+        }),
+        Fact::Quality(Quality {
+            client: None,
+            time: at(4),
+            what: "clock jump".to_owned(),
+            seconds: None,
+        }),
+        Fact::Summary(Box::new(summary)),
+        Fact::Summary(Box::new(unlabelled)),
+    ]
+}
+
+#[test]
+fn every_fact_is_one_line_with_its_fields_in_order() {
+    let lines: Vec<String> = one_of_each().iter().map(Fact::to_line).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn every_fact_can_be_read_back() {
+    for fact in one_of_each() {
+        let line = fact.to_line();
+        assert!(!line.contains('\n'));
+        assert!(line.starts_with("{\"fact\":\""), "{line}");
+        assert_eq!(Fact::from_line(&line).expect("a line that was written"), fact);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_number_is_ever_nan_or_infinite(bits in any::<u64>()) {
+        let value = f64::from_bits(bits);
+        let ledger = Ledger {
+            client: "P1".to_owned(),
+            epsilon: Number::new(value),
+            delta: Number::new(-value),
+            releases: 0,
+        };
+        let line = Fact::Ledger(ledger.clone()).to_line();
+        prop_assert!(!line.contains("NaN") && !line.contains("inf"));
+        prop_assert_eq!(ledger.epsilon.is_some(), value.is_finite());
+        prop_assert!(Fact::from_line(&line).is_ok());
+    }
+}

@@ -1,0 +1,392 @@
+//! The annunciator: what is told about each step becomes incidents, facts and log entries.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::figures::date;
+use super::group::{Closed, Incident, Origin};
+use super::input::{ClientState, Closing, QualityNote, Step};
+use super::log::{Entry, Log, What};
+use super::rate::{Rates, Turn};
+use super::rules::Rules;
+use super::state::{AlarmEvent, AlarmState};
+use super::tell::News;
+use crate::fact::{Fact, Value};
+use crate::session::Mode;
+
+/// What is known of one client beside its part in incidents.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Post {
+    /// Its evidence was enough at the last step.
+    pub raised: bool,
+    /// Its incident is over while its evidence is not: it opens nothing by itself until it was quiet.
+    pub spent: bool,
+    /// Its alarms are shelved until then.
+    pub shelf: Option<Timestamp>,
+    /// It is out of service.
+    pub out_of_service: bool,
+}
+
+/// All incidents of a run, and what operators did about them.
+#[derive(Debug, Clone)]
+pub struct Annunciator {
+    pub(super) names: Vec<String>,
+    pub(super) mode: Mode,
+    pub(super) rules: Rules,
+    pub(super) now: Timestamp,
+    pub(super) step: u64,
+    pub(super) posts: Vec<Post>,
+    /// Incident `n` stands at `n − 1`.
+    pub(super) incidents: Vec<Incident>,
+    pub(super) open: BTreeSet<u64>,
+    /// Open, or over and not yet dealt with.
+    pub(super) listed: BTreeSet<u64>,
+    /// Which incident an episode of the decision belongs to, until the episode is over.
+    pub(super) episodes: BTreeMap<u64, u64>,
+    pub(super) quality: Vec<QualityNote>,
+    /// When something went wrong with data on this day.
+    pub(super) quality_lines: Vec<Timestamp>,
+    pub(super) settings: BTreeMap<String, Value>,
+    pub(super) rates: Rates,
+    pub(super) watched_s: f64,
+    pub(super) log: Log,
+    pub(super) news: BTreeMap<u64, News>,
+    pub(super) facts: Vec<Fact>,
+}
+
+impl Annunciator {
+    /// Nothing has happened yet.
+    #[must_use]
+    pub fn new(names: Vec<String>, mode: Mode, rules: Rules, start: Timestamp) -> Self {
+        let clients = names.len();
+        Self {
+            names,
+            mode,
+            rules,
+            now: start,
+            step: 0,
+            posts: vec![Post::default(); clients],
+            incidents: Vec::new(),
+            open: BTreeSet::new(),
+            listed: BTreeSet::new(),
+            episodes: BTreeMap::new(),
+            quality: Vec::new(),
+            quality_lines: Vec::new(),
+            settings: BTreeMap::new(),
+            rates: Rates::new(clients),
+            watched_s: 0.0,
+            log: Log::default(),
+            news: BTreeMap::new(),
+            facts: Vec::new(),
+        }
+    }
+
+    /// Makes a setting known, with the value it starts from. This is no change and leaves no entry.
+    pub fn declare(&mut self, what: impl Into<String>, value: Value) {
+        self.settings.insert(what.into(), value);
+    }
+
+    /// Takes the next step and says what is new.
+    pub fn step(&mut self, input: &Step<'_>) -> Vec<Fact> {
+        let elapsed_s = input.time.duration_since(self.now).as_secs_f64().max(0.0);
+        self.watched_s += elapsed_s;
+        (self.now, self.step) = (input.time, input.step);
+        let clients = self.heard(input.clients);
+        self.rates.forget(self.now);
+        self.quality_lines.retain(|time| date(*time) == date(self.now));
+        self.notice_flags(&clients);
+        self.end_shelves();
+        self.notice_quality(input.quality);
+        for outcome in input.outcomes {
+            self.hear(outcome, &clients);
+        }
+        self.fold(&clients);
+        self.split(&clients);
+        self.open_singles(&clients);
+        self.close_singles(&clients);
+        self.follow_priorities();
+        self.follow_floods(elapsed_s);
+        self.tell()
+    }
+
+    /// The run is over: closes what is open.
+    pub fn end(&mut self) -> Vec<Fact> {
+        for number in self.open.clone() {
+            self.close(number, Closing::EndOfRun);
+        }
+        self.episodes.clear();
+        self.tell()
+    }
+
+    /// One state a client; whoever is out of service says nothing by himself.
+    fn heard(&self, states: &[ClientState]) -> Vec<ClientState> {
+        let state = |client: usize| states.get(client).copied().unwrap_or_default();
+        let heard = |(client, post): (usize, &Post)| {
+            if post.out_of_service { ClientState::default() } else { state(client) }
+        };
+        self.posts.iter().enumerate().map(heard).collect()
+    }
+
+    fn notice_flags(&mut self, clients: &[ClientState]) {
+        for (client, (post, state)) in self.posts.iter_mut().zip(clients).enumerate() {
+            let raised = state.raised_since.is_some();
+            if raised && !post.raised {
+                self.rates.flag(client, self.now);
+            }
+            post.raised = raised;
+            post.spent &= raised;
+        }
+    }
+
+    fn end_shelves(&mut self) {
+        let over = |until: Option<Timestamp>| until.is_some_and(|until| until <= self.now);
+        let due: Vec<u64> =
+            self.listed.iter().copied().filter(|n| over(self.at(*n).alarm.shelved_until)).collect();
+        for post in &mut self.posts {
+            post.shelf = post.shelf.filter(|until| *until > self.now);
+        }
+        for number in due {
+            if self.at(number).alarm.state == AlarmState::Shelved {
+                self.enter(What::WasShelved { incident: number });
+            }
+            self.fire(number, AlarmEvent::Unshelve);
+        }
+    }
+
+    /// A line when something goes wrong and one when it is well again, however long it lasts.
+    fn notice_quality(&mut self, notes: &[QualityNote]) {
+        let like =
+            |a: &QualityNote, b: &QualityNote| a.client == b.client && a.what.is_like(b.what);
+        let known = |note: &&QualityNote| note.client.is_none_or(|c| c < self.posts.len());
+        let mut present: Vec<QualityNote> = Vec::new();
+        for note in notes.iter().filter(known) {
+            if !present.iter().any(|other| like(other, note)) {
+                present.push(QualityNote { client: note.client, what: note.what.tidy() });
+            }
+        }
+        let before = std::mem::replace(&mut self.quality, present.clone());
+        for note in before.iter().filter(|note| !present.iter().any(|other| like(other, note))) {
+            self.enter(What::QualityOver { client: note.client, what: note.what });
+        }
+        for note in present.iter().filter(|note| !before.iter().any(|other| like(other, note))) {
+            self.enter(What::Quality { client: note.client, what: note.what });
+            self.quality_lines.push(self.now);
+            self.tell_quality(note);
+        }
+    }
+
+    fn follow_floods(&mut self, elapsed_s: f64) {
+        let alarms = self.rates.alarms.count();
+        let (flags, incidents) = (self.rates.flags.count(), self.rates.incidents.count());
+        let flags_turn = self.rates.flag_flood.step(flags, self.now, elapsed_s);
+        let alarms_turn = self.rates.flood.step(alarms, self.now, elapsed_s);
+        if flags_turn == Some(Turn::Began) {
+            self.enter(What::FlagFlood { flags, incidents });
+        }
+        match alarms_turn {
+            Some(Turn::Began) => self.enter(What::Flood { alarms }),
+            Some(Turn::Ended) => self.enter(What::FloodOver),
+            None => {}
+        }
+    }
+
+    /// A priority only rises; when it does, what was acknowledged is no longer what is shown.
+    pub(super) fn follow_priorities(&mut self) {
+        for number in self.open.clone() {
+            let incident = self.at(number);
+            let priority = incident.present_priority(&self.rules);
+            if priority > incident.priority {
+                self.at_mut(number).priority = priority;
+                let opening = self.news.get(&number).is_some_and(|news| news.opened);
+                if !opening {
+                    self.enter(What::Rose { incident: number, priority });
+                    self.report(number, format!("now {priority}"));
+                    self.fire(number, AlarmEvent::AskAgain);
+                }
+            }
+        }
+    }
+
+    /// Opens an incident with this root and onset; its members join afterwards.
+    pub(super) fn open(&mut self, origin: Origin, onset: Timestamp, root: Option<usize>) -> u64 {
+        let number = self.incidents.len() as u64 + 1;
+        let mut incident = Incident::new(number, origin, (self.now, self.step), onset);
+        incident.root = root;
+        incident.would_now_say = root;
+        self.incidents.push(incident);
+        self.open.insert(number);
+        self.listed.insert(number);
+        self.rates.incidents.push(self.now);
+        self.news.entry(number).or_default().opened = true;
+        // Silenced first, so that the alarm of a silenced client asks nobody.
+        self.silence_with_root(number);
+        self.fire(number, AlarmEvent::Raise);
+        self.enter(What::Opened { incident: number, origin, root });
+        number
+    }
+
+    /// An incident shares the fate of its root: out of service, or shelved.
+    pub(super) fn silence_with_root(&mut self, number: u64) {
+        let post = self.at(number).root.map(|root| self.posts[root].clone()).unwrap_or_default();
+        if post.out_of_service {
+            self.fire(number, AlarmEvent::TakeOut);
+        } else if let Some(until) = post.shelf {
+            self.fire(number, AlarmEvent::Shelve);
+            let alarm = &mut self.at_mut(number).alarm;
+            if alarm.state == AlarmState::Shelved {
+                alarm.shelved_until = Some(until);
+            }
+        }
+    }
+
+    pub(super) fn close(&mut self, number: u64, why: Closing) {
+        if !self.open.remove(&number) {
+            return;
+        }
+        let closed = Closed { time: self.now, step: self.step, why };
+        self.at_mut(number).closed = Some(closed);
+        self.spend_members(number);
+        self.enter(What::Closed { incident: number, why });
+        self.news.entry(number).or_default().closed = Some(why);
+        match why {
+            Closing::PersistentChange => self.fire(number, AlarmEvent::Latch),
+            Closing::Accepted => self.fire(number, AlarmEvent::Accept),
+            // Whoever answers for the other one answers for this one too.
+            Closing::Merged { .. } => {
+                self.fire(number, AlarmEvent::Suppress);
+                self.fire(number, AlarmEvent::Release);
+            }
+            Closing::Quiet | Closing::Unreliable | Closing::EndOfRun => {
+                self.fire(number, AlarmEvent::Return);
+            }
+        }
+        self.relist(number);
+    }
+
+    pub(super) fn spend_members(&mut self, number: u64) {
+        for member in &self.incidents[place(number)].members {
+            let post = &mut self.posts[member.client];
+            post.spent |= post.raised;
+        }
+    }
+
+    /// Something happens to an alarm; what its state does not allow does not happen.
+    pub(super) fn fire(&mut self, number: u64, event: AlarmEvent) {
+        let incident = self.at_mut(number);
+        let before = incident.alarm.state;
+        let Ok(after) = before.after(event, incident.is_open()) else { return };
+        incident.alarm.state = after;
+        if after != AlarmState::Shelved {
+            incident.alarm.shelved_until = None;
+        }
+        self.count_asking(before, after);
+        self.relist(number);
+    }
+
+    /// An alarm counts each time it begins to ask.
+    pub(super) fn count_asking(&mut self, before: AlarmState, after: AlarmState) {
+        if after == AlarmState::Unacknowledged && before != after {
+            self.rates.alarms.push(self.now);
+        }
+    }
+
+    pub(super) fn relist(&mut self, number: u64) {
+        if self.at(number).is_listed() {
+            self.listed.insert(number);
+        } else {
+            self.listed.remove(&number);
+        }
+    }
+
+    /// An entry of the data's own doing.
+    pub(super) fn enter(&mut self, what: What) {
+        let entry =
+            Entry { number: 0, time: self.now, who: None, what, edits: Vec::new(), why: None };
+        self.log.add(entry);
+    }
+
+    /// Every number handed out by this type has its incident: they are only ever added.
+    pub(super) fn at(&self, number: u64) -> &Incident {
+        &self.incidents[place(number)]
+    }
+
+    pub(super) fn at_mut(&mut self, number: u64) -> &mut Incident {
+        &mut self.incidents[place(number)]
+    }
+
+    /// The incident of that number.
+    #[must_use]
+    pub fn incident(&self, number: u64) -> Option<&Incident> {
+        self.incidents.get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
+    /// All incidents, in the order of their numbers.
+    #[must_use]
+    pub fn incidents(&self) -> &[Incident] {
+        &self.incidents
+    }
+
+    /// Those whose condition holds.
+    pub fn open_incidents(&self) -> impl Iterator<Item = &Incident> {
+        self.open.iter().map(|number| self.at(*number))
+    }
+
+    /// Those that are open, or over and not yet dealt with.
+    pub fn listed_incidents(&self) -> impl Iterator<Item = &Incident> {
+        self.listed.iter().map(|number| self.at(*number))
+    }
+
+    /// The open incident a client takes part in.
+    #[must_use]
+    pub fn home(&self, client: usize) -> Option<&Incident> {
+        self.open_incidents().find(|incident| incident.member(client).is_some())
+    }
+
+    /// How a client's own alarm stands: an effect is suppressed by design.
+    #[must_use]
+    pub fn client_state(&self, client: usize) -> AlarmState {
+        let Some(post) = self.posts.get(client) else { return AlarmState::Normal };
+        match self.home(client) {
+            _ if post.out_of_service => AlarmState::OutOfService,
+            Some(incident) if incident.root == Some(client) => incident.alarm.state,
+            Some(_) => AlarmState::SuppressedByDesign,
+            None if post.shelf.is_some() => AlarmState::Shelved,
+            None => AlarmState::Normal,
+        }
+    }
+
+    /// The value of a setting.
+    #[must_use]
+    pub fn setting(&self, what: &str) -> Option<&Value> {
+        self.settings.get(what)
+    }
+
+    /// What is wrong with the data now.
+    #[must_use]
+    pub fn quality(&self) -> &[QualityNote] {
+        &self.quality
+    }
+
+    /// The sequence of events.
+    #[must_use]
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Names of the clients.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Data time of the last step.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+}
+
+fn place(number: u64) -> usize {
+    number as usize - 1
+}

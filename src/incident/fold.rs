@@ -1,0 +1,226 @@
+//! Grouping: which incident a verdict opens or moves, and which clients are folded under it.
+
+use super::annunciator::Annunciator;
+use super::group::{Correction, Origin, judge};
+use super::input::{ClientState, Closing, Outcome};
+use super::log::What;
+use super::state::AlarmEvent;
+
+impl Annunciator {
+    /// What the decision says about one of its episodes.
+    pub(super) fn hear(&mut self, outcome: &Outcome, clients: &[ClientState]) {
+        let number = match (self.episodes.get(&outcome.episode), outcome.closed) {
+            (Some(number), _) => *number,
+            (None, None) => self.open_episode(outcome, clients),
+            // Over before it was ever mentioned.
+            (None, Some(_)) => return,
+        };
+        // An operator, or a merger, may have closed what the decision still follows.
+        if self.open.contains(&number) {
+            self.follow(number, outcome, clients);
+        }
+        if let Some(why) = outcome.closed {
+            let number = self.episodes.remove(&outcome.episode).unwrap_or(number);
+            if !self.has_episode(number) {
+                self.close(number, why);
+            }
+        }
+    }
+
+    fn open_episode(&mut self, outcome: &Outcome, clients: &[ClientState]) -> u64 {
+        let (root, candidates) = judge(outcome, self.posts.len(), &self.rules);
+        // One incident per root: an anomaly that was alone so far has found its verdict.
+        let known = root.and_then(|root| self.rooted_at(root));
+        let number = known.unwrap_or_else(|| {
+            if let Some(root) = root {
+                self.withdraw(root);
+            }
+            let number = self.open(Origin::Decided, outcome.onset, root);
+            if let Some(root) = root {
+                self.join(number, root, clients);
+            }
+            self.at_mut(number).candidates = candidates;
+            number
+        });
+        self.episodes.insert(outcome.episode, number);
+        number
+    }
+
+    /// Until the root is final it follows the decision; after that only a second thought is shown.
+    fn follow(&mut self, number: u64, outcome: &Outcome, clients: &[ClientState]) {
+        let clients_count = self.posts.len();
+        let (root, candidates) = judge(outcome, clients_count, &self.rules);
+        let incident = self.at_mut(number);
+        incident.posterior.clone_from(&outcome.posterior);
+        incident.posterior.truncate(clients_count);
+        incident.posterior.iter_mut().filter(|p| !p.is_finite()).for_each(|p| *p = 0.0);
+        incident.would_now_say = outcome.would_now_say.filter(|client| *client < clients_count);
+        if incident.frozen {
+            return;
+        }
+        incident.candidates = candidates;
+        if incident.root != root {
+            self.move_root(number, root, clients);
+        }
+        let age = self.step.saturating_sub(self.at(number).opened_step);
+        if outcome.frozen || age >= self.rules.freeze_after {
+            let root = self.at(number).root;
+            self.at_mut(number).frozen = true;
+            self.enter(What::RootFinal { incident: number, root });
+            self.report(number, "root final".to_owned());
+        }
+    }
+
+    /// Keeps number, history and members; asks again, since another thing is being said.
+    fn move_root(&mut self, number: u64, root: Option<usize>, clients: &[ClientState]) {
+        let from = self.at(number).root;
+        if let Some(root) = root {
+            if let Some(other) = self.rooted_at(root) {
+                self.merge(other, number);
+            }
+            if self.at(number).member(root).is_none() {
+                self.withdraw(root);
+            }
+        }
+        let was_out = from.is_some_and(|from| self.posts[from].out_of_service);
+        let time = self.now;
+        let incident = self.at_mut(number);
+        incident.corrections.push(Correction { time, from, to: root });
+        incident.root = root;
+        if let Some(root) = root {
+            self.join(number, root, clients);
+        }
+        self.at_mut(number).latch_first_out();
+        self.enter(What::RootMoved { incident: number, from, to: root });
+        let words = format!("root {} → {}", self.name_or(from), self.name_or(root));
+        self.report(number, words);
+        if was_out {
+            self.fire(number, AlarmEvent::PutBack);
+        }
+        self.silence_with_root(number);
+        self.fire(number, AlarmEvent::AskAgain);
+    }
+
+    /// `from` has turned out to have the root that `into` has: one incident per root.
+    fn merge(&mut self, from: u64, into: u64) {
+        for member in self.at(from).members.clone() {
+            if self.at(into).member(member.client).is_none() {
+                self.at_mut(into).admit(member);
+            }
+        }
+        self.episodes.values_mut().filter(|n| **n == from).for_each(|n| *n = into);
+        self.close(from, Closing::Merged { into });
+    }
+
+    /// Every client finds its place: members are followed, whoever is raised joins what explains it.
+    pub(super) fn fold(&mut self, clients: &[ClientState]) {
+        for (client, state) in clients.iter().enumerate() {
+            if let Some(number) = self.home(client).map(|incident| incident.number) {
+                self.follow_member(number, client, *state);
+            } else if let Some(onset) = state.raised_since {
+                let open = self.open.iter().map(|number| self.at(*number));
+                // A client with a fault of its own is nobody's effect; while the root is unknown it
+                // may be the root.
+                let reached = open.filter(|incident| {
+                    incident.reaches(onset, &self.rules)
+                        && !(state.own_fault && incident.root.is_some())
+                });
+                let nearest = reached.min_by_key(|i| (i.distance(onset), i.number));
+                if let Some(number) = nearest.map(|incident| incident.number) {
+                    self.join(number, client, clients);
+                }
+            }
+        }
+    }
+
+    fn follow_member(&mut self, number: u64, client: usize, state: ClientState) {
+        let now = self.now;
+        let incident = self.at_mut(number);
+        let can_be_explained = incident.root.is_some_and(|root| root != client);
+        let Some(member) = incident.member_mut(client) else { return };
+        let raised = state.raised_since.is_some();
+        member.quiet_since = if raised { None } else { member.quiet_since.or(Some(now)) };
+        member.explained = state.explained.filter(|share| share.is_finite()).or(member.explained);
+        member.unexplained =
+            if raised && state.own_fault && can_be_explained { member.unexplained + 1 } else { 0 };
+    }
+
+    fn join(&mut self, number: u64, client: usize, clients: &[ClientState]) {
+        let (now, state) = (self.now, clients.get(client).copied().unwrap_or_default());
+        let incident = self.at_mut(number);
+        if incident.join(client, state, now) && incident.root != Some(client) {
+            let Some(member) = incident.member(client) else { return };
+            let delay_s = incident.delay_s(member);
+            self.enter(What::Joined { incident: number, client, delay_s });
+            let words = format!("{} joined at {delay_s:+} s", self.names[client]);
+            self.report(number, words);
+        }
+    }
+
+    /// An effect that is explained no more is a second fault behind the first.
+    pub(super) fn split(&mut self, clients: &[ClientState]) {
+        let steps = self.rules.unexplained_steps.max(1);
+        for number in self.open.clone() {
+            let unexplained = |incident: &super::Incident| {
+                incident.effects().find(|m| m.unexplained >= steps).map(|m| m.client)
+            };
+            while let Some(client) = unexplained(self.at(number)) {
+                let onset = self.withdraw(client).unwrap_or(self.now);
+                let own = self.open(Origin::SplitFrom(number), onset, Some(client));
+                self.join(own, client, clients);
+            }
+        }
+    }
+
+    /// Takes a client out of whatever it is an effect of, and gives its onset there.
+    fn withdraw(&mut self, client: usize) -> Option<jiff::Timestamp> {
+        let number = self.home(client).map(|incident| incident.number)?;
+        let member = self.at_mut(number).leave(client)?;
+        self.enter(What::Left { incident: number, client });
+        let words = format!("{} no longer explained", self.names[client]);
+        self.report(number, words);
+        Some(member.onset)
+    }
+
+    /// An anomaly of one client that nothing explains, and that has outlived the propagation window.
+    pub(super) fn open_singles(&mut self, clients: &[ClientState]) {
+        for (client, state) in clients.iter().enumerate() {
+            let Some(onset) = state.raised_since else { continue };
+            let old = self.now.duration_since(onset) > self.rules.window;
+            if old && state.own_fault && !self.posts[client].spent && self.home(client).is_none() {
+                let number = self.open(Origin::Single, onset, Some(client));
+                self.join(number, client, clients);
+            }
+        }
+    }
+
+    /// What the decision does not follow ends with its root's evidence, or when it is too old.
+    pub(super) fn close_singles(&mut self, clients: &[ClientState]) {
+        for number in self.open.clone() {
+            if self.has_episode(number) {
+                continue;
+            }
+            let incident = self.at(number);
+            let age = self.step.saturating_sub(incident.opened_step);
+            let raised = incident
+                .root
+                .and_then(|root| clients.get(root))
+                .is_some_and(|root| root.raised_since.is_some());
+            if !raised {
+                self.close(number, Closing::Quiet);
+            } else if age >= self.rules.oldest {
+                self.close(number, Closing::PersistentChange);
+            } else if !incident.frozen && age >= self.rules.freeze_after {
+                self.at_mut(number).frozen = true;
+            }
+        }
+    }
+
+    pub(super) fn rooted_at(&self, client: usize) -> Option<u64> {
+        self.open_incidents().find(|i| i.root == Some(client)).map(|incident| incident.number)
+    }
+
+    fn has_episode(&self, number: u64) -> bool {
+        self.episodes.values().any(|n| *n == number)
+    }
+}

@@ -1,0 +1,278 @@
+//! One incident: a root, the effects folded under it, and what was thought of it on the way.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::input::{ClientState, Closing, Outcome};
+use super::rules::Rules;
+use super::state::AlarmState;
+use crate::fact::Priority;
+
+/// A client that takes part in an incident, as its root or as an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    /// Who.
+    pub client: usize,
+    /// Onset of its evidence.
+    pub onset: Timestamp,
+    /// When it was found to take part.
+    pub joined: Timestamp,
+    /// Since when its evidence is gone, if it is.
+    pub quiet_since: Option<Timestamp>,
+    /// Share of its residual that the others explain, where that is known.
+    pub explained: Option<f64>,
+    /// Steps on end for which it was not explained.
+    pub unexplained: u64,
+}
+
+/// The client whose evidence rose first; it stays until the incident closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstOut {
+    /// Who.
+    pub client: usize,
+    /// When.
+    pub time: Timestamp,
+}
+
+/// The root was thought to be one, and is now thought to be another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Correction {
+    /// When.
+    pub time: Timestamp,
+    /// Before; none is "unknown".
+    pub from: Option<usize>,
+    /// Since then.
+    pub to: Option<usize>,
+}
+
+/// How it came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// The decision raised an alarm.
+    Decided,
+    /// One client's anomaly outlived the propagation window.
+    Single,
+    /// An effect of another incident that was explained no more.
+    SplitFrom(u64),
+}
+
+/// How and when it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    /// When.
+    pub time: Timestamp,
+    /// At which step.
+    pub step: u64,
+    /// Why.
+    pub why: Closing,
+}
+
+/// The alarm of an incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alarm {
+    /// How it stands.
+    pub state: AlarmState,
+    /// When it comes back, while it is shelved.
+    pub shelved_until: Option<Timestamp>,
+}
+
+/// An incident. Only the annunciator changes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Incident {
+    /// Counted from 1, never used again.
+    pub number: u64,
+    /// How it came to be.
+    pub origin: Origin,
+    /// When it opened.
+    pub opened: Timestamp,
+    /// At which step.
+    pub opened_step: u64,
+    /// The first instant of its evidence.
+    pub onset: Timestamp,
+    /// The named root.
+    pub root: Option<usize>,
+    /// While nobody is named: who it may be, the likeliest first.
+    pub candidates: Vec<usize>,
+    /// The root is final.
+    pub frozen: bool,
+    /// The root that all evidence up to now speaks for.
+    pub would_now_say: Option<usize>,
+    /// Probability of each client as the root.
+    pub posterior: Vec<f64>,
+    /// Everyone who takes part, in order of onset: the staircase.
+    pub members: Vec<Member>,
+    /// Who rose first.
+    pub first_out: Option<FirstOut>,
+    /// What the root was thought to be.
+    pub corrections: Vec<Correction>,
+    /// The highest priority it has had: one that was P1 is not played down.
+    pub priority: Priority,
+    /// Its alarm.
+    pub alarm: Alarm,
+    /// How it ended.
+    pub closed: Option<Closed>,
+    /// What an operator wrote about it; empty when nobody did.
+    pub note: String,
+}
+
+impl Incident {
+    /// An incident without members that nobody has heard of yet.
+    pub(super) fn new(number: u64, origin: Origin, at: (Timestamp, u64), onset: Timestamp) -> Self {
+        Self {
+            number,
+            origin,
+            opened: at.0,
+            opened_step: at.1,
+            onset,
+            root: None,
+            candidates: Vec::new(),
+            frozen: false,
+            would_now_say: None,
+            posterior: Vec::new(),
+            members: Vec::new(),
+            first_out: None,
+            corrections: Vec::new(),
+            priority: Priority::P2,
+            alarm: Alarm { state: AlarmState::Normal, shelved_until: None },
+            closed: None,
+            note: String::new(),
+        }
+    }
+
+    /// Whether its condition still holds.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.closed.is_none()
+    }
+
+    /// Whether it is still on the list: open, or over and not yet seen.
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        self.is_open() || self.alarm.state != AlarmState::Normal
+    }
+
+    /// What is known of a client's part in it.
+    #[must_use]
+    pub fn member(&self, client: usize) -> Option<&Member> {
+        self.members.iter().find(|member| member.client == client)
+    }
+
+    pub(super) fn member_mut(&mut self, client: usize) -> Option<&mut Member> {
+        self.members.iter_mut().find(|member| member.client == client)
+    }
+
+    /// Members other than the root, in order of onset.
+    pub fn effects(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| Some(member.client) != self.root)
+    }
+
+    /// How long after the root's onset a member's came; negative when it came before.
+    #[must_use]
+    pub fn delay_s(&self, member: &Member) -> f64 {
+        let root = self.root.and_then(|root| self.member(root));
+        let from = root.map_or(self.onset, |root| root.onset);
+        member.onset.duration_since(from).as_secs_f64()
+    }
+
+    /// First-out and the named root are different clients: both are shown, neither is hidden.
+    #[must_use]
+    pub fn disagrees(&self) -> bool {
+        matches!((self.root, self.first_out), (Some(root), Some(first)) if root != first.client)
+    }
+
+    /// The root that evidence speaks for by now, where it is another than the named one.
+    #[must_use]
+    pub fn second_thought(&self) -> Option<usize> {
+        self.would_now_say.filter(|now| self.frozen && self.root != Some(*now))
+    }
+
+    /// Whether an onset is close enough for its client to be an effect of this incident.
+    pub(super) fn reaches(&self, onset: Timestamp, rules: &Rules) -> bool {
+        let near = |other: Timestamp| onset.duration_since(other).abs() <= rules.window;
+        near(self.onset) || self.members.iter().any(|member| near(member.onset))
+    }
+
+    /// How far an onset lies from the incident's.
+    pub(super) fn distance(&self, onset: Timestamp) -> SignedDuration {
+        onset.duration_since(self.onset).abs()
+    }
+
+    /// Takes a client in; false when it was in already.
+    pub(super) fn join(&mut self, client: usize, state: ClientState, now: Timestamp) -> bool {
+        if self.member(client).is_some() {
+            return false;
+        }
+        let onset = state.raised_since.unwrap_or(self.onset);
+        let quiet_since = state.raised_since.is_none().then_some(now);
+        let explained = state.explained.filter(|share| share.is_finite());
+        let member = Member { client, onset, joined: now, quiet_since, explained, unexplained: 0 };
+        self.admit(member);
+        true
+    }
+
+    /// Takes a member in at its place in the staircase.
+    pub(super) fn admit(&mut self, member: Member) {
+        let place = self
+            .members
+            .partition_point(|other| (other.onset, other.client) < (member.onset, member.client));
+        self.members.insert(place, member);
+        self.latch_first_out();
+    }
+
+    /// Lets a client go. It stays first-out if it was.
+    pub(super) fn leave(&mut self, client: usize) -> Option<Member> {
+        let place = self.members.iter().position(|member| member.client == client)?;
+        Some(self.members.remove(place))
+    }
+
+    /// The earliest onset of all who ever took part. Of those that share it the root comes first:
+    /// a tie is no disagreement.
+    pub(super) fn latch_first_out(&mut self) {
+        let Some(earliest) = self.members.first().map(|member| member.onset) else { return };
+        let root = self.root.and_then(|root| self.member(root));
+        let first = root.filter(|root| root.onset == earliest).or(self.members.first());
+        let Some(first) = first.map(|m| FirstOut { client: m.client, time: m.onset }) else {
+            return;
+        };
+        let better = self.first_out.is_none_or(|known| {
+            first.time < known.time || (first.time == known.time && self.root == Some(first.client))
+        });
+        if better {
+            self.first_out = Some(first);
+        }
+    }
+
+    /// P1 is a confirmed root with effects; everything less certain, or alone, is P2.
+    pub(super) fn present_priority(&self, rules: &Rules) -> Priority {
+        let confirmed = self.root.is_some_and(|root| {
+            self.posterior.is_empty()
+                || self.posterior.get(root).is_some_and(|p| *p >= rules.confident)
+        });
+        let felt = self.effects().next().is_some();
+        if confirmed && felt { Priority::P1 } else { Priority::P2 }
+    }
+}
+
+/// The root an outcome names and, when it can name nobody, who it may be, the likeliest first.
+pub(super) fn judge(
+    outcome: &Outcome,
+    clients: usize,
+    rules: &Rules,
+) -> (Option<usize>, Vec<usize>) {
+    let p = |client: usize| {
+        outcome.posterior.get(client).copied().filter(|p| p.is_finite()).unwrap_or(0.0)
+    };
+    let root = outcome.root.filter(|root| *root < clients);
+    let most = (0..clients).map(p).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return (root, Vec::new());
+    }
+    let mut candidates: Vec<usize> = (0..clients).filter(|c| most - p(*c) < rules.margin).collect();
+    candidates.sort_by(|a, b| p(*b).total_cmp(&p(*a)).then(a.cmp(b)));
+    match root {
+        Some(root) if !(0..clients).any(|c| c != root && p(root) - p(c) < rules.margin) => {
+            (Some(root), Vec::new())
+        }
+        _ => (None, candidates),
+    }
+}

@@ -1,0 +1,157 @@
+//! What is told about one decimated step: plain values, whichever method found them.
+//!
+//! | here | evidence mode | paper mode |
+//! |---|---|---|
+//! | [`ClientState::raised_since`] | onset of the CUSUM while it is above the effect's evidence | first of the flags Z_c |
+//! | [`ClientState::own_fault`] | the server-informed residual is anomalous too (tier 2) | Z_a |
+//! | [`Outcome`] | the open incident of the sequential decision, or the one just closed | the look-up |
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// One decimated step.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'a> {
+    /// Data time.
+    pub time: Timestamp,
+    /// Its number.
+    pub step: u64,
+    /// Every client in the order of the session. One that is missing here is quiet.
+    pub clients: &'a [ClientState],
+    /// What the decision says. An episode that is not mentioned stays as it was.
+    pub outcomes: &'a [Outcome],
+    /// What is wrong with the data at this step.
+    pub quality: &'a [QualityNote],
+}
+
+/// How one client stands.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ClientState {
+    /// Onset of its evidence, while that is enough to count as affected.
+    pub raised_since: Option<Timestamp>,
+    /// What it shows is not explained by what the others do.
+    pub own_fault: bool,
+    /// Share of its residual that the others explain, where that is known.
+    pub explained: Option<f64>,
+}
+
+/// What the decision says about one episode.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The decision's own number of it.
+    pub episode: u64,
+    /// The first instant of its evidence.
+    pub onset: Timestamp,
+    /// The root it names.
+    pub root: Option<usize>,
+    /// That root is final.
+    pub frozen: bool,
+    /// The root that all evidence up to now speaks for.
+    pub would_now_say: Option<usize>,
+    /// Probability of each client as the root; empty when the method has none.
+    pub posterior: Vec<f64>,
+    /// Why it is over, once it is.
+    pub closed: Option<Closing>,
+}
+
+/// Why an incident is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Closing {
+    /// Its evidence has ended.
+    Quiet,
+    /// It would not end, and is tolerated from here on.
+    PersistentChange,
+    /// Its root turned out to be a client that cannot be believed.
+    Unreliable,
+    /// An operator took it as the new normal.
+    Accepted,
+    /// The run ended.
+    EndOfRun,
+    /// It has the same root as another incident and is counted there.
+    Merged {
+        /// Number of that one.
+        into: u64,
+    },
+}
+
+impl std::fmt::Display for Closing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Quiet => f.write_str("quiet"),
+            Self::PersistentChange => f.write_str("persistent change"),
+            Self::Unreliable => f.write_str("root unreliable"),
+            Self::Accepted => f.write_str("accepted as new normal"),
+            Self::EndOfRun => f.write_str("end of run"),
+            Self::Merged { into } => write!(f, "same root as #{into}"),
+        }
+    }
+}
+
+/// Something is wrong with the data of a client, or with everybody's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QualityNote {
+    /// Whose; none for the clock that all share.
+    pub client: Option<usize>,
+    /// What.
+    pub what: QualityKind,
+}
+
+/// The ways in which data can be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum QualityKind {
+    /// Nothing came for so many seconds.
+    Gap {
+        /// Length.
+        seconds: f64,
+    },
+    /// A sensor that should move does not.
+    Stuck,
+    /// A value that the sensor cannot have.
+    Range,
+    /// The clock went on by more, or less, than a period.
+    ClockJump {
+        /// By how much; negative when it went back.
+        seconds: f64,
+    },
+}
+
+impl QualityKind {
+    /// Its word in facts.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Gap { .. } => "gap",
+            Self::Stuck => "stuck",
+            Self::Range => "range",
+            Self::ClockJump { .. } => "clock jump",
+        }
+    }
+
+    /// Its length, where it has one.
+    #[must_use]
+    pub fn seconds(self) -> Option<f64> {
+        match self {
+            Self::Gap { seconds } | Self::ClockJump { seconds } => {
+                Some(seconds).filter(|s| s.is_finite() && *s != 0.0)
+            }
+            Self::Stuck | Self::Range => None,
+        }
+    }
+
+    /// The same with a length that can be written down; 0 is an unknown one.
+    #[must_use]
+    pub fn tidy(self) -> Self {
+        let seconds = self.seconds().unwrap_or(0.0);
+        match self {
+            Self::Gap { .. } => Self::Gap { seconds },
+            Self::ClockJump { .. } => Self::ClockJump { seconds },
+            Self::Stuck | Self::Range => self,
+        }
+    }
+
+    /// Whether two are the same trouble, whatever their length.
+    #[must_use]
+    pub fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}

@@ -1,0 +1,342 @@
+//! The sequence of events: what happened and what operators did, in order. Nothing is ever deleted
+//! from it; undoing something is one more entry.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::action::Action;
+use super::group::{Alarm, Closed, Origin};
+use super::input::{Closing, QualityKind};
+use crate::fact::{Priority, Value};
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Counted from 1.
+    pub number: u64,
+    /// Data time.
+    pub time: Timestamp,
+    /// The operator; none when the data did it.
+    pub who: Option<String>,
+    /// What happened.
+    pub what: What,
+    /// Every value an operator changed by it, old and new.
+    pub edits: Vec<Edit>,
+    /// The operator's reason.
+    pub why: Option<String>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum What {
+    /// An incident opened.
+    Opened {
+        /// Its number.
+        incident: u64,
+        /// How it came to be.
+        origin: Origin,
+        /// The root.
+        root: Option<usize>,
+    },
+    /// Who rose first in a new incident.
+    FirstOut {
+        /// Its number.
+        incident: u64,
+        /// Who.
+        client: usize,
+        /// The root is another.
+        disagrees: bool,
+    },
+    /// A client is affected.
+    Joined {
+        /// By this incident.
+        incident: u64,
+        /// Who.
+        client: usize,
+        /// How long after the root.
+        delay_s: f64,
+    },
+    /// A client is no effect of an incident any more.
+    Left {
+        /// Of this one.
+        incident: u64,
+        /// Who.
+        client: usize,
+    },
+    /// Another root is named.
+    RootMoved {
+        /// Of this incident.
+        incident: u64,
+        /// Before.
+        from: Option<usize>,
+        /// Now.
+        to: Option<usize>,
+    },
+    /// The root is final.
+    RootFinal {
+        /// Of this incident.
+        incident: u64,
+        /// Who.
+        root: Option<usize>,
+    },
+    /// It has become more urgent.
+    Rose {
+        /// This incident.
+        incident: u64,
+        /// To this.
+        priority: Priority,
+    },
+    /// An incident is over.
+    Closed {
+        /// Its number.
+        incident: u64,
+        /// Why.
+        why: Closing,
+    },
+    /// It was shelved, and is back.
+    WasShelved {
+        /// This incident.
+        incident: u64,
+    },
+    /// Something is wrong with data.
+    Quality {
+        /// Whose.
+        client: Option<usize>,
+        /// What.
+        what: QualityKind,
+    },
+    /// And no longer.
+    QualityOver {
+        /// Whose.
+        client: Option<usize>,
+        /// What it was.
+        what: QualityKind,
+    },
+    /// More flags than anybody could follow.
+    FlagFlood {
+        /// In ten minutes.
+        flags: usize,
+        /// That became so many incidents.
+        incidents: usize,
+    },
+    /// More alarms than anybody can answer.
+    Flood {
+        /// In ten minutes.
+        alarms: usize,
+    },
+    /// It is over.
+    FloodOver,
+    /// An operator did something.
+    Did(Action),
+}
+
+/// A value that an operator changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Edit {
+    /// How an incident's alarm stands.
+    Alarm {
+        /// Which.
+        incident: u64,
+        /// Before.
+        from: Alarm,
+        /// After.
+        to: Alarm,
+    },
+    /// Until when a client's alarms are shelved.
+    Shelf {
+        /// Whose.
+        client: usize,
+        /// Before.
+        from: Option<Timestamp>,
+        /// After.
+        to: Option<Timestamp>,
+    },
+    /// Whether a client is out of service.
+    OutOfService {
+        /// Who.
+        client: usize,
+        /// Before.
+        from: bool,
+        /// After.
+        to: bool,
+    },
+    /// The note on an incident.
+    Note {
+        /// Which.
+        incident: u64,
+        /// Before.
+        from: String,
+        /// After.
+        to: String,
+    },
+    /// Whether and how an incident is over.
+    Closed {
+        /// Which.
+        incident: u64,
+        /// Before.
+        from: Option<Closed>,
+        /// After.
+        to: Option<Closed>,
+    },
+    /// The root of an incident.
+    Root {
+        /// Which.
+        incident: u64,
+        /// Before.
+        from: Option<usize>,
+        /// After.
+        to: Option<usize>,
+    },
+    /// A setting.
+    Setting {
+        /// Its name.
+        what: String,
+        /// Before.
+        from: Value,
+        /// After.
+        to: Value,
+    },
+}
+
+impl Edit {
+    /// The edit that takes this one back.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        macro_rules! swapped {
+            ($($kind:ident { $($key:ident)? }),*) => {
+                match self.clone() {
+                    $(Self::$kind { $($key,)? from, to } => {
+                        Self::$kind { $($key,)? from: to, to: from }
+                    })*
+                }
+            };
+        }
+        swapped!(
+            Alarm { incident },
+            Shelf { client },
+            OutOfService { client },
+            Note { incident },
+            Closed { incident },
+            Root { incident },
+            Setting { what }
+        )
+    }
+}
+
+/// All entries.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Log {
+    entries: Vec<Entry>,
+}
+
+impl Log {
+    /// In order.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The entry of that number.
+    #[must_use]
+    pub fn entry(&self, number: u64) -> Option<&Entry> {
+        self.entries.get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
+    /// Whether an entry was taken back, and that was not taken back in turn.
+    #[must_use]
+    pub fn is_undone(&self, number: u64) -> bool {
+        self.undone().contains(&number)
+    }
+
+    /// The last thing an operator did that can be taken back; an undoing is taken back by name only,
+    /// so that undoing twice goes two steps back.
+    #[must_use]
+    pub fn last_undoable(&self) -> Option<u64> {
+        self.last(|action| !matches!(action, Action::Undo { .. }))
+    }
+
+    /// The last undoing that can itself be taken back.
+    #[must_use]
+    pub fn last_redoable(&self) -> Option<u64> {
+        self.last(|action| matches!(action, Action::Undo { .. }))
+    }
+
+    fn last(&self, wanted: impl Fn(&Action) -> bool) -> Option<u64> {
+        let undone = self.undone();
+        let done = |entry: &&Entry| matches!(&entry.what, What::Did(action) if wanted(action));
+        let mut numbers = self.entries.iter().rev().filter(done).map(|entry| entry.number);
+        numbers.find(|number| !undone.contains(number))
+    }
+
+    /// From the end, since an undoing counts only if no later one took it back.
+    fn undone(&self) -> BTreeSet<u64> {
+        let mut undone = BTreeSet::new();
+        for entry in self.entries.iter().rev() {
+            if let What::Did(Action::Undo { entry: earlier }) = entry.what
+                && !undone.contains(&entry.number)
+            {
+                undone.insert(earlier);
+            }
+        }
+        undone
+    }
+
+    pub(super) fn add(&mut self, mut entry: Entry) -> u64 {
+        entry.number = self.entries.len() as u64 + 1;
+        self.entries.push(entry);
+        self.entries.len() as u64
+    }
+}
+
+impl Entry {
+    /// The line in words, with the clients' names.
+    #[must_use]
+    pub fn words(&self, names: &[String]) -> String {
+        let name = |client: usize| names.get(client).map_or("?", String::as_str);
+        let maybe = |client: Option<usize>| client.map_or("?", name);
+        match &self.what {
+            What::Opened { incident, origin, root } => {
+                let origin = match origin {
+                    Origin::Decided => String::new(),
+                    Origin::Single => ", one client alone".to_owned(),
+                    Origin::SplitFrom(other) => format!(", hidden behind #{other}"),
+                };
+                format!("#{incident} opened, root {}{origin}", maybe(*root))
+            }
+            What::FirstOut { incident, client, disagrees } => {
+                let disagrees = if *disagrees { ", DISAGREES with root" } else { "" };
+                format!("#{incident} first out {}{disagrees}", name(*client))
+            }
+            What::Joined { incident, client, delay_s } => {
+                format!("{} effect, joined #{incident} at {delay_s:+} s", name(*client))
+            }
+            What::Left { incident, client } => {
+                format!("{} no longer explained by #{incident}", name(*client))
+            }
+            What::RootMoved { incident, from, to } => {
+                format!("#{incident} root {} → {}", maybe(*from), maybe(*to))
+            }
+            What::RootFinal { incident, root } => {
+                format!("#{incident} root {} final", maybe(*root))
+            }
+            What::Rose { incident, priority } => format!("#{incident} is now {priority}"),
+            What::Closed { incident, why } => format!("#{incident} closed: {why}"),
+            What::WasShelved { incident } => format!("#{incident} was shelved"),
+            What::Quality { client, what } => {
+                let length = what.seconds().map_or(String::new(), |s| format!(" {s} s"));
+                format!("{}: {}{length}", client.map_or("all", name), what.word())
+            }
+            What::QualityOver { client, what } => {
+                format!("{}: {} over", client.map_or("all", name), what.word())
+            }
+            What::FlagFlood { flags, incidents } => {
+                format!("FLOOD: {flags} flags → {incidents} incidents")
+            }
+            What::Flood { alarms } => format!("FLOOD: {alarms} alarms in 10 min"),
+            What::FloodOver => "flood over".to_owned(),
+            What::Did(action) => action.words(names, &self.edits),
+        }
+    }
+}

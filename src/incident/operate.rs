@@ -1,0 +1,303 @@
+//! How an order of an operator is carried out: it becomes a list of edits, each with its old and new
+//! value, which are made together and entered in the log. Undoing makes the inverse edits, if the
+//! values are still those that were set.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::action::{Action, LONGEST_SHELF_S, Refusal};
+use super::annunciator::Annunciator;
+use super::group::{Alarm, Closed, Correction, Incident};
+use super::input::Closing;
+use super::log::{Edit, Entry, What};
+use super::state::{AlarmEvent, AlarmState};
+use crate::fact::{Fact, Setting};
+
+/// What an operator wants done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Order {
+    /// Who.
+    pub who: String,
+    /// What.
+    pub action: Action,
+    /// Why, if he says so.
+    pub why: Option<String>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Receipt {
+    /// Number of its entry in the log. The entry's edits say what the engine has to apply.
+    pub entry: u64,
+    /// What is new.
+    pub facts: Vec<Fact>,
+}
+
+impl Annunciator {
+    /// Carries out an order, wholly or not at all.
+    pub fn act(&mut self, order: Order) -> Result<Receipt, Refusal> {
+        let edits = match &order.action {
+            Action::Undo { entry } => self.plan_undo(*entry)?,
+            action => self.plan(action)?,
+        };
+        for edit in &edits {
+            self.make(edit);
+        }
+        let Order { who, action, why } = order;
+        let what = What::Did(action);
+        let entry = Entry { number: 0, time: self.now, who: Some(who), what, edits, why };
+        let entry = self.log.add(entry);
+        Ok(Receipt { entry, facts: self.tell() })
+    }
+
+    fn plan(&self, action: &Action) -> Result<Vec<Edit>, Refusal> {
+        match action {
+            Action::Acknowledge { incident } => {
+                Ok(vec![alarm_edit(self.found(*incident)?, AlarmEvent::Acknowledge, None)?])
+            }
+            Action::Shelve { incident, seconds } => self.plan_shelf(*incident, *seconds),
+            Action::Unshelve { incident } => {
+                let incident = self.found(*incident)?;
+                let mut edits = vec![alarm_edit(incident, AlarmEvent::Unshelve, None)?];
+                edits.extend(incident.root.and_then(|root| self.shelf_edit(root, None)));
+                Ok(edits)
+            }
+            Action::TakeOut { client } => self.plan_service(*client, true),
+            Action::PutBack { client } => self.plan_service(*client, false),
+            Action::Note { incident, text } => {
+                let from = self.found(*incident)?.note.clone();
+                if from == *text {
+                    return Err(Refusal::NoChange);
+                }
+                Ok(vec![Edit::Note { incident: *incident, from, to: text.clone() }])
+            }
+            Action::Accept { incident } => self.plan_acceptance(*incident),
+            Action::Correct { incident, root } => self.plan_correction(*incident, *root),
+            Action::Set { what, to } => {
+                let from =
+                    self.settings.get(what).ok_or_else(|| Refusal::NoSetting(what.clone()))?;
+                if from == to {
+                    return Err(Refusal::NoChange);
+                }
+                Ok(vec![Edit::Setting { what: what.clone(), from: from.clone(), to: to.clone() }])
+            }
+            Action::Undo { entry } => self.plan_undo(*entry),
+        }
+    }
+
+    /// The root's next alarms are shelved with this one: a chattering client opens incident after
+    /// incident, and one order must be enough.
+    fn plan_shelf(&self, number: u64, seconds: u32) -> Result<Vec<Edit>, Refusal> {
+        let incident = self.found(number)?;
+        if !(1..=LONGEST_SHELF_S).contains(&seconds) {
+            return Err(Refusal::ShelfTime);
+        }
+        if !incident.is_listed() {
+            return Err(Refusal::Over(number));
+        }
+        let length = SignedDuration::from_secs(i64::from(seconds));
+        let until = self.now.checked_add(length).unwrap_or(Timestamp::MAX);
+        let mut edits = vec![alarm_edit(incident, AlarmEvent::Shelve, Some(until))?];
+        edits.extend(incident.root.and_then(|root| self.shelf_edit(root, Some(until))));
+        Ok(edits)
+    }
+
+    fn shelf_edit(&self, client: usize, to: Option<Timestamp>) -> Option<Edit> {
+        let from = self.posts[client].shelf;
+        (from != to).then_some(Edit::Shelf { client, from, to })
+    }
+
+    fn plan_service(&self, client: usize, out: bool) -> Result<Vec<Edit>, Refusal> {
+        let post = self.posts.get(client).ok_or(Refusal::NoClient)?;
+        if post.out_of_service == out {
+            return Err(Refusal::NoChange);
+        }
+        let event = if out { AlarmEvent::TakeOut } else { AlarmEvent::PutBack };
+        let mut edits = vec![Edit::OutOfService { client, from: !out, to: out }];
+        for incident in self.concerned(client, out) {
+            edits.push(alarm_edit(incident, event, None)?);
+        }
+        Ok(edits)
+    }
+
+    /// Incidents whose alarm changes when their root is taken out of service or put back.
+    fn concerned(&self, client: usize, out: bool) -> impl Iterator<Item = &Incident> {
+        self.listed_incidents().filter(move |incident| {
+            let is_out = incident.alarm.state == AlarmState::OutOfService;
+            incident.root == Some(client) && is_out != out
+        })
+    }
+
+    fn plan_acceptance(&self, number: u64) -> Result<Vec<Edit>, Refusal> {
+        let incident = self.found(number)?;
+        let latched = incident.alarm.state == AlarmState::Latched;
+        if !incident.is_open() && !latched {
+            return Err(Refusal::Over(number));
+        }
+        let mut edits = vec![alarm_edit(incident, AlarmEvent::Accept, None)?];
+        if incident.is_open() {
+            let to = Closed { time: self.now, step: self.step, why: Closing::Accepted };
+            edits.push(Edit::Closed { incident: number, from: None, to: Some(to) });
+        }
+        Ok(edits)
+    }
+
+    fn plan_correction(&self, number: u64, root: usize) -> Result<Vec<Edit>, Refusal> {
+        let incident = self.found(number)?;
+        if !incident.frozen && incident.is_open() {
+            return Err(Refusal::NotFinal(number));
+        }
+        if incident.root == Some(root) {
+            return Err(Refusal::NoChange);
+        }
+        let out = |client: usize| self.posts[client].out_of_service;
+        let edit = Edit::Root { incident: number, from: incident.root, to: Some(root) };
+        self.check_root(number, Some(root))?;
+        let event = match (incident.alarm.state == AlarmState::OutOfService, out(root)) {
+            (true, false) => Some(AlarmEvent::PutBack),
+            (false, true) => Some(AlarmEvent::TakeOut),
+            _ => None,
+        };
+        let alarm = event.map(|event| alarm_edit(incident, event, None)).transpose()?;
+        Ok(std::iter::once(edit).chain(alarm).collect())
+    }
+
+    /// A root belongs to an open incident, takes part in it, and has no other.
+    fn check_root(&self, number: u64, root: Option<usize>) -> Result<(), Refusal> {
+        let incident = self.found(number)?;
+        if !incident.is_open() {
+            return Err(Refusal::Over(number));
+        }
+        let Some(root) = root else { return Ok(()) };
+        if incident.member(root).is_none() {
+            return Err(Refusal::NoMember(number));
+        }
+        match self.rooted_at(root) {
+            Some(other) if other != number => Err(Refusal::Taken(other)),
+            _ => Ok(()),
+        }
+    }
+
+    fn plan_undo(&self, number: u64) -> Result<Vec<Edit>, Refusal> {
+        let entry = self.log.entry(number).filter(|entry| !entry.edits.is_empty());
+        let entry = entry.ok_or(Refusal::NotUndoable(number))?;
+        if self.log.is_undone(number) {
+            return Err(Refusal::AlreadyUndone(number));
+        }
+        let edits: Vec<Edit> = entry.edits.iter().rev().map(Edit::inverse).collect();
+        for edit in &edits {
+            if !self.is_present(edit) || !self.is_sound(edit, &edits) {
+                return Err(Refusal::Overtaken(number));
+            }
+            match edit {
+                Edit::Root { incident, to, .. } => self.check_root(*incident, *to)?,
+                Edit::Closed { incident, to: None, .. } => self.check_reopening(*incident)?,
+                _ => {}
+            }
+        }
+        Ok(edits)
+    }
+
+    /// Whether the old value of an edit is the one that stands.
+    fn is_present(&self, edit: &Edit) -> bool {
+        match edit {
+            Edit::Alarm { incident, from, .. } => self.at(*incident).alarm == *from,
+            Edit::Shelf { client, from, .. } => self.posts[*client].shelf == *from,
+            Edit::OutOfService { client, from, .. } => self.posts[*client].out_of_service == *from,
+            Edit::Note { incident, from, .. } => self.at(*incident).note == *from,
+            Edit::Closed { incident, from, .. } => self.at(*incident).closed == *from,
+            Edit::Root { incident, from, .. } => self.at(*incident).root == *from,
+            Edit::Setting { what, from, .. } => self.settings.get(what) == Some(from),
+        }
+    }
+
+    /// Whether what the data did since leaves room for the old value.
+    fn is_sound(&self, edit: &Edit, all: &[Edit]) -> bool {
+        let touches = |number: u64| {
+            all.iter()
+                .any(|edit| matches!(edit, Edit::Alarm { incident, .. } if *incident == number))
+        };
+        match edit {
+            // An alarm cannot be on when its incident is over, nor over when that is on.
+            Edit::Alarm { incident, to, .. } => {
+                let ends = all.iter().find_map(|edit| match edit {
+                    Edit::Closed { incident: other, to, .. } if other == incident => {
+                        Some(to.is_none())
+                    }
+                    _ => None,
+                });
+                let open = ends.unwrap_or(self.at(*incident).is_open());
+                match to.state {
+                    AlarmState::Unacknowledged | AlarmState::Acknowledged => open,
+                    AlarmState::Normal | AlarmState::Returned | AlarmState::Latched => !open,
+                    _ => true,
+                }
+            }
+            // Incidents that came since would be forgotten in the wrong state.
+            Edit::OutOfService { client, to, .. } => {
+                self.concerned(*client, *to).all(|incident| touches(incident.number))
+            }
+            _ => true,
+        }
+    }
+
+    /// Its members may have found their place elsewhere.
+    fn check_reopening(&self, number: u64) -> Result<(), Refusal> {
+        let mut homes = self.at(number).members.iter().filter_map(|m| self.home(m.client));
+        homes.next().map_or(Ok(()), |home| Err(Refusal::Taken(home.number)))
+    }
+
+    fn make(&mut self, edit: &Edit) {
+        match edit {
+            Edit::Alarm { incident, to, .. } => {
+                self.at_mut(*incident).alarm = *to;
+                self.relist(*incident);
+            }
+            Edit::Shelf { client, to, .. } => self.posts[*client].shelf = *to,
+            Edit::OutOfService { client, to, .. } => self.posts[*client].out_of_service = *to,
+            Edit::Note { incident, to, .. } => self.at_mut(*incident).note.clone_from(to),
+            Edit::Closed { incident, to, .. } => self.make_closed(*incident, *to),
+            Edit::Root { incident, from, to } => {
+                let correction = Correction { time: self.now, from: *from, to: *to };
+                let words = format!("root {} → {}", self.name_or(*from), self.name_or(*to));
+                let changed = self.at_mut(*incident);
+                changed.root = *to;
+                changed.corrections.push(correction);
+                changed.latch_first_out();
+                self.report(*incident, words);
+            }
+            Edit::Setting { what, from, to } => {
+                self.settings.insert(what.clone(), to.clone());
+                let (what, from, to, time) = (what.clone(), from.clone(), to.clone(), self.now);
+                self.facts.push(Fact::Setting(Setting { what, from, to, time }));
+            }
+        }
+    }
+
+    fn make_closed(&mut self, number: u64, closed: Option<Closed>) {
+        self.at_mut(number).closed = closed;
+        if let Some(Closed { why, .. }) = closed {
+            self.open.remove(&number);
+            self.spend_members(number);
+            self.news.entry(number).or_default().closed = Some(why);
+        } else {
+            self.open.insert(number);
+            self.report(number, "open again".to_owned());
+        }
+        self.relist(number);
+    }
+
+    fn found(&self, number: u64) -> Result<&Incident, Refusal> {
+        self.incident(number).ok_or(Refusal::NoIncident(number))
+    }
+}
+
+fn alarm_edit(
+    incident: &Incident,
+    event: AlarmEvent,
+    shelved_until: Option<Timestamp>,
+) -> Result<Edit, Refusal> {
+    let from = incident.alarm;
+    let state = from.state.after(event, incident.is_open())?;
+    let to = Alarm { state, shelved_until };
+    Ok(Edit::Alarm { incident: incident.number, from, to })
+}

@@ -1,0 +1,43 @@
+//! How incidents are formed: one set of numbers for all data, lengths counted in steps.
+
+use jiff::SignedDuration;
+use serde::{Deserialize, Serialize};
+
+/// The numbers that decide.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// An effect's onset lies this close to its incident's, or to that of another member: effects
+    /// come in cascades.
+    pub window: SignedDuration,
+    /// The root is final this many steps after the opening.
+    pub freeze_after: u64,
+    /// Roots whose probabilities differ by less than this cannot be told apart.
+    pub margin: f64,
+    /// Probability from which a root counts as confirmed.
+    pub confident: f64,
+    /// An effect is a fault of its own once it was unexplained for this many steps on end.
+    pub unexplained_steps: u64,
+    /// Steps after which an incident without an episode is taken for a change that stays.
+    pub oldest: u64,
+}
+
+impl Rules {
+    /// Steps of the propagation window.
+    pub const WINDOW_STEPS: f64 = 60.0;
+
+    /// The defaults for decimated steps of `period_s` seconds.
+    #[must_use]
+    pub fn with_period(period_s: f64) -> Self {
+        let window_s = Self::WINDOW_STEPS * period_s;
+        Self {
+            window: SignedDuration::try_from_secs_f64(window_s)
+                .unwrap_or(SignedDuration::MAX)
+                .abs(),
+            freeze_after: 5,
+            margin: 0.1,
+            confident: 0.8,
+            unexplained_steps: 3,
+            oldest: 150,
+        }
+    }
+}
