@@ -1,7 +1,7 @@
 //! How good the answers are: what the literature measures, and the score of one list of alarms.
 //!
-//! A study compares what was said with what is known. It sees verdicts and labels only; it must not
-//! know how a verdict came about.
+//! A study compares what was said with what is known. [`metrics`] and [`score`] see verdicts and
+//! labels only and must not know how a verdict came about; [`detection`] brings it about.
 //!
 //! | module | what it is for |
 //! |---|---|

@@ -156,10 +156,10 @@ pub fn choose_decimation<E>(
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // What is compared is picked or constructed, not computed.
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rand::RngExt as _;
 
     #[test]
     fn the_threshold_of_a_calm_client_is_the_bound() {

@@ -44,7 +44,7 @@ impl CalibrationHealth {
         let (Some(p), Some(q)) = (first.share_from(elevated), second.share_from(elevated)) else {
             return Self::Empty;
         };
-        let pooled = (p + q) / 2.0;
+        let pooled = f64::midpoint(p, q);
         let error = (pooled * (1.0 - pooled) * (1.0 / first.total() + 1.0 / second.total())).sqrt();
         if (p - q).abs() > AGREED.max(STANDARD_ERRORS * error) {
             return Self::HalvesDisagree { first: p, second: q };

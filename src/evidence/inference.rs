@@ -487,5 +487,7 @@ fn softmax(values: &[f64], out: &mut [f64]) {
         *out = (value - largest).exp();
         total += *out;
     }
-    out.iter_mut().for_each(|p| *p /= total);
+    for p in out {
+        *p /= total;
+    }
 }

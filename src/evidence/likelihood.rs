@@ -92,7 +92,9 @@ impl Tables {
 
 fn normalised(mut weights: Vec<f64>) -> Vec<f64> {
     let total: f64 = weights.iter().sum();
-    weights.iter_mut().for_each(|w| *w /= total);
+    for weight in &mut weights {
+        *weight /= total;
+    }
     weights
 }
 

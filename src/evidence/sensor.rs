@@ -48,6 +48,11 @@ const GAP_STEPS: u32 = 5;
 /// How far outside its nominal range a value may lie, in widths of that range.
 const MARGIN: f64 = 1.0;
 
+/// A flat line repeats the very same number; anything near it is a measurement.
+fn repeats(value: f64, last: f64) -> bool {
+    value.to_bits() == last.to_bits()
+}
+
 /// Learns one sensor's habit from nominal values.
 #[derive(Debug, Clone, Copy)]
 pub struct HabitFit {
@@ -78,7 +83,7 @@ impl HabitFit {
         if !value.is_finite() {
             return;
         }
-        self.run = if value == self.last { self.run + 1 } else { 1 };
+        self.run = if repeats(value, self.last) { self.run + 1 } else { 1 };
         self.repeats += u64::from(self.run > 1);
         self.steps += 1;
         self.longest = self.longest.max(self.run);
@@ -139,7 +144,7 @@ impl SensorWatch {
             self.faults[i] = if value.is_finite() {
                 self.absent[i] = 0;
                 self.same[i] =
-                    if value == self.last[i] { self.same[i].saturating_add(1) } else { 1 };
+                    if repeats(value, self.last[i]) { self.same[i].saturating_add(1) } else { 1 };
                 self.last[i] = value;
                 self.habits[i].judge(value, self.same[i])
             } else {
@@ -278,6 +283,7 @@ impl SensorRanking {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // What is compared is picked or constructed, not computed.
 mod tests {
     use super::*;
     use proptest::prelude::*;

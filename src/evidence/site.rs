@@ -67,7 +67,7 @@ impl Enrolment {
         let counts = LevelCounts::of(settings.grading.levels(), symbols.iter().flatten().copied());
         let ratios =
             Tables::new(&settings.grading, hypotheses, &counts, &response).ratios(hypotheses);
-        let sent = symbols.iter().flatten().map(|s| response.release(*s, rng));
+        let sent = symbols.iter().flatten().map(|s| response.rehearse(*s, rng));
         let peaks = cusum::excursion_peaks(sent.map(|s| ratios.root_cause(s)));
         let tail = Tail::fit(&peaks, counts.total() as usize);
         Self { counts, tail, epsilon: settings.epsilon }

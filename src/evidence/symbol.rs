@@ -8,6 +8,7 @@ use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
 use super::threshold::NominalDistances;
+use crate::privacy::Response;
 
 /// One step's level as it is sent: 0 is ordinary, the highest is as rare as the last cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -192,8 +193,10 @@ impl LevelCounts {
     }
 }
 
-/// K-ary randomised response: the true symbol with probability e^ε/(e^ε+K−1), otherwise one of the
-/// others, each as likely. It gives ε-differential privacy to each symbol sent.
+/// The channel that a client's randomised response puts between its symbols and the server.
+///
+/// The release itself, with its price, is [`Response`]'s; here stand the probabilities that the
+/// server folds into its tables, and a rehearsal of what it will hear.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomisedResponse {
     keep: f64,
@@ -201,12 +204,15 @@ pub struct RandomisedResponse {
 }
 
 impl RandomisedResponse {
-    /// For a budget of ε a symbol; without a budget every symbol is sent as it is.
+    /// For a budget of ε a symbol. Without a budget every symbol is sent as it is; with one that no
+    /// response can be made of (zero, not a number) nothing is told.
     #[must_use]
     pub fn new(levels: usize, epsilon: Option<f64>) -> Self {
-        let others = levels.saturating_sub(1) as f64;
-        // e^ε / (e^ε + K − 1), written so that a large ε does not overflow.
-        let keep = epsilon.map_or(1.0, |epsilon| 1.0 / (1.0 + others * (-epsilon.max(0.0)).exp()));
+        let keep = match epsilon {
+            None | Some(f64::INFINITY) => 1.0,
+            Some(epsilon) => Response::new(epsilon, levels as u8)
+                .map_or(1.0 / levels.max(1) as f64, |response| response.truth()),
+        };
         Self { keep, levels }
     }
 
@@ -216,8 +222,8 @@ impl RandomisedResponse {
         self.keep
     }
 
-    /// What is sent in place of `symbol`.
-    pub fn release(&self, symbol: Symbol, rng: &mut impl rand::Rng) -> Symbol {
+    /// What might be sent in place of `symbol`: for calibrations and simulations, never for sending.
+    pub fn rehearse(&self, symbol: Symbol, rng: &mut impl rand::Rng) -> Symbol {
         if self.levels < 2 || rng.random::<f64>() < self.keep {
             return symbol;
         }
@@ -263,12 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_released_follows_the_channel() {
+    fn what_is_rehearsed_follows_the_channel() {
         let mut rng = rng::stream(3, 0);
         let response = RandomisedResponse::new(5, Some(1.0));
         let truth = Symbol(2);
         let n = 40_000;
-        let counts = LevelCounts::of(5, (0..n).map(|_| response.release(truth, &mut rng)));
+        let counts = LevelCounts::of(5, (0..n).map(|_| response.rehearse(truth, &mut rng)));
         let expected = response.through(&[0.0, 0.0, 1.0, 0.0, 0.0]);
         for (count, p) in counts.counts().iter().zip(expected) {
             assert!((count / f64::from(n) - p).abs() < 0.01, "{count} {p}");
@@ -291,12 +297,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_released_symbol_is_a_symbol(levels in 1usize..8, level in 0u8..8, epsilon in 0.0f64..800.0) {
+        fn a_rehearsed_symbol_is_a_symbol(levels in 1usize..8, level in 0u8..8, epsilon in 0.0f64..800.0) {
             prop_assume!(usize::from(level) < levels);
             let mut rng = rng::stream(u64::from(level), 9);
             let response = RandomisedResponse::new(levels, Some(epsilon));
             prop_assert!(response.keep() > 0.0 && response.keep() <= 1.0);
-            prop_assert!(response.release(Symbol(level), &mut rng).level() < levels);
+            prop_assert!(response.rehearse(Symbol(level), &mut rng).level() < levels);
         }
 
         #[test]

@@ -7,6 +7,8 @@
 mod federation;
 mod judge;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use std::ops::ControlFlow;
 
@@ -22,7 +24,7 @@ use crate::stream::twin::{TwinStream, slices};
 use crate::stream::{Stream, StreamError};
 
 pub use federation::Federation;
-pub use judge::{FalseAlarm, Judged, Missed, mean};
+pub use judge::{FalseAlarm, Judged, Missed, Row};
 use rows::Rows;
 
 /// The data of a study.
@@ -98,14 +100,17 @@ pub enum DetectionError {
     Weights(#[from] crate::model::kernel::WeightsError),
 }
 
-/// Lengths of a bed's slices in seconds, the wanted time between false alarms, and the tail after
-/// an event in which an alarm still belongs to it.
+/// A length of time.
+type Seconds = f64;
+
+/// How long a bed's slices are, the wanted time between false alarms, and the tail after an event in
+/// which an alarm still belongs to it.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
-    fit_s: f64,
-    calibration_s: f64,
-    arl0_s: f64,
-    tail_s: f64,
+    fit: Seconds,
+    calibration: Seconds,
+    arl0: Seconds,
+    tail: Seconds,
 }
 
 impl Bed {
@@ -114,18 +119,15 @@ impl Bed {
             Bed::Twin(family, clients, delta) => {
                 let slices = slices(&twin(family, clients, delta));
                 Plan {
-                    fit_s: slices.fit.end as f64,
-                    calibration_s: slices.calibration.len() as f64,
-                    arl0_s: 3000.0,
-                    tail_s: 6.0,
+                    fit: slices.fit.end as f64,
+                    calibration: slices.calibration.len() as f64,
+                    arl0: 3000.0,
+                    tail: 6.0,
                 }
             }
-            Bed::Plant { .. } => Plan {
-                fit_s: 8.0 * 3600.0,
-                calibration_s: 32.0 * 3600.0,
-                arl0_s: 86_400.0,
-                tail_s: 300.0,
-            },
+            Bed::Plant { .. } => {
+                Plan { fit: 8.0 * 3600.0, calibration: 32.0 * 3600.0, arl0: 86_400.0, tail: 300.0 }
+            }
         }
     }
 
@@ -163,13 +165,13 @@ pub fn run(bed: Bed, seed: u64, setup: &Setup) -> Result<Judged, DetectionError>
         Some(every) => every,
         None => decimation(bed, seed, setup)?,
     };
-    let rows = Rows::read(bed.open(seed)?, every, plan.fit_s)?;
-    let federation = Federation::fit(&rows, plan.fit_s, plan.calibration_s, setup, seed)?;
+    let rows = Rows::read(bed.open(seed)?, every, plan.fit)?;
+    let federation = Federation::fit(&rows, plan.fit, plan.calibration, setup, seed)?;
     let period = rows.layout.period_s;
-    let rules = Rules { arl0: plan.arl0_s / period, ..setup.rules };
+    let rules = Rules { arl0: plan.arl0 / period, ..setup.rules };
     let reach = Reach::from_edges(rows.clients.len(), bed.declared_edges().iter().copied());
     let incidents = federation.watch(&rows, rules, reach, seed);
-    Ok(judge::judge(&rows, federation.watched_from(), &incidents, plan.tail_s, every))
+    Ok(judge::judge(&rows, federation.watched_from(), &incidents, plan.tail, every))
 }
 
 /// The decimation that the data asks for, judged with the linear predictor: it is made in a moment,
@@ -179,8 +181,8 @@ fn decimation(bed: Bed, seed: u64, setup: &Setup) -> Result<u32, DetectionError>
     let mut linear = setup.clone();
     linear.model.proprietary = Proprietary::Linear;
     cusum::choose_decimation(|every| {
-        let rows = Rows::read(bed.open(seed)?, every, plan.fit_s)?;
-        let federation = Federation::fit(&rows, plan.fit_s, plan.calibration_s, &linear, seed)?;
+        let rows = Rows::read(bed.open(seed)?, every, plan.fit)?;
+        let federation = Federation::fit(&rows, plan.fit, plan.calibration, &linear, seed)?;
         Ok(federation.slowest_tail())
     })
 }

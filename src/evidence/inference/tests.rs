@@ -5,7 +5,6 @@ use crate::evidence::slate::Slate;
 use crate::evidence::symbol::Symbol;
 use crate::rng;
 use proptest::prelude::*;
-use rand::RngExt as _;
 
 const ARL0: f64 = 3000.0;
 

@@ -1,6 +1,6 @@
 //! All clients of a study, fitted and calibrated, and the server that hears them.
 
-use ndarray::ArrayView2;
+use ndarray::{ArrayView2, Axis};
 
 use super::rows::{ClientRows, Rows};
 use super::{DetectionError, Setup, go_on};
@@ -81,7 +81,7 @@ impl Federation {
         for t in 0..rows.times.len().saturating_sub(self.watched_from) {
             for ((report, client), noise) in reports.iter_mut().zip(&self.clients).zip(&mut noise) {
                 *report = client.symbols[t]
-                    .map_or(Report::Missing, |s| Report::Symbol(response.release(s, noise)));
+                    .map_or(Report::Missing, |s| Report::Symbol(response.rehearse(s, noise)));
             }
             incidents.extend(closed(server.step(&reports)));
         }
@@ -150,18 +150,17 @@ fn model(
     setup: &Setup,
     seed: u64,
 ) -> Result<VendorModel, DetectionError> {
-    let all = ArrayView2::from_shape(
-        (rows.values.len() / rows.sensors.max(1), rows.sensors),
-        &rows.values,
-    )
-    .unwrap_or_else(|_| ArrayView2::from_shape((0, 0), &[]).expect("no rows of no sensors"));
-    let fit = fit.min(all.nrows());
+    let steps = rows.values.len() / rows.sensors.max(1);
+    let all = ArrayView2::from_shape((steps, rows.sensors), &rows.values)
+        .expect("every row holds one value of each sensor");
+    let (fit, _) = all.split_at(Axis(0), fit.min(steps));
+    let (nothing, _) = all.split_at(Axis(0), 0);
     let job = Job {
         client: name,
         kind: setup.model.proprietary,
         settings: &setup.model,
-        fit: all.split_at(ndarray::Axis(0), fit).0,
-        held_out: all.split_at(ndarray::Axis(0), 0).0,
+        fit,
+        held_out: nothing,
         seed: rng::child(seed, TRAINING),
     };
     Ok(VendorModel::new(&proprietary(&job, &go_on)?.weights)?)

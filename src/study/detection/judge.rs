@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::rows::Rows;
 use crate::evidence::inference::Incident;
 use crate::study::metrics::incident::{Named, end_to_end};
-use crate::study::metrics::{Tick, Window};
+use crate::study::metrics::{Tick, Window, share};
 
 /// An event that was missed or pinned on another client.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -70,15 +70,15 @@ pub(super) fn judge(
     let period = rows.layout.period_s;
     let tail = (tail_s / period).ceil() as Tick;
     let name = |client: usize| rows.layout.clients[client].name.clone();
-    let tick = |step: u64| watched_from as Tick + step as Tick - 1;
+    let tick = |step: u64| ticks(watched_from) + ticks(step as usize) - 1;
     let events: Vec<(&crate::stream::Event, Window)> = rows
         .events
         .iter()
         .map(|event| {
             let (start, end) = (rows.step_at(event.start), rows.step_at(event.end));
-            (event, Window::new(start as Tick, end as Tick))
+            (event, Window::new(ticks(start), ticks(end)))
         })
-        .filter(|(_, window)| window.start >= watched_from as Tick)
+        .filter(|(_, window)| window.start >= ticks(watched_from))
         .collect();
     let anomalies: Vec<Named<String>> = events
         .iter()
@@ -142,9 +142,64 @@ pub(super) fn judge(
     }
 }
 
+/// A step as a tick; no stream is as long as ticks can count.
+fn ticks(step: usize) -> Tick {
+    Tick::try_from(step).unwrap_or(Tick::MAX)
+}
+
+/// A line of the study: the means of several runs of one family.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The family.
+    pub family: String,
+    /// How it was decided.
+    pub method: String,
+    /// Runs.
+    pub seeds: usize,
+    /// EP.
+    pub precision: Option<f64>,
+    /// ER.
+    pub recall: Option<f64>,
+    /// EF.
+    pub f1: Option<f64>,
+    /// Right roots, of the events detected in all runs.
+    pub attribution: Option<f64>,
+    /// Median time to the first alarm, averaged over runs.
+    pub delay_s: Option<f64>,
+    /// Right roots a run.
+    pub right: f64,
+    /// Events a run.
+    pub events: f64,
+    /// False alarms a day.
+    pub false_alarms_per_day: f64,
+}
+
+impl Row {
+    /// Sums up runs.
+    #[must_use]
+    pub fn of(family: &str, method: &str, runs: &[Judged]) -> Self {
+        let sum = |count: fn(&Judged) -> usize| runs.iter().map(count).sum::<usize>();
+        let n = runs.len().max(1) as f64;
+        let days: f64 = runs.iter().map(|run| run.days).sum();
+        Self {
+            family: family.into(),
+            method: method.into(),
+            seeds: runs.len(),
+            precision: mean(runs.iter().map(|run| run.precision)),
+            recall: mean(runs.iter().map(|run| run.recall)),
+            f1: mean(runs.iter().map(|run| run.f1)),
+            attribution: share(sum(|run| run.right), sum(|run| run.detected)),
+            delay_s: mean(runs.iter().map(|run| run.delay_s)),
+            right: sum(|run| run.right) as f64 / n,
+            events: sum(|run| run.events) as f64 / n,
+            false_alarms_per_day: sum(|run| run.false_alarms.len()) as f64
+                / days.max(f64::MIN_POSITIVE),
+        }
+    }
+}
+
 /// Mean of what there is; none of nothing.
-#[must_use]
-pub fn mean(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+fn mean(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     let values: Vec<f64> = values.into_iter().flatten().collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
