@@ -141,8 +141,10 @@ pub(crate) struct Round {
     pub bytes: usize,
 }
 
+/// Shown the weights after every pass, while training goes on.
+type Monitor = Box<dyn FnMut(&FederatedWeights) + Send>;
+
 /// Clients and server, ready to learn.
-#[derive(Debug)]
 pub struct Federation {
     clients: Vec<Client>,
     server: Server,
@@ -150,9 +152,29 @@ pub struct Federation {
     /// Rows t at which a round is held: something was measured somewhere at t and at t − 1.
     ticks: Vec<usize>,
     seed: u64,
+    monitor: Option<Monitor>,
+}
+
+impl std::fmt::Debug for Federation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = self.clients.iter().map(Client::name).collect();
+        f.debug_struct("Federation").field("clients", &names).finish_non_exhaustive()
+    }
 }
 
 impl Federation {
+    /// Shows `monitor` the weights after every pass of online training. It sees copies: whatever it
+    /// does, training goes on as it would have.
+    pub fn monitor(&mut self, monitor: impl FnMut(&FederatedWeights) + Send + 'static) {
+        self.monitor = Some(Box::new(monitor));
+    }
+
+    pub(super) fn tell_monitor(&mut self) {
+        let Some(mut monitor) = self.monitor.take() else { return };
+        monitor(&self.weights());
+        self.monitor = Some(monitor);
+    }
+
     /// Sets everything up: each client runs its proprietary model once over its rows.
     pub fn new(
         sites: &[Site],
@@ -192,7 +214,7 @@ impl Federation {
         let f_s = LstmFc::init(total, settings.server_width, total, 1.0, &mut init);
         let server = Server::new(&states, &f_s, server_descent, back)?;
         let ticks = ticks(&clients)?;
-        Ok(Self { clients, server, settings: settings.clone(), ticks, seed })
+        Ok(Self { clients, server, settings: settings.clone(), ticks, seed, monitor: None })
     }
 
     /// Algorithm 1 from beginning to end, or until `on_progress` breaks it off; what was learned by

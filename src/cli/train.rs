@@ -17,7 +17,7 @@ use crate::engine::prepare::{Prepared, Stage, cache_file, every, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
 use crate::model::train::{Progress, TrainReport};
-use crate::session::Session;
+use crate::session::{Proprietary as Kind, Session};
 
 #[derive(Debug, Args)]
 pub(super) struct TrainArgs {
@@ -29,6 +29,9 @@ pub(super) struct TrainArgs {
     /// Train the centralised oracle too, and say how near the federation comes to it (takes minutes)
     #[arg(long)]
     oracle: bool,
+    /// With --proprietary: judge every kind of model beside persistence, write nothing
+    #[arg(long, requires = "proprietary")]
+    every_kind: bool,
     /// File to write; the cache when absent
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -36,6 +39,20 @@ pub(super) struct TrainArgs {
 
 pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
     let session = args.session.open()?;
+    if args.every_kind {
+        let material = Material::read(&session, every(&session), &|_| None)?;
+        print_material(out, &material)?;
+        print_heading(out)?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        for kind in [Kind::Linear, Kind::OwnLag, Kind::Residual, Kind::Paper] {
+            let reports = vendor::judge(&material, kind, &session.model, session.seed, threads)?;
+            for (client, report) in material.clients.iter().zip(&reports) {
+                print_report(out, &client.name, &format!("{kind:?}"), report)?;
+            }
+            out.flush()?;
+        }
+        return Ok(());
+    }
     if args.proprietary {
         let Some(path) = &args.out else { bail!("--proprietary needs --out FILE") };
         let material = Material::read(&session, every(&session), &|_| None)?;
@@ -95,24 +112,28 @@ fn print_comparison(out: &mut impl Write, found: &Comparison) -> Result<()> {
         found.correlation.iter().map(|(model, c)| format!("{model} {c:.3}")).collect();
     writeln!(out, "mean |correlation| of states between clients: {}", pairs.join(", "))?;
     for client in &found.clients {
-        if let Some(b) = &client.beside {
+        for (pass, b) in client.beside.iter().enumerate() {
             writeln!(
                 out,
-                "{:<10} to the oracle: ‖x_c − x_o‖ {:.3}, ‖x_a − x_o‖ {:.3}, ‖x_s − x_o‖ {:.3} \
-                 (of x_o {:.0} % is not explained by any linear map)",
+                "{:<10} after pass {:>2}: ‖x_a − x_o‖ {:.4}  ‖x_s − x_o‖ {:.4}  (‖x_c − x_o‖ {:.4})",
                 client.name,
-                b.x_c,
+                pass + 1,
                 b.x_a,
                 b.x_s,
-                100.0 * b.unexplained
+                b.x_c
             )?;
+        }
+        if let Some(b) = client.beside.last() {
+            let rho = b.rho.map_or_else(|| "none".into(), |rho| format!("{rho:.2}"));
             writeln!(
                 out,
-                "           L_f {:.2}, L_h {:.2}, ‖ΔK‖ {:.2}: the condition of theorem 6.10 {}",
+                "           L_f {:.2}  L_h {:.2}  ‖ΔK‖ {:.2}  ρ {rho}: the condition of theorem 6.10 {} \
+                 ({:.0} % of x_o is not a linear map of the client's state)",
                 b.l_f.max,
                 b.l_h.max,
                 b.delta_k.max,
-                b.verdict()
+                b.verdict(),
+                100.0 * b.unexplained
             )?;
         }
     }
@@ -231,10 +252,7 @@ fn proprietary(session: &Session, material: &Material) -> Result<Vec<ClientVendo
 }
 
 fn print_models(out: &mut impl Write, material: &Material, models: &[ClientVendor]) -> Result<()> {
-    writeln!(
-        out,
-        "\nclient     model      innovation MSE  persistence   loss, first and last epoch"
-    )?;
+    print_heading(out)?;
     for (client, models) in material.clients.iter().zip(models) {
         let Some(reports) = &models.reports else { continue };
         for (kind, report) in ["watching", "sending"].into_iter().zip(reports) {
@@ -243,6 +261,14 @@ fn print_models(out: &mut impl Write, material: &Material, models: &[ClientVendo
             }
         }
     }
+    Ok(())
+}
+
+fn print_heading(out: &mut impl Write) -> Result<()> {
+    writeln!(
+        out,
+        "\nclient     model      innovation MSE  persistence   loss, first and last epoch"
+    )?;
     Ok(())
 }
 

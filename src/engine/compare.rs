@@ -2,20 +2,20 @@
 //! losses, correlations, and the distance to a model that sees everything.
 
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ndarray::Array2;
 
 use super::material::Material;
-use super::prepare::{PrepareError, Prepared};
+use super::prepare::{FEDERATION, PrepareError, Prepared, hooks};
 use crate::client::Site;
 use crate::federation::convergence::{self, Beside};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::federation::states::{replay, series, square_norm};
 use crate::federation::variant::{Fitted, Variant};
-use crate::federation::{FederatedWeights, Hooks};
+use crate::federation::{self, FederatedWeights, Federation};
 use crate::model::train::SETTLING;
 use crate::model::weights::ProprietaryWeights;
-use crate::privacy::{Provenance, SigmaRule};
 use crate::rng;
 use crate::session::Session;
 
@@ -42,8 +42,8 @@ pub struct ClientComparison {
     pub r_c: f64,
     /// Mean ‖r_a‖².
     pub r_a: f64,
-    /// Beside the oracle, where one was made.
-    pub beside: Option<Beside>,
+    /// Beside the oracle after every pass of training, where one was made; the last is the end.
+    pub beside: Vec<Beside>,
 }
 
 /// Compares; with `oracle` the centralised model is trained too, which takes a while.
@@ -75,7 +75,7 @@ pub fn compare(
         ("augmented", coupling(&states.x_a())),
         ("server", coupling(&states.x_s)),
     ];
-    let mut beside = vec![None; nominal.len()];
+    let mut beside = vec![Vec::new(); nominal.len()];
     if oracle {
         let fit: Vec<Site> = models()
             .map(|(rows, client)| Site {
@@ -84,19 +84,24 @@ pub fn compare(
                 rows: rows.fit.view(),
             })
             .collect();
-        let hooks = Hooks {
-            privacy: &session.privacy,
-            rule: SigmaRule::Analytic,
-            provenance: Provenance::Seeded,
-        };
         let seed = rng::child(session.seed, ORACLE);
-        let mut go_on = |_: crate::federation::Progress| ControlFlow::Continue(());
-        let fitted =
-            Variant::CentralisedOracle.fit(&fit, &session.model, hooks, seed, &mut go_on)?;
+        let mut go_on = |_: federation::Progress| ControlFlow::Continue(());
+        let fitted = Variant::CentralisedOracle.fit(
+            &fit,
+            &session.model,
+            hooks(session),
+            seed,
+            &mut go_on,
+        )?;
         if let Fitted::CentralisedOracle(oracle) = fitted {
             let half = material.clients.first().map_or(0, |c| c.calibration.nrows()) / 2;
-            let found = convergence::compare(&nominal, &weights, &oracle, half)?;
-            beside = found.into_iter().map(Some).collect();
+            for weights in passes(session, &fit)? {
+                for (m, found) in
+                    convergence::compare(&nominal, &weights, &oracle, half)?.into_iter().enumerate()
+                {
+                    beside[m].push(found);
+                }
+            }
             let rows: Vec<_> = nominal.iter().map(|site| site.rows).collect();
             if let Ok(joint) = ndarray::concatenate(ndarray::Axis(1), &rows) {
                 let model = ProprietaryWeights::Filter(oracle.filter.clone());
@@ -118,4 +123,22 @@ pub fn compare(
             .collect(),
         correlation: correlations,
     })
+}
+
+/// The weights after every pass of the session's own federated training, run once more: the same
+/// seed gives the same course.
+fn passes(session: &Session, fit: &[Site]) -> Result<Vec<FederatedWeights>, PrepareError> {
+    let seed = rng::child(session.seed, FEDERATION);
+    let mut federation = Federation::new(fit, &session.model, hooks(session), seed)?;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let keeper = Arc::clone(&seen);
+    federation.monitor(move |weights| {
+        keeper.lock().unwrap_or_else(PoisonError::into_inner).push(weights.clone());
+    });
+    let outcome = federation.run(&mut |_| ControlFlow::Continue(()))?;
+    let mut seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+    if seen.is_empty() {
+        seen.push(outcome.weights);
+    }
+    Ok(seen)
 }

@@ -33,7 +33,7 @@ use crate::stream::{Layout, Part, StreamError};
 
 /// Sources of a seed.
 const PROPRIETARY: u64 = 0x50;
-const FEDERATION: u64 = 0x46;
+pub(super) const FEDERATION: u64 = 0x46;
 
 /// Distances kept of a calibration: any percentile is read between two of them.
 const KEPT_DISTANCES: usize = 2001;
@@ -212,13 +212,8 @@ fn make(
             rows: client.fit.view(),
         })
         .collect();
-    let hooks = Hooks {
-        privacy: &session.privacy,
-        rule: SigmaRule::Analytic,
-        provenance: Provenance::Seeded,
-    };
     let seed = rng::child(session.seed, FEDERATION);
-    let mut federation = Federation::new(&sites, &session.model, hooks, seed)?;
+    let mut federation = Federation::new(&sites, &session.model, hooks(session), seed)?;
     let outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
     let _ = on_stage(Stage::Calibrating);
     let mut clients = Vec::new();
@@ -244,6 +239,11 @@ fn make(
         thresholds: serde_json::to_string(&calibration).unwrap_or_default(),
     };
     Ok((checkpoint, outcome.history, outcome.stopped))
+}
+
+/// What stands between values and messages: the session's noise, drawn from its seed.
+pub(super) fn hooks(session: &Session) -> Hooks<'_> {
+    Hooks { privacy: &session.privacy, rule: SigmaRule::Analytic, provenance: Provenance::Seeded }
 }
 
 fn client_models(

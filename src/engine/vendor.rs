@@ -153,6 +153,21 @@ pub fn train(
     Ok(models.collect())
 }
 
+/// How each kind of model does on every client, in the order of the clients.
+pub fn judge(
+    material: &Material,
+    kind: Proprietary,
+    settings: &ModelSettings,
+    seed: u64,
+    threads: usize,
+) -> Result<Vec<TrainReport>, TrainError> {
+    let seed = |m: usize| rng::child(seed ^ WATCHING, m as u64);
+    let clients = material.clients.iter().enumerate();
+    let jobs: Vec<Job> = clients.map(|(m, c)| job(c, kind, settings, seed(m))).collect();
+    let trained = train::all(&jobs, threads, &|_| ControlFlow::Continue(()));
+    trained.into_iter().map(|trained| Ok(trained?.report)).collect()
+}
+
 fn job<'a>(
     client: &'a ClientMaterial,
     kind: Proprietary,

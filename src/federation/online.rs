@@ -54,6 +54,7 @@ fn over(
                 return Ok(true);
             }
         }
+        federation.tell_monitor();
     }
     Ok(false)
 }

@@ -334,3 +334,52 @@ proptest! {
         }
     }
 }
+
+/// The filter as candle defines it, with the gains of the training code, beside the kernel's.
+fn compare_with_candle(weights: &FilterWeights, steps: usize) -> candle_core::Result<f32> {
+    use crate::model::network::FilterNetwork;
+    use crate::model::train::filter::gains;
+    use crate::model::train::test_support::plant;
+    use crate::model::train::window::Batch;
+    use candle_core::{Device, Tensor};
+
+    let (sensors, states) = (weights.sensors(), weights.states());
+    let rows = plant(steps, sensors, 9);
+    let batch =
+        Batch { steps, windows: 1, sensors, values: rows.iter().copied().collect::<Vec<f32>>() };
+    let gains = gains(weights, &batch);
+    let network = FilterNetwork::from_weights(weights, &Device::Cpu, false)?;
+    let cell = network.unroll()?;
+    let mut memory = network.zero_state(1)?;
+    let mut x_hat = Tensor::zeros((1, states), candle_core::DType::F32, &Device::Cpu)?;
+    let mut model = Filter::with_isa(weights, Isa::detect()).expect("weights that fit");
+    let mut worst = 0.0_f32;
+    for (t, row) in rows.outer_iter().enumerate() {
+        let y: Vec<f32> = row.to_vec();
+        let (x, next) = network.transition(&cell, &x_hat, &memory)?;
+        memory = next;
+        let y_hat: Vec<f32> = network.measurement(&x)?.flatten_all()?.to_vec1()?;
+        let x: Vec<f32> = x.flatten_all()?.to_vec1()?;
+        let estimate: Vec<f32> = (0..states)
+            .map(|p| {
+                let correction = (0..sensors)
+                    .map(|d| gains[t][p * sensors + d] * (y[d].clamp(-5.0, 5.0) - y_hat[d]));
+                x[p] + correction.sum::<f32>()
+            })
+            .collect();
+        x_hat = Tensor::from_vec(estimate.clone(), (1, states), &Device::Cpu)?;
+        model.step(&y, None);
+        let output = model.output();
+        let pairs = output.y_hat.iter().zip(&y_hat).chain(output.x_hat.iter().zip(&estimate));
+        worst = pairs.fold(worst, |worst, (a, b)| worst.max((a - b).abs()));
+    }
+    Ok(worst)
+}
+
+#[test]
+fn the_kernel_runs_the_filter_that_candle_defines() {
+    for weights in [paper_form(2, 4, 3), residual_form(9, 3)] {
+        let worst = compare_with_candle(&weights, 500).expect("candle runs");
+        assert!(worst < 1e-5, "{worst}");
+    }
+}
