@@ -17,6 +17,7 @@ use crate::study::score;
 mod check;
 mod interrupt;
 mod make;
+mod run;
 mod sessions;
 mod train;
 
@@ -50,6 +51,8 @@ enum Command {
     Make(make::Make),
     /// Make the models of a session and keep them
     Train(train::TrainArgs),
+    /// Run a session without a screen: one fact a line, a summary last
+    Run(run::RunArgs),
     /// Measure a list of alarms against the truth
     Score(ScoreArgs),
 }
@@ -104,7 +107,7 @@ impl SessionArgs {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    match run(cli) {
+    match execute(cli) {
         Ok(code) => code,
         // The reader of our output went away (`headwater sessions | head -1`): nothing to say.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -124,8 +127,8 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-fn run(cli: Cli) -> Result<ExitCode> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+fn execute(cli: Cli) -> Result<ExitCode> {
+    let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
         None => return watch(&Session::open(SHIPPED[0].name)?, out),
         Some(Command::Open(args)) => return watch(&args.open()?, out),
@@ -133,6 +136,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
         Some(Command::Train(args)) => train::run(&mut out, &args)?,
+        Some(Command::Run(args)) => run::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;
             if args.json {

@@ -19,10 +19,10 @@
 //! | [`federation`] | Algorithm 1, the baselines, and how near they come to the oracle |
 //! | [`evidence`] | flags and the look-up table; whitened residuals, symbols, sequential decision |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
-//! | [`engine`] | runs a session: from its data to models, from its models to what is said |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
 //! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
 //! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
+//! | [`engine`] | runs a session: from its data to models, from its models to what is said |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`cli`] | the commands |
 //!

@@ -71,7 +71,7 @@ fn print_material(out: &mut impl Write, material: &Material) -> Result<()> {
 
 /// Trains with a bar per model on a terminal, quietly elsewhere.
 fn proprietary(session: &Session, material: &Material) -> Result<Vec<ClientVendor>> {
-    let stop = interrupt::watch();
+    let stop = interrupt::watch("what was learned is kept");
     let bar = ProgressBar::new(1000).with_style(
         ProgressStyle::with_template("{msg:<40} {bar:30} {percent:>3} %  {eta} left")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
