@@ -145,19 +145,29 @@ fn replay<W: Write>(
     let begun = Instant::now();
     let mut pace = Pace::new(speed);
     let mut facts = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
-        let Some(time) = run.step(&mut facts)? else { break };
-        teller.bar.at(time);
-        pace.wait(time, stop);
+    let mut ending = Ok(Some(()));
+    while let Ok(Some(())) = ending
+        && !stop.load(Ordering::Relaxed)
+    {
+        ending = run.step(&mut facts).map(|step| {
+            step.map(|time| {
+                teller.bar.at(time);
+                pace.wait(time, stop);
+            })
+        });
         teller.tell(&facts)?;
         facts.clear();
     }
     teller.tell(&run.end())?;
     let summary = run.summary(begun.elapsed());
     if teller.json {
-        return teller.tell(&[Fact::Summary(Box::new(summary))]);
+        teller.tell(&[Fact::Summary(Box::new(summary))])?;
+    } else {
+        let judgement = run.judgement();
+        teller.bar.aside(|| text::print_end(teller.out, &summary, judgement.as_ref()))?;
+        teller.out.flush()?;
     }
-    let judgement = run.judgement();
-    teller.bar.aside(|| text::print_end(teller.out, &summary, judgement.as_ref()))?;
+    // Data that broke off is an error, after all that it gave has been told.
+    ending?;
     Ok(())
 }

@@ -174,7 +174,12 @@ impl Run {
     /// Takes the next step and appends what is new to `facts`; the time of the step, or none at the
     /// end of what is to be run.
     pub fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, StreamError> {
-        if !self.stream.next(&mut self.frame)? || self.is_past_the_end() {
+        if !self.stream.next(&mut self.frame)? {
+            // What was left out after the last frame.
+            self.tell_notes(facts);
+            return Ok(None);
+        }
+        if self.is_past_the_end() {
             return Ok(None);
         }
         let said = facts.len();
@@ -228,17 +233,8 @@ impl Run {
             return;
         }
         // What is open belongs to the run that ended, and closes at its last instant.
-        if let Some((_, last)) = self.spans.last().copied() {
-            self.end_run(last, facts);
-        }
-        either!(&mut self.method, method => method.reset());
-    }
-
-    fn end_run(&mut self, last: Timestamp, facts: &mut Vec<Fact>) {
-        either!(&mut self.method, method => method.end_run(&mut self.told));
-        facts.append(&mut self.annunciator.step(&self.told.step(last, self.steps)));
         facts.append(&mut self.annunciator.end());
-        self.told.clear();
+        either!(&mut self.method, method => method.reset());
     }
 
     /// Clients whose calibration cannot be relied on.
@@ -282,11 +278,7 @@ impl Run {
 
     /// The run is over: closes what is open and says what was released.
     pub fn end(&mut self) -> Vec<Fact> {
-        let mut facts = Vec::new();
-        if let Some((_, last)) = self.spans.last().copied() {
-            self.told.clear();
-            self.end_run(last, &mut facts);
-        }
+        let mut facts = self.annunciator.end();
         facts.iter().for_each(|fact| self.alarms.hear(fact));
         let ledger = self.names().enumerate().filter_map(|(m, client)| self.ledger(m, client));
         facts.extend(ledger);

@@ -60,13 +60,7 @@ fn print_calibrated(out: &mut impl Write, calibrated: &Calibrated) -> io::Result
 
 fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::Result<()> {
     let root = incident.root.as_deref().unwrap_or("unknown");
-    write!(
-        out,
-        "{}  #{:<3} {word:<8} {} root {root}",
-        clock(incident.time),
-        incident.incident,
-        incident.priority
-    )?;
+    write!(out, "{}  #{:<3} {word:<8} root {root}", clock(incident.time), incident.incident)?;
     let likely = incident.posterior.0.iter().find(|(client, _)| client == root);
     if let Some((_, p)) = likely {
         write!(out, " ({:.0} %)", 100.0 * p.get())?;

@@ -40,11 +40,9 @@ impl Episodes {
         }
     }
 
-    /// The run is over.
-    pub fn end_run(&mut self, told: &mut Told) {
-        if self.onset.is_some() {
-            self.tell(Some(Closing::EndOfRun), told);
-        }
+    /// A new run begins: the episode of the one before is not followed any more.
+    pub fn forget(&mut self) {
+        (self.onset, self.quiet) = (None, 0);
     }
 
     fn count(&mut self, client: usize, now: Timestamp) {
@@ -74,8 +72,7 @@ impl Episodes {
         outcome.posterior.clear();
         outcome.closed = closed;
         if closed.is_some() {
-            self.onset = None;
-            self.quiet = 0;
+            self.forget();
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{Releases, RunError};
 use crate::engine::material::{ClientMaterial, Material, SensorView};
 use crate::engine::prepare::{Prepared, PreparedClient};
 use crate::evidence::health::{CalibrationHealth, Report};
-use crate::evidence::inference::{Change, Closing, Inference, Rules};
+use crate::evidence::inference::{Change, Inference, Rules};
 use crate::evidence::reach::Reach;
 use crate::evidence::site::{Enrolment, Reading, Site, SiteSettings};
 use crate::evidence::symbol::RandomisedResponse;
@@ -154,12 +154,6 @@ impl Evidence {
             watcher.risen = if evidence > 0.0 { watcher.risen.or(Some(frame.time)) } else { None };
             state.raised_since = watcher.risen.filter(|_| evidence > enough);
         }
-    }
-
-    /// The run is over: what is open closes.
-    pub fn end_run(&mut self, told: &mut Told) {
-        let now = self.server.steps();
-        hear(self.server.end(Closing::EndOfRun), &self.times, now, told);
     }
 }
 

@@ -92,6 +92,7 @@ impl Paper {
         if let Some(voting) = &mut self.voting {
             voting.reset();
         }
+        self.episodes.forget();
     }
 
     /// `steps` without data: models predict.
@@ -117,11 +118,6 @@ impl Paper {
         let named = look_up(&self.flags).root();
         let declared = self.voting.as_mut().map_or(named, |voting| voting.step(named));
         self.episodes.step(declared, frame.time, told);
-    }
-
-    /// The run is over: what is open closes.
-    pub fn end_run(&mut self, told: &mut Told) {
-        self.episodes.end_run(told);
     }
 }
 
