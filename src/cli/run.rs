@@ -117,7 +117,7 @@ fn prepared<W: Write + Send>(
             Stage::Delivered => teller.bar.say("the models are delivered"),
             Stage::Calibrating => teller.bar.say("measuring nominal residuals"),
             Stage::Proprietary(at) => {
-                teller.bar.say(&format!("{}: epoch {} of {}", at.client, at.epoch, at.epochs))
+                teller.bar.say(&format!("{}: epoch {} of {}", at.client, at.epoch, at.epochs));
             }
             Stage::Federation(at) => {
                 teller.bar.say(&format!("round {} of {}", at.round, at.rounds));

@@ -32,7 +32,7 @@ use self::alarms::Alarms;
 use self::evidence::Evidence;
 use self::paper::Paper;
 use self::told::Told;
-use super::prepare::{self, PrepareError, Prepared};
+use super::prepare::{self, Prepared};
 use crate::evidence::health::{CalibrationHealth, Standing};
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{self, Fact, Number};
@@ -54,9 +54,6 @@ pub enum RunError {
     /// Its data cannot be had.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// Its models cannot be had.
-    #[error(transparent)]
-    Prepare(#[from] PrepareError),
     /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
@@ -79,7 +76,7 @@ struct Releases {
 #[derive(Debug)]
 enum Method {
     Evidence(Box<Evidence>),
-    Paper(Paper),
+    Paper(Box<Paper>),
 }
 
 macro_rules! either {
@@ -126,7 +123,7 @@ impl Run {
         }
         let method = match mode {
             Mode::Evidence => Method::Evidence(Box::new(Evidence::new(session, prepared)?)),
-            Mode::Paper => Method::Paper(Paper::new(session, prepared)?),
+            Mode::Paper => Method::Paper(Box::new(Paper::new(session, prepared)?)),
         };
         let thresholds = prepared
             .clients
@@ -203,7 +200,9 @@ impl Run {
         either!(&mut self.method, method => method.step(&self.frame, &self.layout, &mut self.told));
         self.tell_standings(facts);
         facts.append(&mut self.annunciator.step(&self.told.step(time, self.steps)));
-        facts[said..].iter().for_each(|fact| self.alarms.hear(fact));
+        for fact in &facts[said..] {
+            self.alarms.hear(fact);
+        }
         Ok(Some(time))
     }
 
@@ -279,7 +278,9 @@ impl Run {
     /// The run is over: closes what is open and says what was released.
     pub fn end(&mut self) -> Vec<Fact> {
         let mut facts = self.annunciator.end();
-        facts.iter().for_each(|fact| self.alarms.hear(fact));
+        for fact in &facts {
+            self.alarms.hear(fact);
+        }
         let ledger = self.names().enumerate().filter_map(|(m, client)| self.ledger(m, client));
         facts.extend(ledger);
         facts
