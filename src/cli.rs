@@ -20,6 +20,7 @@ use crate::study::score;
 mod check;
 mod interrupt;
 mod make;
+mod run;
 mod sessions;
 mod train;
 
@@ -59,6 +60,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Run a session without a screen: one fact a line, a summary last
+    Run(run::RunArgs),
     /// Measure a list of alarms against the truth
     Score(ScoreArgs),
 }
@@ -113,7 +116,7 @@ impl SessionArgs {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    match run(cli) {
+    match execute(cli) {
         Ok(code) => code,
         // The reader of our output went away (`headwater sessions | head -1`): nothing to say.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -133,8 +136,8 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-fn run(cli: Cli) -> Result<ExitCode> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+fn execute(cli: Cli) -> Result<ExitCode> {
+    let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
         None => return watch(&Session::open(SHIPPED[0].name)?, out),
         Some(Command::Open(args)) => return watch(&args.open()?, out),
@@ -150,6 +153,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
                 write!(out, "{figures}")?;
             }
         }
+        Some(Command::Run(args)) => run::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;
             if args.json {

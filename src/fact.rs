@@ -166,7 +166,8 @@ pub struct Quality {
     pub client: Option<String>,
     /// Since when.
     pub time: Timestamp,
-    /// What is wrong with it: "gap", "stuck", "range" or "clock jump".
+    /// What is wrong with it: "gap", "stuck", "range", "clock jump", "out of calibration" with or
+    /// without the reason, or why rows were left out.
     pub what: String,
     /// How long the gap or the jump is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that the first Ctrl-C raises.
-pub(super) fn watch() -> Arc<AtomicBool> {
+/// A flag that the first Ctrl-C raises; `kept` says what becomes of what was done so far.
+pub(super) fn watch(kept: &'static str) -> Arc<AtomicBool> {
     let wanted = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&wanted);
     // Without this thread Ctrl-C still ends the program, only less gently: not worth an error.
@@ -16,10 +16,8 @@ pub(super) fn watch() -> Arc<AtomicBool> {
         runtime.block_on(async {
             if tokio::signal::ctrl_c().await.is_ok() {
                 raised.store(true, Ordering::Relaxed);
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "\nstopping: what was learned is kept (Ctrl-C again leaves at once)"
-                );
+                let _ =
+                    writeln!(std::io::stderr(), "\nstopping: {kept} (Ctrl-C again leaves at once)");
             }
             if tokio::signal::ctrl_c().await.is_ok() {
                 std::process::exit(130);

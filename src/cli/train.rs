@@ -64,7 +64,7 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         return Ok(());
     }
     let file = args.out.clone().unwrap_or_else(|| cache_file(&session));
-    let stop = interrupt::watch();
+    let stop = interrupt::watch("what was learned is kept");
     let bar = bar();
     let prepared = prepare(&session, &file, &mut |stage| {
         match stage {
@@ -220,7 +220,7 @@ fn print_material(out: &mut impl Write, material: &Material) -> Result<()> {
 
 /// Trains with a bar per model on a terminal, quietly elsewhere.
 fn proprietary(session: &Session, material: &Material) -> Result<Vec<ClientVendor>> {
-    let stop = interrupt::watch();
+    let stop = interrupt::watch("what was learned is kept");
     let bar = bar();
     // Models are trained side by side: the bar adds up what each has behind it.
     let done: Mutex<Vec<(String, usize, usize)>> = Mutex::new(Vec::new());

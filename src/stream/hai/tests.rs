@@ -266,14 +266,17 @@ fn a_renamed_piece_finds_its_attacks_by_their_time() {
 }
 
 #[test]
-fn an_attack_that_no_list_knows_is_anomalous_all_the_same() {
+fn an_attack_that_no_list_knows_is_an_event_without_an_origin() {
     let text = made(Version::V2204, "2021-07-10 01:00:00", 10, |row| row > 4);
     let folder = Folder::with("test1.csv", text);
     let mut stream =
         open(&source(Version::V2204), &folder, &["test1.csv"], &[]).expect("a release");
     let found = frames(&mut stream);
-    assert_eq!(found[5].label, Label::Anomalous { event: None });
-    assert_eq!(stream.events().len(), 7);
+    assert_eq!(found[5].label, Label::Anomalous { event: Some(7) });
+    assert_eq!(stream.events().len(), 8, "the seven of the file and this one");
+    let unlisted = &stream.events()[7];
+    assert_eq!((unlisted.start, unlisted.end), (found[5].time, found[9].time));
+    assert!(unlisted.origins.is_empty());
 }
 
 #[test]

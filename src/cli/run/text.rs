@@ -1,0 +1,194 @@
+//! Facts and the end of a run, in words.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+
+use crate::fact::{Calibrated, Fact, Incident, Ledger, Number, Quality, Summary, Training};
+use crate::session::Mode;
+use crate::study::score::{Judgement, Outcome, Score, Verdict};
+
+/// A time of the data's clock.
+pub(super) fn clock(time: Timestamp) -> impl Display {
+    time.strftime("%Y-%m-%d %H:%M:%S")
+}
+
+/// One line per fact; the summary has words of its own.
+pub(super) fn print(out: &mut impl Write, fact: &Fact) -> io::Result<()> {
+    match fact {
+        Fact::Training(training) => print_training(out, training),
+        Fact::Calibrated(calibrated) => print_calibrated(out, calibrated),
+        Fact::Opened(incident) => print_incident(out, "opened", incident),
+        Fact::Updated(incident) => print_incident(out, "updated", incident),
+        Fact::Closed(incident) => print_incident(out, "closed", incident),
+        Fact::Setting(setting) => {
+            let (from, to) = (&setting.from, &setting.to);
+            writeln!(out, "{}  {}: {from:?} → {to:?}", clock(setting.time), setting.what)
+        }
+        Fact::Ledger(ledger) => print_ledger(out, ledger),
+        Fact::Quality(quality) => print_quality(out, quality),
+        Fact::Summary(summary) => print_end(out, summary, None),
+    }
+}
+
+fn number(value: Option<Number>, digits: usize) -> String {
+    value.map_or_else(|| "-".into(), |value| format!("{:.digits$}", value.get()))
+}
+
+fn print_training(out: &mut impl Write, training: &Training) -> io::Result<()> {
+    writeln!(
+        out,
+        "training    round {} of {}, server loss {}, client loss {}",
+        training.round,
+        training.rounds,
+        number(training.server_loss, 4),
+        number(training.client_loss, 4)
+    )
+}
+
+fn print_calibrated(out: &mut impl Write, calibrated: &Calibrated) -> io::Result<()> {
+    writeln!(
+        out,
+        "calibrated  {}: τ_c {}, τ_a {}, one false alarm in {} s wanted",
+        calibrated.client,
+        number(calibrated.tau_c, 2),
+        number(calibrated.tau_a, 2),
+        number(calibrated.arl0_target, 0)
+    )
+}
+
+fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::Result<()> {
+    let root = incident.root.as_deref().unwrap_or("unknown");
+    write!(out, "{}  #{:<3} {word:<8} root {root}", clock(incident.time), incident.incident)?;
+    let likely = incident.posterior.0.iter().find(|(client, _)| client == root);
+    if let Some((_, p)) = likely {
+        write!(out, " ({:.0} %)", 100.0 * p.get())?;
+    }
+    for (i, effect) in incident.effects.iter().enumerate() {
+        let word = if i == 0 { ", felt by" } else { "," };
+        write!(out, "{word} {} {:+} s", effect.client, effect.delay_s.get())?;
+    }
+    if let Some(first) = incident.first_out.as_deref().filter(|_| incident.disagree) {
+        write!(out, ", first out {first}")?;
+    }
+    if let Some(other) = &incident.would_now_say {
+        write!(out, ", would now say {other}")?;
+    }
+    match &incident.why {
+        Some(why) => writeln!(out, ": {why}"),
+        None => writeln!(out),
+    }
+}
+
+fn print_ledger(out: &mut impl Write, ledger: &Ledger) -> io::Result<()> {
+    let releases = count(ledger.releases as usize, "release");
+    match ledger.epsilon {
+        Some(epsilon) => writeln!(
+            out,
+            "ledger      {}: {releases}, ε {:.3} at δ {}",
+            ledger.client,
+            epsilon.get(),
+            ledger.delta.map_or(0.0, Number::get)
+        ),
+        None => writeln!(out, "ledger      {}: {releases}, not protected", ledger.client),
+    }
+}
+
+fn print_quality(out: &mut impl Write, quality: &Quality) -> io::Result<()> {
+    let whose = quality.client.as_deref().unwrap_or("all clients");
+    write!(out, "{}  quality  {whose}: {}", clock(quality.time), quality.what)?;
+    match quality.seconds {
+        Some(seconds) => writeln!(out, " of {} s", seconds.get()),
+        None => writeln!(out),
+    }
+}
+
+/// What was run, and how good it was.
+pub(super) fn print_end(
+    out: &mut impl Write,
+    summary: &Summary,
+    judgement: Option<&Judgement>,
+) -> io::Result<()> {
+    let mode = match summary.mode {
+        Mode::Evidence => "evidence",
+        Mode::Paper => "paper",
+    };
+    write!(out, "\n{}, {mode} mode", summary.session)?;
+    if let Some(seed) = summary.seed {
+        write!(out, ", seed {seed} (seeded: not private)")?;
+    }
+    writeln!(
+        out,
+        ": {} of {} in {} s ({} a second), {}",
+        count(summary.steps as usize, "step"),
+        count(summary.clients as usize, "client"),
+        number(summary.wall_s, 1),
+        number(summary.steps_per_s, 0),
+        count(summary.incidents as usize, "incident")
+    )?;
+    if let Some(score) = &summary.score {
+        print_score(out, score)?;
+    }
+    if let Some(judgement) = judgement {
+        print_misses(out, judgement)?;
+    }
+    Ok(())
+}
+
+fn print_score(out: &mut impl Write, score: &Score) -> io::Result<()> {
+    if score.labelled > 0 {
+        let delay = |d: Option<f64>| d.map_or_else(|| "-".into(), |d| format!("{d:.0} s"));
+        writeln!(
+            out,
+            "{}: {} detected, root right {}, wrong {}, unknown {}; delay {} in the median, {} in \
+             the 95th percentile",
+            count(score.labelled, "labelled event"),
+            score.detected,
+            score.root_right,
+            score.root_wrong,
+            score.root_unknown,
+            delay(score.delay_s.median),
+            delay(score.delay_s.p95)
+        )?;
+    }
+    writeln!(out, "{} in {:.2} days", count(score.false_alarms, "false alarm"), score.days)
+}
+
+/// Everything that is not as it should be, one line each.
+fn print_misses(out: &mut impl Write, judgement: &Judgement) -> io::Result<()> {
+    for outcome in &judgement.outcomes {
+        let event = outcome.event;
+        if let Some(word) = fault(outcome) {
+            writeln!(
+                out,
+                "{word:<22} {} {} in {}: {}",
+                event.id,
+                clock(event.start),
+                if event.origins.is_empty() { "?".into() } else { event.origins.join("+") },
+                event.what
+            )?;
+        }
+    }
+    for alarm in &judgement.false_alarms {
+        let root = alarm.root.as_deref().unwrap_or("unknown");
+        writeln!(out, "{:<22} {} root {root}", "false alarm", clock(alarm.opened))?;
+    }
+    Ok(())
+}
+
+fn fault(outcome: &Outcome) -> Option<String> {
+    match outcome.verdict {
+        Verdict::Right | Verdict::Doubtful => None,
+        Verdict::Missed => Some("missed".into()),
+        Verdict::Unnamed => Some("root unknown".into()),
+        Verdict::Wrong => {
+            let root = outcome.alarm.and_then(|alarm| alarm.root.as_deref()).unwrap_or("?");
+            Some(format!("wrong root {root}"))
+        }
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,57 @@
+//! How many samples become one when a session leaves that to its data.
+//!
+//! A sequential decision adds up evidence, which is right only when steps say something new. How
+//! bursty residuals are shows in the tail of a calibration; it is judged with the linear predictor,
+//! which is made in a moment, since it hardly depends on the model once residuals are whitened.
+
+use std::ops::ControlFlow;
+
+use ndarray::Array2;
+
+use super::material::{ClientMaterial, Material};
+use super::prepare::PrepareError;
+use super::run::evidence::recorded;
+use crate::evidence::cusum;
+use crate::evidence::likelihood::Hypotheses;
+use crate::evidence::site::{Enrolment, Site, SiteSettings};
+use crate::model::proprietary::VendorModel;
+use crate::model::train::{Job, proprietary};
+use crate::rng;
+use crate::session::{Decimation, ModelSettings, Proprietary, Session};
+
+/// The session with its decimation decided.
+pub fn decided(mut session: Session) -> Result<Session, PrepareError> {
+    if session.sampling.decimate == Decimation::Auto {
+        let every = cusum::choose_decimation(|every| slowest_tail(&session, every))?;
+        session.sampling.decimate = Decimation::Every(every);
+    }
+    Ok(session)
+}
+
+/// The smallest ω of all clients with block means over `every` samples.
+fn slowest_tail(session: &Session, every: u32) -> Result<f64, PrepareError> {
+    let material = Material::read(session, every, &|_| None)?;
+    material.clients.iter().try_fold(1.0, |slowest: f64, client| Ok(slowest.min(tail(client)?)))
+}
+
+fn tail(client: &ClientMaterial) -> Result<f64, PrepareError> {
+    let none = Array2::zeros((0, client.fit.ncols()));
+    let job = Job {
+        client: &client.name,
+        kind: Proprietary::Linear,
+        settings: &ModelSettings::default(),
+        fit: client.fit.view(),
+        held_out: none.view(),
+        seed: 0,
+    };
+    let weights = proprietary(&job, &|_| ControlFlow::Continue(()))?.weights;
+    let mut model = VendorModel::new(&weights)?;
+    let fit = recorded(&mut model, &client.fit.view());
+    let calibration = recorded(&mut model, &client.calibration.view());
+    let (site, calibration) = Site::fit(&fit, &calibration, SiteSettings::default());
+    let hypotheses = Hypotheses::default();
+    // Symbols are judged as they are: without a budget nothing is drawn.
+    let mut noise = rng::stream(0, 0);
+    let enrolment = Enrolment::new(&calibration.symbols, site.settings(), &hypotheses, &mut noise);
+    Ok(enrolment.tail.omega)
+}

@@ -1,0 +1,351 @@
+//! Runs a prepared session over its replay range: measurements in, facts out, in order.
+//!
+//! ```text
+//!          ┌─ evidence: watching model ─► site ─► Symbol ─► Inference ─┐
+//! Frame ───┤                                                           ├─► Told ─► Annunciator ─► Fact
+//!          └─ paper: sending model + φ ─► flags ─► look-up ─► Episodes ─┘
+//! ```
+//!
+//! A run is pulled step by step by whoever wants its facts, at any pace; nothing in here knows the
+//! wall clock, so that the same session and seed say the same, byte for byte. It must not know how
+//! anything is shown.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | `evidence` | evidence mode: sites, symbols, the sequential decision |
+//! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
+//! | `told` | what either says about a step, as the annunciator takes it |
+//! | `alarms` | the alarms that were raised, for the score |
+
+mod alarms;
+mod episode;
+pub(super) mod evidence;
+mod paper;
+mod told;
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use thiserror::Error;
+
+use self::alarms::Alarms;
+use self::evidence::Evidence;
+use self::paper::Paper;
+use self::told::Told;
+use super::prepare::{self, Prepared};
+use crate::evidence::health::{CalibrationHealth, Standing};
+use crate::evidence::threshold::FlagThresholds;
+use crate::fact::{self, Fact, Number};
+use crate::federation;
+use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
+use crate::model::kernel::WeightsError;
+use crate::privacy::{Spend, Tally};
+use crate::session::{Mark, Mode, Session};
+use crate::stream::decimate::Decimated;
+use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
+use crate::study::score::{Judgement, Watched};
+
+/// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
+const LONGEST_BRIDGE: usize = 40;
+
+/// Why a session cannot be run.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// Its data cannot be had.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// A model cannot be run.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// The models were made for other clients or other sensors.
+    #[error(
+        "the replayed data has other clients or sensors than the data its models were made from"
+    )]
+    Layout,
+}
+
+/// What a client has released, all under one setting.
+#[derive(Debug, Clone, Copy)]
+struct Releases {
+    count: u64,
+    epsilon: Option<f64>,
+    symbols: u8,
+}
+
+/// The method that decides.
+#[derive(Debug)]
+enum Method {
+    Evidence(Box<Evidence>),
+    Paper(Box<Paper>),
+}
+
+macro_rules! either {
+    ($method:expr, $found:ident => $call:expr) => {
+        match $method {
+            Method::Evidence($found) => $call,
+            Method::Paper($found) => $call,
+        }
+    };
+}
+
+/// A session on its way through its replay range.
+pub struct Run {
+    session: Session,
+    mode: Mode,
+    until: Option<Mark>,
+    stream: Decimated<Box<dyn Stream>>,
+    layout: Layout,
+    thresholds: Vec<FlagThresholds>,
+    method: Method,
+    annunciator: Annunciator,
+    told: Told,
+    frame: Frame,
+    /// First and last instant of every run.
+    spans: Vec<(Timestamp, Timestamp)>,
+    steps: u64,
+    labelled: bool,
+    alarms: Alarms,
+}
+
+impl Run {
+    /// Fits and calibrates the clients of `prepared`, and stands before the first step. The whole
+    /// replay range is run: where a person would enter it is of no account here.
+    pub fn open(
+        session: &Session,
+        prepared: &Prepared,
+        mode: Mode,
+        until: Option<Mark>,
+    ) -> Result<Self, RunError> {
+        let stream = Decimated::new(stream::open(session, Part::Replay)?, prepared.every);
+        let layout = stream.layout().clone();
+        if !prepare::fits(prepared, &layout) {
+            return Err(RunError::Layout);
+        }
+        let method = match mode {
+            Mode::Evidence => Method::Evidence(Box::new(Evidence::new(session, prepared)?)),
+            Mode::Paper => Method::Paper(Box::new(Paper::new(session, prepared)?)),
+        };
+        let thresholds = prepared
+            .clients
+            .iter()
+            .map(|client| paper::thresholds(client, &session.thresholds))
+            .collect();
+        Ok(Self {
+            session: session.clone(),
+            mode,
+            until,
+            thresholds,
+            method,
+            annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
+            told: Told::new(layout.clients.len()),
+            frame: Frame::for_layout(&layout),
+            stream,
+            layout,
+            spans: Vec::new(),
+            steps: 0,
+            labelled: false,
+            alarms: Alarms::default(),
+        })
+    }
+
+    /// The thresholds of every client.
+    #[must_use]
+    pub fn calibrated(&self) -> Vec<Fact> {
+        self.names()
+            .zip(&self.thresholds)
+            .map(|(client, tau)| {
+                Fact::Calibrated(fact::Calibrated {
+                    client,
+                    tau_c: Number::new(f64::from(tau.tau_c)),
+                    tau_a: Number::new(f64::from(tau.tau_a)),
+                    arl0_target: Number::new(self.session.thresholds.arl0.seconds),
+                })
+            })
+            .collect()
+    }
+
+    fn names(&self) -> impl Iterator<Item = String> + '_ {
+        self.layout.clients.iter().map(|client| client.name.clone())
+    }
+
+    /// Takes the next step and appends what is new to `facts`; the time of the step, or none at the
+    /// end of what is to be run.
+    pub fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, StreamError> {
+        if !self.stream.next(&mut self.frame)? {
+            // What was left out after the last frame.
+            self.tell_notes(facts);
+            return Ok(None);
+        }
+        if self.is_past_the_end() {
+            return Ok(None);
+        }
+        let said = facts.len();
+        let (time, continuity) = (self.frame.time, self.frame.continuity);
+        if self.steps == 0 {
+            self.annunciator = annunciator(&self.layout, self.mode, time);
+            self.tell_health(facts);
+        }
+        self.bridge(continuity, facts);
+        self.steps += 1;
+        match self.spans.last_mut() {
+            Some(span) if continuity != Continuity::NewRun => span.1 = time,
+            _ => self.spans.push((time, time)),
+        }
+        self.labelled |= self.frame.label != Label::Unlabelled;
+        if let Continuity::Gap { seconds } = continuity {
+            let what = QualityKind::Gap { seconds };
+            self.told.quality.push(QualityNote { client: None, what });
+        }
+        self.tell_notes(facts);
+        either!(&mut self.method, method => method.step(&self.frame, &self.layout, &mut self.told));
+        self.tell_standings(facts);
+        facts.append(&mut self.annunciator.step(&self.told.step(time, self.steps)));
+        for fact in &facts[said..] {
+            self.alarms.hear(fact);
+        }
+        Ok(Some(time))
+    }
+
+    fn is_past_the_end(&self) -> bool {
+        let first = self.spans.first().map_or(self.frame.time, |span| span.0);
+        match self.until {
+            None => false,
+            Some(Mark::Step(steps)) => self.steps >= steps,
+            Some(Mark::After(seconds)) => {
+                let length = SignedDuration::try_from_secs_f64(seconds);
+                length.is_ok_and(|length| self.frame.time.duration_since(first) >= length)
+            }
+            Some(Mark::At(civil)) => self.frame.time >= stream::utc(civil),
+        }
+    }
+
+    /// From the step before to this one: next to it, over a gap, or into another run.
+    fn bridge(&mut self, continuity: Continuity, facts: &mut Vec<Fact>) {
+        self.told.clear();
+        let missing = match continuity {
+            Continuity::Next => return,
+            Continuity::Gap { seconds } => (seconds / self.layout.period_s).round() as usize,
+            Continuity::NewRun => usize::MAX,
+        };
+        if missing <= LONGEST_BRIDGE {
+            either!(&mut self.method, method => method.skip(missing));
+            return;
+        }
+        // What is open belongs to the run that ended, and closes at its last instant.
+        facts.append(&mut self.annunciator.end());
+        either!(&mut self.method, method => method.reset());
+    }
+
+    /// Clients whose calibration cannot be relied on.
+    fn tell_health(&self, facts: &mut Vec<Fact>) {
+        let Method::Evidence(evidence) = &self.method else { return };
+        for (client, health) in self.names().zip(evidence.health()) {
+            let what = match health {
+                CalibrationHealth::Healthy => continue,
+                CalibrationHealth::Short { .. } => health.to_string(),
+                CalibrationHealth::HalvesDisagree { .. } | CalibrationHealth::Empty => {
+                    format!("out of calibration: {health}")
+                }
+            };
+            facts.push(self.quality(Some(client), what));
+        }
+    }
+
+    fn tell_standings(&self, facts: &mut Vec<Fact>) {
+        for (client, standing) in &self.told.standings {
+            let what = match standing {
+                Standing::Trusted => "as calibrated again",
+                Standing::OutOfCalibration => "out of calibration",
+                Standing::Unreliable => "not to be believed: nothing like its calibration",
+            };
+            let client = self.layout.clients[*client].name.clone();
+            facts.push(self.quality(Some(client), what.to_owned()));
+        }
+    }
+
+    /// Rows that had to be left out.
+    fn tell_notes(&self, facts: &mut Vec<Fact>) {
+        for note in &self.frame.notes {
+            let what = format!("{} ({} line {})", note.what, note.place, note.line);
+            facts.push(self.quality(None, what));
+        }
+    }
+
+    fn quality(&self, client: Option<String>, what: String) -> Fact {
+        Fact::Quality(fact::Quality { client, time: self.frame.time, what, seconds: None })
+    }
+
+    /// The run is over: closes what is open and says what was released.
+    pub fn end(&mut self) -> Vec<Fact> {
+        let mut facts = self.annunciator.end();
+        for fact in &facts {
+            self.alarms.hear(fact);
+        }
+        let ledger = self.names().enumerate().filter_map(|(m, client)| self.ledger(m, client));
+        facts.extend(ledger);
+        facts
+    }
+
+    fn ledger(&self, m: usize, client: String) -> Option<Fact> {
+        let Releases { count, epsilon, symbols } =
+            either!(&self.method, method => method.releases(m));
+        let delta = self.session.privacy.delta;
+        let spent = epsilon
+            .map(|epsilon| Tally::of(Spend::Response { epsilon, symbols }, count).epsilon(delta).0);
+        (count > 0).then(|| {
+            Fact::Ledger(fact::Ledger {
+                client,
+                epsilon: spent.and_then(Number::new),
+                delta: epsilon.and_then(|_| Number::new(delta)),
+                releases: count,
+            })
+        })
+    }
+
+    /// What was said held against what is known; nothing where the data has no labels.
+    #[must_use]
+    pub fn judgement(&self) -> Option<Judgement<'_>> {
+        let events: &[Event] = self.stream.events();
+        (self.labelled || !events.is_empty()).then(|| {
+            let watched = Watched::Spans(self.spans.clone());
+            let tail_s = self.session.replay.tail.seconds;
+            Judgement::new(events, self.alarms.list(), &watched, tail_s)
+        })
+    }
+
+    /// The last fact; `wall` is how long the run took.
+    #[must_use]
+    pub fn summary(&self, wall: Duration) -> fact::Summary {
+        fact::Summary {
+            session: self.session.name.clone(),
+            mode: self.mode,
+            seed: Some(self.session.seed),
+            clients: self.layout.clients.len() as u64,
+            steps: self.steps,
+            incidents: self.annunciator.incidents().len() as u64,
+            wall_s: Number::new(wall.as_secs_f64()),
+            steps_per_s: Number::new(self.steps as f64 / wall.as_secs_f64()),
+            score: self.judgement().map(|judgement| judgement.score()),
+            from: self.spans.first().map(|span| span.0),
+            until: self.spans.last().map(|span| span.1),
+        }
+    }
+}
+
+fn annunciator(layout: &Layout, mode: Mode, start: Timestamp) -> Annunciator {
+    let names = layout.clients.iter().map(|client| client.name.clone()).collect();
+    Annunciator::new(names, mode, Rules::with_period(layout.period_s), start)
+}
+
+/// A word of progress of the federation as a fact.
+#[must_use]
+pub fn training(progress: &federation::Progress) -> Fact {
+    let losses = progress.client_loss;
+    let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+    Fact::Training(fact::Training {
+        round: progress.round as u64,
+        rounds: progress.rounds as u64,
+        server_loss: Number::new(progress.server_loss),
+        client_loss: Number::new(mean),
+    })
+}

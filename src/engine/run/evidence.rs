@@ -1,0 +1,260 @@
+//! Evidence mode: every client grades its own steps, the server adds up what the grades say.
+
+use jiff::Timestamp;
+use ndarray::ArrayView2;
+
+use super::told::Told;
+use super::{Releases, RunError};
+use crate::engine::material::{ClientMaterial, Material, SensorView};
+use crate::engine::prepare::{Prepared, PreparedClient};
+use crate::evidence::health::{CalibrationHealth, Report};
+use crate::evidence::inference::{Change, Inference, Rules};
+use crate::evidence::reach::Reach;
+use crate::evidence::site::{Enrolment, Reading, Site, SiteSettings};
+use crate::evidence::symbol::RandomisedResponse;
+use crate::evidence::whitening::{Recording, Sample};
+use crate::model::kernel::WeightsError;
+use crate::model::proprietary::{Proprietary as _, VendorModel};
+use crate::rng::{self, Rng};
+use crate::session::Session;
+use crate::stream::{Frame, Layout};
+
+/// Sources of a client's seed.
+const LIVE: u64 = 0x52;
+const CALIBRATION: u64 = 0x43;
+
+/// An onset lies no further back than this many steps.
+const LOOK_BACK: usize = 64;
+
+/// One client at work. Its measurements stay inside; a symbol a step leaves.
+#[derive(Debug)]
+struct Watcher {
+    view: SensorView,
+    model: VendorModel,
+    site: Site,
+    response: RandomisedResponse,
+    noise: Rng,
+    y: Vec<f32>,
+    sent: u64,
+    /// Since when its evidence has not been back at zero.
+    risen: Option<Timestamp>,
+}
+
+/// Clients and server.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    watchers: Vec<Watcher>,
+    /// The server before it heard anything: every run begins with it.
+    fresh: Inference,
+    server: Inference,
+    health: Vec<CalibrationHealth>,
+    settings: SiteSettings,
+    reports: Vec<Report>,
+    /// Times of the last steps, a ring by the server's number of the step.
+    times: [Timestamp; LOOK_BACK],
+}
+
+impl Evidence {
+    /// Fits and calibrates every client, and enrols it.
+    pub fn new(session: &Session, prepared: &Prepared) -> Result<Self, RunError> {
+        let views = |_: &Layout| Some(prepared.clients.iter().map(|c| c.view.clone()).collect());
+        let material = Material::read(session, prepared.every, &views)?;
+        let settings =
+            SiteSettings { epsilon: session.privacy.epsilon_flag, ..SiteSettings::default() };
+        let rules = Rules::with_arl0(session.thresholds.arl0.seconds / material.layout.period_s);
+        let mut watchers = Vec::new();
+        let mut enrolments = Vec::new();
+        let mut health = Vec::new();
+        for (m, fitted) in fit_all(prepared, &material, &settings)?.into_iter().enumerate() {
+            let (model, site, calibration) = fitted;
+            let seed = rng::child(session.seed, m as u64);
+            health.push(calibration.health(&settings.grading, rules.arl0));
+            let mut noise = rng::stream(seed, CALIBRATION);
+            enrolments.push(Enrolment::new(
+                &calibration.symbols,
+                &settings,
+                &rules.hypotheses,
+                &mut noise,
+            ));
+            watchers.push(Watcher {
+                view: prepared.clients[m].view.clone(),
+                y: vec![f32::NAN; model.sensors()],
+                model,
+                site,
+                response: settings.response(),
+                noise: rng::stream(seed, LIVE),
+                sent: 0,
+                risen: None,
+            });
+        }
+        let reach = declared_reach(session, &material.layout);
+        let fresh = Inference::new(settings.grading.clone(), rules, &enrolments, reach);
+        Ok(Self {
+            server: fresh.clone(),
+            fresh,
+            reports: vec![Report::Missing; watchers.len()],
+            watchers,
+            health,
+            settings,
+            times: [Timestamp::UNIX_EPOCH; LOOK_BACK],
+        })
+    }
+
+    /// What each client's calibration looks like.
+    pub fn health(&self) -> &[CalibrationHealth] {
+        &self.health
+    }
+
+    /// What a client has sent so far.
+    pub fn releases(&self, client: usize) -> Releases {
+        Releases {
+            count: self.watchers[client].sent,
+            epsilon: self.settings.epsilon,
+            symbols: self.settings.grading.levels() as u8,
+        }
+    }
+
+    /// A new run begins: nothing of the one before counts.
+    pub fn reset(&mut self) {
+        for watcher in &mut self.watchers {
+            watcher.model.reset();
+            watcher.site.reset();
+            watcher.risen = None;
+        }
+        self.server.clone_from(&self.fresh);
+    }
+
+    /// `steps` without data: models predict, sites see nothing, the server hears nothing.
+    pub fn skip(&mut self, steps: usize) {
+        for watcher in &mut self.watchers {
+            watcher.y.fill(f32::NAN);
+            for _ in 0..steps {
+                watcher.look();
+            }
+        }
+    }
+
+    /// One step.
+    pub fn step(&mut self, frame: &Frame, layout: &Layout, told: &mut Told) {
+        for (m, (watcher, report)) in self.watchers.iter_mut().zip(&mut self.reports).enumerate() {
+            watcher.view.standardise(frame.row(layout, m), &mut watcher.y);
+            let reading = watcher.look();
+            *report = watcher.send(reading);
+            told.note_faults(m, watcher.site.sensor_faults());
+        }
+        let now = self.server.steps() + 1;
+        self.times[now as usize % LOOK_BACK] = frame.time;
+        hear(self.server.step(&self.reports), &self.times, now, told);
+        if let Some(incident) = self.server.incident() {
+            told.follow(incident, time_of(&self.times, incident.onset, now), None);
+        }
+        let enough = self.server.rules().effect_evidence;
+        for (m, (watcher, state)) in self.watchers.iter_mut().zip(&mut told.clients).enumerate() {
+            let evidence = self.server.evidence(m);
+            watcher.risen = if evidence > 0.0 { watcher.risen.or(Some(frame.time)) } else { None };
+            state.raised_since = watcher.risen.filter(|_| evidence > enough);
+        }
+    }
+}
+
+impl Watcher {
+    /// The model and the site take what stands in `y`.
+    fn look(&mut self) -> Reading {
+        self.model.step(&self.y, None);
+        self.site.step(sample(&self.y, &self.model))
+    }
+
+    /// What leaves the client.
+    fn send(&mut self, reading: Reading) -> Report {
+        let Some(symbol) = reading.symbol else { return Report::Missing };
+        self.sent += 1;
+        Report::Symbol(self.response.rehearse(symbol, &mut self.noise))
+    }
+}
+
+fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
+    let out = model.output();
+    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat }
+}
+
+fn hear(changes: &[Change], times: &[Timestamp; LOOK_BACK], now: u64, told: &mut Told) {
+    for change in changes {
+        match change {
+            Change::Closed(incident, closing) => {
+                // By now its onset may lie further back than times are kept; the annunciator knows
+                // it from the opening.
+                let onset = time_of(times, incident.onset, now);
+                told.follow(incident, onset, Some((*closing).into()));
+            }
+            Change::Standing { client, standing } => told.standings.push((*client, *standing)),
+            Change::Opened(_) | Change::Frozen(_) | Change::Affected { .. } => {}
+        }
+    }
+}
+
+/// When a step was, or the earliest that is remembered.
+fn time_of(times: &[Timestamp; LOOK_BACK], step: u64, now: u64) -> Timestamp {
+    let earliest = (now + 1).saturating_sub(LOOK_BACK as u64).max(1);
+    times[step.clamp(earliest, now.max(earliest)) as usize % LOOK_BACK]
+}
+
+/// Influences that the session declares.
+fn declared_reach(session: &Session, layout: &Layout) -> Reach {
+    let edges = session
+        .edges
+        .iter()
+        .filter_map(|(from, to)| Some((layout.client(from)?, layout.client(to)?)));
+    Reach::from_edges(layout.clients.len(), edges)
+}
+
+type Fitted = (VendorModel, Site, crate::evidence::site::Calibration);
+
+/// Fits every client on a thread of its own: none depends on another.
+fn fit_all(
+    prepared: &Prepared,
+    material: &Material,
+    settings: &SiteSettings,
+) -> Result<Vec<Fitted>, WeightsError> {
+    std::thread::scope(|scope| {
+        let jobs: Vec<_> = prepared
+            .clients
+            .iter()
+            .zip(&material.clients)
+            .map(|(client, material)| scope.spawn(move || fit(client, material, settings)))
+            .collect();
+        jobs.into_iter()
+            .map(|job| job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+fn fit(
+    client: &PreparedClient,
+    material: &ClientMaterial,
+    settings: &SiteSettings,
+) -> Result<Fitted, WeightsError> {
+    let mut model = VendorModel::new(&client.watching)?;
+    let fit = recorded(&mut model, &material.fit.view());
+    let calibration = recorded(&mut model, &material.calibration.view());
+    let (site, calibration) = Site::fit(&fit, &calibration, settings.clone());
+    model.reset();
+    Ok((model, site, calibration))
+}
+
+/// What a model says about nominal rows; a row without any value stands between two runs.
+pub(crate) fn recorded(model: &mut VendorModel, rows: &ArrayView2<f32>) -> Recording {
+    let mut recording = Recording::new(model.sensors(), model.states());
+    let mut y = vec![f32::NAN; model.sensors()];
+    model.reset();
+    for row in rows.outer_iter() {
+        if row.iter().all(|v| v.is_nan()) {
+            model.reset();
+            recording.new_run();
+            continue;
+        }
+        y.iter_mut().zip(row).for_each(|(y, v)| *y = *v);
+        model.step(&y, None);
+        recording.push(sample(&y, model));
+    }
+    recording
+}
