@@ -81,21 +81,20 @@ impl Episodes {
 mod tests {
     use super::*;
 
-    fn time(step: usize) -> Timestamp {
-        Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(step as i64)
+    fn time(step: u64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(step)
     }
 
     /// (episode, root, closed) of every step.
     fn told(declared: &[Option<usize>]) -> Vec<Option<(u64, Option<usize>, bool)>> {
         let mut episodes = Episodes::new(3);
         let mut told = Told::new(3);
-        declared
-            .iter()
-            .enumerate()
+        (0..)
+            .zip(declared)
             .map(|(t, root)| {
                 told.clear();
                 episodes.step(*root, time(t), &mut told);
-                let step = told.step(time(t), t as u64);
+                let step = told.step(time(t), t);
                 step.outcomes.first().map(|o| (o.episode, o.root, o.closed.is_some()))
             })
             .collect()
