@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
@@ -64,6 +64,10 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         return Ok(());
     }
     let file = args.out.clone().unwrap_or_else(|| cache_file(&session));
+    // Asking again for what was stopped early means wanting the whole of it.
+    if was_stopped(&session, &file) {
+        std::fs::remove_file(&file)?;
+    }
     let stop = interrupt::watch("what was learned is kept");
     let bar = bar();
     let prepared = prepare(&session, &file, &mut |stage| {
@@ -95,6 +99,11 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
     print_prepared(out, &session, &prepared)?;
     out.flush()?;
     print_comparison(out, &compare(&session, &prepared, args.oracle)?)
+}
+
+fn was_stopped(session: &Session, file: &Path) -> bool {
+    let nothing = &mut |_: Stage| ControlFlow::Continue(());
+    file.exists() && prepare(session, file, nothing).is_ok_and(|kept| kept.stopped)
 }
 
 fn print_comparison(out: &mut impl Write, found: &Comparison) -> Result<()> {

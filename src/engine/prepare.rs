@@ -59,7 +59,7 @@ pub type OnStage<'a> = &'a mut (dyn FnMut(Stage) -> ControlFlow<()> + Send);
 /// A session's models, ready to run.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// What decimated frames look like; none when everything came from the cache.
+    /// Samples in a block mean.
     pub every: u32,
     /// Clients in the order of the session.
     pub clients: Vec<PreparedClient>,
@@ -131,6 +131,8 @@ pub enum PrepareError {
 #[derive(Debug, Serialize, Deserialize)]
 struct Calibration {
     every: u32,
+    /// Training was asked to stop before its end.
+    stopped: bool,
     clients: Vec<ClientCalibration>,
 }
 
@@ -165,7 +167,8 @@ pub fn cache_file(session: &Session) -> PathBuf {
     cache_folder(&CacheEnvironment::of_process()).join(name)
 }
 
-/// Prepares `session`, or reads what was prepared before from `file`.
+/// Prepares `session`, or reads what was prepared before from `file`; also what was stopped early,
+/// which [`Prepared::stopped`] then says.
 pub fn prepare(
     session: &Session,
     file: &Path,
@@ -178,19 +181,19 @@ pub fn prepare(
     {
         return Ok(prepared);
     }
-    let (checkpoint, history, stopped) = make(session, expected, on_stage)?;
+    let (checkpoint, history) = make(session, expected, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
     let restored = restore(checkpoint, file)
         .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
-    Ok(Prepared { history: Some(history), stopped, ..restored })
+    Ok(Prepared { history: Some(history), ..restored })
 }
 
 fn make(
     session: &Session,
     fingerprint: Fingerprint,
     on_stage: OnStage,
-) -> Result<(Checkpoint, History, bool), PrepareError> {
+) -> Result<(Checkpoint, History), PrepareError> {
     let _ = on_stage(Stage::Reading);
     let every = every(session);
     let delivered = vendor::delivered(session, every);
@@ -230,7 +233,7 @@ fn make(
         });
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
-    let calibration = Calibration { every, clients: calibrations };
+    let calibration = Calibration { every, stopped: outcome.stopped, clients: calibrations };
     let checkpoint = Checkpoint {
         fingerprint,
         clients,
@@ -238,7 +241,7 @@ fn make(
         oracle: None,
         thresholds: serde_json::to_string(&calibration).unwrap_or_default(),
     };
-    Ok((checkpoint, outcome.history, outcome.stopped))
+    Ok((checkpoint, outcome.history))
 }
 
 /// What stands between values and messages: the session's noise, drawn from its seed.
@@ -342,7 +345,7 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
         clients,
         server: checkpoint.server?,
         history: None,
-        stopped: false,
+        stopped: calibration.stopped,
         file: file.to_path_buf(),
     })
 }
