@@ -69,7 +69,7 @@ pub enum BenchError {
     Stream(#[from] StreamError),
     /// It cannot be prepared.
     #[error(transparent)]
-    Prepare(#[from] PrepareError),
+    Prepare(#[from] Box<PrepareError>),
     /// A round cannot be held.
     #[error(transparent)]
     Federation(#[from] FederationError),
@@ -112,10 +112,10 @@ fn prepare_and_replay(
 ) -> Result<(f64, f64, f64), BenchError> {
     let mut go_on = |_: prepare::Stage| std::ops::ControlFlow::Continue(());
     let begin = Instant::now();
-    prepare::prepare(session, file, &mut go_on)?;
+    prepare::prepare(session, file, &mut go_on).map_err(Box::new)?;
     let train_s = begin.elapsed().as_secs_f64();
     let begin = Instant::now();
-    let prepared = prepare::prepare(session, file, &mut go_on)?;
+    let prepared = prepare::prepare(session, file, &mut go_on).map_err(Box::new)?;
     let cached_s = begin.elapsed().as_secs_f64();
 
     let begin = Instant::now();

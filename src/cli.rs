@@ -178,7 +178,7 @@ fn watch(session: &Session, mut out: impl Write) -> Result<ExitCode> {
     let opened = session.clone();
     let ending = console::run(session, move |tell| {
         let mut told = |stage: Stage| {
-            tell(training(stage, &opened));
+            tell(training(&stage, &opened));
             ControlFlow::Continue(())
         };
         prepare(&opened, &cache_file(&opened), &mut told)?;
@@ -188,7 +188,7 @@ fn watch(session: &Session, mut out: impl Write) -> Result<ExitCode> {
 }
 
 /// A stage of preparation in the words of the screen.
-fn training(stage: Stage, session: &Session) -> Training {
+fn training(stage: &Stage, session: &Session) -> Training {
     let word = |doing: &str| Training { doing: doing.into(), steps: None, losses: Vec::new() };
     match stage {
         Stage::Reading => word("nominal data is being read"),

@@ -10,7 +10,7 @@ const LADDER: [f64; 13] =
 /// where it is instead of rushing through what was missed.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// No single wait lasts longer than this.
-const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
+const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
 /// Data seconds per second of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -170,7 +170,7 @@ mod tests {
     fn after_a_long_stop_the_replay_goes_on_and_does_not_rush() {
         let start = Instant::now();
         let mut pacer = Pacer::new(Speed::Times(60.0), start);
-        let much_later = start + Duration::from_secs(600);
+        let much_later = start + Duration::from_mins(10);
         pacer.shown(pacer.due(1.0, Duration::MAX, much_later), much_later);
         assert!(pacer.due(1.0, Duration::MAX, much_later) > much_later);
     }

@@ -67,19 +67,17 @@ impl SessionError {
     }
 
     pub(super) fn unreadable(path: &str, source: &io::Error) -> Self {
-        let mut what = match source.kind() {
-            io::ErrorKind::NotFound => {
-                "no such file, and no session of this name is shipped".into()
-            }
-            _ => source.to_string(),
+        let absent = source.kind() == io::ErrorKind::NotFound;
+        let near = nearest(path, SHIPPED.iter().map(|s| s.name))
+            .filter(|_| absent)
+            .map(|near| format!("; did you mean {near:?}?"))
+            .unwrap_or_default();
+        let what = if absent {
+            "no such file, and no session of this name is shipped".into()
+        } else {
+            source.to_string()
         };
-        if source.kind() == io::ErrorKind::NotFound
-            && let Some(near) = nearest(path, SHIPPED.iter().map(|s| s.name))
-        {
-            what += &format!("; did you mean {near:?}?");
-        }
-        what.push_str(" (`headwater sessions` lists them)");
-        Self::one(path.into(), what, None)
+        Self::one(path.into(), format!("{what}{near} (`headwater sessions` lists them)"), None)
     }
 
     pub(super) fn not_text(path: &str, line: usize) -> Self {
