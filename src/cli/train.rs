@@ -193,6 +193,10 @@ fn print_prepared(out: &mut impl Write, session: &Session, prepared: &Prepared) 
             client.nominal_a.distances.threshold(session.thresholds.tau_a),
         )?;
     }
+    let privacy = &session.privacy;
+    if [privacy.epsilon_c, privacy.epsilon_a, privacy.epsilon_g].iter().any(Option::is_some) {
+        writeln!(out, "seeded: not private (the noise of this training is drawn from the seed)")?;
+    }
     writeln!(out, "kept in {}", prepared.file.display())?;
     Ok(())
 }

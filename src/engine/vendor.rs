@@ -9,7 +9,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::material::{ClientMaterial, Material, SensorView};
 use crate::model::checkpoint::{Checkpoint, CheckpointError, ClientModels, Fingerprint};
@@ -17,7 +16,7 @@ use crate::model::train::{self, Job, Progress, TrainError, TrainReport};
 use crate::model::weights::ProprietaryWeights;
 use crate::rng;
 use crate::session::{ModelSettings, Proprietary, Session, Source};
-use crate::stream::{Layout, StreamError};
+use crate::stream::Layout;
 
 /// The built-in plant's models, made by `headwater train plant-normal --proprietary`.
 const PLANT: &[u8] = include_bytes!("../../assets/plant/proprietary.safetensors");
@@ -43,23 +42,6 @@ impl ClientVendor {
     pub fn federated(&self) -> &ProprietaryWeights {
         self.sending.as_ref().unwrap_or(&self.watching)
     }
-}
-
-/// Why there are no models.
-#[derive(Debug, Error)]
-pub enum VendorError {
-    /// The data cannot be had.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-    /// Training failed.
-    #[error(transparent)]
-    Train(#[from] TrainError),
-    /// A file of models cannot be used.
-    #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
-    /// Stopped on request before anything useful was learned.
-    #[error("training was stopped")]
-    Stopped,
 }
 
 /// Whether a kind's states are a summary that may be sent.

@@ -28,13 +28,6 @@ impl Scaling {
     pub fn gather(sensors: usize) -> Gathering {
         Gathering { moments: vec![Moments::default(); sensors] }
     }
-
-    /// Writes `row` in standard deviations from the mean; missing stays NaN.
-    pub fn standardise(&self, row: &[f64], out: &mut [f32]) {
-        for ((scaling, value), out) in self.sensors.iter().zip(row).zip(out) {
-            *out = ((value - scaling.mean) / scaling.std) as f32;
-        }
-    }
 }
 
 /// A scaling in the making.
@@ -113,12 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn missing_values_are_left_out_and_stay_missing() {
+    fn missing_values_are_left_out() {
         let scaling = fit(&[1.0, f64::NAN, 3.0, f64::INFINITY]);
         assert_eq!((scaling.mean, scaling.std, scaling.samples), (2.0, 1.0, 2));
-        let mut out = [0.0];
-        Scaling { sensors: vec![scaling] }.standardise(&[f64::NAN], &mut out);
-        assert!(out[0].is_nan());
     }
 
     proptest! {

@@ -85,7 +85,6 @@ mod tests {
             for (sensors, phi_width) in [(4, 16), (4, 1), (38, 16), (38, 1)] {
                 let ns = best_ns(sensors, phi_width, isa, Duration::from_millis(40))
                     .expect("weights of the right size");
-                eprintln!("{} D={sensors} φ width {phi_width}: {ns:.0} ns", isa.name());
                 assert!(ns > 0.0 && ns.is_finite());
             }
         }
