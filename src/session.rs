@@ -20,7 +20,7 @@ pub use mark::Mark;
 pub use problem::{Problem, SessionError};
 pub use settings::{
     Decimation, Mode, ModelSettings, Optimiser, PrivacySettings, Proprietary, ReplaySettings,
-    Sampling, Span, Tau, Thresholds, Vote,
+    Sampling, Span, Tau, Thresholds, Tier, Vote,
 };
 pub use source::{
     Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Source, TableSource,

@@ -93,6 +93,9 @@ pub enum Standing {
 pub enum Report {
     /// A symbol.
     Symbol(Symbol),
+    /// Two of them: how surprising the step is to the client alone, and what of it the others do
+    /// not explain (tier 2).
+    Informed(Symbol, Symbol),
     /// Nothing, or too late.
     #[default]
     Missing,
@@ -144,7 +147,7 @@ impl Watch {
     pub fn step(&mut self, report: Report, nominal: &[f64], elevated: usize) -> Standing {
         let fade = 1.0 - 1.0 / Self::MEMORY;
         match report {
-            Report::Symbol(symbol) => {
+            Report::Symbol(symbol) | Report::Informed(symbol, _) => {
                 self.live.fade(fade);
                 self.live.add(symbol);
                 self.invalid *= fade;

@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use super::cusum::{Cusum, alarm_threshold};
 use super::health::{Report, Standing, Watch};
-use super::likelihood::{Hypotheses, Ratios, Tables};
+use super::likelihood::{Hypotheses, JointRatios, JointTables, Ratios, Tables};
 use super::reach::Reach;
 use super::site::Enrolment;
-use super::symbol::{Grading, LevelCounts, RandomisedResponse};
+use super::symbol::{Grading, LevelCounts, RandomisedResponse, Symbol};
 
 /// How the server decides: one set of numbers for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -96,6 +96,8 @@ struct Client {
     enrolment: Enrolment,
     tables: Tables,
     ratios: Ratios,
+    /// Of pairs, where it sends them.
+    joint: Option<Box<JointRatios>>,
     threshold: f64,
     cusum: Cusum,
     watch: Watch,
@@ -112,6 +114,24 @@ struct Client {
 impl Client {
     fn is_heard(&self) -> bool {
         self.watch.standing() != Standing::Unreliable
+    }
+
+    /// λ^RC and λ^PE of what it reports, and the symbol that is its own.
+    fn weigh(&self, report: Report) -> Option<(f64, f64, Symbol)> {
+        let alone = |symbol| {
+            (self.ratios.root_cause(symbol), self.ratios.propagated_effect(symbol), symbol)
+        };
+        match report {
+            Report::Symbol(symbol) => Some(alone(symbol)),
+            Report::Informed(own, beside) => Some(match &self.joint {
+                // What is tolerated is known of its own symbols alone.
+                Some(joint) if !self.tolerates => {
+                    (joint.root_cause(own, beside), joint.propagated_effect(own, beside), own)
+                }
+                _ => alone(own),
+            }),
+            Report::Missing | Report::Invalid => None,
+        }
     }
 }
 
@@ -191,10 +211,10 @@ impl Inference {
             }
             client.forgive(&self.rules);
             let heard = standing != Standing::Unreliable;
-            (self.own[m], self.felt[m]) = match report {
-                Report::Symbol(symbol) if heard => {
+            (self.own[m], self.felt[m]) = match client.weigh(report) {
+                Some((own, felt, symbol)) if heard => {
                     client.since_alarm.add(symbol);
-                    (client.ratios.root_cause(symbol), client.ratios.propagated_effect(symbol))
+                    (own, felt)
                 }
                 _ => (0.0, 0.0),
             };
@@ -450,7 +470,12 @@ impl Client {
 fn enrol(grading: &Grading, rules: &Rules, enrolment: Enrolment, clients: usize) -> Client {
     let response = RandomisedResponse::new(grading.levels(), enrolment.epsilon);
     let tables = Tables::new(grading, &rules.hypotheses, &enrolment.counts, &response);
+    let joint = enrolment.informed.as_ref().map(|counts| {
+        let tables = JointTables::new(grading, &rules.hypotheses, counts, &response);
+        Box::new(tables.ratios(&rules.hypotheses))
+    });
     Client {
+        joint,
         ratios: tables.ratios(&rules.hypotheses),
         watch: Watch::new(&tables.nominal),
         tables,

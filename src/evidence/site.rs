@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cusum::{self, Tail};
 use super::health::CalibrationHealth;
-use super::likelihood::{Hypotheses, Tables};
+use super::likelihood::{Hypotheses, JointCounts, JointTables, Tables};
 use super::sensor::{HabitFit, SensorFault, SensorHabit, SensorRanking, SensorWatch};
 use super::symbol::{Grading, LevelCounts, LevelCuts, RandomisedResponse, Symbol};
 use super::threshold::NominalDistances;
@@ -52,6 +52,9 @@ pub struct Enrolment {
     pub tail: Tail,
     /// ε of each symbol it will send.
     pub epsilon: Option<f64>,
+    /// How often each pair of levels occurred, where it will send pairs (tier 2).
+    #[serde(default)]
+    pub informed: Option<JointCounts>,
 }
 
 impl Enrolment {
@@ -70,25 +73,54 @@ impl Enrolment {
         let sent = symbols.iter().flatten().map(|s| response.rehearse(*s, rng));
         let peaks = cusum::excursion_peaks(sent.map(|s| ratios.root_cause(s)));
         let tail = Tail::fit(&peaks, counts.total() as usize);
-        Self { counts, tail, epsilon: settings.epsilon }
+        Self { counts, tail, epsilon: settings.epsilon, informed: None }
+    }
+
+    /// The same of a client that will send pairs: its true symbols, and beside them what of each
+    /// step the others do not explain, where they had something to say.
+    pub fn informed(
+        symbols: &[Option<Symbol>],
+        beside: &[Option<Symbol>],
+        settings: &SiteSettings,
+        hypotheses: &Hypotheses,
+        rng: &mut Rng,
+    ) -> Self {
+        let response = settings.response();
+        let levels = settings.grading.levels();
+        let counts = LevelCounts::of(levels, symbols.iter().flatten().copied());
+        let steps = || symbols.iter().zip(beside).filter_map(|(own, beside)| Some(((*own)?, *beside)));
+        let pairs = steps().filter_map(|(own, beside)| Some((own, beside?)));
+        let joint = JointCounts::of(levels, pairs);
+        let alone = Tables::new(&settings.grading, hypotheses, &counts, &response).ratios(hypotheses);
+        let both =
+            JointTables::new(&settings.grading, hypotheses, &joint, &response).ratios(hypotheses);
+        let peaks = cusum::excursion_peaks(steps().map(|(own, beside)| {
+            let own = response.rehearse(own, rng);
+            match beside.map(|beside| response.rehearse(beside, rng)) {
+                Some(beside) => both.root_cause(own, beside),
+                None => alone.root_cause(own),
+            }
+        }));
+        let tail = Tail::fit(&peaks, counts.total() as usize);
+        Self { counts, tail, epsilon: settings.epsilon, informed: Some(joint) }
     }
 }
 
 /// The nominal distribution of a client's whitened residuals.
 #[derive(Debug, Clone)]
-struct Nominal {
+pub(super) struct Nominal {
     gaussian: Gaussian,
     distance: Mahalanobis,
 }
 
 impl Nominal {
-    fn fit(sensors: usize, rows: &[f32]) -> Self {
+    pub(super) fn fit(sensors: usize, rows: &[f32]) -> Self {
         let gaussian = Gaussian::fit(sensors, rows, RIDGE);
         Self { distance: Mahalanobis::new(&gaussian), gaussian }
     }
 
     /// d² of a whitened residual; with half of the sensors missing there is none.
-    fn squared(&mut self, r_w: &[f32]) -> f32 {
+    pub(super) fn squared(&mut self, r_w: &[f32]) -> f32 {
         let present = r_w.iter().filter(|r| r.is_finite()).count();
         if 2 * present < r_w.len() {
             return f32::NAN;
@@ -185,17 +217,7 @@ impl Site {
     /// Takes a nominal stretch as the new normal: µ, Σ and the cuts are set on it.
     pub fn calibrate(&mut self, nominal: &Recording) -> Calibration {
         let sensors = self.whitening.sensors();
-        let mut past = self.whitening.past();
-        let mut rows = vec![f32::NAN; nominal.len() * sensors];
-        for ((starts, sample), row) in nominal.iter().zip(rows.chunks_exact_mut(sensors.max(1))) {
-            if starts {
-                self.whitening.forget(&mut past);
-            }
-            self.whitening.step(&mut past, sample, row);
-            if past.steps() <= self.settings.settling {
-                row.fill(f32::NAN);
-            }
-        }
+        let rows = self.whitening.rows(nominal, self.settings.settling);
         self.nominal = Nominal::fit(sensors, &rows);
         let distances: Vec<f32> =
             rows.chunks_exact(sensors.max(1)).map(|row| self.nominal.squared(row)).collect();

@@ -48,23 +48,40 @@ impl Slate {
 
     /// Takes a message as it came over the wire.
     pub fn receive(&mut self, client: usize, step: u64, number: f64) -> Receipt {
+        self.take(client, step, |grading| Some(Report::Symbol(grading.receive(number)?)))
+    }
+
+    /// Takes a message of tier 2.
+    pub fn receive_informed(&mut self, client: usize, step: u64, numbers: [f64; 2]) -> Receipt {
+        self.take(client, step, |grading| {
+            let [own, informed] = numbers;
+            Some(Report::Informed(grading.receive(own)?, grading.receive(informed)?))
+        })
+    }
+
+    fn take(
+        &mut self,
+        client: usize,
+        step: u64,
+        read: impl Fn(&Grading) -> Option<Report>,
+    ) -> Receipt {
         let Some(report) = self.reports.get_mut(client) else { return Receipt::Stranger };
         match step.cmp(&self.step) {
             std::cmp::Ordering::Less => return Receipt::Late,
             std::cmp::Ordering::Greater => return Receipt::Early,
             std::cmp::Ordering::Equal => {}
         }
-        let Some(symbol) = self.grading.receive(number) else {
+        let Some(received) = read(&self.grading) else {
             *report = Report::Invalid;
             return Receipt::Invalid;
         };
         match *report {
             Report::Missing => {
-                *report = Report::Symbol(symbol);
+                *report = received;
                 Receipt::Taken
             }
-            Report::Symbol(held) if held == symbol => Receipt::Duplicate,
-            Report::Symbol(_) | Report::Invalid => {
+            held if held == received => Receipt::Duplicate,
+            Report::Symbol(_) | Report::Informed(..) | Report::Invalid => {
                 *report = Report::Invalid;
                 Receipt::Contradiction
             }

@@ -157,6 +157,8 @@ pub struct Thresholds {
     pub vote: Option<Vote>,
     /// Evidence mode: wanted time between two false alarms, such as "1d" or "8h".
     pub arl0: Span,
+    /// Evidence mode: what leaves a client while it is watched.
+    pub tier: Tier,
 }
 
 impl Default for Thresholds {
@@ -166,8 +168,21 @@ impl Default for Thresholds {
             tau_a: Tau::default(),
             vote: None,
             arl0: Span { seconds: 86_400.0 },
+            tier: Tier::default(),
         }
     }
+}
+
+/// What leaves a client while it is watched in evidence mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Tier {
+    /// One graded symbol a step.
+    #[default]
+    Symbols,
+    /// Two symbols and a few numbers of its state, for a server that may see states: what other
+    /// clients explain is taken out of its residual before the second symbol is made. For up to 16
+    /// clients.
+    States,
 }
 
 /// A threshold on the Mahalanobis distance.
@@ -256,6 +271,8 @@ pub struct PrivacySettings {
     pub clip_state: f64,
     /// Public bound on a gradient's norm.
     pub clip_gradient: f64,
+    /// Whether a root cause may say which of its sensors deviate most.
+    pub reveal_sensor: bool,
 }
 
 impl Default for PrivacySettings {
@@ -268,6 +285,7 @@ impl Default for PrivacySettings {
             delta: 1e-5,
             clip_state: 5.0,
             clip_gradient: 1.0,
+            reveal_sensor: false,
         }
     }
 }

@@ -5,8 +5,11 @@ use std::collections::HashSet;
 use super::{
     Attacks, Decimation, Labels, Mark, Problem, Session, Source, Stretch, Tau, TimeFormat, mark,
 };
-use crate::session::settings::Federation;
+use crate::session::settings::{Federation, Tier};
 use crate::stream::columns::nearest;
+
+/// Tier 2 relates the states of all clients with each other; that grows with their square.
+const MOST_CLIENTS_OF_STATES: usize = 16;
 
 /// Everything that is wrong with a session, in the order of its keys.
 pub(super) fn problems(session: &Session) -> Vec<Problem> {
@@ -330,6 +333,15 @@ impl Check {
             );
         }
         self.positive("thresholds.arl0", thresholds.arl0.seconds);
+        let clients = match &session.source {
+            Source::Twin(twin) => twin.clients,
+            _ => session.clients.len(),
+        };
+        self.that(
+            thresholds.tier == Tier::Symbols || clients <= MOST_CLIENTS_OF_STATES,
+            "thresholds.tier",
+            format!("States is for up to {MOST_CLIENTS_OF_STATES} clients, found {clients}"),
+        );
     }
 
     fn privacy(&mut self, session: &Session) {
