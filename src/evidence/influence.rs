@@ -30,11 +30,12 @@ pub mod voice;
 use serde::{Deserialize, Serialize};
 
 use super::reach::Reach;
+use crate::session::Tier;
 
 /// Past steps of a client that may show in another.
 pub const LAGS: usize = 5;
 /// With more clients than this nothing is learned: the regression grows with their square.
-pub const MOST_CLIENTS: usize = 16;
+pub const MOST_CLIENTS: usize = Tier::MOST_CLIENTS;
 /// An influence is taken to be there from these on.
 const EVIDENCE: f64 = 3.0;
 const STRENGTH: f64 = 0.002;

@@ -103,17 +103,26 @@ impl Informed {
             rows.extend_from_slice(&informed.r_g);
         }
         informed.nominal = Nominal::fit(sensors, &rows);
-        let (trace, answers) = calibration;
-        let distances: Vec<f32> = (0..trace.steps())
-            .map(|t| match trace.at(t).zip(answers.at(t)) {
-                Some((said, parts)) => informed.distance(said.r_w, parts),
-                None => f32::NAN,
-            })
-            .collect();
+        let distances = informed.distances(calibration);
         let nominal = NominalDistances::new(distances.iter().copied());
         informed.cuts = LevelCuts::new(grading, &nominal);
         let symbols = distances.iter().map(|d| informed.cuts.symbol(*d)).collect();
         (informed, symbols)
+    }
+
+    /// The symbols of a stretch.
+    pub fn symbols(&mut self, trace: &Trace, answers: &Answers) -> Vec<Option<Symbol>> {
+        let distances = self.distances((trace, answers));
+        distances.iter().map(|d| self.cuts.symbol(*d)).collect()
+    }
+
+    fn distances(&mut self, (trace, answers): (&Trace, &Answers)) -> Vec<f32> {
+        (0..trace.steps())
+            .map(|t| match trace.at(t).zip(answers.at(t)) {
+                Some((said, parts)) => self.distance(said.r_w, parts),
+                None => f32::NAN,
+            })
+            .collect()
     }
 
     /// The symbol of a step; none when its residual is missing or the answer is not one.

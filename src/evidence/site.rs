@@ -260,6 +260,12 @@ impl Site {
         self.ranking = SensorRanking::new(self.r_w.len());
     }
 
+    /// What takes its own past out of its residual.
+    #[must_use]
+    pub fn whitening(&self) -> &Whitening {
+        &self.whitening
+    }
+
     /// The whitened residual of the last step.
     #[must_use]
     pub fn whitened(&self) -> &[f32] {

@@ -185,6 +185,11 @@ pub enum Tier {
     States,
 }
 
+impl Tier {
+    /// Relating the states of all clients with each other grows with their square.
+    pub const MOST_CLIENTS: usize = 16;
+}
+
 /// A threshold on the Mahalanobis distance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Tau {

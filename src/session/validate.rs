@@ -8,9 +8,6 @@ use super::{
 use crate::session::settings::{Federation, Tier};
 use crate::stream::columns::nearest;
 
-/// Tier 2 relates the states of all clients with each other; that grows with their square.
-const MOST_CLIENTS_OF_STATES: usize = 16;
-
 /// Everything that is wrong with a session, in the order of its keys.
 pub(super) fn problems(session: &Session) -> Vec<Problem> {
     let mut check = Check { problems: Vec::new() };
@@ -338,9 +335,9 @@ impl Check {
             _ => session.clients.len(),
         };
         self.that(
-            thresholds.tier == Tier::Symbols || clients <= MOST_CLIENTS_OF_STATES,
+            thresholds.tier == Tier::Symbols || clients <= Tier::MOST_CLIENTS,
             "thresholds.tier",
-            format!("States is for up to {MOST_CLIENTS_OF_STATES} clients, found {clients}"),
+            format!("States is for up to {} clients, found {clients}", Tier::MOST_CLIENTS),
         );
     }
 

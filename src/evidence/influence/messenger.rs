@@ -128,18 +128,15 @@ impl<'a> Tracer<'a> {
         self.whitening.forget(&mut self.past);
     }
 
-    /// A trace of rows; none stands between two runs.
-    pub fn trace<'r>(&mut self, rows: impl Iterator<Item = Option<&'r [f32]>>) -> Trace {
+    /// A trace of rows, each with whether a run begins with it; none is a row without any value.
+    pub fn trace<'r>(&mut self, rows: impl Iterator<Item = (bool, Option<&'r [f32]>)>) -> Trace {
         let states = self.sending.as_deref().unwrap_or(self.watching).states();
         let mut trace = Trace::new(states, self.whitening.sensors());
-        for y in rows {
-            match y {
-                Some(y) => trace.push(self.step(y)),
-                None => {
-                    self.reset();
-                    trace.push(None);
-                }
+        for (starts, y) in rows {
+            if starts {
+                self.reset();
             }
+            trace.push(y.and_then(|y| self.step(y)));
         }
         trace
     }
