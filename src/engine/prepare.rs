@@ -12,6 +12,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::influence::{self, Influences};
 use super::material::{Material, SensorView};
 use super::vendor::{self, ClientVendor};
 use crate::client::Site;
@@ -34,6 +35,9 @@ use crate::stream::{Layout, Part, StreamError};
 /// Sources of a seed.
 const PROPRIETARY: u64 = 0x50;
 pub(super) const FEDERATION: u64 = 0x46;
+
+/// What a preparation consists of: one that lacks something is made anew.
+const CONTENT: &str = "models, federation, calibration, influence";
 
 /// Distances kept of a calibration: any percentile is read between two of them.
 const KEPT_DISTANCES: usize = 2001;
@@ -71,6 +75,8 @@ pub struct Prepared {
     pub fresh: bool,
     /// Whether training was asked to stop before its end.
     pub stopped: bool,
+    /// Who influences whom.
+    pub influences: Influences,
     /// Where it is kept.
     pub file: PathBuf,
 }
@@ -136,6 +142,7 @@ struct Calibration {
     /// Training was asked to stop before its end.
     stopped: bool,
     history: Option<History>,
+    influences: Influences,
     clients: Vec<ClientCalibration>,
 }
 
@@ -180,14 +187,14 @@ pub fn prepare(
     let expected = fingerprint(session);
     // A file that is not there, not whole or of something else is simply made anew.
     if let Ok(checkpoint) = Checkpoint::load(file, Some(expected))
-        && let Some(prepared) = restore(checkpoint, file)
+        && let Some(prepared) = restore(checkpoint, file, session)
     {
         return Ok(prepared);
     }
     let checkpoint = make(session, expected, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
-    let restored = restore(checkpoint, file)
+    let restored = restore(checkpoint, file, session)
         .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
     Ok(Prepared { fresh: true, ..restored })
 }
@@ -222,6 +229,7 @@ fn make(
     let mut federation = Federation::new(&sites, &session.model, hooks(session), seed)?;
     let outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
     let _ = on_stage(Stage::Calibrating);
+    let influences = influence::learn(session, &material, &models)?;
     let mut clients = Vec::new();
     let mut calibrations = Vec::new();
     for ((client, models), phi) in material.clients.iter().zip(models).zip(outcome.weights.phi) {
@@ -240,6 +248,7 @@ fn make(
         every,
         stopped: outcome.stopped,
         history: Some(outcome.history),
+        influences,
         clients: calibrations,
     };
     Ok(Checkpoint {
@@ -324,7 +333,7 @@ impl StoredNominal {
 }
 
 /// The models of a checkpoint, if all that is needed is in it.
-fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
+fn restore(checkpoint: Checkpoint, file: &Path, session: &Session) -> Option<Prepared> {
     let calibration: Calibration = serde_json::from_str(&checkpoint.thresholds).ok()?;
     let clients = checkpoint
         .clients
@@ -354,6 +363,7 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
         history: calibration.history,
         fresh: false,
         stopped: calibration.stopped,
+        influences: calibration.influences.with_declared(&session.edges),
         file: file.to_path_buf(),
     })
 }
@@ -366,6 +376,7 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
 pub fn fingerprint(session: &Session) -> Fingerprint {
     let mut hasher = Hasher::new();
     hasher.text(env!("CARGO_PKG_VERSION"));
+    hasher.text(CONTENT);
     let parts = (
         &session.source,
         &session.clients,

@@ -13,6 +13,8 @@
 //! | module | what it is for |
 //! |---|---|
 //! | `evidence` | evidence mode: sites, symbols, the sequential decision |
+//! | `confer` | tier 2: states out, what others explain back |
+//! | `explain` | by which influences an effect can have come about |
 //! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
 //! | `told` | what either says about a step, as the annunciator takes it |
 //! | `alarms` | the alarms that were raised, for the score |
@@ -22,8 +24,10 @@
 //! | `operate` | what an operator orders, carried out |
 
 mod alarms;
+mod confer;
 mod episode;
 pub(super) mod evidence;
+mod explain;
 pub mod knob;
 mod operate;
 pub mod outlook;
@@ -47,9 +51,10 @@ use self::tape::Tape;
 use self::told::Told;
 use super::prepare::{self, Prepared};
 use crate::evidence::health::{CalibrationHealth, Standing};
+use crate::evidence::influence::InfluenceGraph;
 use crate::evidence::threshold::{FlagThresholds, NominalDistances};
 use crate::fact::{self, Fact, Number};
-use crate::federation;
+use crate::federation::{self, FederationError};
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
 use crate::model::kernel::WeightsError;
 use crate::privacy::{Spend, Tally};
@@ -75,14 +80,21 @@ pub enum RunError {
         "the replayed data has other clients or sensors than the data its models were made from"
     )]
     Layout,
+    /// Its tier wants what could not be learned.
+    #[error("thresholds.tier: States needs to know who influences whom: {0}")]
+    Tier(String),
+    /// A message cannot be made.
+    #[error(transparent)]
+    Federation(#[from] FederationError),
 }
 
-/// What a client has released, all under one setting.
-#[derive(Debug, Clone, Copy)]
+/// What a client has released: symbols under one setting, and states.
+#[derive(Debug, Clone)]
 struct Releases {
     count: u64,
     epsilon: Option<f64>,
     symbols: u8,
+    states: Tally,
 }
 
 /// The methods at work; the one that the mode names decides.
@@ -119,6 +131,8 @@ pub struct Run {
     until: Option<Mark>,
     stream: Decimated<Box<dyn Stream>>,
     layout: Layout,
+    /// Who influences whom.
+    graph: InfluenceGraph,
     /// τ of each client that has one of its own: of r_c, of r_a.
     own_tau: Vec<[Option<Tau>; 2]>,
     nominal: Vec<[NominalDistances; 2]>,
@@ -190,6 +204,7 @@ impl Run {
             session: session.clone(),
             mode,
             until,
+            graph: prepared.influences.graph.clone(),
             own_tau: vec![[None; 2]; clients],
             nominal,
             thresholds,
@@ -313,10 +328,26 @@ impl Run {
         self.keep(anew);
         self.tell_standings(facts);
         facts.append(&mut self.annunciator.step(&self.told.step(time, self.steps)));
+        self.add_to(&mut facts[said..]);
         for fact in &facts[said..] {
             self.alarms.hear(fact);
         }
         Ok(Some(time))
+    }
+
+    /// Adds what is known beside the decision: how effects can have come about, and, where the
+    /// session lets a root say so, which of its sensors deviate.
+    fn add_to(&mut self, facts: &mut [Fact]) {
+        explain::explain(&self.graph, facts);
+        let Some(evidence) = &mut self.methods.evidence else { return };
+        if self.session.privacy.reveal_sensor && self.mode == Mode::Evidence {
+            for fact in facts {
+                if let Fact::Opened(incident) | Fact::Updated(incident) = fact {
+                    let root = incident.root.as_ref().and_then(|root| self.layout.client(root));
+                    incident.sensors = root.map(|m| evidence.reveal(m)).unwrap_or_default();
+                }
+            }
+        }
     }
 
     fn is_past_the_end(&self) -> bool {
@@ -421,6 +452,7 @@ impl Run {
     /// The run is over: closes what is open and says what was released.
     pub fn end(&mut self) -> Vec<Fact> {
         let mut facts = self.annunciator.end();
+        self.add_to(&mut facts);
         for fact in &facts {
             self.alarms.hear(fact);
         }
@@ -434,15 +466,19 @@ impl Run {
             Mode::Evidence => self.methods.evidence.as_ref().map(|method| method.releases(m)),
             Mode::Paper => self.methods.paper.as_ref().map(|method| method.releases(m)),
         };
-        let Releases { count, epsilon, symbols } = releases?;
+        let Releases { count, epsilon, symbols, states } = releases?;
         let delta = self.session.privacy.delta;
-        let spent = epsilon
-            .map(|epsilon| Tally::of(Spend::Response { epsilon, symbols }, count).epsilon(delta).0);
+        // What is sent in the clear makes ε infinite, which is no number.
+        let spent = epsilon.map(|epsilon| {
+            let tally = Tally::of(Spend::Response { epsilon, symbols }, count).and(&states);
+            tally.epsilon(delta).0
+        });
+        let count = count + states.releases();
         (count > 0).then(|| {
             Fact::Ledger(fact::Ledger {
                 client,
                 epsilon: spent.and_then(Number::new),
-                delta: epsilon.and_then(|_| Number::new(delta)),
+                delta: spent.filter(|e| e.is_finite()).and_then(|_| Number::new(delta)),
                 releases: count,
             })
         })

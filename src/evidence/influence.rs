@@ -14,18 +14,18 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`messenger`] | the client's half: z and ε from its two models |
-//! | [`voice`] | what of it crosses, noised and counted; what the server heard |
+//! | [`line`] | what of it crosses, noised and counted; what the server heard |
 //! | `regression` | the server's normal equations, with and without a block |
 //! | [`learn`] | from what was heard to the graph and to a model that foretells |
 //! | [`foretell`] | the server at work: what others explain of a client's next ε |
 
 pub mod foretell;
 pub mod learn;
+pub mod line;
 pub mod messenger;
 mod regression;
 #[cfg(test)]
 mod tests;
-pub mod voice;
 
 use serde::{Deserialize, Serialize};
 

@@ -8,12 +8,15 @@
 
 use super::influence::foretell::Foreteller;
 use super::influence::messenger::Trace;
-use super::influence::voice::{Heard, Voice};
+use super::influence::line::{Heard, Line};
+use super::cusum::{self, Tail};
+use super::likelihood::{Hypotheses, JointCounts, JointTables, Tables};
 use super::ridge::Ridge;
-use super::site::Nominal;
-use super::symbol::{Grading, LevelCuts, Symbol};
+use super::site::{Enrolment, Nominal, SiteSettings};
+use super::symbol::{Grading, LevelCounts, LevelCuts, Symbol};
 use super::threshold::NominalDistances;
 use crate::privacy::PrivacyError;
+use crate::rng::Rng;
 
 /// Ridge penalty of H̄.
 const LAMBDA: f64 = 1.0;
@@ -27,7 +30,7 @@ impl Answers {
     pub fn gather(
         foreteller: &Foreteller,
         heard: &[Heard],
-        voices: &mut [Voice],
+        lines: &mut [impl std::borrow::BorrowMut<Line>],
     ) -> Result<Vec<Self>, PrivacyError> {
         let mut memory = foreteller.memory();
         let mut answers = vec![Self::default(); heard.len()];
@@ -36,7 +39,7 @@ impl Answers {
             for (m, answers) in answers.iter_mut().enumerate() {
                 let told = foreteller.foretell(&memory, m, &mut parts);
                 answers.0.push(if told {
-                    Some(voices[m].hear(t, &parts)?.parts().to_vec())
+                    Some(lines[m].borrow_mut().hear(t, &parts)?.parts().to_vec())
                 } else {
                     None
                 });
@@ -165,6 +168,37 @@ impl Informed {
             let explained: f64 = row.iter().zip(&self.sum).map(|(h, e)| h * e).sum();
             *out = (f64::from(*r) - explained - row[self.states]) as f32;
         }
+    }
+}
+
+impl Enrolment {
+    /// Of a client that will send pairs: its true symbols, and beside them what of each step the
+    /// others do not explain, where they had something to say.
+    pub fn informed(
+        symbols: &[Option<Symbol>],
+        beside: &[Option<Symbol>],
+        settings: &SiteSettings,
+        hypotheses: &Hypotheses,
+        rng: &mut Rng,
+    ) -> Self {
+        let response = settings.response();
+        let levels = settings.grading.levels();
+        let counts = LevelCounts::of(levels, symbols.iter().flatten().copied());
+        let steps = || symbols.iter().zip(beside).filter_map(|(own, beside)| Some(((*own)?, *beside)));
+        let pairs = steps().filter_map(|(own, beside)| Some((own, beside?)));
+        let joint = JointCounts::of(levels, pairs);
+        let alone = Tables::new(&settings.grading, hypotheses, &counts, &response).ratios(hypotheses);
+        let both =
+            JointTables::new(&settings.grading, hypotheses, &joint, &response).ratios(hypotheses);
+        let peaks = cusum::excursion_peaks(steps().map(|(own, beside)| {
+            let own = response.rehearse(own, rng);
+            match beside.map(|beside| response.rehearse(beside, rng)) {
+                Some(beside) => both.root_cause(own, beside),
+                None => alone.root_cause(own),
+            }
+        }));
+        let tail = Tail::fit(&peaks, counts.total() as usize);
+        Self { counts, tail, epsilon: settings.epsilon, informed: Some(joint) }
     }
 }
 

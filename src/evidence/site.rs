@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cusum::{self, Tail};
 use super::health::CalibrationHealth;
-use super::likelihood::{Hypotheses, JointCounts, JointTables, Tables};
+use super::likelihood::{Hypotheses, JointCounts, Tables};
 use super::sensor::{HabitFit, SensorFault, SensorHabit, SensorRanking, SensorWatch};
 use super::symbol::{Grading, LevelCounts, LevelCuts, RandomisedResponse, Symbol};
 use super::threshold::NominalDistances;
@@ -74,35 +74,6 @@ impl Enrolment {
         let peaks = cusum::excursion_peaks(sent.map(|s| ratios.root_cause(s)));
         let tail = Tail::fit(&peaks, counts.total() as usize);
         Self { counts, tail, epsilon: settings.epsilon, informed: None }
-    }
-
-    /// The same of a client that will send pairs: its true symbols, and beside them what of each
-    /// step the others do not explain, where they had something to say.
-    pub fn informed(
-        symbols: &[Option<Symbol>],
-        beside: &[Option<Symbol>],
-        settings: &SiteSettings,
-        hypotheses: &Hypotheses,
-        rng: &mut Rng,
-    ) -> Self {
-        let response = settings.response();
-        let levels = settings.grading.levels();
-        let counts = LevelCounts::of(levels, symbols.iter().flatten().copied());
-        let steps = || symbols.iter().zip(beside).filter_map(|(own, beside)| Some(((*own)?, *beside)));
-        let pairs = steps().filter_map(|(own, beside)| Some((own, beside?)));
-        let joint = JointCounts::of(levels, pairs);
-        let alone = Tables::new(&settings.grading, hypotheses, &counts, &response).ratios(hypotheses);
-        let both =
-            JointTables::new(&settings.grading, hypotheses, &joint, &response).ratios(hypotheses);
-        let peaks = cusum::excursion_peaks(steps().map(|(own, beside)| {
-            let own = response.rehearse(own, rng);
-            match beside.map(|beside| response.rehearse(beside, rng)) {
-                Some(beside) => both.root_cause(own, beside),
-                None => alone.root_cause(own),
-            }
-        }));
-        let tail = Tail::fit(&peaks, counts.total() as usize);
-        Self { counts, tail, epsilon: settings.epsilon, informed: Some(joint) }
     }
 }
 

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use ndarray::ArrayView2;
 
+use super::confer::Conference;
 use super::sight::Sight;
 use super::told::Told;
 use super::{Releases, RunError};
@@ -16,13 +17,17 @@ use crate::evidence::symbol::{RandomisedResponse, Symbol};
 use crate::evidence::whitening::{Recording, Sample};
 use crate::model::kernel::WeightsError;
 use crate::model::proprietary::{Proprietary as _, VendorModel};
+use crate::privacy::{Spend, Tally};
 use crate::rng::{self, Rng};
-use crate::session::Session;
+use crate::session::{Session, Tier};
 use crate::stream::{Frame, Layout};
 
 /// Sources of a client's seed.
 const LIVE: u64 = 0x52;
 const CALIBRATION: u64 = 0x43;
+
+/// Sensors that a root names, where it may.
+const REVEALED: usize = 3;
 
 /// An onset lies no further back than this many steps.
 const LOOK_BACK: usize = 64;
@@ -37,6 +42,8 @@ struct Watcher {
     noise: Rng,
     y: Vec<f32>,
     sent: u64,
+    /// How often it has said which of its sensors deviate.
+    revealed: u64,
     /// True symbols of its calibration: another ε means another enrolment.
     calibration: Vec<Option<Symbol>>,
     /// Distance of the whitened residual at the last step.
@@ -47,6 +54,8 @@ struct Watcher {
 #[derive(Debug)]
 pub(super) struct Evidence {
     watchers: Vec<Watcher>,
+    /// Tier 2.
+    conference: Option<Conference>,
     desk: Desk,
     health: Vec<CalibrationHealth>,
     settings: SiteSettings,
@@ -124,17 +133,20 @@ impl Evidence {
         let mut watchers = Vec::new();
         let mut enrolments = Vec::new();
         let mut health = Vec::new();
-        for (m, fitted) in fit_all(prepared, &material, &settings)?.into_iter().enumerate() {
+        let mut fitted = fit_all(prepared, &material, &settings)?;
+        let grading = &settings.grading;
+        let conference = match session.thresholds.tier {
+            Tier::Symbols => None,
+            Tier::States => {
+                Some(Conference::open(session, prepared, &material, &mut fitted, grading)?)
+            }
+        };
+        for (m, fitted) in fitted.into_iter().enumerate() {
             let (model, site, calibration) = fitted;
             let seed = rng::child(session.seed, m as u64);
             health.push(calibration.health(&settings.grading, rules.arl0));
-            let mut noise = rng::stream(seed, CALIBRATION);
-            enrolments.push(Enrolment::new(
-                &calibration.symbols,
-                &settings,
-                &rules.hypotheses,
-                &mut noise,
-            ));
+            let beside = conference.as_ref().and_then(|conference| conference.calibration(m));
+            enrolments.push(enrolment(&calibration.symbols, beside, &settings, &rules, seed));
             watchers.push(Watcher {
                 view: prepared.clients[m].view.clone(),
                 y: vec![f32::NAN; model.sensors()],
@@ -143,6 +155,7 @@ impl Evidence {
                 response: settings.response(),
                 noise: rng::stream(seed, LIVE),
                 sent: 0,
+                revealed: 0,
                 calibration: calibration.symbols,
                 distance: f32::NAN,
             });
@@ -151,6 +164,7 @@ impl Evidence {
         let fresh = Inference::new(settings.grading.clone(), rules, &enrolments, reach);
         Ok(Self {
             desk: Desk::new(fresh, watchers.len()),
+            conference,
             reports: vec![Report::Missing; watchers.len()],
             watchers,
             health,
@@ -170,6 +184,12 @@ impl Evidence {
             count: self.watchers[client].sent,
             epsilon: self.settings.epsilon,
             symbols: self.settings.grading.levels() as u8,
+            states: self
+                .conference
+                .as_ref()
+                .map(|conference| conference.released(client))
+                .unwrap_or_default()
+                .and(&self.revealed(client)),
         }
     }
 
@@ -191,12 +211,12 @@ impl Evidence {
     /// Another ε of every symbol from now on; the server hears the clients under new enrolments.
     pub fn set_epsilon(&mut self, epsilon: Option<f64>) {
         self.settings.epsilon = epsilon;
-        let hypotheses = self.desk.server.rules().hypotheses;
+        let rules = *self.desk.server.rules();
         for (m, watcher) in self.watchers.iter_mut().enumerate() {
             watcher.response = self.settings.response();
-            let mut noise = rng::stream(rng::child(self.seed, m as u64), CALIBRATION);
-            let enrolment =
-                Enrolment::new(&watcher.calibration, &self.settings, &hypotheses, &mut noise);
+            let beside = self.conference.as_ref().and_then(|c| c.calibration(m));
+            let seed = rng::child(self.seed, m as u64);
+            let enrolment = enrolment(&watcher.calibration, beside, &self.settings, &rules, seed);
             self.desk.fresh.enrol_again(m, enrolment.clone());
             self.desk.server.enrol_again(m, enrolment);
         }
@@ -214,6 +234,9 @@ impl Evidence {
             watcher.model.reset();
             watcher.site.reset();
         }
+        if let Some(conference) = &mut self.conference {
+            conference.reset();
+        }
         self.desk.reset();
     }
 
@@ -225,14 +248,25 @@ impl Evidence {
                 watcher.look();
             }
         }
+        if let Some(conference) = &mut self.conference {
+            conference.skip(steps);
+        }
     }
 
     /// One step.
     pub fn step(&mut self, frame: &Frame, layout: &Layout, told: &mut Told) {
+        let step = self.desk.server.steps() as usize + 1;
+        if let Some(conference) = &mut self.conference {
+            conference.foretell(step);
+        }
         for (m, (watcher, report)) in self.watchers.iter_mut().zip(&mut self.reports).enumerate() {
             watcher.view.standardise(frame.row(layout, m), &mut watcher.y);
             let reading = watcher.look();
-            *report = watcher.send(reading);
+            let Watcher { y, model, site, .. } = &*watcher;
+            let beside = self.conference.as_mut().and_then(|conference| {
+                conference.step(m, step, y, model, &reading, site.whitened())
+            });
+            *report = watcher.send(reading, beside);
             told.note_faults(m, watcher.site.sensor_faults());
         }
         self.desk.step(&self.reports, frame.time, told);
@@ -244,12 +278,25 @@ impl Evidence {
         for (m, (sight, watcher)) in sights.iter_mut().zip(&self.watchers).enumerate() {
             sight.surprise = watcher.distance.sqrt();
             sight.level = match self.reports[m] {
-                Report::Symbol(symbol) => Some(symbol.level() as u8),
+                Report::Symbol(own) | Report::Informed(own, _) => Some(own.level() as u8),
                 Report::Missing | Report::Invalid => None,
             };
             sight.evidence = (server.evidence(m) / server.threshold(m)) as f32;
             sight.standing = server.standing(m);
         }
+    }
+
+    /// The names of a client's sensors that deviate most, as they leave it: in the clear, counted.
+    pub fn reveal(&mut self, client: usize) -> Vec<String> {
+        let mut names = self.ranked_sensors(client);
+        names.truncate(REVEALED);
+        self.watchers[client].revealed += 1;
+        names
+    }
+
+    /// How often a client has said which of its sensors deviate.
+    pub fn revealed(&self, client: usize) -> Tally {
+        Tally::of(Spend::Clear, self.watchers[client].revealed)
     }
 
     /// Which sensors of a client deviate most, the first ones first. It stays with the client unless
@@ -271,10 +318,29 @@ impl Watcher {
     }
 
     /// What leaves the client.
-    fn send(&mut self, reading: Reading) -> Report {
+    fn send(&mut self, reading: Reading, beside: Option<Symbol>) -> Report {
         let Some(symbol) = reading.symbol else { return Report::Missing };
         self.sent += 1;
-        Report::Symbol(self.response.rehearse(symbol, &mut self.noise))
+        let own = self.response.rehearse(symbol, &mut self.noise);
+        let Some(beside) = beside else { return Report::Symbol(own) };
+        self.sent += 1;
+        Report::Informed(own, self.response.rehearse(beside, &mut self.noise))
+    }
+}
+
+/// What a client tells of itself: of one symbol a step, or of pairs.
+fn enrolment(
+    symbols: &[Option<Symbol>],
+    beside: Option<&[Option<Symbol>]>,
+    settings: &SiteSettings,
+    rules: &Rules,
+    seed: u64,
+) -> Enrolment {
+    let mut noise = rng::stream(seed, CALIBRATION);
+    let hypotheses = &rules.hypotheses;
+    match beside {
+        Some(beside) => Enrolment::informed(symbols, beside, settings, hypotheses, &mut noise),
+        None => Enrolment::new(symbols, settings, hypotheses, &mut noise),
     }
 }
 
@@ -313,7 +379,7 @@ fn declared_reach(session: &Session, layout: &Layout) -> Reach {
     Reach::from_edges(layout.clients.len(), edges)
 }
 
-type Fitted = (VendorModel, Site, crate::evidence::site::Calibration);
+pub(super) type Fitted = (VendorModel, Site, crate::evidence::site::Calibration);
 
 /// Fits every client on a thread of its own: none depends on another.
 fn fit_all(

@@ -16,6 +16,7 @@ use crate::model::augment::Augmentation;
 use crate::model::proprietary::VendorModel;
 use crate::model::step::ClientStep;
 use crate::model::train::SETTLING;
+use crate::privacy::Tally;
 use crate::rng::{self, Rng};
 use crate::session::{Session, Tau, Thresholds, Vote};
 use crate::stream::{Frame, Layout};
@@ -166,7 +167,8 @@ impl Paper {
 
     /// What a client has sent so far.
     pub fn releases(&self, client: usize) -> Releases {
-        Releases { count: self.clients[client].sent, epsilon: self.epsilon, symbols: 2 }
+        let count = self.clients[client].sent;
+        Releases { count, epsilon: self.epsilon, symbols: 2, states: Tally::default() }
     }
 
     /// Flags and the look-up.

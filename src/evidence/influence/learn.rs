@@ -2,7 +2,7 @@
 
 use super::foretell::{Foreteller, Part, Source};
 use super::regression::{Stretch, System};
-use super::voice::Heard;
+use super::line::Heard;
 use super::{Influence, InfluenceGraph, LAGS, MOST_CLIENTS, ordered_pairs};
 
 /// Rows without which nothing is said about influence.

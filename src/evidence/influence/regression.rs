@@ -10,7 +10,7 @@ use nalgebra::{Cholesky, DMatrix};
 
 use super::LAGS;
 use super::foretell::Source;
-use super::voice::Heard;
+use super::line::Heard;
 
 /// Rows taken at once, so that sums are matrix products.
 const CHUNK: usize = 256;

@@ -5,7 +5,7 @@ use super::federation::Client;
 use super::rows::Rows;
 use super::{DetectionError, Setup};
 use crate::evidence::influence::messenger::{Messenger, Trace, Tracer};
-use crate::evidence::influence::voice::{Voice, teach, tell};
+use crate::evidence::influence::line::{Line, teach, tell};
 use crate::evidence::influence::{InfluenceGraph, learn};
 use crate::evidence::informed::{Answers, Informed};
 use crate::evidence::site::Enrolment;
@@ -16,7 +16,7 @@ use crate::rng;
 use crate::session::{PrivacySettings, Tier};
 
 /// Sources of randomness.
-const VOICE: u64 = 0x56;
+const LINE: u64 = 0x56;
 const PAIRS: u64 = 0x57;
 
 /// What a client's models say over the fit range, the calibration range and all that is watched.
@@ -42,19 +42,19 @@ pub(super) fn confer(
         provenance: Provenance::Seeded,
     };
     let mut traces = Vec::new();
-    let mut voices = Vec::new();
+    let mut lines = Vec::new();
     for (m, client) in clients.iter_mut().enumerate() {
         let sender = Sender::new(m, client.sending.as_ref().unwrap_or(&client.watching))?;
         let spoken = trace(rows, m, client, fit, watched_from);
         let messenger = Messenger::fit(&spoken.fit);
-        voices.push(Voice::new(sender, messenger, &hooks, rng::child(seed, VOICE))?);
+        lines.push(Line::new(sender, messenger, &hooks, rng::child(seed, LINE))?);
         traces.push(spoken);
     }
     let mut fit_heard = Vec::new();
     let mut held_out = Vec::new();
-    for (voice, traces) in voices.iter_mut().zip(&traces) {
-        fit_heard.push(teach(voice, &traces.fit)?);
-        held_out.push(teach(voice, &traces.calibration)?);
+    for (line, traces) in lines.iter_mut().zip(&traces) {
+        fit_heard.push(teach(line, &traces.fit)?);
+        held_out.push(teach(line, &traces.calibration)?);
     }
     let names: Vec<String> = rows.layout.clients.iter().map(|c| c.name.clone()).collect();
     let learned = learn::learn(&names, rows.layout.period_s, &fit_heard, &held_out);
@@ -62,18 +62,18 @@ pub(super) fn confer(
         return Ok(learned.graph);
     };
     let mut watched = Vec::new();
-    for (voice, traces) in voices.iter_mut().zip(&traces) {
-        watched.push(tell(voice, &traces.watched)?);
+    for (line, traces) in lines.iter_mut().zip(&traces) {
+        watched.push(tell(line, &traces.watched)?);
     }
-    let fit_answers = Answers::gather(&foreteller, &fit_heard, &mut voices)?;
-    let calibration_answers = Answers::gather(&foreteller, &held_out, &mut voices)?;
-    let watched_answers = Answers::gather(&foreteller, &watched, &mut voices)?;
+    let fit_answers = Answers::gather(&foreteller, &fit_heard, &mut lines)?;
+    let calibration_answers = Answers::gather(&foreteller, &held_out, &mut lines)?;
+    let watched_answers = Answers::gather(&foreteller, &watched, &mut lines)?;
     for (m, client) in clients.iter_mut().enumerate() {
         if foreteller.parents(m).next().is_none() {
             continue;
         }
         let (mut informed, symbols) = Informed::fit(
-            voices[m].states(),
+            lines[m].states(),
             &setup.site.grading,
             (&traces[m].fit, &fit_answers[m]),
             (&traces[m].calibration, &calibration_answers[m]),

@@ -15,7 +15,7 @@ const BACK: u64 = 0x5C;
 
 /// One client's way to the server, and the way back.
 #[derive(Debug)]
-pub struct Voice {
+pub struct Line {
     sender: Sender,
     messenger: Messenger,
     z: Channel,
@@ -24,7 +24,7 @@ pub struct Voice {
     buffers: [Vec<f64>; 2],
 }
 
-impl Voice {
+impl Line {
     /// z and ε carry the noise of x̂_c, what comes back that of the gradients.
     pub fn new(
         sender: Sender,
@@ -143,11 +143,11 @@ impl Heard {
 }
 
 /// Lets a client tell the server a whole stretch, z and ε.
-pub fn teach(voice: &mut Voice, trace: &Trace) -> Result<Heard, PrivacyError> {
-    let mut heard = Heard::new(voice.states());
+pub fn teach(line: &mut Line, trace: &Trace) -> Result<Heard, PrivacyError> {
+    let mut heard = Heard::new(line.states());
     for t in 0..trace.steps() {
         match trace.at(t) {
-            Some(said) => heard.receive(Some(&voice.teach(t, said)?)),
+            Some(said) => heard.receive(Some(&line.teach(t, said)?)),
             None => heard.receive(None),
         }
     }
@@ -155,11 +155,11 @@ pub fn teach(voice: &mut Voice, trace: &Trace) -> Result<Heard, PrivacyError> {
 }
 
 /// Lets a client tell the server a whole stretch, z alone.
-pub fn tell(voice: &mut Voice, trace: &Trace) -> Result<Heard, PrivacyError> {
-    let mut heard = Heard::new(voice.states());
+pub fn tell(line: &mut Line, trace: &Trace) -> Result<Heard, PrivacyError> {
+    let mut heard = Heard::new(line.states());
     for t in 0..trace.steps() {
         match trace.at(t) {
-            Some(said) => heard.receive(Some(&voice.say(t, said.x_hat)?)),
+            Some(said) => heard.receive(Some(&line.say(t, said.x_hat)?)),
             None => heard.receive(None),
         }
     }
