@@ -103,6 +103,17 @@ pub enum Report {
     Invalid,
 }
 
+impl Report {
+    /// The symbol that says how surprising the step is to the client alone.
+    #[must_use]
+    pub fn own(self) -> Option<Symbol> {
+        match self {
+            Self::Symbol(own) | Self::Informed(own, _) => Some(own),
+            Self::Missing | Self::Invalid => None,
+        }
+    }
+}
+
 /// Follows one client's live symbols.
 #[derive(Debug, Clone)]
 pub struct Watch {

@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! idle   S_m = max(0, S_m + λ^RC_m)           alarm when S_m > b_m
+//!        (tier 2: and Σ λ^RC of its own symbols alone, since S_m was zero, > b_m / 3)
 //! open   A_m = Σ from the onset on of λ^RC_m + Σ over whom m reaches of λ^PE     never floored
 //!        root = argmax A, final a few steps after the alarm; posterior = softmax A
 //!        E = max(0, E − H_root)               closed when E > 4
 //! ```
 //!
 //! Detection is floored, so that it forgets; attribution is not, since flooring each hypothesis by
-//! itself would destroy their order. A missing report contributes nothing. The server sees symbols
+//! itself would destroy their order. In tier 2, where a second symbol depends on what others say, it
+//! may hasten an alarm and may speak against a root, and never for one. A missing report contributes nothing. The server sees symbols
 //! and enrolments, nothing else.
 
 mod incident;
@@ -24,7 +26,7 @@ use super::health::{Report, Standing, Watch};
 use super::likelihood::{Hypotheses, JointRatios, JointTables, Ratios, Tables};
 use super::reach::Reach;
 use super::site::Enrolment;
-use super::symbol::{Grading, LevelCounts, RandomisedResponse, Symbol};
+use super::symbol::{Grading, LevelCounts, RandomisedResponse};
 
 /// How the server decides: one set of numbers for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -100,6 +102,8 @@ struct Client {
     joint: Option<Box<JointRatios>>,
     threshold: f64,
     cusum: Cusum,
+    /// What its own symbols alone have said since S_m was zero.
+    alone: f64,
     watch: Watch,
     /// Evidence that it is quiet again, while an incident is open or glows on.
     quiet: f64,
@@ -116,24 +120,73 @@ impl Client {
         self.watch.standing() != Standing::Unreliable
     }
 
-    /// λ^RC and λ^PE of what it reports, and the symbol that is its own.
-    fn weigh(&self, report: Report) -> Option<(f64, f64, Symbol)> {
+    /// What its report says.
+    fn weigh(&self, report: Report) -> Weights {
         let alone = |symbol| {
-            (self.ratios.root_cause(symbol), self.ratios.propagated_effect(symbol), symbol)
+            let root_cause = self.ratios.root_cause(symbol);
+            Weights {
+                detection: root_cause,
+                alone: root_cause,
+                root_cause,
+                propagated_effect: self.ratios.propagated_effect(symbol),
+            }
         };
         match report {
-            Report::Symbol(symbol) => Some(alone(symbol)),
-            Report::Informed(own, beside) => Some(match &self.joint {
+            Report::Symbol(symbol) => alone(symbol),
+            Report::Informed(own, beside) => {
+                let alone = alone(own);
                 // What is tolerated is known of its own symbols alone.
-                Some(joint) if !self.tolerates => {
-                    (joint.root_cause(own, beside), joint.propagated_effect(own, beside), own)
+                let Some(joint) = self.joint.as_ref().filter(|_| !self.tolerates) else {
+                    return alone;
+                };
+                let detection = joint.root_cause(own, beside);
+                Weights {
+                    detection,
+                    alone: alone.alone,
+                    root_cause: detection.min(alone.root_cause),
+                    propagated_effect: joint
+                        .propagated_effect(own, beside)
+                        .min(alone.propagated_effect),
                 }
-                _ => alone(own),
-            }),
-            Report::Missing | Report::Invalid => None,
+            }
+            Report::Missing | Report::Invalid => Weights::default(),
         }
     }
+
+    /// Adds what a step says to its evidence.
+    fn add(&mut self, weights: Weights, step: u64) {
+        self.cusum.add(weights.detection, step);
+        self.alone = if self.cusum.value() > 0.0 { self.alone + weights.alone } else { 0.0 };
+    }
+
+    fn forget(&mut self, step: u64) {
+        self.cusum.reset(step);
+        self.alone = 0.0;
+    }
+
+    /// How far its evidence is beyond its threshold, if its own symbols speak for it too.
+    fn beyond(&self) -> Option<f64> {
+        let own = self.joint.is_none() || self.alone > self.threshold / OWN_SHARE;
+        let over = self.cusum.value() - self.threshold;
+        (own && over > 0.0).then_some(over)
+    }
 }
+
+/// What one report says.
+#[derive(Debug, Clone, Copy, Default)]
+struct Weights {
+    /// λ^RC of all of it.
+    detection: f64,
+    /// λ^RC of the client's own symbol alone.
+    alone: f64,
+    /// λ^RC as far as it does not depend on what others say.
+    root_cause: f64,
+    /// λ^PE, likewise.
+    propagated_effect: f64,
+}
+
+/// A client's own symbols must say at least one part in so many of what its threshold asks for.
+const OWN_SHARE: f64 = 3.0;
 
 /// An open incident and what is added up for it.
 #[derive(Debug, Clone)]
@@ -211,21 +264,19 @@ impl Inference {
             }
             client.forgive(&self.rules);
             let heard = standing != Standing::Unreliable;
-            (self.own[m], self.felt[m]) = match client.weigh(report) {
-                Some((own, felt, symbol)) if heard => {
-                    client.since_alarm.add(symbol);
-                    (own, felt)
-                }
-                _ => (0.0, 0.0),
-            };
+            let weights = if heard { client.weigh(report) } else { Weights::default() };
+            if let (true, Some(symbol)) = (heard, report.own()) {
+                client.since_alarm.add(symbol);
+            }
+            (self.own[m], self.felt[m]) = (weights.root_cause, weights.propagated_effect);
             client.quiet = (client.quiet - self.own[m]).max(0.0);
             if client.quiet > self.rules.closing_evidence {
                 client.glows_until = 0;
             }
             if self.step >= client.glows_until && heard {
-                client.cusum.add(self.own[m], self.step);
+                client.add(weights, self.step);
             } else {
-                client.cusum.reset(self.step);
+                client.forget(self.step);
             }
         }
     }
@@ -245,14 +296,15 @@ impl Inference {
     }
 
     fn detect(&mut self) {
-        let over = |client: &Client| client.cusum.value() - client.threshold;
+        let beyond = |(m, client): (usize, &Client)| client.beyond().map(|over| (m, over));
         let winner = self
             .clients
             .iter()
             .enumerate()
-            .filter(|(_, client)| over(client) > 0.0)
-            .max_by(|(a, x), (b, y)| over(x).total_cmp(&over(y)).then(b.cmp(a)));
-        let Some((winner, client)) = winner else { return };
+            .filter_map(beyond)
+            .max_by(|(a, x), (b, y)| x.total_cmp(y).then(b.cmp(a)));
+        let Some((winner, _)) = winner else { return };
+        let client = &self.clients[winner];
         let earliest = (self.step + 1).saturating_sub(LOOK_BACK as u64).max(1);
         let onset = client.cusum.onset().max(earliest);
         let m = self.clients.len();
@@ -374,7 +426,7 @@ impl Inference {
             if affected && client.quiet <= self.rules.closing_evidence {
                 client.glows_until = self.step + self.rules.afterglow;
             }
-            client.cusum.reset(self.step);
+            client.forget(self.step);
         }
         self.changes.push(Change::Closed(incident, closing));
     }
@@ -393,7 +445,7 @@ impl Inference {
         let m = self.clients.len();
         if let Some(slot) = self.clients.get_mut(client) {
             *slot = enrol(&self.grading, &self.rules, enrolment, m);
-            slot.cusum.reset(self.step);
+            slot.forget(self.step);
         }
     }
 
@@ -482,6 +534,7 @@ fn enrol(grading: &Grading, rules: &Rules, enrolment: Enrolment, clients: usize)
         threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
         enrolment,
         cusum: Cusum::default(),
+        alone: 0.0,
         quiet: 0.0,
         glows_until: 0,
         since_alarm: LevelCounts::new(grading.levels()),

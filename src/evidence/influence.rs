@@ -25,6 +25,8 @@ pub mod line;
 pub mod messenger;
 mod regression;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,15 @@
 //! The client's half of tier 2: what others explain is taken out of the whitened residual, and what
 //! is left is graded by itself.
 //!
-//! r_g = r_w − H̄ᵀ[ε̂, 1]. The server sends ε̂ part by part, one part per client that has an
-//! influence; a step counts as surprising only as far as it stays so whichever one of these parts is
-//! left out. So no single client can make another look anomalous: neither one that lies about its
-//! state nor one whose sensors are at fault.
+//! r_g = r_w − H̄ᵀ[ε̂, 1], with ε̂ within what nominal data showed of it. What is left can be smaller
+//! than what was there, when another explains it, and clearer, when another's doing no longer hides
+//! it. Since ε̂ depends on what others say, it alone makes nobody a root: the server wants a client's
+//! own symbols to speak for that too.
 
+#[cfg(test)]
+mod tests;
+
+use super::features::bounded;
 use super::influence::foretell::Foreteller;
 use super::influence::messenger::Trace;
 use super::influence::line::{Heard, Line};
@@ -34,12 +38,12 @@ impl Answers {
     ) -> Result<Vec<Self>, PrivacyError> {
         let mut memory = foreteller.memory();
         let mut answers = vec![Self::default(); heard.len()];
-        let mut parts = Vec::new();
+        let mut epsilon = Vec::new();
         for t in 0..heard.iter().map(Heard::steps).min().unwrap_or(0) {
             for (m, answers) in answers.iter_mut().enumerate() {
-                let told = foreteller.foretell(&memory, m, &mut parts);
+                let told = foreteller.foretell(&memory, m, &mut epsilon);
                 answers.0.push(if told {
-                    Some(lines[m].borrow_mut().hear(t, &parts)?.parts().to_vec())
+                    Some(lines[m].borrow_mut().hear(t, &epsilon)?.epsilon().to_vec())
                 } else {
                     None
                 });
@@ -59,14 +63,13 @@ impl Answers {
 /// One client that is told what others explain.
 #[derive(Debug, Clone)]
 pub struct Informed {
-    /// Numbers in ε.
-    states: usize,
+    /// The largest of each number of ε̂ in the fit range.
+    largest: Vec<f64>,
     /// H̄: one row per sensor, the intercept last.
     h: Vec<f64>,
     nominal: Nominal,
     cuts: LevelCuts,
     // Of the step at hand.
-    sum: Vec<f64>,
     r_g: Vec<f32>,
 }
 
@@ -81,28 +84,26 @@ impl Informed {
         calibration: (&Trace, &Answers),
     ) -> (Self, Vec<Option<Symbol>>) {
         let sensors = fit.0.sensors();
-        let mut informed = Self {
-            states,
-            h: vec![0.0; sensors * (states + 1)],
-            nominal: Nominal::fit(sensors, &[]),
-            cuts: LevelCuts::new(grading, &NominalDistances::default()),
-            sum: vec![0.0; states],
-            r_g: vec![f32::NAN; sensors],
-        };
+        let mut largest = vec![0.0f64; states];
         let mut ridge = Ridge::new(states + 1, sensors);
         let mut x = vec![1.0; states + 1];
         let mut y = vec![0.0; sensors];
-        for (r_w, parts) in told(fit) {
-            informed.add_up(parts, None);
-            x.iter_mut().zip(&informed.sum).for_each(|(x, sum)| *x = *sum);
+        for (r_w, epsilon) in told(fit) {
+            largest.iter_mut().zip(epsilon).for_each(|(l, e)| *l = l.max(e.abs()));
+            x.iter_mut().zip(epsilon).for_each(|(x, e)| *x = *e);
             y.iter_mut().zip(r_w).for_each(|(y, r)| *y = f64::from(*r));
             ridge.add(&x, &y);
         }
-        informed.h = ridge.solve(LAMBDA).as_slice().to_vec();
+        let mut informed = Self {
+            largest,
+            h: ridge.solve(LAMBDA).as_slice().to_vec(),
+            nominal: Nominal::fit(sensors, &[]),
+            cuts: LevelCuts::new(grading, &NominalDistances::default()),
+            r_g: vec![f32::NAN; sensors],
+        };
         let mut rows = Vec::new();
-        for (r_w, parts) in told(calibration) {
-            informed.add_up(parts, None);
-            informed.subtract(r_w);
+        for (r_w, epsilon) in told(calibration) {
+            informed.subtract(r_w, epsilon);
             rows.extend_from_slice(&informed.r_g);
         }
         informed.nominal = Nominal::fit(sensors, &rows);
@@ -119,54 +120,36 @@ impl Informed {
         distances.iter().map(|d| self.cuts.symbol(*d)).collect()
     }
 
+    /// The symbol of a step; none when its residual is missing or the answer is not one.
+    pub fn symbol(&mut self, r_w: &[f32], epsilon: &[f64]) -> Option<Symbol> {
+        let distance = self.distance(r_w, epsilon);
+        self.cuts.symbol(distance)
+    }
+
     fn distances(&mut self, (trace, answers): (&Trace, &Answers)) -> Vec<f32> {
         (0..trace.steps())
             .map(|t| match trace.at(t).zip(answers.at(t)) {
-                Some((said, parts)) => self.distance(said.r_w, parts),
+                Some((said, epsilon)) => self.distance(said.r_w, epsilon),
                 None => f32::NAN,
             })
             .collect()
     }
 
-    /// The symbol of a step; none when its residual is missing or the answer is not one.
-    pub fn symbol(&mut self, r_w: &[f32], parts: &[f64]) -> Option<Symbol> {
-        let distance = self.distance(r_w, parts);
-        self.cuts.symbol(distance)
-    }
-
-    /// The smallest d² with every part, and with any one of them left out.
-    fn distance(&mut self, r_w: &[f32], parts: &[f64]) -> f32 {
-        let sound = self.states > 0
-            && parts.len() % self.states == 0
-            && parts.iter().all(|p| p.is_finite());
-        if !sound {
+    fn distance(&mut self, r_w: &[f32], epsilon: &[f64]) -> f32 {
+        if epsilon.len() != self.largest.len() {
             return f32::NAN;
         }
-        let mut smallest = f32::NAN;
-        for left_out in (0..parts.len() / self.states).map(Some).chain([None]) {
-            self.add_up(parts, left_out);
-            self.subtract(r_w);
-            smallest = smallest.min(self.nominal.squared(&self.r_g));
-        }
-        smallest
-    }
-
-    /// ε̂, with one part left out.
-    fn add_up(&mut self, parts: &[f64], left_out: Option<usize>) {
-        self.sum.fill(0.0);
-        for (i, part) in parts.chunks_exact(self.states.max(1)).enumerate() {
-            if Some(i) != left_out {
-                self.sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-            }
-        }
+        self.subtract(r_w, epsilon);
+        self.nominal.squared(&self.r_g)
     }
 
     /// r_g = r_w − H̄ᵀ[ε̂, 1].
-    fn subtract(&mut self, r_w: &[f32]) {
-        let rows = self.h.chunks_exact(self.states + 1);
+    fn subtract(&mut self, r_w: &[f32], epsilon: &[f64]) {
+        let rows = self.h.chunks_exact(self.largest.len() + 1);
         for ((out, r), row) in self.r_g.iter_mut().zip(r_w).zip(rows) {
-            let explained: f64 = row.iter().zip(&self.sum).map(|(h, e)| h * e).sum();
-            *out = (f64::from(*r) - explained - row[self.states]) as f32;
+            let known = epsilon.iter().zip(&self.largest).map(|(e, l)| bounded(*e, *l));
+            let explained: f64 = row.iter().zip(known.chain([1.0])).map(|(h, e)| h * e).sum();
+            *out = (f64::from(*r) - explained) as f32;
         }
     }
 }

@@ -47,19 +47,19 @@ impl Innovation<'_> {
     }
 }
 
-/// What each client that influences another foretells of its ε(t).
+/// ε̂(t): what the others foretell of one client's ε(t).
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Foretold<'a> {
     client: usize,
     step: usize,
-    parts: &'a Released<Numbers>,
+    epsilon: &'a Released<Numbers>,
 }
 
 impl<'a> Foretold<'a> {
     /// The server's word to `client` about `step`.
     #[must_use]
-    pub fn new(client: usize, step: usize, parts: &'a Released<Numbers>) -> Self {
-        Self { client, step, parts }
+    pub fn new(client: usize, step: usize, epsilon: &'a Released<Numbers>) -> Self {
+        Self { client, step, epsilon }
     }
 
     /// The place of the client in the federation.
@@ -74,16 +74,16 @@ impl<'a> Foretold<'a> {
         self.step
     }
 
-    /// One part after the other, each as long as ε.
+    /// ε̂(t), as released.
     #[must_use]
-    pub fn parts(&self) -> &[f64] {
-        self.parts.value().as_slice()
+    pub fn epsilon(&self) -> &[f64] {
+        self.epsilon.value().as_slice()
     }
 
     /// Bytes of payload.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size(self.parts)
+        size(self.epsilon)
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Conference {
     memory: Memory,
     members: Vec<Member>,
     grading: Grading,
-    parts: Vec<f64>,
+    epsilon: Vec<f64>,
 }
 
 impl Conference {
@@ -114,7 +114,7 @@ impl Conference {
                 sending.reset();
             }
         }
-        Ok(Self { foreteller, memory, members, grading: grading.clone(), parts: Vec::new() })
+        Ok(Self { foreteller, memory, members, grading: grading.clone(), epsilon: Vec::new() })
     }
 
     /// What of each calibration step of a client the others do not explain; none for a client that
@@ -149,10 +149,10 @@ impl Conference {
     pub fn foretell(&mut self, step: usize) {
         for (m, member) in self.members.iter_mut().enumerate() {
             member.foretold.clear();
-            if self.foreteller.foretell(&self.memory, m, &mut self.parts) {
+            if self.foreteller.foretell(&self.memory, m, &mut self.epsilon) {
                 // What cannot be noised is not sent.
-                if let Ok(foretold) = member.line.hear(step, &self.parts) {
-                    member.foretold.extend_from_slice(foretold.parts());
+                if let Ok(foretold) = member.line.hear(step, &self.epsilon) {
+                    member.foretold.extend_from_slice(foretold.epsilon());
                 }
             }
         }

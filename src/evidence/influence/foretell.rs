@@ -1,7 +1,4 @@
-//! The server at work: what others explain of a client's next ε, part by part.
-//!
-//! A part is what one client's past foretells. They are added up by the client that is foretold, so
-//! that it can leave any one of them out: no single client that lies can make it look anomalous.
+//! The server at work: what others explain of a client's next ε.
 
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +71,7 @@ impl Foreteller {
         Self { sources, parts }
     }
 
-    /// Who foretells something of `client`, in the order of the parts.
+    /// Who foretells something of `client`.
     pub fn parents(&self, client: usize) -> impl Iterator<Item = usize> + '_ {
         self.parts[client].iter().map(|part| part.from)
     }
@@ -94,20 +91,22 @@ impl Foreteller {
         }
     }
 
-    /// What the others foretell of the next ε of `client`, one part after the other; nothing when
-    /// one of them has not spoken for long enough. `out` is emptied first.
+    /// What the others foretell of the next ε of `client`; false when nobody does, or when one of
+    /// them has not spoken for long enough. `out` is emptied first.
     pub fn foretell(&self, memory: &Memory, client: usize, out: &mut Vec<f64>) -> bool {
         out.clear();
-        for Part { from, coefficients } in &self.parts[client] {
-            if memory.spoken[*from] < LAGS {
-                out.clear();
-                return false;
-            }
-            let psi = &memory.psi[*from];
-            let rows = coefficients.chunks_exact(psi.len());
-            out.extend(rows.map(|row| row.iter().zip(psi).map(|(b, psi)| b * psi).sum::<f64>()));
+        let parts = &self.parts[client];
+        if parts.is_empty() || parts.iter().any(|part| memory.spoken[part.from] < LAGS) {
+            return false;
         }
-        !out.is_empty()
+        out.resize(self.sources[client].features.states(), 0.0);
+        for Part { from, coefficients } in parts {
+            let psi = &memory.psi[*from];
+            for (out, row) in out.iter_mut().zip(coefficients.chunks_exact(psi.len())) {
+                *out += row.iter().zip(psi).map(|(b, psi)| b * psi).sum::<f64>();
+            }
+        }
+        true
     }
 
     /// Takes what `client` says of the step that has just been foretold.

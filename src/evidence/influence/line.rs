@@ -71,9 +71,9 @@ impl Line {
     }
 
     /// What the server foretells, as it comes back.
-    pub fn hear(&mut self, step: usize, parts: &[f64]) -> Result<Foretold<'_>, PrivacyError> {
-        let parts = self.back.send(&Estimate::of_gradient(parts))?;
-        Ok(Foretold::new(self.sender.client(), step, parts))
+    pub fn hear(&mut self, step: usize, epsilon: &[f64]) -> Result<Foretold<'_>, PrivacyError> {
+        let epsilon = self.back.send(&Estimate::of_gradient(epsilon))?;
+        Ok(Foretold::new(self.sender.client(), step, epsilon))
     }
 
     /// What was released about this client, for composition.

@@ -56,7 +56,7 @@ impl<'a> Stretch<'a> {
     }
 
     /// Regressors, the intercept included.
-    fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         LAGS * self.widths.iter().sum::<usize>() + 1
     }
 
@@ -132,6 +132,12 @@ impl System {
         let cholesky = Cholesky::new(penalised.clone())?;
         let coefficients = cholesky.solve(&cross);
         Some(Self { inverse: cholesky.inverse(), coefficients, cross, penalised })
+    }
+
+    /// B.
+    #[cfg(test)]
+    pub fn coefficients(&self) -> &DMatrix<f64> {
+        &self.coefficients
     }
 
     /// What leaving out some regressors takes from B.
