@@ -9,11 +9,11 @@
 #[cfg(test)]
 mod tests;
 
+use super::cusum::{self, Tail};
 use super::features::bounded;
 use super::influence::foretell::Foreteller;
-use super::influence::messenger::Trace;
 use super::influence::line::{Heard, Line};
-use super::cusum::{self, Tail};
+use super::influence::messenger::Trace;
 use super::likelihood::{Hypotheses, JointCounts, JointTables, Tables};
 use super::ridge::Ridge;
 use super::site::{Enrolment, Nominal, SiteSettings};
@@ -167,10 +167,12 @@ impl Enrolment {
         let response = settings.response();
         let levels = settings.grading.levels();
         let counts = LevelCounts::of(levels, symbols.iter().flatten().copied());
-        let steps = || symbols.iter().zip(beside).filter_map(|(own, beside)| Some(((*own)?, *beside)));
+        let steps =
+            || symbols.iter().zip(beside).filter_map(|(own, beside)| Some(((*own)?, *beside)));
         let pairs = steps().filter_map(|(own, beside)| Some((own, beside?)));
         let joint = JointCounts::of(levels, pairs);
-        let alone = Tables::new(&settings.grading, hypotheses, &counts, &response).ratios(hypotheses);
+        let alone =
+            Tables::new(&settings.grading, hypotheses, &counts, &response).ratios(hypotheses);
         let both =
             JointTables::new(&settings.grading, hypotheses, &joint, &response).ratios(hypotheses);
         let peaks = cusum::excursion_peaks(steps().map(|(own, beside)| {
@@ -189,6 +191,5 @@ impl Enrolment {
 fn told<'a>(
     (trace, answers): (&'a Trace, &'a Answers),
 ) -> impl Iterator<Item = (&'a [f32], &'a [f64])> {
-    (0..trace.steps())
-        .filter_map(move |t| Some((trace.at(t)?.r_w, answers.at(t)?)))
+    (0..trace.steps()).filter_map(move |t| Some((trace.at(t)?.r_w, answers.at(t)?)))
 }

@@ -125,6 +125,19 @@ mod tests {
         assert_eq!((slate.step(), slate.reports()[0]), (8, Report::Missing));
     }
 
+    #[test]
+    fn a_pair_counts_only_if_both_are_symbols_and_only_once() {
+        let mut slate = Slate::new(3, Grading::five_levels(), 0);
+        let at = |level| Grading::five_levels().symbol(level).expect("a level of the grading");
+        assert_eq!(slate.receive_informed(0, 0, [4.0, 1.0]), Receipt::Taken);
+        assert_eq!(slate.receive_informed(0, 0, [4.0, 1.0]), Receipt::Duplicate);
+        assert_eq!(slate.reports()[0], Report::Informed(at(4), at(1)));
+        assert_eq!(slate.receive_informed(1, 0, [4.0, f64::NAN]), Receipt::Invalid);
+        assert_eq!(slate.receive_informed(2, 0, [1.0, 1.0]), Receipt::Taken);
+        assert_eq!(slate.receive(2, 0, 1.0), Receipt::Contradiction);
+        assert_eq!(slate.reports()[2], Report::Invalid);
+    }
+
     proptest! {
         #[test]
         fn the_order_of_arrival_does_not_matter(

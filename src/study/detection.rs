@@ -21,9 +21,7 @@ use crate::evidence::site::SiteSettings;
 use crate::evidence::symbol::Grading;
 use crate::model::train::TrainError;
 use crate::privacy::PrivacyError;
-use crate::session::{
-    Attacks, Family, ModelSettings, PlantSource, Proprietary, Tier, TwinSource,
-};
+use crate::session::{Attacks, Family, ModelSettings, PlantSource, Proprietary, Tier, TwinSource};
 use crate::stream::plant::PlantStream;
 use crate::stream::twin::{TwinStream, slices};
 use crate::stream::{Stream, StreamError};

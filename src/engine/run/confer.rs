@@ -1,5 +1,8 @@
 //! Tier 2: clients tell the server about their states, and hear what the others explain of theirs.
 
+#[cfg(test)]
+mod tests;
+
 use super::RunError;
 use super::evidence::Fitted;
 use crate::engine::influence::{is_measured, line, traced};
@@ -57,8 +60,7 @@ impl Conference {
         };
         let mut traces = Vec::new();
         let mut members = Vec::new();
-        for (m, ((model, site, _), client)) in
-            fitted.iter_mut().zip(&prepared.clients).enumerate()
+        for (m, ((model, site, _), client)) in fitted.iter_mut().zip(&prepared.clients).enumerate()
         {
             let mut sending = if model.may_send_states() {
                 None

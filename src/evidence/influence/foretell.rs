@@ -112,9 +112,8 @@ impl Foreteller {
     /// Takes what `client` says of the step that has just been foretold.
     pub fn hear(&self, memory: &mut Memory, client: usize, z: Option<&[f64]>) {
         let source = &self.sources[client];
-        let sound = |z: &&[f64]| {
-            z.len() == source.features.states() && z.iter().all(|z| z.is_finite())
-        };
+        let sound =
+            |z: &&[f64]| z.len() == source.features.states() && z.iter().all(|z| z.is_finite());
         let psi = &mut memory.psi[client];
         let width = source.width();
         psi.copy_within(..(LAGS - 1) * width, width);

@@ -1,8 +1,8 @@
 //! From what the server has heard to the graph and to a model that foretells.
 
 use super::foretell::{Foreteller, Part, Source};
-use super::regression::{Stretch, System};
 use super::line::Heard;
+use super::regression::{Stretch, System};
 use super::{Influence, InfluenceGraph, LAGS, MOST_CLIENTS, ordered_pairs};
 
 /// Rows without which nothing is said about influence.
@@ -29,12 +29,7 @@ pub struct Learned {
 
 /// Fits on one stretch and judges by another what every client's past says about every other's ε.
 #[must_use]
-pub fn learn(
-    clients: &[String],
-    period_s: f64,
-    fit: &[Heard],
-    held_out: &[Heard],
-) -> Learned {
+pub fn learn(clients: &[String], period_s: f64, fit: &[Heard], held_out: &[Heard]) -> Learned {
     let unlearned = |why: String| Learned {
         graph: InfluenceGraph::unlearned(clients, period_s, why),
         foreteller: None,
@@ -66,9 +61,8 @@ pub fn learn(
 }
 
 fn pairs(system: &System, held_out: &Stretch<'_>, clients: usize) -> Vec<Influence> {
-    let without: Vec<_> = (0..clients)
-        .map(|n| system.without(&held_out.block(n).collect::<Vec<usize>>()))
-        .collect();
+    let without: Vec<_> =
+        (0..clients).map(|n| system.without(&held_out.block(n).collect::<Vec<usize>>())).collect();
     let judged = system.judge(held_out, &without);
     let mut pairs: Vec<Influence> = ordered_pairs(clients)
         .map(|(from, to)| Influence {
@@ -122,7 +116,8 @@ fn parts(system: &System, fit: &Stretch<'_>, graph: &InfluenceGraph, to: usize) 
             let width = fit.block(parent).len();
             let rows = solution.rows(from, width);
             from += width;
-            let coefficients = rows.column_iter().flat_map(|c| c.iter().copied().collect::<Vec<_>>());
+            let coefficients =
+                rows.column_iter().flat_map(|c| c.iter().copied().collect::<Vec<_>>());
             Part { from: parent, coefficients: coefficients.collect() }
         })
         .collect()

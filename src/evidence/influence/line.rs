@@ -102,9 +102,8 @@ impl Heard {
     /// The client's message of the next step; none when it said nothing. What cannot be taken for a
     /// message counts as none.
     pub fn receive(&mut self, message: Option<&Innovation<'_>>) {
-        let sound = |values: &[f64]| {
-            values.len() == self.states && values.iter().all(|v| v.is_finite())
-        };
+        let sound =
+            |values: &[f64]| values.len() == self.states && values.iter().all(|v| v.is_finite());
         let message = message.filter(|m| sound(m.z()) && m.epsilon().is_none_or(sound));
         let length = self.z.len() + self.states;
         if let Some(message) = message {

@@ -187,8 +187,9 @@ impl Messenger {
             ridge.add(&x, &y);
         }
         let solution = ridge.solve(LAMBDA);
-        let mut gain: Vec<f64> =
-            (0..kept.len()).flat_map(|k| solution.column(k).rows(0, d).iter().copied().collect::<Vec<_>>()).collect();
+        let mut gain: Vec<f64> = (0..kept.len())
+            .flat_map(|k| solution.column(k).rows(0, d).iter().copied().collect::<Vec<_>>())
+            .collect();
         let rows = gain.chunks_exact_mut(d.max(1));
         for row in rows {
             let mut squares = (0.0, 0.0);

@@ -38,7 +38,11 @@ impl JointCounts {
     fn nominal(&self, levels: usize, unseen: f64) -> Vec<f64> {
         let count = |i: usize, j: usize| {
             let inside = i < self.levels && j < self.levels;
-            if inside { self.counts.get(i * self.levels + j).map_or(0.0, |n| n.max(0.0)) } else { 0.0 }
+            if inside {
+                self.counts.get(i * self.levels + j).map_or(0.0, |n| n.max(0.0))
+            } else {
+                0.0
+            }
         };
         let row = |i: usize| (0..levels).map(|j| count(i, j)).sum::<f64>();
         let column = |j: usize| (0..levels).map(|i| count(i, j)).sum::<f64>();
@@ -172,12 +176,14 @@ mod tests {
         let mut counts = vec![0.0; 25];
         for (i, share) in [0.8, 0.15, 0.04, 0.008, 0.002].into_iter().enumerate() {
             counts[i * 5 + i] = 1600.0 * share;
-            (0..5).for_each(|j| counts[i * 5 + j] += 400.0 * share * [0.8, 0.15, 0.04, 0.008, 0.002][j]);
+            (0..5).for_each(|j| {
+                counts[i * 5 + j] += 400.0 * share * [0.8, 0.15, 0.04, 0.008, 0.002][j]
+            });
         }
         let response = RandomisedResponse::new(5, None);
         let hypotheses = Hypotheses::default();
-        let ratios = JointTables::new(&grading, &hypotheses, &pairs(&counts), &response)
-            .ratios(&hypotheses);
+        let ratios =
+            JointTables::new(&grading, &hypotheses, &pairs(&counts), &response).ratios(&hypotheses);
         let at = |level| grading.symbol(level).expect("a level of the grading");
         assert!(ratios.root_cause(at(4), at(4)) > ratios.root_cause(at(4), at(0)));
         assert!(ratios.root_cause(at(0), at(0)) < 0.0);

@@ -214,7 +214,6 @@ fn model(
         .expect("every row holds one value of each sensor");
     let (fit, _) = all.split_at(Axis(0), fit.min(steps));
     let (nothing, _) = all.split_at(Axis(0), 0);
-    let job =
-        Job { client: name, kind, settings: &setup.model, fit, held_out: nothing, seed };
+    let job = Job { client: name, kind, settings: &setup.model, fit, held_out: nothing, seed };
     Ok(VendorModel::new(&proprietary(&job, &go_on)?.weights)?)
 }

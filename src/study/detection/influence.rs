@@ -4,8 +4,8 @@
 use super::federation::Client;
 use super::rows::Rows;
 use super::{DetectionError, Setup};
-use crate::evidence::influence::messenger::{Messenger, Trace, Tracer};
 use crate::evidence::influence::line::{Line, teach, tell};
+use crate::evidence::influence::messenger::{Messenger, Trace, Tracer};
 use crate::evidence::influence::{InfluenceGraph, learn};
 use crate::evidence::informed::{Answers, Informed};
 use crate::evidence::site::Enrolment;
@@ -36,11 +36,8 @@ pub(super) fn confer(
     seed: u64,
 ) -> Result<InfluenceGraph, DetectionError> {
     let privacy = PrivacySettings::default();
-    let hooks = Hooks {
-        privacy: &privacy,
-        rule: SigmaRule::Analytic,
-        provenance: Provenance::Seeded,
-    };
+    let hooks =
+        Hooks { privacy: &privacy, rule: SigmaRule::Analytic, provenance: Provenance::Seeded };
     let mut traces = Vec::new();
     let mut lines = Vec::new();
     for (m, client) in clients.iter_mut().enumerate() {
