@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! idle   S_m = max(0, S_m + λ^RC_m)           alarm when S_m > b_m
-//!        (tier 2: and Σ λ^RC of its own symbols alone, since S_m was zero, > b_m / 3)
+//!        (tier 2: and its own symbols alone come to within ln 10 of their own threshold)
 //! open   A_m = Σ from the onset on of λ^RC_m + Σ over whom m reaches of λ^PE     never floored
 //!        root = argmax A, final a few steps after the alarm; posterior = softmax A
 //!        E = max(0, E − H_root)               closed when E > 4
@@ -101,6 +101,8 @@ struct Client {
     /// Of pairs, where it sends them.
     joint: Option<Box<JointRatios>>,
     threshold: f64,
+    /// What its own symbols must come to besides, where it sends pairs.
+    own_threshold: f64,
     cusum: Cusum,
     /// What its own symbols alone have said since S_m was zero.
     alone: f64,
@@ -166,7 +168,7 @@ impl Client {
 
     /// How far its evidence is beyond its threshold, if its own symbols speak for it too.
     fn beyond(&self) -> Option<f64> {
-        let own = self.joint.is_none() || self.alone > self.threshold / OWN_SHARE;
+        let own = self.joint.is_none() || self.alone > self.own_threshold;
         let over = self.cusum.value() - self.threshold;
         (own && over > 0.0).then_some(over)
     }
@@ -185,8 +187,8 @@ struct Weights {
     propagated_effect: f64,
 }
 
-/// A client's own symbols must say at least one part in so many of what its threshold asks for.
-const OWN_SHARE: f64 = 3.0;
+/// Whatever others say, a client raises alarms at most so many times as often as is wanted.
+const OFTEN: f64 = 10.0;
 
 /// An open incident and what is added up for it.
 #[derive(Debug, Clone)]
@@ -454,7 +456,7 @@ impl Inference {
         self.rules.arl0 = arl0;
         let m = self.clients.len();
         for client in &mut self.clients {
-            client.threshold = alarm_threshold(&client.enrolment.tail, m, arl0);
+            (client.threshold, client.own_threshold) = thresholds(&client.enrolment, m, arl0);
         }
     }
 
@@ -522,16 +524,18 @@ impl Client {
 fn enrol(grading: &Grading, rules: &Rules, enrolment: Enrolment, clients: usize) -> Client {
     let response = RandomisedResponse::new(grading.levels(), enrolment.epsilon);
     let tables = Tables::new(grading, &rules.hypotheses, &enrolment.counts, &response);
-    let joint = enrolment.informed.as_ref().map(|counts| {
-        let tables = JointTables::new(grading, &rules.hypotheses, counts, &response);
+    let joint = enrolment.informed.as_ref().map(|pairs| {
+        let tables = JointTables::new(grading, &rules.hypotheses, &pairs.counts, &response);
         Box::new(tables.ratios(&rules.hypotheses))
     });
+    let (threshold, own_threshold) = thresholds(&enrolment, clients, rules.arl0);
     Client {
         joint,
+        threshold,
+        own_threshold,
         ratios: tables.ratios(&rules.hypotheses),
         watch: Watch::new(&tables.nominal),
         tables,
-        threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
         enrolment,
         cusum: Cusum::default(),
         alone: 0.0,
@@ -539,6 +543,15 @@ fn enrol(grading: &Grading, rules: &Rules, enrolment: Enrolment, clients: usize)
         glows_until: 0,
         since_alarm: LevelCounts::new(grading.levels()),
         tolerates: false,
+    }
+}
+
+/// b_m, and what its own symbols must come to besides where it sends pairs.
+fn thresholds(enrolment: &Enrolment, clients: usize, arl0: f64) -> (f64, f64) {
+    let own = alarm_threshold(&enrolment.tail, clients, arl0);
+    match &enrolment.informed {
+        Some(pairs) => (alarm_threshold(&pairs.tail, clients, arl0), own - OFTEN.ln()),
+        None => (own, own),
     }
 }
 

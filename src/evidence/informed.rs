@@ -9,6 +9,8 @@
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
+
 use super::cusum::{self, Tail};
 use super::features::bounded;
 use super::influence::foretell::Foreteller;
@@ -17,7 +19,7 @@ use super::influence::messenger::Trace;
 use super::likelihood::{Hypotheses, JointCounts, JointTables, Tables};
 use super::ridge::Ridge;
 use super::site::{Enrolment, Nominal, SiteSettings};
-use super::symbol::{Grading, LevelCounts, LevelCuts, Symbol};
+use super::symbol::{Grading, LevelCuts, Symbol};
 use super::threshold::NominalDistances;
 use crate::privacy::PrivacyError;
 use crate::rng::Rng;
@@ -154,6 +156,15 @@ impl Informed {
     }
 }
 
+/// What a client that will send pairs tells about them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pairs {
+    /// How often each pair of levels occurred in calibration.
+    pub counts: JointCounts,
+    /// The tail of its calibration excursions by what pairs say.
+    pub tail: Tail,
+}
+
 impl Enrolment {
     /// Of a client that will send pairs: its true symbols, and beside them what of each step the
     /// others do not explain, where they had something to say.
@@ -164,17 +175,16 @@ impl Enrolment {
         hypotheses: &Hypotheses,
         rng: &mut Rng,
     ) -> Self {
+        let enrolment = Self::new(symbols, settings, hypotheses, rng);
         let response = settings.response();
-        let levels = settings.grading.levels();
-        let counts = LevelCounts::of(levels, symbols.iter().flatten().copied());
+        let grading = &settings.grading;
         let steps =
             || symbols.iter().zip(beside).filter_map(|(own, beside)| Some(((*own)?, *beside)));
         let pairs = steps().filter_map(|(own, beside)| Some((own, beside?)));
-        let joint = JointCounts::of(levels, pairs);
+        let counts = JointCounts::of(grading.levels(), pairs);
         let alone =
-            Tables::new(&settings.grading, hypotheses, &counts, &response).ratios(hypotheses);
-        let both =
-            JointTables::new(&settings.grading, hypotheses, &joint, &response).ratios(hypotheses);
+            Tables::new(grading, hypotheses, &enrolment.counts, &response).ratios(hypotheses);
+        let both = JointTables::new(grading, hypotheses, &counts, &response).ratios(hypotheses);
         let peaks = cusum::excursion_peaks(steps().map(|(own, beside)| {
             let own = response.rehearse(own, rng);
             match beside.map(|beside| response.rehearse(beside, rng)) {
@@ -182,8 +192,8 @@ impl Enrolment {
                 None => alone.root_cause(own),
             }
         }));
-        let tail = Tail::fit(&peaks, counts.total() as usize);
-        Self { counts, tail, epsilon: settings.epsilon, informed: Some(joint) }
+        let tail = Tail::fit(&peaks, enrolment.counts.total() as usize);
+        Self { informed: Some(Pairs { counts, tail }), ..enrolment }
     }
 }
 

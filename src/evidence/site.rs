@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cusum::{self, Tail};
 use super::health::CalibrationHealth;
-use super::likelihood::{Hypotheses, JointCounts, Tables};
+use super::informed::Pairs;
+use super::likelihood::{Hypotheses, Tables};
 use super::sensor::{HabitFit, SensorFault, SensorHabit, SensorRanking, SensorWatch};
 use super::symbol::{Grading, LevelCounts, LevelCuts, RandomisedResponse, Symbol};
 use super::threshold::NominalDistances;
@@ -52,9 +53,9 @@ pub struct Enrolment {
     pub tail: Tail,
     /// ε of each symbol it will send.
     pub epsilon: Option<f64>,
-    /// How often each pair of levels occurred, where it will send pairs (tier 2).
+    /// The same of pairs, where it will send them (tier 2).
     #[serde(default)]
-    pub informed: Option<JointCounts>,
+    pub informed: Option<Pairs>,
 }
 
 impl Enrolment {
