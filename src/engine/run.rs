@@ -33,6 +33,7 @@ use self::evidence::Evidence;
 use self::paper::Paper;
 use self::told::Told;
 use super::prepare::{self, Prepared};
+use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{self, Fact, Number};
@@ -116,7 +117,8 @@ impl Run {
         mode: Mode,
         until: Option<Mark>,
     ) -> Result<Self, RunError> {
-        let stream = Decimated::new(stream::open(session, Part::Replay)?, prepared.every);
+        let grids = Grids::of(session)?;
+        let stream = Decimated::new(grids.open(session, Part::Replay)?, prepared.every);
         let layout = stream.layout().clone();
         if !prepare::fits(prepared, &layout) {
             return Err(RunError::Layout);
