@@ -6,7 +6,9 @@ use assert_cmd::Command;
 
 mod broken_sessions;
 mod data;
+mod elsewhere;
 mod run;
+mod steady;
 
 /// The program, in an empty place of its own.
 fn headwater() -> Command {
