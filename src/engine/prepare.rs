@@ -12,7 +12,9 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::decimation;
 use super::material::{Material, SensorView};
+use super::resolution::Grids;
 use super::vendor::{self, ClientVendor};
 use crate::client::Site;
 use crate::evidence::threshold::NominalDistances;
@@ -28,7 +30,7 @@ use crate::model::train::{self, SETTLING, TrainError};
 use crate::model::weights::{LstmFc, ProprietaryWeights};
 use crate::privacy::{Provenance, SigmaRule};
 use crate::rng;
-use crate::session::{Decimation, Session};
+use crate::session::Session;
 use crate::stream::{Layout, Part, StreamError};
 
 /// Sources of a seed.
@@ -154,15 +156,6 @@ struct StoredNominal {
     distances: Vec<f32>,
 }
 
-/// Samples in a block mean.
-#[must_use]
-pub fn every(session: &Session) -> u32 {
-    match session.sampling.decimate {
-        Decimation::Every(k) => k,
-        Decimation::Auto => 1,
-    }
-}
-
 /// Where `session`'s models are kept between runs.
 #[must_use]
 pub fn cache_file(session: &Session) -> PathBuf {
@@ -198,7 +191,7 @@ fn make(
     on_stage: OnStage,
 ) -> Result<Checkpoint, PrepareError> {
     let _ = on_stage(Stage::Reading);
-    let every = every(session);
+    let every = decimation::every(session)?;
     let delivered = vendor::delivered(session, every);
     let material = Material::read(session, every, &vendor::views_of(delivered.as_ref()))?;
     let models = match delivered {
@@ -382,6 +375,11 @@ pub fn fingerprint(session: &Session) -> Fingerprint {
                 hasher.text(&file);
             }
         }
+        // Nominal data is rounded to what live data can show. Where the data cannot be read there
+        // is nothing prepared that could be found under this name.
+        for step in Grids::of(session).unwrap_or_default().steps() {
+            hasher.text(&step.to_string());
+        }
     }
     hasher.finish()
 }
@@ -447,6 +445,21 @@ mod tests {
             assert_eq!(fresh.nominal_a, kept.nominal_a);
             assert_eq!(fresh.phi, kept.phi);
         }
+    }
+
+    #[test]
+    fn a_decimation_that_is_left_to_the_data_is_decided_once_and_kept() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("kept.safetensors");
+        let session = session(
+            "Session(about: \"short\", source: Twin(clients: 2), model: (proprietary: Linear, \
+             federation: Batched(rounds: 1)))",
+        );
+        let go_on = &mut |_: Stage| ControlFlow::Continue(());
+        let fresh = prepare(&session, &file, go_on).expect("prepared");
+        let kept = prepare(&session, &file, &mut |_| panic!("nothing is left to do"));
+        assert_eq!(fresh.every, decimation::every(&session).expect("decided"));
+        assert_eq!(kept.expect("loaded").every, fresh.every);
     }
 
     #[test]

@@ -46,6 +46,7 @@ use self::sight::Sight;
 use self::tape::Tape;
 use self::told::Told;
 use super::prepare::{self, Prepared};
+use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
 use crate::evidence::threshold::{FlagThresholds, NominalDistances};
 use crate::fact::{self, Fact, Number};
@@ -147,7 +148,7 @@ impl Run {
         mode: Mode,
         until: Option<Mark>,
     ) -> Result<Self, RunError> {
-        let stream = stream::open(session, Part::Replay)?;
+        let stream = Grids::of(session)?.open(session, Part::Replay)?;
         Self::over(stream, session, prepared, mode, until, Along::Deciding)
     }
 

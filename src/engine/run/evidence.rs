@@ -13,9 +13,10 @@ use crate::evidence::inference::{Change, Closing, Inference, Rules};
 use crate::evidence::reach::Reach;
 use crate::evidence::site::{Enrolment, Reading, Site, SiteSettings};
 use crate::evidence::symbol::{RandomisedResponse, Symbol};
-use crate::evidence::whitening::{Recording, Sample};
+use crate::evidence::whitening::{LAGS, Recording, Sample};
 use crate::model::kernel::WeightsError;
 use crate::model::proprietary::{Proprietary as _, VendorModel};
+use crate::model::weights::ProprietaryWeights;
 use crate::rng::{self, Rng};
 use crate::session::Session;
 use crate::stream::{Frame, Layout};
@@ -36,6 +37,9 @@ struct Watcher {
     response: RandomisedResponse,
     noise: Rng,
     y: Vec<f32>,
+    /// Set points and commands it knows of, never monitored.
+    inputs: SensorView,
+    known: Vec<f32>,
     sent: u64,
     /// True symbols of its calibration: another ε means another enrolment.
     calibration: Vec<Option<Symbol>>,
@@ -138,6 +142,8 @@ impl Evidence {
             watchers.push(Watcher {
                 view: prepared.clients[m].view.clone(),
                 y: vec![f32::NAN; model.sensors()],
+                known: vec![f32::NAN; material.clients[m].inputs.used.len()],
+                inputs: material.clients[m].inputs.clone(),
                 model,
                 site,
                 response: settings.response(),
@@ -221,6 +227,7 @@ impl Evidence {
     pub fn skip(&mut self, steps: usize) {
         for watcher in &mut self.watchers {
             watcher.y.fill(f32::NAN);
+            watcher.known.fill(f32::NAN);
             for _ in 0..steps {
                 watcher.look();
             }
@@ -231,6 +238,7 @@ impl Evidence {
     pub fn step(&mut self, frame: &Frame, layout: &Layout, told: &mut Told) {
         for (m, (watcher, report)) in self.watchers.iter_mut().zip(&mut self.reports).enumerate() {
             watcher.view.standardise(frame.row(layout, m), &mut watcher.y);
+            watcher.inputs.standardise(&frame.inputs[layout.input_span(m)], &mut watcher.known);
             let reading = watcher.look();
             *report = watcher.send(reading);
             told.note_faults(m, watcher.site.sensor_faults());
@@ -265,7 +273,7 @@ impl Watcher {
     /// The model and the site take what stands in `y`.
     fn look(&mut self) -> Reading {
         self.model.step(&self.y, None);
-        let reading = self.site.step(sample(&self.y, &self.model));
+        let reading = self.site.step(sample(&self.y, &self.known, &self.model));
         self.distance = reading.distance;
         reading
     }
@@ -278,9 +286,9 @@ impl Watcher {
     }
 }
 
-fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
+fn sample<'a>(y: &'a [f32], inputs: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
     let out = model.output();
-    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat }
+    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs }
 }
 
 fn hear(changes: &[Change], times: &[Timestamp; LOOK_BACK], now: u64, told: &mut Told) {
@@ -340,27 +348,47 @@ fn fit(
     settings: &SiteSettings,
 ) -> Result<Fitted, WeightsError> {
     let mut model = VendorModel::new(&client.watching)?;
-    let fit = recorded(&mut model, &material.fit.view());
-    let calibration = recorded(&mut model, &material.calibration.view());
-    let (site, calibration) = Site::fit(&fit, &calibration, settings.clone());
+    let fit = recorded(&mut model, &material.fit.view(), &material.fit_inputs.view());
+    let calibration =
+        recorded(&mut model, &material.calibration.view(), &material.calibration_inputs.view());
+    let settings = SiteSettings { settling: settling(&client.watching), ..settings.clone() };
+    let (site, calibration) = Site::fit(&fit, &calibration, settings);
     model.reset();
     Ok((model, site, calibration))
 }
 
-/// What a model says about nominal rows; a row without any value stands between two runs.
-pub(crate) fn recorded(model: &mut VendorModel, rows: &ArrayView2<f32>) -> Recording {
-    let mut recording = Recording::new(model.sensors(), model.states());
+/// Steps at the start of a run that say nothing. A filter has to find its state; a linear predictor
+/// has none, and is ready when its own lags and those of the whitening are filled.
+fn settling(model: &ProprietaryWeights) -> usize {
+    match model {
+        ProprietaryWeights::Linear(_) => 2 * LAGS,
+        ProprietaryWeights::Filter(_) | ProprietaryWeights::OwnLagFilter { .. } => {
+            SiteSettings::default().settling
+        }
+    }
+}
+
+/// What a model says about nominal rows with their known inputs; a row without any value stands
+/// between two runs.
+pub(crate) fn recorded(
+    model: &mut VendorModel,
+    rows: &ArrayView2<f32>,
+    inputs: &ArrayView2<f32>,
+) -> Recording {
+    let mut recording = Recording::new(model.sensors(), model.states()).with_inputs(inputs.ncols());
     let mut y = vec![f32::NAN; model.sensors()];
+    let mut v = vec![f32::NAN; inputs.ncols()];
     model.reset();
-    for row in rows.outer_iter() {
+    for (row, known) in rows.outer_iter().zip(inputs.outer_iter()) {
         if row.iter().all(|v| v.is_nan()) {
             model.reset();
             recording.new_run();
             continue;
         }
-        y.iter_mut().zip(row).for_each(|(y, v)| *y = *v);
+        y.iter_mut().zip(row).for_each(|(y, value)| *y = *value);
+        v.iter_mut().zip(known).for_each(|(v, value)| *v = *value);
         model.step(&y, None);
-        recording.push(sample(&y, model));
+        recording.push(sample(&y, &v, model));
     }
     recording
 }
