@@ -14,12 +14,14 @@
 //! |---|---|
 //! | `evidence` | evidence mode: sites, symbols, the sequential decision |
 //! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
+//! | `ledger` | what was released, as a fact |
 //! | `told` | what either says about a step, as the annunciator takes it |
 //! | `alarms` | the alarms that were raised, for the score |
 
 mod alarms;
 mod episode;
 pub(super) mod evidence;
+mod ledger;
 mod paper;
 mod told;
 
@@ -32,14 +34,15 @@ use self::alarms::Alarms;
 use self::evidence::Evidence;
 use self::paper::Paper;
 use self::told::Told;
-use super::prepare::{self, Prepared};
+use super::prepare::{self, Prepared, TrainingSpent};
 use crate::evidence::health::{CalibrationHealth, Standing};
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{self, Fact, Number};
 use crate::federation;
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
+use crate::link::Tap;
 use crate::model::kernel::WeightsError;
-use crate::privacy::{Spend, Tally};
+use crate::privacy::{Books, Ledger, PrivacyError, Provenance, Terms};
 use crate::session::{Mark, Mode, Session};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
@@ -57,19 +60,14 @@ pub enum RunError {
     /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// What stands between a client and the server cannot be set up.
+    #[error(transparent)]
+    Privacy(#[from] PrivacyError),
     /// The models were made for other clients or other sensors.
     #[error(
         "the replayed data has other clients or sensors than the data its models were made from"
     )]
     Layout,
-}
-
-/// What a client has released, all under one setting.
-#[derive(Debug, Clone, Copy)]
-struct Releases {
-    count: u64,
-    epsilon: Option<f64>,
-    symbols: u8,
 }
 
 /// The method that decides.
@@ -105,6 +103,9 @@ pub struct Run {
     steps: u64,
     labelled: bool,
     alarms: Alarms,
+    books: Books,
+    spent: TrainingSpent,
+    tap: Tap,
 }
 
 impl Run {
@@ -123,8 +124,13 @@ impl Run {
         }
         let method = match mode {
             Mode::Evidence => Method::Evidence(Box::new(Evidence::new(session, prepared)?)),
-            Mode::Paper => Method::Paper(Box::new(Paper::new(session, prepared)?)),
+            Mode::Paper => {
+                Method::Paper(Box::new(Paper::new(session, prepared, layout.period_s)?))
+            }
         };
+        let names = layout.clients.iter().map(|client| client.name.as_str());
+        let mut books = Books::unwritten(names, Terms::of(&session.privacy)?)?;
+        books.enter_training(prepared.spent.from, &prepared.spent.clients);
         let thresholds = prepared
             .clients
             .iter()
@@ -145,7 +151,33 @@ impl Run {
             steps: 0,
             labelled: false,
             alarms: Alarms::default(),
+            books,
+            spent: prepared.spent.clone(),
+            tap: Tap::default(),
         })
+    }
+
+    /// Writes the ledgers' lines from now on, as a continuation of `kept`; before the first step.
+    pub fn keep_ledger(&mut self, kept: Vec<Ledger>) -> Result<(), RunError> {
+        self.books.write_from(self.spent.from, kept)?;
+        self.books.enter_training(self.spent.from, &self.spent.clients);
+        Ok(())
+    }
+
+    /// The ledgers, one a client.
+    #[must_use]
+    pub fn books(&self) -> &Books {
+        &self.books
+    }
+
+    /// The ledgers' lines since this was asked last, where they are written.
+    pub fn take_ledger_lines(&mut self) -> String {
+        self.books.take_lines()
+    }
+
+    /// Lets `tap` hear every message from now on.
+    pub fn set_tap(&mut self, tap: Tap) {
+        self.tap = tap;
     }
 
     /// The thresholds of every client.
@@ -197,7 +229,11 @@ impl Run {
             self.told.quality.push(QualityNote { client: None, what });
         }
         self.tell_notes(facts);
-        either!(&mut self.method, method => method.step(&self.frame, &self.layout, &mut self.told));
+        let Self { method, frame, layout, told, books, tap, .. } = self;
+        either!(method, method => method.step(frame, layout, told, books, tap));
+        if let Some(why) = self.books.take_trouble() {
+            facts.push(self.quality(None, format!("nothing was sent: {why}")));
+        }
         self.tell_standings(facts);
         facts.append(&mut self.annunciator.step(&self.told.step(time, self.steps)));
         for fact in &facts[said..] {
@@ -281,25 +317,10 @@ impl Run {
         for fact in &facts {
             self.alarms.hear(fact);
         }
-        let ledger = self.names().enumerate().filter_map(|(m, client)| self.ledger(m, client));
-        facts.extend(ledger);
+        let last = self.spans.last().map_or(self.spent.from, |span| span.1);
+        self.books.close(last);
+        facts.extend(self.books.ledgers().iter().filter_map(|of| ledger::fact(of, last)));
         facts
-    }
-
-    fn ledger(&self, m: usize, client: String) -> Option<Fact> {
-        let Releases { count, epsilon, symbols } =
-            either!(&self.method, method => method.releases(m));
-        let delta = self.session.privacy.delta;
-        let spent = epsilon
-            .map(|epsilon| Tally::of(Spend::Response { epsilon, symbols }, count).epsilon(delta).0);
-        (count > 0).then(|| {
-            Fact::Ledger(fact::Ledger {
-                client,
-                epsilon: spent.and_then(Number::new),
-                delta: epsilon.and_then(|_| Number::new(delta)),
-                releases: count,
-            })
-        })
     }
 
     /// What was said held against what is known; nothing where the data has no labels.
@@ -319,7 +340,7 @@ impl Run {
         fact::Summary {
             session: self.session.name.clone(),
             mode: self.mode,
-            seed: Some(self.session.seed),
+            seed: self.session.is_seeded().then_some(self.session.seed),
             clients: self.layout.clients.len() as u64,
             steps: self.steps,
             incidents: self.annunciator.incidents().len() as u64,
@@ -328,6 +349,7 @@ impl Run {
             score: self.judgement().map(|judgement| judgement.score()),
             from: self.spans.first().map(|span| span.0),
             until: self.spans.last().map(|span| span.1),
+            randomness: Some(Provenance::of(&self.session).label().to_owned()),
         }
     }
 }

@@ -244,6 +244,13 @@ impl Voice {
         }
     }
 
+    /// Forgets what was rehearsed: nobody has paid for the watch that was armed then. Answers that
+    /// are kept stay.
+    pub fn forget(&mut self) {
+        self.guard = Guard::Off;
+        self.reset();
+    }
+
     /// Says what `told` and `score` (between −1 and 1; high is alarming) give to say.
     pub fn symbol(
         &mut self,

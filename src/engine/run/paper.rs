@@ -3,19 +3,20 @@
 use jiff::Timestamp;
 
 use super::episode::Episodes;
+use super::RunError;
 use super::told::Told;
-use super::{Releases, RunError};
 use crate::engine::material::SensorView;
 use crate::engine::prepare::{Prepared, PreparedClient};
 use crate::evidence::lookup::{Voting, look_up};
-use crate::evidence::symbol::{Grading, RandomisedResponse};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::incident::{QualityKind, QualityNote};
+use crate::link::{FlagPair, Message, Tap};
 use crate::model::augment::Augmentation;
 use crate::model::proprietary::VendorModel;
 use crate::model::step::ClientStep;
 use crate::model::train::SETTLING;
-use crate::rng::{self, Rng};
+use crate::privacy::{Account, Books, Flag, Provenance, Randomness, Said, Voice};
+use crate::rng;
 use crate::session::{Session, Thresholds};
 use crate::stream::{Frame, Layout};
 
@@ -28,11 +29,10 @@ struct Flagger {
     view: SensorView,
     client: ClientStep,
     thresholds: FlagThresholds,
-    noise: Rng,
+    voice: Voice,
     y: Vec<f32>,
     /// Steps since the run began.
     age: usize,
-    sent: u64,
     /// First of the flags Z_c that stand now.
     risen: Option<Timestamp>,
 }
@@ -44,9 +44,7 @@ pub(super) struct Paper {
     flags: Vec<Option<Flags>>,
     voting: Option<Voting>,
     episodes: Episodes,
-    grading: Grading,
-    response: RandomisedResponse,
-    epsilon: Option<f64>,
+    steps: usize,
 }
 
 /// τ_c and τ_a of a client as distances.
@@ -59,34 +57,29 @@ pub(super) fn thresholds(client: &PreparedClient, wanted: &Thresholds) -> FlagTh
 
 impl Paper {
     /// Every client with the model whose states it sends, and its φ.
-    pub fn new(session: &Session, prepared: &Prepared) -> Result<Self, RunError> {
+    pub fn new(session: &Session, prepared: &Prepared, period_s: f64) -> Result<Self, RunError> {
         let clients = prepared
             .clients
             .iter()
             .enumerate()
-            .map(|(m, client)| flagger(client, session, rng::child(session.seed, m as u64)))
+            .map(|(m, client)| {
+                flagger(client, session, period_s, rng::child(session.seed, m as u64))
+            })
             .collect::<Result<Vec<_>, _>>()?;
-        let (grading, epsilon) = (Grading::one_bit(), session.privacy.epsilon_flag);
         Ok(Self {
             flags: vec![None; clients.len()],
             voting: session.thresholds.vote.map(|vote| Voting::new(vote, clients.len())),
             episodes: Episodes::new(clients.len()),
-            response: RandomisedResponse::new(grading.levels(), epsilon),
-            grading,
-            epsilon,
+            steps: 0,
             clients,
         })
-    }
-
-    /// What a client has sent so far.
-    pub fn releases(&self, client: usize) -> Releases {
-        Releases { count: self.clients[client].sent, epsilon: self.epsilon, symbols: 2 }
     }
 
     /// A new run begins: nothing of the one before counts.
     pub fn reset(&mut self) {
         for client in &mut self.clients {
             client.client.reset();
+            client.voice.reset();
             (client.age, client.risen) = (0, None);
         }
         if let Some(voting) = &mut self.voting {
@@ -100,16 +93,25 @@ impl Paper {
         self.clients.iter_mut().for_each(|client| client.client.skip(steps));
     }
 
-    /// One step.
-    pub fn step(&mut self, frame: &Frame, layout: &Layout, told: &mut Told) {
-        let Self { clients, flags, grading, response, .. } = self;
+    /// One step; what is sent is entered in `books` and heard by `tap`.
+    pub fn step(
+        &mut self,
+        frame: &Frame,
+        layout: &Layout,
+        told: &mut Told,
+        books: &mut Books,
+        tap: &Tap,
+    ) {
+        let Self { clients, flags, steps, .. } = self;
+        *steps += 1;
         for (m, (client, flags)) in clients.iter_mut().zip(flags.iter_mut()).enumerate() {
             client.view.standardise(frame.row(layout, m), &mut client.y);
             if client.y.iter().all(|y| y.is_nan()) {
                 let what = QualityKind::Gap { seconds: 0.0 };
                 told.quality.push(QualityNote { client: Some(m), what });
             }
-            *flags = client.look().map(|flags| client.send(flags, grading, response));
+            let account = Account { books, client: m, time: frame.time };
+            *flags = client.look().and_then(|flags| client.send(flags, *steps, account, tap));
             client.follow(*flags, frame.time);
             let state = &mut told.clients[m];
             state.raised_since = client.risen;
@@ -121,19 +123,25 @@ impl Paper {
     }
 }
 
-fn flagger(client: &PreparedClient, session: &Session, seed: u64) -> Result<Flagger, RunError> {
+fn flagger(
+    client: &PreparedClient,
+    session: &Session,
+    period_s: f64,
+    seed: u64,
+) -> Result<Flagger, RunError> {
     let model = VendorModel::new(&client.sending)?;
     let augmentation = Augmentation::new(&client.phi, &model)?;
     let mut step = ClientStep::new(model, Some(augmentation));
     step.calibrate(&client.nominal_c.gaussian, Some(&client.nominal_a.gaussian));
+    let random = Randomness::of(Provenance::of(session), seed, LIVE);
+    let arl0_steps = session.thresholds.arl0.seconds / period_s;
     Ok(Flagger {
         view: client.view.clone(),
         client: step,
         thresholds: thresholds(client, &session.thresholds),
-        noise: rng::stream(seed, LIVE),
+        voice: Voice::for_flags(&session.privacy, arl0_steps, random)?,
         y: vec![f32::NAN; client.view.used.len()],
         age: 0,
-        sent: 0,
         risen: None,
     })
 }
@@ -150,13 +158,23 @@ impl Flagger {
     }
 
     /// What leaves the client.
-    fn send(&mut self, flags: Flags, grading: &Grading, response: &RandomisedResponse) -> Flags {
-        self.sent += 2;
-        let mut released = |flag: bool| {
-            let symbol = grading.symbol(usize::from(flag));
-            symbol.map_or(flag, |symbol| response.rehearse(symbol, &mut self.noise).level() == 1)
-        };
-        Flags::new(released(flags.z_c), released(flags.z_a))
+    fn send(
+        &mut self,
+        flags: Flags,
+        step: usize,
+        mut account: Account<'_>,
+        tap: &Tap,
+    ) -> Option<Flags> {
+        let client = account.client;
+        match self.voice.flags(&mut account, Flag(flags.z_c), Flag(flags.z_a)) {
+            Said::Symbol((z_c, z_a)) | Said::Raised((z_c, z_a)) => {
+                let pair = FlagPair::new(client, step, &z_c, &z_a);
+                tap.hear(&Message::Flags(pair));
+                let (z_c, z_a) = pair.flags();
+                Some(Flags::new(z_c, z_a))
+            }
+            Said::Quiet | Said::Nothing => None,
+        }
     }
 
     fn follow(&mut self, flags: Option<Flags>, now: Timestamp) {
