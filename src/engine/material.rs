@@ -1,5 +1,6 @@
 //! Nominal rows of every client: what its models are fitted to, and what they are calibrated on.
 
+use jiff::Timestamp;
 use ndarray::{Array2, Axis};
 
 use super::resolution::Grids;
@@ -19,6 +20,8 @@ pub struct Material {
     pub every: u32,
     /// Clients in the order of the session.
     pub clients: Vec<ClientMaterial>,
+    /// First and last instant of the fit range.
+    pub fit_span: (Timestamp, Timestamp),
 }
 
 /// The nominal rows of one client. They never leave it.
@@ -116,8 +119,8 @@ impl Material {
         given: &dyn Fn(&Layout) -> Option<Vec<SensorView>>,
     ) -> Result<Self, StreamError> {
         let grids = Grids::of(session)?;
-        let (layout, fit) = measured(session, &grids, Part::Fit, every)?;
-        let (_, calibration) = measured(session, &grids, Part::Calibration, every)?;
+        let (layout, fit, fit_span) = measured(session, &grids, Part::Fit, every)?;
+        let (_, calibration, _) = measured(session, &grids, Part::Calibration, every)?;
         let views = given(&layout);
         let clients = (0..layout.clients.len())
             .map(|c| {
@@ -146,7 +149,7 @@ impl Material {
                 }
             })
             .collect();
-        Ok(Self { layout, every, clients })
+        Ok(Self { layout, every, clients, fit_span })
     }
 }
 
@@ -155,12 +158,15 @@ fn measured(
     grids: &Grids,
     part: Part,
     every: u32,
-) -> Result<(Layout, Vec<Measured>), StreamError> {
+) -> Result<(Layout, Vec<Measured>, (Timestamp, Timestamp)), StreamError> {
     let mut stream = Decimated::new(grids.open(session, part)?, every);
     let layout = stream.layout().clone();
     let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();
     let mut frame = Frame::for_layout(&layout);
+    let mut span = None;
     while stream.next(&mut frame)? {
+        let (first, _) = *span.get_or_insert((frame.time, frame.time));
+        span = Some((first, frame.time));
         for (c, client) in clients.iter_mut().enumerate() {
             if frame.continuity != Continuity::Next && !client.rows.is_empty() {
                 client.rows.push(None);
@@ -170,11 +176,11 @@ fn measured(
             client.inputs.push(Some(frame.inputs[layout.input_span(c)].to_vec()));
         }
     }
-    if clients.iter().all(|c| c.rows.is_empty()) {
+    let Some(span) = span else {
         let why = "its files and times have no row in common".into();
         return Err(StreamError::Empty { part: part.name(), why });
-    }
-    Ok((layout, clients))
+    };
+    Ok((layout, clients, span))
 }
 
 /// The view of a delivered model: its own sensors in its own units.
