@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use ndarray::{Array2, Axis};
+use serde::{Deserialize, Serialize};
 
 use super::resolution::Grids;
 use crate::evidence::sensor::Resolution;
@@ -46,7 +47,7 @@ pub struct ClientMaterial {
 }
 
 /// Why a sensor is not used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeftOut {
     /// It never changed in the fit range.
     Constant,

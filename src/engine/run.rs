@@ -47,7 +47,8 @@ use self::paper::Paper;
 use self::sight::Sight;
 use self::tape::Tape;
 use self::told::Told;
-use super::prepare::{self, Prepared, TrainingSpent};
+use super::material::LeftOut;
+use super::prepare::{self, Prepared, PreparedClient, TrainingSpent};
 use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
 use crate::evidence::threshold::{FlagThresholds, NominalDistances};
@@ -140,6 +141,8 @@ pub struct Run {
     unsent: Books,
     spent: TrainingSpent,
     tap: Tap,
+    /// Sensors that are too coarse to be watched, each after its client.
+    too_coarse: Vec<(String, String)>,
 }
 
 impl Run {
@@ -219,6 +222,7 @@ impl Run {
             unsent,
             spent: prepared.spent.clone(),
             tap: Tap::default(),
+            too_coarse: too_coarse(prepared),
         })
     }
 
@@ -420,8 +424,12 @@ impl Run {
         true
     }
 
-    /// Clients whose calibration cannot be relied on.
+    /// Sensors that cannot be watched, and clients whose calibration cannot be relied on.
     fn tell_health(&self, facts: &mut Vec<Fact>) {
+        for (client, sensor) in &self.too_coarse {
+            let what = format!("without {sensor}: {}", LeftOut::TooCoarse);
+            facts.push(self.quality(Some(client.clone()), what));
+        }
         let Some(evidence) = self.methods.evidence.as_ref().filter(|_| self.mode == Mode::Evidence)
         else {
             return;
@@ -503,6 +511,14 @@ impl Run {
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
         }
     }
+}
+
+fn too_coarse(prepared: &Prepared) -> Vec<(String, String)> {
+    let of = |client: &PreparedClient| {
+        let coarse = client.left_out.iter().filter(|(_, why)| *why == LeftOut::TooCoarse);
+        coarse.map(|(sensor, _)| (client.name.clone(), sensor.clone())).collect::<Vec<_>>()
+    };
+    prepared.clients.iter().flat_map(of).collect()
 }
 
 fn annunciator(layout: &Layout, mode: Mode, start: Timestamp) -> Annunciator {

@@ -62,6 +62,7 @@ fn attacks_on_a_water_network_are_found_although_live_data_is_coarser_than_nomin
     assert!(score["false_alarms"].as_u64() <= Some(12), "{score}");
     let said = said_of(&facts, "S1_T1");
     assert!(!said.contains(&"stuck"), "coarse is not stuck: {said:?}");
+    assert!(said.iter().any(|what| what.starts_with("without P_J280: too coarse")), "{said:?}");
 }
 
 /// Two clients of two sensors each; from `restless_from` on the first one's noise is larger.
