@@ -149,7 +149,7 @@ pub struct Setting {
 
 /// {client, epsilon, delta, releases} of what was sent while watching, and beside it what training
 /// sent, the costliest stretches of time, and every mechanism with its settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Ledger {
     /// Who.
     pub client: String,
@@ -163,14 +163,14 @@ pub struct Ledger {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basic: Option<Number>,
     /// What training spent.
-    #[serde(default)]
-    pub training: Spent,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Spent>,
     /// What the costliest sample, minute, hour and day and the whole history cost, training and the
     /// filter's memory included.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spent: Vec<Spent>,
     /// Releases by mechanism and setting.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mechanisms: Vec<Counted>,
     /// Where the noise came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]

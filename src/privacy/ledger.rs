@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PrivacyError;
 use super::account::{Composed, Tally};
-use super::budget::{Budget, Gate, Purpose};
+use super::budget::{AtZero, Budget, Gate, Purpose};
 use super::chain::{self, Broken, Chain, Entry, Record, Why};
 use super::memory::FilterMemory;
 use super::randomness::Provenance;
@@ -164,6 +164,8 @@ pub struct Ledger {
     private: bool,
     writes: bool,
     closed: bool,
+    /// A budget was spent that ends everything.
+    stopped: bool,
     routine: Gate,
     alarm: Gate,
 }
@@ -178,6 +180,13 @@ pub struct Counted {
     pub spend: Spend,
     /// How often.
     pub count: u64,
+}
+
+/// Releases as they are made now, and in how many seconds.
+#[derive(Debug, Clone)]
+pub(super) struct Pace {
+    tally: Tally,
+    seconds: f64,
 }
 
 /// A pace older than this is no pace.
@@ -221,6 +230,7 @@ impl Ledger {
             private: true,
             writes: true,
             closed: false,
+            stopped: false,
             routine: Gate::default(),
             alarm: Gate::default(),
         }
@@ -324,9 +334,11 @@ impl Ledger {
             Purpose::Routine => &mut self.routine,
             Purpose::Alarm => &mut self.alarm,
         };
-        if gate.admits(&spent, &next, self.terms.delta, limit) {
+        if !self.stopped && gate.admits(&spent, &next, self.terms.delta, limit) {
             return Ok(());
         }
+        // What leaves the window later does not begin again what was to end.
+        self.stopped = budget.at_zero == AtZero::Stop;
         Err(Refusal {
             client: self.client.clone(),
             consequence: budget.consequence(purpose),
@@ -521,12 +533,18 @@ impl Ledger {
     /// ε that one more hour at the present pace would add to the lifetime.
     #[must_use]
     pub fn burn_per_hour(&self, now: Timestamp) -> f64 {
-        let (pace, seconds) = self.pace(now);
-        if pace.releases() == 0 {
+        self.burn_at(&self.pace_of(now, |_, spend| spend))
+    }
+
+    /// The same at another pace.
+    pub(super) fn burn_at(&self, pace: &Pace) -> f64 {
+        if pace.tally.releases() == 0 {
             return 0.0;
         }
-        let later = self.lifetime.and(&pace.times(3600.0 / seconds));
-        later.epsilon(self.terms.delta).0 - self.lifetime.epsilon(self.terms.delta).0
+        let later = self.lifetime.and(&pace.tally.times(3600.0 / pace.seconds));
+        let spent = self.lifetime.epsilon(self.terms.delta).0;
+        let after = later.epsilon(self.terms.delta).0;
+        if after.is_infinite() && spent.is_infinite() { f64::INFINITY } else { after - spent }
     }
 
     /// When the budget will be gone if the present pace goes on. For a window nothing is taken
@@ -534,8 +552,14 @@ impl Ledger {
     /// out for ever, because by then the window holds nothing but that pace.
     #[must_use]
     pub fn exhaustion(&self, now: Timestamp) -> Exhaustion {
+        self.exhaustion_at(now, &self.pace_of(now, |_, spend| spend))
+    }
+
+    /// The same at another pace.
+    pub(super) fn exhaustion_at(&self, now: Timestamp, pace: &Pace) -> Exhaustion {
         let Some(budget) = self.terms.budget else { return Exhaustion::NoBudget };
-        let (pace, seconds) = self.pace(now);
+        let Pace { tally: pace, seconds } = pace;
+        let seconds = *seconds;
         let spent = self.tally(budget.over, now);
         let limit = budget.limit(Purpose::Routine);
         let fits = |later_s: f64| {
@@ -571,11 +595,22 @@ impl Ledger {
         Exhaustion::Seconds(low)
     }
 
-    /// The releases of the last hour, or of the ledger's life if that is shorter, and in how many
-    /// seconds they were made.
-    fn pace(&self, now: Timestamp) -> (Tally, f64) {
+    /// The releases of the last hour, or of the ledger's life if that is shorter, each at what
+    /// `price` makes of it, and in how many seconds they were made.
+    pub(super) fn pace_of(
+        &self,
+        now: Timestamp,
+        price: impl Fn(What, Spend) -> Spend,
+    ) -> Pace {
         let age = self.since.map_or(0.0, |since| now.duration_since(since).as_secs_f64());
-        (self.hour.total_at(now.as_second()), (age + 1.0).clamp(1.0, PACE_S))
+        let mut tally = Tally::NOTHING;
+        for (spend, count) in self.hour.total_at(now.as_second()).entries() {
+            // A window counts by setting; what it was about is known from the whole count.
+            let same = |c: &&Counted| c.spend.same_setting(&spend) && !c.what.is_derived();
+            let what = self.counts.iter().rev().find(same).map_or(What::Symbol, |c| c.what);
+            tally.add(price(what, spend), count);
+        }
+        Pace { tally, seconds: (age + 1.0).clamp(1.0, PACE_S) }
     }
 
     /// Changes the budget from now on; the line says so. What is spent stays spent, so a budget
@@ -592,7 +627,7 @@ impl Ledger {
             }
         }
         self.terms.budget = budget;
-        (self.routine, self.alarm) = (Gate::default(), Gate::default());
+        (self.routine, self.alarm, self.stopped) = (Gate::default(), Gate::default(), false);
         Ok(self.write(now, Entry::Budget { budget }))
     }
 }

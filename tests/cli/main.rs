@@ -6,6 +6,7 @@ use assert_cmd::Command;
 
 mod broken_sessions;
 mod data;
+mod ledger;
 mod run;
 
 /// The program, in an empty place of its own.

@@ -18,7 +18,7 @@ pub(super) fn fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
         delta: epsilon.and_then(|_| Number::new(ledger.terms().delta)),
         releases: live.releases,
         basic: Number::new(live.basic).filter(|_| live.releases > 0),
-        training: figures(None, &ledger.trained()),
+        training: Some(figures(None, &ledger.trained())),
         spent: Scope::ALL.iter().map(|s| figures(Some(*s), &ledger.worst(*s))).collect(),
         mechanisms: ledger.counts().to_vec(),
         randomness: Some(ledger.provenance().label().to_owned()),
