@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `evidence` | evidence mode: sites, symbols, the sequential decision |
 //! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
-//! | `ledger` | what was released, as a fact |
+//! | `ledger`, `outlook` | what was released, and what the knobs would change about it |
 //! | `told` | what either says about a step, as the annunciator takes it |
 //! | `alarms` | the alarms that were raised, for the score |
 
@@ -22,6 +22,7 @@ mod alarms;
 mod episode;
 pub(super) mod evidence;
 mod ledger;
+mod outlook;
 mod paper;
 mod told;
 
@@ -34,7 +35,7 @@ use self::alarms::Alarms;
 use self::evidence::Evidence;
 use self::paper::Paper;
 use self::told::Told;
-use super::prepare::{self, Prepared, TrainingSpent};
+use super::prepare::{self, Prepared, PreparedClient, TrainingSpent};
 use crate::evidence::health::{CalibrationHealth, Standing};
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{self, Fact, Number};
@@ -42,6 +43,7 @@ use crate::federation;
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
 use crate::link::Tap;
 use crate::model::kernel::WeightsError;
+use crate::model::weights::FilterWeights;
 use crate::privacy::{Books, Ledger, PrivacyError, Provenance, Terms};
 use crate::session::{Mark, Mode, Session};
 use crate::stream::decimate::Decimated;
@@ -105,6 +107,8 @@ pub struct Run {
     alarms: Alarms,
     books: Books,
     spent: TrainingSpent,
+    /// States of every client's sending model.
+    states: Vec<usize>,
     tap: Tap,
 }
 
@@ -153,6 +157,7 @@ impl Run {
             alarms: Alarms::default(),
             books,
             spent: prepared.spent.clone(),
+            states: prepared.clients.iter().map(sending_states).collect(),
             tap: Tap::default(),
         })
     }
@@ -162,6 +167,11 @@ impl Run {
         self.books.write_from(self.spent.from, kept)?;
         self.books.enter_training(self.spent.from, &self.spent.clients);
         Ok(())
+    }
+
+    /// The last instant watched.
+    fn now(&self) -> Timestamp {
+        self.spans.last().map_or(self.spent.from, |span| span.1)
     }
 
     /// The ledgers, one a client.
@@ -317,7 +327,7 @@ impl Run {
         for fact in &facts {
             self.alarms.hear(fact);
         }
-        let last = self.spans.last().map_or(self.spent.from, |span| span.1);
+        let last = self.now();
         self.books.close(last);
         facts.extend(self.books.ledgers().iter().filter_map(|of| ledger::fact(of, last)));
         facts
@@ -352,6 +362,10 @@ impl Run {
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
         }
     }
+}
+
+fn sending_states(client: &PreparedClient) -> usize {
+    client.sending.filter().map_or(0, FilterWeights::states)
 }
 
 fn annunciator(layout: &Layout, mode: Mode, start: Timestamp) -> Annunciator {

@@ -323,12 +323,43 @@ impl Ledger {
         purpose: Purpose,
         spend: Spend,
     ) -> Result<(), Refusal> {
+        let Err((budget, spent)) = self.fits(time, purpose, spend) else { return Ok(()) };
+        Err(Refusal {
+            client: self.client.clone(),
+            consequence: budget.consequence(purpose),
+            spent: spent.epsilon(self.terms.delta).0,
+            limit: budget.limit(purpose),
+        })
+    }
+
+    /// The same without saying why not, which takes a composition.
+    pub fn admits(&mut self, time: Timestamp, purpose: Purpose, spend: Spend) -> bool {
+        self.fits(time, purpose, spend).is_ok()
+    }
+
+    fn fits(
+        &mut self,
+        time: Timestamp,
+        purpose: Purpose,
+        spend: Spend,
+    ) -> Result<(), (Budget, Tally)> {
         let Some(budget) = self.terms.budget else { return Ok(()) };
-        let spent = self.tally(budget.over, time);
-        let mut next = Tally::of(spend, 1);
-        if budget.over != Scope::Lifetime {
-            next.merge(&next.echo(&self.terms.memory));
-        }
+        let next = Tally::of(spend, 1);
+        let spent = match budget.over {
+            Scope::Lifetime => self.lifetime.clone(),
+            scope => {
+                let this_sample = match &self.sample {
+                    Some((last, tally)) if *last == time => tally.clone(),
+                    _ => Tally::NOTHING,
+                };
+                // The filter remembers one sample for all: the costliest there has been, or this one.
+                let with_next = this_sample.and(&next);
+                let remembered = Self::costlier(self.one_sample(), with_next);
+                let within =
+                    if scope == Scope::Sample { this_sample } else { self.within(scope, time) };
+                within.and(&remembered.echo(&self.terms.memory))
+            }
+        };
         let limit = budget.limit(purpose);
         let gate = match purpose {
             Purpose::Routine => &mut self.routine,
@@ -339,12 +370,7 @@ impl Ledger {
         }
         // What leaves the window later does not begin again what was to end.
         self.stopped = budget.at_zero == AtZero::Stop;
-        Err(Refusal {
-            client: self.client.clone(),
-            consequence: budget.consequence(purpose),
-            spent: spent.epsilon(self.terms.delta).0,
-            limit,
-        })
+        Err((budget, spent))
     }
 
     /// Enters what a training released, before any live release; none if that training is entered
@@ -495,24 +521,33 @@ impl Ledger {
     /// The releases counted over `scope` at `now`, the filter's memory included.
     #[must_use]
     pub fn tally(&self, scope: Scope, now: Timestamp) -> Tally {
+        if scope == Scope::Lifetime {
+            // Every release is counted in full: there is no later one to echo in.
+            return self.lifetime.clone();
+        }
+        let within = self.within(scope, now);
+        if within.releases() == 0 {
+            return within;
+        }
+        within.and(&self.one_sample().echo(&self.terms.memory))
+    }
+
+    /// The releases about the samples within `scope` at `now`.
+    fn within(&self, scope: Scope, now: Timestamp) -> Tally {
         let second = now.as_second();
         let mut within = match scope {
             Scope::Sample => self.one_sample(),
             Scope::Minute => self.minute.total_at(second),
             Scope::Hour => self.hour.total_at(second),
             Scope::Day => self.day.total_at(second),
-            // Every release is counted in full: there is no later one to echo in.
-            Scope::Lifetime => return self.lifetime.clone(),
+            Scope::Lifetime => self.lifetime.clone(),
         };
         if let Some(seconds) = scope.seconds() {
             for stretch in &self.trainings {
                 within.merge(&stretch.within(seconds, now));
             }
         }
-        if within.releases() == 0 {
-            return within;
-        }
-        within.and(&self.one_sample().echo(&self.terms.memory))
+        within
     }
 
     /// The releases of one sample. The last may still lack some of its own, so the costlier of

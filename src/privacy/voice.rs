@@ -117,7 +117,7 @@ pub struct Account<'a> {
 
 impl Till for Account<'_> {
     fn admits(&mut self, purpose: Purpose, spend: Spend) -> bool {
-        self.books.ledger_mut(self.client).admit(self.time, purpose, spend).is_ok()
+        self.books.ledger_mut(self.client).admits(self.time, purpose, spend)
     }
 
     fn pay<T>(&mut self, what: What, purpose: Purpose, guarded: Guarded<T>) -> Option<Released<T>> {

@@ -125,3 +125,60 @@ fn a_budget_ends_or_slows_down_what_it_does_not_cover() {
     let thrifty = releases("thrift: Window(12), budget: (epsilon: 10, over: Minute)");
     assert!(thrifty.iter().all(|n| *n == 200 / 12), "{thrifty:?}");
 }
+
+/// Two stations of two sensors each, one sample a second.
+fn table(folder: &Path) {
+    let mut text = "time,a1,a2,b1,b2\n".to_owned();
+    let mut state = 1_u64;
+    let mut noise = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / f64::from(1 << 24) - 0.5
+    };
+    for t in 0..1500_i32 {
+        let wave = (f64::from(t) / 40.0).sin();
+        let row = [wave, 2.0 - wave, 5.0 * wave, 0.3].map(|v| v + 0.2 * noise());
+        let clock = format!("2026-03-01 00:{:02}:{:02}", t / 60, t % 60);
+        text += &format!("{clock},{:.4},{:.4},{:.4},{:.4}\n", row[0], row[1], row[2], row[3]);
+    }
+    fs::write(folder.join("data.csv"), text).expect("the data can be written");
+    let session = "Session(about: \"two stations\", source: Table(data: \".\", \
+        time: (column: \"time\")), clients: [(name: \"A\", columns: [\"a*\"]), \
+        (name: \"B\", columns: [\"b*\"])], ranges: (fit: (files: [\"data.csv\"], until: \"+10m\"), \
+        calibration: (files: [\"data.csv\"], from: \"+10m\", until: \"+20m\"), \
+        replay: (files: [\"data.csv\"], from: \"+20m\")), sampling: (decimate: Every(1)), \
+        model: (epochs: 1, federation: Online(passes: 1)), \
+        privacy: (epsilon_c: 4, epsilon_a: 4, epsilon_flag: 2))";
+    fs::write(folder.join("stations.ron"), session).expect("the session can be written");
+}
+
+#[test]
+fn noise_about_files_is_the_operating_system_s_and_a_seed_makes_it_repeatable() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    table(folder.path());
+    let facts = |ledger: &str, more: &[&str]| -> Vec<Value> {
+        let mut args = vec!["run", "stations.ron", "--ledger", ledger, "--json"];
+        args.extend(more);
+        let (lines, complaint, code) = run(folder.path(), &args);
+        assert_eq!(code, 0, "{complaint}");
+        lines.lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
+    };
+    let text = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a ledger");
+
+    let live = facts("live", &[]);
+    let summary = live.last().expect("a summary");
+    assert_eq!((&summary["seed"], &summary["randomness"]), (&Value::Null, &"operating system".into()));
+    assert!(!text("live").contains("seeded"), "training and run alike");
+    let (words, _, _) = run(folder.path(), &["run", "stations.ron"]);
+    assert!(words.contains("noise: operating system") && !words.contains("seed"), "{words}");
+    facts("again", &[]);
+    assert_ne!(text("live"), text("again"));
+
+    let seeded = facts("one", &["--seed", "5"]);
+    let summary = seeded.last().expect("a summary");
+    assert_eq!((&summary["seed"], &summary["randomness"]), (&5.into(), &"seeded: not private".into()));
+    assert!(!text("one").contains("operating system"));
+    facts("two", &["--seed", "5"]);
+    assert_eq!(text("one"), text("two"));
+    let (words, _, _) = run(folder.path(), &["check", "stations.ron", "--seed", "5"]);
+    assert!(words.contains("seed 5 (seeded: not private)") && words.contains("65 %"), "{words}");
+}

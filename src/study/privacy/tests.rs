@@ -22,3 +22,28 @@ fn flags_that_lie_name_worse_and_false_alarms_come_sooner() {
     // Run lengths are those of Z_a: lies about Z_c do not touch them.
     assert_eq!(rows[0].arl0, rows[3].arl0);
 }
+
+#[test]
+fn a_dearer_symbol_is_worth_more_and_saving_saves() {
+    let rows = spending(&[1], true).unwrap();
+    let of = |family: &str, method: &str| -> Vec<&SpendingRow> {
+        rows.iter().filter(|row| row.family == family && row.method == method).collect()
+    };
+    for family in ["A2", "B4"] {
+        let every = of(family, "evidence, every step");
+        assert_eq!(every.len(), 4);
+        let days: Vec<f64> = every[..3].iter().map(|row| row.epsilon_day.unwrap()).collect();
+        assert!(days.is_sorted() && days[0] > 1.0, "{days:?}");
+        assert!(every[3].epsilon_day.is_none() && every[3].f1 >= every[0].f1);
+        for (window, every) in of(family, "evidence, strongest of 5 steps").iter().zip(&every) {
+            assert!(window.epsilon_day < every.epsilon_day && window.basic_day < every.basic_day);
+            let share = window.releases_day as f64 / every.releases_day as f64;
+            assert!((0.19..0.21).contains(&share), "{window:?}");
+        }
+        for (raised, every) in of(family, "evidence, while raised").iter().zip(&every) {
+            assert!(raised.basic_day < every.basic_day, "{raised:?}");
+        }
+        assert_eq!(of(family, "paper, every step").len(), 4);
+    }
+    assert!(rows.iter().all(|row| row.epsilon_day <= row.basic_day));
+}
