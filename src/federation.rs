@@ -228,8 +228,7 @@ impl Federation {
             Optimiser::Sgd => (Descent::Sgd(1.0), Descent::Sgd(settings.eta3)),
         };
         let eta = Eta { own: settings.eta1 as f32, server: settings.eta2 as f32 };
-        let random =
-            |part, source| Randomness::of(provenance, rng::child(seed, part), source);
+        let random = |part, source| Randomness::of(provenance, rng::child(seed, part), source);
         let mut clients = Vec::with_capacity(sites.len());
         let mut back = Vec::with_capacity(sites.len());
         for (m, site) in sites.iter().enumerate() {

@@ -222,6 +222,7 @@ pub const SHIPPED: &[Shipped] = shipped![
     "hai-23.05-aug-12",
     "hai-22.04",
     "hai-21.03",
+    "hai-21.03-fragments",
     "hai-20.07",
     "tep",
     "batadal",

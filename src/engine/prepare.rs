@@ -13,7 +13,9 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::decimation;
 use super::material::{Material, SensorView};
+use super::resolution::Grids;
 use super::vendor::{self, ClientVendor};
 use crate::client::Site;
 use crate::evidence::threshold::NominalDistances;
@@ -30,7 +32,7 @@ use crate::model::train::{self, SETTLING, TrainError};
 use crate::model::weights::{LstmFc, ProprietaryWeights};
 use crate::privacy::{Counted, Provenance, Randomness, Trained};
 use crate::rng;
-use crate::session::{Decimation, Session};
+use crate::session::Session;
 use crate::stream::{Layout, Part, StreamError};
 
 /// Sources of a seed.
@@ -67,8 +69,10 @@ pub struct Prepared {
     pub clients: Vec<PreparedClient>,
     /// f_s.
     pub server: LstmFc,
-    /// How the federation went, when it was trained just now.
+    /// How the federation went.
     pub history: Option<History>,
+    /// It was trained just now, and not read from where it was kept.
+    pub fresh: bool,
     /// Whether training was asked to stop before its end.
     pub stopped: bool,
     /// What training released about each client.
@@ -147,6 +151,7 @@ struct Calibration {
     every: u32,
     /// Training was asked to stop before its end.
     stopped: bool,
+    history: Option<History>,
     spent: TrainingSpent,
     clients: Vec<ClientCalibration>,
 }
@@ -164,15 +169,6 @@ struct StoredNominal {
     mean: Vec<f64>,
     covariance: Vec<f64>,
     distances: Vec<f32>,
-}
-
-/// Samples in a block mean.
-#[must_use]
-pub fn every(session: &Session) -> u32 {
-    match session.sampling.decimate {
-        Decimation::Every(k) => k,
-        Decimation::Auto => 1,
-    }
 }
 
 /// Where `session`'s models are kept between runs.
@@ -206,12 +202,12 @@ pub fn prepare_listened_to(
     {
         return Ok(prepared);
     }
-    let (checkpoint, history) = make(session, expected, tap, on_stage)?;
+    let checkpoint = make(session, expected, tap, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
     let restored = restore(checkpoint, file)
         .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
-    Ok(Prepared { history: Some(history), ..restored })
+    Ok(Prepared { fresh: true, ..restored })
 }
 
 fn make(
@@ -219,9 +215,9 @@ fn make(
     fingerprint: Fingerprint,
     tap: &Tap,
     on_stage: OnStage,
-) -> Result<(Checkpoint, History), PrepareError> {
+) -> Result<Checkpoint, PrepareError> {
     let _ = on_stage(Stage::Reading);
-    let every = every(session);
+    let every = decimation::every(session)?;
     let delivered = vendor::delivered(session, every);
     let material = Material::read(session, every, &vendor::views_of(delivered.as_ref()))?;
     let models = match delivered {
@@ -262,15 +258,20 @@ fn make(
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
     let spent = spent(session, fingerprint, &material, &outcome)?;
-    let calibration = Calibration { every, stopped: outcome.stopped, spent, clients: calibrations };
-    let checkpoint = Checkpoint {
+    let calibration = Calibration {
+        every,
+        stopped: outcome.stopped,
+        history: Some(outcome.history),
+        spent,
+        clients: calibrations,
+    };
+    Ok(Checkpoint {
         fingerprint,
         clients,
         server: Some(outcome.weights.server),
         oracle: None,
         thresholds: serde_json::to_string(&calibration).unwrap_or_default(),
-    };
-    Ok((checkpoint, outcome.history))
+    })
 }
 
 /// What stands between values and messages: the session's noise.
@@ -409,7 +410,8 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
         every: calibration.every,
         clients,
         server: checkpoint.server?,
-        history: None,
+        history: calibration.history,
+        fresh: false,
         stopped: calibration.stopped,
         spent: calibration.spent,
         file: file.to_path_buf(),
@@ -439,6 +441,11 @@ pub fn fingerprint(session: &Session) -> Fingerprint {
             for file in data_files(&folder, &part.stretch(session).files) {
                 hasher.text(&file);
             }
+        }
+        // Nominal data is rounded to what live data can show. Where the data cannot be read there
+        // is nothing prepared that could be found under this name.
+        for step in Grids::of(session).unwrap_or_default().steps() {
+            hasher.text(&step.to_string());
         }
     }
     hasher.finish()
@@ -509,15 +516,36 @@ mod tests {
         assert!(rounds > 1, "training is told as it happens");
         let kept =
             prepare(&session, &file, &mut |_| panic!("nothing is left to do")).expect("loaded");
-        assert!(fresh.history.is_some() && kept.history.is_none());
+        assert!(fresh.fresh && !kept.fresh);
+        let rounds = |prepared: &Prepared| prepared.history.as_ref().map(|history| history.rounds);
+        assert_eq!(rounds(&fresh), rounds(&kept), "the course of training is kept");
         assert_eq!(fresh.spent, kept.spent, "what training released is kept with what it made");
-        let states: u64 = kept.spent.clients[0].iter().filter(|t| !t.what.is_derived()).map(|t| t.count).sum();
-        assert_eq!(states, 2 * fresh.history.map_or(0, |h| h.rounds) as u64);
+        let states: u64 = kept.spent.clients[0]
+            .iter()
+            .filter(|trained| !trained.what.is_derived())
+            .map(|trained| trained.count)
+            .sum();
+        assert_eq!(Some(states), rounds(&fresh).map(|rounds| 2 * rounds as u64));
         assert_eq!(fresh.server, kept.server);
         for (fresh, kept) in fresh.clients.iter().zip(&kept.clients) {
             assert_eq!(fresh.nominal_a, kept.nominal_a);
             assert_eq!(fresh.phi, kept.phi);
         }
+    }
+
+    #[test]
+    fn a_decimation_that_is_left_to_the_data_is_decided_once_and_kept() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("kept.safetensors");
+        let session = session(
+            "Session(about: \"short\", source: Twin(clients: 2), model: (proprietary: Linear, \
+             federation: Batched(rounds: 1)))",
+        );
+        let go_on = &mut |_: Stage| ControlFlow::Continue(());
+        let fresh = prepare(&session, &file, go_on).expect("prepared");
+        let kept = prepare(&session, &file, &mut |_| panic!("nothing is left to do"));
+        assert_eq!(fresh.every, decimation::every(&session).expect("decided"));
+        assert_eq!(kept.expect("loaded").every, fresh.every);
     }
 
     #[test]
@@ -529,9 +557,14 @@ mod tests {
         assert_ne!(base, of(&SHORT.replace("hours: 1)", "hours: 1), model: (eta2: 0)")));
         assert_eq!(base, of(&SHORT.replace("\"short\"", "\"another word\"")));
         assert_eq!(base, of(&SHORT.replace("hours: 1)", "hours: 1), replay: (speed: 5)")));
-        let private = |text: &str| of(&SHORT.replace("hours: 1)", &format!("hours: 1), privacy: ({text})")));
+        let private =
+            |text: &str| of(&SHORT.replace("hours: 1)", &format!("hours: 1), privacy: ({text})")));
         assert_ne!(base, private("epsilon_c: 4"));
         assert_ne!(private("epsilon_c: 4"), private("epsilon_c: 4, sigma: Classic"));
-        assert_eq!(base, private("epsilon_flag: 4, thrift: Window(3)"), "symbols come after training");
+        assert_eq!(
+            base,
+            private("epsilon_flag: 4, thrift: Window(3)"),
+            "symbols come after training"
+        );
     }
 }

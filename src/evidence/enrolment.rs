@@ -133,9 +133,8 @@ impl Enrolment {
             Manner::WhileRaised(vigil) => Some(vigil),
             _ => self.fallback,
         };
-        watch.map_or_else(Odds::default, |vigil| {
-            Odds::new(grading, hypotheses, &vigil, self.raised)
-        })
+        watch
+            .map_or_else(Odds::default, |vigil| Odds::new(grading, hypotheses, &vigil, self.raised))
     }
 }
 

@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use super::cusum::{Cusum, alarm_threshold};
 use super::health::{Report, Standing, Watch};
 use super::likelihood::{Hypotheses, Ratios, Tables};
-use super::watch::Odds;
 use super::reach::Reach;
 use super::site::Enrolment;
 use super::symbol::{Grading, LevelCounts};
+use super::watch::Odds;
 
 /// How the server decides: one set of numbers for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -366,7 +366,7 @@ impl Inference {
     fn close(&mut self, open: Open, closing: Closing) {
         let Open { mut incident, .. } = open;
         incident.frozen = true;
-        if closing == Closing::PersistentChange {
+        if matches!(closing, Closing::PersistentChange | Closing::Accepted) {
             for n in incident.root.iter().copied().chain(incident.effects.iter().map(|e| e.client))
             {
                 self.clients[n].tolerate(&self.rules);

@@ -251,7 +251,7 @@ mod tests {
             let y_hat = [(t as f32 * 0.05).sin(), 0.3];
             let r = [draw(), draw() + if t >= at { shift } else { 0.0 }];
             let y = [y_hat[0] + r[0], y_hat[1] + r[1]];
-            recording.push(Sample { y: &y, y_hat: &y_hat, r: &r, x_hat: &[y_hat[0]] });
+            recording.push(Sample { y: &y, y_hat: &y_hat, r: &r, x_hat: &[y_hat[0]], inputs: &[] });
         }
         recording
     }
@@ -297,7 +297,8 @@ mod tests {
         for t in 0..10 {
             let y_hat = [0.1 + 0.01 * t as f32, 0.3];
             let r = [held[0] - y_hat[0], 0.0];
-            last = Some(site.step(Sample { y: &held, y_hat: &y_hat, r: &r, x_hat: &[0.1] }));
+            let sample = Sample { y: &held, y_hat: &y_hat, r: &r, x_hat: &[0.1], inputs: &[] };
+            last = Some(site.step(sample));
         }
         let last = last.expect("ten steps");
         assert!(last.flat_line && last.symbol == Some(Grading::five_levels().highest()));
@@ -309,10 +310,10 @@ mod tests {
         let (mut site, _) = site();
         readings(&mut site, &recording(100, 6, 0.0, usize::MAX));
         let y = [0.0, f32::NAN];
-        let one = site.step(Sample { y: &y, y_hat: &[0.0; 2], r: &y, x_hat: &[0.0] });
+        let missing = |y| Sample { y, y_hat: &[0.0; 2], r: y, x_hat: &[0.0], inputs: &[] };
+        let one = site.step(missing(&y));
         assert!(one.distance.is_finite() && one.symbol.is_some());
-        let none = [f32::NAN; 2];
-        let none = site.step(Sample { y: &none, y_hat: &[0.0; 2], r: &none, x_hat: &[0.0] });
+        let none = site.step(missing(&[f32::NAN; 2]));
         assert!(none.distance.is_nan() && none.symbol.is_none());
     }
 

@@ -158,7 +158,10 @@ mod tests {
         let every = PrivacySettings { thrift: Thrift::EveryStep, ..settings.clone() };
         assert_eq!(Terms::of(&every).unwrap().memory.later_symbols(), 22);
         let budget = terms.budget.unwrap();
-        assert_eq!((budget.over, budget.at_zero), (Scope::Hour, AtZero::AlarmsOnly { reserve: 2.0 }));
+        assert_eq!(
+            (budget.over, budget.at_zero),
+            (Scope::Hour, AtZero::AlarmsOnly { reserve: 2.0 })
+        );
         assert_eq!(Manner::of(&settings, 100.0), Manner::Window { steps: 44 });
     }
 }

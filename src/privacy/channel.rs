@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn clipping_is_in_units_of_what_is_usual() {
-        let rows: Vec<f32> = (0..200).flat_map(|i| [1000.0 + 50.0 * (-1.0_f32).powi(i), 0.25]).collect();
+        let rows: Vec<f32> =
+            (0..200).flat_map(|i| [1000.0 + 50.0 * (-1.0_f32).powi(i), 0.25]).collect();
         let units = Units::of(2, &rows);
         let clip = Clip::Box { bound: 5.0, dimension: 2 };
         let gaussian = Gaussian::with_sigma(clip, 1e-3).unwrap();

@@ -28,8 +28,8 @@ use super::window::Window;
 pub mod books;
 mod training;
 
-pub use self::training::Trained;
 use self::training::Stretch;
+pub use self::training::Trained;
 
 /// The unit of privacy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -514,7 +514,8 @@ impl Ledger {
         };
         let memory = &self.terms.memory;
         let live = live.and(&self.live_sample().echo(memory));
-        let trained = self.trainings.iter().map(|s| s.most(scope).and(&s.one_sample().echo(memory)));
+        let trained =
+            self.trainings.iter().map(|s| s.most(scope).and(&s.one_sample().echo(memory)));
         trained.fold(live, Self::costlier).composed(self.terms.delta)
     }
 

@@ -508,8 +508,7 @@ mod tests {
         let mut books = books(None);
         let mut voice = voice(Some(2.0), Manner::WhileRaised(VIGIL));
         let said = heard(&mut voice, &mut books, 300, |t| if t < 200 { 0 } else { 4 });
-        let raised: Vec<usize> =
-            (0..300).filter(|t| matches!(said[*t], Said::Raised(_))).collect();
+        let raised: Vec<usize> = (0..300).filter(|t| matches!(said[*t], Said::Raised(_))).collect();
         assert!(said[..190].iter().filter(|s| **s == Said::Quiet).count() > 180, "{said:?}");
         let first = *raised.iter().find(|t| **t >= 200).expect("a long fault raises the watch");
         assert!(first < 240, "raised at {first}");

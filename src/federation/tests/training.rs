@@ -161,7 +161,8 @@ fn noise_reaches_both_directions_with_the_size_that_was_asked_for() {
             values.chunks_exact(2).map(|v| (v[0] - mean[0]).powi(2) + (v[1] - mean[1]).powi(2));
         (square.sum::<f64>() / (2.0 * n)).sqrt()
     };
-    let released: Vec<Counted> = client.released().into_iter().chain([server.released(0)]).collect();
+    let released: Vec<Counted> =
+        client.released().into_iter().chain([server.released(0)]).collect();
     for spend in released.iter().map(|counted| counted.spend) {
         let Spend::Gaussian { sigma, .. } = spend else { panic!("{spend:?}") };
         let near = |values: &Vec<f64>| (deviation(values) / sigma - 1.0).abs() < 0.05;

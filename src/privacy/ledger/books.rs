@@ -76,7 +76,8 @@ impl Books {
         purpose: Purpose,
         guarded: Guarded<T>,
     ) -> Result<Released<T>, Refusal> {
-        let Entered { released, line } = self.ledgers[client].enter(time, what, purpose, guarded)?;
+        let Entered { released, line } =
+            self.ledgers[client].enter(time, what, purpose, guarded)?;
         self.lines += &line;
         Ok(released)
     }
@@ -205,8 +206,7 @@ mod tests {
         let terms = Terms { delta: 1e-6, memory: FilterMemory::NONE, budget: None };
         let mut books = Books::unwritten(["P1", "P2"], terms).unwrap();
         books.write_from(at(0), Vec::new()).unwrap();
-        let training =
-            vec![trained("one", What::ProprietaryState), trained("one", What::Gradient)];
+        let training = vec![trained("one", What::ProprietaryState), trained("one", What::Gradient)];
         books.enter_training(at(-100), &[training.clone(), training]);
         let mut random = Randomness::operating_system();
         let response = Response::binary(1.0).unwrap();

@@ -122,8 +122,7 @@ fn client(
             recording.new_run();
         }
         model.step(own.row(t), None);
-        let out = model.output();
-        recording.push(Sample { y: own.row(t), y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat });
+        recording.push(sample(own.row(t), &model));
     }
     let [fitted, calibration] = recordings;
     let (mut site, calibration) = Site::fit(&fitted, &calibration, setup.site.clone());
@@ -137,12 +136,15 @@ fn client(
                 site.reset();
             }
             model.step(own.row(t), None);
-            let out = model.output();
-            let sample = Sample { y: own.row(t), y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat };
-            site.step(sample).symbol
+            site.step(sample(own.row(t), &model)).symbol
         })
         .collect();
     Ok(Client { enrolment, calibration: calibration.symbols, symbols })
+}
+
+fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
+    let out = model.output();
+    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs: &[] }
 }
 
 fn model(
