@@ -19,6 +19,7 @@ use crate::study::score;
 
 mod check;
 mod interrupt;
+mod ledger;
 mod make;
 mod run;
 mod sessions;
@@ -62,6 +63,8 @@ enum Command {
     },
     /// Run a session without a screen: one fact a line, a summary last
     Run(run::RunArgs),
+    /// Verify a ledger that `run --ledger` wrote, and say what was spent
+    Ledger(ledger::LedgerArgs),
     /// Measure a list of alarms against the truth
     Score(ScoreArgs),
 }
@@ -154,6 +157,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
             }
         }
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
+        Some(Command::Ledger(args)) => ledger::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;
             if args.json {

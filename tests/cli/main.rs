@@ -7,6 +7,7 @@ use assert_cmd::Command;
 mod broken_sessions;
 mod data;
 mod elsewhere;
+mod ledger;
 mod run;
 mod steady;
 
