@@ -32,6 +32,7 @@ mod training;
 mod trend;
 mod truth;
 mod view;
+mod watched;
 mod window;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! | [`prepare`] | from a session to models that can run: delivered or trained, federated, calibrated, kept |
 //! | [`decimation`] | how many samples become one when the session leaves that to its data |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
+//! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
 //!
 //! It must not know how anything is shown.
 
@@ -17,3 +18,4 @@ pub mod material;
 pub mod prepare;
 pub mod run;
 pub mod vendor;
+pub mod watch;

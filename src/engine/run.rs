@@ -16,11 +16,20 @@
 //! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
 //! | `told` | what either says about a step, as the annunciator takes it |
 //! | `alarms` | the alarms that were raised, for the score |
+//! | [`sight`] | what can be seen of every client at a step |
+//! | [`knob`] | what can be tuned while it runs |
+//! | `tape`, [`outlook`] | the run decided again under other settings |
+//! | `operate` | what an operator orders, carried out |
 
 mod alarms;
 mod episode;
 pub(super) mod evidence;
+pub mod knob;
+mod operate;
+pub mod outlook;
 mod paper;
+pub mod sight;
+mod tape;
 mod told;
 
 use std::time::Duration;
@@ -30,17 +39,21 @@ use thiserror::Error;
 
 use self::alarms::Alarms;
 use self::evidence::Evidence;
+pub use self::operate::ActError;
+pub use self::outlook::Outlook;
 use self::paper::Paper;
+use self::sight::Sight;
+use self::tape::Tape;
 use self::told::Told;
 use super::prepare::{self, Prepared};
 use crate::evidence::health::{CalibrationHealth, Standing};
-use crate::evidence::threshold::FlagThresholds;
+use crate::evidence::threshold::{FlagThresholds, NominalDistances};
 use crate::fact::{self, Fact, Number};
 use crate::federation;
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
 use crate::model::kernel::WeightsError;
 use crate::privacy::{Spend, Tally};
-use crate::session::{Mark, Mode, Session};
+use crate::session::{Mark, Mode, Session, Tau};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
 use crate::study::score::{Judgement, Watched};
@@ -72,18 +85,29 @@ struct Releases {
     symbols: u8,
 }
 
-/// The method that decides.
+/// The methods at work; the one that the mode names decides.
 #[derive(Debug)]
-enum Method {
-    Evidence(Box<Evidence>),
-    Paper(Box<Paper>),
+struct Methods {
+    evidence: Option<Box<Evidence>>,
+    paper: Option<Box<Paper>>,
 }
 
-macro_rules! either {
-    ($method:expr, $found:ident => $call:expr) => {
-        match $method {
-            Method::Evidence($found) => $call,
-            Method::Paper($found) => $call,
+/// Which methods a run carries along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Along {
+    /// The one that decides.
+    Deciding,
+    /// Both, so that either can decide from the next step on, and both can be seen.
+    Both,
+}
+
+macro_rules! each {
+    ($methods:expr, $found:ident => $call:expr) => {
+        if let Some($found) = &mut $methods.evidence {
+            $call;
+        }
+        if let Some($found) = &mut $methods.paper {
+            $call;
         }
     };
 }
@@ -95,10 +119,17 @@ pub struct Run {
     until: Option<Mark>,
     stream: Decimated<Box<dyn Stream>>,
     layout: Layout,
+    /// τ of each client that has one of its own: of r_c, of r_a.
+    own_tau: Vec<[Option<Tau>; 2]>,
+    nominal: Vec<[NominalDistances; 2]>,
     thresholds: Vec<FlagThresholds>,
-    method: Method,
+    methods: Methods,
+    sights: Vec<Sight>,
+    tape: Option<Tape>,
     annunciator: Annunciator,
     told: Told,
+    /// What the method that does not decide says: nobody hears it.
+    unheard: Told,
     frame: Frame,
     /// First and last instant of every run.
     spans: Vec<(Timestamp, Timestamp)>,
@@ -116,28 +147,58 @@ impl Run {
         mode: Mode,
         until: Option<Mark>,
     ) -> Result<Self, RunError> {
-        let stream = Decimated::new(stream::open(session, Part::Replay)?, prepared.every);
+        let stream = stream::open(session, Part::Replay)?;
+        Self::over(stream, session, prepared, mode, until, Along::Deciding)
+    }
+
+    /// The same over frames from elsewhere. With both methods along, what crosses is kept, so that
+    /// the run can be decided again.
+    pub fn over(
+        stream: Box<dyn Stream>,
+        session: &Session,
+        prepared: &Prepared,
+        mode: Mode,
+        until: Option<Mark>,
+        along: Along,
+    ) -> Result<Self, RunError> {
+        let stream = Decimated::new(stream, prepared.every);
         let layout = stream.layout().clone();
         if !prepare::fits(prepared, &layout) {
             return Err(RunError::Layout);
         }
-        let method = match mode {
-            Mode::Evidence => Method::Evidence(Box::new(Evidence::new(session, prepared)?)),
-            Mode::Paper => Method::Paper(Box::new(Paper::new(session, prepared)?)),
+        let wanted = |this: Mode| along == Along::Both || mode == this;
+        let methods = Methods {
+            evidence: wanted(Mode::Evidence)
+                .then(|| Evidence::new(session, prepared).map(Box::new))
+                .transpose()?,
+            paper: wanted(Mode::Paper)
+                .then(|| Paper::new(session, prepared).map(Box::new))
+                .transpose()?,
         };
         let thresholds = prepared
             .clients
             .iter()
             .map(|client| paper::thresholds(client, &session.thresholds))
             .collect();
+        let nominal = prepared
+            .clients
+            .iter()
+            .map(|client| [client.nominal_c.distances.clone(), client.nominal_a.distances.clone()])
+            .collect();
+        let clients = layout.clients.len();
         Ok(Self {
             session: session.clone(),
             mode,
             until,
+            own_tau: vec![[None; 2]; clients],
+            nominal,
             thresholds,
-            method,
+            methods,
+            sights: vec![Sight::default(); clients],
+            tape: (along == Along::Both).then(Tape::default),
             annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
-            told: Told::new(layout.clients.len()),
+            told: Told::new(clients),
+            unheard: Told::new(clients),
             frame: Frame::for_layout(&layout),
             stream,
             layout,
@@ -164,6 +225,56 @@ impl Run {
             .collect()
     }
 
+    /// What can be seen of every client after the last step.
+    #[must_use]
+    pub fn sights(&self) -> &[Sight] {
+        &self.sights
+    }
+
+    /// The thresholds of every client as squared distances.
+    #[must_use]
+    pub fn thresholds(&self) -> &[FlagThresholds] {
+        &self.thresholds
+    }
+
+    /// Incidents, log and figures.
+    #[must_use]
+    pub fn annunciator(&self) -> &Annunciator {
+        &self.annunciator
+    }
+
+    /// The method that decides.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Steps taken.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// What decimated frames look like.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Disturbances that the data is known to hold.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        self.stream.events()
+    }
+
+    /// Which sensors of a client deviate most, the first ones first; nothing where no method ranks
+    /// them. They stay with the client: this is for its own screen.
+    #[must_use]
+    pub fn ranked_sensors(&self, client: usize) -> Vec<String> {
+        let evidence = self.methods.evidence.as_ref();
+        evidence.map(|evidence| evidence.ranked_sensors(client)).unwrap_or_default()
+    }
+
     fn names(&self) -> impl Iterator<Item = String> + '_ {
         self.layout.clients.iter().map(|client| client.name.clone())
     }
@@ -183,9 +294,10 @@ impl Run {
         let (time, continuity) = (self.frame.time, self.frame.continuity);
         if self.steps == 0 {
             self.annunciator = annunciator(&self.layout, self.mode, time);
+            self.declare_knobs();
             self.tell_health(facts);
         }
-        self.bridge(continuity, facts);
+        let anew = self.bridge(continuity, facts);
         self.steps += 1;
         match self.spans.last_mut() {
             Some(span) if continuity != Continuity::NewRun => span.1 = time,
@@ -197,7 +309,8 @@ impl Run {
             self.told.quality.push(QualityNote { client: None, what });
         }
         self.tell_notes(facts);
-        either!(&mut self.method, method => method.step(&self.frame, &self.layout, &mut self.told));
+        self.decide();
+        self.keep(anew);
         self.tell_standings(facts);
         facts.append(&mut self.annunciator.step(&self.told.step(time, self.steps)));
         for fact in &facts[said..] {
@@ -219,26 +332,56 @@ impl Run {
         }
     }
 
-    /// From the step before to this one: next to it, over a gap, or into another run.
-    fn bridge(&mut self, continuity: Continuity, facts: &mut Vec<Fact>) {
+    /// Every method takes the step; the one that decides is heard.
+    fn decide(&mut self) {
+        let Self { methods, told, unheard, mode, frame, layout, sights, .. } = self;
+        unheard.clear();
+        let (to_evidence, to_paper) = match mode {
+            Mode::Evidence => (told, unheard),
+            Mode::Paper => (unheard, told),
+        };
+        if let Some(evidence) = &mut methods.evidence {
+            evidence.step(frame, layout, to_evidence);
+            evidence.show(sights);
+        }
+        if let Some(paper) = &mut methods.paper {
+            paper.step(frame, layout, to_paper);
+            paper.show(sights);
+        }
+    }
+
+    fn keep(&mut self, anew: bool) {
+        if let Some(tape) = &mut self.tape {
+            let reports = self.methods.evidence.as_ref().map(|evidence| evidence.reports());
+            let measured = self.methods.paper.as_ref().map(|paper| paper.measured());
+            tape.keep(self.frame.time, anew, reports, measured);
+        }
+    }
+
+    /// From the step before to this one: next to it, over a gap, or into another run, which is said.
+    fn bridge(&mut self, continuity: Continuity, facts: &mut Vec<Fact>) -> bool {
         self.told.clear();
         let missing = match continuity {
-            Continuity::Next => return,
+            Continuity::Next => return false,
             Continuity::Gap { seconds } => (seconds / self.layout.period_s).round() as usize,
             Continuity::NewRun => usize::MAX,
         };
         if missing <= LONGEST_BRIDGE {
-            either!(&mut self.method, method => method.skip(missing));
-            return;
+            each!(self.methods, method => method.skip(missing));
+            return false;
         }
         // What is open belongs to the run that ended, and closes at its last instant.
         facts.append(&mut self.annunciator.end());
-        either!(&mut self.method, method => method.reset());
+        each!(self.methods, method => method.reset());
+        true
     }
 
     /// Clients whose calibration cannot be relied on.
     fn tell_health(&self, facts: &mut Vec<Fact>) {
-        let Method::Evidence(evidence) = &self.method else { return };
+        let Some(evidence) = self.methods.evidence.as_ref().filter(|_| self.mode == Mode::Evidence)
+        else {
+            return;
+        };
         for (client, health) in self.names().zip(evidence.health()) {
             let what = match health {
                 CalibrationHealth::Healthy => continue,
@@ -287,8 +430,11 @@ impl Run {
     }
 
     fn ledger(&self, m: usize, client: String) -> Option<Fact> {
-        let Releases { count, epsilon, symbols } =
-            either!(&self.method, method => method.releases(m));
+        let releases = match self.mode {
+            Mode::Evidence => self.methods.evidence.as_ref().map(|method| method.releases(m)),
+            Mode::Paper => self.methods.paper.as_ref().map(|method| method.releases(m)),
+        };
+        let Releases { count, epsilon, symbols } = releases?;
         let delta = self.session.privacy.delta;
         let spent = epsilon
             .map(|epsilon| Tally::of(Spend::Response { epsilon, symbols }, count).epsilon(delta).0);

@@ -343,7 +343,7 @@ impl Inference {
     fn close(&mut self, open: Open, closing: Closing) {
         let Open { mut incident, .. } = open;
         incident.frozen = true;
-        if closing == Closing::PersistentChange {
+        if matches!(closing, Closing::PersistentChange | Closing::Accepted) {
             for n in incident.root.iter().copied().chain(incident.effects.iter().map(|e| e.client))
             {
                 self.clients[n].tolerate(&self.rules);

@@ -3,15 +3,16 @@
 use jiff::Timestamp;
 use ndarray::ArrayView2;
 
+use super::sight::Sight;
 use super::told::Told;
 use super::{Releases, RunError};
 use crate::engine::material::{ClientMaterial, Material, SensorView};
 use crate::engine::prepare::{Prepared, PreparedClient};
 use crate::evidence::health::{CalibrationHealth, Report};
-use crate::evidence::inference::{Change, Inference, Rules};
+use crate::evidence::inference::{Change, Closing, Inference, Rules};
 use crate::evidence::reach::Reach;
 use crate::evidence::site::{Enrolment, Reading, Site, SiteSettings};
-use crate::evidence::symbol::RandomisedResponse;
+use crate::evidence::symbol::{RandomisedResponse, Symbol};
 use crate::evidence::whitening::{Recording, Sample};
 use crate::model::kernel::WeightsError;
 use crate::model::proprietary::{Proprietary as _, VendorModel};
@@ -36,22 +37,80 @@ struct Watcher {
     noise: Rng,
     y: Vec<f32>,
     sent: u64,
-    /// Since when its evidence has not been back at zero.
-    risen: Option<Timestamp>,
+    /// True symbols of its calibration: another ε means another enrolment.
+    calibration: Vec<Option<Symbol>>,
+    /// Distance of the whitened residual at the last step.
+    distance: f32,
 }
 
 /// Clients and server.
 #[derive(Debug)]
 pub(super) struct Evidence {
     watchers: Vec<Watcher>,
+    desk: Desk,
+    health: Vec<CalibrationHealth>,
+    settings: SiteSettings,
+    seed: u64,
+    reports: Vec<Report>,
+}
+
+/// The server's part: what was sent in, what it says about it out. It depends on nothing else, so
+/// that a recorded day can be decided again under other settings.
+#[derive(Debug, Clone)]
+pub(super) struct Desk {
     /// The server before it heard anything: every run begins with it.
     fresh: Inference,
     server: Inference,
-    health: Vec<CalibrationHealth>,
-    settings: SiteSettings,
-    reports: Vec<Report>,
+    /// Since when each client's evidence has not been back at zero.
+    risen: Vec<Option<Timestamp>>,
     /// Times of the last steps, a ring by the server's number of the step.
     times: [Timestamp; LOOK_BACK],
+}
+
+impl Desk {
+    fn new(fresh: Inference, clients: usize) -> Self {
+        Self {
+            server: fresh.clone(),
+            fresh,
+            risen: vec![None; clients],
+            times: [Timestamp::UNIX_EPOCH; LOOK_BACK],
+        }
+    }
+
+    /// A new run begins: nothing of the one before counts.
+    pub fn reset(&mut self) {
+        self.server.clone_from(&self.fresh);
+        self.risen.fill(None);
+    }
+
+    /// As it was before anything was heard, with another wanted time between false alarms.
+    pub fn afresh(&self, arl0_steps: f64) -> Self {
+        let mut desk = self.clone();
+        desk.set_arl0(arl0_steps);
+        desk.reset();
+        desk
+    }
+
+    fn set_arl0(&mut self, arl0_steps: f64) {
+        self.fresh.set_arl0(arl0_steps);
+        self.server.set_arl0(arl0_steps);
+    }
+
+    /// One step.
+    pub fn step(&mut self, reports: &[Report], time: Timestamp, told: &mut Told) {
+        let now = self.server.steps() + 1;
+        self.times[now as usize % LOOK_BACK] = time;
+        hear(self.server.step(reports), &self.times, now, told);
+        if let Some(incident) = self.server.incident() {
+            told.follow(incident, time_of(&self.times, incident.onset, now), None);
+        }
+        let enough = self.server.rules().effect_evidence;
+        for (m, (risen, state)) in self.risen.iter_mut().zip(&mut told.clients).enumerate() {
+            let evidence = self.server.evidence(m);
+            *risen = if evidence > 0.0 { risen.or(Some(time)) } else { None };
+            state.raised_since = risen.filter(|_| evidence > enough);
+        }
+    }
 }
 
 impl Evidence {
@@ -84,19 +143,19 @@ impl Evidence {
                 response: settings.response(),
                 noise: rng::stream(seed, LIVE),
                 sent: 0,
-                risen: None,
+                calibration: calibration.symbols,
+                distance: f32::NAN,
             });
         }
         let reach = declared_reach(session, &material.layout);
         let fresh = Inference::new(settings.grading.clone(), rules, &enrolments, reach);
         Ok(Self {
-            server: fresh.clone(),
-            fresh,
+            desk: Desk::new(fresh, watchers.len()),
             reports: vec![Report::Missing; watchers.len()],
             watchers,
             health,
             settings,
-            times: [Timestamp::UNIX_EPOCH; LOOK_BACK],
+            seed: session.seed,
         })
     }
 
@@ -114,14 +173,48 @@ impl Evidence {
         }
     }
 
+    /// The server's part.
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// What was sent at the last step, a report a client.
+    pub fn reports(&self) -> &[Report] {
+        &self.reports
+    }
+
+    /// Another wanted number of steps between two false alarms, from now on.
+    pub fn set_arl0(&mut self, arl0_steps: f64) {
+        self.desk.set_arl0(arl0_steps);
+    }
+
+    /// Another ε of every symbol from now on; the server hears the clients under new enrolments.
+    pub fn set_epsilon(&mut self, epsilon: Option<f64>) {
+        self.settings.epsilon = epsilon;
+        let hypotheses = self.desk.server.rules().hypotheses;
+        for (m, watcher) in self.watchers.iter_mut().enumerate() {
+            watcher.response = self.settings.response();
+            let mut noise = rng::stream(rng::child(self.seed, m as u64), CALIBRATION);
+            let enrolment =
+                Enrolment::new(&watcher.calibration, &self.settings, &hypotheses, &mut noise);
+            self.desk.fresh.enrol_again(m, enrolment.clone());
+            self.desk.server.enrol_again(m, enrolment);
+        }
+    }
+
+    /// What is going on is the new normal: what its clients have shown since the alarm is no
+    /// evidence any more.
+    pub fn accept(&mut self) {
+        self.desk.server.end(Closing::Accepted);
+    }
+
     /// A new run begins: nothing of the one before counts.
     pub fn reset(&mut self) {
         for watcher in &mut self.watchers {
             watcher.model.reset();
             watcher.site.reset();
-            watcher.risen = None;
         }
-        self.server.clone_from(&self.fresh);
+        self.desk.reset();
     }
 
     /// `steps` without data: models predict, sites see nothing, the server hears nothing.
@@ -142,18 +235,29 @@ impl Evidence {
             *report = watcher.send(reading);
             told.note_faults(m, watcher.site.sensor_faults());
         }
-        let now = self.server.steps() + 1;
-        self.times[now as usize % LOOK_BACK] = frame.time;
-        hear(self.server.step(&self.reports), &self.times, now, told);
-        if let Some(incident) = self.server.incident() {
-            told.follow(incident, time_of(&self.times, incident.onset, now), None);
+        self.desk.step(&self.reports, frame.time, told);
+    }
+
+    /// What can be seen of every client now.
+    pub fn show(&self, sights: &mut [Sight]) {
+        let server = &self.desk.server;
+        for (m, (sight, watcher)) in sights.iter_mut().zip(&self.watchers).enumerate() {
+            sight.surprise = watcher.distance.sqrt();
+            sight.level = match self.reports[m] {
+                Report::Symbol(symbol) => Some(symbol.level() as u8),
+                Report::Missing | Report::Invalid => None,
+            };
+            sight.evidence = (server.evidence(m) / server.threshold(m)) as f32;
+            sight.standing = server.standing(m);
         }
-        let enough = self.server.rules().effect_evidence;
-        for (m, (watcher, state)) in self.watchers.iter_mut().zip(&mut told.clients).enumerate() {
-            let evidence = self.server.evidence(m);
-            watcher.risen = if evidence > 0.0 { watcher.risen.or(Some(frame.time)) } else { None };
-            state.raised_since = watcher.risen.filter(|_| evidence > enough);
-        }
+    }
+
+    /// Which sensors of a client deviate most, the first ones first. It stays with the client unless
+    /// its session says otherwise.
+    pub fn ranked_sensors(&self, client: usize) -> Vec<String> {
+        let watcher = &self.watchers[client];
+        let names = &watcher.view.names;
+        watcher.site.ranking().ranked().into_iter().map(|at| names[at].clone()).collect()
     }
 }
 
@@ -161,7 +265,9 @@ impl Watcher {
     /// The model and the site take what stands in `y`.
     fn look(&mut self) -> Reading {
         self.model.step(&self.y, None);
-        self.site.step(sample(&self.y, &self.model))
+        let reading = self.site.step(sample(&self.y, &self.model));
+        self.distance = reading.distance;
+        reading
     }
 
     /// What leaves the client.
