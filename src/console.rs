@@ -25,6 +25,7 @@ mod remark;
 mod run;
 mod scale;
 mod signals;
+mod still;
 mod term;
 mod text;
 mod theme;
@@ -40,6 +41,8 @@ mod tests;
 
 pub use export::Format;
 pub use feed::OpenError;
+pub use keymap::{KEYS_FILE, KeysError, actions, example_keys, keys_in_force, keys_table};
 pub use run::{Appearance, ConsoleError, Ending, is_possible, run};
+pub use still::{Picture, Still, still, view_names};
 pub use theme::Choice as ThemeChoice;
 pub use training::Training;

@@ -55,6 +55,12 @@ pub enum Screen {
     },
 }
 
+impl Screen {
+    /// Every screen under the name that the command line knows it by.
+    pub const ALL: [(&str, Screen); 2] =
+        [("overview", Screen::Overview), ("client", Screen::Client { skip: 0 })];
+}
+
 /// Everything the screen depends on.
 #[derive(Debug)]
 pub struct Model {
