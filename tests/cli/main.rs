@@ -6,7 +6,12 @@ use assert_cmd::Command;
 
 mod broken_sessions;
 mod data;
+mod manners;
 mod run;
+#[cfg(unix)]
+mod terminal;
+#[cfg(unix)]
+mod tty;
 
 /// The program, in an empty place of its own.
 fn headwater() -> Command {
