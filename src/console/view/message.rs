@@ -7,17 +7,19 @@ use ratatui::layout::Rect;
 
 use super::pen::{cut, put, width};
 use crate::console::app::{Model, Stage};
+use crate::console::glyph::BLOCKS;
 use crate::console::text::{clean, clean_lines};
 use crate::console::theme::Theme;
 use crate::console::training::Course;
-use crate::console::trend::BLOCKS;
 
 /// Draws the words into the middle of `area`.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (heading, style, lines) = match &model.stage {
-        Stage::Preparing(course) => {
-            (format!("preparing {} …", model.name), theme.strong, preparing(course, area.width))
-        }
+        Stage::Preparing => (
+            format!("preparing {} …", model.name),
+            theme.strong,
+            preparing(&model.course, area.width),
+        ),
         Stage::Reading | Stage::Playing => {
             ("waiting for the first measurement …".to_owned(), theme.strong, Vec::new())
         }
