@@ -18,6 +18,7 @@ use ratatui::style::Style;
 use super::sign;
 use crate::console::glyph::{MISSING, NONE};
 use crate::console::theme::Theme;
+use crate::console::watched::FlagCell;
 use crate::evidence::threshold::Flags;
 use crate::history::Bucket;
 
@@ -40,15 +41,15 @@ pub enum Said {
 }
 
 impl Said {
-    /// Flags from the histories of Z_c and Z_a, where 1 is a flag.
+    /// Flags as they were sent.
     #[must_use]
-    pub fn flags(z_c: Bucket, z_a: Bucket) -> Self {
-        match (z_c, z_a) {
-            (Bucket::Outside, _) | (_, Bucket::Outside) => Self::Outside,
-            (Bucket::Values { high: c, .. }, Bucket::Values { high: a, .. }) => {
-                Self::Flags { sent: Flags::new(c > 0.5, a > 0.5), trial: None }
+    pub fn flags(sent: FlagCell) -> Self {
+        match sent {
+            FlagCell::Outside => Self::Outside,
+            FlagCell::Missing => Self::Missing,
+            FlagCell::Flags { z_c, z_a } => {
+                Self::Flags { sent: Flags::new(z_c, z_a), trial: None }
             }
-            (Bucket::Missing, _) | (_, Bucket::Missing) => Self::Missing,
         }
     }
 
@@ -64,12 +65,13 @@ impl Said {
 
     /// The same with what a threshold on trial makes of it.
     #[must_use]
-    pub fn on_trial(self, would_be: Option<Flags>) -> Self {
-        match self {
-            Self::Flags { sent, .. } => {
-                Self::Flags { sent, trial: would_be.filter(|flags| *flags != sent) }
+    pub fn on_trial(self, would_be: FlagCell) -> Self {
+        match (self, would_be) {
+            (Self::Flags { sent, .. }, FlagCell::Flags { z_c, z_a }) => {
+                let trial = Some(Flags::new(z_c, z_a)).filter(|flags| *flags != sent);
+                Self::Flags { sent, trial }
             }
-            other => other,
+            (other, _) => other,
         }
     }
 }
@@ -182,25 +184,20 @@ mod tests {
 
     #[test]
     fn a_threshold_on_trial_shows_what_would_come_and_what_would_go() {
-        let on = Flags::new(true, false);
-        let off = Flags::new(false, false);
+        let on = FlagCell::Flags { z_c: true, z_a: false };
+        let off = FlagCell::Flags { z_c: false, z_a: false };
         let columns = [
-            sent(true, false).on_trial(Some(off)),
-            sent(false, false).on_trial(Some(on)),
-            sent(true, false).on_trial(Some(on)),
-            sent(true, true).on_trial(None),
+            sent(true, false).on_trial(off),
+            sent(false, false).on_trial(on),
+            sent(true, false).on_trial(on),
+            sent(true, true).on_trial(FlagCell::Missing),
         ];
         assert_eq!(rows(&columns, 1), ["-cc#"]);
         assert!(matches!(columns[2], Said::Flags { trial: None, .. }), "nothing would change");
     }
 
     #[test]
-    fn a_column_says_the_most_alarming_of_what_was_said() {
-        let some = Bucket::Values { low: 0.0, high: 1.0, whole: true };
-        let none = Bucket::Values { low: 0.0, high: 0.0, whole: true };
-        assert_eq!(Said::flags(some, none), sent(true, false));
-        assert_eq!(Said::flags(Bucket::Missing, Bucket::Missing), Said::Missing);
-        assert_eq!(Said::flags(Bucket::Outside, Bucket::Outside), Said::Outside);
+    fn of_several_grades_the_highest_is_said() {
         assert_eq!(Said::grade(Bucket::Values { low: 0.0, high: 2.0, whole: true }), Said::Grade(2));
     }
 }
