@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr};
 
 use crate::bench;
-use crate::console::{self, Training};
+use crate::console::{self, Appearance, ThemeChoice, Training};
 use crate::engine::prepare::{Stage, cache_file, prepare};
 use crate::session::{SHIPPED, Session, Source, Span};
 use crate::stream::{self, Part};
@@ -29,16 +29,49 @@ mod train;
 /// Without a command, the console opens on the built-in plant's day of twenty attacks: no data, no
 /// network and no set-up are needed.
 #[derive(Debug, Parser)]
-#[command(name = "headwater", version, max_term_width = 100)]
+#[command(
+    name = "headwater",
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true
+)]
 struct Cli {
+    #[command(flatten)]
+    look: LookArgs,
     #[command(subcommand)]
     command: Option<Command>,
+}
+
+/// What the console looks like.
+#[derive(Debug, Clone, Copy, Args)]
+struct LookArgs {
+    /// Colours; those that suit the terminal when absent
+    #[arg(long, value_name = "NAME")]
+    theme: Option<ThemeChoice>,
+    /// Draw with letters of ASCII only
+    #[arg(long)]
+    ascii: bool,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    no_mouse: bool,
+}
+
+impl From<LookArgs> for Appearance {
+    fn from(args: LookArgs) -> Self {
+        let LookArgs { theme, ascii, no_mouse } = args;
+        Self { theme, ascii, no_mouse }
+    }
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Open the console on a session
-    Open(SessionArgs),
+    Open {
+        #[command(flatten)]
+        session: SessionArgs,
+        #[command(flatten)]
+        look: LookArgs,
+    },
     /// List the sessions that come with the program
     Sessions,
     /// Say whether a session can be used, and what it holds
@@ -139,8 +172,8 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
 fn execute(cli: Cli) -> Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
-        None => return watch(&Session::open(SHIPPED[0].name)?, out),
-        Some(Command::Open(args)) => return watch(&args.open()?, out),
+        None => return watch(&Session::open(SHIPPED[0].name)?, cli.look, out),
+        Some(Command::Open { session, look }) => return watch(&session.open()?, look, out),
         Some(Command::Sessions) => sessions::list(&mut out)?,
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
@@ -168,7 +201,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
 }
 
 /// The console where there is a terminal, the plain facts where there is none.
-fn watch(session: &Session, mut out: impl Write) -> Result<ExitCode> {
+fn watch(session: &Session, look: LookArgs, mut out: impl Write) -> Result<ExitCode> {
     if !console::is_possible() {
         check::print(&mut out, session, false)?;
         out.flush()?;
@@ -176,7 +209,7 @@ fn watch(session: &Session, mut out: impl Write) -> Result<ExitCode> {
     }
     drop(out);
     let opened = session.clone();
-    let ending = console::run(session, move |tell| {
+    let ending = console::run(session, look.into(), move |tell| {
         let mut told = |stage: Stage| {
             tell(training(&stage, &opened));
             ControlFlow::Continue(())

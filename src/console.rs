@@ -12,11 +12,16 @@ mod action;
 mod app;
 mod clock;
 mod day;
+mod export;
 mod feed;
+mod glyph;
 mod key;
+mod keymap;
 mod measured;
+mod mouse;
 mod number;
 mod pace;
+mod remark;
 mod run;
 mod scale;
 mod signals;
@@ -33,6 +38,8 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+pub use export::Format;
 pub use feed::OpenError;
-pub use run::{ConsoleError, Ending, is_possible, run};
+pub use run::{Appearance, ConsoleError, Ending, is_possible, run};
+pub use theme::Choice as ThemeChoice;
 pub use training::Training;

@@ -150,7 +150,7 @@ fn print_comparison(out: &mut impl Write, found: &Comparison) -> Result<()> {
 }
 
 fn print_prepared(out: &mut impl Write, session: &Session, prepared: &Prepared) -> Result<()> {
-    match &prepared.history {
+    match prepared.history.as_ref().filter(|_| prepared.fresh) {
         None => writeln!(out, "nothing to do: session and data are unchanged")?,
         Some(history) => {
             let word = if prepared.stopped { "stopped after" } else { "trained in" };

@@ -1,8 +1,11 @@
-//! The one table of what can be done: keys, help overlay and bottom line all come from it.
+//! The one table of what can be done. Key map, help, bottom line, command line, `keys.ron`, the table in
+//! the README and the manual page all come from it.
+//!
+//! To add an action: a variant of [`Action`] and a row of [`TABLE`], the rest follows.
 
 use crossterm::event::KeyCode;
 
-use super::key::Key;
+use super::key::{Chord, Key};
 
 /// Something the operator can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +48,16 @@ pub enum Action {
     Truth,
     /// Help.
     Help,
+    /// The next look.
+    Theme,
+    /// The mouse is ours, or the terminal's own.
+    Mouse,
+    /// What is chosen, to the clipboard.
+    Copy,
+    /// The picture, to files.
+    Picture,
+    /// Read the file of keys again.
+    Keys,
     /// Draw everything anew.
     Redraw,
     /// To the shell and back.
@@ -81,15 +94,15 @@ impl Topic {
     }
 }
 
-/// A line of the bottom row: keys and a word or two.
+/// How an action stands in the bottom line: its first key and a word or two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hint {
-    /// Keys as shown, for this action and its counterpart.
-    pub keys: &'static str,
-    /// What they do.
+    /// What it does.
     pub what: &'static str,
     /// Hints of a lower number stay longer when there is little room.
     pub rank: u8,
+    /// The counterpart whose key stands beside its own.
+    pub beside: Option<Action>,
 }
 
 /// A row of the table.
@@ -97,139 +110,110 @@ pub struct Hint {
 pub struct Binding {
     /// What is asked for.
     pub action: Action,
-    /// Keys that ask for it.
-    pub keys: &'static [Key],
+    /// Its name in `keys.ron` and on the command line.
+    pub name: &'static str,
+    /// Keys that ask for it unless a file says otherwise.
+    pub keys: &'static [Chord],
     /// Where it stands in the help.
     pub topic: Topic,
     /// What it does, in a few words.
     pub what: &'static str,
-    /// How it stands in the bottom row, if it does.
+    /// How it stands in the bottom line, if it does.
     pub hint: Option<Hint>,
 }
 
-const fn hint(keys: &'static str, what: &'static str, rank: u8) -> Hint {
-    Hint { keys, what, rank }
+impl Binding {
+    const fn hint(self, what: &'static str, rank: u8) -> Self {
+        Self { hint: Some(Hint { what, rank, beside: None }), ..self }
+    }
+
+    const fn beside(self, other: Action, what: &'static str, rank: u8) -> Self {
+        Self { hint: Some(Hint { what, rank, beside: Some(other) }), ..self }
+    }
 }
 
 const fn row(
     action: Action,
-    keys: &'static [Key],
+    name: &'static str,
+    keys: &'static [Chord],
     topic: Topic,
     what: &'static str,
-    hint: Option<Hint>,
 ) -> Binding {
-    Binding { action, keys, topic, what, hint }
+    Binding { action, name, keys, topic, what, hint: None }
 }
+
+const fn c(c: char) -> Chord {
+    Chord::one(Key::char(c))
+}
+
+const fn k(code: KeyCode) -> Chord {
+    Chord::one(Key::new(code))
+}
+
+const fn ctrl(c: char) -> Chord {
+    Chord::one(Key::ctrl(c))
+}
+
+const fn shift(code: KeyCode) -> Chord {
+    Chord::one(Key::shift(code))
+}
+
+use KeyCode::{BackTab, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Tab, Up};
+use Topic::{Program, Time, Views};
 
 /// Every action, once.
 pub const TABLE: &[Binding] = &[
-    row(
-        Action::Pause,
-        &[Key::char(' ')],
-        Topic::Time,
-        "pause, go on",
-        Some(hint("space", "pause", 2)),
-    ),
-    row(
-        Action::Back,
-        &[Key::new(KeyCode::Left), Key::char('h')],
-        Topic::Time,
-        "look one column back",
-        Some(hint("← →", "look back", 3)),
-    ),
-    row(
+    row(Action::Pause, "pause", &[c(' ')], Time, "pause, go on").hint("pause", 2),
+    row(Action::Back, "back", &[k(Left), c('h')], Time, "look one column back").beside(
         Action::Forward,
-        &[Key::new(KeyCode::Right), Key::char('l')],
-        Topic::Time,
-        "look one column on",
-        None,
+        "look back",
+        3,
     ),
-    row(
-        Action::FarBack,
-        &[Key::shift(KeyCode::Left), Key::char('H')],
-        Topic::Time,
-        "look 20 columns back",
-        None,
-    ),
-    row(
-        Action::FarForward,
-        &[Key::shift(KeyCode::Right), Key::char('L')],
-        Topic::Time,
-        "look 20 columns on",
-        None,
-    ),
-    row(Action::Start, &[Key::new(KeyCode::Home)], Topic::Time, "look at the start", None),
-    row(
-        Action::Live,
-        &[Key::new(KeyCode::End), Key::char('.')],
-        Topic::Time,
-        "back to the newest data",
-        Some(hint(".", "newest", 2)),
-    ),
-    row(
+    row(Action::Forward, "forward", &[k(Right), c('l')], Time, "look one column on"),
+    row(Action::FarBack, "far-back", &[shift(Left), c('H')], Time, "look 20 columns back"),
+    row(Action::FarForward, "far-forward", &[shift(Right), c('L')], Time, "look 20 columns on"),
+    row(Action::Start, "start", &[k(Home)], Time, "look at the start"),
+    row(Action::Live, "live", &[k(End), c('.')], Time, "back to the newest data").hint("newest", 2),
+    row(Action::Faster, "faster", &[c(']'), c('+'), c('=')], Time, "faster"),
+    row(Action::Slower, "slower", &[c('['), c('-')], Time, "slower").beside(
         Action::Faster,
-        &[Key::char('+'), Key::char('='), Key::char(']')],
-        Topic::Time,
-        "faster",
-        Some(hint("+ -", "speed", 4)),
+        "speed",
+        4,
     ),
-    row(Action::Slower, &[Key::char('-'), Key::char('[')], Topic::Time, "slower", None),
-    row(Action::ZoomIn, &[Key::char('z')], Topic::Time, "zoom in", Some(hint("z Z", "zoom", 7))),
-    row(Action::ZoomOut, &[Key::char('Z')], Topic::Time, "zoom out", None),
-    row(
-        Action::NextClient,
-        &[Key::new(KeyCode::Tab), Key::char('j'), Key::new(KeyCode::Down)],
-        Topic::Views,
-        "next client",
-        Some(hint("tab", "client", 6)),
-    ),
-    row(
-        Action::PreviousClient,
-        &[Key::new(KeyCode::BackTab), Key::char('k'), Key::new(KeyCode::Up)],
-        Topic::Views,
-        "previous client",
-        None,
-    ),
-    row(
-        Action::Open,
-        &[Key::new(KeyCode::Enter)],
-        Topic::Views,
-        "open the client larger",
-        Some(hint("enter", "open", 5)),
-    ),
-    row(
-        Action::Close,
-        &[Key::new(KeyCode::Esc)],
-        Topic::Views,
-        "one level up",
-        Some(hint("esc", "back", 2)),
-    ),
-    row(Action::PageDown, &[Key::new(KeyCode::PageDown)], Topic::Views, "further down", None),
-    row(Action::PageUp, &[Key::new(KeyCode::PageUp)], Topic::Views, "further up", None),
-    row(
-        Action::Truth,
-        &[Key::char('t')],
-        Topic::Views,
-        "show or hide the truth",
-        Some(hint("t", "truth", 5)),
-    ),
-    row(Action::Help, &[Key::char('?')], Topic::Program, "this help", Some(hint("?", "help", 1))),
-    row(Action::Redraw, &[Key::ctrl('l')], Topic::Program, "draw the screen anew", None),
-    row(Action::Suspend, &[Key::ctrl('z')], Topic::Program, "to the shell, fg returns", None),
-    row(
-        Action::Quit,
-        &[Key::char('q')],
-        Topic::Program,
-        "close; at the top, quit",
-        Some(hint("q", "quit", 1)),
-    ),
-    row(Action::QuitNow, &[Key::ctrl('c')], Topic::Program, "quit at once", None),
+    row(Action::ZoomIn, "zoom-in", &[c('z')], Time, "zoom in").beside(Action::ZoomOut, "zoom", 7),
+    row(Action::ZoomOut, "zoom-out", &[c('Z')], Time, "zoom out"),
+    row(Action::NextClient, "next", &[k(Tab), c('j'), k(Down)], Views, "next client")
+        .hint("client", 6),
+    row(Action::PreviousClient, "previous", &[k(BackTab), c('k'), k(Up)], Views, "previous client"),
+    row(Action::Open, "open", &[k(Enter)], Views, "open the client larger").hint("open", 5),
+    row(Action::Close, "close", &[k(Esc)], Views, "one level up").hint("back", 2),
+    row(Action::PageDown, "page-down", &[k(PageDown)], Views, "further down"),
+    row(Action::PageUp, "page-up", &[k(PageUp)], Views, "further up"),
+    row(Action::Truth, "truth", &[c('t')], Views, "show or hide the truth").hint("truth", 5),
+    row(Action::Help, "help", &[c('?')], Program, "this help").hint("help", 1),
+    row(Action::Theme, "theme", &[c('T')], Program, "next theme"),
+    row(Action::Mouse, "mouse", &[c('M')], Program, "mouse on, off"),
+    row(Action::Copy, "copy", &[c('y')], Program, "copy what is chosen"),
+    row(Action::Picture, "picture", &[c('P')], Program, "screen to files"),
+    row(Action::Keys, "keys", &[c('K')], Program, "read keys.ron again"),
+    row(Action::Redraw, "redraw", &[ctrl('l')], Program, "draw the screen anew"),
+    row(Action::Suspend, "suspend", &[ctrl('z')], Program, "to the shell, fg returns"),
+    row(Action::Quit, "quit", &[c('q')], Program, "close; at the top, quit").hint("quit", 1),
+    row(Action::QuitNow, "quit-now", &[ctrl('c')], Program, "quit at once"),
 ];
 
-/// What `key` asks for.
-#[must_use]
-pub fn of(key: Key) -> Option<Action> {
-    TABLE.iter().find(|binding| binding.keys.contains(&key)).map(|binding| binding.action)
+impl Action {
+    /// Its row of the table.
+    #[must_use]
+    pub fn row(self) -> &'static Binding {
+        TABLE.iter().find(|row| row.action == self).expect("every action has a row")
+    }
+
+    /// The action of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        TABLE.iter().find(|row| row.name == name).map(|row| row.action)
+    }
 }
 
 #[cfg(test)]
@@ -239,34 +223,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_key_and_no_action_stands_in_the_table_twice() {
-        let mut keys = HashSet::new();
-        let mut actions = HashSet::new();
-        for binding in TABLE {
-            assert!(actions.insert(binding.action), "{:?} twice", binding.action);
-            assert!(!binding.keys.is_empty(), "{:?} has no key", binding.action);
-            for key in binding.keys {
-                assert!(keys.insert(*key), "{key} twice");
+    fn no_key_no_name_and_no_action_stands_in_the_table_twice() {
+        let (mut actions, mut names) = (HashSet::new(), HashSet::new());
+        let mut chords: Vec<Chord> = Vec::new();
+        for row in TABLE {
+            assert!(actions.insert(row.action), "{:?} twice", row.action);
+            assert!(names.insert(row.name), "{} twice", row.name);
+            assert!(!row.keys.is_empty(), "{:?} has no key", row.action);
+            for chord in row.keys {
+                assert!(!chords.iter().any(|other| other.clashes_with(*chord)), "{chord} twice");
+                chords.push(*chord);
             }
         }
     }
 
     #[test]
     fn every_action_says_what_it_does_in_few_words() {
-        for binding in TABLE {
-            assert!((1..=24).contains(&binding.what.chars().count()), "{:?}", binding.action);
+        for row in TABLE {
+            assert!((1..=24).contains(&row.what.chars().count()), "{:?}", row.action);
+            let hinted = row.hint.map_or(1, |hint| hint.what.chars().count());
+            assert!((1..=12).contains(&hinted), "{:?}", row.action);
         }
     }
 
     #[test]
-    fn a_hint_names_keys_of_the_table() {
-        for hint in TABLE.iter().filter_map(|binding| binding.hint) {
-            for word in hint.keys.split(' ') {
-                assert!(
-                    TABLE.iter().flat_map(|b| b.keys).any(|key| key.to_string() == word),
-                    "{word} is no key"
-                );
-            }
+    fn a_name_can_be_typed() {
+        for row in TABLE {
+            assert!(row.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{}", row.name);
+            assert_eq!(Action::named(row.name), Some(row.action));
+        }
+    }
+
+    #[test]
+    fn a_counterpart_has_no_hint_of_its_own() {
+        for hint in TABLE.iter().filter_map(|row| row.hint) {
+            let own = hint.beside.and_then(|other| other.row().hint);
+            assert!(own.is_none(), "{} would be said twice", hint.what);
         }
     }
 }

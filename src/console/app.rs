@@ -6,12 +6,20 @@ use super::action::Action;
 use super::clock::Clock;
 use super::day::Day;
 use super::feed::{OpenError, Report};
+use super::key::Key;
+use super::keymap::{Keymap, Meaning};
 use super::measured::{Client, Measured};
+use super::mouse::Point;
 use super::pace::{Pace, Speed};
+use super::remark::Remark;
 use super::text::clean;
+use super::theme::Theme;
 use super::training::Course;
 use super::window::ZOOMS;
 use crate::session::{Session, Source};
+
+mod copied;
+mod point;
 
 /// Seconds of a column at the start, where the data is not slower than that.
 const FIRST_COLUMN_S: i64 = 30;
@@ -74,6 +82,16 @@ pub struct Model {
     pub help: Option<usize>,
     /// Whether the data set's own knowledge is shown.
     pub truth_shown: bool,
+    /// What it looks like.
+    pub theme: Theme,
+    /// Which keys ask for what.
+    pub keymap: Keymap,
+    /// A key that began something of two keys.
+    pub begun: Option<Key>,
+    /// Whether the mouse is ours; else it is the terminal's own.
+    pub mouse: bool,
+    /// What is said until the next key.
+    pub remark: Option<Remark>,
     /// Place of the length of a column in [`ZOOMS`].
     zoom: usize,
 }
@@ -81,14 +99,20 @@ pub struct Model {
 /// What can happen to the console.
 #[derive(Debug)]
 pub enum Msg {
-    /// The operator asked for something.
-    Do(Action),
+    /// The operator pressed a key.
+    Key(Key),
+    /// The operator used the mouse.
+    Point(Point),
     /// The stream reported.
     Report(Report),
+    /// The file of keys was read, or is wrong for this reason: then what there was stays.
+    Keys(Result<Keymap, String>),
+    /// Something was done outside.
+    Done(Remark),
 }
 
 /// What the world outside shall do.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// End the program.
     Quit,
@@ -98,12 +122,20 @@ pub enum Effect {
     Redraw,
     /// The replay goes like this from now on.
     Pace(Pace),
+    /// The mouse is ours from now on, or the terminal's own.
+    Mouse(bool),
+    /// This to the clipboard.
+    Copy(String),
+    /// The picture to files.
+    Picture,
+    /// Read the file of keys.
+    ReadKeys,
 }
 
 impl Model {
     /// The console before anything is known but the session.
     #[must_use]
-    pub fn new(session: &Session) -> Self {
+    pub fn new(session: &Session, theme: Theme) -> Self {
         let clock = Clock::of(session);
         Self {
             name: clean(&session.name),
@@ -118,6 +150,11 @@ impl Model {
             screen: Screen::Overview,
             help: None,
             truth_shown: false,
+            theme,
+            keymap: Keymap::default(),
+            begun: None,
+            mouse: true,
+            remark: None,
             zoom: first_zoom(FIRST_COLUMN_S),
         }
     }
@@ -165,7 +202,15 @@ impl Model {
             }
             Action::Truth => on_data && self.measured.as_ref().is_some_and(|m| m.truth.is_known()),
             Action::Help => self.help.is_none(),
-            Action::Quit | Action::QuitNow | Action::Redraw | Action::Suspend => true,
+            Action::Copy => on_data,
+            Action::Quit
+            | Action::QuitNow
+            | Action::Redraw
+            | Action::Suspend
+            | Action::Theme
+            | Action::Mouse
+            | Action::Picture
+            | Action::Keys => true,
             Action::Back
             | Action::Forward
             | Action::FarBack
@@ -235,11 +280,38 @@ fn first_zoom(at_least_s: i64) -> usize {
 /// What `msg` makes of `model`, and what is to be done about it outside.
 pub fn update(model: &mut Model, msg: Msg) -> Option<Effect> {
     match msg {
-        Msg::Do(action) => act(model, action),
+        Msg::Key(key) => press(model, key),
+        Msg::Point(point) => point::take(model, &point),
         Msg::Report(report) => {
             learn(model, report);
             None
         }
+        Msg::Keys(read) => {
+            match read {
+                Ok(keymap) => model.keymap = keymap,
+                Err(why) => {
+                    let text = format!("{why}; the keys stay as they were");
+                    model.remark = Some(Remark::failed(&text));
+                }
+            }
+            None
+        }
+        Msg::Done(remark) => {
+            model.remark = Some(remark);
+            None
+        }
+    }
+}
+
+fn press(model: &mut Model, key: Key) -> Option<Effect> {
+    model.remark = None;
+    match model.keymap.meaning(model.begun.take(), key) {
+        Meaning::Do(action) => act(model, action),
+        Meaning::Begins => {
+            model.begun = Some(key);
+            None
+        }
+        Meaning::Nothing => None,
     }
 }
 
@@ -281,6 +353,18 @@ fn act(model: &mut Model, action: Action) -> Option<Effect> {
         Action::PageUp => model.page(false),
         Action::Truth => model.truth_shown = !model.truth_shown,
         Action::Help => model.help = if model.help.is_some() { None } else { Some(0) },
+        Action::Theme => {
+            model.theme = model.theme.next();
+            let name = model.theme.choice.name();
+            model.remark = Some(Remark::done(&format!("theme: {name}")));
+        }
+        Action::Mouse => {
+            model.mouse = !model.mouse;
+            return Some(Effect::Mouse(model.mouse));
+        }
+        Action::Copy => return copied::text(model).map(Effect::Copy),
+        Action::Picture => return Some(Effect::Picture),
+        Action::Keys => return Some(Effect::ReadKeys),
         Action::Redraw => return Some(Effect::Redraw),
         Action::Suspend => return Some(Effect::Suspend),
         Action::Quit => return (!model.close()).then_some(Effect::Quit),

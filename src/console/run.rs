@@ -2,25 +2,28 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{ExitCode, Termination};
-use std::{env, fmt, thread};
+use std::{env, fmt, fs, thread};
 
 use crossterm::event::{self, Event};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant, sleep_until};
 
-use super::action;
 use super::app::{Effect, Model, Msg, Stage, update};
+use super::export::{self, Format};
 use super::feed::{self, Feed, OpenError};
-
 use super::key::Key;
+use super::keymap;
+use super::mouse::{Hit, Mouse};
+use super::remark::Remark;
 use super::signals::{Request, Signal, Signals};
 use super::term::{self, Term};
-use super::theme::Theme;
+use super::theme::{Choice, Theme};
 use super::training::Training;
 use super::view::view;
 use crate::session::Session;
 use crate::stream::Stream;
+use ratatui::buffer::Buffer;
 
 /// The shortest time between two pictures: 30 a second.
 const FRAME: Duration = Duration::from_millis(33);
@@ -78,6 +81,28 @@ pub enum ConsoleError {
     /// The thread that reads the stream died; its panic has been told.
     #[error("the thread that reads the stream ended unexpectedly")]
     FeedDied,
+    /// Another thread died; its panic has been told.
+    #[error("a part of the program ended unexpectedly, as told above")]
+    Panicked,
+}
+
+/// What the console shall look like.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Appearance {
+    /// A theme; the one that suits the terminal when none is asked for.
+    pub theme: Option<Choice>,
+    /// Only letters of ASCII, whatever the terminal says of itself.
+    pub ascii: bool,
+    /// Leave the mouse to the terminal.
+    pub no_mouse: bool,
+}
+
+impl Appearance {
+    /// The theme for the terminal that the environment describes.
+    #[must_use]
+    pub fn resolve(&self) -> Theme {
+        Theme::choose(self.theme, self.ascii, |name| env::var(name).ok())
+    }
 }
 
 /// Whether a console can be shown: input and output are a terminal that can place its cursor.
@@ -92,7 +117,7 @@ pub fn is_possible() -> bool {
 /// and the screen shows what it tells of itself.
 ///
 /// A failure of the stream is shown, and returned once the operator has left.
-pub fn run<F>(session: &Session, open: F) -> Result<Ending, ConsoleError>
+pub fn run<F>(session: &Session, look: Appearance, open: F) -> Result<Ending, ConsoleError>
 where
     F: FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError>
         + Send
@@ -105,31 +130,33 @@ where
     runtime.block_on(async {
         // First the signals: from the moment the terminal is ours it can be given back.
         let signals = Signals::listen()?;
-        Console::start(session, open)?.run(signals).await
+        Console::start(session, look, open)?.run(signals).await
     })
 }
 
 struct Console {
     model: Model,
-    theme: Theme,
     term: Term,
     feed: Feed,
+    mouse: Mouse,
+    /// What the mouse can do to the picture that is shown.
+    hits: Vec<Hit>,
 }
 
 impl Console {
     /// Shows the first picture before anything that could take time.
-    fn start<F>(session: &Session, open: F) -> Result<Self, ConsoleError>
+    fn start<F>(session: &Session, look: Appearance, open: F) -> Result<Self, ConsoleError>
     where
         F: FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError>
             + Send
             + 'static,
     {
-        let model = Model::new(session);
-        let theme = Theme::choose(|name| env::var(name).ok());
-        let mut term = Term::take()?;
-        term.draw(|buffer| view(&model, &theme, buffer))?;
+        let mut model = Model::new(session, look.resolve());
+        model.mouse = !look.no_mouse;
+        let mut term = Term::take(model.mouse)?;
+        let hits = term.draw(|buffer| view(&model, buffer))?;
         let feed = feed::spawn(session, model.pace, open)?;
-        Ok(Self { model, theme, term, feed })
+        Ok(Self { model, term, feed, mouse: Mouse::default(), hits })
     }
 
     async fn run(mut self, mut signals: Signals) -> Result<Ending, ConsoleError> {
@@ -137,6 +164,7 @@ impl Console {
         let mut drawn = Instant::now();
         let mut dirty = true;
         let mut feeding = true;
+        self.read_keys();
         loop {
             let effect = tokio::select! {
                 biased;
@@ -144,18 +172,20 @@ impl Console {
                     Request::End(Signal { name, number }) => {
                         return Ok(Ending::Signal { name, number });
                     }
+                    Request::Stop => Some(Effect::Suspend),
                     Request::GoOn => {
                         self.term.enter()?;
                         None
                     }
                 },
+                () = term::panicked() => return Err(ConsoleError::Panicked),
                 event = input.recv() => match event {
-                    Some(event) => self.take_event(&event?)?,
+                    Some(event) => self.take_event(event?),
                     None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 },
                 () = sleep_until(drawn + FRAME), if dirty => {
-                    let (model, theme) = (&self.model, &self.theme);
-                    self.term.draw(|buffer| view(model, theme, buffer))?;
+                    let model = &self.model;
+                    self.hits = self.term.draw(|buffer| view(model, buffer))?;
                     drawn = Instant::now();
                     dirty = false;
                     continue;
@@ -175,26 +205,81 @@ impl Console {
                         _ => Ok(Ending::Quit),
                     };
                 }
-                Some(Effect::Redraw) => self.term.repaint()?,
                 Some(Effect::Suspend) => {
                     term::restore();
                     signals.stop().await?;
                     self.term.enter()?;
                 }
-                // A feed that is over needs no pace.
-                Some(Effect::Pace(pace)) => drop(self.feed.pace.send(pace)),
+                Some(effect) => self.perform(effect)?,
             }
         }
     }
 
-    fn take_event(&mut self, event: &Event) -> io::Result<Option<Effect>> {
-        match event {
-            Event::Key(key) => {
-                let action = Key::pressed(*key).and_then(action::of);
-                Ok(action.and_then(|action| update(&mut self.model, Msg::Do(action))))
+    /// Does what has nothing to do with the loop itself.
+    fn perform(&mut self, effect: Effect) -> io::Result<()> {
+        match effect {
+            Effect::Redraw => self.term.repaint(),
+            // A feed that is over needs no pace.
+            Effect::Pace(pace) => drop(self.feed.pace.send(pace)),
+            Effect::Mouse(ours) => self.term.capture(ours)?,
+            Effect::Copy(text) => {
+                self.term.copy(&text)?;
+                let letters = text.chars().count();
+                self.say(Remark::done(&format!("{letters} characters to the clipboard")));
             }
-            Event::Resize(..) => self.term.repaint().map(|()| None),
-            Event::Mouse(_) | Event::Paste(_) | Event::FocusGained | Event::FocusLost => Ok(None),
+            Effect::Picture => {
+                let said = self.write_picture();
+                self.say(said);
+            }
+            Effect::ReadKeys => {
+                if self.read_keys() {
+                    self.say(Remark::done("keys read"));
+                }
+            }
+            Effect::Quit | Effect::Suspend => {}
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, remark: Remark) {
+        update(&mut self.model, Msg::Done(remark));
+    }
+
+    /// Whether the file of keys, if there is one, is right.
+    fn read_keys(&mut self) -> bool {
+        let Some(path) = keymap::path(|name| env::var(name).ok()) else { return true };
+        let read = keymap::read(&path).map_err(|error| error.line());
+        let right = read.is_ok();
+        update(&mut self.model, Msg::Keys(read));
+        right
+    }
+
+    /// Writes the picture as it is, in every format, to the folder the program was started in.
+    fn write_picture(&self) -> Remark {
+        let mut picture = Buffer::empty(self.term.area());
+        view(&self.model, &mut picture);
+        let stem = self.model.picture_name();
+        for format in [Format::Text, Format::Ansi, Format::Svg] {
+            let file = format!("{stem}.{}", format.ending());
+            if let Err(error) = fs::write(&file, export::write(&picture, format)) {
+                return Remark::failed(&format!("{file}: {error}"));
+            }
+        }
+        Remark::done(&format!("written: {stem}.txt, .ansi, .svg"))
+    }
+
+    fn take_event(&mut self, event: Event) -> Option<Effect> {
+        match event {
+            Event::Key(key) => update(&mut self.model, Msg::Key(Key::pressed(key)?)),
+            Event::Mouse(event) => {
+                let point = self.mouse.point(event, &self.hits, std::time::Instant::now())?;
+                update(&mut self.model, Msg::Point(point))
+            }
+            Event::Resize(..) => {
+                self.term.repaint();
+                None
+            }
+            Event::Paste(_) | Event::FocusGained | Event::FocusLost => None,
         }
     }
 }

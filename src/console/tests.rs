@@ -6,7 +6,6 @@ use ratatui::backend::TestBackend;
 
 use super::app::{Screen, Stage};
 use super::pace::Speed;
-use super::theme::Theme;
 use super::view::view;
 use fixture::{Console, playing, preparing};
 
@@ -16,7 +15,7 @@ fn screen(console: &Console, width: u16, height: u16) -> String {
     let mut terminal =
         Terminal::new(TestBackend::new(width, height)).expect("a test backend always opens");
     terminal
-        .draw(|frame| view(&console.model, &Theme::MONO, frame.buffer_mut()))
+        .draw(|frame| drop(view(&console.model, frame.buffer_mut())))
         .expect("a test backend never fails");
     let text = terminal.backend().to_string();
     let rows: Vec<&str> = text.lines().map(|row| row.trim_matches('"').trim_end()).collect();

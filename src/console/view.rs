@@ -13,6 +13,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::app::{Model, Screen};
+use super::mouse::{Hit, Target};
 use super::theme::Theme;
 use scene::Scene;
 
@@ -33,27 +34,31 @@ mod top;
 /// The smallest screen with trends; below it there is a card of words.
 const SMALLEST: (u16, u16) = (40, 8);
 
-/// Draws `model` into the whole of `buffer`.
-pub fn view(model: &Model, theme: &Theme, buffer: &mut Buffer) {
-    let area = buffer.area;
+/// Draws `model` into the whole of `buffer`, and says what the mouse can do where.
+pub fn view(model: &Model, buffer: &mut Buffer) -> Vec<Hit> {
+    let (area, theme) = (buffer.area, &model.theme);
+    let mut hits = Vec::new();
     if let Some(skip) = model.help {
-        help::draw(theme, skip, area, buffer);
+        help::draw(model, skip, area, buffer);
+        hits.push(Hit { area, target: Target::Scroll });
     } else if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         card::draw(model, theme, area, buffer);
     } else {
-        page(model, theme, area, buffer);
+        page(model, theme, area, buffer, &mut hits);
     }
+    theme.finish(buffer);
+    hits
 }
 
-fn page(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+fn page(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let mut rest = area;
     top::draw(model, theme, take_top(&mut rest), buffer);
-    footer::draw(model, theme, take_bottom(&mut rest), buffer);
+    footer::draw(model, theme, take_bottom(&mut rest), buffer, hits);
     let Some(scene) = Scene::new(model, theme, area.width) else {
         message::draw(model, theme, rest, buffer);
         return;
     };
-    seekbar::draw(&scene, take_top(&mut rest), buffer);
+    seekbar::draw(&scene, take_top(&mut rest), buffer, hits);
     if let Some((text, style)) = notice::of(&scene) {
         let line = take_top(&mut rest);
         pen::put(buffer, line, 1, 0, &pen::cut(&text, line.width.saturating_sub(1)), style);
@@ -64,8 +69,8 @@ fn page(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         axis::draw(&scene, take_bottom(&mut rest), buffer);
     }
     match model.screen {
-        Screen::Overview => overview::draw(&scene, rest, buffer),
-        Screen::Client { skip } => client::draw(&scene, skip, rest, buffer),
+        Screen::Overview => overview::draw(&scene, rest, buffer, hits),
+        Screen::Client { skip } => client::draw(&scene, skip, rest, buffer, hits),
     }
 }
 

@@ -236,12 +236,8 @@ mod tests {
     #[test]
     fn a_column_is_flagged_by_its_largest_distance_and_follows_another_threshold_at_once() {
         let mut watched = Watched::new(1, 1.0);
-        let sight = |d_c, d_a| Sight {
-            d_c,
-            d_a,
-            flags: Some(Flags::new(false, true)),
-            ..Sight::default()
-        };
+        let sight =
+            |d_c, d_a| Sight { d_c, d_a, flags: Some(Flags::new(false, true)), ..Sight::default() };
         let news = News {
             times: (0..4).map(at).collect(),
             sights: vec![sight(1.0, 1.0), sight(3.0, 1.0), sight(1.0, 1.0), Sight::default()],

@@ -65,8 +65,10 @@ pub struct Prepared {
     pub clients: Vec<PreparedClient>,
     /// f_s.
     pub server: LstmFc,
-    /// How the federation went, when it was trained just now.
+    /// How the federation went.
     pub history: Option<History>,
+    /// It was trained just now, and not read from where it was kept.
+    pub fresh: bool,
     /// Whether training was asked to stop before its end.
     pub stopped: bool,
     /// Where it is kept.
@@ -133,6 +135,7 @@ struct Calibration {
     every: u32,
     /// Training was asked to stop before its end.
     stopped: bool,
+    history: Option<History>,
     clients: Vec<ClientCalibration>,
 }
 
@@ -181,19 +184,19 @@ pub fn prepare(
     {
         return Ok(prepared);
     }
-    let (checkpoint, history) = make(session, expected, on_stage)?;
+    let checkpoint = make(session, expected, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
     let restored = restore(checkpoint, file)
         .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
-    Ok(Prepared { history: Some(history), ..restored })
+    Ok(Prepared { fresh: true, ..restored })
 }
 
 fn make(
     session: &Session,
     fingerprint: Fingerprint,
     on_stage: OnStage,
-) -> Result<(Checkpoint, History), PrepareError> {
+) -> Result<Checkpoint, PrepareError> {
     let _ = on_stage(Stage::Reading);
     let every = every(session);
     let delivered = vendor::delivered(session, every);
@@ -233,15 +236,19 @@ fn make(
         });
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
-    let calibration = Calibration { every, stopped: outcome.stopped, clients: calibrations };
-    let checkpoint = Checkpoint {
+    let calibration = Calibration {
+        every,
+        stopped: outcome.stopped,
+        history: Some(outcome.history),
+        clients: calibrations,
+    };
+    Ok(Checkpoint {
         fingerprint,
         clients,
         server: Some(outcome.weights.server),
         oracle: None,
         thresholds: serde_json::to_string(&calibration).unwrap_or_default(),
-    };
-    Ok((checkpoint, outcome.history))
+    })
 }
 
 /// What stands between values and messages: the session's noise, drawn from its seed.
@@ -344,7 +351,8 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
         every: calibration.every,
         clients,
         server: checkpoint.server?,
-        history: None,
+        history: calibration.history,
+        fresh: false,
         stopped: calibration.stopped,
         file: file.to_path_buf(),
     })
@@ -431,7 +439,9 @@ mod tests {
         assert!(rounds > 1, "training is told as it happens");
         let kept =
             prepare(&session, &file, &mut |_| panic!("nothing is left to do")).expect("loaded");
-        assert!(fresh.history.is_some() && kept.history.is_none());
+        assert!(fresh.fresh && !kept.fresh);
+        let rounds = |prepared: &Prepared| prepared.history.as_ref().map(|history| history.rounds);
+        assert_eq!(rounds(&fresh), rounds(&kept), "the course of training is kept");
         assert_eq!(fresh.server, kept.server);
         for (fresh, kept) in fresh.clients.iter().zip(&kept.clients) {
             assert_eq!(fresh.nominal_a, kept.nominal_a);

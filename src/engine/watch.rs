@@ -4,6 +4,9 @@
 //! far can be decided again under other settings. It is pulled like [`Run`] and knows no clock, no
 //! thread and no screen.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::mpsc;
 
 use jiff::Timestamp;

@@ -7,11 +7,12 @@ use std::path::Path;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 
-use crate::console::action;
 use crate::console::app::{Effect, Model, Msg, update};
 use crate::console::feed::{self, Opened, Report};
 use crate::console::key::Key;
+use crate::console::keymap::Meaning;
 use crate::console::pace::{Pace, Speed};
+use crate::console::theme::{Choice, Terminal, Theme};
 use crate::session::{Mark, Session};
 use crate::stream::{
     ClientColumns, Continuity, Event, Frame, Label, Layout, Sensor, Stream, StreamError,
@@ -180,18 +181,23 @@ pub struct Console {
 impl Console {
     fn new(session: &Session, stream: Sines) -> Self {
         let last = Frame::for_layout(stream.layout());
-        Self { model: Model::new(session), stream, last, effects: Vec::new() }
+        let theme = Theme::new(Choice::Mono, Terminal::default());
+        Self { model: Model::new(session, theme), stream, last, effects: Vec::new() }
     }
 
-    fn tell(&mut self, report: Report) {
-        self.effects.extend(update(&mut self.model, Msg::Report(report)));
+    pub fn tell(&mut self, msg: Msg) {
+        self.effects.extend(update(&mut self.model, msg));
+    }
+
+    fn report(&mut self, report: Report) {
+        self.tell(Msg::Report(report));
     }
 
     fn open(&mut self) {
         let opened =
             Opened { layout: self.stream.layout.clone(), events: self.stream.events.clone() };
-        self.tell(Report::Opened(Box::new(opened)));
-        self.tell(Report::Playing);
+        self.report(Report::Opened(Box::new(opened)));
+        self.report(Report::Playing);
     }
 
     /// Takes so many frames of the stream.
@@ -202,16 +208,16 @@ impl Console {
                 batch.push(self.last.clone());
             }
         }
-        self.tell(Report::Frames(batch));
+        self.report(Report::Frames(batch));
     }
 
     pub fn repeat_last_frame(&mut self) {
         let again = vec![self.last.clone()];
-        self.tell(Report::Frames(again));
+        self.report(Report::Frames(again));
     }
 
     pub fn fail(&mut self) {
-        self.tell(Report::Failed(Box::new(StreamError::MissingFiles {
+        self.report(Report::Failed(Box::new(StreamError::MissingFiles {
             folder: "data".into(),
             files: vec!["test1.csv".into()],
             published: Some("https://example.org/data".into()),
@@ -228,8 +234,9 @@ impl Console {
             };
             rest = after;
             let pressed = Key::pressed(event(name)).expect("a press is a key");
-            let action = action::of(pressed).unwrap_or_else(|| panic!("{name} is bound"));
-            self.effects.extend(update(&mut self.model, Msg::Do(action)));
+            let meaning = self.model.keymap.meaning(self.model.begun, pressed);
+            assert_ne!(meaning, Meaning::Nothing, "{name} is bound");
+            self.tell(Msg::Key(pressed));
         }
         self
     }
@@ -314,7 +321,7 @@ pub fn fed() -> Console {
     let mut feed = feed::spawn(&session, pace, |_| Ok(Box::new(Sines::new(LENGTH)) as _))
         .expect("a thread can be started");
     while let Some(report) = feed.reports.blocking_recv() {
-        console.tell(report);
+        console.report(report);
     }
     console
 }

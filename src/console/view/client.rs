@@ -5,19 +5,22 @@ use ratatui::layout::Rect;
 
 use super::panel::{self, Shown};
 use super::scene::Scene;
+use crate::console::mouse::{Hit, Target};
 
 /// Rows that a sensor gets at most.
 const HIGHEST: u16 = 10;
 
 /// Draws the client into `area`; sensors before `skip` are scrolled off as far as there is need.
-pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer) {
+pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let Some(client) = scene.model.chosen_client() else { return };
+    hits.push(Hit { area, target: Target::Scroll });
     panel::draw(
         scene,
         scene.model.chosen,
         plan(client.sensors.len(), skip, area.height),
         area,
         buffer,
+        hits,
     );
 }
 

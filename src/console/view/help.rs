@@ -7,6 +7,7 @@ use ratatui::widgets::{Clear, Widget};
 
 use super::pen::put;
 use crate::console::action::{Binding, TABLE, Topic};
+use crate::console::app::Model;
 use crate::console::theme::Theme;
 
 /// Cells of the keys, and of a whole column of the help.
@@ -24,16 +25,18 @@ const LEGEND: [(&str, &str); 6] = [
 ];
 
 /// Draws the help over `area`, scrolled by `skip` lines as far as there is need.
-pub fn draw(theme: &Theme, skip: usize, area: Rect, buffer: &mut Buffer) {
+pub fn draw(model: &Model, skip: usize, area: Rect, buffer: &mut Buffer) {
+    let theme = &model.theme;
     Clear.render(area, buffer);
     let bar = Rect { height: area.height.min(1), ..area };
     buffer.set_style(bar, theme.cursor);
     put(buffer, area, 1, 0, "help   esc closes, pgdn scrolls", theme.cursor);
     let body = Rect { y: area.y.saturating_add(1), height: area.height.saturating_sub(1), ..area };
     let columns: Vec<Vec<Entry>> = if area.width >= 2 * COLUMN - 2 {
-        vec![topic(Topic::Time), [topic(Topic::Views), topic(Topic::Program), legend()].concat()]
+        let right = [topic(model, Topic::Views), topic(model, Topic::Program), legend()];
+        vec![topic(model, Topic::Time), right.concat()]
     } else {
-        vec![Topic::ALL.into_iter().flat_map(topic).chain(legend()).collect()]
+        vec![Topic::ALL.into_iter().flat_map(|t| topic(model, t)).chain(legend()).collect()]
     };
     let longest = columns.iter().map(Vec::len).max().unwrap_or(0);
     let skip = skip.min(longest.saturating_sub(usize::from(body.height)));
@@ -76,9 +79,10 @@ impl Entry {
     }
 }
 
-fn topic(topic: Topic) -> Vec<Entry> {
+fn topic(model: &Model, topic: Topic) -> Vec<Entry> {
     let row = |binding: &Binding| {
-        let keys: Vec<String> = binding.keys.iter().map(ToString::to_string).collect();
+        let keys = model.keymap.keys(binding.action);
+        let keys: Vec<String> = keys.iter().map(|chord| model.theme.key(*chord)).collect();
         Entry::Row(keys.join(" "), binding.what)
     };
     let rows = TABLE.iter().filter(|binding| binding.topic == topic).map(row);

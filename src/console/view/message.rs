@@ -7,10 +7,10 @@ use ratatui::layout::Rect;
 
 use super::pen::{cut, put, width};
 use crate::console::app::{Model, Stage};
+use crate::console::glyph::BLOCKS;
 use crate::console::text::{clean, clean_lines};
 use crate::console::theme::Theme;
 use crate::console::training::Course;
-use crate::console::trend::BLOCKS;
 
 /// Draws the words into the middle of `area`.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {

@@ -13,6 +13,7 @@ use ratatui::layout::Rect;
 
 use super::panel::{self, Shown};
 use super::scene::Scene;
+use crate::console::mouse::Hit;
 
 /// Rows that a sensor gets at most.
 const HIGHEST: u16 = 4;
@@ -24,7 +25,7 @@ pub fn has_trends(scene: &Scene, rows: u16) -> bool {
 }
 
 /// Draws the panels into `area`.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let clients = &scene.measured.clients;
     let sensors: Vec<usize> = clients.iter().map(|client| client.sensors.len()).collect();
     match plan(&sensors, scene.model.chosen, area.height) {
@@ -33,13 +34,13 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
             for (client, shown) in panels.into_iter().enumerate() {
                 let height = 1 + shown.sensors as u16 * shown.height;
                 let panel = area.intersection(Rect { y, height, ..area });
-                panel::draw(scene, client, shown, panel, buffer);
+                panel::draw(scene, client, shown, panel, buffer, hits);
                 y = y.saturating_add(height);
             }
         }
         Plan::Lines { first } => {
             for (client, y) in (first..clients.len()).zip(area.rows()) {
-                panel::line(scene, client, y, buffer);
+                panel::line(scene, client, y, buffer, hits);
             }
         }
     }

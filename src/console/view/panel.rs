@@ -13,6 +13,7 @@ use super::pen::{cut, put, put_right, width};
 use super::scene::{Scene, VALUE};
 use crate::console::app::Screen;
 use crate::console::measured::Client;
+use crate::console::mouse::{Hit, Target};
 use crate::console::number;
 use crate::console::scale::Place;
 use crate::console::trend::Trend;
@@ -30,8 +31,19 @@ pub struct Shown {
 }
 
 /// Draws client number `at` into `area`.
-pub fn draw(scene: &Scene, at: usize, shown: Shown, area: Rect, buffer: &mut Buffer) {
+pub fn draw(
+    scene: &Scene,
+    at: usize,
+    shown: Shown,
+    area: Rect,
+    buffer: &mut Buffer,
+    hits: &mut Vec<Hit>,
+) {
     let Some(client) = scene.measured.clients.get(at) else { return };
+    if scene.model.screen == Screen::Overview {
+        hits.push(Hit { area, target: Target::Client(at) });
+    }
+    hits.push(trends(scene, area));
     rule(scene, at, client, shown, area, buffer);
     let sensors = client.channels.clone().skip(shown.skip).take(shown.sensors);
     for (row, channel) in sensors.enumerate() {
@@ -43,10 +55,23 @@ pub fn draw(scene: &Scene, at: usize, shown: Shown, area: Rect, buffer: &mut Buf
 }
 
 /// The client's name and how it stands, in one line: what is left of a panel without room.
-pub fn line(scene: &Scene, at: usize, area: Rect, buffer: &mut Buffer) {
+pub fn line(scene: &Scene, at: usize, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let Some(client) = scene.measured.clients.get(at) else { return };
+    hits.push(Hit { area, target: Target::Client(at) });
     let shown = Shown { skip: 0, sensors: client.sensors.len(), height: 0 };
     rule(scene, at, client, shown, area, buffer);
+}
+
+/// The part of a panel below its rule where time runs from left to right.
+fn trends(scene: &Scene, area: Rect) -> Hit {
+    let trends = Rect {
+        x: area.x.saturating_add(scene.cells.margin),
+        y: area.y.saturating_add(1),
+        width: scene.columns(),
+        ..area
+    };
+    let (start, end) = (scene.window.start(0), scene.window.start(i64::from(scene.columns())));
+    Hit { area: trends.intersection(area), target: Target::Trend { start, end } }
 }
 
 fn rule(scene: &Scene, at: usize, client: &Client, shown: Shown, area: Rect, buffer: &mut Buffer) {

@@ -11,10 +11,11 @@ use ratatui::layout::Rect;
 use super::pen::{put, width};
 use super::scene::Scene;
 use crate::console::app::Model;
+use crate::console::mouse::{Hit, Target};
 use crate::history::Column;
 
 /// Draws the bar into the first row of `area`.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let (model, theme, measured) = (scene.model, scene.theme, scene.measured);
     let Some(first) = measured.history.first() else { return };
     let (start, end) = model.day.ends(model.clock, first, scene.newest);
@@ -26,6 +27,8 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     if cells == 0 {
         return;
     }
+    let bar = Rect { x: area.x.saturating_add(from), width: cells, ..area };
+    hits.push(Hit { area: bar.intersection(area), target: Target::Seek { start, end } });
     let length = end.duration_since(start);
     let edge = |cell: u16| {
         start + length.checked_mul(i32::from(cell)).map_or(length, |l| l / i32::from(cells))

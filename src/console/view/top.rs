@@ -101,6 +101,9 @@ fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
         let style = if model.truth_shown { theme.truth } else { theme.label };
         parts.push(Part::new(5, truth, style));
     }
+    if !model.mouse {
+        parts.push(Part::new(6, "mouse off", theme.label));
+    }
     parts
 }
 
