@@ -33,6 +33,7 @@ mod trend;
 mod truth;
 mod view;
 mod watched;
+mod widget;
 mod window;
 
 #[cfg(test)]

@@ -32,8 +32,9 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>)
     let clients = scene.measured.clients.len();
     let plan = Plan::new(clients, area.width, area.height);
     let mut rest = area;
-    let first = plan.first(scene.model.chosen);
-    let shown = first..(first + usize::from(plan.clients)).min(clients);
+    let order = scene.model.rows();
+    let at = order.iter().position(|client| *client == scene.model.chosen).unwrap_or(0);
+    let shown = order.iter().copied().skip(plan.first(at)).take(plan.clients.into());
     let around = u16::from(plan.header) + u16::from(plan.axis);
     let table = pen::take(&mut rest, around + plan.clients * plan.shape.rows());
     clients_on_one_axis(scene, &plan, shown, table, buffer, hits);
@@ -46,7 +47,7 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>)
 fn clients_on_one_axis(
     scene: &Scene,
     plan: &Plan,
-    shown: std::ops::Range<usize>,
+    shown: impl Iterator<Item = usize>,
     area: Rect,
     buffer: &mut Buffer,
     hits: &mut Vec<Hit>,

@@ -8,8 +8,9 @@ use crate::console::measured::Measured;
 use crate::console::theme::Theme;
 use crate::console::watched::{Trace, Watched};
 use crate::console::widget::flags::Said;
-use crate::console::window::Window;
+use crate::console::window::{Window, ZOOMS};
 use crate::evidence::threshold::FlagThresholds;
+use crate::federation::History;
 use crate::history::{Bucket, Column};
 use crate::session::Mode;
 
@@ -45,6 +46,10 @@ impl<'a> Scene<'a> {
         let first = self.measured.history.first().unwrap_or(self.newest);
         let data = first..=self.newest.max(first);
         let window = Window::around(self.moment, data, self.model.column_s(), columns);
+        self.axis_of(margin, window, columns)
+    }
+
+    fn axis_of(&self, margin: u16, window: Window, columns: u16) -> Axis {
         let steps = match self.watched {
             Some(watched) => (0..i64::from(columns))
                 .map(|at| watched.history.column(window.start(at), window.start(at + 1)))
@@ -53,6 +58,25 @@ impl<'a> Scene<'a> {
         };
         let cursor = self.model.look.and_then(|look| window.column_of(look));
         Axis { margin, columns, window, steps, cursor }
+    }
+
+    /// An axis over a stretch of time of its own, with a little of what came before.
+    #[must_use]
+    pub fn axis_over(&self, margin: u16, columns: u16, from: Timestamp, until: Timestamp) -> Axis {
+        let seconds = until.duration_since(from).as_secs().max(1);
+        let wanted = seconds + seconds / 4;
+        let period_s = self.watched.map_or(1, |w| w.history.period().as_secs().max(1));
+        let column_s = ZOOMS
+            .into_iter()
+            .find(|column_s| *column_s >= period_s && column_s * i64::from(columns) >= wanted)
+            .unwrap_or(ZOOMS[ZOOMS.len() - 1]);
+        self.axis_of(margin, Window::around(until, from..=until, column_s, columns), columns)
+    }
+
+    /// How the models were made, where that is known.
+    #[must_use]
+    pub fn history(&self) -> Option<&'a History> {
+        self.model.prepared.as_ref()?.history.as_ref()
     }
 
     /// The method that decides.
@@ -68,10 +92,10 @@ impl<'a> Scene<'a> {
         self.measured.clients.get(client).map_or("?", |client| client.name.as_str())
     }
 
-    /// All names, as the log knows them.
+    /// All names, safe to show.
     #[must_use]
-    pub fn names(&self) -> Vec<String> {
-        self.measured.clients.iter().map(|client| client.name.clone()).collect()
+    pub fn names(&self) -> &'a [String] {
+        &self.model.names
     }
 
     /// Cells of the longest name, within reason.
@@ -102,7 +126,7 @@ impl<'a> Scene<'a> {
     /// The thresholds of a client under the setting on trial.
     #[must_use]
     pub fn trial(&self, client: usize) -> Option<FlagThresholds> {
-        self.model.trial_thresholds()?.get(client).copied()
+        self.model.tuning.as_ref()?.ghost()?.get(client).copied()
     }
 }
 

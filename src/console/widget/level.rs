@@ -47,6 +47,29 @@ impl Level<'_> {
         }
     }
 
+    /// Draws it without a limit: the full height is the largest value of all.
+    pub fn draw_freely(&self, area: Rect, buffer: &mut Buffer) {
+        let top = self.columns.iter().fold(0.0, |top: f32, bucket| match bucket {
+            Bucket::Values { high, .. } => top.max(*high),
+            _ => top,
+        });
+        let area = area.intersection(buffer.area);
+        for (column, bucket) in area.columns().zip(self.columns) {
+            match *bucket {
+                Bucket::Outside => {}
+                Bucket::Missing => {
+                    sign(buffer, column.x, column.bottom() - 1, MISSING, self.theme.missing);
+                }
+                Bucket::Values { high, whole, .. } => {
+                    let all = usize::from(column.height) * STEPS;
+                    let filled = (ratio(high, top) * all as f32).ceil() as usize;
+                    let style = if whole { self.theme.trend } else { self.theme.missing };
+                    fill(filled.clamp(1, all.max(1)), style, column, buffer);
+                }
+            }
+        }
+    }
+
     /// What is above the limit says so first; what has holes says so next.
     fn style(&self, value: f32, whole: bool) -> Style {
         if ratio(value, self.limit) > 1.0 {
@@ -59,12 +82,18 @@ impl Level<'_> {
     }
 
     fn bar(&self, value: f32, style: Style, column: Rect, buffer: &mut Buffer) {
-        let mut left = steps(ratio(value, self.limit), usize::from(column.height) * STEPS);
-        for y in (column.top()..column.bottom()).rev() {
-            let Some(top) = left.min(STEPS).checked_sub(1) else { break };
-            sign(buffer, column.x, y, BLOCKS[top], style);
-            left = left.saturating_sub(STEPS);
-        }
+        let filled = steps(ratio(value, self.limit), usize::from(column.height) * STEPS);
+        fill(filled, style, column, buffer);
+    }
+}
+
+/// Fills `steps` eighths of a row, from the bottom of a column up.
+fn fill(steps: usize, style: Style, column: Rect, buffer: &mut Buffer) {
+    let mut left = steps;
+    for y in (column.top()..column.bottom()).rev() {
+        let Some(top) = left.min(STEPS).checked_sub(1) else { break };
+        sign(buffer, column.x, y, BLOCKS[top], style);
+        left = left.saturating_sub(STEPS);
     }
 }
 
@@ -124,6 +153,14 @@ mod tests {
             Bucket::Outside,
         ];
         assert_eq!(rows(&columns, 1.0, 2), ["  ▁█  ", "▄███? "]);
+    }
+
+    #[test]
+    fn without_a_limit_the_largest_value_fills_the_height() {
+        let columns = [value(1.0), value(4.0), value(0.0)];
+        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let level = Level { columns: &columns, limit: f32::INFINITY, theme: &theme };
+        assert_eq!(drawn::rows(3, 1, |a, b| level.draw_freely(a, b)), ["▂█▁"]);
     }
 
     #[test]
