@@ -52,7 +52,7 @@ impl Tuning {
     /// The question to ask now, if one is to be asked; it counts as asked.
     pub fn ask(&mut self) -> Option<Turn> {
         let known = self.found.as_ref().is_some_and(|found| found.turn == self.trial);
-        if self.asked.is_some() || known || !self.has_moved() {
+        if self.asked.is_some() || known || !self.has_moved() || is_ahead(self.knob()) {
             return None;
         }
         self.asked = Some(self.trial);
