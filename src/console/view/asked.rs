@@ -53,7 +53,8 @@ fn asked(model: &Model, question: &Question, theme: &Theme, area: Rect, buffer: 
     let room = area.width.saturating_sub(needed + 1).max(area.width / 3);
     let text = cut(&question.text(&model.names), room);
     let mut x = put(buffer, area, 1, 0, &text, theme.strong) + 2;
-    for ((key, what), first) in choices.iter().zip([true].into_iter().chain(std::iter::repeat(false)))
+    for ((key, what), first) in
+        choices.iter().zip([true].into_iter().chain(std::iter::repeat(false)))
     {
         x = put(buffer, area, x, 0, &key.to_string(), theme.cursor) + 1;
         x = put(buffer, area, x, 0, what, if first { theme.strong } else { theme.text }) + 2;

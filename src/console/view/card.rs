@@ -16,7 +16,7 @@ use super::incidents::who;
 use super::pen::{cut, line, part, width};
 use super::scene::Scene;
 use super::top::{figures, state};
-use super::verdict::{lasted, seen, state_of};
+use super::verdict::{lasted, nature, seen, state_of};
 use crate::console::app::{Model, Stage, turning};
 use crate::console::measured::Tally;
 use crate::console::text::clean_lines;
@@ -58,7 +58,7 @@ fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line> {
     for incident in listed.iter().take(spare) {
         let mark = theme.mark(state_of(incident));
         lines.push(vec![
-            (format!("{} #{} {} ", mark.glyph, incident.number, mark.word), mark.style),
+            (format!("{} #{} {} ", mark.glyph, incident.number, nature(incident)), mark.style),
             (format!("{} ", who(&scene, incident)), theme.strong),
             (seen(incident, scene.newest), mark.style),
         ]);

@@ -52,11 +52,19 @@ pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &
     if area.height >= 30 {
         for sentence in words::of_client(scene, client).iter().take(2) {
             let row = pen::take(&mut rest, 1);
-            put(buffer, row, 3, 0, &pen::cut(sentence, row.width.saturating_sub(4)), scene.theme.text);
+            put(
+                buffer,
+                row,
+                3,
+                0,
+                &pen::cut(sentence, row.width.saturating_sub(4)),
+                scene.theme.text,
+            );
         }
     }
     let trends = rest;
-    for (line, height) in lines(scene, area.height) {
+    let room = rest.height.saturating_sub(1 + known.sensors.len() as u16);
+    for (line, height) in grown(lines(scene, area.height), room) {
         let rows = pen::take(&mut rest, height);
         draw_line(scene, &axis, client, line, rows, buffer);
     }
@@ -81,9 +89,7 @@ fn lines(scene: &Scene, rows: u16) -> Vec<(Line, u16)> {
     match rows {
         0..8 => Vec::new(),
         8..12 => vec![(order[0], 1)],
-        12..30 => {
-            order.into_iter().map(|line| (line, 1)).chain([(Line::Symbols, 1)]).collect()
-        }
+        12..30 => order.into_iter().map(|line| (line, 1)).chain([(Line::Symbols, 1)]).collect(),
         _ => {
             let high = |line| match line {
                 Line::Quantity(Quantity::Flags) => 1,
@@ -98,6 +104,23 @@ fn lines(scene: &Scene, rows: u16) -> Vec<(Line, u16)> {
                 .collect()
         }
     }
+}
+
+/// The same with what is left of `room` rows given to what is drawn against a limit, two at a time,
+/// so that the limit stays at half the height.
+fn grown(mut lines: Vec<(Line, u16)>, room: u16) -> Vec<(Line, u16)> {
+    let used: u16 = lines.iter().map(|(_, height)| *height).sum();
+    let mut spare = room.saturating_sub(used);
+    for most in [4, 6] {
+        for (line, height) in &mut lines {
+            let against = matches!(line, Line::Quantity(Quantity::Level(_)));
+            if against && *height >= 2 && *height < most && spare >= 2 {
+                *height += 2;
+                spare -= 2;
+            }
+        }
+    }
+    lines
 }
 
 fn draw_line(
@@ -137,16 +160,17 @@ fn draw_line(
         Line::Symbols => {
             say("symbols sent", None);
             let columns = axis.grades(scene, client);
-            FlagGrid { columns: &columns, said: theme.over, theme }.draw(trend, buffer);
+            FlagGrid { columns: &columns, said: theme.text, theme }.draw(trend, buffer);
         }
         Line::Norm(trace) => {
             let value = scene.watched.and_then(|w| w.value_at(client, trace, scene.moment));
-            let text = value.map_or(("?".to_owned(), theme.missing), |v| {
-                (format!("{v:.3}"), theme.text)
-            });
+            let text =
+                value.map_or(("?".to_owned(), theme.missing), |v| (format!("{v:.3}"), theme.text));
             say(if trace == Trace::NormC { "norm of r_c" } else { "norm of r_a" }, Some(text));
             let columns = axis.trace(scene, client, trace);
-            Level { columns: &columns, limit: f32::INFINITY, theme }.draw_freely(trend, buffer);
+            let over = theme.trend;
+            Level { columns: &columns, limit: f32::INFINITY, over, theme }
+                .draw_freely(trend, buffer);
         }
     }
 }
@@ -159,7 +183,7 @@ fn reading(scene: &Scene, client: usize, trace: Trace) -> (String, Style) {
     };
     let limit = scene.limit(client, trace);
     let times = ratio(value, limit);
-    let style = if times > 1.0 { theme.over } else { theme.text };
+    let style = if times > 1.0 { scene.over(trace) } else { theme.text };
     let text = match trace {
         Trace::Evidence => format!("{times:.2}"),
         _ => format!("{value:.1} = {times:.2}τ"),
@@ -191,7 +215,9 @@ fn title(scene: &Scene, client: usize, area: Rect, buffer: &mut Buffer) {
         parts.push((format!("since {}", scene.model.clock.time(since)), theme.label));
     }
     match scene.watched.and_then(|w| w.latest.get(client)).map(|sight| sight.standing) {
-        Some(Standing::OutOfCalibration) => parts.push(("? out of calibration".into(), theme.missing)),
+        Some(Standing::OutOfCalibration) => {
+            parts.push(("? out of calibration".into(), theme.missing))
+        }
         Some(Standing::Unreliable) => {
             parts.push(("? not to be believed: unlike its calibration".into(), theme.missing));
         }

@@ -19,22 +19,22 @@ use crate::console::app::Model;
 use crate::console::theme::{State, Theme};
 
 /// Cells of the keys, and of a whole column of the help.
-const KEYS: u16 = 13;
+const KEYS: u16 = 11;
 const COLUMN: u16 = 40;
 
 /// What the signs of a trend and a grid mean.
 const LEGEND: [(&str, &str); 12] = [
-    ("▂▃▄▆█", "against a limit: ▄ is the limit"),
-    ("two rows", "the limit is between them"),
+    ("▂▃▄▆█", "against a limit, which is ▄"),
+    ("two rows", "the limit is between"),
     ("· c a #", "no flag, Z_c, Z_a, both"),
     ("1 to 9", "grade of the symbol sent"),
     ("?", "missing: no value came"),
     ("↑ ↓ ↕", "beyond its scale"),
     ("┃", "now; reversed: looked at"),
-    ("S/b", "evidence; an alarm from 1 on"),
-    ("r_c r_a", "residual: own model, with others"),
+    ("S/b", "evidence: alarm from 1 on"),
+    ("r_c r_a", "residual: own, with others"),
     ("τ", "threshold of a distance"),
-    ("ε δ", "privacy: less is more private"),
+    ("ε δ", "less is more private"),
     ("-", "a flag that would be gone"),
 ];
 
@@ -139,11 +139,11 @@ fn row(model: &Model, binding: &Binding) -> Entry {
 fn verdicts(theme: &Theme) -> Vec<Entry> {
     let told = [
         (State::Root, "it began here"),
-        (State::RootUnseen, "the same, not acknowledged"),
-        (State::Unknown, "it began at one of several"),
-        (State::Effect, "only feels it: silent by design"),
-        (State::Single, "alone: nobody else feels it"),
-        (State::Returned, "over before it was acknowledged"),
+        (State::RootUnseen, "the same, not acked yet"),
+        (State::Unknown, "began at one of several"),
+        (State::Effect, "only feels it; is silent"),
+        (State::Single, "nobody else feels it"),
+        (State::Returned, "over before it was acked"),
         (State::Latched, "a change that stays"),
         (State::Shelved, "silenced for a time"),
         (State::OutOfService, "silenced until put back"),

@@ -24,7 +24,7 @@ use ratatui::style::Style;
 use super::pen::{self, cut, heading, part, put, wrapped};
 use super::rows::cursor;
 use super::scene::{Axis, Scene};
-use super::verdict::{delay, lasted, seen, state_of};
+use super::verdict::{delay, lasted, nature, seen, state_of};
 use super::{axis, incidents, tail, words};
 use crate::console::app::filter;
 use crate::console::clock::round_length;
@@ -35,7 +35,7 @@ use crate::console::watched::{FlagCell, Trace, Watched};
 use crate::console::widget::flags::FlagGrid;
 use crate::console::widget::level::{Level, ratio};
 use crate::console::widget::sign;
-use crate::history::Column;
+use crate::history::{Bucket, Column};
 use crate::incident::{Incident, Member};
 use crate::session::Mode;
 
@@ -86,8 +86,8 @@ fn title(scene: &Scene, incident: &Incident, area: Rect, buffer: &mut Buffer) {
             _ => scene.name(root).to_owned(),
         },
     );
-    let head = format!("{} #{} {}", mark.glyph, incident.number, mark.word);
-    let priority = incident.priority.to_string();
+    let head = format!("{} #{} {}", mark.glyph, incident.number, nature(incident));
+    let priority = format!("priority {}", incident.priority.to_string().trim_start_matches('P'));
     let seen = seen(incident, scene.newest);
     let lasted = lasted(incident, scene.newest);
     let seen_style =
@@ -138,16 +138,13 @@ fn stairs(
         put(buffer, row, 3, 0, &cut(scene.name(member.client), name), theme.strong);
         stair(scene, &axis, member, row, buffer);
         let x = margin + columns + 1;
-        let after = if root {
-            clock.time(member.onset)
-        } else {
-            delay(incident.delay_s(member))
-        };
-        let x = put(buffer, row, x, 0, &cut(mark.word, 8), mark.style) + 1;
+        let after = if root { clock.time(member.onset) } else { delay(incident.delay_s(member)) };
+        let word = if state == State::Effect { mark.word } else { nature(incident) };
+        let x = put(buffer, row, x, 0, &cut(word, 8), mark.style) + 1;
         put(buffer, row, x, 0, &after, theme.text);
     }
     let column = round_length(axis.window.column_s());
-    put(buffer, labels, 1, 0, &cut(&format!("{column}/col"), margin - 1), theme.label);
+    put(buffer, labels, 1, 0, &cut(&column, margin - 1), theme.label);
     axis::labels(scene, &axis, labels, buffer);
     if let Some(first) = incident.first_out
         && let Some(at) = axis.window.column_of(first.time)
@@ -167,7 +164,7 @@ fn stair(scene: &Scene, axis: &Axis, member: &Member, row: Rect, buffer: &mut Bu
     match scene.mode() {
         Mode::Evidence => {
             let columns = axis.trace(scene, member.client, Trace::Evidence);
-            Level { columns: &columns, limit: 1.0, theme }.draw(trend, buffer);
+            Level { columns: &columns, limit: 1.0, over: theme.over, theme }.draw(trend, buffer);
         }
         Mode::Paper => {
             let columns = axis.flags(scene, member.client);
@@ -254,32 +251,37 @@ fn posterior(scene: &Scene, incident: &Incident) -> Block {
     Block { title: "who it is".into(), lines }
 }
 
-/// What every member shows at the moment looked at.
+/// What every member shows: at the moment looked at if that lies in the incident, else the most it
+/// showed while it lasted.
 fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
     let theme = scene.theme;
     let name = usize::from(scene.name_cells(10));
-    let at = scene.model.clock.time(scene.moment);
+    let end = incident.closed.map_or(scene.newest, |closed| closed.time);
+    let during = scene.model.look.filter(|look| (incident.onset..=end).contains(look));
+    let (from, until, title) = match during {
+        Some(look) => (look, look, format!("numbers at {}", scene.model.clock.time(look))),
+        None => (incident.onset, end, "numbers, the most of the incident".to_owned()),
+    };
+    let until = until.saturating_add(watched.history.period()).unwrap_or(until);
+    let column = watched.history.column(from, until);
+    let most = |client: usize, trace: Trace| match watched.bucket(client, trace, &column) {
+        Bucket::Values { high, .. } => Some(high),
+        Bucket::Missing | Bucket::Outside => None,
+    };
     let mut lines = vec![vec![(
-        format!("{:<name$}  {:>7} {:>7} {:>7}  Z  symbol  explained", "", "S/b", "r_c/τ", "r_a/τ"),
+        format!("{:<name$}  {:>6} {:>6} {:>6}  Z symbol explained", "", "S/b", "r_c/τ", "r_a/τ"),
         theme.label,
     )]];
     for member in &incident.members {
         let client = member.client;
-        let times = |trace: Trace| {
-            let value = watched.value_at(client, trace, scene.moment);
-            value.map(|value| ratio(value, scene.limit(client, trace)))
-        };
-        let said = |trace: Trace| match times(trace) {
-            Some(times) => {
-                let style = if times > 1.0 { theme.over } else { theme.text };
-                (format!(" {times:>7.2}"), style)
+        let said = |trace: Trace| match most(client, trace) {
+            Some(value) => {
+                let times = ratio(value, scene.limit(client, trace));
+                let style = if times > 1.0 { scene.over(trace) } else { theme.text };
+                (format!(" {times:>6.2}"), style)
             }
-            None => (format!(" {:>7}", "?"), theme.missing),
+            None => (format!(" {:>6}", "?"), theme.missing),
         };
-        let column = watched.history.column(
-            scene.moment,
-            scene.moment.saturating_add(watched.history.period()).unwrap_or(scene.moment),
-        );
         let flags = match watched.flags_sent(client, &column) {
             FlagCell::Flags { z_c: true, z_a: true } => "#",
             FlagCell::Flags { z_c: true, .. } => "c",
@@ -287,9 +289,8 @@ fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
             FlagCell::Flags { .. } => NONE,
             FlagCell::Missing | FlagCell::Outside => "?",
         };
-        let symbol = watched
-            .value_at(client, Trace::Level, scene.moment)
-            .map_or("?".to_owned(), |level| format!("{level:.0}"));
+        let symbol =
+            most(client, Trace::Level).map_or("?".to_owned(), |level| format!("{level:.0}"));
         let explained =
             member.explained.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share));
         lines.push(vec![
@@ -297,10 +298,10 @@ fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
             said(Trace::Evidence),
             said(Trace::DistanceC),
             said(Trace::DistanceA),
-            (format!("  {flags}  {symbol:>6}  {explained:>9}"), theme.text),
+            (format!("  {flags} {symbol:>6} {explained:>9}"), theme.text),
         ]);
     }
-    Block { title: format!("numbers at {at}"), lines }
+    Block { title, lines }
 }
 
 fn operator(scene: &Scene, incident: &Incident, width: u16) -> Block {
@@ -345,11 +346,6 @@ fn operator(scene: &Scene, incident: &Incident, width: u16) -> Block {
 /// The lines of the log about this incident, in order.
 fn history(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
     let about = |entry: &&crate::incident::Entry| filter::incident(entry) == Some(incident.number);
-    let lines = watched
-        .log
-        .iter()
-        .filter(about)
-        .map(|entry| tail::pieces(scene, entry))
-        .collect();
+    let lines = watched.log.iter().filter(about).map(|entry| tail::pieces(scene, entry)).collect();
     Block { title: "what happened".into(), lines }
 }

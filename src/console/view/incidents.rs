@@ -17,7 +17,7 @@ use ratatui::style::Style;
 
 use super::pen::{self, heading, line, part, put};
 use super::scene::Scene;
-use super::verdict::{delay, lasted, seen, state_of};
+use super::verdict::{delay, lasted, nature, seen, state_of};
 use crate::console::app::Focus;
 use crate::console::mouse::{Hit, Target};
 use crate::console::theme::State;
@@ -128,7 +128,7 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Vec<(String, Style)> 
         (" ".to_owned(), text),
         (mark.glyph.to_owned(), marked),
         (format!(" #{:<2} {} ", incident.number, clock.time(incident.onset)), text),
-        (format!("{:<6}", mark.word), marked),
+        (format!("{:<6}", nature(incident)), marked),
         (format!(" {}", who(scene, incident)), if over { text } else { theme.strong }),
     ];
     let mut say = |words: String, style: Style| pieces.push((format!("  {words}"), style));
@@ -194,8 +194,7 @@ fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<R
             if let Some(quiet) = member.quiet_since.filter(|_| width >= 60) {
                 text += &format!("  quiet since {}", clock.time(quiet));
             }
-            let pieces =
-                vec![(format!("    {glyph} "), theme.effect), (text, theme.effect)];
+            let pieces = vec![(format!("    {glyph} "), theme.effect), (text, theme.effect)];
             Row { pieces, incident: incident.number }
         })
         .collect();

@@ -41,9 +41,8 @@ impl Seen {
     fn of(incidents: &[Incident], from: usize, to: usize) -> Self {
         let rooted = incidents.iter().filter(|incident| incident.root == Some(from));
         let roots = rooted.clone().count();
-        let mut delays: Vec<f64> = rooted
-            .filter_map(|incident| Some(incident.delay_s(incident.member(to)?)))
-            .collect();
+        let mut delays: Vec<f64> =
+            rooted.filter_map(|incident| Some(incident.delay_s(incident.member(to)?))).collect();
         delays.sort_by(f64::total_cmp);
         let delay_s = delays.get(delays.len() / 2).copied().unwrap_or(0.0);
         Self { roots, felt: delays.len(), delay_s }
@@ -73,7 +72,13 @@ pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &
     let clients = scene.measured.clients.len();
     let rows = (clients as u16 + 1).min(rest.height * 2 / 3);
     matrix(scene, watched, pen::take(&mut rest, rows), buffer, hits);
-    let scale = [("scale", theme.strong), ("░ below .3", theme.label), ("▒ .3", theme.label), ("▓ .5", theme.label), ("█ .8 and up: share of its incidents that were felt", theme.label)];
+    let scale = [
+        ("scale", theme.strong),
+        ("░ below .3", theme.label),
+        ("▒ .3", theme.label),
+        ("▓ .5", theme.label),
+        ("█ .8 and up: share of its incidents that were felt", theme.label),
+    ];
     if rest.height >= 6 {
         heading(buffer, pen::take_last(&mut rest, 1), &scale, theme);
     }
@@ -96,8 +101,7 @@ fn matrix(scene: &Scene, watched: &Watched, area: Rect, buffer: &mut Buffer, hit
     let columns = usize::from(area.width.saturating_sub(margin + 1) / cell).min(clients);
     let rows = usize::from(area.height.saturating_sub(1)).min(clients);
     let chosen = scene.model.chosen;
-    let (left, top) =
-        ((chosen + 1).saturating_sub(columns), (chosen + 1).saturating_sub(rows));
+    let (left, top) = ((chosen + 1).saturating_sub(columns), (chosen + 1).saturating_sub(rows));
     let place = |column: usize| margin + (column - left) as u16 * cell;
     for to in left..left + columns {
         let style = if to == chosen { theme.strong } else { theme.label };
@@ -151,7 +155,10 @@ fn about(scene: &Scene, watched: &Watched, width: u16) -> Vec<(String, Style)> {
             .map(|m| format!("{} {}", scene.name(m.client), delay(last.delay_s(m))))
             .collect();
         if !way.is_empty() {
-            lines.push((format!("last: #{} {} → {}", last.number, scene.name(chosen), way.join(" → ")), theme.text));
+            lines.push((
+                format!("last: #{} {} → {}", last.number, scene.name(chosen), way.join(" → ")),
+                theme.text,
+            ));
         }
     }
     lines.push((String::new(), theme.text));

@@ -99,15 +99,11 @@ pub fn knob(
     let trial = tuning.map(|tuning| tuning.trial);
     let room = area.width.saturating_sub(x);
     if let Some(at) = place(turn).filter(|_| room >= 8) {
-        let gauge = Rect {
-            x: area.x.saturating_add(x),
-            width: room.min(GAUGE),
-            height: area.height.min(1),
-            ..area
-        };
+        let width = if area.width >= 80 { GAUGE } else { GAUGE / 2 }.min(room);
+        let gauge = Rect { x: area.x.saturating_add(x), width, height: area.height.min(1), ..area };
         let trial = trial.and_then(place);
         Gauge { at, trial, held: tuning.is_some(), theme }.draw(gauge.intersection(area), buffer);
-        x += room.min(GAUGE) + 1;
+        x += width + 1;
     }
     let (note, style) = note(scene, trial.unwrap_or(turn));
     put(buffer, area, x, 0, &cut(&note, area.width.saturating_sub(x)), style);

@@ -24,7 +24,11 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>)
     let all = scene.watched.map_or(0, |watched| watched.log.len());
     title(scene, entries.len(), all, pen::take(&mut rest, 1), buffer);
     if entries.is_empty() {
-        let words = if all == 0 { "nothing has happened yet" } else { "no line fits the filter; esc clears it" };
+        let words = if all == 0 {
+            "nothing has happened yet"
+        } else {
+            "no line fits the filter; esc clears it"
+        };
         put(buffer, rest, 1, 0, words, theme.label);
         return;
     }
@@ -51,7 +55,8 @@ fn title(scene: &Scene, shown: usize, all: usize, area: Rect, buffer: &mut Buffe
     if filter.is_empty() {
         parts.push((format!("{all} lines"), theme.label));
     } else {
-        parts.push((format!("filter {}", crate::console::text::clean(filter.text())), theme.cursor));
+        parts
+            .push((format!("filter {}", crate::console::text::clean(filter.text())), theme.cursor));
         parts.push((format!("{shown} of {all} lines"), theme.label));
     }
     let figures = figures(scene);
@@ -60,13 +65,21 @@ fn title(scene: &Scene, shown: usize, all: usize, area: Rect, buffer: &mut Buffe
     let share = |n: usize| 100 * n / total;
     parts.push((
         format!(
-            "today P1 {} ({} %)  P2 {} ({} %)  P3 {} ({} %)",
-            today.p1, share(today.p1), today.p2, share(today.p2), today.p3, share(today.p3)
+            "today priority 1: {} ({} %)  2: {} ({} %)  3: {} ({} %)",
+            today.p1,
+            share(today.p1),
+            today.p2,
+            share(today.p2),
+            today.p3,
+            share(today.p3)
         ),
         theme.text,
     ));
     if figures.flood_share > 0.0 {
-        parts.push((format!("in flood {:.1} % of the time", 100.0 * figures.flood_share), theme.single));
+        parts.push((
+            format!("in flood {:.1} % of the time", 100.0 * figures.flood_share),
+            theme.single,
+        ));
     }
     let parts: Vec<(&str, Style)> = parts.iter().map(|(t, s)| (t.as_str(), *s)).collect();
     heading(buffer, area, &parts, theme);

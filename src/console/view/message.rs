@@ -67,11 +67,8 @@ fn words(
 /// What is being done, how far it is, how long it will take, and every loss on its way down.
 fn preparing(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let course = &model.course;
-    let mut rest = Rect {
-        x: area.x.saturating_add(1),
-        width: area.width.saturating_sub(2),
-        ..area
-    };
+    let mut rest =
+        Rect { x: area.x.saturating_add(1), width: area.width.saturating_sub(2), ..area };
     pen::take(&mut rest, u16::from(area.height >= 20));
     let row = pen::take(&mut rest, 1);
     put(buffer, row, 0, 0, &cut(&format!("preparing {} …", model.name), row.width), theme.strong);
@@ -92,9 +89,9 @@ fn preparing(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             let left = jiff::SignedDuration::try_from(left).unwrap_or_default();
             format!("   {} left", length(left))
         });
-        let bytes = training.bytes.map_or(String::new(), |bytes| {
-            format!("   {:.1} MB exchanged", bytes as f64 / 1e6)
-        });
+        let bytes = training
+            .bytes
+            .map_or(String::new(), |bytes| format!("   {:.1} MB exchanged", bytes as f64 / 1e6));
         let text = format!("{done} of {all}{left}{bytes}");
         put(buffer, row, bar.width + 2, 0, &text, theme.text);
     }

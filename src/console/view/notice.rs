@@ -20,7 +20,11 @@ pub fn of(scene: &Scene) -> Vec<(String, Style)> {
     let figures = figures(scene);
     if figures.flood || figures.flag_flood {
         let share = 100.0 * figures.flood_share;
-        let rest = if share >= 0.1 { format!(", {share:.1} % of the time in floods") } else { String::new() };
+        let rest = if share >= 0.1 {
+            format!(", {share:.1} % of the time in floods")
+        } else {
+            String::new()
+        };
         said.push((format!("FLOOD: {} in 10 min{rest}", figures.grouping()), theme.single));
     }
     if scene.model.truth_shown {

@@ -84,11 +84,8 @@ pub fn beside(buffer: &mut Buffer, area: Rect, left: u16, theme: &Theme) -> (Rec
     for y in 0..area.height {
         put(buffer, area, left, y, "│", theme.frame);
     }
-    let right = Rect {
-        x: area.x.saturating_add(left + rule),
-        width: area.width - left - rule,
-        ..area
-    };
+    let right =
+        Rect { x: area.x.saturating_add(left + rule), width: area.width - left - rule, ..area };
     (Rect { width: left, ..area }, right)
 }
 

@@ -17,9 +17,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::knobs;
 use super::pen::{self, heading, part, wrapped};
 use super::scene::Scene;
-use super::knobs;
 use crate::console::app::turning;
 use crate::console::clock::length;
 use crate::console::mouse::{Hit, Target};
@@ -164,7 +164,7 @@ fn protected(setting: &Setting) -> Vec<String> {
     };
     let mut said = vec![format!(
         "Measurements and models never leave a client. At every step it sends {what}; in training it \
-         sent noised states, and nothing else ever."
+         sent states of its model and got gradients back. Nothing else ever leaves it."
     )];
     said.push(match setting.epsilon {
         None => "No noise is added to what is sent: the server hears the truth, and whoever listens \
@@ -190,24 +190,29 @@ fn protected(setting: &Setting) -> Vec<String> {
 fn price(scene: &Scene, setting: &Setting) -> Block {
     let theme = scene.theme;
     let title = format!("what it costs: ε of a client at δ {:e}", setting.delta);
+    let Some(epsilon) = setting.epsilon else {
+        let said = format!(
+            "{} answers sent as they are: ε has no bound",
+            setting.releases(Scope::Lifetime)
+        );
+        let lines = vec![
+            vec![(said, theme.strong)],
+            vec![("turn ε flags down from none to put a bound on it".to_owned(), theme.label)],
+        ];
+        return (title, lines);
+    };
     let lines = Scope::ALL
         .into_iter()
         .map(|scope| {
             let releases = setting.releases(scope);
             let label = if scope == Scope::Lifetime { "so far" } else { scope.label() };
-            let epsilon = match setting.epsilon {
-                None => "no limit: nothing protects it".to_owned(),
-                Some(epsilon) => {
-                    let spend = Spend::Response { epsilon, symbols: symbols(setting) };
-                    let spent = Tally::of(spend, releases).epsilon(setting.delta).0;
-                    format!("ε {spent:.2}")
-                }
-            };
+            let spend = Spend::Response { epsilon, symbols: symbols(setting) };
+            let spent = Tally::of(spend, releases).epsilon(setting.delta).0;
             let noun = if releases == 1 { "answer" } else { "answers" };
             vec![
                 (format!("{label:<18}"), theme.text),
                 (format!("{releases:>8} {noun:<8} "), theme.label),
-                (epsilon, theme.strong),
+                (format!("ε {spent:.2}"), theme.strong),
             ]
         })
         .collect();
@@ -229,8 +234,7 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
         "what another ε of a flag would mean, at one false alarm in {}",
         turning::length(setting.arl0_s)
     );
-    let mut lines: Lines =
-        vec![vec![("   ε   turned   alarm after".to_owned(), theme.label)]];
+    let mut lines: Lines = vec![vec![("   ε    turned   alarm after".to_owned(), theme.label)]];
     let delays: Vec<Option<(f64, f64)>> = LADDER
         .iter()
         .map(|epsilon| {
@@ -244,12 +248,21 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
         let style = if here { theme.strong } else { theme.text };
         let mark = if here { "▸" } else { " " };
         lines.push(match found {
-            None => vec![(format!("{mark}{epsilon:>4}   too little for any threshold"), theme.label)],
+            None => {
+                vec![(format!("{mark}{epsilon:>4}   too little for any threshold"), theme.label)]
+            }
             Some((flip, delay_s)) => {
                 let span = jiff::SignedDuration::try_from_secs_f64(delay_s).unwrap_or_default();
                 let cells = (delay_s / longest * 24.0).ceil() as usize;
                 vec![
-                    (format!("{mark}{epsilon:>4}   {:>4.1} %   {:<9} ", 100.0 * flip, length(span)), style),
+                    (
+                        format!(
+                            "{mark}{epsilon:>4}   {:>5.2} %   {:<9} ",
+                            100.0 * flip,
+                            length(span)
+                        ),
+                        style,
+                    ),
                     ("█".repeat(cells.clamp(1, 24)), theme.trend),
                 ]
             }

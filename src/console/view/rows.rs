@@ -87,11 +87,13 @@ pub fn quantity(
     match quantity {
         Quantity::Level(trace) => {
             let columns = axis.trace(scene, client, trace);
-            Level { columns: &columns, limit: scene.limit(client, trace), theme }.draw(area, buffer);
+            let (limit, over) = (scene.limit(client, trace), scene.over(trace));
+            Level { columns: &columns, limit, over, theme }.draw(area, buffer);
         }
         Quantity::Flags => {
             let columns = axis.flags(scene, client);
-            FlagGrid { columns: &columns, said: theme.over, theme }.draw(area, buffer);
+            let said = scene.over(Trace::DistanceC);
+            FlagGrid { columns: &columns, said, theme }.draw(area, buffer);
         }
     }
     cursor(scene, axis, area, buffer);
@@ -173,11 +175,16 @@ impl Stack {
     fn reading(&self, scene: &Scene, client: usize, at: Quantity, area: Rect, buffer: &mut Buffer) {
         let theme = scene.theme;
         let (x, y) = (3 + self.name, area.height.saturating_sub(1));
+        if at == Quantity::Flags && area.height > 1 {
+            put(buffer, area, x, 0, "Z_c", theme.label);
+            put(buffer, area, x, y, "Z_a", theme.label);
+            return;
+        }
         put(buffer, area, x, y, at.name(), theme.label);
         let Quantity::Level(trace) = at else { return };
         match value(scene, client, trace) {
             Some((text, above)) => {
-                let style = if above { theme.over } else { theme.text };
+                let style = if above { scene.over(trace) } else { theme.text };
                 put_right(buffer, area, x + READING - 1, y, &text, style);
             }
             None => put_right(buffer, area, x + READING - 1, y, "?", theme.missing),
@@ -357,18 +364,20 @@ impl Lanes {
         put(buffer, area, 3, 0, &cut(&known.name, self.name), style);
         let mut end = 0;
         for (lane, axis) in &self.lanes {
-            let trend = Rect {
-                x: area.x.saturating_add(axis.margin),
-                width: axis.columns,
-                ..area
-            }
-            .intersection(area);
+            let trend = Rect { x: area.x.saturating_add(axis.margin), width: axis.columns, ..area }
+                .intersection(area);
             self.reading(scene, client, *lane, axis, area, buffer);
             quantity(scene, axis, client, *lane, trend, buffer);
             let (start, stop) = axis.ends();
             hits.push(Hit { area: trend, target: Target::Trend { start, end: stop } });
             if scene.model.truth_shown && *lane == Quantity::Flags {
-                truth(scene, axis, client, pen::part(area, area.height.saturating_sub(1), 1), buffer);
+                truth(
+                    scene,
+                    axis,
+                    client,
+                    pen::part(area, area.height.saturating_sub(1), 1),
+                    buffer,
+                );
             }
             end = axis.margin + axis.columns + 1;
         }
@@ -411,7 +420,7 @@ impl Lanes {
         let end = axis.margin.saturating_sub(1);
         match value(scene, client, trace) {
             Some((text, above)) => {
-                let style = if above { theme.over } else { theme.text };
+                let style = if above { scene.over(trace) } else { theme.text };
                 put_right(buffer, area, end, 0, text.trim_end_matches('τ'), style);
             }
             None => put_right(buffer, area, end, 0, "?", theme.missing),

@@ -1,6 +1,7 @@
 //! What all parts of one picture have in common: one moment, one axis of time.
 
 use jiff::Timestamp;
+use ratatui::style::Style;
 
 use super::pen::width;
 use crate::console::app::Model;
@@ -84,6 +85,16 @@ impl<'a> Scene<'a> {
     pub fn mode(&self) -> Mode {
         let standing = self.watched.and_then(|watched| watched.standing.as_ref());
         standing.map_or(Mode::default(), |standing| standing.mode)
+    }
+
+    /// The style of what passes its limit: alarming only where the method that decides looks at it.
+    #[must_use]
+    pub fn over(&self, trace: Trace) -> Style {
+        match (self.mode(), trace) {
+            (Mode::Evidence, Trace::Evidence)
+            | (Mode::Paper, Trace::DistanceC | Trace::DistanceA) => self.theme.over,
+            _ => self.theme.text,
+        }
     }
 
     /// A client's name, safe to show.

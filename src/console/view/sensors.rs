@@ -12,9 +12,11 @@ use ratatui::layout::Rect;
 use super::pen::{cut, part, put, put_right, width};
 use super::rows::cursor;
 use super::scene::{Axis, Scene};
+use super::verdict::Verdict;
 use crate::console::measured::{Client, Measured};
 use crate::console::number;
 use crate::console::scale::Place;
+use crate::console::theme::State;
 use crate::console::trend::Trend;
 use crate::history::{Bucket, Column};
 use crate::stream::Sensor;
@@ -100,6 +102,7 @@ pub fn draw(
     let halves: Vec<Column> =
         edges.windows(2).map(|edge| scene.measured.history.column(edge[0], edge[1])).collect();
     let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(client));
+    let calm = Verdict::of(scene, client).state == State::Normal;
     let channels = known.channels.clone().skip(shown.skip).take(shown.sensors);
     for (row, channel) in channels.enumerate() {
         let area = part(area, row as u16 * shown.height, shown.height);
@@ -107,7 +110,7 @@ pub fn draw(
             let sensor = known.sensors.get(channel - known.channels.start)?;
             ranked.iter().position(|name| crate::console::text::clean(name) == sensor.name)
         });
-        let sensor = One { known, channel, rank, cells };
+        let sensor = One { known, channel, rank, calm, cells };
         sensor.draw(scene, axis, &halves, area, buffer);
     }
 }
@@ -117,6 +120,8 @@ struct One<'a> {
     known: &'a Client,
     channel: usize,
     rank: Option<usize>,
+    /// Nothing is the matter with its client: a rank is no more than a rank.
+    calm: bool,
     cells: Cells,
 }
 
@@ -130,7 +135,8 @@ impl One<'_> {
             return;
         };
         if let Some(rank) = self.rank.filter(|rank| *rank < 9) {
-            put(buffer, area, 1, 0, &(rank + 1).to_string(), theme.over);
+            let style = if self.calm { theme.label } else { theme.over };
+            put(buffer, area, 1, 0, &(rank + 1).to_string(), style);
         }
         put(buffer, area, 3, 0, &cut(&sensor.name, cells.name), theme.text);
         let start = 3 + cells.name + 1;

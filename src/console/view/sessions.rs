@@ -33,9 +33,7 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer, hits:
     let rows = usize::from(rest.height).max(1);
     let first = model.session.saturating_sub(rows / 2);
     let first = first.min(model.sessions.len().saturating_sub(rows));
-    for (y, (at, session)) in
-        (0..rest.height).zip(model.sessions.iter().enumerate().skip(first))
-    {
+    for (y, (at, session)) in (0..rest.height).zip(model.sessions.iter().enumerate().skip(first)) {
         let row = part(rest, y, 1);
         hits.push(Hit { area: row, target: Target::Session(at) });
         let chosen = at == model.session;

@@ -41,8 +41,7 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
             x = put(buffer, area, x, 0, &super::losses::short(*last), theme.text) + 1;
             if area.width >= 72 {
                 let curve = Rect { x: area.x.saturating_add(x), width: CURVE, ..area };
-                Curve { losses: &losses, ends: None, theme }
-                    .draw(curve.intersection(area), buffer);
+                Curve { losses: &losses, ends: None, theme }.draw(curve.intersection(area), buffer);
                 x += CURVE + 2;
             } else {
                 x += 1;

@@ -149,7 +149,8 @@ fn alarms(model: &Model, theme: &Theme, parts: &mut Vec<Part>) {
         parts.push(part.or(format!("z{}", figures.shelved)));
     }
     if figures.out_of_service > 0 {
-        let part = Part::new(2, format!("x{} out of service", figures.out_of_service), theme.shelved);
+        let part =
+            Part::new(2, format!("x{} out of service", figures.out_of_service), theme.shelved);
         parts.push(part.or(format!("x{} out", figures.out_of_service)));
     }
     let rate = figures.alarms_10min;

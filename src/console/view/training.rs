@@ -29,7 +29,8 @@ pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer) {
     let Some(history) = scene.history() else {
         let parts = [("training", theme.strong)];
         heading(buffer, pen::take(&mut rest, 1), &parts, theme);
-        let words = "How these models were made is not kept with them. headwater train makes them anew.";
+        let words =
+            "How these models were made is not kept with them. headwater train makes them anew.";
         for (y, text) in (0..).zip(wrapped(words, rest.width.saturating_sub(2))) {
             put(buffer, rest, 1, y, &text, theme.label);
         }
@@ -72,8 +73,11 @@ fn charts(scene: &Scene, history: &History, skip: usize, area: Rect, buffer: &mu
     let height = rest.height / fit as u16;
     let skip = skip.min(clients.saturating_sub(fit));
     for client in (0..clients).skip(skip).take(fit) {
-        let losses: Vec<f64> =
-            history.reached.iter().filter_map(|word| word.client_loss.get(client).copied()).collect();
+        let losses: Vec<f64> = history
+            .reached
+            .iter()
+            .filter_map(|word| word.client_loss.get(client).copied())
+            .collect();
         let name = format!("{} loss", scene.name(client));
         loss(scene, &name, &losses, pen::take(&mut rest, height), buffer);
     }

@@ -76,6 +76,16 @@ pub fn state_of(incident: &Incident) -> State {
     }
 }
 
+/// What an incident is, whatever became of it: a word.
+#[must_use]
+pub fn nature(incident: &Incident) -> &'static str {
+    match (incident.root, incident.origin) {
+        (None, _) => "ROOT ?",
+        (Some(_), Origin::Single) => "single",
+        (Some(_), _) => "ROOT",
+    }
+}
+
 /// What an operator has done about an incident, or still has to: a word or two.
 #[must_use]
 pub fn seen(incident: &Incident, now: Timestamp) -> String {
@@ -108,7 +118,11 @@ pub fn lasted(incident: &Incident, now: Timestamp) -> String {
 pub fn delay(seconds: f64) -> String {
     let sign = if seconds < 0.0 { '-' } else { '+' };
     let size = seconds.abs();
-    if size < 600.0 { format!("{sign}{size:.0} s") } else { format!("{sign}{:.0} min", size / 60.0) }
+    if size < 600.0 {
+        format!("{sign}{size:.0} s")
+    } else {
+        format!("{sign}{:.0} min", size / 60.0)
+    }
 }
 
 #[cfg(test)]

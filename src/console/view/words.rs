@@ -21,7 +21,9 @@ pub fn of_client(scene: &Scene, client: usize) -> Vec<String> {
     let incident = verdict.incident.and_then(|number| watched.incident(number));
     match (verdict.state, incident) {
         (State::OutOfService, _) => {
-            said.push(format!("{name} is out of service: its alarms are silent until it is put back."));
+            said.push(format!(
+                "{name} is out of service: its alarms are silent until it is put back."
+            ));
         }
         (State::Missing, _) => said.push(format!("Nothing comes from {name}.")),
         (State::Effect, Some(incident)) => {
@@ -110,7 +112,11 @@ pub fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
         let after = first.map_or(String::new(), |m| {
             format!(", {} first, {} after it", scene.name(m.client), delay(incident.delay_s(m)))
         });
-        let felt = if effects == 1 { "1 other feels".to_owned() } else { format!("{effects} others feel") };
+        let felt = if effects == 1 {
+            "1 other feels".to_owned()
+        } else {
+            format!("{effects} others feel")
+        };
         said.push(format!("{felt} it{after}."));
     }
     said
@@ -157,7 +163,8 @@ pub fn check(scene: &Scene, incident: &Incident) -> String {
     match incident.root {
         Some(root) => {
             let (name, sensors) = (scene.name(root), sensors(root));
-            let at = if sensors.is_empty() { String::new() } else { format!(", first at {sensors}") };
+            let at =
+                if sensors.is_empty() { String::new() } else { format!(", first at {sensors}") };
             format!("check {name}{at}: set points, valves, pumps and what was last changed by hand")
         }
         None => format!(

@@ -47,9 +47,7 @@ impl Said {
         match sent {
             FlagCell::Outside => Self::Outside,
             FlagCell::Missing => Self::Missing,
-            FlagCell::Flags { z_c, z_a } => {
-                Self::Flags { sent: Flags::new(z_c, z_a), trial: None }
-            }
+            FlagCell::Flags { z_c, z_a } => Self::Flags { sent: Flags::new(z_c, z_a), trial: None },
         }
     }
 
@@ -198,6 +196,9 @@ mod tests {
 
     #[test]
     fn of_several_grades_the_highest_is_said() {
-        assert_eq!(Said::grade(Bucket::Values { low: 0.0, high: 2.0, whole: true }), Said::Grade(2));
+        assert_eq!(
+            Said::grade(Bucket::Values { low: 0.0, high: 2.0, whole: true }),
+            Said::Grade(2)
+        );
     }
 }

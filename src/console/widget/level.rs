@@ -26,6 +26,8 @@ pub struct Level<'a> {
     pub columns: &'a [Bucket],
     /// What must not be passed.
     pub limit: f32,
+    /// The style of what passes it.
+    pub over: Style,
     /// How.
     pub theme: &'a Theme,
 }
@@ -73,7 +75,7 @@ impl Level<'_> {
     /// What is above the limit says so first; what has holes says so next.
     fn style(&self, value: f32, whole: bool) -> Style {
         if ratio(value, self.limit) > 1.0 {
-            self.theme.over
+            self.over
         } else if whole {
             self.theme.trend
         } else {
@@ -131,27 +133,20 @@ mod tests {
     fn rows(columns: &[Bucket], limit: f32, height: u16) -> Vec<String> {
         let theme = Theme::new(Choice::Mono, Terminal::default());
         drawn::rows(columns.len() as u16, height, |area, buffer| {
-            Level { columns, limit, theme: &theme }.draw(area, buffer);
+            Level { columns, limit, over: theme.over, theme: &theme }.draw(area, buffer);
         })
     }
 
     #[test]
     fn in_one_row_the_limit_stands_at_half_the_height() {
-        let columns =
-            [value(0.0), value(1.0), value(2.0), value(2.01), value(4.0), value(9.0)];
+        let columns = [value(0.0), value(1.0), value(2.0), value(2.01), value(4.0), value(9.0)];
         assert_eq!(rows(&columns, 2.0, 1), ["▁▂▄▅██"]);
     }
 
     #[test]
     fn in_two_rows_the_limit_is_the_line_between_them() {
-        let columns = [
-            value(0.5),
-            value(1.0),
-            value(1.01),
-            value(2.5),
-            Bucket::Missing,
-            Bucket::Outside,
-        ];
+        let columns =
+            [value(0.5), value(1.0), value(1.01), value(2.5), Bucket::Missing, Bucket::Outside];
         assert_eq!(rows(&columns, 1.0, 2), ["  ▁█  ", "▄███? "]);
     }
 
@@ -159,7 +154,8 @@ mod tests {
     fn without_a_limit_the_largest_value_fills_the_height() {
         let columns = [value(1.0), value(4.0), value(0.0)];
         let theme = Theme::new(Choice::Mono, Terminal::default());
-        let level = Level { columns: &columns, limit: f32::INFINITY, theme: &theme };
+        let level =
+            Level { columns: &columns, limit: f32::INFINITY, over: theme.over, theme: &theme };
         assert_eq!(drawn::rows(3, 1, |a, b| level.draw_freely(a, b)), ["▂█▁"]);
     }
 
