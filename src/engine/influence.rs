@@ -1,6 +1,6 @@
 //! Who influences whom in a session: learned once, with its models, from its nominal rows.
 
-use ndarray::ArrayView2;
+use ndarray::ArrayView1;
 use serde::{Deserialize, Serialize};
 
 use super::material::{ClientMaterial, Material};
@@ -16,8 +16,8 @@ use crate::evidence::whitening::Whitening;
 use crate::federation::FederationError;
 use crate::link::Sender;
 use crate::model::kernel::WeightsError;
-use crate::model::proprietary::{Proprietary as _, VendorModel};
-use crate::privacy::{Spend, Tally};
+use crate::model::proprietary::VendorModel;
+use crate::privacy::Counted;
 use crate::rng;
 use crate::session::Session;
 
@@ -33,20 +33,12 @@ pub struct Influences {
     pub(super) foreteller: Option<Foreteller>,
     /// Each client's half, where it spoke.
     pub(super) messengers: Vec<Messenger>,
-    released: Vec<Vec<(Spend, u64)>>,
+    /// What was released about each client while influence was learned: part of what its training
+    /// released.
+    pub released: Vec<Vec<Counted>>,
 }
 
 impl Influences {
-    /// What was released about a client while influence was learned.
-    #[must_use]
-    pub fn released(&self, client: usize) -> Tally {
-        let mut tally = Tally::default();
-        for (spend, count) in self.released.get(client).into_iter().flatten() {
-            tally.add(*spend, *count);
-        }
-        tally
-    }
-
     /// The same with influences that a session declares: nothing is learned anew for them.
     pub(super) fn with_declared(self, edges: &[(String, String)]) -> Self {
         Self { graph: self.graph.with_declared(edges), ..self }
@@ -91,7 +83,7 @@ pub(super) fn learn(
         graph: learned.graph,
         foreteller: learned.foreteller,
         messengers,
-        released: lines.iter().map(|line| line.released().entries().collect()).collect(),
+        released: lines.iter().map(Line::counted).collect(),
     })
 }
 
@@ -127,29 +119,36 @@ fn trace(client: &ClientMaterial, models: &ClientVendor) -> Result<[Trace; 2], W
     let mut watching = VendorModel::new(&models.watching)?;
     let mut sending = models.sending.as_ref().map(VendorModel::new).transpose()?;
     let settling = SiteSettings::default().settling;
-    let whitening = Whitening::fit(&recorded(&mut watching, &client.fit.view()), settling);
-    let ranges = [client.fit.view(), client.calibration.view()];
-    Ok(traced(&mut watching, sending.as_mut(), &whitening, settling, ranges))
+    let (rows, inputs) = (client.fit.view(), client.fit_inputs.view());
+    let whitening = Whitening::fit(&recorded(&mut watching, &rows, &inputs), settling);
+    Ok(traced(&mut watching, sending.as_mut(), &whitening, settling, client))
 }
 
-/// What a client's models say about nominal rows, one entry a row; a row without any value stands
-/// between two runs.
-pub(super) fn traced<const N: usize>(
+/// What a client's models say about its fit and calibration range, one entry a row; a row without
+/// any value stands between two runs.
+pub(super) fn traced(
     watching: &mut VendorModel,
     mut sending: Option<&mut VendorModel>,
     whitening: &Whitening,
     settling: usize,
-    ranges: [ArrayView2<f32>; N],
-) -> [Trace; N] {
-    let sensors = watching.sensors();
-    ranges.map(|rows| {
-        let rows: Vec<Option<Vec<f32>>> = rows
+    client: &ClientMaterial,
+) -> [Trace; 2] {
+    let ranges = [
+        (client.fit.view(), client.fit_inputs.view()),
+        (client.calibration.view(), client.calibration_inputs.view()),
+    ];
+    ranges.map(|(rows, inputs)| {
+        let cells = |row: ArrayView1<f32>| row.iter().copied().collect::<Vec<f32>>();
+        let rows: Vec<Option<(Vec<f32>, Vec<f32>)>> = rows
             .outer_iter()
-            .map(|row| is_measured(row.iter()).then(|| row.iter().copied().collect()))
+            .zip(inputs.outer_iter())
+            .map(|(row, known)| is_measured(row.iter()).then(|| (cells(row), cells(known))))
             .collect();
-        debug_assert!(rows.iter().flatten().all(|row| row.len() == sensors));
         let mut tracer = Tracer::new(watching, sending.as_deref_mut(), whitening, settling);
-        tracer.trace(rows.iter().map(|row| (row.is_none(), row.as_deref())))
+        tracer.trace(rows.iter().map(|row| {
+            let known = row.as_ref().map(|(row, known)| (&row[..], &known[..]));
+            (row.is_none(), known)
+        }))
     })
 }
 

@@ -96,6 +96,10 @@ pub enum Report {
     /// Two of them: how surprising the step is to the client alone, and what of it the others do
     /// not explain (tier 2).
     Informed(Symbol, Symbol),
+    /// The first symbol after the client's watch was raised.
+    Raised(Symbol),
+    /// Nothing, as agreed: the client's watch is armed and was not raised.
+    Quiet,
     /// Nothing, or too late.
     #[default]
     Missing,
@@ -108,8 +112,8 @@ impl Report {
     #[must_use]
     pub fn own(self) -> Option<Symbol> {
         match self {
-            Self::Symbol(own) | Self::Informed(own, _) => Some(own),
-            Self::Missing | Self::Invalid => None,
+            Self::Symbol(own) | Self::Raised(own) | Self::Informed(own, _) => Some(own),
+            Self::Quiet | Self::Missing | Self::Invalid => None,
         }
     }
 }
@@ -158,13 +162,13 @@ impl Watch {
     pub fn step(&mut self, report: Report, nominal: &[f64], elevated: usize) -> Standing {
         let fade = 1.0 - 1.0 / Self::MEMORY;
         match report {
-            Report::Symbol(symbol) | Report::Informed(symbol, _) => {
+            Report::Symbol(symbol) | Report::Raised(symbol) | Report::Informed(symbol, _) => {
                 self.live.fade(fade);
                 self.live.add(symbol);
                 self.invalid *= fade;
             }
             Report::Invalid => self.invalid = self.invalid * fade + 1.0,
-            Report::Missing => {}
+            Report::Quiet | Report::Missing => {}
         }
         self.standing = self.judge(nominal, elevated);
         self.standing

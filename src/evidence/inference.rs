@@ -27,6 +27,7 @@ use super::likelihood::{Hypotheses, JointRatios, JointTables, Ratios, Tables};
 use super::reach::Reach;
 use super::site::Enrolment;
 use super::symbol::{Grading, LevelCounts, RandomisedResponse};
+use super::watch::Odds;
 
 /// How the server decides: one set of numbers for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -115,6 +116,10 @@ struct Client {
     since_alarm: LevelCounts,
     /// A change that stays is being tolerated.
     tolerates: bool,
+    /// What silence and a raised watch say.
+    odds: Odds,
+    /// Its watch was raised: what it sends now was chosen by that, and tells nothing of its standing.
+    raised: bool,
 }
 
 impl Client {
@@ -135,6 +140,8 @@ impl Client {
         };
         match report {
             Report::Symbol(symbol) => alone(symbol),
+            Report::Raised(symbol) => alone(symbol).and(self.odds.raised()),
+            Report::Quiet => Weights::default().and(self.odds.quiet()),
             Report::Informed(own, beside) => {
                 let alone = alone(own);
                 // What is tolerated is known of its own symbols alone.
@@ -185,6 +192,18 @@ struct Weights {
     root_cause: f64,
     /// λ^PE, likewise.
     propagated_effect: f64,
+}
+
+impl Weights {
+    /// With what a raised or silent watch says besides, for a root cause and for who feels one.
+    fn and(self, (root_cause, propagated_effect): (f64, f64)) -> Self {
+        Self {
+            detection: self.detection + root_cause,
+            alone: self.alone + root_cause,
+            root_cause: self.root_cause + root_cause,
+            propagated_effect: self.propagated_effect + propagated_effect,
+        }
+    }
 }
 
 /// Whatever others say, a client raises alarms at most so many times as often as is wanted.
@@ -259,8 +278,19 @@ impl Inference {
         let elevated = self.grading.elevated();
         for (m, client) in self.clients.iter_mut().enumerate() {
             let report = reports.get(m).copied().unwrap_or_default();
+            client.raised = match report {
+                Report::Raised(_) => true,
+                Report::Symbol(_) | Report::Informed(..) | Report::Invalid => client.raised,
+                Report::Quiet | Report::Missing => false,
+            };
             let before = client.watch.standing();
-            let standing = client.watch.step(report, &client.tables.nominal, elevated);
+            let judged = match report {
+                Report::Symbol(_) | Report::Raised(_) | Report::Informed(..) if client.raised => {
+                    Report::Missing
+                }
+                other => other,
+            };
+            let standing = client.watch.step(judged, &client.tables.nominal, elevated);
             if standing != before {
                 self.changes.push(Change::Standing { client: m, standing });
             }
@@ -522,14 +552,16 @@ impl Client {
 }
 
 fn enrol(grading: &Grading, rules: &Rules, enrolment: Enrolment, clients: usize) -> Client {
-    let response = RandomisedResponse::new(grading.levels(), enrolment.epsilon);
-    let tables = Tables::new(grading, &rules.hypotheses, &enrolment.counts, &response);
+    let tables = enrolment.tables(grading, &rules.hypotheses);
     let joint = enrolment.informed.as_ref().map(|pairs| {
+        let response = RandomisedResponse::new(grading.levels(), enrolment.epsilon);
         let tables = JointTables::new(grading, &rules.hypotheses, &pairs.counts, &response);
         Box::new(tables.ratios(&rules.hypotheses))
     });
     let (threshold, own_threshold) = thresholds(&enrolment, clients, rules.arl0);
     Client {
+        odds: enrolment.odds(grading, &rules.hypotheses),
+        raised: false,
         joint,
         threshold,
         own_threshold,

@@ -16,7 +16,7 @@ use super::features::bounded;
 use super::influence::foretell::Foreteller;
 use super::influence::line::{Heard, Line};
 use super::influence::messenger::Trace;
-use super::likelihood::{Hypotheses, JointCounts, JointTables, Tables};
+use super::likelihood::{Hypotheses, JointCounts, JointTables};
 use super::ridge::Ridge;
 use super::site::{Enrolment, Nominal, SiteSettings};
 use super::symbol::{Grading, LevelCuts, Symbol};
@@ -166,24 +166,24 @@ pub struct Pairs {
 }
 
 impl Enrolment {
-    /// Of a client that will send pairs: its true symbols, and beside them what of each step the
-    /// others do not explain, where they had something to say.
-    pub fn informed(
+    /// The same of a client that will send pairs at every step: its true symbols, and beside them
+    /// what of each step the others do not explain, where they had something to say.
+    #[must_use]
+    pub fn with_pairs(
+        self,
         symbols: &[Option<Symbol>],
         beside: &[Option<Symbol>],
         settings: &SiteSettings,
         hypotheses: &Hypotheses,
         rng: &mut Rng,
     ) -> Self {
-        let enrolment = Self::new(symbols, settings, hypotheses, rng);
         let response = settings.response();
         let grading = &settings.grading;
         let steps =
             || symbols.iter().zip(beside).filter_map(|(own, beside)| Some(((*own)?, *beside)));
         let pairs = steps().filter_map(|(own, beside)| Some((own, beside?)));
         let counts = JointCounts::of(grading.levels(), pairs);
-        let alone =
-            Tables::new(grading, hypotheses, &enrolment.counts, &response).ratios(hypotheses);
+        let alone = self.tables(grading, hypotheses).ratios(hypotheses);
         let both = JointTables::new(grading, hypotheses, &counts, &response).ratios(hypotheses);
         let peaks = cusum::excursion_peaks(steps().map(|(own, beside)| {
             let own = response.rehearse(own, rng);
@@ -192,8 +192,8 @@ impl Enrolment {
                 None => alone.root_cause(own),
             }
         }));
-        let tail = Tail::fit(&peaks, enrolment.counts.total() as usize);
-        Self { informed: Some(Pairs { counts, tail }), ..enrolment }
+        let tail = Tail::fit(&peaks, self.counts.total() as usize);
+        Self { informed: Some(Pairs { counts, tail }), ..self }
     }
 }
 

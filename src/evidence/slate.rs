@@ -76,12 +76,13 @@ impl Slate {
             return Receipt::Invalid;
         };
         match *report {
-            Report::Missing => {
+            Report::Missing | Report::Quiet => {
                 *report = received;
                 Receipt::Taken
             }
             held if held == received => Receipt::Duplicate,
-            Report::Symbol(_) | Report::Informed(..) | Report::Invalid => {
+            Report::Raised(held) if received == Report::Symbol(held) => Receipt::Duplicate,
+            Report::Symbol(_) | Report::Raised(_) | Report::Informed(..) | Report::Invalid => {
                 *report = Report::Invalid;
                 Receipt::Contradiction
             }

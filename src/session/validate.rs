@@ -1,10 +1,13 @@
 //! What no type can rule out: values that are well-formed and still make no sense.
 
+mod privacy;
+
 use std::collections::HashSet;
 
 use super::{
     Attacks, Decimation, Labels, Mark, Problem, Session, Source, Stretch, Tau, TimeFormat, mark,
 };
+use crate::session::privacy::Thrift;
 use crate::session::settings::{Federation, Tier};
 use crate::stream::columns::nearest;
 
@@ -339,27 +342,11 @@ impl Check {
             "thresholds.tier",
             format!("States is for up to {} clients, found {clients}", Tier::MOST_CLIENTS),
         );
-    }
-
-    fn privacy(&mut self, session: &Session) {
-        let privacy = &session.privacy;
-        for (key, epsilon) in [
-            ("epsilon_c", privacy.epsilon_c),
-            ("epsilon_a", privacy.epsilon_a),
-            ("epsilon_g", privacy.epsilon_g),
-            ("epsilon_flag", privacy.epsilon_flag),
-        ] {
-            if let Some(epsilon) = epsilon {
-                self.positive(&format!("privacy.{key}"), epsilon);
-            }
-        }
         self.that(
-            privacy.delta > 0.0 && privacy.delta < 1.0,
-            "privacy.delta",
-            format!("expected a probability between 0 and 1, found {}", privacy.delta),
+            thresholds.tier == Tier::Symbols || session.privacy.thrift == Thrift::EveryStep,
+            "thresholds.tier",
+            "States sends at every step; `privacy.thrift` must be EveryStep",
         );
-        self.positive("privacy.clip_state", privacy.clip_state);
-        self.positive("privacy.clip_gradient", privacy.clip_gradient);
     }
 
     fn replay(&mut self, session: &Session) {

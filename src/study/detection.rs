@@ -7,7 +7,8 @@
 mod federation;
 mod influence;
 mod judge;
-mod rows;
+pub(in crate::study) mod rows;
+mod spending;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +21,6 @@ use crate::evidence::reach::Reach;
 use crate::evidence::site::SiteSettings;
 use crate::evidence::symbol::Grading;
 use crate::model::train::TrainError;
-use crate::privacy::PrivacyError;
 use crate::session::{Attacks, Family, ModelSettings, PlantSource, Proprietary, Tier, TwinSource};
 use crate::stream::plant::PlantStream;
 use crate::stream::twin::{TwinStream, slices};
@@ -29,6 +29,7 @@ use crate::stream::{Stream, StreamError};
 pub use federation::Federation;
 pub use judge::{FalseAlarm, Judged, Missed, Row};
 use rows::Rows;
+pub use spending::{Heard, Spoken};
 
 /// The data of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -123,7 +124,7 @@ pub enum DetectionError {
     States(#[from] crate::link::StatesStay),
     /// A message cannot be made.
     #[error(transparent)]
-    Privacy(#[from] PrivacyError),
+    Privacy(#[from] crate::privacy::PrivacyError),
 }
 
 /// A length of time.
@@ -132,15 +133,15 @@ type Seconds = f64;
 /// How long a bed's slices are, the wanted time between false alarms, and the tail after an event in
 /// which an alarm still belongs to it.
 #[derive(Debug, Clone, Copy)]
-struct Plan {
-    fit: Seconds,
-    calibration: Seconds,
-    arl0: Seconds,
-    tail: Seconds,
+pub(in crate::study) struct Plan {
+    pub fit: Seconds,
+    pub calibration: Seconds,
+    pub arl0: Seconds,
+    pub tail: Seconds,
 }
 
 impl Bed {
-    fn plan(self) -> Plan {
+    pub(in crate::study) fn plan(self) -> Plan {
         match self {
             Bed::Twin(family, clients, delta) => {
                 let slices = slices(&twin(family, clients, delta));
@@ -166,7 +167,7 @@ impl Bed {
         }
     }
 
-    fn open(self, seed: u64) -> Result<Box<dyn Stream>, StreamError> {
+    pub(in crate::study) fn open(self, seed: u64) -> Result<Box<dyn Stream>, StreamError> {
         Ok(match self {
             Bed::Twin(family, clients, delta) => {
                 Box::new(TwinStream::open(&twin(family, clients, delta), seed)?)

@@ -16,7 +16,7 @@ use crate::evidence::symbol::{Grading, Symbol};
 use crate::federation::FederationError;
 use crate::link::Sender;
 use crate::model::proprietary::{Proprietary as _, VendorModel};
-use crate::privacy::Tally;
+use crate::privacy::{Account, Counted};
 use crate::session::Session;
 
 /// One client's part.
@@ -68,9 +68,8 @@ impl Conference {
                 Some(VendorModel::new(&client.sending)?)
             };
             let rows = &material.clients[m];
-            let ranges = [rows.fit.view(), rows.calibration.view()];
             let settling = site.settings().settling;
-            traces.push(traced(model, sending.as_mut(), site.whitening(), settling, ranges));
+            traces.push(traced(model, sending.as_mut(), site.whitening(), settling, rows));
             model.reset();
             let may_send = Sender::new(m, sending.as_ref().unwrap_or(model));
             let sender = may_send.map_err(|stay| RunError::Tier(stay.to_string()))?;
@@ -126,9 +125,9 @@ impl Conference {
         member.informed.as_ref().map(|_| &member.calibration[..])
     }
 
-    /// What was released about a client.
-    pub fn released(&self, client: usize) -> Tally {
-        self.members[client].line.released()
+    /// What was released about each client before the first step.
+    pub fn counted(&self) -> impl Iterator<Item = Vec<Counted>> {
+        self.members.iter().map(|member| member.line.counted())
     }
 
     /// A new run begins.
@@ -164,20 +163,22 @@ impl Conference {
     /// others do not explain, where they had something to say.
     pub fn step(
         &mut self,
-        client: usize,
         step: usize,
         y: &[f32],
         watching: &VendorModel,
         reading: &Reading,
         r_w: &[f32],
+        account: &mut Account<'_>,
     ) -> Option<Symbol> {
+        let client = account.client;
         let member = &mut self.members[client];
         if let Some(sending) = &mut member.sending {
             sending.step(y, None);
         }
         let model = member.sending.as_ref().unwrap_or(watching);
         // While it says nothing about its step it says nothing about its state.
-        let said = reading.symbol.and_then(|_| member.line.say(step, &model.output().x_hat).ok());
+        let x_hat = &model.output().x_hat;
+        let said = reading.symbol.and_then(|_| member.line.say_entered(step, x_hat, account));
         self.foreteller.hear(&mut self.memory, client, said.as_ref().map(|said| said.z()));
         reading.symbol?;
         if member.foretold.is_empty() {

@@ -5,13 +5,17 @@ use super::messenger::{LARGEST_EPSILON, Messenger, Said, Trace};
 use crate::evidence::features::{LARGEST_Z, bounded};
 use crate::federation::Hooks;
 use crate::link::{Foretold, Innovation, Sender};
-use crate::privacy::{Channel, Estimate, PrivacyError, Protection, Randomness, Tally};
+use crate::privacy::{
+    Account, Channel, Counted, Estimate, Numbers, PrivacyError, Protection, Purpose, Randomness,
+    Released, What,
+};
 use crate::rng;
 
 /// Sources of a client's seed.
 const STATE: u64 = 0x5A;
 const NEW: u64 = 0x5B;
 const BACK: u64 = 0x5C;
+const LIVE: u64 = 0x5D;
 
 /// One client's way to the server, and the way back.
 #[derive(Debug)]
@@ -21,6 +25,9 @@ pub struct Line {
     z: Channel,
     epsilon: Channel,
     back: Channel,
+    protection: Protection,
+    live: Randomness,
+    sent: Option<Released<Numbers>>,
     buffers: [Vec<f64>; 2],
 }
 
@@ -42,6 +49,9 @@ impl Line {
             z: protection.proprietary_channel(random(STATE)),
             epsilon: protection.proprietary_channel(random(NEW)),
             back: protection.gradient_channel(random(BACK)),
+            live: random(LIVE),
+            sent: None,
+            protection,
             buffers: [vec![0.0; states], vec![0.0; states]],
         })
     }
@@ -50,6 +60,23 @@ impl Line {
     #[must_use]
     pub fn states(&self) -> usize {
         self.messenger.states()
+    }
+
+    /// z of a step that is being watched, entered in the client's ledger; nothing when its budget
+    /// does not allow it.
+    pub fn say_entered(
+        &mut self,
+        step: usize,
+        x_hat: &[f32],
+        account: &mut Account<'_>,
+    ) -> Option<Innovation<'_>> {
+        let [z, _] = &mut self.buffers;
+        self.messenger.z(x_hat, z);
+        let guarded = self.protection.proprietary_state(z, &mut self.live).ok()?;
+        let Account { books, client, time } = account;
+        let entered =
+            books.enter(*client, *time, What::ProprietaryState, Purpose::Routine, guarded).ok()?;
+        Some(self.sender.innovation(step, self.sent.insert(entered), None))
     }
 
     /// z of a step, as it crosses.
@@ -76,10 +103,11 @@ impl Line {
         Ok(Foretold::new(self.sender.client(), step, epsilon))
     }
 
-    /// What was released about this client, for composition.
+    /// What was released about this client outside of its ledger, which has yet to be told.
     #[must_use]
-    pub fn released(&self) -> Tally {
-        self.z.tally().and(&self.epsilon.tally())
+    pub fn counted(&self) -> Vec<Counted> {
+        let counted = [&self.z, &self.epsilon].map(|c| c.counted(What::ProprietaryState));
+        counted.into_iter().filter(|counted| counted.count > 0).collect()
     }
 }
 

@@ -128,23 +128,27 @@ impl<'a> Tracer<'a> {
         self.whitening.forget(&mut self.past);
     }
 
-    /// A trace of rows, each with whether a run begins with it; none is a row without any value.
-    pub fn trace<'r>(&mut self, rows: impl Iterator<Item = (bool, Option<&'r [f32]>)>) -> Trace {
+    /// A trace of rows with the known inputs beside them, each with whether a run begins with it;
+    /// none is a row without any value.
+    pub fn trace<'r>(
+        &mut self,
+        rows: impl Iterator<Item = (bool, Option<(&'r [f32], &'r [f32])>)>,
+    ) -> Trace {
         let states = self.sending.as_deref().unwrap_or(self.watching).states();
         let mut trace = Trace::new(states, self.whitening.sensors());
         for (starts, y) in rows {
             if starts {
                 self.reset();
             }
-            trace.push(y.and_then(|y| self.step(y)));
+            trace.push(y.and_then(|(y, inputs)| self.step(y, inputs)));
         }
         trace
     }
 
-    fn step(&mut self, y: &[f32]) -> Option<Said<'_>> {
+    fn step(&mut self, y: &[f32], inputs: &[f32]) -> Option<Said<'_>> {
         self.watching.step(y, None);
         let out = self.watching.output();
-        let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat };
+        let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
         self.whitening.step(&mut self.past, sample, &mut self.r_w);
         if let Some(sending) = &mut self.sending {
             sending.step(y, None);

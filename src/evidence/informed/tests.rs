@@ -53,11 +53,12 @@ fn world() -> World {
             let of_fit = (&fit[m], &answers[m]);
             Informed::fit(lines[m].states(), &settings.grading, of_fit, (&calibration[m], &told[m]))
         });
+        let enrolment = Enrolment::new(&symbols, &settings, &hypotheses, &mut noise);
         enrolments.push(match &fitted {
             Some((_, beside)) => {
-                Enrolment::informed(&symbols, beside, &settings, &hypotheses, &mut noise)
+                enrolment.with_pairs(&symbols, beside, &settings, &hypotheses, &mut noise)
             }
-            None => Enrolment::new(&symbols, &settings, &hypotheses, &mut noise),
+            None => enrolment,
         });
         informed.push(fitted.map(|(informed, _)| informed));
         own.push((nominal, cuts));

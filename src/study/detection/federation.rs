@@ -36,6 +36,11 @@ pub(super) struct Client {
 }
 
 impl Client {
+    /// Its true symbols of all that is watched.
+    pub fn symbols(&self) -> Vec<Option<Symbol>> {
+        self.readings.iter().map(|reading| reading.symbol).collect()
+    }
+
     /// Its true report of a step.
     fn report(&self, t: usize) -> Report {
         let reading = &self.readings[t];
@@ -51,7 +56,7 @@ impl Client {
 
 /// Clients ready to be heard.
 pub struct Federation {
-    clients: Vec<Client>,
+    pub(super) clients: Vec<Client>,
     setup: Setup,
     watched_from: usize,
     graph: Option<InfluenceGraph>,
@@ -133,7 +138,7 @@ impl Federation {
     }
 }
 
-fn closed(changes: &[Change]) -> impl Iterator<Item = Incident> + '_ {
+pub(super) fn closed(changes: &[Change]) -> impl Iterator<Item = Incident> + '_ {
     changes.iter().filter_map(|change| match change {
         Change::Closed(incident, _) => Some(incident.clone()),
         _ => None,
@@ -170,8 +175,7 @@ fn client(
             recording.new_run();
         }
         model.step(own.row(t), None);
-        let out = model.output();
-        recording.push(Sample { y: own.row(t), y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat });
+        recording.push(sample(own.row(t), &model));
     }
     let [fitted, calibration] = recordings;
     let (mut site, calibration) = Site::fit(&fitted, &calibration, setup.site.clone());
@@ -185,9 +189,7 @@ fn client(
                 site.reset();
             }
             model.step(own.row(t), None);
-            let out = model.output();
-            let sample = Sample { y: own.row(t), y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat };
-            site.step(sample)
+            site.step(sample(own.row(t), &model))
         })
         .collect();
     Ok(Client {
@@ -199,6 +201,11 @@ fn client(
         readings,
         beside: Vec::new(),
     })
+}
+
+fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
+    let out = model.output();
+    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs: &[] }
 }
 
 fn model(

@@ -8,7 +8,6 @@ use crate::evidence::influence::line::{Line, teach, tell};
 use crate::evidence::influence::messenger::{Messenger, Trace, Tracer};
 use crate::evidence::influence::{InfluenceGraph, learn};
 use crate::evidence::informed::{Answers, Informed};
-use crate::evidence::site::Enrolment;
 use crate::federation::Hooks;
 use crate::link::Sender;
 use crate::privacy::{Provenance, SigmaRule};
@@ -76,7 +75,7 @@ pub(super) fn confer(
             (&traces[m].calibration, &calibration_answers[m]),
         );
         let mut noise = rng::stream(rng::child(seed, m as u64), PAIRS);
-        client.enrolment = Enrolment::informed(
+        client.enrolment = client.enrolment.clone().with_pairs(
             &client.calibration,
             &symbols,
             &setup.site,
@@ -99,7 +98,7 @@ fn trace(rows: &Rows, m: usize, client: &mut Client, fit: usize, watched_from: u
     );
     let steps = rows.times.len();
     let mut of = |range: std::ops::Range<usize>| {
-        tracer.trace(range.map(|t| (rows.starts[t], Some(own.row(t)))))
+        tracer.trace(range.map(|t| (rows.starts[t], Some((own.row(t), &[][..])))))
     };
     Traces {
         fit: of(0..fit.min(steps)),
