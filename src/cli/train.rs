@@ -10,6 +10,7 @@ use clap::Args;
 use color_eyre::eyre::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::ledger::mechanism;
 use super::{SessionArgs, interrupt};
 use crate::engine::compare::{Comparison, compare};
 use crate::engine::decimation;
@@ -18,6 +19,7 @@ use crate::engine::prepare::{Prepared, Stage, cache_file, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
 use crate::model::train::{Progress, TrainReport};
+use crate::privacy::Spend;
 use crate::session::{Proprietary as Kind, Session};
 
 #[derive(Debug, Args)]
@@ -195,9 +197,21 @@ fn print_prepared(out: &mut impl Write, session: &Session, prepared: &Prepared) 
         )?;
         print_left_out(out, &client.left_out)?;
     }
-    let privacy = &session.privacy;
-    if [privacy.epsilon_c, privacy.epsilon_a, privacy.epsilon_g].iter().any(Option::is_some) {
-        writeln!(out, "seeded: not private (the noise of this training is drawn from the seed)")?;
+    for (client, trained) in prepared.clients.iter().zip(&prepared.spent.clients) {
+        for trained in trained {
+            writeln!(
+                out,
+                "{:<10} {} × {} sent: {}",
+                client.name,
+                trained.count,
+                trained.what.label(),
+                mechanism(trained.spend)
+            )?;
+        }
+    }
+    let noise = prepared.spent.clients.iter().flatten().find(|t| t.spend != Spend::Clear);
+    if let Some(trained) = noise {
+        writeln!(out, "noise: {}", trained.randomness.label())?;
     }
     writeln!(out, "kept in {}", prepared.file.display())?;
     Ok(())

@@ -21,6 +21,7 @@ use crate::client::Site;
 use crate::evidence::threshold::NominalDistances;
 use crate::federation::states::series;
 use crate::federation::{self, Federation, FederationError, History, Hooks, Outcome};
+use crate::link::Tap;
 use crate::model::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
@@ -187,6 +188,16 @@ pub fn prepare(
     file: &Path,
     on_stage: OnStage,
 ) -> Result<Prepared, PrepareError> {
+    prepare_listened_to(session, file, &Tap::default(), on_stage)
+}
+
+/// The same, with every message of the federation shown to `tap`.
+pub fn prepare_listened_to(
+    session: &Session,
+    file: &Path,
+    tap: &Tap,
+    on_stage: OnStage,
+) -> Result<Prepared, PrepareError> {
     let expected = fingerprint(session);
     // A file that is not there, not whole or of something else is simply made anew.
     if let Ok(checkpoint) = Checkpoint::load(file, Some(expected))
@@ -194,7 +205,7 @@ pub fn prepare(
     {
         return Ok(prepared);
     }
-    let checkpoint = make(session, expected, on_stage)?;
+    let checkpoint = make(session, expected, tap, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
     let restored = restore(checkpoint, file)
@@ -205,6 +216,7 @@ pub fn prepare(
 fn make(
     session: &Session,
     fingerprint: Fingerprint,
+    tap: &Tap,
     on_stage: OnStage,
 ) -> Result<Checkpoint, PrepareError> {
     let _ = on_stage(Stage::Reading);
@@ -230,6 +242,7 @@ fn make(
         .collect();
     let seed = rng::child(session.seed, FEDERATION);
     let mut federation = Federation::new(&sites, &session.model, hooks(session), seed)?;
+    federation.set_tap(tap);
     let outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
     let _ = on_stage(Stage::Calibrating);
     let mut clients = Vec::new();

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `evidence` | evidence mode: sites, symbols, the sequential decision |
 //! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
-//! | `ledger` | what was released, as a fact |
+//! | `ledger`, `spending` | what was released, and what the knobs would change about it |
 //! | `told` | what either says about a step, as the annunciator takes it |
 //! | `alarms` | the alarms that were raised, for the score |
 //! | [`sight`] | what can be seen of every client at a step |
@@ -31,6 +31,7 @@ mod operate;
 pub mod outlook;
 mod paper;
 pub mod sight;
+mod spending;
 mod tape;
 mod told;
 
@@ -57,6 +58,7 @@ use crate::federation;
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
 use crate::link::Tap;
 use crate::model::kernel::WeightsError;
+use crate::model::weights::FilterWeights;
 use crate::privacy::{Books, Ledger, PrivacyError, Provenance, Terms};
 use crate::session::{Mark, Mode, Session, Tau};
 use crate::stream::decimate::Decimated;
@@ -140,6 +142,8 @@ pub struct Run {
     /// Of the method that does not decide: nothing of what it would send is sent.
     unsent: Books,
     spent: TrainingSpent,
+    /// States of every client's sending model.
+    states: Vec<usize>,
     tap: Tap,
     /// Sensors that are too coarse to be watched, each after its client.
     too_coarse: Vec<(String, String)>,
@@ -221,6 +225,7 @@ impl Run {
             books,
             unsent,
             spent: prepared.spent.clone(),
+            states: prepared.clients.iter().map(sending_states).collect(),
             tap: Tap::default(),
             too_coarse: too_coarse(prepared),
         })
@@ -231,6 +236,11 @@ impl Run {
         self.books.write_from(self.spent.from, kept)?;
         self.books.enter_training(self.spent.from, &self.spent.clients);
         Ok(())
+    }
+
+    /// The last instant watched.
+    fn now(&self) -> Timestamp {
+        self.spans.last().map_or(self.spent.from, |span| span.1)
     }
 
     /// The ledgers, one a client.
@@ -476,7 +486,7 @@ impl Run {
         for fact in &facts {
             self.alarms.hear(fact);
         }
-        let last = self.spans.last().map_or(self.spent.from, |span| span.1);
+        let last = self.now();
         self.books.close(last);
         facts.extend(self.books.ledgers().iter().filter_map(|of| ledger::fact(of, last)));
         facts
@@ -519,6 +529,10 @@ fn too_coarse(prepared: &Prepared) -> Vec<(String, String)> {
         coarse.map(|(sensor, _)| (client.name.clone(), sensor.clone())).collect::<Vec<_>>()
     };
     prepared.clients.iter().flat_map(of).collect()
+}
+
+fn sending_states(client: &PreparedClient) -> usize {
+    client.sending.filter().map_or(0, FilterWeights::states)
 }
 
 fn annunciator(layout: &Layout, mode: Mode, start: Timestamp) -> Annunciator {
