@@ -43,6 +43,13 @@ pub(super) struct RunArgs {
     json: bool,
 }
 
+impl RunArgs {
+    /// All of a session in words, as fast as it goes.
+    pub(super) fn plain(session: SessionArgs) -> Self {
+        Self { session, mode: None, until: None, speed: Speed::Max, ledger: None, json: false }
+    }
+}
+
 /// The two methods, as they are typed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Method {

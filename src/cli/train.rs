@@ -14,7 +14,7 @@ use super::ledger::mechanism;
 use super::{SessionArgs, interrupt};
 use crate::engine::compare::{Comparison, compare};
 use crate::engine::decimation;
-use crate::engine::material::Material;
+use crate::engine::material::{LeftOut, Material};
 use crate::engine::prepare::{Prepared, Stage, cache_file, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
@@ -195,6 +195,7 @@ fn print_prepared(out: &mut impl Write, session: &Session, prepared: &Prepared) 
             client.nominal_c.distances.threshold(session.thresholds.tau_c),
             client.nominal_a.distances.threshold(session.thresholds.tau_a),
         )?;
+        print_left_out(out, &client.left_out)?;
     }
     for (client, trained) in prepared.clients.iter().zip(&prepared.spent.clients) {
         for trained in trained {
@@ -227,6 +228,13 @@ fn bar() -> ProgressBar {
     bar
 }
 
+fn print_left_out(out: &mut impl Write, left_out: &[(String, LeftOut)]) -> Result<()> {
+    for (sensor, why) in left_out {
+        writeln!(out, "           without {sensor}: {why}")?;
+    }
+    Ok(())
+}
+
 fn print_material(out: &mut impl Write, material: &Material) -> Result<()> {
     for client in &material.clients {
         writeln!(
@@ -238,9 +246,7 @@ fn print_material(out: &mut impl Write, material: &Material) -> Result<()> {
             material.layout.period_s,
             client.calibration.nrows()
         )?;
-        for (sensor, why) in &client.left_out {
-            writeln!(out, "           without {sensor}: {why}")?;
-        }
+        print_left_out(out, &client.left_out)?;
     }
     out.flush()?;
     Ok(())

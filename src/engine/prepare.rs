@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::decimation;
-use super::material::{Material, SensorView};
+use super::material::{LeftOut, Material, SensorView};
 use super::resolution::Grids;
 use super::vendor::{self, ClientVendor};
 use crate::client::Site;
@@ -98,6 +98,8 @@ pub struct PreparedClient {
     pub name: String,
     /// The sensors its models see.
     pub view: SensorView,
+    /// Those they do not, with the reason.
+    pub left_out: Vec<(String, LeftOut)>,
     /// The model that watches.
     pub watching: ProprietaryWeights,
     /// The model whose states may be sent.
@@ -160,6 +162,7 @@ struct Calibration {
 struct ClientCalibration {
     used: Vec<usize>,
     names: Vec<String>,
+    left_out: Vec<(String, LeftOut)>,
     c: StoredNominal,
     a: StoredNominal,
 }
@@ -252,6 +255,7 @@ fn make(
         calibrations.push(ClientCalibration {
             used: client.view.used.clone(),
             names: client.view.names.clone(),
+            left_out: client.left_out.clone(),
             c: nominal(&run.r_c).ok_or_else(too_short)?,
             a: nominal(&augmented.r_a).ok_or_else(too_short)?,
         });
@@ -397,6 +401,7 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
                     mean: models.mean,
                     std: models.std,
                 },
+                left_out: calibration.left_out,
                 sending: models.sending.unwrap_or_else(|| models.proprietary.clone()),
                 watching: models.proprietary,
                 phi: models.augment?,

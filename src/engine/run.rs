@@ -48,6 +48,7 @@ use self::paper::Paper;
 use self::sight::Sight;
 use self::tape::Tape;
 use self::told::Told;
+use super::material::LeftOut;
 use super::prepare::{self, Prepared, PreparedClient, TrainingSpent};
 use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
@@ -144,6 +145,8 @@ pub struct Run {
     /// States of every client's sending model.
     states: Vec<usize>,
     tap: Tap,
+    /// Sensors that are too coarse to be watched, each after its client.
+    too_coarse: Vec<(String, String)>,
 }
 
 impl Run {
@@ -224,6 +227,7 @@ impl Run {
             spent: prepared.spent.clone(),
             states: prepared.clients.iter().map(sending_states).collect(),
             tap: Tap::default(),
+            too_coarse: too_coarse(prepared),
         })
     }
 
@@ -430,8 +434,12 @@ impl Run {
         true
     }
 
-    /// Clients whose calibration cannot be relied on.
+    /// Sensors that cannot be watched, and clients whose calibration cannot be relied on.
     fn tell_health(&self, facts: &mut Vec<Fact>) {
+        for (client, sensor) in &self.too_coarse {
+            let what = format!("without {sensor}: {}", LeftOut::TooCoarse);
+            facts.push(self.quality(Some(client.clone()), what));
+        }
         let Some(evidence) = self.methods.evidence.as_ref().filter(|_| self.mode == Mode::Evidence)
         else {
             return;
@@ -513,6 +521,14 @@ impl Run {
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
         }
     }
+}
+
+fn too_coarse(prepared: &Prepared) -> Vec<(String, String)> {
+    let of = |client: &PreparedClient| {
+        let coarse = client.left_out.iter().filter(|(_, why)| *why == LeftOut::TooCoarse);
+        coarse.map(|(sensor, _)| (client.name.clone(), sensor.clone())).collect::<Vec<_>>()
+    };
+    prepared.clients.iter().flat_map(of).collect()
 }
 
 fn sending_states(client: &PreparedClient) -> usize {
