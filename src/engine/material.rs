@@ -109,6 +109,9 @@ fn seen_by(view: &SensorView, rows: &[Option<Vec<f64>>]) -> Array2<f32> {
     out
 }
 
+/// A layout, the rows of every client, and their first and last instant.
+type Read = (Layout, Vec<Measured>, (Timestamp, Timestamp));
+
 impl Material {
     /// Reads the fit and calibration ranges of `session` by block means over `every` samples.
     ///
@@ -159,7 +162,7 @@ fn measured(
     grids: &Grids,
     part: Part,
     every: u32,
-) -> Result<(Layout, Vec<Measured>, (Timestamp, Timestamp)), StreamError> {
+) -> Result<Read, StreamError> {
     let mut stream = Decimated::new(grids.open(session, part)?, every);
     let layout = stream.layout().clone();
     let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();

@@ -232,7 +232,7 @@ impl Run {
     }
 
     /// Writes the ledgers' lines from now on, as a continuation of `kept`; before the first step.
-    pub fn keep_ledger(&mut self, kept: Vec<Ledger>) -> Result<(), RunError> {
+    pub fn keep_ledger(&mut self, kept: &[Ledger]) -> Result<(), RunError> {
         self.books.write_from(self.spent.from, kept)?;
         self.books.enter_training(self.spent.from, &self.spent.clients);
         Ok(())
