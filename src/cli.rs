@@ -3,7 +3,6 @@
 //! 0 is done, 1 a failure said in words, 2 wrong usage. Nothing else imports this module.
 
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::{ExitCode, Termination};
 
@@ -11,10 +10,8 @@ use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr};
 
 use crate::bench;
-use crate::console::{self, Appearance, OpenError, ThemeChoice, Training};
-use crate::engine::prepare::{Stage, cache_file, prepare};
-use crate::session::{SHIPPED, Session, Source, Span};
-use crate::stream::{self, Part, Stream};
+use crate::console::{self, Appearance, ThemeChoice};
+use crate::session::{SHIPPED, Session, Span};
 use crate::study::score;
 
 mod check;
@@ -237,65 +234,5 @@ fn watch(args: SessionArgs, look: LookArgs, mut out: impl Write + Send) -> Resul
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
-    let session = args.open()?;
-    let ending = console::run(&session, look.into(), opener(&session))?;
-    Ok(ending.report())
-}
-
-/// Makes the models of `session`, telling how far they are, and opens its data.
-fn opener(
-    session: &Session,
-) -> impl FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError> + Send + 'static
-{
-    let session = session.clone();
-    move |tell| {
-        let mut told = |stage: Stage| {
-            tell(training(&stage, &session));
-            fault();
-            ControlFlow::Continue(())
-        };
-        prepare(&session, &cache_file(&session), &mut told)?;
-        Ok(stream::open(&session, Part::Replay)?)
-    }
-}
-
-/// A fault on request, for the test that a console survives one: the engine's thread panics.
-fn fault() {
-    if std::env::var_os("HEADWATER_FAULT").is_some_and(|fault| fault == "engine-panic") {
-        panic!("a fault was asked for by HEADWATER_FAULT");
-    }
-}
-
-/// A stage of preparation in the words of the screen.
-fn training(stage: &Stage, session: &Session) -> Training {
-    let word = |doing: &str| Training { doing: doing.into(), steps: None, losses: Vec::new() };
-    match stage {
-        Stage::Reading => word("nominal data is being read"),
-        Stage::Delivered => word("the clients' own models come with the program"),
-        Stage::Calibrating => word("what is normal is being measured"),
-        Stage::Proprietary(p) => Training {
-            doing: format!("{} learns from its own nominal data", p.client),
-            steps: Some((p.iteration, p.iterations)),
-            losses: vec![(p.client.to_owned(), p.loss)],
-        },
-        Stage::Federation(p) => {
-            let names = client_names(session, p.client_loss.len());
-            let server = std::iter::once(("server".to_owned(), p.server_loss));
-            let clients = names.into_iter().zip(p.client_loss.iter().copied());
-            Training {
-                doing: "clients and server learn from each other, in rounds".into(),
-                steps: Some((p.round, p.rounds)),
-                losses: server.chain(clients).collect(),
-            }
-        }
-    }
-}
-
-fn client_names(session: &Session, count: usize) -> Vec<String> {
-    let name = |m: usize| match (session.clients.get(m), &session.source) {
-        (Some(client), _) => client.name.clone(),
-        (None, Source::Twin(_)) => format!("C{}", m + 1),
-        (None, _) => format!("P{}", m + 1),
-    };
-    (0..count).map(name).collect()
+    Ok(console::run(&args.open()?, look.into())?.report())
 }

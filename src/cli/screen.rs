@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use color_eyre::eyre::Result;
 
-use super::{LookArgs, SessionArgs, opener};
+use super::{LookArgs, SessionArgs};
 use crate::console::{self, Format, Still};
 use crate::session::Mark;
 
@@ -55,7 +55,7 @@ pub(super) fn write(out: &mut impl Write, args: &ScreenArgs) -> Result<()> {
         view: &args.view,
         look: args.look.into(),
     };
-    let picture = console::still(&session, &still, opener(&session))?;
+    let picture = console::still(&session, &still)?;
     out.write_all(picture.write(args.format).as_bytes())?;
     Ok(())
 }

@@ -12,6 +12,8 @@ use super::key::{Chord, Key};
 pub enum Action {
     /// Stop and go on.
     Pause,
+    /// One step of the engine, standing.
+    StepOnce,
     /// More data time per second.
     Faster,
     /// Less data time per second.
@@ -28,15 +30,51 @@ pub enum Action {
     Start,
     /// Return to the newest data.
     Live,
+    /// Ask for a place in time.
+    GoTo,
+    /// Keep this moment under a letter.
+    Mark,
+    /// Go to a moment that was kept.
+    ToMark,
+    /// A loop begins here.
+    LoopStart,
+    /// A loop ends here.
+    LoopEnd,
+    /// The incident before.
+    PreviousIncident,
+    /// The incident after.
+    NextIncident,
+    /// Play the chosen incident again from a minute before it.
+    PlayIncident,
     /// Shorter columns.
     ZoomIn,
     /// Longer columns.
     ZoomOut,
-    /// The client after this one.
-    NextClient,
-    /// The client before this one.
-    PreviousClient,
-    /// The chosen client alone and larger.
+    /// All clients.
+    ShowOverview,
+    /// The chosen client.
+    ShowClient,
+    /// Who influences whom.
+    ShowInfluence,
+    /// The chosen incident.
+    ShowIncident,
+    /// How the models were made.
+    ShowTraining,
+    /// What was given away.
+    ShowPrivacy,
+    /// The sequence of events.
+    ShowLog,
+    /// What else can be opened.
+    ShowSessions,
+    /// The next panel.
+    NextPanel,
+    /// The panel before.
+    PreviousPanel,
+    /// What stands below.
+    Down,
+    /// What stands above.
+    Up,
+    /// Into what is chosen, or set the knob on trial.
     Open,
     /// One level up.
     Close,
@@ -44,10 +82,44 @@ pub enum Action {
     PageDown,
     /// What did not fit, further up.
     PageUp,
+    /// Another order of clients.
+    Sort,
+    /// Which lines of the log, or of the help.
+    Filter,
     /// Show or hide what the data set knows.
     Truth,
+    /// The incident has been seen.
+    Acknowledge,
+    /// Silence it for a time.
+    Shelve,
+    /// End that.
+    Unshelve,
+    /// Silence a client until it is put back, or put it back.
+    Service,
+    /// Write something down.
+    Note,
+    /// What it shows is normal from now on.
+    Accept,
+    /// Another client is its root.
+    Correct,
+    /// Turn the chosen knob up.
+    TurnUp,
+    /// Turn it down.
+    TurnDown,
+    /// Ten steps up.
+    TurnFarUp,
+    /// Ten steps down.
+    TurnFarDown,
+    /// Take back what was done last.
+    Undo,
+    /// Bring it back.
+    Redo,
+    /// The command line.
+    Command,
     /// Help.
     Help,
+    /// Once per new P1, or never.
+    Bell,
     /// The next look.
     Theme,
     /// The mouse is ours, or the terminal's own.
@@ -75,13 +147,18 @@ pub enum Topic {
     Time,
     /// What is shown.
     Views,
+    /// Alarms.
+    Incidents,
+    /// Settings.
+    Tuning,
     /// The program itself.
     Program,
 }
 
 impl Topic {
     /// All, in the order of the help.
-    pub const ALL: [Topic; 3] = [Topic::Time, Topic::Views, Topic::Program];
+    pub const ALL: [Topic; 5] =
+        [Topic::Time, Topic::Views, Topic::Incidents, Topic::Tuning, Topic::Program];
 
     /// Its heading.
     #[must_use]
@@ -89,6 +166,8 @@ impl Topic {
         match self {
             Topic::Time => "time",
             Topic::Views => "views",
+            Topic::Incidents => "incidents",
+            Topic::Tuning => "tuning",
             Topic::Program => "program",
         }
     }
@@ -159,38 +238,73 @@ const fn shift(code: KeyCode) -> Chord {
 }
 
 use KeyCode::{BackTab, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Tab, Up};
-use Topic::{Program, Time, Views};
+use Topic::{Incidents, Program, Time, Tuning, Views};
 
 /// Every action, once.
+#[rustfmt::skip]
 pub const TABLE: &[Binding] = &[
     row(Action::Pause, "pause", &[c(' ')], Time, "pause, go on").hint("pause", 2),
-    row(Action::Back, "back", &[k(Left), c('h')], Time, "look one column back").beside(
-        Action::Forward,
-        "look back",
-        3,
-    ),
+    row(Action::Back, "back", &[k(Left), c('h')], Time, "look one column back")
+        .beside(Action::Forward, "look back", 3),
     row(Action::Forward, "forward", &[k(Right), c('l')], Time, "look one column on"),
     row(Action::FarBack, "far-back", &[shift(Left), c('H')], Time, "look 20 columns back"),
     row(Action::FarForward, "far-forward", &[shift(Right), c('L')], Time, "look 20 columns on"),
+    row(Action::PreviousIncident, "previous-incident", &[c(',')], Time, "incident before")
+        .beside(Action::NextIncident, "incident", 4),
+    row(Action::NextIncident, "next-incident", &[c('.')], Time, "incident after"),
+    row(Action::PlayIncident, "play", &[c('p')], Time, "play it from 60 s before"),
     row(Action::Start, "start", &[k(Home)], Time, "look at the start"),
-    row(Action::Live, "live", &[k(End), c('.')], Time, "back to the newest data").hint("newest", 2),
-    row(Action::Faster, "faster", &[c(']'), c('+'), c('=')], Time, "faster"),
-    row(Action::Slower, "slower", &[c('['), c('-')], Time, "slower").beside(
-        Action::Faster,
-        "speed",
-        4,
-    ),
+    row(Action::Live, "live", &[k(End), c('G')], Time, "back to the newest data")
+        .hint("newest", 2),
+    row(Action::GoTo, "go-to", &[c('g')], Time, "go to 10:38, -5m, #7, 'a").hint("go to", 8),
+    row(Action::Mark, "mark", &[c('m')], Time, "mark with a letter"),
+    row(Action::ToMark, "to-mark", &[c('\'')], Time, "go to a mark"),
+    row(Action::LoopStart, "loop-start", &[c('A')], Time, "loop: from here; end it"),
+    row(Action::LoopEnd, "loop-end", &[c('B')], Time, "loop: until here"),
+    row(Action::Slower, "slower", &[c('[')], Time, "slower").beside(Action::Faster, "speed", 4),
+    row(Action::Faster, "faster", &[c(']')], Time, "faster"),
+    row(Action::StepOnce, "step", &[c('>')], Time, "stand, one step on"),
     row(Action::ZoomIn, "zoom-in", &[c('z')], Time, "zoom in").beside(Action::ZoomOut, "zoom", 7),
     row(Action::ZoomOut, "zoom-out", &[c('Z')], Time, "zoom out"),
-    row(Action::NextClient, "next", &[k(Tab), c('j'), k(Down)], Views, "next client")
-        .hint("client", 6),
-    row(Action::PreviousClient, "previous", &[k(BackTab), c('k'), k(Up)], Views, "previous client"),
-    row(Action::Open, "open", &[k(Enter)], Views, "open the client larger").hint("open", 5),
-    row(Action::Close, "close", &[k(Esc)], Views, "one level up").hint("back", 2),
+    row(Action::ShowOverview, "overview", &[c('1')], Views, "overview"),
+    row(Action::ShowClient, "client", &[c('2')], Views, "one client"),
+    row(Action::ShowInfluence, "influence", &[c('3')], Views, "who influences whom"),
+    row(Action::ShowIncident, "incident", &[c('4')], Views, "one incident"),
+    row(Action::ShowTraining, "training", &[c('5')], Views, "how models were made"),
+    row(Action::ShowPrivacy, "privacy", &[c('6')], Views, "what was given away"),
+    row(Action::ShowLog, "log", &[c('7')], Views, "sequence of events"),
+    row(Action::ShowSessions, "sessions", &[c('8')], Views, "what can be opened"),
+    row(Action::NextPanel, "next-panel", &[k(Tab)], Views, "next panel").hint("panel", 6),
+    row(Action::PreviousPanel, "previous-panel", &[k(BackTab)], Views, "panel before"),
+    row(Action::Down, "down", &[k(Down), c('j')], Views, "choose below"),
+    row(Action::Up, "up", &[k(Up), c('k')], Views, "choose above"),
+    row(Action::Open, "open-chosen", &[k(Enter)], Views, "open, or set the knob")
+        .hint("open", 5),
+    row(Action::Close, "close", &[k(Esc)], Views, "one level up, or drop it").hint("back", 2),
     row(Action::PageDown, "page-down", &[k(PageDown)], Views, "further down"),
     row(Action::PageUp, "page-up", &[k(PageUp)], Views, "further up"),
+    row(Action::Sort, "sort", &[c('o')], Views, "order: plant, severity"),
+    row(Action::Filter, "find", &[c('/')], Views, "filter log, search help"),
     row(Action::Truth, "truth", &[c('t')], Views, "show or hide the truth").hint("truth", 5),
+    row(Action::Acknowledge, "acknowledge", &[c('a')], Incidents, "acknowledge").hint("ack", 3),
+    row(Action::Shelve, "shelve-chosen", &[c('s')], Incidents, "shelve for a time")
+        .hint("shelve", 6),
+    row(Action::Unshelve, "unshelve", &[c('S')], Incidents, "unshelve").hint("unshelve", 7),
+    row(Action::Service, "service", &[c('x')], Incidents, "out of service, back"),
+    row(Action::Note, "write-note", &[c('n')], Incidents, "note"),
+    row(Action::Accept, "accept", &[c('N')], Incidents, "accept as new normal"),
+    row(Action::Correct, "correct", &[c('c')], Incidents, "correct the root"),
+    row(Action::TurnUp, "up-knob", &[c('+'), c('=')], Tuning, "knob up, on trial")
+        .beside(Action::TurnDown, "tune", 6),
+    row(Action::TurnDown, "down-knob", &[c('-')], Tuning, "knob down, on trial"),
+    row(Action::TurnFarUp, "far-up-knob", &[shift(Up), c('*')], Tuning, "ten steps up"),
+    row(Action::TurnFarDown, "far-down-knob", &[shift(Down), c('_')], Tuning, "ten steps down"),
+    row(Action::Undo, "undo", &[c('u')], Tuning, "undo").hint("undo", 5),
+    row(Action::Redo, "redo", &[ctrl('r')], Tuning, "redo"),
+    row(Action::Command, "command", &[c(':')], Program, "command, tab completes")
+        .hint("command", 8),
     row(Action::Help, "help", &[c('?')], Program, "this help").hint("help", 1),
+    row(Action::Bell, "ring", &[c('b')], Program, "bell on new P1, or off"),
     row(Action::Theme, "theme", &[c('T')], Program, "next theme"),
     row(Action::Mouse, "mouse", &[c('M')], Program, "mouse on, off"),
     row(Action::Copy, "copy", &[c('y')], Program, "copy what is chosen"),

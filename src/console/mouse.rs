@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use ratatui::layout::{Position, Rect};
 
 use super::action::Action;
+use crate::engine::run::knob::Knob;
 
 /// Two clicks within this time at the same place are a double click.
 const DOUBLE: Duration = Duration::from_millis(400);
@@ -43,6 +44,14 @@ pub enum Target {
         /// Its right edge.
         end: Timestamp,
     },
+    /// An incident by its number: a click chooses it, a double click opens it.
+    Incident(u64),
+    /// A line of the log by its number, likewise.
+    Entry(u64),
+    /// A session by its place in the list, likewise.
+    Session(usize),
+    /// A knob: a click chooses it, the wheel turns it on trial.
+    Knob(Knob),
     /// Something that scrolls.
     Scroll,
 }

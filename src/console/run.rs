@@ -16,13 +16,13 @@ use super::key::Key;
 use super::keymap;
 use super::mouse::{Hit, Mouse};
 use super::remark::Remark;
+use super::sessions;
 use super::signals::{Request, Signal, Signals};
 use super::term::{self, Term};
+use super::text::clean;
 use super::theme::{Choice, Theme};
-use super::training::Training;
 use super::view::view;
 use crate::session::Session;
-use crate::stream::Stream;
 use ratatui::buffer::Buffer;
 
 /// The shortest time between two pictures: 30 a second.
@@ -84,6 +84,12 @@ pub enum ConsoleError {
     /// Another thread died; its panic has been told.
     #[error("a part of the program ended unexpectedly, as told above")]
     Panicked,
+    /// There is no view of this name.
+    #[error("there is no view called {0:?}")]
+    NoView(String),
+    /// There is nothing to be shown of an incident.
+    #[error("no incident had opened by then")]
+    NoIncident,
 }
 
 /// What the console shall look like.
@@ -113,25 +119,35 @@ pub fn is_possible() -> bool {
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Shows `session` until the operator leaves. `open` may take its time: it runs on another thread,
-/// and the screen shows what it tells of itself.
+/// Shows `session` until the operator leaves. Making its models may take its time: that happens on
+/// another thread, and the screen shows how far it is. Another session may be opened from within.
 ///
 /// A failure of the stream is shown, and returned once the operator has left.
-pub fn run<F>(session: &Session, look: Appearance, open: F) -> Result<Ending, ConsoleError>
-where
-    F: FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError>
-        + Send
-        + 'static,
-{
+pub fn run(session: &Session, look: Appearance) -> Result<Ending, ConsoleError> {
     if !is_possible() {
         return Err(ConsoleError::NotATerminal);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // First the signals: from the moment the terminal is ours it can be given back.
-        let signals = Signals::listen()?;
-        Console::start(session, look, open)?.run(signals).await
+        let mut signals = Signals::listen()?;
+        let mut console = Console::start(session, look)?;
+        let mut input = listen()?;
+        loop {
+            match console.run(&mut signals, &mut input).await? {
+                Left::For(ending) => return Ok(ending),
+                Left::To(session) => console.change(&session)?,
+            }
+        }
     })
+}
+
+/// How a session was left.
+enum Left {
+    /// For good.
+    For(Ending),
+    /// To another session.
+    To(Box<Session>),
 }
 
 struct Console {
@@ -143,34 +159,60 @@ struct Console {
     hits: Vec<Hit>,
 }
 
+fn feed(session: &Session, model: &Model) -> io::Result<Feed> {
+    let own = session.clone();
+    feed::spawn(session, model.pace, move |tell| feed::ready(own, tell))
+}
+
+/// The operator's name, as the log knows it.
+fn who() -> String {
+    let name = ["HEADWATER_OPERATOR", "USER", "LOGNAME"].into_iter().find_map(|v| env::var(v).ok());
+    clean(name.filter(|name| !name.trim().is_empty()).as_deref().unwrap_or("operator"))
+}
+
 impl Console {
     /// Shows the first picture before anything that could take time.
-    fn start<F>(session: &Session, look: Appearance, open: F) -> Result<Self, ConsoleError>
-    where
-        F: FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError>
-            + Send
-            + 'static,
-    {
+    fn start(session: &Session, look: Appearance) -> Result<Self, ConsoleError> {
         let mut model = Model::new(session, look.resolve());
         model.mouse = !look.no_mouse;
+        model.who = who();
         let mut term = Term::take(model.mouse)?;
         let hits = term.draw(|buffer| view(&model, buffer))?;
-        let feed = feed::spawn(session, model.pace, open)?;
-        Ok(Self { model, term, feed, mouse: Mouse::default(), hits })
+        let feed = feed(session, &model)?;
+        let mut console = Self { model, term, feed, mouse: Mouse::default(), hits };
+        console.read_keys();
+        Ok(console)
     }
 
-    async fn run(mut self, mut signals: Signals) -> Result<Ending, ConsoleError> {
-        let mut input = listen()?;
+    /// Begins anew with another session; what the operator chose about the screen stays.
+    fn change(&mut self, session: &Session) -> io::Result<()> {
+        let mut model = Model::new(session, self.model.theme);
+        std::mem::swap(&mut model.keymap, &mut self.model.keymap);
+        std::mem::swap(&mut model.who, &mut self.model.who);
+        (model.mouse, model.bell) = (self.model.mouse, self.model.bell);
+        self.feed = feed(session, &model)?;
+        self.model = model;
+        self.term.repaint();
+        Ok(())
+    }
+
+    async fn run(
+        &mut self,
+        signals: &mut Signals,
+        input: &mut mpsc::Receiver<io::Result<Event>>,
+    ) -> Result<Left, ConsoleError> {
         let mut drawn = Instant::now();
         let mut dirty = true;
         let mut feeding = true;
-        self.read_keys();
+        let mut over = false;
+        let mut waking = Waking::default();
         loop {
+            let wake = waking.at(self.model.wake_in());
             let effect = tokio::select! {
                 biased;
                 request = signals.next() => match request {
                     Request::End(Signal { name, number }) => {
-                        return Ok(Ending::Signal { name, number });
+                        return Ok(Left::For(Ending::Signal { name, number }));
                     }
                     Request::Stop => Some(Effect::Suspend),
                     Request::GoOn => {
@@ -190,19 +232,28 @@ impl Console {
                     dirty = false;
                     continue;
                 }
-                report = self.feed.reports.recv(), if feeding => {
-                    let report = report.ok_or(ConsoleError::FeedDied)?;
-                    feeding = !report.is_last();
-                    update(&mut self.model, Msg::Report(report))
+                () = sleep_until(wake.unwrap_or(drawn)), if wake.is_some() => {
+                    update(&mut self.model, Msg::Passed(waking.passed()))
                 }
+                report = self.feed.reports.recv(), if feeding => match report {
+                    Some(report) => {
+                        over |= report.is_last();
+                        update(&mut self.model, Msg::Report(report))
+                    }
+                    None if over => {
+                        feeding = false;
+                        continue;
+                    }
+                    None => return Err(ConsoleError::FeedDied),
+                },
             };
             dirty = true;
             match effect {
                 None => {}
                 Some(Effect::Quit) => {
-                    return match self.model.stage {
+                    return match std::mem::replace(&mut self.model.stage, Stage::Ended) {
                         Stage::Failed(error) => Err(ConsoleError::Stream(error)),
-                        _ => Ok(Ending::Quit),
+                        _ => Ok(Left::For(Ending::Quit)),
                     };
                 }
                 Some(Effect::Suspend) => {
@@ -210,6 +261,10 @@ impl Console {
                     signals.stop().await?;
                     self.term.enter()?;
                 }
+                Some(Effect::Open(name)) => match Session::open(&name) {
+                    Ok(session) => return Ok(Left::To(Box::new(session))),
+                    Err(error) => self.say(Remark::failed(&error.to_string())),
+                },
                 Some(effect) => self.perform(effect)?,
             }
         }
@@ -219,8 +274,16 @@ impl Console {
     fn perform(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
             Effect::Redraw => self.term.repaint(),
-            // A feed that is over needs no pace.
-            Effect::Pace(pace) => drop(self.feed.pace.send(pace)),
+            Effect::Wish(wish) => {
+                if let Err(wish) = self.feed.wish(wish) {
+                    update(&mut self.model, Msg::Unheard(wish));
+                }
+            }
+            Effect::ListSessions => {
+                let found = env::current_dir().map(|folder| sessions::list(&folder));
+                update(&mut self.model, Msg::Sessions(found.unwrap_or_default()));
+            }
+            Effect::Bell => self.term.ring()?,
             Effect::Mouse(ours) => self.term.capture(ours)?,
             Effect::Copy(text) => {
                 self.term.copy(&text)?;
@@ -236,7 +299,7 @@ impl Console {
                     self.say(Remark::done("keys read"));
                 }
             }
-            Effect::Quit | Effect::Suspend => {}
+            Effect::Quit | Effect::Suspend | Effect::Open(_) => {}
         }
         Ok(())
     }
@@ -279,8 +342,32 @@ impl Console {
                 self.term.repaint();
                 None
             }
-            Event::Paste(_) | Event::FocusGained | Event::FocusLost => None,
+            Event::Paste(text) => update(&mut self.model, Msg::Paste(text)),
+            Event::FocusGained | Event::FocusLost => None,
         }
+    }
+}
+
+/// When the model wants to hear that time has passed.
+#[derive(Debug, Default)]
+struct Waking {
+    since: Option<Instant>,
+}
+
+impl Waking {
+    /// The instant to wake at, when the model wants to be woken `after` it was last told.
+    fn at(&mut self, after: Option<Duration>) -> Option<Instant> {
+        let Some(after) = after else {
+            self.since = None;
+            return None;
+        };
+        Some(*self.since.get_or_insert_with(Instant::now) + after)
+    }
+
+    /// What has passed since it was last told.
+    fn passed(&mut self) -> Duration {
+        let now = Instant::now();
+        self.since.replace(now).map_or(Duration::ZERO, |since| now - since)
     }
 }
 

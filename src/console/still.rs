@@ -1,21 +1,23 @@
 //! One picture without a terminal: the engine runs up to a moment as fast as it can, then the console's
 //! own view is drawn once. The same session, seed and moment give the same picture everywhere.
 
+use std::env;
+
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::app::{Model, Msg, Screen, Stage, update};
+use super::action::Action;
+use super::app::{Effect, Model, Msg, SCREENS, Screen, update};
 use super::clock::Clock;
 use super::export::{self, Format};
-use super::feed::{self, OpenError};
-use super::pace::{Pace, Speed};
+use super::feed::{self, Bulletin, OpenError, Opened, Ready, Report};
 use super::run::{Appearance, ConsoleError};
+use super::sessions;
 use super::theme::{Choice, Depth, Terminal, Theme};
-use super::training::Training;
 use super::view::view;
+use crate::engine::watch::News;
 use crate::session::{Mark, Session};
-use crate::stream::{Event, Frame, Layout, Stream, StreamError};
 
 /// What is to be drawn.
 #[derive(Debug, Clone, Copy)]
@@ -44,55 +46,76 @@ impl Picture {
 
 /// The names of all views.
 pub fn view_names() -> impl Iterator<Item = &'static str> {
-    Screen::ALL.iter().map(|(name, _)| *name)
+    SCREENS.into_iter().map(|action| action.row().name)
 }
 
 /// Draws `still` of `session`.
-pub fn still<F>(session: &Session, still: &Still, open: F) -> Result<Picture, ConsoleError>
-where
-    F: FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError>
-        + Send
-        + 'static,
-{
+pub fn still(session: &Session, still: &Still) -> Result<Picture, ConsoleError> {
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: still.look.ascii };
     let theme = Theme::new(still.look.theme.unwrap_or(Choice::Auto), terminal);
     let mut model = Model::new(session, theme);
-    let (clock, at) = (model.clock, still.at);
-    let cut = move |tell: &mut (dyn FnMut(Training) + Send)| {
-        let stream = open(tell)?;
-        Ok(Box::new(Until { stream, at, clock, first: None, frames: 0 }) as Box<dyn Stream>)
-    };
-    let pace = Pace { speed: Speed::Max, paused: false };
-    let mut feed =
-        feed::spawn(session, pace, cut).map_err(|error| ConsoleError::Stream(Box::new(error)))?;
-    while let Some(report) = feed.reports.blocking_recv() {
-        update(&mut model, Msg::Report(report));
-    }
-    match model.stage {
-        Stage::Failed(error) => return Err(ConsoleError::Stream(error)),
-        // The data goes on, only the picture stops here.
-        Stage::Ended if still.at.is_some() => model.stage = Stage::Playing,
-        Stage::Ended => {}
-        Stage::Preparing(_) | Stage::Reading | Stage::Playing => return Err(ConsoleError::FeedDied),
-    }
-    if let Some((_, screen)) = Screen::ALL.iter().find(|(name, _)| *name == still.view) {
-        model.screen = *screen;
-    }
+    let ready = feed::ready(session.clone(), &mut |training| {
+        update(&mut model, Msg::Report(Report::Training(training)));
+    });
+    let ready = ready.map_err(ConsoleError::Stream)?;
+    run_to(&mut model, session, ready, still.at).map_err(ConsoleError::Stream)?;
+    show(&mut model, still.view)?;
     let mut buffer = Buffer::empty(Rect::new(0, 0, still.size.0, still.size.1));
     view(&model, &mut buffer);
     Ok(Picture(buffer))
 }
 
-/// A stream that ends after a moment.
-struct Until {
-    stream: Box<dyn Stream>,
+/// Tells `model` everything up to `at`.
+pub(super) fn run_to(
+    model: &mut Model,
+    session: &Session,
+    (mut watch, prepared): Ready,
+    at: Option<Mark>,
+) -> Result<(), OpenError> {
+    let mut learn = |report| {
+        update(model, Msg::Report(report));
+    };
+    learn(Report::Opened(Box::new(Opened::of(&watch, prepared))));
+    learn(Report::Playing);
+    let mut end = End { at, clock: Clock::of(session), first: None, frames: 0 };
+    loop {
+        let mut news = News::default();
+        let Some(time) = watch.step(&mut news)? else {
+            watch.end(&mut news);
+            let standing = Some(watch.standing());
+            learn(Report::News(Box::new(Bulletin { news, standing, ..Bulletin::default() })));
+            learn(Report::Ended);
+            break;
+        };
+        news.frames.retain(|frame| end.holds(frame.time));
+        if end.is_past(time) {
+            // What the step found is not known at the moment yet, only what was measured.
+            let news = News { frames: news.frames, ..News::default() };
+            learn(Report::News(Box::new(Bulletin { news, ..Bulletin::default() })));
+            break;
+        }
+        let standing = Some(watch.standing());
+        learn(Report::News(Box::new(Bulletin { news, standing, ..Bulletin::default() })));
+    }
+    Ok(())
+}
+
+/// The moment at which a picture is taken.
+struct End {
     at: Option<Mark>,
     clock: Clock,
     first: Option<Timestamp>,
     frames: u64,
 }
 
-impl Until {
+impl End {
+    /// Whether the next frame of the stream, at `time`, still belongs to the picture.
+    fn holds(&mut self, time: Timestamp) -> bool {
+        self.first.get_or_insert(time);
+        self.frames += 1;
+        !self.is_past(time)
+    }
+
     fn is_past(&self, time: Timestamp) -> bool {
         let first = self.first.unwrap_or(time);
         match self.at {
@@ -104,21 +127,17 @@ impl Until {
     }
 }
 
-impl Stream for Until {
-    fn layout(&self) -> &Layout {
-        self.stream.layout()
+/// Goes to the view called `name`.
+fn show(model: &mut Model, name: &str) -> Result<(), ConsoleError> {
+    let action = SCREENS.into_iter().find(|action| action.row().name == name);
+    let Some(action) = action else { return Err(ConsoleError::NoView(name.to_owned())) };
+    if let Some(Effect::ListSessions) = model.choose_screen(action) {
+        let found = env::current_dir().map(|folder| sessions::list(&folder)).unwrap_or_default();
+        update(model, Msg::Sessions(found));
     }
-
-    fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
-        if !self.stream.next(frame)? {
-            return Ok(false);
-        }
-        self.frames += 1;
-        self.first.get_or_insert(frame.time);
-        Ok(!self.is_past(frame.time))
-    }
-
-    fn events(&self) -> &[Event] {
-        self.stream.events()
+    match (action, model.screen) {
+        (Action::ShowIncident, Screen::Incident(_)) => Ok(()),
+        (Action::ShowIncident, _) => Err(ConsoleError::NoIncident),
+        _ => Ok(()),
     }
 }

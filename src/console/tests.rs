@@ -4,12 +4,14 @@ use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::app::{Screen, Stage};
+use super::app::Screen;
 use super::pace::Speed;
 use super::view::view;
 use fixture::{Console, playing, preparing};
 
 pub mod fixture;
+mod operate;
+pub mod plant;
 
 fn screen(console: &Console, width: u16, height: u16) -> String {
     let mut terminal =
@@ -91,7 +93,7 @@ fn keys_open_and_close_one_level_at_a_time() {
     console.keys("t?<esc>");
     assert!(console.model.truth_shown && console.model.help.is_none());
     console.keys("<enter>?");
-    assert_eq!(console.model.screen, Screen::Client { skip: 0 });
+    assert_eq!(console.model.screen, Screen::Client);
     assert_eq!(console.model.help, Some(0));
     console.keys("q");
     assert_eq!(console.model.help, None);
@@ -113,7 +115,7 @@ fn space_and_signs_set_the_pace() {
     let mut console = playing();
     console.keys("<space>");
     assert!(console.model.pace.paused);
-    console.keys("<space>++-]");
+    console.keys("<space>]][]");
     assert!(!console.model.pace.paused);
     assert_eq!(console.model.pace.speed, Speed::Times(300.0));
     assert_eq!(console.last_pace(), Some(console.model.pace));
@@ -131,7 +133,7 @@ fn looking_back_does_not_disturb_the_stream() {
     assert!(console.model.newest() > newest);
     console.keys("<right>");
     assert!(console.model.look > Some(looked));
-    console.keys(".");
+    console.keys("G");
     assert_eq!(console.model.look, None);
     console.keys("<home>");
     assert_eq!(console.model.look, console.first());
@@ -141,14 +143,14 @@ fn looking_back_does_not_disturb_the_stream() {
 }
 
 #[test]
-fn clients_are_chosen_in_a_circle() {
+fn clients_are_chosen_and_the_ends_hold() {
     let mut console = playing();
-    console.keys("<tab>j");
+    console.keys("<down>jj");
     assert_eq!(console.model.chosen, 2);
-    console.keys("<tab>");
-    assert_eq!(console.model.chosen, 0);
     console.keys("k");
-    assert_eq!(console.model.chosen, 2);
+    assert_eq!(console.model.chosen, 1);
+    console.keys("<up>kk");
+    assert_eq!(console.model.chosen, 0);
 }
 
 #[test]
@@ -181,19 +183,6 @@ fn a_row_out_of_order_is_counted_and_shown() {
     let mut console = playing();
     console.repeat_last_frame();
     assert!(screen(&console, 200, 60).contains("? 1 rows left out"));
-}
-
-#[test]
-fn a_feed_plays_a_stream_to_its_end_and_keeps_every_frame() {
-    let console = fixture::fed();
-    assert!(matches!(console.model.stage, Stage::Ended));
-    let measured = console.model.measured.as_ref().expect("the stream was opened");
-    assert_eq!(measured.history.len(), fixture::LENGTH - fixture::SILENT.len());
-}
-
-#[test]
-fn a_feed_reads_ahead_to_where_playing_begins() {
-    assert_eq!(fixture::frames_before_playing(), 1200);
 }
 
 proptest! {

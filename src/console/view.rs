@@ -69,8 +69,8 @@ fn page(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer, hits: &mu
         axis::draw(&scene, take_bottom(&mut rest), buffer);
     }
     match model.screen {
-        Screen::Overview => overview::draw(&scene, rest, buffer, hits),
-        Screen::Client { skip } => client::draw(&scene, skip, rest, buffer, hits),
+        Screen::Client => client::draw(&scene, model.scroll, rest, buffer, hits),
+        _ => overview::draw(&scene, rest, buffer, hits),
     }
 }
 

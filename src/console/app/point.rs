@@ -1,8 +1,8 @@
 //! What the mouse asks for.
 
-use jiff::Timestamp;
-
-use super::{Action, Effect, Model, act};
+use super::act::act;
+use super::{Effect, Focus, Model};
+use crate::console::action::Action;
 use crate::console::mouse::{Gesture, Point, Spot, Target};
 
 /// Does what was asked of the topmost target that knows what to make of it.
@@ -34,6 +34,7 @@ fn offered(model: &mut Model, gesture: Gesture, spot: &Spot) -> Option<Taken> {
             Some(Taken(act(model, Action::Open)))
         }
         (Target::Seek { start, end }, Gesture::Click | Gesture::DoubleClick | Gesture::Drag) => {
+            model.playback = None;
             model.look_at(spot.instant(start, end));
             done
         }
@@ -53,26 +54,60 @@ fn offered(model: &mut Model, gesture: Gesture, spot: &Spot) -> Option<Taken> {
             Some(Taken(act(model, if down { Action::PageDown } else { Action::PageUp })))
         }
         (Target::Client(_), Gesture::Wheel { down }) => {
-            let there = if down { Action::NextClient } else { Action::PreviousClient };
-            Some(Taken(act(model, there)))
+            model.focus = Focus::Clients;
+            Some(Taken(act(model, if down { Action::Down } else { Action::Up })))
+        }
+        (Target::Incident(number), Gesture::Click | Gesture::DoubleClick) => {
+            model.incident = Some(number);
+            model.focus = Focus::Incidents;
+            opened(model, gesture)
+        }
+        (Target::Incident(_), Gesture::Wheel { down }) => {
+            model.focus = Focus::Incidents;
+            Some(Taken(act(model, if down { Action::Down } else { Action::Up })))
+        }
+        (Target::Entry(number), Gesture::Click | Gesture::DoubleClick) => {
+            model.entry = Some(number);
+            opened(model, gesture)
+        }
+        (Target::Session(at), Gesture::Click | Gesture::DoubleClick) => {
+            model.session = at;
+            opened(model, gesture)
+        }
+        (Target::Entry(_) | Target::Session(_), Gesture::Wheel { down }) => {
+            Some(Taken(act(model, if down { Action::Down } else { Action::Up })))
+        }
+        (Target::Knob(knob), Gesture::Click | Gesture::DoubleClick) => {
+            if model.knob != Some(knob) {
+                model.tuning = None;
+            }
+            model.knob = Some(knob);
+            model.focus = Focus::Knobs;
+            opened(model, gesture)
+        }
+        (Target::Knob(knob), Gesture::Wheel { down }) => {
+            if model.knob != Some(knob) {
+                model.tuning = None;
+            }
+            model.knob = Some(knob);
+            Some(Taken(model.turn(if down { -1 } else { 1 })))
         }
         _ => None,
     }
 }
 
-impl Model {
-    /// Looks at `moment` as far as there is data; at the newest data it follows again.
-    pub(super) fn look_at(&mut self, moment: Timestamp) {
-        let first = self.measured.as_ref().and_then(|measured| measured.history.first());
-        if let (Some(first), Some(newest)) = (first, self.newest()) {
-            self.look = (moment < newest).then_some(moment.max(first));
-        }
-    }
+/// A double click goes into what was chosen.
+fn opened(model: &mut Model, gesture: Gesture) -> Option<Taken> {
+    let effect = (gesture == Gesture::DoubleClick).then(|| act(model, Action::Open)).flatten();
+    Some(Taken(effect))
+}
 
+impl Model {
     fn choose_client(&mut self, client: usize) {
         let clients = self.measured.as_ref().map_or(0, |measured| measured.clients.len());
         if client < clients {
             self.chosen = client;
+            self.focus = Focus::Clients;
         }
     }
 }

@@ -15,8 +15,8 @@ use crate::console::training::Course;
 /// Draws the words into the middle of `area`.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (heading, style, lines) = match &model.stage {
-        Stage::Preparing(course) => {
-            (format!("preparing {} …", model.name), theme.strong, preparing(course, area.width))
+        Stage::Preparing => {
+            (format!("preparing {} …", model.name), theme.strong, preparing(&model.course, area.width))
         }
         Stage::Reading | Stage::Playing => {
             ("waiting for the first measurement …".to_owned(), theme.strong, Vec::new())

@@ -100,8 +100,8 @@ fn rule(scene: &Scene, at: usize, client: &Client, shown: Shown, area: Rect, buf
     if !brief && hidden > 0 {
         let (from, to) = (shown.skip + 1, (shown.skip + shown.sensors).min(all));
         let how = match scene.model.screen {
-            Screen::Overview => "enter shows all",
-            Screen::Client { .. } => "pgdn and pgup scroll",
+            Screen::Client => "pgdn and pgup scroll",
+            _ => "enter shows all",
         };
         say(format!("  {from} to {to} of {all} sensors, {how}"), theme.label);
     } else if !brief {

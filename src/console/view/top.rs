@@ -54,7 +54,7 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 /// What the replay is doing, in a word or two.
 pub fn state(model: &Model) -> String {
     match &model.stage {
-        Stage::Preparing(_) => "PREPARING".into(),
+        Stage::Preparing => "PREPARING".into(),
         Stage::Reading => "READING".into(),
         Stage::Playing if model.pace.paused => "PAUSED".into(),
         Stage::Playing => format!("REPLAY {}", model.pace.speed),
