@@ -21,6 +21,7 @@ mod measured;
 mod mouse;
 mod number;
 mod pace;
+mod pulse;
 mod remark;
 mod run;
 mod scale;
@@ -36,6 +37,7 @@ mod trend;
 mod truth;
 mod view;
 mod watched;
+mod widget;
 mod window;
 
 #[cfg(test)]

@@ -6,8 +6,11 @@ use assert_cmd::Command;
 
 mod broken_sessions;
 mod data;
+mod elsewhere;
+mod ledger;
 mod manners;
 mod run;
+mod steady;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]

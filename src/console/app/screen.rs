@@ -88,7 +88,10 @@ impl Model {
     pub fn chosen_incident(&self) -> Option<&Incident> {
         let number = match self.screen {
             Screen::Incident(number) => Some(number),
-            Screen::Log => return self.watched.as_ref()?.incident(filter::incident(self.chosen_entry()?)?),
+            Screen::Log => {
+                let number = filter::incident(self.chosen_entry()?)?;
+                return self.watched.as_ref()?.incident(number);
+            }
             _ => self.incident,
         };
         let known = number.and_then(|number| self.watched.as_ref()?.incident(number));
