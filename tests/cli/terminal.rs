@@ -122,6 +122,25 @@ fn looking_back_and_returning() {
 }
 
 #[test]
+fn an_incident_is_found_acknowledged_and_a_threshold_tried_without_regret() {
+    let mut tty = paused((140, 45), &[]);
+    // Ahead at full speed, past the attack.
+    tty.keys("g01:50\r");
+    tty.wait_for("UNACK");
+    tty.keys("a");
+    tty.wait_for("acknowledge");
+    tty.wait_without("UNACK");
+    tty.keys("+");
+    tty.wait("the consequences of a trial", |seen| {
+        seen.text().lines().any(|line| line.contains('→') && line.contains("alarms"))
+    });
+    tty.keys("\x1b");
+    tty.wait_without("→ ");
+    tty.keys("q");
+    quit(tty);
+}
+
+#[test]
 fn a_storm_of_sizes_ends_in_a_whole_picture() {
     let tty = console((120, 40), &[]);
     let sizes = [(200, 60), (30, 10), (10, 3), (2, 2), (1, 1), (250, 3), (3, 80), (80, 24)];
