@@ -16,6 +16,7 @@ use crate::study::score;
 
 mod check;
 mod interrupt;
+mod ledger;
 mod make;
 mod manual;
 mod run;
@@ -94,6 +95,8 @@ enum Command {
     },
     /// Run a session without a screen: one fact a line, a summary last
     Run(run::RunArgs),
+    /// Verify a ledger that `run --ledger` wrote, and say what was spent
+    Ledger(ledger::LedgerArgs),
     /// Measure a list of alarms against the truth
     Score(ScoreArgs),
     /// Draw one picture of the console, without a terminal
@@ -158,7 +161,7 @@ impl SessionArgs {
             session.set_data_folder(folder);
         }
         if let Some(seed) = self.seed {
-            session.seed = seed;
+            session.set_seed(seed);
         }
         Ok(session)
     }
@@ -206,6 +209,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
             }
         }
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
+        Some(Command::Ledger(args)) => ledger::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;
             if args.json {

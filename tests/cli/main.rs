@@ -6,11 +6,13 @@ use assert_cmd::Command;
 
 mod broken_sessions;
 mod data;
+#[cfg(unix)]
+mod elsewhere;
+mod ledger;
 mod manners;
 mod run;
-#[cfg(unix)]
+mod steady;
 mod terminal;
-#[cfg(unix)]
 mod tty;
 
 /// The program, in an empty place of its own.
