@@ -36,6 +36,7 @@ mod trend;
 mod truth;
 mod view;
 mod watched;
+mod widget;
 mod window;
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use fixture::{Console, playing, preparing};
 pub mod fixture;
 mod operate;
 pub mod plant;
+mod views;
 
 fn screen(console: &Console, width: u16, height: u16) -> String {
     let mut terminal =
@@ -22,52 +23,6 @@ fn screen(console: &Console, width: u16, height: u16) -> String {
     let text = terminal.backend().to_string();
     let rows: Vec<&str> = text.lines().map(|row| row.trim_matches('"').trim_end()).collect();
     rows.join("\n")
-}
-
-#[test]
-fn the_overview_at_three_sizes() {
-    let console = playing();
-    insta::assert_snapshot!("overview_80x24", screen(&console, 80, 24));
-    insta::assert_snapshot!("overview_120x40", screen(&console, 120, 40));
-    insta::assert_snapshot!("overview_200x60", screen(&console, 200, 60));
-}
-
-#[test]
-fn smaller_screens_say_less_and_still_say_what_matters() {
-    let console = playing();
-    insta::assert_snapshot!("overview_60x15", screen(&console, 60, 15));
-    insta::assert_snapshot!("overview_40x8", screen(&console, 40, 8));
-    insta::assert_snapshot!("card_20x5", screen(&console, 20, 5));
-}
-
-#[test]
-fn the_truth_is_shown_on_request_only() {
-    let mut console = playing();
-    assert!(!screen(&console, 120, 40).contains("S101"));
-    console.keys("t");
-    insta::assert_snapshot!("truth_120x40", screen(&console, 120, 40));
-    console.keys("t");
-    assert!(!screen(&console, 120, 40).contains("S101"));
-}
-
-#[test]
-fn a_client_alone() {
-    let mut console = playing();
-    insta::assert_snapshot!("client_80x24", screen(console.keys("j<enter>"), 80, 24));
-    insta::assert_snapshot!("client_120x40", screen(&console, 120, 40));
-}
-
-#[test]
-fn looking_back() {
-    let mut console = playing();
-    insta::assert_snapshot!("looking_back_120x40", screen(console.keys("HHh"), 120, 40));
-}
-
-#[test]
-fn the_help() {
-    let mut console = playing();
-    insta::assert_snapshot!("help_80x24", screen(console.keys("?"), 80, 24));
-    insta::assert_snapshot!("help_40x12", screen(&console, 40, 12));
 }
 
 #[test]
@@ -82,7 +37,7 @@ fn before_there_is_data_the_screen_says_so() {
 fn a_failure_in_the_middle_keeps_what_came_before() {
     let mut console = playing();
     console.fail();
-    let screen = screen(&console, 120, 40);
+    let screen = screen(console.keys("2"), 120, 40);
     assert!(screen.contains("FAILED") && screen.contains("the data ends here: not found in"));
     assert!(screen.contains("FT01"));
 }

@@ -7,6 +7,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::asked;
 use super::pen::{cut, put, width};
 use crate::console::action::{Action, Hint, TABLE};
 use crate::console::app::Model;
@@ -26,8 +27,12 @@ impl Offer {
     }
 }
 
-/// Draws the line into the first row of `area`: what is said to the operator, else what can be done.
+/// Draws the line into the first row of `area`: what is asked of the operator, what is said to him,
+/// else what can be done.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+    if asked::draw(model, theme, area, buffer) {
+        return;
+    }
     if let Some(remark) = &model.remark {
         let style = if remark.bad { theme.failure } else { theme.strong };
         put(buffer, area, 1, 0, &cut(&remark.text, area.width.saturating_sub(1)), style);
