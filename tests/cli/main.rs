@@ -6,13 +6,14 @@ use assert_cmd::Command;
 
 mod broken_sessions;
 mod data;
-#[cfg(unix)]
 mod elsewhere;
 mod ledger;
 mod manners;
 mod run;
 mod steady;
+#[cfg(unix)]
 mod terminal;
+#[cfg(unix)]
 mod tty;
 
 /// The program, in an empty place of its own.
