@@ -116,7 +116,8 @@ fn print(out: &mut impl Write, ledger: &Ledger) -> Result<()> {
         print_spent(out, "of it, training", &trained)?;
     }
     for counted in ledger.counts() {
-        let derived = if counted.what.is_derived() { " (computed from what was released)" } else { "" };
+        let derived =
+            if counted.what.is_derived() { " (computed from what was released)" } else { "" };
         writeln!(
             out,
             "  {:>10} × {:<7} {}{derived}",

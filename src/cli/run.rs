@@ -46,7 +46,7 @@ pub(super) struct RunArgs {
 impl RunArgs {
     /// All of a session in words, as fast as it goes.
     pub(super) fn plain(session: SessionArgs) -> Self {
-        Self { session, mode: None, until: None, speed: Speed::Max, json: false }
+        Self { session, mode: None, until: None, speed: Speed::Max, ledger: None, json: false }
     }
 }
 

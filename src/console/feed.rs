@@ -26,7 +26,7 @@ use super::training::{Told, Training};
 use crate::engine::prepare::{self, Prepared};
 use crate::engine::run::knob::Turn;
 use crate::engine::watch::{News, Standing, Watch};
-use crate::engine::{decimation, watch};
+use crate::engine::watch;
 use crate::incident::Order;
 use crate::session::{Mark, Session};
 use crate::stream::{Continuity, Event, Frame, Layout};
@@ -151,7 +151,6 @@ pub fn ready(session: Session, tell: Tell) -> Result<Ready, OpenError> {
     let mut told = Told::new(&session, Instant::now());
     tell(told.word(&prepare::Stage::Reading, Instant::now()));
     fault();
-    let session = decimation::decided(session)?;
     let file = prepare::cache_file(&session);
     let prepared = prepare::prepare(&session, &file, &mut |stage| {
         tell(told.word(&stage, Instant::now()));

@@ -182,7 +182,10 @@ mod tests {
         });
         let seconds = begun.elapsed().as_secs_f64();
         assert!(told > 200, "{told} reports are no storm");
-        assert!(f64::from(frames) <= seconds * 1.0 / FRAME.as_secs_f64() + 2.0, "{frames} pictures");
+        assert!(
+            f64::from(frames) <= seconds * 1.0 / FRAME.as_secs_f64() + 2.0,
+            "{frames} pictures"
+        );
         // The machine may be busy with other tests: what is asked for here is that the key waits
         // for one picture and not for the reports.
         assert!(slowest < Duration::from_millis(250), "a key took {slowest:?}");

@@ -135,7 +135,9 @@ impl Until {
             self.frames += 1;
             match self.at {
                 None => true,
-                Some(Mark::At(civil)) => self.clock.instant(civil).is_none_or(|at| frame.time <= at),
+                Some(Mark::At(civil)) => {
+                    self.clock.instant(civil).is_none_or(|at| frame.time <= at)
+                }
                 Some(Mark::After(s)) => frame.time.duration_since(first).as_secs_f64() <= s,
                 Some(Mark::Step(steps)) => self.frames <= steps,
             }

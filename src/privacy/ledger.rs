@@ -633,11 +633,7 @@ impl Ledger {
 
     /// The releases of the last hour, or of the ledger's life if that is shorter, each at what
     /// `price` makes of it, and in how many seconds they were made.
-    pub(super) fn pace_of(
-        &self,
-        now: Timestamp,
-        price: impl Fn(What, Spend) -> Spend,
-    ) -> Pace {
+    pub(super) fn pace_of(&self, now: Timestamp, price: impl Fn(What, Spend) -> Spend) -> Pace {
         let age = self.since.map_or(0.0, |since| now.duration_since(since).as_secs_f64());
         let mut tally = Tally::NOTHING;
         for (spend, count) in self.hour.total_at(now.as_second()).entries() {

@@ -31,8 +31,7 @@ pub enum Knob {
 
 impl Knob {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::States, Self::AugmentedStates, Self::Gradients, Self::Flags];
+    pub const ALL: [Self; 4] = [Self::States, Self::AugmentedStates, Self::Gradients, Self::Flags];
 
     /// Its name in a session.
     #[must_use]
@@ -172,9 +171,10 @@ impl Outlook {
         // What is still to come is told at the knob's ε, at the pace of the last hour.
         let spend = knob.spend(situation)?;
         let pace = ledger.pace_of(now, |what, old| if knob.is_about(what) { spend } else { old });
-        let left = ledger.terms().budget.map(|budget| {
-            (budget.epsilon - ledger.spent(budget.over, now).epsilon).max(0.0)
-        });
+        let left = ledger
+            .terms()
+            .budget
+            .map(|budget| (budget.epsilon - ledger.spent(budget.over, now).epsilon).max(0.0));
         Ok(Self {
             client: ledger.client().to_owned(),
             knob,
@@ -451,7 +451,8 @@ mod tests {
 
     #[test]
     fn the_classic_formula_is_doubted_where_it_must_be() {
-        let standing = |epsilon| super::super::SigmaRule::from(Sigma::Classic).standing(epsilon, 1e-5);
+        let standing =
+            |epsilon| super::super::SigmaRule::from(Sigma::Classic).standing(epsilon, 1e-5);
         assert_eq!(caveat(standing(0.5), 1e-5), None);
         assert!(caveat(standing(2.0), 1e-5).unwrap().contains("proved for ε below 1"));
         assert!(caveat(standing(10.0), 1e-5).unwrap().contains("false here"));

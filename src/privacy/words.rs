@@ -202,7 +202,9 @@ mod tests {
         let words = explain(&session(""), Mode::Evidence);
         assert_eq!(words.protected.len(), 1);
         let not = words.not_protected.join("\n");
-        assert!(not.contains("Symbols are sent as they are") && not.contains("x̂_c is sent as it is"));
+        assert!(
+            not.contains("Symbols are sent as they are") && not.contains("x̂_c is sent as it is")
+        );
         assert!(not.contains("Seeded: not private"));
     }
 
@@ -213,7 +215,9 @@ mod tests {
              epsilon_a: 3, budget: (epsilon: 50, over: Hour, at_zero: AlarmsOnly(reserve: 12))",
             Mode::Evidence,
         );
-        for part in ["65 %", "7 symbols follow", "ε 4 however", "5 of its usual", "12 of it", "any hour"] {
+        for part in
+            ["65 %", "7 symbols follow", "ε 4 however", "5 of its usual", "12 of it", "any hour"]
+        {
             assert!(words.contains(part), "{part}: {words}");
         }
         let paper = all("epsilon_flag: 2, thrift: WhileRaised", Mode::Paper);

@@ -78,7 +78,10 @@ fn a_ledger_says_what_the_run_said_and_a_second_run_goes_on_with_it() {
     }
     let (words, _, code) = run(folder.path(), &["ledger", "ledger"]);
     assert_eq!(code, 0);
-    assert!(words.contains("the whole history") && words.contains("randomised response"), "{words}");
+    assert!(
+        words.contains("the whole history") && words.contains("randomised response"),
+        "{words}"
+    );
     assert!(words.ends_with("every line holds: nothing was changed, added, moved or left out\n"));
 }
 
@@ -131,7 +134,8 @@ fn table(folder: &Path) {
     let mut text = "time,a1,a2,b1,b2\n".to_owned();
     let mut state = 1_u64;
     let mut noise = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f64 / f64::from(1 << 24) - 0.5
     };
     for t in 0..1500_i32 {
@@ -166,7 +170,10 @@ fn noise_about_files_is_the_operating_system_s_and_a_seed_makes_it_repeatable() 
 
     let live = facts("live", &[]);
     let summary = live.last().expect("a summary");
-    assert_eq!((&summary["seed"], &summary["randomness"]), (&Value::Null, &"operating system".into()));
+    assert_eq!(
+        (&summary["seed"], &summary["randomness"]),
+        (&Value::Null, &"operating system".into())
+    );
     assert!(!text("live").contains("seeded"), "training and run alike");
     let (words, _, _) = run(folder.path(), &["run", "stations.ron"]);
     assert!(words.contains("noise: operating system") && !words.contains("seed"), "{words}");
@@ -175,7 +182,10 @@ fn noise_about_files_is_the_operating_system_s_and_a_seed_makes_it_repeatable() 
 
     let seeded = facts("one", &["--seed", "5"]);
     let summary = seeded.last().expect("a summary");
-    assert_eq!((&summary["seed"], &summary["randomness"]), (&5.into(), &"seeded: not private".into()));
+    assert_eq!(
+        (&summary["seed"], &summary["randomness"]),
+        (&5.into(), &"seeded: not private".into())
+    );
     assert!(!text("one").contains("operating system"));
     facts("two", &["--seed", "5"]);
     assert_eq!(text("one"), text("two"));

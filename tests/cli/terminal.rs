@@ -334,13 +334,8 @@ fn a_theme_of_its_own_fills_the_field() {
 
 #[test]
 fn a_terminal_that_cannot_place_its_cursor_gets_the_plain_facts() {
-    let mut tty = Tty::start(
-        PROGRAM,
-        &["open", "short.ron"],
-        trained(),
-        (120, 40),
-        &[("TERM", "dumb")],
-    );
+    let mut tty =
+        Tty::start(PROGRAM, &["open", "short.ron"], trained(), (120, 40), &[("TERM", "dumb")]);
     assert_eq!(tty.end(), 0);
     assert!(tty.seen().pictures.is_empty());
 }

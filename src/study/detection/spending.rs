@@ -62,7 +62,11 @@ impl Heard {
         let rules = Rules { arl0: self.plan.arl0 / period, ..self.setup.rules };
         let grading = if one_bit { Grading::one_bit() } else { self.setup.site.grading.clone() };
         let graded = |symbols: &[Option<Symbol>]| -> Vec<Option<Symbol>> {
-            if one_bit { symbols.iter().map(|s| bit(&grading, *s)).collect() } else { symbols.to_vec() }
+            if one_bit {
+                symbols.iter().map(|s| bit(&grading, *s)).collect()
+            } else {
+                symbols.to_vec()
+            }
         };
         let site =
             SiteSettings { epsilon, manner, grading: grading.clone(), ..self.setup.site.clone() };
@@ -89,7 +93,8 @@ impl Heard {
         let mut incidents = Vec::new();
         let steps = self.rows.times.len().saturating_sub(self.federation.watched_from());
         for t in 0..steps {
-            for ((report, (voice, _)), symbols) in reports.iter_mut().zip(&mut voices).zip(&symbols) {
+            for ((report, (voice, _)), symbols) in reports.iter_mut().zip(&mut voices).zip(&symbols)
+            {
                 *report = symbols[t].map_or(Report::Missing, |symbol| {
                     let told = privacy::Symbol(symbol.level() as u8);
                     heard(&grading, voice.rehearse(told, scores[symbol.level()]))

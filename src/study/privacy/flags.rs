@@ -17,8 +17,8 @@ use crate::model::train::{self, Job, SETTLING};
 use crate::model::weights::ProprietaryWeights;
 use crate::privacy::{Provenance, Randomness, Response};
 use crate::rng;
-use crate::session::settings::{self, ModelSettings, PrivacySettings, Proprietary};
 use crate::session::Tau;
+use crate::session::settings::{self, ModelSettings, PrivacySettings, Proprietary};
 use crate::study::detection::rows::Rows;
 use crate::study::detection::{Bed, DetectionError};
 use crate::study::metrics::incident::{EndToEnd, GAP, Named, end_to_end, group};
@@ -118,11 +118,8 @@ impl Clients {
     /// Trains the federation without noise and flags every step at the 95th percentile.
     pub fn flagged(&self) -> Result<Flagged<'_>, PrivacyStudyError> {
         let open = PrivacySettings::default();
-        let hooks = Hooks {
-            privacy: &open,
-            rule: open.sigma.into(),
-            provenance: Provenance::Seeded,
-        };
+        let hooks =
+            Hooks { privacy: &open, rule: open.sigma.into(), provenance: Provenance::Seeded };
         let fitted = Variant::Federated.fit(
             &self.fit_sites(),
             &self.settings,
@@ -131,8 +128,7 @@ impl Clients {
             &mut |_| ControlFlow::Continue(()),
         )?;
         let steps = self.rows.times.len();
-        let rows: Vec<_> =
-            (0..self.models.len()).map(|m| self.part(m, self.fit, steps)).collect();
+        let rows: Vec<_> = (0..self.models.len()).map(|m| self.part(m, self.fit, steps)).collect();
         let mut clients = Vec::new();
         for residuals in fitted.residuals(&rows)? {
             let missing = || FederationError::Sites("a federated client has no φ".to_owned());
@@ -251,7 +247,9 @@ impl Flagged<'_> {
             Some((right - a.window.start + 1) as f64)
         });
         let belongs = |incident: &&Named<usize>| {
-            let answers = |a: &Named<usize>| a.window.with_tail(self.of.tail).shared(incident.window).ticks() > 0;
+            let answers = |a: &Named<usize>| {
+                a.window.with_tail(self.of.tail).shared(incident.window).ticks() > 0
+            };
             !anomalies.iter().any(answers)
         };
         let days = self.steps() as f64 * self.period_s() / 86_400.0;

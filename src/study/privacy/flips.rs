@@ -40,8 +40,10 @@ const QUICK: [f64; 4] = [0.6, 0.8, 0.95, 1.0];
 /// The paper's figure 4: first p_c with every Z_a true, then p_a with every Z_c true.
 pub fn flips(seeds: &[u64], quick: bool) -> Result<Vec<FlipRow>, PrivacyStudyError> {
     let family = "A2";
-    let clients: Vec<Clients> =
-        seeds.iter().map(|seed| Clients::new(bed(family), *seed, quick)).collect::<Result<_, _>>()?;
+    let clients: Vec<Clients> = seeds
+        .iter()
+        .map(|seed| Clients::new(bed(family), *seed, quick))
+        .collect::<Result<_, _>>()?;
     let flagged = clients.iter().map(Clients::flagged).collect::<Result<Vec<_>, _>>()?;
     let truths: &[f64] = if quick { &QUICK } else { &TRUTHS };
     let pairs = truths.iter().map(|p| (*p, 1.0)).chain(truths.iter().map(|p| (1.0, *p)));

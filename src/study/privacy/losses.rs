@@ -45,8 +45,10 @@ struct Losses {
 /// The paper's figure 3 on its plant of two clients.
 pub fn losses(seeds: &[u64], quick: bool) -> Result<Vec<LossRow>, PrivacyStudyError> {
     let family = "A2";
-    let clients: Vec<Clients> =
-        seeds.iter().map(|seed| Clients::new(bed(family), *seed, quick)).collect::<Result<_, _>>()?;
+    let clients: Vec<Clients> = seeds
+        .iter()
+        .map(|seed| Clients::new(bed(family), *seed, quick))
+        .collect::<Result<_, _>>()?;
     let sigmas: &[f64] = if quick { &QUICK } else { &SIGMAS };
     let mut rows = Vec::new();
     for direction in ["states up", "gradients down"] {
