@@ -16,8 +16,11 @@ use crate::study::score;
 
 mod check;
 mod interrupt;
+mod ledger;
 mod make;
+mod manual;
 mod run;
+mod screen;
 mod sessions;
 mod train;
 
@@ -92,8 +95,25 @@ enum Command {
     },
     /// Run a session without a screen: one fact a line, a summary last
     Run(run::RunArgs),
+    /// Verify a ledger that `run --ledger` wrote, and say what was spent
+    Ledger(ledger::LedgerArgs),
     /// Measure a list of alarms against the truth
     Score(ScoreArgs),
+    /// Draw one picture of the console, without a terminal
+    Screen(screen::ScreenArgs),
+    /// Say which keys ask for what, as a table in markdown
+    Keys {
+        /// A file of keys instead, ready to be changed
+        #[arg(long)]
+        ron: bool,
+    },
+    /// Write completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual page
+    Man,
 }
 
 /// Which session, and where its data stands.
@@ -130,13 +150,18 @@ fn span(text: &str) -> Result<Span, String> {
 }
 
 impl SessionArgs {
+    /// What opens when nothing is asked for.
+    fn first() -> Self {
+        Self { session: SHIPPED[0].name.into(), data: None, seed: None }
+    }
+
     fn open(&self) -> Result<Session> {
         let mut session = Session::open(&self.session)?;
         if let Some(folder) = &self.data {
             session.set_data_folder(folder);
         }
         if let Some(seed) = self.seed {
-            session.seed = seed;
+            session.set_seed(seed);
         }
         Ok(session)
     }
@@ -169,8 +194,8 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
 fn execute(cli: Cli) -> Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
-        None => return watch(&Session::open(SHIPPED[0].name)?, cli.look, out),
-        Some(Command::Open { session, look }) => return watch(&session.open()?, look, out),
+        None => return watch(SessionArgs::first(), cli.look, out),
+        Some(Command::Open { session, look }) => return watch(session, look, out),
         Some(Command::Sessions) => sessions::list(&mut out)?,
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
@@ -184,6 +209,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
             }
         }
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
+        Some(Command::Ledger(args)) => ledger::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;
             if args.json {
@@ -192,18 +218,25 @@ fn execute(cli: Cli) -> Result<ExitCode> {
                 write!(out, "{report}")?;
             }
         }
+        Some(Command::Screen(args)) => screen::write(&mut out, &args)?,
+        Some(Command::Keys { ron: true }) => out.write_all(console::example_keys().as_bytes())?,
+        Some(Command::Keys { ron: false }) => {
+            out.write_all(console::keys_table(&console::keys_in_force()?).as_bytes())?;
+        }
+        Some(Command::Completions { shell }) => manual::completions(&mut out, shell),
+        Some(Command::Man) => manual::man(&mut out)?,
     }
     out.flush().wrap_err("writing to standard output")?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The console where there is a terminal, the plain facts where there is none.
-fn watch(session: &Session, look: LookArgs, mut out: impl Write) -> Result<ExitCode> {
+fn watch(args: SessionArgs, look: LookArgs, mut out: impl Write + Send) -> Result<ExitCode> {
     if !console::is_possible() {
-        check::print(&mut out, session, false)?;
+        run::run(&mut out, &run::RunArgs::plain(args))?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
-    Ok(console::run(session, look.into())?.report())
+    Ok(console::run(&args.open()?, look.into())?.report())
 }

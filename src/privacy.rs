@@ -7,7 +7,7 @@
 //! | [`gaussian`] | σ from (ε, δ) and back; the paper's theorems by name |
 //! | [`mechanism`] | clip, snap to a grid, add Gaussian noise |
 //! | [`response`] | randomised response on flags and symbols |
-//! | [`protection`] | a session's privacy settings as mechanisms |
+//! | [`protection`], [`agreement`] | a session's privacy settings as mechanisms, voices, terms |
 //! | [`release`] | the types by which only released values can be sent |
 //! | [`channel`] | a stream of releases under one setting, counted |
 //! | [`composition`] | what repeated releases cost, exactly and by named bounds |
@@ -16,7 +16,9 @@
 //! | [`window`], [`budget`], [`ledger`] | spending over time, and what happens at zero |
 //! | [`chain`] | the ledger's lines, linked by hashes, and their verification |
 //! | [`thrift`] | ways to say as much for less |
-//! | [`cusum`], [`price`] | what a setting costs and buys |
+//! | [`voice`] | how symbols and flags leave a client: mechanism, manner, ledger |
+//! | [`cusum`], [`price`], [`outlook`] | what a setting costs and buys, and how long it lasts |
+//! | [`words`] | the same in sentences |
 //! | [`special`], [`sha256`] | the arithmetic underneath |
 //!
 //! What is protected is a client's measurements against everybody who sees its messages, the
@@ -29,6 +31,7 @@
 //! It must not know clients, links, files or screens.
 
 pub mod account;
+pub mod agreement;
 pub mod budget;
 pub mod chain;
 pub mod channel;
@@ -38,6 +41,7 @@ pub mod gaussian;
 pub mod ledger;
 pub mod mechanism;
 pub mod memory;
+pub mod outlook;
 pub mod price;
 pub mod protection;
 pub mod randomness;
@@ -47,7 +51,9 @@ pub mod sampler;
 pub mod sha256;
 pub mod special;
 pub mod thrift;
+pub mod voice;
 pub mod window;
+pub mod words;
 
 #[cfg(test)]
 mod audit;
@@ -56,15 +62,18 @@ mod golden;
 
 pub use account::{Bound, Composed, Tally};
 pub use budget::{AtZero, Budget, Purpose};
-pub use channel::Channel;
+pub use channel::{Channel, Units};
 pub use gaussian::SigmaRule;
-pub use ledger::{Entered, Exhaustion, Ledger, Refusal, Scope, Terms};
+pub use ledger::books::{self, Books};
+pub use ledger::{Counted, Entered, Exhaustion, Ledger, Refusal, Scope, Terms, Trained};
 pub use mechanism::{Clip, Gaussian};
 pub use memory::FilterMemory;
+pub use outlook::{Knob, Outlook, Situation};
 pub use protection::Protection;
 pub use randomness::{Provenance, Randomness};
 pub use release::{Estimate, Flag, Guarded, InTheClear, Numbers, Released, Spend, Symbol, What};
 pub use response::Response;
+pub use voice::{Account, Manner, Said, Vigil, Voice};
 
 /// Why a mechanism gave nothing.
 #[derive(Debug, thiserror::Error)]

@@ -7,8 +7,10 @@
 //! |---|---|
 //! | [`detection`] | data in, alarms out, judged: the end-to-end figures of evidence mode |
 //! | [`metrics`] | pure functions: episodes, steps, run lengths, rankings, delays, eTaPR |
+//! | [`privacy`] | what privacy costs in accuracy, against what is really spent |
 //! | [`score`] | the figures of one run, or of any truth file and any alarm file |
 
 pub mod detection;
 pub mod metrics;
+pub mod privacy;
 pub mod score;

@@ -26,7 +26,7 @@ use super::training::{Told, Training};
 use crate::engine::prepare::{self, Prepared};
 use crate::engine::run::knob::Turn;
 use crate::engine::watch::{News, Standing, Watch};
-use crate::engine::{decimation, watch};
+use crate::engine::watch;
 use crate::incident::Order;
 use crate::session::{Mark, Session};
 use crate::stream::{Continuity, Event, Frame, Layout};
@@ -150,7 +150,7 @@ pub type Tell<'a> = &'a mut (dyn FnMut(Training) + Send);
 pub fn ready(session: Session, tell: Tell) -> Result<Ready, OpenError> {
     let mut told = Told::new(&session, Instant::now());
     tell(told.word(&prepare::Stage::Reading, Instant::now()));
-    let session = decimation::decided(session)?;
+    fault();
     let file = prepare::cache_file(&session);
     let prepared = prepare::prepare(&session, &file, &mut |stage| {
         tell(told.word(&stage, Instant::now()));
@@ -158,6 +158,13 @@ pub fn ready(session: Session, tell: Tell) -> Result<Ready, OpenError> {
     })?;
     let watch = watch::Watch::open(&session, &prepared)?;
     Ok((watch, Arc::new(prepared)))
+}
+
+/// A fault on request, for the test that a console survives one: the engine's thread panics.
+fn fault() {
+    if std::env::var_os("HEADWATER_FAULT").is_some_and(|fault| fault == "engine-panic") {
+        panic!("a fault was asked for by HEADWATER_FAULT");
+    }
 }
 
 /// Opens a session on a thread of its own and plays it.

@@ -7,7 +7,6 @@ use std::{env, fmt, fs, thread};
 use crossterm::event::{self, Event};
 use thiserror::Error;
 use tokio::sync::mpsc;
-use tokio::time::{Duration, Instant, sleep_until};
 
 use super::app::{Effect, Model, Msg, Stage, update};
 use super::export::{self, Format};
@@ -15,6 +14,7 @@ use super::feed::{self, Feed, OpenError};
 use super::key::Key;
 use super::keymap;
 use super::mouse::{Hit, Mouse};
+use super::pulse::{Beat, Pulse};
 use super::remark::Remark;
 use super::sessions;
 use super::signals::{Request, Signal, Signals};
@@ -25,8 +25,6 @@ use super::view::view;
 use crate::session::Session;
 use ratatui::buffer::Buffer;
 
-/// The shortest time between two pictures: 30 a second.
-const FRAME: Duration = Duration::from_millis(33);
 /// Terminal events that may lie unread.
 const INPUT: usize = 256;
 
@@ -195,13 +193,11 @@ impl Console {
         signals: &mut Signals,
         input: &mut mpsc::Receiver<io::Result<Event>>,
     ) -> Result<Left, ConsoleError> {
-        let mut drawn = Instant::now();
-        let mut dirty = true;
-        let mut feeding = true;
-        let mut over = false;
-        let mut waking = Waking::default();
+        let mut pulse = Pulse::new();
+        let (mut feeding, mut over) = (true, false);
         loop {
-            let wake = waking.at(self.model.wake_in());
+            let wake = self.model.wake_in();
+            let reports = &mut self.feed.reports;
             let effect = tokio::select! {
                 biased;
                 request = signals.next() => match request {
@@ -211,37 +207,36 @@ impl Console {
                     Request::Stop => Some(Effect::Suspend),
                     Request::GoOn => {
                         self.term.enter()?;
+                        pulse.touch();
                         None
                     }
                 },
                 () = term::panicked() => return Err(ConsoleError::Panicked),
-                event = input.recv() => match event {
-                    Some(event) => self.take_event(event?),
-                    None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                },
-                () = sleep_until(drawn + FRAME), if dirty => {
-                    let model = &self.model;
-                    self.hits = self.term.draw(|buffer| view(model, buffer))?;
-                    drawn = Instant::now();
-                    dirty = false;
-                    continue;
-                }
-                () = sleep_until(wake.unwrap_or(drawn)), if wake.is_some() => {
-                    update(&mut self.model, Msg::Passed(waking.passed()))
-                }
-                report = self.feed.reports.recv(), if feeding => match report {
-                    Some(report) => {
+                beat = pulse.next(input, reports, feeding, wake) => match beat {
+                    Beat::Input(Some(event)) => self.take_event(event?),
+                    Beat::Input(None) => {
+                        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+                    }
+                    Beat::Draw => {
+                        let model = &self.model;
+                        self.hits = self.term.draw(|buffer| view(model, buffer))?;
+                        None
+                    }
+                    Beat::Passed(wall) => update(&mut self.model, Msg::Passed(wall)),
+                    Beat::Report(Some(report)) => {
                         over |= report.is_last();
                         update(&mut self.model, Msg::Report(report))
                     }
-                    None if over => {
+                    Beat::Report(None) if over => {
                         feeding = false;
-                        continue;
+                        None
                     }
-                    None => return Err(ConsoleError::FeedDied),
+                    Beat::Report(None) => return Err(ConsoleError::FeedDied),
                 },
             };
-            dirty = true;
+            if effect.is_some() {
+                pulse.touch();
+            }
             match effect {
                 None => {}
                 Some(Effect::Quit) => {
@@ -339,29 +334,6 @@ impl Console {
             Event::Paste(text) => update(&mut self.model, Msg::Paste(text)),
             Event::FocusGained | Event::FocusLost => None,
         }
-    }
-}
-
-/// When the model wants to hear that time has passed.
-#[derive(Debug, Default)]
-struct Waking {
-    since: Option<Instant>,
-}
-
-impl Waking {
-    /// The instant to wake at, when the model wants to be woken `after` it was last told.
-    fn at(&mut self, after: Option<Duration>) -> Option<Instant> {
-        let Some(after) = after else {
-            self.since = None;
-            return None;
-        };
-        Some(*self.since.get_or_insert_with(Instant::now) + after)
-    }
-
-    /// What has passed since it was last told.
-    fn passed(&mut self) -> Duration {
-        let now = Instant::now();
-        self.since.replace(now).map_or(Duration::ZERO, |since| now - since)
     }
 }
 

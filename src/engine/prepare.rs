@@ -7,17 +7,21 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use jiff::Timestamp;
 use nalgebra::{DMatrix, DVector};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::material::{Material, SensorView};
+use super::decimation;
+use super::material::{LeftOut, Material, SensorView};
+use super::resolution::Grids;
 use super::vendor::{self, ClientVendor};
 use crate::client::Site;
 use crate::evidence::threshold::NominalDistances;
 use crate::federation::states::series;
-use crate::federation::{self, Federation, FederationError, History, Hooks};
+use crate::federation::{self, Federation, FederationError, History, Hooks, Outcome};
+use crate::link::Tap;
 use crate::model::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
@@ -26,9 +30,9 @@ use crate::model::kernel::gaussian::{Gaussian, RIDGE};
 use crate::model::kernel::mahalanobis::Mahalanobis;
 use crate::model::train::{self, SETTLING, TrainError};
 use crate::model::weights::{LstmFc, ProprietaryWeights};
-use crate::privacy::{Provenance, SigmaRule};
+use crate::privacy::{Counted, Provenance, Randomness, Trained};
 use crate::rng;
-use crate::session::{Decimation, Session};
+use crate::session::Session;
 use crate::stream::{Layout, Part, StreamError};
 
 /// Sources of a seed.
@@ -71,8 +75,20 @@ pub struct Prepared {
     pub fresh: bool,
     /// Whether training was asked to stop before its end.
     pub stopped: bool,
+    /// What training released about each client.
+    pub spent: TrainingSpent,
     /// Where it is kept.
     pub file: PathBuf,
+}
+
+/// What a training released, kept with the models it made: they are used many times and were trained
+/// once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainingSpent {
+    /// The first sample it is about.
+    pub from: Timestamp,
+    /// For each client, by kind.
+    pub clients: Vec<Vec<Trained>>,
 }
 
 /// One client's models and what is normal for them.
@@ -82,6 +98,8 @@ pub struct PreparedClient {
     pub name: String,
     /// The sensors its models see.
     pub view: SensorView,
+    /// Those they do not, with the reason.
+    pub left_out: Vec<(String, LeftOut)>,
     /// The model that watches.
     pub watching: ProprietaryWeights,
     /// The model whose states may be sent.
@@ -136,6 +154,7 @@ struct Calibration {
     /// Training was asked to stop before its end.
     stopped: bool,
     history: Option<History>,
+    spent: TrainingSpent,
     clients: Vec<ClientCalibration>,
 }
 
@@ -143,6 +162,7 @@ struct Calibration {
 struct ClientCalibration {
     used: Vec<usize>,
     names: Vec<String>,
+    left_out: Vec<(String, LeftOut)>,
     c: StoredNominal,
     a: StoredNominal,
 }
@@ -152,15 +172,6 @@ struct StoredNominal {
     mean: Vec<f64>,
     covariance: Vec<f64>,
     distances: Vec<f32>,
-}
-
-/// Samples in a block mean.
-#[must_use]
-pub fn every(session: &Session) -> u32 {
-    match session.sampling.decimate {
-        Decimation::Every(k) => k,
-        Decimation::Auto => 1,
-    }
 }
 
 /// Where `session`'s models are kept between runs.
@@ -177,6 +188,16 @@ pub fn prepare(
     file: &Path,
     on_stage: OnStage,
 ) -> Result<Prepared, PrepareError> {
+    prepare_listened_to(session, file, &Tap::default(), on_stage)
+}
+
+/// The same, with every message of the federation shown to `tap`.
+pub fn prepare_listened_to(
+    session: &Session,
+    file: &Path,
+    tap: &Tap,
+    on_stage: OnStage,
+) -> Result<Prepared, PrepareError> {
     let expected = fingerprint(session);
     // A file that is not there, not whole or of something else is simply made anew.
     if let Ok(checkpoint) = Checkpoint::load(file, Some(expected))
@@ -184,7 +205,7 @@ pub fn prepare(
     {
         return Ok(prepared);
     }
-    let checkpoint = make(session, expected, on_stage)?;
+    let checkpoint = make(session, expected, tap, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
     let restored = restore(checkpoint, file)
@@ -195,10 +216,11 @@ pub fn prepare(
 fn make(
     session: &Session,
     fingerprint: Fingerprint,
+    tap: &Tap,
     on_stage: OnStage,
 ) -> Result<Checkpoint, PrepareError> {
     let _ = on_stage(Stage::Reading);
-    let every = every(session);
+    let every = decimation::every(session)?;
     let delivered = vendor::delivered(session, every);
     let material = Material::read(session, every, &vendor::views_of(delivered.as_ref()))?;
     let models = match delivered {
@@ -220,26 +242,31 @@ fn make(
         .collect();
     let seed = rng::child(session.seed, FEDERATION);
     let mut federation = Federation::new(&sites, &session.model, hooks(session), seed)?;
+    federation.set_tap(tap);
     let outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
     let _ = on_stage(Stage::Calibrating);
     let mut clients = Vec::new();
     let mut calibrations = Vec::new();
-    for ((client, models), phi) in material.clients.iter().zip(models).zip(outcome.weights.phi) {
+    let phis = outcome.weights.phi.clone();
+    for ((client, models), phi) in material.clients.iter().zip(models).zip(phis) {
         let run = series(models.federated(), Some(&phi), &client.calibration.view())?;
         let too_short = || PrepareError::TooShort { client: client.name.clone() };
         let augmented = run.augmented.ok_or_else(too_short)?;
         calibrations.push(ClientCalibration {
             used: client.view.used.clone(),
             names: client.view.names.clone(),
+            left_out: client.left_out.clone(),
             c: nominal(&run.r_c).ok_or_else(too_short)?,
             a: nominal(&augmented.r_a).ok_or_else(too_short)?,
         });
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
+    let spent = spent(session, fingerprint, &material, &outcome)?;
     let calibration = Calibration {
         every,
         stopped: outcome.stopped,
         history: Some(outcome.history),
+        spent,
         clients: calibrations,
     };
     Ok(Checkpoint {
@@ -251,9 +278,45 @@ fn make(
     })
 }
 
-/// What stands between values and messages: the session's noise, drawn from its seed.
+/// What stands between values and messages: the session's noise.
 pub(super) fn hooks(session: &Session) -> Hooks<'_> {
-    Hooks { privacy: &session.privacy, rule: SigmaRule::Analytic, provenance: Provenance::Seeded }
+    Hooks {
+        privacy: &session.privacy,
+        rule: session.privacy.sigma.into(),
+        provenance: Provenance::of(session),
+    }
+}
+
+/// What a training released, for the ledgers of all runs that will use its models.
+fn spent(
+    session: &Session,
+    fingerprint: Fingerprint,
+    material: &Material,
+    outcome: &Outcome,
+) -> Result<TrainingSpent, FederationError> {
+    let randomness = Provenance::of(session);
+    // The same seed draws the same noise again, which tells nothing new; other noise does.
+    let training = match randomness {
+        Provenance::Seeded => format!("{fingerprint}"),
+        Provenance::OperatingSystem => {
+            let once = Randomness::operating_system().word()?;
+            format!("{fingerprint}-{once:016x}")
+        }
+    };
+    let (from, until) = material.fit_span;
+    let samples = material.clients.first().map_or(0, |client| client.fit.nrows()) as u64;
+    let trained = |counted: &Counted| Trained {
+        training: training.clone(),
+        what: counted.what,
+        spend: counted.spend,
+        count: counted.count,
+        samples,
+        rounds: outcome.history.rounds as u64,
+        until,
+        randomness,
+    };
+    let clients = outcome.released.iter().map(|c| c.iter().map(trained).collect()).collect();
+    Ok(TrainingSpent { from, clients })
 }
 
 fn client_models(
@@ -338,6 +401,7 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
                     mean: models.mean,
                     std: models.std,
                 },
+                left_out: calibration.left_out,
                 sending: models.sending.unwrap_or_else(|| models.proprietary.clone()),
                 watching: models.proprietary,
                 phi: models.augment?,
@@ -354,6 +418,7 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
         history: calibration.history,
         fresh: false,
         stopped: calibration.stopped,
+        spent: calibration.spent,
         file: file.to_path_buf(),
     })
 }
@@ -372,7 +437,7 @@ pub fn fingerprint(session: &Session) -> Fingerprint {
         (&session.ranges.fit, &session.ranges.calibration),
         &session.sampling,
         &session.model,
-        &session.privacy,
+        noise_of_training(session),
         session.seed,
     );
     hasher.text(&serde_json::to_string(&parts).unwrap_or_default());
@@ -382,8 +447,25 @@ pub fn fingerprint(session: &Session) -> Fingerprint {
                 hasher.text(&file);
             }
         }
+        // Nominal data is rounded to what live data can show. Where the data cannot be read there
+        // is nothing prepared that could be found under this name.
+        for step in Grids::of(session).unwrap_or_default().steps() {
+            hasher.text(&step.to_string());
+        }
     }
     hasher.finish()
+}
+
+/// The part of the privacy settings that shapes models. Models that were trained with noise from a
+/// seed are not those of a run that wants it from the operating system.
+fn noise_of_training(session: &Session) -> impl Serialize {
+    let p = &session.privacy;
+    let epsilons = [p.epsilon_c, p.epsilon_a, p.epsilon_g];
+    let noised = epsilons.iter().any(Option::is_some);
+    noised.then(|| {
+        let bounds = (p.delta, p.clip_state, p.clip_gradient);
+        (epsilons, bounds, p.sigma, Provenance::of(session).label())
+    })
 }
 
 /// Name, size and time of change of the files that patterns mean.
@@ -442,11 +524,33 @@ mod tests {
         assert!(fresh.fresh && !kept.fresh);
         let rounds = |prepared: &Prepared| prepared.history.as_ref().map(|history| history.rounds);
         assert_eq!(rounds(&fresh), rounds(&kept), "the course of training is kept");
+        assert_eq!(fresh.spent, kept.spent, "what training released is kept with what it made");
+        let states: u64 = kept.spent.clients[0]
+            .iter()
+            .filter(|trained| !trained.what.is_derived())
+            .map(|trained| trained.count)
+            .sum();
+        assert_eq!(Some(states), rounds(&fresh).map(|rounds| 2 * rounds as u64));
         assert_eq!(fresh.server, kept.server);
         for (fresh, kept) in fresh.clients.iter().zip(&kept.clients) {
             assert_eq!(fresh.nominal_a, kept.nominal_a);
             assert_eq!(fresh.phi, kept.phi);
         }
+    }
+
+    #[test]
+    fn a_decimation_that_is_left_to_the_data_is_decided_once_and_kept() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("kept.safetensors");
+        let session = session(
+            "Session(about: \"short\", source: Twin(clients: 2), model: (proprietary: Linear, \
+             federation: Batched(rounds: 1)))",
+        );
+        let go_on = &mut |_: Stage| ControlFlow::Continue(());
+        let fresh = prepare(&session, &file, go_on).expect("prepared");
+        let kept = prepare(&session, &file, &mut |_| panic!("nothing is left to do"));
+        assert_eq!(fresh.every, decimation::every(&session).expect("decided"));
+        assert_eq!(kept.expect("loaded").every, fresh.every);
     }
 
     #[test]
@@ -458,5 +562,14 @@ mod tests {
         assert_ne!(base, of(&SHORT.replace("hours: 1)", "hours: 1), model: (eta2: 0)")));
         assert_eq!(base, of(&SHORT.replace("\"short\"", "\"another word\"")));
         assert_eq!(base, of(&SHORT.replace("hours: 1)", "hours: 1), replay: (speed: 5)")));
+        let private =
+            |text: &str| of(&SHORT.replace("hours: 1)", &format!("hours: 1), privacy: ({text})")));
+        assert_ne!(base, private("epsilon_c: 4"));
+        assert_ne!(private("epsilon_c: 4"), private("epsilon_c: 4, sigma: Classic"));
+        assert_eq!(
+            base,
+            private("epsilon_flag: 4, thrift: Window(3)"),
+            "symbols come after training"
+        );
     }
 }

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `evidence` | evidence mode: sites, symbols, the sequential decision |
 //! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
+//! | `ledger`, `spending` | what was released, and what the knobs would change about it |
 //! | `told` | what either says about a step, as the annunciator takes it |
 //! | `alarms` | the alarms that were raised, for the score |
 //! | [`sight`] | what can be seen of every client at a step |
@@ -25,10 +26,12 @@ mod alarms;
 mod episode;
 pub(super) mod evidence;
 pub mod knob;
+mod ledger;
 mod operate;
 pub mod outlook;
 mod paper;
 pub mod sight;
+mod spending;
 mod tape;
 mod told;
 
@@ -45,14 +48,18 @@ use self::paper::Paper;
 use self::sight::Sight;
 use self::tape::Tape;
 use self::told::Told;
-use super::prepare::{self, Prepared};
+use super::material::LeftOut;
+use super::prepare::{self, Prepared, PreparedClient, TrainingSpent};
+use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
 use crate::evidence::threshold::{FlagThresholds, NominalDistances};
 use crate::fact::{self, Fact, Number};
 use crate::federation;
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
+use crate::link::Tap;
 use crate::model::kernel::WeightsError;
-use crate::privacy::{Spend, Tally};
+use crate::model::weights::FilterWeights;
+use crate::privacy::{Books, Ledger, PrivacyError, Provenance, Terms};
 use crate::session::{Mark, Mode, Session, Tau};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
@@ -70,19 +77,14 @@ pub enum RunError {
     /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// What stands between a client and the server cannot be set up.
+    #[error(transparent)]
+    Privacy(#[from] PrivacyError),
     /// The models were made for other clients or other sensors.
     #[error(
         "the replayed data has other clients or sensors than the data its models were made from"
     )]
     Layout,
-}
-
-/// What a client has released, all under one setting.
-#[derive(Debug, Clone, Copy)]
-struct Releases {
-    count: u64,
-    epsilon: Option<f64>,
-    symbols: u8,
 }
 
 /// The methods at work; the one that the mode names decides.
@@ -136,6 +138,15 @@ pub struct Run {
     steps: u64,
     labelled: bool,
     alarms: Alarms,
+    books: Books,
+    /// Of the method that does not decide: nothing of what it would send is sent.
+    unsent: Books,
+    spent: TrainingSpent,
+    /// States of every client's sending model.
+    states: Vec<usize>,
+    tap: Tap,
+    /// Sensors that are too coarse to be watched, each after its client.
+    too_coarse: Vec<(String, String)>,
 }
 
 impl Run {
@@ -147,7 +158,7 @@ impl Run {
         mode: Mode,
         until: Option<Mark>,
     ) -> Result<Self, RunError> {
-        let stream = stream::open(session, Part::Replay)?;
+        let stream = Grids::of(session)?.open(session, Part::Replay)?;
         Self::over(stream, session, prepared, mode, until, Along::Deciding)
     }
 
@@ -172,9 +183,14 @@ impl Run {
                 .then(|| Evidence::new(session, prepared).map(Box::new))
                 .transpose()?,
             paper: wanted(Mode::Paper)
-                .then(|| Paper::new(session, prepared).map(Box::new))
+                .then(|| Paper::new(session, prepared, layout.period_s).map(Box::new))
                 .transpose()?,
         };
+        let names = || layout.clients.iter().map(|client| client.name.as_str());
+        let terms = Terms::of(&session.privacy)?;
+        let unsent = Books::unwritten(names(), Terms { budget: None, ..terms })?;
+        let mut books = Books::unwritten(names(), terms)?;
+        books.enter_training(prepared.spent.from, &prepared.spent.clients);
         let thresholds = prepared
             .clients
             .iter()
@@ -206,7 +222,41 @@ impl Run {
             steps: 0,
             labelled: false,
             alarms: Alarms::default(),
+            books,
+            unsent,
+            spent: prepared.spent.clone(),
+            states: prepared.clients.iter().map(sending_states).collect(),
+            tap: Tap::default(),
+            too_coarse: too_coarse(prepared),
         })
+    }
+
+    /// Writes the ledgers' lines from now on, as a continuation of `kept`; before the first step.
+    pub fn keep_ledger(&mut self, kept: Vec<Ledger>) -> Result<(), RunError> {
+        self.books.write_from(self.spent.from, kept)?;
+        self.books.enter_training(self.spent.from, &self.spent.clients);
+        Ok(())
+    }
+
+    /// The last instant watched.
+    fn now(&self) -> Timestamp {
+        self.spans.last().map_or(self.spent.from, |span| span.1)
+    }
+
+    /// The ledgers, one a client.
+    #[must_use]
+    pub fn books(&self) -> &Books {
+        &self.books
+    }
+
+    /// The ledgers' lines since this was asked last, where they are written.
+    pub fn take_ledger_lines(&mut self) -> String {
+        self.books.take_lines()
+    }
+
+    /// Lets `tap` hear every message from now on.
+    pub fn set_tap(&mut self, tap: Tap) {
+        self.tap = tap;
     }
 
     /// The thresholds of every client.
@@ -311,6 +361,9 @@ impl Run {
         self.tell_notes(facts);
         self.decide();
         self.keep(anew);
+        if let Some(why) = self.books.take_trouble() {
+            facts.push(self.quality(None, format!("nothing was sent: {why}")));
+        }
         self.tell_standings(facts);
         facts.append(&mut self.annunciator.step(&self.told.step(time, self.steps)));
         for fact in &facts[said..] {
@@ -335,17 +388,22 @@ impl Run {
     /// Every method takes the step; the one that decides is heard.
     fn decide(&mut self) {
         let Self { methods, told, unheard, mode, frame, layout, sights, .. } = self;
+        let (books, unsent, tap) = (&mut self.books, &mut self.unsent, &self.tap);
+        let deaf = &Tap::default();
         unheard.clear();
+        let (heard, silent) = ((told, books, tap), (unheard, unsent, deaf));
         let (to_evidence, to_paper) = match mode {
-            Mode::Evidence => (told, unheard),
-            Mode::Paper => (unheard, told),
+            Mode::Evidence => (heard, silent),
+            Mode::Paper => (silent, heard),
         };
         if let Some(evidence) = &mut methods.evidence {
-            evidence.step(frame, layout, to_evidence);
+            let (told, books, tap) = to_evidence;
+            evidence.step(frame, layout, told, books, tap);
             evidence.show(sights);
         }
         if let Some(paper) = &mut methods.paper {
-            paper.step(frame, layout, to_paper);
+            let (told, books, tap) = to_paper;
+            paper.step(frame, layout, told, books, tap);
             paper.show(sights);
         }
     }
@@ -376,8 +434,12 @@ impl Run {
         true
     }
 
-    /// Clients whose calibration cannot be relied on.
+    /// Sensors that cannot be watched, and clients whose calibration cannot be relied on.
     fn tell_health(&self, facts: &mut Vec<Fact>) {
+        for (client, sensor) in &self.too_coarse {
+            let what = format!("without {sensor}: {}", LeftOut::TooCoarse);
+            facts.push(self.quality(Some(client.clone()), what));
+        }
         let Some(evidence) = self.methods.evidence.as_ref().filter(|_| self.mode == Mode::Evidence)
         else {
             return;
@@ -424,28 +486,10 @@ impl Run {
         for fact in &facts {
             self.alarms.hear(fact);
         }
-        let ledger = self.names().enumerate().filter_map(|(m, client)| self.ledger(m, client));
-        facts.extend(ledger);
+        let last = self.now();
+        self.books.close(last);
+        facts.extend(self.books.ledgers().iter().filter_map(|of| ledger::fact(of, last)));
         facts
-    }
-
-    fn ledger(&self, m: usize, client: String) -> Option<Fact> {
-        let releases = match self.mode {
-            Mode::Evidence => self.methods.evidence.as_ref().map(|method| method.releases(m)),
-            Mode::Paper => self.methods.paper.as_ref().map(|method| method.releases(m)),
-        };
-        let Releases { count, epsilon, symbols } = releases?;
-        let delta = self.session.privacy.delta;
-        let spent = epsilon
-            .map(|epsilon| Tally::of(Spend::Response { epsilon, symbols }, count).epsilon(delta).0);
-        (count > 0).then(|| {
-            Fact::Ledger(fact::Ledger {
-                client,
-                epsilon: spent.and_then(Number::new),
-                delta: epsilon.and_then(|_| Number::new(delta)),
-                releases: count,
-            })
-        })
     }
 
     /// What was said held against what is known; nothing where the data has no labels.
@@ -465,7 +509,7 @@ impl Run {
         fact::Summary {
             session: self.session.name.clone(),
             mode: self.mode,
-            seed: Some(self.session.seed),
+            seed: self.session.is_seeded().then_some(self.session.seed),
             clients: self.layout.clients.len() as u64,
             steps: self.steps,
             incidents: self.annunciator.incidents().len() as u64,
@@ -474,8 +518,21 @@ impl Run {
             score: self.judgement().map(|judgement| judgement.score()),
             from: self.spans.first().map(|span| span.0),
             until: self.spans.last().map(|span| span.1),
+            randomness: Some(Provenance::of(&self.session).label().to_owned()),
         }
     }
+}
+
+fn too_coarse(prepared: &Prepared) -> Vec<(String, String)> {
+    let of = |client: &PreparedClient| {
+        let coarse = client.left_out.iter().filter(|(_, why)| *why == LeftOut::TooCoarse);
+        coarse.map(|(sensor, _)| (client.name.clone(), sensor.clone())).collect::<Vec<_>>()
+    };
+    prepared.clients.iter().flat_map(of).collect()
+}
+
+fn sending_states(client: &PreparedClient) -> usize {
+    client.sending.filter().map_or(0, FilterWeights::states)
 }
 
 fn annunciator(layout: &Layout, mode: Mode, start: Timestamp) -> Annunciator {

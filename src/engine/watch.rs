@@ -12,6 +12,7 @@ use std::sync::mpsc;
 use jiff::Timestamp;
 
 use super::prepare::Prepared;
+use super::resolution::Grids;
 use super::run::knob::{Knob, Turn};
 use super::run::sight::Sight;
 use super::run::{ActError, Along, Outlook, Run, RunError};
@@ -19,7 +20,7 @@ use crate::evidence::threshold::FlagThresholds;
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Entry, Figures, Incident, Order};
 use crate::session::{Mode, Session};
-use crate::stream::{self, Event, Frame, Layout, Part, Stream, StreamError};
+use crate::stream::{Event, Frame, Layout, Part, Stream, StreamError};
 
 /// What is new since the last time somebody asked.
 #[derive(Debug, Clone, Default)]
@@ -86,7 +87,7 @@ pub struct Watch {
 impl Watch {
     /// Fits and calibrates, and stands before the first step.
     pub fn open(session: &Session, prepared: &Prepared) -> Result<Self, RunError> {
-        let stream = stream::open(session, Part::Replay)?;
+        let stream = Grids::of(session)?.open(session, Part::Replay)?;
         let raw = stream.layout().clone();
         let (sender, frames) = mpsc::channel();
         let tapped = Box::new(Tapped { stream, frames: sender });

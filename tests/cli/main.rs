@@ -6,7 +6,15 @@ use assert_cmd::Command;
 
 mod broken_sessions;
 mod data;
+mod elsewhere;
+mod ledger;
+mod manners;
 mod run;
+mod steady;
+#[cfg(unix)]
+mod terminal;
+#[cfg(unix)]
+mod tty;
 
 /// The program, in an empty place of its own.
 fn headwater() -> Command {

@@ -56,9 +56,7 @@ pub fn read(text: &str, clients: &[String]) -> Result<Command, String> {
         "" => Err("a command, a setting or an action; tab completes".into()),
         "q" => Ok(Command::Do(Action::Quit)),
         "write" | "w" => Ok(Command::Do(Action::Picture)),
-        "go" | "g" => {
-            Goal::read(rest).map(Command::Go).ok_or_else(|| needs(goal::EXPECTED))
-        }
+        "go" | "g" => Goal::read(rest).map(Command::Go).ok_or_else(|| needs(goal::EXPECTED)),
         "theme" if !rest.is_empty() => Choice::ALL
             .into_iter()
             .find(|choice| choice.name() == rest)
@@ -67,9 +65,9 @@ pub fn read(text: &str, clients: &[String]) -> Result<Command, String> {
         "speed" => speed(rest).map(Command::Speed).ok_or_else(|| needs("0.25 to 3600, or max")),
         "filter" => Ok(Command::Filter(rest.to_owned())),
         "note" if !rest.is_empty() => Ok(Command::Note(rest.to_owned())),
-        "shelve" if !rest.is_empty() => shelf(rest)
-            .map(Command::Shelve)
-            .ok_or_else(|| needs("a time up to 24h, such as 10m")),
+        "shelve" if !rest.is_empty() => {
+            shelf(rest).map(Command::Shelve).ok_or_else(|| needs("a time up to 24h, such as 10m"))
+        }
         "open" if !rest.is_empty() => Ok(Command::Open(rest.to_owned())),
         "bell" => match rest {
             "on" => Ok(Command::Bell(true)),

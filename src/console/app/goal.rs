@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn what_is_no_place_is_none() {
-        for text in ["", "10", "25:00", "10:61", "1:2:3:4", "+", "+5x", "#", "#x", "'", "'ab", "'1"] {
+        for text in ["", "10", "25:00", "10:61", "1:2:3:4", "+", "+5x", "#", "#x", "'", "'ab", "'1"]
+        {
             assert_eq!(Goal::read(text), None, "{text:?}");
         }
     }

@@ -56,9 +56,8 @@ impl Model {
 
     /// Ends the shelving of the chosen incident, or of the newest shelved one.
     pub(super) fn unshelve(&mut self) -> Option<Effect> {
-        let shelved = |incident: &&crate::incident::Incident| {
-            incident.alarm.state == AlarmState::Shelved
-        };
+        let shelved =
+            |incident: &&crate::incident::Incident| incident.alarm.state == AlarmState::Shelved;
         let number = self.chosen_incident().filter(shelved).or_else(|| self.listed().find(shelved));
         let Some(incident) = number.map(|incident| incident.number) else {
             self.remark = Some(Remark::done("nothing is shelved"));

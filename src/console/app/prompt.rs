@@ -68,7 +68,9 @@ impl Prompt {
         let empty = self.line.text().is_empty();
         match self.purpose {
             Purpose::Go => empty.then(|| "10:38  10:38:20  +5m  -30s  #7  'a  end".into()),
-            Purpose::Command if empty => Some("tau_c 97.5%   arl0 8h   go 10:38   tab completes".into()),
+            Purpose::Command if empty => {
+                Some("tau_c 97.5%   arl0 8h   go 10:38   tab completes".into())
+            }
             Purpose::Command => command::example(self.line.text(), clients),
             Purpose::Filter => empty.then(|| "client:P1  #7  by:operator  any word".into()),
             Purpose::Search | Purpose::Note(_) => None,

@@ -30,6 +30,21 @@ pub enum Screen {
     Sessions,
 }
 
+impl Screen {
+    /// Every screen under the name that the command line knows it by. Number 0 stands for whichever
+    /// incident is chosen.
+    pub const ALL: [(&str, Screen); 8] = [
+        ("overview", Screen::Overview),
+        ("client", Screen::Client),
+        ("influence", Screen::Influence),
+        ("incident", Screen::Incident(0)),
+        ("training", Screen::Training),
+        ("privacy", Screen::Privacy),
+        ("log", Screen::Log),
+        ("sessions", Screen::Sessions),
+    ];
+}
+
 /// Which part of the overview up and down move in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Focus {
@@ -88,7 +103,10 @@ impl Model {
     pub fn chosen_incident(&self) -> Option<&Incident> {
         let number = match self.screen {
             Screen::Incident(number) => Some(number),
-            Screen::Log => return self.watched.as_ref()?.incident(filter::incident(self.chosen_entry()?)?),
+            Screen::Log => {
+                let number = filter::incident(self.chosen_entry()?)?;
+                return self.watched.as_ref()?.incident(number);
+            }
             _ => self.incident,
         };
         let known = number.and_then(|number| self.watched.as_ref()?.incident(number));

@@ -147,8 +147,11 @@ impl Model {
             [Some(from), Some(until)] if from < until => {
                 self.playback = Some(Playback { from: Some(from), until, paused: false });
                 self.look_at(from);
-                let said =
-                    format!("loop {} – {}; A ends it", self.clock.time(from), self.clock.time(until));
+                let said = format!(
+                    "loop {} – {}; A ends it",
+                    self.clock.time(from),
+                    self.clock.time(until)
+                );
                 self.remark = Some(Remark::done(&said));
             }
             [Some(_), Some(_)] => {

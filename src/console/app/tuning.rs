@@ -167,7 +167,8 @@ mod tests {
         tuning.trial = arl0(14_400.0);
         tuning.trial = arl0(28_800.0);
         assert_eq!(tuning.ask(), None, "one is on its way");
-        let found = |turn| Found { turn, before: outlook(23, 12, 5), after: Some(outlook(9, 10, 1)) };
+        let found =
+            |turn| Found { turn, before: outlook(23, 12, 5), after: Some(outlook(9, 10, 1)) };
         tuning.hear(found(arl0(7200.0)));
         assert_eq!(tuning.answer(), None, "the knob is elsewhere by now");
         assert_eq!(tuning.ask(), Some(arl0(28_800.0)));

@@ -115,7 +115,9 @@ pub fn shown(turn: Turn) -> String {
             format!("d² {d:.2}")
         }
         Turn::Arl0(s) => length(s),
-        Turn::EpsilonFlag(None) | Turn::EpsilonC(None) | Turn::EpsilonA(None)
+        Turn::EpsilonFlag(None)
+        | Turn::EpsilonC(None)
+        | Turn::EpsilonA(None)
         | Turn::EpsilonG(None) => "none".into(),
         Turn::Delta(d) => format!("{d:e}"),
         other => other.to_string(),

@@ -19,6 +19,9 @@ use crate::console::action::{Action, TABLE};
 use crate::console::key::Chord;
 use crate::stream::columns::nearest;
 
+/// What the file is called.
+pub const KEYS_FILE: &str = "keys.ron";
+
 /// Where the file stands: in `HEADWATER_CONFIG`, else where the system keeps such files; `None` where
 /// it keeps none.
 #[must_use]
@@ -28,7 +31,7 @@ pub fn path(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         .or_else(|| Some(set("XDG_CONFIG_HOME")?.join("headwater")))
         .or_else(|| Some(set("HOME")?.join(".config").join("headwater")))
         .or_else(|| Some(set("APPDATA")?.join("headwater")))?;
-    Some(folder.join("keys.ron"))
+    Some(folder.join(KEYS_FILE))
 }
 
 /// The key map that `path` describes; the table's own where there is no such file.

@@ -221,6 +221,10 @@ impl Console {
         self.report(measured(batch));
     }
 
+    pub fn last_frame(&self) -> &Frame {
+        &self.last
+    }
+
     pub fn repeat_last_frame(&mut self) {
         let again = vec![self.last.clone()];
         self.report(measured(again));

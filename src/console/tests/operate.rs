@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::plant::{Desk, STEPS, ready, session};
+use super::plant::{Desk, FIRST_ATTACK, STEPS, ready, session};
 use crate::console::app::{Effect, Focus, Screen, Stage};
 use crate::console::feed::{self, Report, Wish};
 use crate::console::pace::{Pace, Speed};
@@ -10,9 +10,9 @@ use crate::engine::run::knob::Turn;
 use crate::incident::{Action, AlarmState, Order, What};
 use crate::session::{Mark, Mode};
 
-/// After 90 minutes the first attack of the day is over; its incident is on the list.
+/// The first attack of the day is over; its incident is on the list.
 fn after_the_first_attack() -> Desk {
-    Desk::after(1100)
+    Desk::after(FIRST_ATTACK)
 }
 
 fn state(desk: &Desk, incident: u64) -> AlarmState {
@@ -60,10 +60,10 @@ fn looking_back_and_forth_never_disturbs_the_engine() {
     assert_eq!(desk.moment(), start);
     desk.keys("g10:00<esc>g+5m<enter>");
     assert_eq!(desk.moment().duration_since(start).as_secs(), 300);
-    desk.keys("g00:30<enter>");
-    assert_eq!(desk.clock(), "00:30:00");
+    desk.keys("g01:25<enter>");
+    assert_eq!(desk.clock(), "01:25:00");
     desk.keys("g-90s<enter>");
-    assert_eq!(desk.clock(), "00:28:30");
+    assert_eq!(desk.clock(), "01:23:30");
     desk.keys("g#1<enter>");
     let watched = desk.console.model.watched.as_ref().expect("opened");
     assert_eq!(desk.moment(), watched.incident(1).expect("an attack").onset);
@@ -74,12 +74,12 @@ fn looking_back_and_forth_never_disturbs_the_engine() {
 
 #[test]
 fn what_lies_ahead_is_run_to() {
-    let mut desk = Desk::after(100);
-    desk.keys("g00:30<enter>");
+    let mut desk = Desk::after(20);
+    desk.keys("g01:25<enter>");
     assert!(matches!(desk.wishes()[..], [Wish::RunTo(_)]));
-    assert!(desk.clock().as_str() >= "00:30:00" && desk.clock().as_str() < "00:30:10");
+    assert!(desk.clock().as_str() >= "01:25:00" && desk.clock().as_str() < "01:25:10");
     assert_eq!(desk.console.model.seeking, None, "it has been reached");
-    let mut over = Desk::over();
+    let mut over = Desk::over(FIRST_ATTACK);
     over.keys("g23:00<enter>");
     let prompt = over.console.model.prompt.as_ref().expect("the line stays to be put right");
     assert_eq!(prompt.error.as_deref(), Some("there is no more data"));
@@ -121,7 +121,7 @@ fn a_number_before_a_motion_repeats_it_and_by_itself_chooses_a_screen() {
 
 #[test]
 fn incidents_are_stepped_through_in_time() {
-    let mut desk = Desk::over();
+    let mut desk = Desk::after(STEPS);
     let count = desk.console.model.listed().count();
     assert!(count >= 2, "{count} incidents");
     desk.keys(",");
@@ -141,16 +141,16 @@ fn incidents_are_stepped_through_in_time() {
 fn a_stretch_of_the_past_is_played_over_and_over_without_the_engine() {
     let mut desk = after_the_first_attack();
     assert_eq!(desk.console.model.wake_in(), None, "nothing moves by itself");
-    desk.keys("g01:00<enter>Ag01:01<enter>B");
-    assert_eq!(desk.clock(), "01:00:00");
+    desk.keys("g01:25<enter>Ag01:26<enter>B");
+    assert_eq!(desk.clock(), "01:25:00");
     assert!(desk.console.model.wake_in().is_some());
     desk.pass(Duration::from_secs(3));
-    assert_eq!(desk.clock(), "01:00:30", "ten data seconds per second");
+    assert_eq!(desk.clock(), "01:25:30", "ten data seconds per second");
     desk.pass(Duration::from_secs(4));
-    assert_eq!(desk.clock(), "01:00:00", "round again");
+    assert_eq!(desk.clock(), "01:25:00", "round again");
     desk.keys("<space>");
     desk.pass(Duration::from_secs(3));
-    assert_eq!(desk.clock(), "01:00:00", "what moves on the screen is what is stopped");
+    assert_eq!(desk.clock(), "01:25:00", "what moves on the screen is what is stopped");
     desk.keys("<space>A");
     assert_eq!(desk.console.model.wake_in(), None);
     assert!(desk.wishes().is_empty(), "{:?}", desk.wishes());
@@ -168,10 +168,13 @@ fn an_incident_is_played_again_into_the_newest_data() {
 
 #[test]
 fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
-    let mut desk = Desk::over();
+    let mut desk = Desk::over(FIRST_ATTACK);
     let standing = desk.watch.standing();
     desk.keys(":mode paper<enter>");
-    assert_eq!(desk.console.model.knobs().iter().filter(|t| **t == Turn::Mode(Mode::Paper)).count(), 1);
+    assert_eq!(
+        desk.console.model.knobs().iter().filter(|t| **t == Turn::Mode(Mode::Paper)).count(),
+        1
+    );
     desk.keys("+");
     let tuning = desk.console.model.tuning.as_ref().expect("a knob on trial");
     assert!(matches!(tuning.trial, Turn::TauC(None, Some(_))) && tuning.has_moved());
@@ -193,11 +196,10 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
 
 #[test]
 fn while_the_engine_is_busy_one_question_waits_and_the_last_value_is_asked_for() {
-    let mut desk = Desk::over();
+    let mut desk = Desk::over(FIRST_ATTACK);
     desk.busy_keys("+++++");
-    let asked = |desk: &Desk| {
-        desk.wishes().iter().filter(|wish| matches!(wish, Wish::WhatIf(_))).count()
-    };
+    let asked =
+        |desk: &Desk| desk.wishes().iter().filter(|wish| matches!(wish, Wish::WhatIf(_))).count();
     assert_eq!(asked(&desk), 1);
     desk.serve();
     assert_eq!(asked(&desk), 2);
@@ -227,7 +229,7 @@ fn epsilon_is_asked_about_and_counts_from_the_next_step_on() {
     desk.keys(":epsilon_flag 2<enter>");
     let question = desk.console.model.question.clone().expect("it asks");
     let text = question.text(&desk.console.model.names);
-    assert!(text.contains("from step 1101 on"), "{text}");
+    assert!(text.contains("from step 145 on"), "{text}");
     desk.keys("n");
     assert!(desk.wishes().is_empty());
     desk.keys(":epsilon_flag 2<enter>y");
@@ -261,7 +263,7 @@ fn a_client_is_taken_out_of_service_only_after_a_question() {
 
 #[test]
 fn what_the_engine_refuses_is_said_and_changes_nothing() {
-    let mut desk = Desk::over();
+    let mut desk = Desk::over(FIRST_ATTACK);
     desk.keys("a");
     let log = desk.console.model.watched.as_ref().expect("opened").log.len();
     desk.keys("4a");
@@ -271,7 +273,7 @@ fn what_the_engine_refuses_is_said_and_changes_nothing() {
 
 #[test]
 fn the_log_is_filtered_while_it_is_typed() {
-    let mut desk = Desk::over();
+    let mut desk = Desk::over(FIRST_ATTACK);
     desk.keys("7");
     let all = desk.console.model.entries().len();
     desk.keys("/client:P1");
@@ -318,7 +320,7 @@ fn the_bell_rings_once_for_a_new_p1_and_only_if_asked_to() {
     let rings = |keys: &str| {
         let mut desk = Desk::after(10);
         desk.keys(keys);
-        for _ in 0..110 {
+        for _ in 0..14 {
             desk.steps(10);
         }
         let p1 = |i: &&crate::incident::Incident| i.priority == crate::fact::Priority::P1;
@@ -351,7 +353,7 @@ fn a_feed_plays_a_session_to_its_end_keeps_every_frame_and_then_still_answers() 
         desk.console.report(feed.reports.blocking_recv().expect("it does not die"));
     }
     let model = &desk.console.model;
-    assert_eq!(model.measured.as_ref().map(|m| m.history.len()), Some(3 * 3600));
+    assert_eq!(model.measured.as_ref().map(|m| m.history.len()), Some(82 * 60));
     assert_eq!(model.watched.as_ref().map(|w| w.history.len()), Some(STEPS));
     assert_eq!(model.steps(), STEPS as u64);
     feed.wish(Wish::WhatIf(Turn::Arl0(600.0))).expect("room for a wish");
@@ -366,7 +368,7 @@ fn a_feed_plays_a_session_to_its_end_keeps_every_frame_and_then_still_answers() 
 #[test]
 fn a_feed_reads_ahead_to_where_playing_begins_stands_there_and_goes_step_by_step() {
     let mut session = session();
-    session.replay.from = Some(Mark::After(1200.0));
+    session.replay.from = Some(Mark::After(120.0));
     let pace = Pace { speed: Speed::Times(1.0), paused: true };
     let mut feed = feed::spawn(&session, pace, |_| Ok(ready())).expect("a thread");
     let (mut frames, mut steps) = (0, 0);
@@ -383,11 +385,11 @@ fn a_feed_reads_ahead_to_where_playing_begins_stands_there_and_goes_step_by_step
             _ => {}
         }
     };
-    assert_eq!(next(&mut feed, usize::MAX), (1200, 240));
+    assert_eq!(next(&mut feed, usize::MAX), (120, 24));
     feed.wish(Wish::Step).expect("room");
-    assert_eq!(next(&mut feed, 1205), (1205, 241), "one step is five measurements");
+    assert_eq!(next(&mut feed, 125), (125, 25), "one step is five measurements");
     feed.wish(Wish::Step).expect("room");
-    assert_eq!(next(&mut feed, 1210), (1210, 242));
+    assert_eq!(next(&mut feed, 130), (130, 26));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A console over a real run: the first hours of an attack day, decided by models made in a moment.
+//! A console over a real run: the first two attacks of the day, decided by models made in a moment.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,15 +17,21 @@ use crate::session::Session;
 
 const SESSION: &str = r#"Session(
     about: "a morning",
-    source: Plant(attacks: Day, history_h: 6, hours: 3),
-    ranges: (fit: (until: "+3h"), calibration: (from: "+3h", until: "+6h"), replay: (from: "+6h")),
+    source: Plant(attacks: Day, history_h: 6, hours: 2.7),
+    ranges: (
+        fit: (until: "+3h"),
+        calibration: (from: "+3h", until: "+6h"),
+        replay: (from: "+440m"),
+    ),
     model: (federation: Online(passes: 1)),
     sampling: (decimate: Every(5)),
     replay: (speed: 10),
 )"#;
 
-/// Steps of the morning: three hours, five seconds each.
-pub const STEPS: usize = 3 * 720;
+/// Steps of the morning: from 01:20 to 02:42, five seconds each.
+pub const STEPS: usize = 82 * 12;
+/// Steps until the first attack is over, at 01:32.
+pub const FIRST_ATTACK: usize = 12 * 12;
 
 static PREPARED: LazyLock<(Session, Arc<Prepared>)> = LazyLock::new(|| {
     let session = Session::parse("morning", Path::new(""), SESSION).expect("a sound session");
@@ -69,9 +75,9 @@ impl Desk {
         desk
     }
 
-    /// The whole morning.
-    pub fn over() -> Self {
-        let mut desk = Self::after(STEPS);
+    /// The stream ended after so many steps.
+    pub fn over(steps: usize) -> Self {
+        let mut desk = Self::after(steps);
         let mut news = News::default();
         desk.watch.end(&mut news);
         desk.news(news);

@@ -3,26 +3,32 @@
 use jiff::Timestamp;
 use ndarray::ArrayView2;
 
+use super::RunError;
 use super::sight::Sight;
 use super::told::Told;
-use super::{Releases, RunError};
 use crate::engine::material::{ClientMaterial, Material, SensorView};
 use crate::engine::prepare::{Prepared, PreparedClient};
 use crate::evidence::health::{CalibrationHealth, Report};
 use crate::evidence::inference::{Change, Closing, Inference, Rules};
 use crate::evidence::reach::Reach;
 use crate::evidence::site::{Enrolment, Reading, Site, SiteSettings};
-use crate::evidence::symbol::{RandomisedResponse, Symbol};
+use crate::evidence::symbol::{Grading, MOST_LEVELS, Symbol};
+use crate::evidence::watch::score;
 use crate::evidence::whitening::{Recording, Sample};
+use crate::link::{Graded, Message, Tap};
 use crate::model::kernel::WeightsError;
 use crate::model::proprietary::{Proprietary as _, VendorModel};
-use crate::rng::{self, Rng};
+use crate::privacy::{
+    self, Account, Books, Manner, PrivacyError, Provenance, Randomness, Released, Said, Vigil,
+    Voice,
+};
+use crate::rng;
 use crate::session::Session;
+use crate::session::privacy::{AtZero, BudgetSettings};
 use crate::stream::{Frame, Layout};
 
-/// Sources of a client's seed.
+/// Source of a client's seed.
 const LIVE: u64 = 0x52;
-const CALIBRATION: u64 = 0x43;
 
 /// An onset lies no further back than this many steps.
 const LOOK_BACK: usize = 64;
@@ -33,10 +39,11 @@ struct Watcher {
     view: SensorView,
     model: VendorModel,
     site: Site,
-    response: RandomisedResponse,
-    noise: Rng,
+    voice: Voice,
     y: Vec<f32>,
-    sent: u64,
+    /// Set points and commands it knows of, never monitored.
+    inputs: SensorView,
+    known: Vec<f32>,
     /// True symbols of its calibration: another ε means another enrolment.
     calibration: Vec<Option<Symbol>>,
     /// Distance of the whitened residual at the last step.
@@ -50,7 +57,8 @@ pub(super) struct Evidence {
     desk: Desk,
     health: Vec<CalibrationHealth>,
     settings: SiteSettings,
-    seed: u64,
+    /// What each level adds to a watched sum.
+    scores: [f64; MOST_LEVELS],
     reports: Vec<Report>,
 }
 
@@ -118,9 +126,10 @@ impl Evidence {
     pub fn new(session: &Session, prepared: &Prepared) -> Result<Self, RunError> {
         let views = |_: &Layout| Some(prepared.clients.iter().map(|c| c.view.clone()).collect());
         let material = Material::read(session, prepared.every, &views)?;
-        let settings =
-            SiteSettings { epsilon: session.privacy.epsilon_flag, ..SiteSettings::default() };
         let rules = Rules::with_arl0(session.thresholds.arl0.seconds / material.layout.period_s);
+        let settings = site_settings(session, rules.arl0);
+        let levels = settings.grading.levels() as u8;
+        let provenance = Provenance::of(session);
         let mut watchers = Vec::new();
         let mut enrolments = Vec::new();
         let mut health = Vec::new();
@@ -128,21 +137,22 @@ impl Evidence {
             let (model, site, calibration) = fitted;
             let seed = rng::child(session.seed, m as u64);
             health.push(calibration.health(&settings.grading, rules.arl0));
-            let mut noise = rng::stream(seed, CALIBRATION);
-            enrolments.push(Enrolment::new(
+            let random = Randomness::of(provenance, seed, LIVE);
+            let mut voice = Voice::for_symbols(&session.privacy, levels, rules.arl0, random)?;
+            enrolments.push(Enrolment::rehearsed(
                 &calibration.symbols,
                 &settings,
                 &rules.hypotheses,
-                &mut noise,
+                &mut voice,
             ));
             watchers.push(Watcher {
                 view: prepared.clients[m].view.clone(),
                 y: vec![f32::NAN; model.sensors()],
+                known: vec![f32::NAN; material.clients[m].inputs.used.len()],
+                inputs: material.clients[m].inputs.clone(),
                 model,
                 site,
-                response: settings.response(),
-                noise: rng::stream(seed, LIVE),
-                sent: 0,
+                voice,
                 calibration: calibration.symbols,
                 distance: f32::NAN,
             });
@@ -154,23 +164,14 @@ impl Evidence {
             reports: vec![Report::Missing; watchers.len()],
             watchers,
             health,
+            scores: score(&settings.grading, &rules.hypotheses),
             settings,
-            seed: session.seed,
         })
     }
 
     /// What each client's calibration looks like.
     pub fn health(&self) -> &[CalibrationHealth] {
         &self.health
-    }
-
-    /// What a client has sent so far.
-    pub fn releases(&self, client: usize) -> Releases {
-        Releases {
-            count: self.watchers[client].sent,
-            epsilon: self.settings.epsilon,
-            symbols: self.settings.grading.levels() as u8,
-        }
     }
 
     /// The server's part.
@@ -189,17 +190,21 @@ impl Evidence {
     }
 
     /// Another ε of every symbol from now on; the server hears the clients under new enrolments.
-    pub fn set_epsilon(&mut self, epsilon: Option<f64>) {
+    pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         self.settings.epsilon = epsilon;
         let hypotheses = self.desk.server.rules().hypotheses;
         for (m, watcher) in self.watchers.iter_mut().enumerate() {
-            watcher.response = self.settings.response();
-            let mut noise = rng::stream(rng::child(self.seed, m as u64), CALIBRATION);
-            let enrolment =
-                Enrolment::new(&watcher.calibration, &self.settings, &hypotheses, &mut noise);
+            watcher.voice.set_epsilon(epsilon)?;
+            let enrolment = Enrolment::rehearsed(
+                &watcher.calibration,
+                &self.settings,
+                &hypotheses,
+                &mut watcher.voice,
+            );
             self.desk.fresh.enrol_again(m, enrolment.clone());
             self.desk.server.enrol_again(m, enrolment);
         }
+        Ok(())
     }
 
     /// What is going on is the new normal: what its clients have shown since the alarm is no
@@ -213,6 +218,7 @@ impl Evidence {
         for watcher in &mut self.watchers {
             watcher.model.reset();
             watcher.site.reset();
+            watcher.voice.reset();
         }
         self.desk.reset();
     }
@@ -221,18 +227,30 @@ impl Evidence {
     pub fn skip(&mut self, steps: usize) {
         for watcher in &mut self.watchers {
             watcher.y.fill(f32::NAN);
+            watcher.known.fill(f32::NAN);
             for _ in 0..steps {
                 watcher.look();
             }
         }
     }
 
-    /// One step.
-    pub fn step(&mut self, frame: &Frame, layout: &Layout, told: &mut Told) {
+    /// One step; what is sent is entered in `books` and heard by `tap`.
+    pub fn step(
+        &mut self,
+        frame: &Frame,
+        layout: &Layout,
+        told: &mut Told,
+        books: &mut Books,
+        tap: &Tap,
+    ) {
+        let step = self.desk.server.steps() as usize + 1;
         for (m, (watcher, report)) in self.watchers.iter_mut().zip(&mut self.reports).enumerate() {
             watcher.view.standardise(frame.row(layout, m), &mut watcher.y);
+            watcher.inputs.standardise(&frame.inputs[layout.input_span(m)], &mut watcher.known);
             let reading = watcher.look();
-            *report = watcher.send(reading);
+            let account = Account { books, client: m, time: frame.time };
+            let said = watcher.send(reading, &self.scores, account);
+            *report = receive(&self.settings.grading, m, step, &said, tap);
             told.note_faults(m, watcher.site.sensor_faults());
         }
         self.desk.step(&self.reports, frame.time, told);
@@ -244,8 +262,8 @@ impl Evidence {
         for (m, (sight, watcher)) in sights.iter_mut().zip(&self.watchers).enumerate() {
             sight.surprise = watcher.distance.sqrt();
             sight.level = match self.reports[m] {
-                Report::Symbol(symbol) => Some(symbol.level() as u8),
-                Report::Missing | Report::Invalid => None,
+                Report::Symbol(symbol) | Report::Raised(symbol) => Some(symbol.level() as u8),
+                Report::Quiet | Report::Missing | Report::Invalid => None,
             };
             sight.evidence = (server.evidence(m) / server.threshold(m)) as f32;
             sight.standing = server.standing(m);
@@ -265,22 +283,60 @@ impl Watcher {
     /// The model and the site take what stands in `y`.
     fn look(&mut self) -> Reading {
         self.model.step(&self.y, None);
-        let reading = self.site.step(sample(&self.y, &self.model));
+        let reading = self.site.step(sample(&self.y, &self.known, &self.model));
         self.distance = reading.distance;
         reading
     }
 
     /// What leaves the client.
-    fn send(&mut self, reading: Reading) -> Report {
-        let Some(symbol) = reading.symbol else { return Report::Missing };
-        self.sent += 1;
-        Report::Symbol(self.response.rehearse(symbol, &mut self.noise))
+    fn send(
+        &mut self,
+        reading: Reading,
+        scores: &[f64; MOST_LEVELS],
+        mut account: Account<'_>,
+    ) -> Said<Released<privacy::Symbol>> {
+        let Some(symbol) = reading.symbol else { return Said::Nothing };
+        let told = privacy::Symbol(symbol.level() as u8);
+        self.voice.symbol(&mut account, told, scores[symbol.level()])
     }
 }
 
-fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
+/// What the server makes of what crossed.
+fn receive(
+    grading: &Grading,
+    client: usize,
+    step: usize,
+    said: &Said<Released<privacy::Symbol>>,
+    tap: &Tap,
+) -> Report {
+    let graded = |raised, symbol| {
+        let graded = Graded::new(client, step, raised, symbol);
+        tap.hear(&Message::Symbol(graded));
+        grading.receive(graded.number())
+    };
+    match said {
+        Said::Symbol(symbol) => graded(false, symbol).map_or(Report::Invalid, Report::Symbol),
+        Said::Raised(symbol) => graded(true, symbol).map_or(Report::Invalid, Report::Raised),
+        Said::Quiet => Report::Quiet,
+        Said::Nothing => Report::Missing,
+    }
+}
+
+/// How the session's clients grade and send.
+fn site_settings(session: &Session, arl0_steps: f64) -> SiteSettings {
+    let privacy = &session.privacy;
+    let for_alarms = |budget: &BudgetSettings| matches!(budget.at_zero, AtZero::AlarmsOnly { .. });
+    SiteSettings {
+        epsilon: privacy.epsilon_flag,
+        manner: Manner::of(privacy, arl0_steps),
+        fallback: privacy.budget.filter(for_alarms).map(|_| Vigil::of(privacy, arl0_steps)),
+        ..SiteSettings::default()
+    }
+}
+
+fn sample<'a>(y: &'a [f32], inputs: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
     let out = model.output();
-    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat }
+    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs }
 }
 
 fn hear(changes: &[Change], times: &[Timestamp; LOOK_BACK], now: u64, told: &mut Told) {
@@ -340,27 +396,35 @@ fn fit(
     settings: &SiteSettings,
 ) -> Result<Fitted, WeightsError> {
     let mut model = VendorModel::new(&client.watching)?;
-    let fit = recorded(&mut model, &material.fit.view());
-    let calibration = recorded(&mut model, &material.calibration.view());
+    let fit = recorded(&mut model, &material.fit.view(), &material.fit_inputs.view());
+    let calibration =
+        recorded(&mut model, &material.calibration.view(), &material.calibration_inputs.view());
     let (site, calibration) = Site::fit(&fit, &calibration, settings.clone());
     model.reset();
     Ok((model, site, calibration))
 }
 
-/// What a model says about nominal rows; a row without any value stands between two runs.
-pub(crate) fn recorded(model: &mut VendorModel, rows: &ArrayView2<f32>) -> Recording {
-    let mut recording = Recording::new(model.sensors(), model.states());
+/// What a model says about nominal rows with their known inputs; a row without any value stands
+/// between two runs.
+pub(crate) fn recorded(
+    model: &mut VendorModel,
+    rows: &ArrayView2<f32>,
+    inputs: &ArrayView2<f32>,
+) -> Recording {
+    let mut recording = Recording::new(model.sensors(), model.states()).with_inputs(inputs.ncols());
     let mut y = vec![f32::NAN; model.sensors()];
+    let mut v = vec![f32::NAN; inputs.ncols()];
     model.reset();
-    for row in rows.outer_iter() {
+    for (row, known) in rows.outer_iter().zip(inputs.outer_iter()) {
         if row.iter().all(|v| v.is_nan()) {
             model.reset();
             recording.new_run();
             continue;
         }
-        y.iter_mut().zip(row).for_each(|(y, v)| *y = *v);
+        y.iter_mut().zip(row).for_each(|(y, value)| *y = *value);
+        v.iter_mut().zip(known).for_each(|(v, value)| *v = *value);
         model.step(&y, None);
-        recording.push(sample(&y, model));
+        recording.push(sample(&y, &v, model));
     }
     recording
 }

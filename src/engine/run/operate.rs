@@ -118,11 +118,12 @@ impl Run {
             Turn::Mode(mode) => self.change_mode(mode, facts),
             Turn::EpsilonFlag(epsilon) => {
                 privacy.epsilon_flag = epsilon;
-                if let Some(evidence) = &mut self.methods.evidence {
-                    evidence.set_epsilon(epsilon);
-                }
-                if let Some(paper) = &mut self.methods.paper {
-                    paper.set_epsilon(epsilon);
+                let methods = &mut self.methods;
+                let evidence = methods.evidence.as_mut().map(|method| method.set_epsilon(epsilon));
+                let paper = methods.paper.as_mut().map(|method| method.set_epsilon(epsilon));
+                // Answers that are kept allow no stronger ε than the one they were drawn with.
+                for why in [evidence, paper].into_iter().flatten().filter_map(Result::err) {
+                    facts.push(self.quality(None, format!("symbols are sent as before: {why}")));
                 }
             }
             Turn::EpsilonC(epsilon) => privacy.epsilon_c = epsilon,

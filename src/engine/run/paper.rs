@@ -2,21 +2,22 @@
 
 use jiff::Timestamp;
 
+use super::RunError;
 use super::episode::Episodes;
 use super::sight::{Sight, norm};
 use super::told::Told;
-use super::{Releases, RunError};
 use crate::engine::material::SensorView;
 use crate::engine::prepare::{Prepared, PreparedClient};
 use crate::evidence::lookup::{Voting, look_up};
-use crate::evidence::symbol::{Grading, RandomisedResponse};
 use crate::evidence::threshold::{FlagThresholds, Flags, NominalDistances};
 use crate::incident::{QualityKind, QualityNote};
+use crate::link::{FlagPair, Message, Tap};
 use crate::model::augment::Augmentation;
 use crate::model::proprietary::VendorModel;
 use crate::model::step::ClientStep;
 use crate::model::train::SETTLING;
-use crate::rng::{self, Rng};
+use crate::privacy::{Account, Books, Flag, PrivacyError, Provenance, Randomness, Said, Voice};
+use crate::rng;
 use crate::session::{Session, Tau, Thresholds, Vote};
 use crate::stream::{Frame, Layout};
 
@@ -28,11 +29,10 @@ const LIVE: u64 = 0x5A;
 struct Flagger {
     view: SensorView,
     client: ClientStep,
-    noise: Rng,
+    voice: Voice,
     y: Vec<f32>,
     /// Steps since the run began.
     age: usize,
-    sent: u64,
 }
 
 /// What a client measured at a step, and which of its two flags its randomised response turned round.
@@ -47,14 +47,17 @@ pub(super) struct Measured {
     pub flip_c: bool,
     /// What is sent for Z_a is its contrary.
     pub flip_a: bool,
+    /// Flags are sent at all.
+    pub sent: bool,
 }
 
 impl Measured {
-    const NOTHING: Self = Self { d2_c: f32::NAN, d2_a: f32::NAN, flip_c: false, flip_a: false };
+    const NOTHING: Self =
+        Self { d2_c: f32::NAN, d2_a: f32::NAN, flip_c: false, flip_a: false, sent: false };
 
     /// What leaves the client at these thresholds.
-    fn sent(self, thresholds: FlagThresholds) -> Option<Flags> {
-        let flags = thresholds.flags(self.d2_c, self.d2_a)?;
+    fn flags(self, thresholds: FlagThresholds) -> Option<Flags> {
+        let flags = thresholds.flags(self.d2_c, self.d2_a).filter(|_| self.sent)?;
         Some(Flags::new(flags.z_c ^ self.flip_c, flags.z_a ^ self.flip_a))
     }
 }
@@ -65,9 +68,7 @@ pub(super) struct Paper {
     clients: Vec<Flagger>,
     measured: Vec<Measured>,
     desk: Desk,
-    grading: Grading,
-    response: RandomisedResponse,
-    epsilon: Option<f64>,
+    steps: usize,
 }
 
 /// Thresholds, flags and the look-up: all that follows from what was measured. A recorded day can be
@@ -113,7 +114,7 @@ impl Desk {
     /// One step.
     pub fn step(&mut self, measured: &[Measured], time: Timestamp, told: &mut Told) {
         for (m, measured) in measured.iter().enumerate() {
-            let flags = measured.sent(self.thresholds[m]);
+            let flags = measured.flags(self.thresholds[m]);
             self.flags[m] = flags;
             if let Some(flags) = flags {
                 let risen = &mut self.risen[m];
@@ -144,29 +145,23 @@ pub(super) fn read(nominal: &[NominalDistances; 2], tau: [Tau; 2]) -> FlagThresh
 
 impl Paper {
     /// Every client with the model whose states it sends, and its φ.
-    pub fn new(session: &Session, prepared: &Prepared) -> Result<Self, RunError> {
+    pub fn new(session: &Session, prepared: &Prepared, period_s: f64) -> Result<Self, RunError> {
         let clients = prepared
             .clients
             .iter()
             .enumerate()
-            .map(|(m, client)| flagger(client, rng::child(session.seed, m as u64)))
+            .map(|(m, client)| {
+                flagger(client, session, period_s, rng::child(session.seed, m as u64))
+            })
             .collect::<Result<Vec<_>, _>>()?;
-        let (grading, epsilon) = (Grading::one_bit(), session.privacy.epsilon_flag);
         let tau = |client| thresholds(client, &session.thresholds);
         let thresholds = prepared.clients.iter().map(tau).collect();
         Ok(Self {
             measured: vec![Measured::NOTHING; clients.len()],
             desk: Desk::new(thresholds, session.thresholds.vote),
-            response: RandomisedResponse::new(grading.levels(), epsilon),
-            grading,
-            epsilon,
+            steps: 0,
             clients,
         })
-    }
-
-    /// What a client has sent so far.
-    pub fn releases(&self, client: usize) -> Releases {
-        Releases { count: self.clients[client].sent, epsilon: self.epsilon, symbols: 2 }
     }
 
     /// Flags and the look-up.
@@ -185,15 +180,15 @@ impl Paper {
     }
 
     /// Another ε of every flag from now on.
-    pub fn set_epsilon(&mut self, epsilon: Option<f64>) {
-        self.epsilon = epsilon;
-        self.response = RandomisedResponse::new(self.grading.levels(), epsilon);
+    pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.clients.iter_mut().try_for_each(|client| client.voice.set_epsilon(epsilon))
     }
 
     /// A new run begins: nothing of the one before counts.
     pub fn reset(&mut self) {
         for client in &mut self.clients {
             client.client.reset();
+            client.voice.reset();
             client.age = 0;
         }
         self.desk.reset();
@@ -204,18 +199,27 @@ impl Paper {
         self.clients.iter_mut().for_each(|client| client.client.skip(steps));
     }
 
-    /// One step.
-    pub fn step(&mut self, frame: &Frame, layout: &Layout, told: &mut Told) {
-        let Self { clients, measured, grading, response, .. } = self;
+    /// One step; what is sent is entered in `books` and heard by `tap`.
+    pub fn step(
+        &mut self,
+        frame: &Frame,
+        layout: &Layout,
+        told: &mut Told,
+        books: &mut Books,
+        tap: &Tap,
+    ) {
+        let Self { clients, measured, desk, steps } = self;
+        *steps += 1;
         for (m, (client, measured)) in clients.iter_mut().zip(measured.iter_mut()).enumerate() {
             client.view.standardise(frame.row(layout, m), &mut client.y);
             if client.y.iter().all(|y| y.is_nan()) {
                 let what = QualityKind::Gap { seconds: 0.0 };
                 told.quality.push(QualityNote { client: Some(m), what });
             }
-            *measured = client.look(grading, response);
+            let account = Account { books, client: m, time: frame.time };
+            *measured = client.look(desk.thresholds[m], *steps, account, tap);
         }
-        self.desk.step(&self.measured, frame.time, told);
+        desk.step(measured, frame.time, told);
     }
 
     /// What can be seen of every client now.
@@ -230,36 +234,73 @@ impl Paper {
     }
 }
 
-fn flagger(client: &PreparedClient, seed: u64) -> Result<Flagger, RunError> {
+fn flagger(
+    client: &PreparedClient,
+    session: &Session,
+    period_s: f64,
+    seed: u64,
+) -> Result<Flagger, RunError> {
     let model = VendorModel::new(&client.sending)?;
     let augmentation = Augmentation::new(&client.phi, &model)?;
     let mut step = ClientStep::new(model, Some(augmentation));
     step.calibrate(&client.nominal_c.gaussian, Some(&client.nominal_a.gaussian));
+    let random = Randomness::of(Provenance::of(session), seed, LIVE);
+    let arl0_steps = session.thresholds.arl0.seconds / period_s;
     Ok(Flagger {
         view: client.view.clone(),
         client: step,
-        noise: rng::stream(seed, LIVE),
+        voice: Voice::for_flags(&session.privacy, arl0_steps, random)?,
         y: vec![f32::NAN; client.view.used.len()],
         age: 0,
-        sent: 0,
     })
 }
 
 impl Flagger {
-    /// What stands in `y`; nothing while the filter finds its state.
-    fn look(&mut self, grading: &Grading, response: &RandomisedResponse) -> Measured {
+    /// Takes what stands in `y` and sends its flags; nothing while the filter finds its state.
+    fn look(
+        &mut self,
+        thresholds: FlagThresholds,
+        step: usize,
+        account: Account<'_>,
+        tap: &Tap,
+    ) -> Measured {
         let distances = self.client.step(&self.y);
         self.age += 1;
         let (Some(d2_c), Some(d2_a), true) = (distances.c, distances.a, self.age > SETTLING) else {
             return Measured::NOTHING;
         };
-        self.sent += 2;
-        // With two symbols to choose from, whether a flag is turned round does not depend on it.
-        let mut flip = || {
-            grading
-                .symbol(0)
-                .is_some_and(|symbol| response.rehearse(symbol, &mut self.noise).level() == 1)
-        };
-        Measured { d2_c, d2_a, flip_c: flip(), flip_a: flip() }
+        let measured = Measured { d2_c, d2_a, ..Measured::NOTHING };
+        let Some(truth) = thresholds.flags(d2_c, d2_a) else { return measured };
+        // With two symbols to choose from, whether a flag is turned round does not depend on it:
+        // what was drawn holds at any other threshold too.
+        match self.send(truth, step, account, tap) {
+            Some(sent) => Measured {
+                flip_c: sent.z_c != truth.z_c,
+                flip_a: sent.z_a != truth.z_a,
+                sent: true,
+                ..measured
+            },
+            None => measured,
+        }
+    }
+
+    /// What leaves the client.
+    fn send(
+        &mut self,
+        flags: Flags,
+        step: usize,
+        mut account: Account<'_>,
+        tap: &Tap,
+    ) -> Option<Flags> {
+        let client = account.client;
+        match self.voice.flags(&mut account, Flag(flags.z_c), Flag(flags.z_a)) {
+            Said::Symbol((z_c, z_a)) | Said::Raised((z_c, z_a)) => {
+                let pair = FlagPair::new(client, step, &z_c, &z_a);
+                tap.hear(&Message::Flags(pair));
+                let (z_c, z_a) = pair.flags();
+                Some(Flags::new(z_c, z_a))
+            }
+            Said::Quiet | Said::Nothing => None,
+        }
     }
 }

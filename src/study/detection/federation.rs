@@ -18,15 +18,17 @@ use crate::rng;
 const TRAINING: u64 = 1;
 const RESPONSE: u64 = 2;
 
-/// A client after calibration: its enrolment and its true symbols of all that is watched.
-struct Client {
+/// A client after calibration: its enrolment and its true symbols, in calibration and of all that is
+/// watched.
+pub(super) struct Client {
     enrolment: Enrolment,
-    symbols: Vec<Option<Symbol>>,
+    pub calibration: Vec<Option<Symbol>>,
+    pub symbols: Vec<Option<Symbol>>,
 }
 
 /// Clients ready to be heard.
 pub struct Federation {
-    clients: Vec<Client>,
+    pub(super) clients: Vec<Client>,
     setup: Setup,
     watched_from: usize,
 }
@@ -90,7 +92,7 @@ impl Federation {
     }
 }
 
-fn closed(changes: &[Change]) -> impl Iterator<Item = Incident> + '_ {
+pub(super) fn closed(changes: &[Change]) -> impl Iterator<Item = Incident> + '_ {
     changes.iter().filter_map(|change| match change {
         Change::Closed(incident, _) => Some(incident.clone()),
         _ => None,
@@ -120,8 +122,7 @@ fn client(
             recording.new_run();
         }
         model.step(own.row(t), None);
-        let out = model.output();
-        recording.push(Sample { y: own.row(t), y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat });
+        recording.push(sample(own.row(t), &model));
     }
     let [fitted, calibration] = recordings;
     let (mut site, calibration) = Site::fit(&fitted, &calibration, setup.site.clone());
@@ -135,12 +136,15 @@ fn client(
                 site.reset();
             }
             model.step(own.row(t), None);
-            let out = model.output();
-            let sample = Sample { y: own.row(t), y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat };
-            site.step(sample).symbol
+            site.step(sample(own.row(t), &model)).symbol
         })
         .collect();
-    Ok(Client { enrolment, symbols })
+    Ok(Client { enrolment, calibration: calibration.symbols, symbols })
+}
+
+fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
+    let out = model.output();
+    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs: &[] }
 }
 
 fn model(
