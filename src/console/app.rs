@@ -95,6 +95,18 @@ pub struct Count {
     before: (Screen, Vec<Screen>, usize),
 }
 
+/// The actions that choose a screen, in the order of the digits.
+pub const SCREENS: [Action; 8] = [
+    Action::ShowOverview,
+    Action::ShowClient,
+    Action::ShowInfluence,
+    Action::ShowIncident,
+    Action::ShowTraining,
+    Action::ShowPrivacy,
+    Action::ShowLog,
+    Action::ShowSessions,
+];
+
 /// Everything the screen depends on.
 #[derive(Debug)]
 pub struct Model {
@@ -296,6 +308,11 @@ impl Model {
         }
     }
 
+    /// Goes to the screen that one of [`SCREENS`] chooses.
+    pub fn choose_screen(&mut self, action: Action) -> Option<Effect> {
+        act::act(self, action)
+    }
+
     /// The instant of the newest data.
     #[must_use]
     pub fn newest(&self) -> Option<Timestamp> {
@@ -465,8 +482,7 @@ fn learn(model: &mut Model, report: Report) -> Option<Effect> {
             if let Some(watched) = &mut model.watched {
                 let known = |number| watched.incident(number).map(|incident| incident.priority);
                 rings = bulletin.news.incidents.iter().any(|incident| {
-                    incident.priority == Priority::P1
-                        && known(incident.number) != Some(Priority::P1)
+                    incident.priority == Priority::P1 && known(incident.number) != Some(Priority::P1)
                 });
                 watched.take(&bulletin.news);
                 watched.standing = bulletin.standing.or(watched.standing.take());

@@ -30,21 +30,6 @@ pub enum Screen {
     Sessions,
 }
 
-impl Screen {
-    /// Every screen under the name that the command line knows it by. Number 0 stands for whichever
-    /// incident is chosen.
-    pub const ALL: [(&str, Screen); 8] = [
-        ("overview", Screen::Overview),
-        ("client", Screen::Client),
-        ("influence", Screen::Influence),
-        ("incident", Screen::Incident(0)),
-        ("training", Screen::Training),
-        ("privacy", Screen::Privacy),
-        ("log", Screen::Log),
-        ("sessions", Screen::Sessions),
-    ];
-}
-
 /// Which part of the overview up and down move in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Focus {
