@@ -36,6 +36,7 @@ use super::window::ZOOMS;
 use crate::engine::prepare::Prepared;
 use crate::engine::run::knob::Knob;
 use crate::fact::Priority;
+use crate::incident::{Action as Deed, Entry, What};
 use crate::session::{Session, Source};
 
 mod act;
@@ -336,6 +337,22 @@ impl Model {
         self.measured.as_ref()?.clients.get(self.chosen)
     }
 
+    /// What the newest line of the log did, in words; what was undone by its own.
+    fn last_deed(&self) -> Option<String> {
+        let log = &self.watched.as_ref()?.log;
+        let undoes = |entry: &Entry| match entry.what {
+            What::Did(Deed::Undo { entry }) => log.iter().find(|known| known.number == entry),
+            _ => None,
+        };
+        let last = log.last()?;
+        let (what, entry) = match undoes(last).map(|undone| (undone, undoes(undone))) {
+            None => ("", last),
+            Some((undone, None)) => ("undone: ", undone),
+            Some((_, Some(done))) => ("done again: ", done),
+        };
+        Some(format!("{what}{}", entry.words(&self.names)))
+    }
+
     fn finest_zoom(&self) -> usize {
         let period = self.measured.as_ref().map_or(1.0, |m| m.history.period().as_secs_f64());
         first_zoom(period.ceil() as i64)
@@ -465,7 +482,8 @@ fn learn(model: &mut Model, report: Report) -> Option<Effect> {
             if let Some(watched) = &mut model.watched {
                 let known = |number| watched.incident(number).map(|incident| incident.priority);
                 rings = bulletin.news.incidents.iter().any(|incident| {
-                    incident.priority == Priority::P1 && known(incident.number) != Some(Priority::P1)
+                    incident.priority == Priority::P1
+                        && known(incident.number) != Some(Priority::P1)
                 });
                 watched.take(&bulletin.news);
                 watched.standing = bulletin.standing.or(watched.standing.take());
@@ -478,9 +496,7 @@ fn learn(model: &mut Model, report: Report) -> Option<Effect> {
             return (rings && model.bell && live).then_some(Effect::Bell);
         }
         Report::Ordered(Ok(())) => {
-            let entry = model.watched.as_ref().and_then(|watched| watched.log.last());
-            let said = entry.map(|entry| entry.words(&model.names));
-            model.remark = said.map(|said| Remark::done(&said));
+            model.remark = model.last_deed().map(|said| Remark::done(&said));
             // A knob that was set elsewhere is no longer where the trial began.
             model.tuning = None;
         }

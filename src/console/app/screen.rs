@@ -75,11 +75,12 @@ impl Model {
         }
     }
 
-    /// Incidents that had opened by the moment looked at, the newest first.
+    /// Incidents whose evidence had begun by the moment looked at, the newest first: what is known
+    /// today, also where it became known later.
     pub fn listed(&self) -> impl Iterator<Item = &Incident> {
         let moment = self.moment();
         let incidents = self.watched.as_ref().map_or(&[][..], |watched| &watched.incidents);
-        incidents.iter().rev().filter(move |incident| moment.is_some_and(|m| incident.opened <= m))
+        incidents.iter().rev().filter(move |incident| moment.is_some_and(|m| incident.onset <= m))
     }
 
     /// The chosen incident: the one on the screen, of the chosen line of the log, the one pointed
@@ -169,6 +170,7 @@ impl Model {
         if self.screen != screen {
             self.scroll = 0;
         }
+        self.help = None;
         self.trail.clear();
         if screen != Screen::Overview {
             self.trail.push(Screen::Overview);

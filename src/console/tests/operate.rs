@@ -299,14 +299,16 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     desk.keys("++<enter>");
     assert_ne!(thresholds(&mut desk), before, "it was set");
     assert!(desk.said().contains("tau_c"), "{}", desk.said());
+    assert_eq!(desk.console.model.focus(), Focus::Incidents, "enter means incidents again");
     desk.keys("u");
     assert_eq!(thresholds(&mut desk), before, "and undone");
+    assert!(desk.said().starts_with("undone: tau_c"), "{}", desk.said());
     desk.keys("<c-r>");
     assert_ne!(thresholds(&mut desk), before, "and done again");
+    assert!(desk.said().starts_with("done again: tau_c"), "{}", desk.said());
 
-    let asked = |desk: &Desk| {
-        desk.wishes().iter().filter(|wish| matches!(wish, Wish::WhatIf(_))).count()
-    };
+    let asked =
+        |desk: &Desk| desk.wishes().iter().filter(|wish| matches!(wish, Wish::WhatIf(_))).count();
     let questions = asked(&desk);
     desk.busy_keys("-----");
     assert_eq!(asked(&desk), questions + 1, "one is on its way while the engine is busy");
