@@ -127,12 +127,11 @@ impl Material {
             .map(|c| {
                 let columns = &layout.clients[c];
                 let names: Vec<&str> = columns.sensors.iter().map(|s| s.name.as_str()).collect();
-                let (view, left_out) = match &views {
-                    Some(views) => delivered(&names, &views[c]),
-                    None => {
-                        let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
-                        own_view(&names, &fit[c].rows, &steps)
-                    }
+                let (view, left_out) = if let Some(views) = &views {
+                    delivered(&names, &views[c])
+                } else {
+                    let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
+                    own_view(&names, &fit[c].rows, &steps)
                 };
                 let inputs: Vec<&str> = columns.inputs.iter().map(|s| s.name.as_str()).collect();
                 // An input may stand still in a live run and is not monitored: only what never
@@ -154,12 +153,15 @@ impl Material {
     }
 }
 
+/// Every client's rows of one part of the data, and the first and last instant of it.
+type PartMeasured = (Layout, Vec<Measured>, (Timestamp, Timestamp));
+
 fn measured(
     session: &Session,
     grids: &Grids,
     part: Part,
     every: u32,
-) -> Result<(Layout, Vec<Measured>, (Timestamp, Timestamp)), StreamError> {
+) -> Result<PartMeasured, StreamError> {
     let mut stream = Decimated::new(grids.open(session, part)?, every);
     let layout = stream.layout().clone();
     let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();
