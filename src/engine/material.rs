@@ -130,12 +130,11 @@ impl Material {
             .map(|c| {
                 let columns = &layout.clients[c];
                 let names: Vec<&str> = columns.sensors.iter().map(|s| s.name.as_str()).collect();
-                let (view, left_out) = match &views {
-                    Some(views) => delivered(&names, &views[c]),
-                    None => {
-                        let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
-                        own_view(&names, &fit[c].rows, &steps)
-                    }
+                let (view, left_out) = if let Some(views) = &views {
+                    delivered(&names, &views[c])
+                } else {
+                    let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
+                    own_view(&names, &fit[c].rows, &steps)
                 };
                 let inputs: Vec<&str> = columns.inputs.iter().map(|s| s.name.as_str()).collect();
                 // An input may stand still in a live run and is not monitored: only what never
