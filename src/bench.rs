@@ -150,18 +150,12 @@ fn on_disk(
     let engine = prepare_and_replay(session, &file)?;
     let mut twelve = Twelve::new(folder).map_err(BenchError::Console)?;
     let mut frame_us = |columns, rows| twelve.frame_us(columns, rows).map_err(BenchError::Console);
-    let frames = FrameUs {
-        small: frame_us(80, 24)?,
-        middle: frame_us(120, 40)?,
-        large: frame_us(200, 60)?,
-    };
+    let frames =
+        FrameUs { small: frame_us(80, 24)?, middle: frame_us(120, 40)?, large: frame_us(200, 60)? };
     Ok((engine, frames, sitting::sit(session, folder)))
 }
 
-fn prepare_and_replay(
-    session: &Session,
-    file: &Path,
-) -> Result<(f64, f64, f64), BenchError> {
+fn prepare_and_replay(session: &Session, file: &Path) -> Result<(f64, f64, f64), BenchError> {
     let mut go_on = |_: prepare::Stage| std::ops::ControlFlow::Continue(());
     let begin = Instant::now();
     prepare::prepare(session, file, &mut go_on).map_err(Box::new)?;

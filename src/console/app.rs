@@ -465,7 +465,8 @@ fn learn(model: &mut Model, report: Report) -> Option<Effect> {
             if let Some(watched) = &mut model.watched {
                 let known = |number| watched.incident(number).map(|incident| incident.priority);
                 rings = bulletin.news.incidents.iter().any(|incident| {
-                    incident.priority == Priority::P1 && known(incident.number) != Some(Priority::P1)
+                    incident.priority == Priority::P1
+                        && known(incident.number) != Some(Priority::P1)
                 });
                 watched.take(&bulletin.news);
                 watched.standing = bulletin.standing.or(watched.standing.take());

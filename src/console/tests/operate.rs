@@ -304,9 +304,8 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     desk.keys("<c-r>");
     assert_ne!(thresholds(&mut desk), before, "and done again");
 
-    let asked = |desk: &Desk| {
-        desk.wishes().iter().filter(|wish| matches!(wish, Wish::WhatIf(_))).count()
-    };
+    let asked =
+        |desk: &Desk| desk.wishes().iter().filter(|wish| matches!(wish, Wish::WhatIf(_))).count();
     let questions = asked(&desk);
     desk.busy_keys("-----");
     assert_eq!(asked(&desk), questions + 1, "one is on its way while the engine is busy");
