@@ -23,11 +23,11 @@
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
-//! | [`bench`] | speed and memory on this machine |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
+//! | [`bench`] | speed and memory on this machine |
 //! | [`cli`] | the commands |
 //!
-//! A module imports only what stands above it; nothing but [`cli`] imports [`console`].
+//! A module imports only what stands above it; nothing but [`bench`] and [`cli`] imports [`console`].
 
 pub mod bench;
 pub mod cli;

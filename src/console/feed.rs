@@ -25,8 +25,8 @@ use super::pace::{Pace, Pacer};
 use super::training::{Told, Training};
 use crate::engine::prepare::{self, Prepared};
 use crate::engine::run::knob::Turn;
-use crate::engine::watch::{News, Standing, Watch};
 use crate::engine::watch;
+use crate::engine::watch::{News, Standing, Watch};
 use crate::incident::Order;
 use crate::session::{Mark, Session};
 use crate::stream::{Continuity, Event, Frame, Layout};
@@ -53,6 +53,19 @@ pub struct Opened {
     pub period_s: f64,
     /// The models.
     pub prepared: Option<Arc<Prepared>>,
+}
+
+impl Opened {
+    /// What is to be known of `watch` before its first step.
+    #[must_use]
+    pub fn of(watch: &Watch, prepared: Arc<Prepared>) -> Self {
+        Self {
+            layout: watch.measurements().clone(),
+            events: watch.events().to_vec(),
+            period_s: watch.period_s(),
+            prepared: Some(prepared),
+        }
+    }
 }
 
 /// Why there is no stream.
@@ -263,12 +276,8 @@ struct Player {
 
 impl Player {
     fn play(mut self, prepared: Arc<Prepared>) -> Result<(), Gone> {
-        let layout = self.watch.measurements().clone();
-        let raw_period_s = layout.period_s;
-        let events = self.watch.events().to_vec();
-        let period_s = self.watch.period_s();
-        let opened = Opened { layout, events, period_s, prepared: Some(prepared) };
-        self.tell(Report::Opened(Box::new(opened)))?;
+        let raw_period_s = self.watch.measurements().period_s;
+        self.tell(Report::Opened(Box::new(Opened::of(&self.watch, prepared))))?;
         // Frames that were read on the way to the next step but lie behind this one.
         let mut ahead: VecDeque<Frame> = VecDeque::new();
         loop {
