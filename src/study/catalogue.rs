@@ -1,6 +1,10 @@
 //! The studies by name, in the order in which `all` runs them.
 
+mod convergence;
+mod correlation;
 mod detection;
+mod residuals;
+mod scalability;
 mod threshold;
 
 use super::frame::Study;
@@ -8,7 +12,14 @@ use super::frame::Study;
 /// Every study there is.
 #[must_use]
 pub fn all() -> Vec<&'static dyn Study> {
-    vec![&detection::Detection, &threshold::Threshold]
+    vec![
+        &detection::Detection,
+        &scalability::Scalability,
+        &threshold::Threshold,
+        &convergence::Convergence,
+        &correlation::Correlation,
+        &residuals::Residuals,
+    ]
 }
 
 /// The study of this name.
