@@ -26,6 +26,9 @@ pub(super) struct Lstm {
     pub(super) weights: Vec<f64>,
 }
 
+/// Gates that are summed up together: few enough for their sums to stay in registers.
+const TILE: usize = 16;
+
 /// What an [`Lstm`] carries from step to step, with room for its gates.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
@@ -63,48 +66,112 @@ impl Lstm {
     }
 
     /// One step: reads `x`, leaves the output in `memory.h`.
+    #[inline(always)]
     pub(super) fn step(&self, x: &[f64], memory: &mut Memory) {
         let rows = 4 * self.hidden;
         let (of_input, rest) = self.weights.split_at(rows * self.inputs);
         let (of_hidden, bias) = rest.split_at(rows * self.hidden);
         let Memory { h, c, gates } = memory;
         gates.copy_from_slice(bias);
-        add_columns(gates, of_input, x);
-        add_columns(gates, of_hidden, h);
+        add_columns(gates, rows, of_input, std::iter::once(x));
+        add_columns(gates, rows, of_hidden, std::iter::once(h.as_slice()));
+        activate(gates, c, h);
+    }
 
-        let (i_and_f, rest) = gates.split_at_mut(2 * self.hidden);
-        let (g, o) = rest.split_at_mut(self.hidden);
-        sigmoid(i_and_f);
-        tanh(g);
-        sigmoid(o);
-        let (i, f) = i_and_f.split_at(self.hidden);
-        for (((c, i), f), g) in c.iter_mut().zip(i).zip(f).zip(&*g) {
-            *c = f * *c + i * g;
+    /// Several steps: reads the rows of `x`, writes the outputs to the rows of `out`. The same bits
+    /// as so many single steps; what inputs do is worked out for all of them together, while a few
+    /// weights are at hand.
+    #[inline(always)]
+    pub(super) fn run(
+        &self,
+        x: &[f64],
+        memory: &mut Memory,
+        gates: &mut Vec<f64>,
+        out: &mut [f64],
+    ) {
+        let rows = 4 * self.hidden;
+        let (of_input, rest) = self.weights.split_at(rows * self.inputs);
+        let (of_hidden, bias) = rest.split_at(rows * self.hidden);
+        gates.clear();
+        (0..x.len() / self.inputs).for_each(|_| gates.extend_from_slice(bias));
+        add_columns(gates, rows, of_input, x.chunks_exact(self.inputs));
+        let Memory { h, c, .. } = memory;
+        for (gates, out) in gates.chunks_exact_mut(rows).zip(out.chunks_exact_mut(self.hidden)) {
+            add_columns(gates, rows, of_hidden, std::iter::once(h.as_slice()));
+            activate(gates, c, h);
+            out.copy_from_slice(h);
         }
-        h.copy_from_slice(c);
-        tanh(h);
-        h.iter_mut().zip(&*o).for_each(|(h, o)| *h *= o);
     }
 }
 
-/// `out += columns · x`, four columns at a time so that `out` is read and written less often.
-fn add_columns(out: &mut [f64], columns: &[f64], x: &[f64]) {
-    let rows = out.len();
+/// From the gates' sums to the next c and h.
+#[inline(always)]
+fn activate(gates: &mut [f64], c: &mut [f64], h: &mut [f64]) {
+    let hidden = h.len();
+    let (i_and_f, rest) = gates.split_at_mut(2 * hidden);
+    let (g, o) = rest.split_at_mut(hidden);
+    sigmoid(i_and_f);
+    tanh(g);
+    sigmoid(o);
+    let (i, f) = i_and_f.split_at(hidden);
+    for (((c, i), f), g) in c.iter_mut().zip(i).zip(f).zip(&*g) {
+        *c = f * *c + i * g;
+    }
+    h.copy_from_slice(c);
+    tanh(h);
+    h.iter_mut().zip(&*o).for_each(|(h, o)| *h *= o);
+}
+
+/// `out += columns · x` for every x and its `rows` numbers of `out`, tile by tile.
+#[inline(always)]
+fn add_columns<'a>(
+    out: &mut [f64],
+    rows: usize,
+    columns: &[f64],
+    x: impl Iterator<Item = &'a [f64]> + Clone,
+) {
+    for first in (0..rows).step_by(TILE) {
+        for (out, x) in out.chunks_exact_mut(rows).zip(x.clone()) {
+            match out[first..].first_chunk_mut::<TILE>() {
+                Some(tile) => add_tile(tile, first, rows, columns, x),
+                None => (first..rows).for_each(|row| {
+                    let single = std::slice::from_mut(&mut out[row]).first_chunk_mut::<1>();
+                    single.into_iter().for_each(|tile| add_tile(tile, row, rows, columns, x));
+                }),
+            }
+        }
+    }
+}
+
+/// `tile += columns · x` for the rows from `first` on, four columns at a time: in which order a sum
+/// is taken is part of every plant's numbers.
+#[inline(always)]
+fn add_tile<const N: usize>(
+    tile: &mut [f64; N],
+    first: usize,
+    rows: usize,
+    columns: &[f64],
+    x: &[f64],
+) {
     let (whole, rest) = columns.split_at(x.len() / 4 * 4 * rows);
     let (fours, singles) = x.as_chunks::<4>();
+    let mut sum = *tile;
+    let part = |column: &[f64]| -> [f64; N] {
+        *column[first..].first_chunk().expect("a tile lies within its column")
+    };
     for (block, [a, b, c, d]) in whole.chunks_exact(4 * rows).zip(fours) {
-        let (first, second) = block.split_at(2 * rows);
-        let (w0, w1) = first.split_at(rows);
-        let (w2, w3) = second.split_at(rows);
-        for ((((out, w0), w1), w2), w3) in out.iter_mut().zip(w0).zip(w1).zip(w2).zip(w3) {
-            *out += (a * w0 + b * w1) + (c * w2 + d * w3);
+        let [w0, w1, w2, w3] = [0, 1, 2, 3].map(|k| part(&block[k * rows..]));
+        for row in 0..N {
+            sum[row] += (a * w0[row] + b * w1[row]) + (c * w2[row] + d * w3[row]);
         }
     }
     for (column, x) in rest.chunks_exact(rows).zip(singles) {
-        for (out, w) in out.iter_mut().zip(column) {
-            *out += w * x;
+        let w = part(column);
+        for row in 0..N {
+            sum[row] += w[row] * x;
         }
     }
+    *tile = sum;
 }
 
 /// A fully connected layer; weights by row, one row an output, then the biases.
