@@ -12,9 +12,15 @@ use crate::federation::{Federation, FederationError};
 use crate::model::train::SETTLING;
 use crate::model::weights::ProprietaryWeights;
 use crate::rng;
+use crate::session::TwinSource;
 use crate::session::settings::{self, ModelSettings, PrivacySettings};
+use crate::stream::twin::slices;
 use crate::study::frame::StudyError;
 use crate::study::lesson::{Ground, Plant, hooks, models};
+
+/// Steps between the moments from which two copies see one run. It has no factor in common with
+/// the twenty steps of the plant's period, so that copies are at all phases of it.
+const APART: usize = 47;
 
 /// Rows that a federation is judged on.
 const JUDGED: usize = 500;
@@ -68,7 +74,9 @@ pub fn grow(
     short: Size,
     beyond: &[usize],
 ) -> Result<Vec<Scale>, StudyError> {
-    let ground = Plant::Twin(clients).ground(seed, usize::MAX)?;
+    let most = beyond.iter().map(|number| number / clients).max().unwrap_or(1);
+    let nominal = slices(&TwinSource { clients, ..TwinSource::default() }).calibration.start;
+    let ground = Plant::Twin(clients).ground(seed, nominal + shift(most - 1) + JUDGED)?;
     let settings = ModelSettings { epochs: size.epochs, ..ModelSettings::default() };
     let models = models(&ground, &settings, rng::child(seed, MODELS))?;
     let plants = Plants { ground: &ground, models: &models, seed: rng::child(seed, FEDERATION) };
@@ -83,6 +91,11 @@ pub fn grow(
     Ok(found)
 }
 
+/// How much later a copy begins than the first.
+fn shift(copy: usize) -> usize {
+    copy * APART
+}
+
 struct Plants<'a> {
     ground: &'a Ground,
     models: &'a [ProprietaryWeights],
@@ -90,12 +103,12 @@ struct Plants<'a> {
 }
 
 impl<'a> Plants<'a> {
-    /// The clients of `copies` plants over `length` of the rows `from`: each copy sees another
-    /// stretch of them, all as far apart as there is room for.
+    /// The clients of `copies` plants over at most `length` of the rows `from`: each copy sees
+    /// another stretch of them. How far two copies are apart is the same in all rows: it is as fixed
+    /// as the phases of two clients of one plant.
     fn sites(&self, copies: usize, from: &Range<usize>, length: usize) -> Vec<Site<'a>> {
-        let length = length.min(from.len());
-        let apart = (from.len() - length) / copies.saturating_sub(1).max(1);
-        let stretches = (0..copies).map(|copy| from.start + copy * apart);
+        let length = length.min(from.len().saturating_sub(shift(copies - 1)));
+        let stretches = (0..copies).map(|copy| from.start + shift(copy));
         stretches.flat_map(|start| self.ground.sites(self.models, start..start + length)).collect()
     }
 
@@ -143,4 +156,58 @@ fn variance(replayed: &Replay) -> f64 {
     let x_a: Array2<f32> = replayed.x_a();
     let settled = x_a.slice_axis(Axis(0), Slice::from(SETTLING.min(x_a.nrows())..));
     settled.mapv(f64::from).var_axis(Axis(0), 0.0).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::train::test_support::{plant, small_filter};
+
+    fn ground() -> Ground {
+        let rows = vec![plant(400, 3, 1), plant(400, 3, 2)];
+        Ground {
+            names: vec!["C1".into(), "C2".into()],
+            anomalous: vec![false; 400],
+            delivered: None,
+            states: None,
+            fit: 0..200,
+            nominal: 200..400,
+            rows,
+        }
+    }
+
+    #[test]
+    fn every_client_of_every_copy_sends_its_states_and_is_answered() {
+        let ground = ground();
+        let models: Vec<_> =
+            (1..3).map(|k| ProprietaryWeights::Filter(small_filter(3, false, k))).collect();
+        let plants = Plants { ground: &ground, models: &models, seed: 1 };
+        let size = Size { epochs: 0, rows: 60, passes: 2 };
+        for copies in [1, 3] {
+            let scale = plants.federation(copies, size).unwrap();
+            assert_eq!((scale.clients, scale.rounds), (2 * copies, 2 * 59));
+            let per_round = |numbers: usize| (numbers * 4 * scale.clients) as f64;
+            assert!((scale.bytes_up - per_round(4)).abs() < 1e-9, "{scale:?}");
+            assert!((scale.bytes_down - per_round(2)).abs() < 1e-9, "{scale:?}");
+            assert!(scale.server_loss > 0.0 && scale.held_out > 0.0 && scale.round_us > 0.0);
+            let again = plants.federation(copies, size).unwrap();
+            assert_eq!(Scale { round_us: 0.0, ..again }, Scale { round_us: 0.0, ..scale });
+        }
+    }
+
+    #[test]
+    fn copies_see_the_same_run_from_moments_that_are_always_as_far_apart() {
+        let ground = ground();
+        let models: Vec<_> =
+            (1..3).map(|k| ProprietaryWeights::Filter(small_filter(3, false, k))).collect();
+        let plants = Plants { ground: &ground, models: &models, seed: 1 };
+        for from in [&ground.fit, &ground.nominal] {
+            let sites = plants.sites(3, from, 60);
+            assert_eq!(sites.len(), 6);
+            for (k, site) in sites.iter().enumerate() {
+                let start = from.start + k / 2 * APART;
+                assert_eq!(site.rows, ground.view(k % 2, start..start + 60));
+            }
+        }
+    }
 }

@@ -165,63 +165,66 @@ fn charts((family, seeds): &Family) -> Vec<Chart> {
 }
 
 fn reading(families: &[Family]) -> Vec<String> {
-    let mut said = Vec::new();
-    let all: Vec<(&str, &Findings)> = families
-        .iter()
-        .flat_map(|(family, seeds)| seeds.iter().map(move |found| (family.as_str(), found)))
-        .collect();
-    let between = |found: &Findings, model: &str| found.map(model).map(|map| map.between);
-    let spread =
-        |of: &dyn Fn(&Findings) -> Option<f64>| Spread::of(all.iter().map(|(_, found)| of(found)));
-    let share = spread(&|found| Some(between(found, "proprietary")? / between(found, "server")?));
-    let gain = spread(&|found| Some(between(found, "server")? - between(found, "proprietary")?));
-    if let (Some(share), Some(gain)) = (share, gain) {
-        let verdict = if share.mean > 0.8 {
-            "the proprietary model already shows the correlation, since a client's measurements \
-             contain what its neighbours do to it, so the figure is no evidence of learned coupling"
-        } else {
-            "most of it appears only in what was learned together, as the paper says"
-        };
-        said.push(format!(
-            "The proprietary states show {:.0} % of the correlation between clients that the server's \
-             states show ({:+.3} on average over {} runs): {verdict}.",
-            100.0 * share.mean,
-            gain.mean,
-            share.n,
-        ));
-    }
+    let mut said: Vec<String> = families.iter().filter_map(of_family).collect();
+    let all: Vec<&Findings> = families.iter().flat_map(|(_, seeds)| seeds).collect();
     let nearer = |model: &str| {
-        let judged: Vec<bool> = all
-            .iter()
-            .filter_map(|(_, found)| {
-                let oracle = found.map("oracle")?;
-                let own = unlike(found.map("proprietary")?, oracle);
-                Some(unlike(found.map(model)?, oracle) < own)
-            })
-            .collect();
+        let judged = all.iter().filter_map(|found| {
+            let oracle = found.map("oracle")?;
+            let own = unlike(found.map("proprietary")?, oracle);
+            Some(unlike(found.map(model)?, oracle) < own)
+        });
+        let judged: Vec<bool> = judged.collect();
         (judged.iter().filter(|nearer| **nearer).count(), judged.len())
     };
     let ((augmented, n), (server, _)) = (nearer("augmented"), nearer("server"));
-    if n > 0 {
-        said.push(format!(
-            "The augmented map is nearer to the oracle's than the proprietary one in {augmented} of \
-             {n} runs, the server's in {server} of {n}."
-        ));
-    }
-    let truth = spread(&|found| found.strangers.and(between(found, "truth")));
-    let strangers = spread(&|found| found.strangers);
-    if let (Some(truth), Some(strangers)) = (truth, strangers) {
-        said.push(format!(
-            "On the synthetic plant true states of connected clients correlate by {:.2}, those of \
-             clients of two unconnected plants by {:.2}: {}.",
+    let truth = Spread::of(
+        all.iter()
+            .map(|found| found.strangers.and_then(|_| found.map("truth")).map(|map| map.between)),
+    );
+    let strangers = Spread::of(all.iter().map(|found| found.strangers));
+    let strangers = truth.zip(strangers).map(|(truth, strangers)| {
+        format!(
+            " True states of connected clients of the synthetic plant correlate by {:.2}, those of \
+             two unconnected plants by {:.2}: {}.",
             truth.mean,
             strangers.mean,
             if strangers.mean > 0.7 * truth.mean {
-                "the common period of all sinusoids makes most of it, not influence"
+                "most of it is the common period of all sinusoids, not influence"
             } else {
-                "what is seen is influence for the most part"
+                "most of it is influence"
             }
+        )
+    });
+    if n > 0 {
+        said.push(format!(
+            "The augmented map is nearer to the oracle's than the proprietary one in {augmented} of \
+             {n} runs, the server's in {server}.{}",
+            strangers.unwrap_or_default()
         ));
     }
     said
+}
+
+fn of_family((family, seeds): &Family) -> Option<String> {
+    let of = |model: &str| Spread::of(seeds.iter().map(|found| Some(found.map(model)?.between)));
+    let (own, augmented, server) = (of("proprietary")?, of("augmented")?, of("server")?);
+    let shown = |part: Spread| part.mean / server.mean.max(f64::MIN_POSITIVE);
+    let verdict = match (shown(own) > 0.8, shown(augmented) - shown(own) > 0.1) {
+        (true, _) => {
+            "a client's measurements contain what its neighbours do to it, so this is no evidence of \
+             learned coupling"
+        }
+        (false, true) => "what is learned together adds to it, as the paper says",
+        (false, false) => {
+            "the server, which sees all states, adds to it; φ, which sees one client's data, does not"
+        }
+    };
+    Some(format!(
+        "{family}: the proprietary states already show {:.0} % of the correlation between clients \
+         that the server's show ({:.2} of {:.2}), the augmented ones {:.0} %: {verdict}.",
+        100.0 * shown(own),
+        own.mean,
+        server.mean,
+        100.0 * shown(augmented),
+    ))
 }

@@ -189,9 +189,15 @@ fn reading(families: &[Family]) -> Vec<String> {
     let anomalous = change(&|n| n.condition == Condition::Anomalous);
     if let (Some(nominal), Some(anomalous)) = (nominal, anomalous) {
         said.push(format!(
-            "φ lowers the mean residual in {less} of {n} cases, by {:.1} % on nominal rows and {:.1} % \
-             in anomalies: a propagated effect that Z_c sees and Z_a does not would need far more.",
-            -nominal.mean, -anomalous.mean,
+            "φ makes the mean residual smaller in {less} of {n} cases; on average it changes by \
+             {:+.1} % on nominal rows and by {:+.1} % in anomalies, {}.",
+            nominal.mean,
+            anomalous.mean,
+            if anomalous.mean > -10.0 {
+                "too little for a flag that Z_c raises and Z_a does not"
+            } else {
+                "which may tell Z_a from Z_c"
+            },
         ));
     }
     let oracle = count(&|n| n.r_o < n.r_a);

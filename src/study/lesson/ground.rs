@@ -220,3 +220,32 @@ fn built_in(seed: u64, steps: usize) -> Result<Ground, StudyError> {
         nominal: fit..day,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_are_compared_across_plants_and_never_with_their_like() {
+        let wave = |t: usize, k: f64| (t as f64 * k).sin() as f32;
+        // Both clients here move alike; of the two there, the first moves like them.
+        let here = Array2::from_shape_fn((600, 4), |(t, _)| wave(t, 0.3));
+        let there =
+            Array2::from_shape_fn((600, 4), |(t, i)| wave(t, if i < 2 { 0.3 } else { 0.71 }));
+        let found = across(&here, &there, &(0..600));
+        // C2 here with C1 there is the pair that correlates, C1 here with C2 there the one that
+        // does not; C1 with C1 would and is left out.
+        assert!((found - 0.5).abs() < 0.02, "{found}");
+    }
+
+    #[test]
+    fn a_synthetic_plant_is_scaled_by_its_fit_slice_and_known_in_full() {
+        let ground = Plant::Twin(1).ground(3, 4100).unwrap();
+        assert_eq!((ground.steps(), ground.names.len()), (4100, 1));
+        assert_eq!((ground.fit.clone(), ground.nominal.clone()), (0..4000, 4000..4100));
+        for column in ground.view(0, 0..4000).columns() {
+            assert!(column.mean().unwrap().abs() < 1e-4 && (column.std(0.0) - 1.0).abs() < 1e-4);
+        }
+        assert_eq!(ground.states.unwrap().dim(), (4100, 2));
+    }
+}

@@ -217,3 +217,37 @@ fn server_residuals(
     residuals.iter_mut().zip(y_hat).for_each(|(y, y_hat)| *y -= y_hat);
     Ok(residuals)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_counted_step_by_step() {
+        let step = |c, a, o| Step { c, a, s: 1.0, o };
+        let steps = [
+            step(3.0, 2.0, 1.0),
+            step(3.0, 2.0, 2.5),
+            step(1.0, 2.0, 1.0),
+            step(2.0, 2.0, 2.0),
+            step(f64::NAN, 2.0, 1.0),
+        ];
+        let norms = summary("C1", Condition::Nominal, &steps).unwrap();
+        assert_eq!(norms.steps, 4, "a step without measurements has no order");
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}");
+        near(norms.c_over_a, 0.5);
+        near(norms.a_over_o, 0.5);
+        near(norms.ordered, 0.25);
+        near(norms.r_c, 9.0 / 4.0);
+        near(norms.r_a, 2.0);
+        assert_eq!(summary("C1", Condition::Nominal, &steps[4..]), None);
+    }
+
+    #[test]
+    fn a_norm_is_that_of_what_was_measured() {
+        let residuals = ndarray::array![[3.0_f32, 4.0], [f32::NAN, 2.0], [f32::NAN, f32::NAN]];
+        let norms = norms(&residuals.view());
+        assert!((norms[0] - 5.0).abs() < 1e-12 && (norms[1] - 2.0).abs() < 1e-12);
+        assert!(norms[2].is_nan());
+    }
+}
