@@ -66,21 +66,21 @@ pub fn canonical_between(correlation: &ArrayView2<f64>, states: &[usize]) -> f64
     let mut found = Vec::new();
     for (m, one) in spans.iter().enumerate() {
         for other in &spans[m + 1..] {
-            found.push(canonical(block(one, one), block(other, other), block(one, other)));
+            found.push(canonical(block(one, one), block(other, other), &block(one, other)));
         }
     }
     found.iter().sum::<f64>() / found.len().max(1) as f64
 }
 
 /// Largest singular value of C₁₁^(−½) C₁₂ C₂₂^(−½).
-fn canonical(one: DMatrix<f64>, other: DMatrix<f64>, between: DMatrix<f64>) -> f64 {
+fn canonical(one: DMatrix<f64>, other: DMatrix<f64>, between: &DMatrix<f64>) -> f64 {
     // States that say the same thing twice are no obstacle with a trace of noise on each.
     let factor = |mut own: DMatrix<f64>| {
         (0..own.nrows()).for_each(|i| own[(i, i)] += 1e-9);
         own.cholesky()
     };
     let (Some(one), Some(other)) = (factor(one), factor(other)) else { return 0.0 };
-    let left = one.l().solve_lower_triangular(&between);
+    let left = one.l().solve_lower_triangular(between);
     let whitened = left.and_then(|left| other.l().solve_lower_triangular(&left.transpose()));
     whitened.map_or(0.0, |w| w.singular_values().iter().copied().fold(0.0, f64::max).min(1.0))
 }

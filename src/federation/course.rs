@@ -110,11 +110,7 @@ impl<'a> Course<'a> {
         self.count(server_loss, sent)
     }
 
-    fn count(
-        &mut self,
-        server_loss: f64,
-        sent: Sent,
-    ) -> Result<ControlFlow<()>, FederationError> {
+    fn count(&mut self, server_loss: f64, sent: Sent) -> Result<ControlFlow<()>, FederationError> {
         self.server_sum += server_loss;
         self.since += 1;
         self.history.rounds += 1;

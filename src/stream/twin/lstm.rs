@@ -73,8 +73,8 @@ impl Lstm {
         let (of_hidden, bias) = rest.split_at(rows * self.hidden);
         let Memory { h, c, gates } = memory;
         gates.copy_from_slice(bias);
-        add_columns(gates, rows, of_input, std::iter::once(x));
-        add_columns(gates, rows, of_hidden, std::iter::once(h.as_slice()));
+        add_columns(gates, rows, of_input, x);
+        add_columns(gates, rows, of_hidden, h);
         activate(gates, c, h);
     }
 
@@ -94,10 +94,10 @@ impl Lstm {
         let (of_hidden, bias) = rest.split_at(rows * self.hidden);
         gates.clear();
         (0..x.len() / self.inputs).for_each(|_| gates.extend_from_slice(bias));
-        add_columns(gates, rows, of_input, x.chunks_exact(self.inputs));
+        add_columns(gates, rows, of_input, x);
         let Memory { h, c, .. } = memory;
         for (gates, out) in gates.chunks_exact_mut(rows).zip(out.chunks_exact_mut(self.hidden)) {
-            add_columns(gates, rows, of_hidden, std::iter::once(h.as_slice()));
+            add_columns(gates, rows, of_hidden, h);
             activate(gates, c, h);
             out.copy_from_slice(h);
         }
@@ -122,22 +122,20 @@ fn activate(gates: &mut [f64], c: &mut [f64], h: &mut [f64]) {
     h.iter_mut().zip(&*o).for_each(|(h, o)| *h *= o);
 }
 
-/// `out += columns · x` for every x and its `rows` numbers of `out`, tile by tile.
+/// `out += columns · x` for every row x and its `rows` numbers of `out`, tile by tile.
 #[inline(always)]
-fn add_columns<'a>(
-    out: &mut [f64],
-    rows: usize,
-    columns: &[f64],
-    x: impl Iterator<Item = &'a [f64]> + Clone,
-) {
+fn add_columns(out: &mut [f64], rows: usize, columns: &[f64], x: &[f64]) {
+    let inputs = columns.len() / rows;
     for first in (0..rows).step_by(TILE) {
-        for (out, x) in out.chunks_exact_mut(rows).zip(x.clone()) {
-            match out[first..].first_chunk_mut::<TILE>() {
-                Some(tile) => add_tile(tile, first, rows, columns, x),
-                None => (first..rows).for_each(|row| {
-                    let single = std::slice::from_mut(&mut out[row]).first_chunk_mut::<1>();
-                    single.into_iter().for_each(|tile| add_tile(tile, row, rows, columns, x));
-                }),
+        for (out, x) in out.chunks_exact_mut(rows).zip(x.chunks_exact(inputs)) {
+            if let Some(tile) = out[first..].first_chunk_mut::<TILE>() {
+                add_tile(tile, first, rows, columns, x);
+                continue;
+            }
+            for (row, out) in out.iter_mut().enumerate().skip(first) {
+                let mut single = [*out];
+                add_tile(&mut single, row, rows, columns, x);
+                [*out] = single;
             }
         }
     }
