@@ -1,14 +1,24 @@
 //! The studies by name, in the order in which `all` runs them.
 
 mod detection;
+mod plant;
+mod recorded;
 mod threshold;
+mod watched;
 
 use super::frame::Study;
 
 /// Every study there is.
 #[must_use]
 pub fn all() -> Vec<&'static dyn Study> {
-    vec![&detection::Detection, &threshold::Threshold]
+    vec![
+        &detection::Detection,
+        &threshold::Threshold,
+        &plant::Plant,
+        &recorded::HAI,
+        &recorded::TEP,
+        &recorded::BATADAL,
+    ]
 }
 
 /// The study of this name.

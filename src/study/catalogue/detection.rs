@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::federation::variant::Variant;
-use crate::session::Proprietary;
-use crate::study::detection::figures::{Figures, Runs};
-use crate::study::detection::flags::{FlagRuns, Thresholds};
+use crate::session::{Family, Proprietary};
+use crate::study::detection::figures::{Figures, Happened, Runs};
+use crate::study::detection::flags::{FlagRuns, Flagged, Thresholds};
 use crate::study::detection::{BEDS, Bed, Setup, Trial};
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::metrics::delay::Delays;
@@ -68,6 +68,17 @@ struct Flags {
     runs: FlagRuns,
 }
 
+impl Flags {
+    fn of(model: Variant, flagged: &Flagged, events: &[Happened]) -> Vec<Self> {
+        let at = |percentile| Self {
+            model: model.name().into(),
+            percentile,
+            runs: flagged.run_lengths(percentile, events),
+        };
+        PERCENTILES.map(at).into()
+    }
+}
+
 fn families(options: &Options) -> impl Iterator<Item = (&'static str, Bed)> {
     let quick = options.quick;
     BEDS.into_iter()
@@ -81,6 +92,9 @@ fn cost(bed: Bed) -> u32 {
         Bed::Plant { .. } => 1,
     }
 }
+
+/// Models without flags to look up: they take long to learn and are only flagged, on A2.
+const SLOW: [Variant; 2] = [Variant::CentralisedOracle, Variant::WithoutProprietary];
 
 impl Study for Detection {
     fn name(&self) -> &'static str {
@@ -98,9 +112,13 @@ impl Study for Detection {
             Job::new(format!("{family}, seed {seed}"), inputs, move || outcome(family, bed, seed))
                 .costing(cost(bed))
         };
-        Ok(families(options)
-            .flat_map(|(family, bed)| seeds.iter().map(move |seed| job(family, bed, *seed)))
-            .collect())
+        // In a hurry one seed must do for the models that take long to learn.
+        let slow_seeds = if options.quick { &seeds[..seeds.len().min(1)] } else { &seeds[..] };
+        let slow =
+            SLOW.into_iter().flat_map(|model| slow_seeds.iter().map(move |s| flags(model, *s)));
+        let families = families(options)
+            .flat_map(|(family, bed)| seeds.iter().map(move |seed| job(family, bed, *seed)));
+        Ok(families.chain(slow).collect())
     }
 
     fn report(&self, options: &Options, done: &[Done]) -> Result<Report, StudyError> {
@@ -123,6 +141,21 @@ impl Study for Detection {
     }
 }
 
+/// The job of flagging A2 with one of the slow models.
+fn flags(model: Variant, seed: u64) -> Job {
+    let inputs = json!({ "family": PAPER_FAMILY, "seed": seed, "model": model.name() });
+    Job::new(format!("{}, seed {seed}", model.name()), inputs, move || {
+        let trial = Trial::new(Bed::Twin(Family::A, 2, 2.0), seed)?;
+        let flagged = trial.flagged(model)?;
+        Ok(Outcome {
+            methods: Vec::new(),
+            flags: Flags::of(model, &flagged, &trial.events()),
+            effects: None,
+        })
+    })
+    .costing(20)
+}
+
 /// One job: data and models once, every method on them.
 fn outcome(family: &str, bed: Bed, seed: u64) -> Result<Outcome, StudyError> {
     let trial = Trial::new(bed, seed)?;
@@ -130,14 +163,13 @@ fn outcome(family: &str, bed: Bed, seed: u64) -> Result<Outcome, StudyError> {
     let mut methods = Vec::new();
     let mut flags = Vec::new();
     let is_papers = family == PAPER_FAMILY;
-    let variants = Variant::ALL.into_iter().filter(|v| is_papers || *v == Variant::Federated);
+    let variants = Variant::ALL
+        .into_iter()
+        .filter(|v| (is_papers && !SLOW.contains(v)) || *v == Variant::Federated);
     let mut effects = None;
     for variant in variants {
         let flagged = trial.flagged(variant)?;
-        for percentile in PERCENTILES {
-            let runs = flagged.run_lengths(percentile, &events);
-            flags.push(Flags { model: variant.name().into(), percentile, runs });
-        }
+        flags.extend(Flags::of(variant, &flagged, &events));
         let settings: &[(&str, Thresholds)] = match variant {
             Variant::PreTrainedClients => &[("pre-trained-95", Thresholds::at(95.0))],
             Variant::Federated => &[
