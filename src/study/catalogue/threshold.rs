@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::detection::{run_length, run_lengths};
 use crate::federation::variant::Variant;
-use crate::session::Family;
+use crate::session::{Family, Proprietary};
 use crate::study::detection::figures::{Figures, Runs};
 use crate::study::detection::flags::{FlagRuns, Thresholds};
 use crate::study::detection::{Bed, Trial};
@@ -64,7 +64,7 @@ impl Study for Threshold {
 fn points(seed: u64) -> Result<Vec<Point>, StudyError> {
     let trial = Trial::new(Bed::Twin(Family::A, 2, 2.0), seed)?;
     let events = trial.events();
-    let flagged = trial.flagged(Variant::Federated)?;
+    let flagged = trial.flagged(Variant::Federated, &trial.models(Proprietary::Paper)?)?;
     let point = |tau_a: f64| {
         let said = flagged.look_up(Thresholds { tau_c: TAU_C, tau_a, vote: None })?;
         let runs = flagged.run_lengths(tau_a, &events);
