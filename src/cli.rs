@@ -109,7 +109,7 @@ impl SessionArgs {
             session.set_data_folder(folder);
         }
         if let Some(seed) = self.seed {
-            session.seed = seed;
+            session.set_seed(seed);
         }
         Ok(session)
     }

@@ -30,7 +30,7 @@ impl Study for Plant {
                 move || {
                     let mut session = Session::open(name)?;
                     session.seed = seed;
-                    watched::watch(session)
+                    watched::watch(&session)
                 },
             )
         };

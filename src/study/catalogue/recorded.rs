@@ -126,7 +126,7 @@ impl Study for Recorded {
             let mut session = session.clone();
             session.seed = seed;
             let label = format!("{}, seed {seed}", session.name);
-            Job::new(label, inputs, move || watched::watch(session.clone()))
+            Job::new(label, inputs, move || watched::watch(&session))
         };
         Ok(sessions
             .iter()

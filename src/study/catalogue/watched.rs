@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::decimation;
 use crate::engine::prepare::{cache_file, prepare};
 use crate::engine::run::Run;
 use crate::fact::Fact;
@@ -87,8 +86,7 @@ pub(super) struct Attack {
 }
 
 /// Watches `session` by every method, with models that are made once.
-pub(super) fn watch(session: Session) -> Result<Vec<Seen>, StudyError> {
-    let session = decimation::decided(session)?;
+pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, StudyError> {
     let prepared = prepare(&session, &cache_file(&session), &mut |_| ControlFlow::Continue(()))?;
     METHODS
         .iter()
