@@ -22,6 +22,7 @@ mod interrupt;
 mod make;
 mod run;
 mod sessions;
+mod study;
 mod train;
 
 /// Find where trouble started in a plant, without any process giving up its data.
@@ -62,6 +63,8 @@ enum Command {
     },
     /// Run a session without a screen: one fact a line, a summary last
     Run(run::RunArgs),
+    /// Make a table or figure of the paper, with what comes out here beside it
+    Study(study::StudyArgs),
     /// Measure a list of alarms against the truth
     Score(ScoreArgs),
 }
@@ -106,7 +109,7 @@ impl SessionArgs {
             session.set_data_folder(folder);
         }
         if let Some(seed) = self.seed {
-            session.seed = seed;
+            session.set_seed(seed);
         }
         Ok(session)
     }
@@ -154,6 +157,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
             }
         }
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
+        Some(Command::Study(args)) => study::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;
             if args.json {

@@ -19,13 +19,13 @@ use ndarray::ArrayView2;
 use thiserror::Error;
 
 use self::chain::Chain;
-use crate::link::{Gradient, Sender, States, StatesStay};
+use crate::link::{Gradient, Sender, States, StatesStay, Tap};
 use crate::model::frozen::{Carried, Frozen};
 use crate::model::kernel::WeightsError;
 use crate::model::online::{Descent, Learner};
 use crate::model::proprietary::VendorModel;
 use crate::model::weights::{FilterWeights, LstmFc, ProprietaryWeights};
-use crate::privacy::{Channel, Estimate, PrivacyError, Tally};
+use crate::privacy::{Channel, Counted, Estimate, PrivacyError, Units, What};
 
 /// What a site brings into a federation.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +87,18 @@ pub struct Outbox {
     pub augmented: Channel,
 }
 
+impl Outbox {
+    /// Bounds are meant in deviations of x̂_c over the client's nominal rows; x_a, a prediction of
+    /// the same state, has the same.
+    fn in_units(self, chain: &Chain) -> Self {
+        let units = Units::of(chain.states(), chain.x_hats());
+        Self {
+            proprietary: self.proprietary.in_units(units.clone()),
+            augmented: self.augmented.in_units(units),
+        }
+    }
+}
+
 /// A site in training.
 #[derive(Debug)]
 pub struct Client {
@@ -132,11 +144,13 @@ impl Client {
         }
         let frozen = Frozen::new(weights).map_err(wrong)?;
         let states = weights.states();
+        let chain = Chain::run(&mut model, &site.rows);
+        let outbox = outbox.in_units(&chain);
         Ok(Self {
             name: client(),
             sender,
             weights: Arc::new(weights.clone()),
-            chain: Chain::run(&mut model, &site.rows),
+            chain,
             phi: Learner::new(phi, descent).map_err(wrong)?,
             eta,
             outbox,
@@ -207,8 +221,14 @@ impl Client {
 
     /// What was released about this client, for composition.
     #[must_use]
-    pub fn released(&self) -> Tally {
-        self.outbox.proprietary.tally().and(&self.outbox.augmented.tally())
+    pub fn released(&self) -> [Counted; 2] {
+        let Outbox { proprietary, augmented } = &self.outbox;
+        [proprietary.counted(What::ProprietaryState), augmented.counted(What::AugmentedState)]
+    }
+
+    /// Lets `tap` hear everything it sends.
+    pub fn set_tap(&mut self, tap: Tap) {
+        self.sender.set_tap(tap);
     }
 
     /// Forgets what φ has seen: a new pass begins.
@@ -243,13 +263,13 @@ impl Client {
     /// [x̂_c(t−1), x_a(t)] as they leave, after [`Client::estimate`].
     pub fn states_message(&mut self, t: usize) -> Result<States<'_>, PrivacyError> {
         let Self { sender, chain, carried, outbox, sending, .. } = self;
-        send(*sender, outbox, sending, t, chain.x_hat(t - 1), carried.x())
+        send(sender, outbox, sending, t, chain.x_hat(t - 1), carried.x())
     }
 
     /// The same for an x_a that was computed elsewhere from this client's weights.
     pub fn states_message_of(&mut self, t: usize, x_a: &[f32]) -> Result<States<'_>, PrivacyError> {
         let Self { sender, chain, outbox, sending, .. } = self;
-        send(*sender, outbox, sending, t, chain.x_hat(t - 1), x_a)
+        send(sender, outbox, sending, t, chain.x_hat(t - 1), x_a)
     }
 
     /// Steps θ_m on η1 ∇L_a + η2 ∇L_s, the latter through the server's gradient where there is one.
@@ -271,7 +291,7 @@ impl Client {
 }
 
 fn send<'a>(
-    sender: Sender,
+    sender: &Sender,
     outbox: &'a mut Outbox,
     [c, a]: &mut [Vec<f64>; 2],
     t: usize,

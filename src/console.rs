@@ -27,6 +27,7 @@ mod training;
 mod trend;
 mod truth;
 mod view;
+mod watched;
 mod window;
 
 #[cfg(test)]

@@ -3,11 +3,13 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`material`] | nominal rows of every client, scaled by what the fit range alone tells |
+//! | [`resolution`] | how finely sensors measure, and one grid for nominal and live data |
 //! | [`compare`] | what was learned, on nominal rows that nothing was fitted to |
 //! | [`vendor`] | proprietary models: delivered with the program, or made from the fit range |
 //! | [`prepare`] | from a session to models that can run: delivered or trained, federated, calibrated, kept |
 //! | [`decimation`] | how many samples become one when the session leaves that to its data |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
+//! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
 //!
 //! It must not know how anything is shown.
 
@@ -15,5 +17,7 @@ pub mod compare;
 pub mod decimation;
 pub mod material;
 pub mod prepare;
+pub mod resolution;
 pub mod run;
 pub mod vendor;
+pub mod watch;

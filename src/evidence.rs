@@ -18,6 +18,7 @@
 //! | [`sensor`] | flat lines, gaps, ranges, resolution, ranking of sensors |
 //! | [`symbol`] | graded symbols and randomised response |
 //! | [`site`] | the client's half: sample in, symbol out |
+//! | [`enrolment`], [`watch`] | what a client tells of itself first; what its silence says |
 //! | [`likelihood`] | nominal, root-cause and propagated-effect tables |
 //! | [`cusum`] | floored CUSUM, tail-fitted alarm threshold, choice of decimation |
 //! | [`health`] | calibration before arming, live standing of each client |
@@ -27,6 +28,7 @@
 #![doc = include_str!("evidence/tried.md")]
 
 pub mod cusum;
+pub mod enrolment;
 pub mod health;
 pub mod inference;
 pub mod likelihood;
@@ -38,6 +40,7 @@ pub mod site;
 pub mod slate;
 pub mod symbol;
 pub mod threshold;
+pub mod watch;
 pub mod whitening;
 
 use serde::{Deserialize, Serialize};

@@ -8,6 +8,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::privacy::Counted;
 use crate::session::Mode;
 use crate::study::score::Score;
 
@@ -146,8 +147,9 @@ pub struct Setting {
     pub time: Timestamp,
 }
 
-/// {client, epsilon, delta, releases}
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// {client, epsilon, delta, releases} of what was sent while watching, and beside it what training
+/// sent, the costliest stretches of time, and every mechanism with its settings.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Ledger {
     /// Who.
     pub client: String,
@@ -157,6 +159,38 @@ pub struct Ledger {
     pub delta: Option<Number>,
     /// Number of releases.
     pub releases: u64,
+    /// ε at the same δ by adding up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basic: Option<Number>,
+    /// What training spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Spent>,
+    /// What the costliest sample, minute, hour and day and the whole history cost, training and the
+    /// filter's memory included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spent: Vec<Spent>,
+    /// Releases by mechanism and setting.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mechanisms: Vec<Counted>,
+    /// Where the noise came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub randomness: Option<String>,
+}
+
+/// What some releases cost together.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Spent {
+    /// The stretch of time, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
+    /// ε; `null` when something was sent as it is.
+    pub epsilon: Option<Number>,
+    /// ε by adding up.
+    pub basic: Option<Number>,
+    /// Number of releases.
+    pub releases: u64,
+    /// Which theorem gives ε.
+    pub bound: String,
 }
 
 /// {client, time, what}
@@ -203,6 +237,9 @@ pub struct Summary {
     /// Last instant watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// Where noise came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub randomness: Option<String>,
 }
 
 impl Fact {

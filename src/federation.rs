@@ -22,11 +22,11 @@ use thiserror::Error;
 
 pub use self::course::{History, OnProgress, Progress, Reached};
 use crate::client::{Client, ClientError, Eta, Outbox, Site};
-use crate::link::Message;
+use crate::link::{Message, Tap};
 use crate::model::kernel::WeightsError;
 use crate::model::online::Descent;
 use crate::model::weights::{FilterWeights, LstmFc};
-use crate::privacy::{PrivacyError, Protection, Provenance, Randomness, SigmaRule, Tally};
+use crate::privacy::{Counted, PrivacyError, Protection, Provenance, Randomness, SigmaRule};
 use crate::rng;
 use crate::server::Server;
 use crate::session::settings::{self, ModelSettings, Optimiser, PrivacySettings};
@@ -71,8 +71,17 @@ pub struct Outcome {
     pub history: History,
     /// Whether it was asked to stop before its end.
     pub stopped: bool,
-    /// What was released about each client, for composition.
-    pub released: Vec<Tally>,
+    /// What was released about each client, and what was sent back to it.
+    pub released: Vec<Vec<Counted>>,
+}
+
+/// Noise of a given size instead of one that follows from (ε, δ), as in the paper's experiments.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Noise {
+    /// σ on states on their way up, in nominal standard deviations.
+    pub up: Option<f64>,
+    /// σ on gradients on their way down.
+    pub down: Option<f64>,
 }
 
 /// Why nothing was learned.
@@ -189,11 +198,41 @@ impl Federation {
         self.monitor = Some(monitor);
     }
 
+    /// Lets `tap` hear every message in both directions.
+    pub fn set_tap(&mut self, tap: &Tap) {
+        self.clients.iter_mut().for_each(|client| client.set_tap(tap.clone()));
+        self.server.set_tap(tap.clone());
+    }
+
     /// Sets everything up: each client runs its proprietary model once over its rows.
     pub fn new(
         sites: &[Site],
         settings: &ModelSettings,
         hooks: Hooks,
+        seed: u64,
+    ) -> Result<Self, FederationError> {
+        let protection = |states| Protection::new(hooks.privacy, hooks.rule, states, 2);
+        Self::protected(sites, settings, &protection, hooks.provenance, seed)
+    }
+
+    /// The same with noise of a given size: what it costs in accuracy, whatever it protects.
+    pub fn with_noise(
+        sites: &[Site],
+        settings: &ModelSettings,
+        hooks: Hooks,
+        noise: Noise,
+        seed: u64,
+    ) -> Result<Self, FederationError> {
+        let protection =
+            |states| Protection::with_sigma(hooks.privacy, noise.up, noise.down, states);
+        Self::protected(sites, settings, &protection, hooks.provenance, seed)
+    }
+
+    fn protected(
+        sites: &[Site],
+        settings: &ModelSettings,
+        protection: &dyn Fn(usize) -> Result<Protection, PrivacyError>,
+        provenance: Provenance,
         seed: u64,
     ) -> Result<Self, FederationError> {
         let (client_descent, server_descent) = match settings.optimiser {
@@ -203,15 +242,14 @@ impl Federation {
             Optimiser::Sgd => (Descent::Sgd(1.0), Descent::Sgd(settings.eta3)),
         };
         let eta = Eta { own: settings.eta1 as f32, server: settings.eta2 as f32 };
-        let random =
-            |part, source| Randomness::of(hooks.provenance, rng::child(seed, part), source);
+        let random = |part, source| Randomness::of(provenance, rng::child(seed, part), source);
         let mut clients = Vec::with_capacity(sites.len());
         let mut back = Vec::with_capacity(sites.len());
         for (m, site) in sites.iter().enumerate() {
             let part = m as u64;
             // A model without a filter is refused by the client, with the reason.
             let states = site.model.filter().map_or(settings.states, FilterWeights::states);
-            let protection = Protection::new(hooks.privacy, hooks.rule, states, 2)?;
+            let protection = protection(states)?;
             let outbox = Outbox {
                 proprietary: protection.proprietary_channel(random(part, NOISE)),
                 augmented: protection.augmented_channel(random(part, NOISE + 1)),
@@ -278,11 +316,14 @@ impl Federation {
         }
     }
 
-    /// What has been released about each client so far, states and gradients.
+    /// What has been released about each client so far, and what was sent back to it.
     #[must_use]
-    pub fn released(&self) -> Vec<Tally> {
-        let clients = self.clients.iter().enumerate();
-        clients.map(|(m, client)| client.released().and(&self.server.released(m))).collect()
+    pub fn released(&self) -> Vec<Vec<Counted>> {
+        let of = |(m, client): (usize, &Client)| {
+            let back = self.server.released(m);
+            client.released().into_iter().chain([back]).filter(|c| c.count > 0).collect()
+        };
+        self.clients.iter().enumerate().map(of).collect()
     }
 
     /// One round at row `t`, every step at `pace` of its full size.

@@ -5,11 +5,14 @@
 //! leave only through a [`Sender`], and a model whose states are practically its measurements gets
 //! none. It must not know how numbers are made or what is done with them.
 
+mod tap;
+
 use serde::Serialize;
 use thiserror::Error;
 
+pub use self::tap::Tap;
 use crate::model::proprietary::Proprietary;
-use crate::privacy::{Numbers, Released};
+use crate::privacy::{Flag, Numbers, Released, Symbol};
 
 /// Bytes of a number on the wire: `f32`.
 const NUMBER: usize = 4;
@@ -22,6 +25,10 @@ pub enum Message<'a> {
     States(States<'a>),
     /// From the server to a client, once per round.
     Gradient(Gradient<'a>),
+    /// From a client to the server, as often as was agreed (evidence mode).
+    Symbol(Graded<'a>),
+    /// From a client to the server, once per step (paper mode).
+    Flags(FlagPair<'a>),
 }
 
 impl Message<'_> {
@@ -31,6 +38,38 @@ impl Message<'_> {
         match self {
             Self::States(States { x_c, x_a, .. }) => size(x_c) + size(x_a),
             Self::Gradient(Gradient { g, .. }) => size(g),
+            Self::Symbol(_) | Self::Flags(_) => 1,
+        }
+    }
+
+    /// The message as it crosses: its kind, client and step, then its payload; little-endian.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut head = |kind: u8, client: usize, step: usize| {
+            out.push(kind);
+            out.extend((client as u32).to_le_bytes());
+            out.extend((step as u64).to_le_bytes());
+        };
+        match self {
+            Self::States(States { client, step, .. }) => head(0, *client, *step),
+            Self::Gradient(Gradient { client, step, .. }) => head(1, *client, *step),
+            Self::Symbol(Graded { client, step, raised, .. }) => {
+                head(2 + u8::from(*raised), *client, *step);
+            }
+            Self::Flags(FlagPair { client, step, .. }) => head(4, *client, *step),
+        }
+        let mut numbers = |numbers: &Released<Numbers>| {
+            out.extend(numbers.value().as_slice().iter().flat_map(|x| (*x as f32).to_le_bytes()));
+        };
+        match self {
+            Self::States(States { x_c, x_a, .. }) => {
+                numbers(x_c);
+                numbers(x_a);
+            }
+            Self::Gradient(Gradient { g, .. }) => numbers(g),
+            Self::Symbol(Graded { symbol, .. }) => out.push(symbol.value().0),
+            Self::Flags(FlagPair { z_c, z_a, .. }) => {
+                out.push(u8::from(z_c.value().0) | u8::from(z_a.value().0) << 1);
+            }
         }
     }
 }
@@ -108,6 +147,57 @@ impl<'a> Gradient<'a> {
     }
 }
 
+/// A graded symbol of one client.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Graded<'a> {
+    client: usize,
+    step: usize,
+    raised: bool,
+    symbol: &'a Released<Symbol>,
+}
+
+impl<'a> Graded<'a> {
+    /// The symbol of `client` at `step`; `raised` says that its watch was raised just now.
+    #[must_use]
+    pub fn new(client: usize, step: usize, raised: bool, symbol: &'a Released<Symbol>) -> Self {
+        Self { client, step, raised, symbol }
+    }
+
+    /// The symbol as released, for a receiver who trusts no number.
+    #[must_use]
+    pub fn number(&self) -> f64 {
+        f64::from(self.symbol.value().0)
+    }
+}
+
+/// (Z_c, Z_a) of one client.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct FlagPair<'a> {
+    client: usize,
+    step: usize,
+    z_c: &'a Released<Flag>,
+    z_a: &'a Released<Flag>,
+}
+
+impl<'a> FlagPair<'a> {
+    /// The flags of `client` at `step`.
+    #[must_use]
+    pub fn new(
+        client: usize,
+        step: usize,
+        z_c: &'a Released<Flag>,
+        z_a: &'a Released<Flag>,
+    ) -> Self {
+        Self { client, step, z_c, z_a }
+    }
+
+    /// The flags as released.
+    #[must_use]
+    pub fn flags(&self) -> (bool, bool) {
+        (self.z_c.value().0, self.z_a.value().0)
+    }
+}
+
 /// States that must not leave their client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
@@ -125,15 +215,22 @@ pub struct StatesStay;
 ///     States { client: 0, step: 1, x_c: x, x_a: x }
 /// }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Sender {
     client: usize,
+    tap: Tap,
 }
 
 impl Sender {
     /// The right, if the model's states are a summary.
     pub fn new(client: usize, model: &impl Proprietary) -> Result<Self, StatesStay> {
-        if model.may_send_states() { Ok(Self { client }) } else { Err(StatesStay) }
+        let tap = Tap::default();
+        if model.may_send_states() { Ok(Self { client, tap }) } else { Err(StatesStay) }
+    }
+
+    /// Lets `tap` hear everything that is sent.
+    pub fn set_tap(&mut self, tap: Tap) {
+        self.tap = tap;
     }
 
     /// The message of one round.
@@ -144,7 +241,9 @@ impl Sender {
         x_c: &'a Released<Numbers>,
         x_a: &'a Released<Numbers>,
     ) -> States<'a> {
-        States { client: self.client, step, x_c, x_a }
+        let states = States { client: self.client, step, x_c, x_a };
+        self.tap.hear(&Message::States(states));
+        states
     }
 }
 
@@ -166,7 +265,7 @@ mod tests {
         let paper = Filter::new(&small_filter(3, false, 1)).unwrap();
         let residual = Filter::new(&small_filter(3, true, 1)).unwrap();
         assert!(Sender::new(0, &paper).is_ok());
-        assert_eq!(Sender::new(0, &residual), Err(StatesStay));
+        assert_eq!(Sender::new(0, &residual).unwrap_err(), StatesStay);
     }
 
     #[test]

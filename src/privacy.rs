@@ -7,7 +7,7 @@
 //! | [`gaussian`] | σ from (ε, δ) and back; the paper's theorems by name |
 //! | [`mechanism`] | clip, snap to a grid, add Gaussian noise |
 //! | [`response`] | randomised response on flags and symbols |
-//! | [`protection`] | a session's privacy settings as mechanisms |
+//! | [`protection`], [`agreement`] | a session's privacy settings as mechanisms, voices, terms |
 //! | [`release`] | the types by which only released values can be sent |
 //! | [`channel`] | a stream of releases under one setting, counted |
 //! | [`composition`] | what repeated releases cost, exactly and by named bounds |
@@ -16,6 +16,7 @@
 //! | [`window`], [`budget`], [`ledger`] | spending over time, and what happens at zero |
 //! | [`chain`] | the ledger's lines, linked by hashes, and their verification |
 //! | [`thrift`] | ways to say as much for less |
+//! | [`voice`] | how symbols and flags leave a client: mechanism, manner, ledger |
 //! | [`cusum`], [`price`] | what a setting costs and buys |
 //! | [`special`], [`sha256`] | the arithmetic underneath |
 //!
@@ -29,6 +30,7 @@
 //! It must not know clients, links, files or screens.
 
 pub mod account;
+pub mod agreement;
 pub mod budget;
 pub mod chain;
 pub mod channel;
@@ -47,6 +49,7 @@ pub mod sampler;
 pub mod sha256;
 pub mod special;
 pub mod thrift;
+pub mod voice;
 pub mod window;
 
 #[cfg(test)]
@@ -56,15 +59,17 @@ mod golden;
 
 pub use account::{Bound, Composed, Tally};
 pub use budget::{AtZero, Budget, Purpose};
-pub use channel::Channel;
+pub use channel::{Channel, Units};
 pub use gaussian::SigmaRule;
-pub use ledger::{Entered, Exhaustion, Ledger, Refusal, Scope, Terms};
+pub use ledger::books::{self, Books};
+pub use ledger::{Counted, Entered, Exhaustion, Ledger, Refusal, Scope, Terms, Trained};
 pub use mechanism::{Clip, Gaussian};
 pub use memory::FilterMemory;
 pub use protection::Protection;
 pub use randomness::{Provenance, Randomness};
 pub use release::{Estimate, Flag, Guarded, InTheClear, Numbers, Released, Spend, Symbol, What};
 pub use response::Response;
+pub use voice::{Account, Manner, Said, Vigil, Voice};
 
 /// Why a mechanism gave nothing.
 #[derive(Debug, thiserror::Error)]

@@ -9,11 +9,11 @@
 
 use std::ops::Range;
 
-use crate::link::{Gradient, States};
+use crate::link::{Gradient, Message, States, Tap};
 use crate::model::kernel::WeightsError;
 use crate::model::online::{Descent, Learner};
 use crate::model::weights::LstmFc;
-use crate::privacy::{Channel, Estimate, PrivacyError, Tally};
+use crate::privacy::{Channel, Counted, Estimate, PrivacyError, What};
 
 /// The server's model and what arrived in the present round.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub struct Server {
     /// 2 (x_s − x_a).
     d_out: Vec<f32>,
     sending: Vec<f64>,
+    tap: Tap,
 }
 
 impl Server {
@@ -53,6 +54,7 @@ impl Server {
             x_a: vec![0.0; end],
             d_out: vec![0.0; end],
             sending: Vec::with_capacity(end),
+            tap: Tap::default(),
         })
     }
 
@@ -86,10 +88,15 @@ impl Server {
         self.spans[m].clone()
     }
 
-    /// What was sent back to client `m`, for composition.
+    /// What was sent back to client `m`.
     #[must_use]
-    pub fn released(&self, m: usize) -> Tally {
-        self.outboxes[m].tally()
+    pub fn released(&self, m: usize) -> Counted {
+        self.outboxes[m].counted(What::Gradient)
+    }
+
+    /// Lets `tap` hear everything it sends.
+    pub fn set_tap(&mut self, tap: Tap) {
+        self.tap = tap;
     }
 
     /// Forgets what f_s has seen: a new pass begins.
@@ -122,11 +129,13 @@ impl Server {
 
     /// g_m of the round, clipped and noised as the session asks.
     pub fn gradient_message(&mut self, m: usize) -> Result<Gradient<'_>, PrivacyError> {
-        let Self { spans, outboxes, d_out, sending, .. } = self;
+        let Self { spans, outboxes, d_out, sending, tap, .. } = self;
         sending.clear();
         sending.extend(d_out[spans[m].clone()].iter().map(|&d| f64::from(-d)));
         let g = outboxes[m].send(&Estimate::of_gradient(sending))?;
-        Ok(Gradient::new(m, self.step, g))
+        let gradient = Gradient::new(m, self.step, g);
+        tap.hear(&Message::Gradient(gradient));
+        Ok(gradient)
     }
 
     /// The same for a gradient that was computed elsewhere from this server's weights.
@@ -136,10 +145,12 @@ impl Server {
         step: usize,
         g: &[f32],
     ) -> Result<Gradient<'_>, PrivacyError> {
-        let Self { outboxes, sending, .. } = self;
+        let Self { outboxes, sending, tap, .. } = self;
         sending.clear();
         sending.extend(g.iter().map(|&g| f64::from(g)));
-        Ok(Gradient::new(m, step, outboxes[m].send(&Estimate::of_gradient(sending))?))
+        let gradient = Gradient::new(m, step, outboxes[m].send(&Estimate::of_gradient(sending))?);
+        tap.hear(&Message::Gradient(gradient));
+        Ok(gradient)
     }
 }
 

@@ -11,16 +11,18 @@ use serde::{Deserialize, Serialize};
 
 mod locate;
 pub mod mark;
+pub mod privacy;
 mod problem;
 pub mod settings;
 pub mod source;
 mod validate;
 
 pub use mark::Mark;
+pub use privacy::{PrivacySettings, Thrift};
 pub use problem::{Problem, SessionError};
 pub use settings::{
-    Decimation, Mode, ModelSettings, Optimiser, PrivacySettings, Proprietary, ReplaySettings,
-    Sampling, Span, Tau, Thresholds, Vote,
+    Decimation, Mode, ModelSettings, Optimiser, Proprietary, ReplaySettings, Sampling, Span, Tau,
+    Thresholds, Vote,
 };
 pub use source::{
     Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Source, TableSource,
@@ -74,6 +76,10 @@ pub struct Session {
     /// Drives the built-in data and every drawn noise.
     #[serde(default = "one")]
     pub seed: u64,
+    /// Whether the seed was asked for by whoever runs the session: then noise is drawn from it,
+    /// whatever the source.
+    #[serde(skip)]
+    pub seed_asked_for: bool,
 }
 
 fn one() -> u64 {
@@ -216,6 +222,7 @@ pub const SHIPPED: &[Shipped] = shipped![
     "hai-23.05-aug-12",
     "hai-22.04",
     "hai-21.03",
+    "hai-21.03-fragments",
     "hai-20.07",
     "tep",
     "batadal",
@@ -287,6 +294,23 @@ impl Session {
             Source::Plant(_) | Source::Twin(_) => return None,
         };
         Some(self.folder.join(data))
+    }
+
+    /// Whether its measurements are made by the program itself: nobody's data, nothing to protect.
+    #[must_use]
+    pub fn is_built_in(&self) -> bool {
+        matches!(self.source, Source::Plant(_) | Source::Twin(_))
+    }
+
+    /// Whether noise is drawn from the seed, and so protects nothing.
+    #[must_use]
+    pub fn is_seeded(&self) -> bool {
+        self.is_built_in() || self.seed_asked_for
+    }
+
+    /// Draws everything from `seed`.
+    pub fn set_seed(&mut self, seed: u64) {
+        (self.seed, self.seed_asked_for) = (seed, true);
     }
 
     /// Reads its files from `folder` instead.

@@ -15,7 +15,6 @@ use color_eyre::eyre::Result;
 use self::bar::Bar;
 use self::pace::{Pace, Speed};
 use super::{SessionArgs, interrupt};
-use crate::engine::decimation;
 use crate::engine::prepare::{self, Prepared, Stage};
 use crate::engine::run::{self, Run};
 use crate::fact::Fact;
@@ -67,8 +66,6 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let mode = args.mode.map_or(session.mode, Mode::from);
     let bar = Bar::new();
     let mut teller = Teller { out, json: args.json, bar: &bar };
-    bar.say("looking at the nominal data");
-    let session = decimation::decided(session)?;
     let prepared = prepared(&session, &mut teller, &stop)?;
     bar.say("calibrating");
     let mut run = Run::open(&session, &prepared, mode, args.until)?;

@@ -12,8 +12,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{SessionArgs, interrupt};
 use crate::engine::compare::{Comparison, compare};
+use crate::engine::decimation;
 use crate::engine::material::Material;
-use crate::engine::prepare::{Prepared, Stage, cache_file, every, prepare};
+use crate::engine::prepare::{Prepared, Stage, cache_file, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
 use crate::model::train::{Progress, TrainReport};
@@ -40,7 +41,7 @@ pub(super) struct TrainArgs {
 pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
     let session = args.session.open()?;
     if args.every_kind {
-        let material = Material::read(&session, every(&session), &|_| None)?;
+        let material = Material::read(&session, decimation::every(&session)?, &|_| None)?;
         print_material(out, &material)?;
         print_heading(out)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -55,7 +56,7 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
     }
     if args.proprietary {
         let Some(path) = &args.out else { bail!("--proprietary needs --out FILE") };
-        let material = Material::read(&session, every(&session), &|_| None)?;
+        let material = Material::read(&session, decimation::every(&session)?, &|_| None)?;
         print_material(out, &material)?;
         let models = proprietary(&session, &material)?;
         print_models(out, &material, &models)?;
@@ -150,7 +151,7 @@ fn print_comparison(out: &mut impl Write, found: &Comparison) -> Result<()> {
 }
 
 fn print_prepared(out: &mut impl Write, session: &Session, prepared: &Prepared) -> Result<()> {
-    match &prepared.history {
+    match prepared.history.as_ref().filter(|_| prepared.fresh) {
         None => writeln!(out, "nothing to do: session and data are unchanged")?,
         Some(history) => {
             let word = if prepared.stopped { "stopped after" } else { "trained in" };

@@ -67,6 +67,18 @@ impl Chain {
         self.steps
     }
 
+    /// Number of states P.
+    #[must_use]
+    pub fn states(&self) -> usize {
+        self.states
+    }
+
+    /// x̂_c of all rows, one after the other.
+    #[must_use]
+    pub fn x_hats(&self) -> &[f32] {
+        &self.x_hat
+    }
+
     /// Number of sensors D.
     #[must_use]
     pub fn sensors(&self) -> usize {

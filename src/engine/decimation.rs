@@ -19,13 +19,15 @@ use crate::model::train::{Job, proprietary};
 use crate::rng;
 use crate::session::{Decimation, ModelSettings, Proprietary, Session};
 
-/// The session with its decimation decided.
-pub fn decided(mut session: Session) -> Result<Session, PrepareError> {
-    if session.sampling.decimate == Decimation::Auto {
-        let every = cusum::choose_decimation(|every| slowest_tail(&session, every))?;
-        session.sampling.decimate = Decimation::Every(every);
+/// Samples in a block mean: what the session says, or what its nominal data asks for.
+///
+/// Preparing a session goes through here and keeps the answer with its models; whoever runs it takes
+/// [`Prepared::every`](super::prepare::Prepared::every).
+pub fn every(session: &Session) -> Result<u32, PrepareError> {
+    match session.sampling.decimate {
+        Decimation::Every(every) => Ok(every),
+        Decimation::Auto => cusum::choose_decimation(|every| slowest_tail(session, every)),
     }
-    Ok(session)
 }
 
 /// The smallest ω of all clients with block means over `every` samples.
@@ -46,8 +48,9 @@ fn tail(client: &ClientMaterial) -> Result<f64, PrepareError> {
     };
     let weights = proprietary(&job, &|_| ControlFlow::Continue(()))?.weights;
     let mut model = VendorModel::new(&weights)?;
-    let fit = recorded(&mut model, &client.fit.view());
-    let calibration = recorded(&mut model, &client.calibration.view());
+    let fit = recorded(&mut model, &client.fit.view(), &client.fit_inputs.view());
+    let calibration =
+        recorded(&mut model, &client.calibration.view(), &client.calibration_inputs.view());
     let (site, calibration) = Site::fit(&fit, &calibration, SiteSettings::default());
     let hypotheses = Hypotheses::default();
     // Symbols are judged as they are: without a budget nothing is drawn.

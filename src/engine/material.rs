@@ -1,12 +1,15 @@
 //! Nominal rows of every client: what its models are fitted to, and what they are calibrated on.
 
+use jiff::Timestamp;
 use ndarray::{Array2, Axis};
 
+use super::resolution::Grids;
+use crate::evidence::sensor::Resolution;
 use crate::model::train::sensors::duplicates;
 use crate::session::Session;
 use crate::stream::decimate::Decimated;
 use crate::stream::scaling::Scaling;
-use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError};
+use crate::stream::{Continuity, Frame, Layout, Part, Stream, StreamError};
 
 /// The nominal rows of a session.
 #[derive(Debug, Clone)]
@@ -17,6 +20,8 @@ pub struct Material {
     pub every: u32,
     /// Clients in the order of the session.
     pub clients: Vec<ClientMaterial>,
+    /// First and last instant of the fit range.
+    pub fit_span: (Timestamp, Timestamp),
 }
 
 /// The nominal rows of one client. They never leave it.
@@ -28,10 +33,16 @@ pub struct ClientMaterial {
     pub view: SensorView,
     /// Sensors that are not used, with the reason.
     pub left_out: Vec<(String, LeftOut)>,
+    /// Known inputs that vary in the fit range, and how they are scaled.
+    pub inputs: SensorView,
     /// Standardised rows of the fit range, used sensors only. A row of NaN stands between runs.
     pub fit: Array2<f32>,
     /// The same of the calibration range.
     pub calibration: Array2<f32>,
+    /// Known inputs beside each row of the fit range.
+    pub fit_inputs: Array2<f32>,
+    /// The same of the calibration range.
+    pub calibration_inputs: Array2<f32>,
 }
 
 /// Why a sensor is not used.
@@ -41,6 +52,8 @@ pub enum LeftOut {
     Constant,
     /// It says what another one says.
     Repeats(String),
+    /// It moves by less than three steps of its resolution, in nominal or in live data.
+    TooCoarse,
     /// The delivered model does not know it.
     UnknownToTheModel,
 }
@@ -50,13 +63,14 @@ impl std::fmt::Display for LeftOut {
         match self {
             LeftOut::Constant => f.write_str("never changes"),
             LeftOut::Repeats(other) => write!(f, "repeats {other}"),
+            LeftOut::TooCoarse => f.write_str("too coarse: it moves by less than three steps"),
             LeftOut::UnknownToTheModel => f.write_str("unknown to the delivered model"),
         }
     }
 }
 
 /// Which sensors of a client a model sees, and in which units.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct SensorView {
     /// Places in the client's row.
     pub used: Vec<usize>,
@@ -78,20 +92,20 @@ impl SensorView {
 }
 
 /// Rows of a client as they were measured, runs kept apart.
+#[derive(Default)]
 struct Measured {
     rows: Vec<Option<Vec<f64>>>,
+    inputs: Vec<Option<Vec<f64>>>,
 }
 
-impl Measured {
-    fn seen_by(&self, view: &SensorView) -> Array2<f32> {
-        let mut out = Array2::from_elem((self.rows.len(), view.used.len()), f32::NAN);
-        for (row, mut out) in self.rows.iter().zip(out.axis_iter_mut(Axis(0))) {
-            if let (Some(row), Some(out)) = (row, out.as_slice_mut()) {
-                view.standardise(row, out);
-            }
+fn seen_by(view: &SensorView, rows: &[Option<Vec<f64>>]) -> Array2<f32> {
+    let mut out = Array2::from_elem((rows.len(), view.used.len()), f32::NAN);
+    for (row, mut out) in rows.iter().zip(out.axis_iter_mut(Axis(0))) {
+        if let (Some(row), Some(out)) = (row, out.as_slice_mut()) {
+            view.standardise(row, out);
         }
-        out
     }
+    out
 }
 
 impl Material {
@@ -104,8 +118,9 @@ impl Material {
         every: u32,
         given: &dyn Fn(&Layout) -> Option<Vec<SensorView>>,
     ) -> Result<Self, StreamError> {
-        let (layout, fit) = measured(session, Part::Fit, every)?;
-        let (_, calibration) = measured(session, Part::Calibration, every)?;
+        let grids = Grids::of(session)?;
+        let (layout, fit, fit_span) = measured(session, &grids, Part::Fit, every)?;
+        let (_, calibration, _) = measured(session, &grids, Part::Calibration, every)?;
         let views = given(&layout);
         let clients = (0..layout.clients.len())
             .map(|c| {
@@ -113,44 +128,59 @@ impl Material {
                 let names: Vec<&str> = columns.sensors.iter().map(|s| s.name.as_str()).collect();
                 let (view, left_out) = match &views {
                     Some(views) => delivered(&names, &views[c]),
-                    None => own_view(&names, &fit[c]),
+                    None => {
+                        let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
+                        own_view(&names, &fit[c].rows, &steps)
+                    }
                 };
+                let inputs: Vec<&str> = columns.inputs.iter().map(|s| s.name.as_str()).collect();
+                // An input may stand still in a live run and is not monitored: only what never
+                // moved in the fit range is of no use.
+                let (inputs, _) = moving(&inputs, &fit[c].inputs);
                 ClientMaterial {
                     name: columns.name.clone(),
-                    fit: fit[c].seen_by(&view),
-                    calibration: calibration[c].seen_by(&view),
+                    fit: seen_by(&view, &fit[c].rows),
+                    calibration: seen_by(&view, &calibration[c].rows),
+                    fit_inputs: seen_by(&inputs, &fit[c].inputs),
+                    calibration_inputs: seen_by(&inputs, &calibration[c].inputs),
                     view,
                     left_out,
+                    inputs,
                 }
             })
             .collect();
-        Ok(Self { layout, every, clients })
+        Ok(Self { layout, every, clients, fit_span })
     }
 }
 
 fn measured(
     session: &Session,
+    grids: &Grids,
     part: Part,
     every: u32,
-) -> Result<(Layout, Vec<Measured>), StreamError> {
-    let mut stream = Decimated::new(stream::open(session, part)?, every);
+) -> Result<(Layout, Vec<Measured>, (Timestamp, Timestamp)), StreamError> {
+    let mut stream = Decimated::new(grids.open(session, part)?, every);
     let layout = stream.layout().clone();
-    let mut clients: Vec<Measured> =
-        layout.clients.iter().map(|_| Measured { rows: Vec::new() }).collect();
+    let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();
     let mut frame = Frame::for_layout(&layout);
+    let mut span = None;
     while stream.next(&mut frame)? {
+        let (first, _) = *span.get_or_insert((frame.time, frame.time));
+        span = Some((first, frame.time));
         for (c, client) in clients.iter_mut().enumerate() {
             if frame.continuity != Continuity::Next && !client.rows.is_empty() {
                 client.rows.push(None);
+                client.inputs.push(None);
             }
             client.rows.push(Some(frame.row(&layout, c).to_vec()));
+            client.inputs.push(Some(frame.inputs[layout.input_span(c)].to_vec()));
         }
     }
-    if clients.iter().all(|c| c.rows.is_empty()) {
+    let Some(span) = span else {
         let why = "its files and times have no row in common".into();
         return Err(StreamError::Empty { part: part.name(), why });
-    }
-    Ok((layout, clients))
+    };
+    Ok((layout, clients, span))
 }
 
 /// The view of a delivered model: its own sensors in its own units.
@@ -164,16 +194,49 @@ fn delivered(names: &[&str], view: &SensorView) -> (SensorView, Vec<(String, Lef
     (view.clone(), left_out)
 }
 
-/// Sensors that move and say something of their own, scaled by the fit range.
-fn own_view(names: &[&str], fit: &Measured) -> (SensorView, Vec<(String, LeftOut)>) {
+/// Sensors that move, fine enough, and say something of their own, scaled by the fit range.
+fn own_view(
+    names: &[&str],
+    fit: &[Option<Vec<f64>>],
+    steps: &[Resolution],
+) -> (SensorView, Vec<(String, LeftOut)>) {
+    let (moving, mut left_out) = moving(names, fit);
+    let mut fine = SensorView::default();
+    for k in 0..moving.used.len() {
+        if steps[moving.used[k]].suffices(moving.std[k]) {
+            fine.take(&moving, k);
+        } else {
+            left_out.push((moving.names[k].clone(), LeftOut::TooCoarse));
+        }
+    }
+    if fine.used.is_empty() {
+        // A client of switches only is watched by its switches.
+        left_out.retain(|(_, why)| *why != LeftOut::TooCoarse);
+        fine = moving;
+    }
+    let repeats = duplicates(&seen_by(&fine, fit).view());
+    let mut view = SensorView::default();
+    for k in 0..fine.used.len() {
+        match repeats.iter().find(|(column, _)| *column == k) {
+            Some((_, first)) => {
+                let reason = LeftOut::Repeats(fine.names[*first].clone());
+                left_out.push((fine.names[k].clone(), reason));
+            }
+            None => view.take(&fine, k),
+        }
+    }
+    (view, left_out)
+}
+
+/// Columns that move in the fit range, scaled by it; the others with the reason.
+fn moving(names: &[&str], fit: &[Option<Vec<f64>>]) -> (SensorView, Vec<(String, LeftOut)>) {
     let mut scaling = Scaling::gather(names.len());
-    for row in fit.rows.iter().flatten() {
+    for row in fit.iter().flatten() {
         scaling.add(row);
     }
     let scaling = scaling.finish();
     let mut left_out = Vec::new();
-    let mut moving =
-        SensorView { used: Vec::new(), names: Vec::new(), mean: Vec::new(), std: Vec::new() };
+    let mut moving = SensorView::default();
     for (i, sensor) in scaling.sensors.iter().enumerate() {
         if sensor.constant {
             left_out.push((names[i].to_owned(), LeftOut::Constant));
@@ -181,18 +244,7 @@ fn own_view(names: &[&str], fit: &Measured) -> (SensorView, Vec<(String, LeftOut
             moving.push(i, names[i], sensor.mean, sensor.std);
         }
     }
-    let repeats = duplicates(&fit.seen_by(&moving).view());
-    let mut view = SensorView { used: vec![], names: vec![], mean: vec![], std: vec![] };
-    for k in 0..moving.used.len() {
-        match repeats.iter().find(|(column, _)| *column == k) {
-            Some((_, first)) => {
-                let reason = LeftOut::Repeats(moving.names[*first].clone());
-                left_out.push((moving.names[k].clone(), reason));
-            }
-            None => view.push(moving.used[k], &moving.names[k], moving.mean[k], moving.std[k]),
-        }
-    }
-    (view, left_out)
+    (moving, left_out)
 }
 
 impl SensorView {
@@ -201,6 +253,10 @@ impl SensorView {
         self.names.push(name.to_owned());
         self.mean.push(mean);
         self.std.push(std);
+    }
+
+    fn take(&mut self, other: &Self, k: usize) {
+        self.push(other.used[k], &other.names[k], other.mean[k], other.std[k]);
     }
 }
 

@@ -7,17 +7,20 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use jiff::Timestamp;
 use nalgebra::{DMatrix, DVector};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::decimation;
 use super::material::{Material, SensorView};
+use super::resolution::Grids;
 use super::vendor::{self, ClientVendor};
 use crate::client::Site;
 use crate::evidence::threshold::NominalDistances;
 use crate::federation::states::series;
-use crate::federation::{self, Federation, FederationError, History, Hooks};
+use crate::federation::{self, Federation, FederationError, History, Hooks, Outcome};
 use crate::model::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
@@ -26,9 +29,9 @@ use crate::model::kernel::gaussian::{Gaussian, RIDGE};
 use crate::model::kernel::mahalanobis::Mahalanobis;
 use crate::model::train::{self, SETTLING, TrainError};
 use crate::model::weights::{LstmFc, ProprietaryWeights};
-use crate::privacy::{Provenance, SigmaRule};
+use crate::privacy::{Counted, Provenance, Randomness, Trained};
 use crate::rng;
-use crate::session::{Decimation, Session};
+use crate::session::Session;
 use crate::stream::{Layout, Part, StreamError};
 
 /// Sources of a seed.
@@ -65,12 +68,26 @@ pub struct Prepared {
     pub clients: Vec<PreparedClient>,
     /// f_s.
     pub server: LstmFc,
-    /// How the federation went, when it was trained just now.
+    /// How the federation went.
     pub history: Option<History>,
+    /// It was trained just now, and not read from where it was kept.
+    pub fresh: bool,
     /// Whether training was asked to stop before its end.
     pub stopped: bool,
+    /// What training released about each client.
+    pub spent: TrainingSpent,
     /// Where it is kept.
     pub file: PathBuf,
+}
+
+/// What a training released, kept with the models it made: they are used many times and were trained
+/// once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainingSpent {
+    /// The first sample it is about.
+    pub from: Timestamp,
+    /// For each client, by kind.
+    pub clients: Vec<Vec<Trained>>,
 }
 
 /// One client's models and what is normal for them.
@@ -133,6 +150,8 @@ struct Calibration {
     every: u32,
     /// Training was asked to stop before its end.
     stopped: bool,
+    history: Option<History>,
+    spent: TrainingSpent,
     clients: Vec<ClientCalibration>,
 }
 
@@ -149,15 +168,6 @@ struct StoredNominal {
     mean: Vec<f64>,
     covariance: Vec<f64>,
     distances: Vec<f32>,
-}
-
-/// Samples in a block mean.
-#[must_use]
-pub fn every(session: &Session) -> u32 {
-    match session.sampling.decimate {
-        Decimation::Every(k) => k,
-        Decimation::Auto => 1,
-    }
 }
 
 /// Where `session`'s models are kept between runs.
@@ -181,21 +191,21 @@ pub fn prepare(
     {
         return Ok(prepared);
     }
-    let (checkpoint, history) = make(session, expected, on_stage)?;
+    let checkpoint = make(session, expected, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
     let restored = restore(checkpoint, file)
         .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
-    Ok(Prepared { history: Some(history), ..restored })
+    Ok(Prepared { fresh: true, ..restored })
 }
 
 fn make(
     session: &Session,
     fingerprint: Fingerprint,
     on_stage: OnStage,
-) -> Result<(Checkpoint, History), PrepareError> {
+) -> Result<Checkpoint, PrepareError> {
     let _ = on_stage(Stage::Reading);
-    let every = every(session);
+    let every = decimation::every(session)?;
     let delivered = vendor::delivered(session, every);
     let material = Material::read(session, every, &vendor::views_of(delivered.as_ref()))?;
     let models = match delivered {
@@ -221,7 +231,8 @@ fn make(
     let _ = on_stage(Stage::Calibrating);
     let mut clients = Vec::new();
     let mut calibrations = Vec::new();
-    for ((client, models), phi) in material.clients.iter().zip(models).zip(outcome.weights.phi) {
+    let phis = outcome.weights.phi.clone();
+    for ((client, models), phi) in material.clients.iter().zip(models).zip(phis) {
         let run = series(models.federated(), Some(&phi), &client.calibration.view())?;
         let too_short = || PrepareError::TooShort { client: client.name.clone() };
         let augmented = run.augmented.ok_or_else(too_short)?;
@@ -233,20 +244,62 @@ fn make(
         });
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
-    let calibration = Calibration { every, stopped: outcome.stopped, clients: calibrations };
-    let checkpoint = Checkpoint {
+    let spent = spent(session, fingerprint, &material, &outcome)?;
+    let calibration = Calibration {
+        every,
+        stopped: outcome.stopped,
+        history: Some(outcome.history),
+        spent,
+        clients: calibrations,
+    };
+    Ok(Checkpoint {
         fingerprint,
         clients,
         server: Some(outcome.weights.server),
         oracle: None,
         thresholds: serde_json::to_string(&calibration).unwrap_or_default(),
-    };
-    Ok((checkpoint, outcome.history))
+    })
 }
 
-/// What stands between values and messages: the session's noise, drawn from its seed.
+/// What stands between values and messages: the session's noise.
 pub(super) fn hooks(session: &Session) -> Hooks<'_> {
-    Hooks { privacy: &session.privacy, rule: SigmaRule::Analytic, provenance: Provenance::Seeded }
+    Hooks {
+        privacy: &session.privacy,
+        rule: session.privacy.sigma.into(),
+        provenance: Provenance::of(session),
+    }
+}
+
+/// What a training released, for the ledgers of all runs that will use its models.
+fn spent(
+    session: &Session,
+    fingerprint: Fingerprint,
+    material: &Material,
+    outcome: &Outcome,
+) -> Result<TrainingSpent, FederationError> {
+    let randomness = Provenance::of(session);
+    // The same seed draws the same noise again, which tells nothing new; other noise does.
+    let training = match randomness {
+        Provenance::Seeded => format!("{fingerprint}"),
+        Provenance::OperatingSystem => {
+            let once = Randomness::operating_system().word()?;
+            format!("{fingerprint}-{once:016x}")
+        }
+    };
+    let (from, until) = material.fit_span;
+    let samples = material.clients.first().map_or(0, |client| client.fit.nrows()) as u64;
+    let trained = |counted: &Counted| Trained {
+        training: training.clone(),
+        what: counted.what,
+        spend: counted.spend,
+        count: counted.count,
+        samples,
+        rounds: outcome.history.rounds as u64,
+        until,
+        randomness,
+    };
+    let clients = outcome.released.iter().map(|c| c.iter().map(trained).collect()).collect();
+    Ok(TrainingSpent { from, clients })
 }
 
 fn client_models(
@@ -344,8 +397,10 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
         every: calibration.every,
         clients,
         server: checkpoint.server?,
-        history: None,
+        history: calibration.history,
+        fresh: false,
         stopped: calibration.stopped,
+        spent: calibration.spent,
         file: file.to_path_buf(),
     })
 }
@@ -364,7 +419,7 @@ pub fn fingerprint(session: &Session) -> Fingerprint {
         (&session.ranges.fit, &session.ranges.calibration),
         &session.sampling,
         &session.model,
-        &session.privacy,
+        noise_of_training(session),
         session.seed,
     );
     hasher.text(&serde_json::to_string(&parts).unwrap_or_default());
@@ -374,8 +429,25 @@ pub fn fingerprint(session: &Session) -> Fingerprint {
                 hasher.text(&file);
             }
         }
+        // Nominal data is rounded to what live data can show. Where the data cannot be read there
+        // is nothing prepared that could be found under this name.
+        for step in Grids::of(session).unwrap_or_default().steps() {
+            hasher.text(&step.to_string());
+        }
     }
     hasher.finish()
+}
+
+/// The part of the privacy settings that shapes models. Models that were trained with noise from a
+/// seed are not those of a run that wants it from the operating system.
+fn noise_of_training(session: &Session) -> impl Serialize {
+    let p = &session.privacy;
+    let epsilons = [p.epsilon_c, p.epsilon_a, p.epsilon_g];
+    let noised = epsilons.iter().any(Option::is_some);
+    noised.then(|| {
+        let bounds = (p.delta, p.clip_state, p.clip_gradient);
+        (epsilons, bounds, p.sigma, Provenance::of(session).label())
+    })
 }
 
 /// Name, size and time of change of the files that patterns mean.
@@ -431,12 +503,36 @@ mod tests {
         assert!(rounds > 1, "training is told as it happens");
         let kept =
             prepare(&session, &file, &mut |_| panic!("nothing is left to do")).expect("loaded");
-        assert!(fresh.history.is_some() && kept.history.is_none());
+        assert!(fresh.fresh && !kept.fresh);
+        let rounds = |prepared: &Prepared| prepared.history.as_ref().map(|history| history.rounds);
+        assert_eq!(rounds(&fresh), rounds(&kept), "the course of training is kept");
+        assert_eq!(fresh.spent, kept.spent, "what training released is kept with what it made");
+        let states: u64 = kept.spent.clients[0]
+            .iter()
+            .filter(|trained| !trained.what.is_derived())
+            .map(|trained| trained.count)
+            .sum();
+        assert_eq!(Some(states), rounds(&fresh).map(|rounds| 2 * rounds as u64));
         assert_eq!(fresh.server, kept.server);
         for (fresh, kept) in fresh.clients.iter().zip(&kept.clients) {
             assert_eq!(fresh.nominal_a, kept.nominal_a);
             assert_eq!(fresh.phi, kept.phi);
         }
+    }
+
+    #[test]
+    fn a_decimation_that_is_left_to_the_data_is_decided_once_and_kept() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("kept.safetensors");
+        let session = session(
+            "Session(about: \"short\", source: Twin(clients: 2), model: (proprietary: Linear, \
+             federation: Batched(rounds: 1)))",
+        );
+        let go_on = &mut |_: Stage| ControlFlow::Continue(());
+        let fresh = prepare(&session, &file, go_on).expect("prepared");
+        let kept = prepare(&session, &file, &mut |_| panic!("nothing is left to do"));
+        assert_eq!(fresh.every, decimation::every(&session).expect("decided"));
+        assert_eq!(kept.expect("loaded").every, fresh.every);
     }
 
     #[test]
@@ -448,5 +544,14 @@ mod tests {
         assert_ne!(base, of(&SHORT.replace("hours: 1)", "hours: 1), model: (eta2: 0)")));
         assert_eq!(base, of(&SHORT.replace("\"short\"", "\"another word\"")));
         assert_eq!(base, of(&SHORT.replace("hours: 1)", "hours: 1), replay: (speed: 5)")));
+        let private =
+            |text: &str| of(&SHORT.replace("hours: 1)", &format!("hours: 1), privacy: ({text})")));
+        assert_ne!(base, private("epsilon_c: 4"));
+        assert_ne!(private("epsilon_c: 4"), private("epsilon_c: 4, sigma: Classic"));
+        assert_eq!(
+            base,
+            private("epsilon_flag: 4, thrift: Window(3)"),
+            "symbols come after training"
+        );
     }
 }

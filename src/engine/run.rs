@@ -14,13 +14,24 @@
 //! |---|---|
 //! | `evidence` | evidence mode: sites, symbols, the sequential decision |
 //! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
+//! | `ledger` | what was released, as a fact |
 //! | `told` | what either says about a step, as the annunciator takes it |
 //! | `alarms` | the alarms that were raised, for the score |
+//! | [`sight`] | what can be seen of every client at a step |
+//! | [`knob`] | what can be tuned while it runs |
+//! | `tape`, [`outlook`] | the run decided again under other settings |
+//! | `operate` | what an operator orders, carried out |
 
 mod alarms;
 mod episode;
 pub(super) mod evidence;
+pub mod knob;
+mod ledger;
+mod operate;
+pub mod outlook;
 mod paper;
+pub mod sight;
+mod tape;
 mod told;
 
 use std::time::Duration;
@@ -30,17 +41,23 @@ use thiserror::Error;
 
 use self::alarms::Alarms;
 use self::evidence::Evidence;
+pub use self::operate::ActError;
+pub use self::outlook::Outlook;
 use self::paper::Paper;
+use self::sight::Sight;
+use self::tape::Tape;
 use self::told::Told;
-use super::prepare::{self, Prepared};
+use super::prepare::{self, Prepared, TrainingSpent};
+use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
-use crate::evidence::threshold::FlagThresholds;
+use crate::evidence::threshold::{FlagThresholds, NominalDistances};
 use crate::fact::{self, Fact, Number};
 use crate::federation;
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
+use crate::link::Tap;
 use crate::model::kernel::WeightsError;
-use crate::privacy::{Spend, Tally};
-use crate::session::{Mark, Mode, Session};
+use crate::privacy::{Books, Ledger, PrivacyError, Provenance, Terms};
+use crate::session::{Mark, Mode, Session, Tau};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
 use crate::study::score::{Judgement, Watched};
@@ -57,6 +74,9 @@ pub enum RunError {
     /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// What stands between a client and the server cannot be set up.
+    #[error(transparent)]
+    Privacy(#[from] PrivacyError),
     /// The models were made for other clients or other sensors.
     #[error(
         "the replayed data has other clients or sensors than the data its models were made from"
@@ -64,26 +84,29 @@ pub enum RunError {
     Layout,
 }
 
-/// What a client has released, all under one setting.
-#[derive(Debug, Clone, Copy)]
-struct Releases {
-    count: u64,
-    epsilon: Option<f64>,
-    symbols: u8,
-}
-
-/// The method that decides.
+/// The methods at work; the one that the mode names decides.
 #[derive(Debug)]
-enum Method {
-    Evidence(Box<Evidence>),
-    Paper(Box<Paper>),
+struct Methods {
+    evidence: Option<Box<Evidence>>,
+    paper: Option<Box<Paper>>,
 }
 
-macro_rules! either {
-    ($method:expr, $found:ident => $call:expr) => {
-        match $method {
-            Method::Evidence($found) => $call,
-            Method::Paper($found) => $call,
+/// Which methods a run carries along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Along {
+    /// The one that decides.
+    Deciding,
+    /// Both, so that either can decide from the next step on, and both can be seen.
+    Both,
+}
+
+macro_rules! each {
+    ($methods:expr, $found:ident => $call:expr) => {
+        if let Some($found) = &mut $methods.evidence {
+            $call;
+        }
+        if let Some($found) = &mut $methods.paper {
+            $call;
         }
     };
 }
@@ -95,16 +118,28 @@ pub struct Run {
     until: Option<Mark>,
     stream: Decimated<Box<dyn Stream>>,
     layout: Layout,
+    /// τ of each client that has one of its own: of r_c, of r_a.
+    own_tau: Vec<[Option<Tau>; 2]>,
+    nominal: Vec<[NominalDistances; 2]>,
     thresholds: Vec<FlagThresholds>,
-    method: Method,
+    methods: Methods,
+    sights: Vec<Sight>,
+    tape: Option<Tape>,
     annunciator: Annunciator,
     told: Told,
+    /// What the method that does not decide says: nobody hears it.
+    unheard: Told,
     frame: Frame,
     /// First and last instant of every run.
     spans: Vec<(Timestamp, Timestamp)>,
     steps: u64,
     labelled: bool,
     alarms: Alarms,
+    books: Books,
+    /// Of the method that does not decide: nothing of what it would send is sent.
+    unsent: Books,
+    spent: TrainingSpent,
+    tap: Tap,
 }
 
 impl Run {
@@ -116,28 +151,63 @@ impl Run {
         mode: Mode,
         until: Option<Mark>,
     ) -> Result<Self, RunError> {
-        let stream = Decimated::new(stream::open(session, Part::Replay)?, prepared.every);
+        let stream = Grids::of(session)?.open(session, Part::Replay)?;
+        Self::over(stream, session, prepared, mode, until, Along::Deciding)
+    }
+
+    /// The same over frames from elsewhere. With both methods along, what crosses is kept, so that
+    /// the run can be decided again.
+    pub fn over(
+        stream: Box<dyn Stream>,
+        session: &Session,
+        prepared: &Prepared,
+        mode: Mode,
+        until: Option<Mark>,
+        along: Along,
+    ) -> Result<Self, RunError> {
+        let stream = Decimated::new(stream, prepared.every);
         let layout = stream.layout().clone();
         if !prepare::fits(prepared, &layout) {
             return Err(RunError::Layout);
         }
-        let method = match mode {
-            Mode::Evidence => Method::Evidence(Box::new(Evidence::new(session, prepared)?)),
-            Mode::Paper => Method::Paper(Box::new(Paper::new(session, prepared)?)),
+        let wanted = |this: Mode| along == Along::Both || mode == this;
+        let methods = Methods {
+            evidence: wanted(Mode::Evidence)
+                .then(|| Evidence::new(session, prepared).map(Box::new))
+                .transpose()?,
+            paper: wanted(Mode::Paper)
+                .then(|| Paper::new(session, prepared, layout.period_s).map(Box::new))
+                .transpose()?,
         };
+        let names = || layout.clients.iter().map(|client| client.name.as_str());
+        let terms = Terms::of(&session.privacy)?;
+        let unsent = Books::unwritten(names(), Terms { budget: None, ..terms })?;
+        let mut books = Books::unwritten(names(), terms)?;
+        books.enter_training(prepared.spent.from, &prepared.spent.clients);
         let thresholds = prepared
             .clients
             .iter()
             .map(|client| paper::thresholds(client, &session.thresholds))
             .collect();
+        let nominal = prepared
+            .clients
+            .iter()
+            .map(|client| [client.nominal_c.distances.clone(), client.nominal_a.distances.clone()])
+            .collect();
+        let clients = layout.clients.len();
         Ok(Self {
             session: session.clone(),
             mode,
             until,
+            own_tau: vec![[None; 2]; clients],
+            nominal,
             thresholds,
-            method,
+            methods,
+            sights: vec![Sight::default(); clients],
+            tape: (along == Along::Both).then(Tape::default),
             annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
-            told: Told::new(layout.clients.len()),
+            told: Told::new(clients),
+            unheard: Told::new(clients),
             frame: Frame::for_layout(&layout),
             stream,
             layout,
@@ -145,7 +215,34 @@ impl Run {
             steps: 0,
             labelled: false,
             alarms: Alarms::default(),
+            books,
+            unsent,
+            spent: prepared.spent.clone(),
+            tap: Tap::default(),
         })
+    }
+
+    /// Writes the ledgers' lines from now on, as a continuation of `kept`; before the first step.
+    pub fn keep_ledger(&mut self, kept: Vec<Ledger>) -> Result<(), RunError> {
+        self.books.write_from(self.spent.from, kept)?;
+        self.books.enter_training(self.spent.from, &self.spent.clients);
+        Ok(())
+    }
+
+    /// The ledgers, one a client.
+    #[must_use]
+    pub fn books(&self) -> &Books {
+        &self.books
+    }
+
+    /// The ledgers' lines since this was asked last, where they are written.
+    pub fn take_ledger_lines(&mut self) -> String {
+        self.books.take_lines()
+    }
+
+    /// Lets `tap` hear every message from now on.
+    pub fn set_tap(&mut self, tap: Tap) {
+        self.tap = tap;
     }
 
     /// The thresholds of every client.
@@ -162,6 +259,56 @@ impl Run {
                 })
             })
             .collect()
+    }
+
+    /// What can be seen of every client after the last step.
+    #[must_use]
+    pub fn sights(&self) -> &[Sight] {
+        &self.sights
+    }
+
+    /// The thresholds of every client as squared distances.
+    #[must_use]
+    pub fn thresholds(&self) -> &[FlagThresholds] {
+        &self.thresholds
+    }
+
+    /// Incidents, log and figures.
+    #[must_use]
+    pub fn annunciator(&self) -> &Annunciator {
+        &self.annunciator
+    }
+
+    /// The method that decides.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Steps taken.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// What decimated frames look like.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Disturbances that the data is known to hold.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        self.stream.events()
+    }
+
+    /// Which sensors of a client deviate most, the first ones first; nothing where no method ranks
+    /// them. They stay with the client: this is for its own screen.
+    #[must_use]
+    pub fn ranked_sensors(&self, client: usize) -> Vec<String> {
+        let evidence = self.methods.evidence.as_ref();
+        evidence.map(|evidence| evidence.ranked_sensors(client)).unwrap_or_default()
     }
 
     fn names(&self) -> impl Iterator<Item = String> + '_ {
@@ -183,9 +330,10 @@ impl Run {
         let (time, continuity) = (self.frame.time, self.frame.continuity);
         if self.steps == 0 {
             self.annunciator = annunciator(&self.layout, self.mode, time);
+            self.declare_knobs();
             self.tell_health(facts);
         }
-        self.bridge(continuity, facts);
+        let anew = self.bridge(continuity, facts);
         self.steps += 1;
         match self.spans.last_mut() {
             Some(span) if continuity != Continuity::NewRun => span.1 = time,
@@ -197,7 +345,11 @@ impl Run {
             self.told.quality.push(QualityNote { client: None, what });
         }
         self.tell_notes(facts);
-        either!(&mut self.method, method => method.step(&self.frame, &self.layout, &mut self.told));
+        self.decide();
+        self.keep(anew);
+        if let Some(why) = self.books.take_trouble() {
+            facts.push(self.quality(None, format!("nothing was sent: {why}")));
+        }
         self.tell_standings(facts);
         facts.append(&mut self.annunciator.step(&self.told.step(time, self.steps)));
         for fact in &facts[said..] {
@@ -219,26 +371,61 @@ impl Run {
         }
     }
 
-    /// From the step before to this one: next to it, over a gap, or into another run.
-    fn bridge(&mut self, continuity: Continuity, facts: &mut Vec<Fact>) {
+    /// Every method takes the step; the one that decides is heard.
+    fn decide(&mut self) {
+        let Self { methods, told, unheard, mode, frame, layout, sights, .. } = self;
+        let (books, unsent, tap) = (&mut self.books, &mut self.unsent, &self.tap);
+        let deaf = &Tap::default();
+        unheard.clear();
+        let (heard, silent) = ((told, books, tap), (unheard, unsent, deaf));
+        let (to_evidence, to_paper) = match mode {
+            Mode::Evidence => (heard, silent),
+            Mode::Paper => (silent, heard),
+        };
+        if let Some(evidence) = &mut methods.evidence {
+            let (told, books, tap) = to_evidence;
+            evidence.step(frame, layout, told, books, tap);
+            evidence.show(sights);
+        }
+        if let Some(paper) = &mut methods.paper {
+            let (told, books, tap) = to_paper;
+            paper.step(frame, layout, told, books, tap);
+            paper.show(sights);
+        }
+    }
+
+    fn keep(&mut self, anew: bool) {
+        if let Some(tape) = &mut self.tape {
+            let reports = self.methods.evidence.as_ref().map(|evidence| evidence.reports());
+            let measured = self.methods.paper.as_ref().map(|paper| paper.measured());
+            tape.keep(self.frame.time, anew, reports, measured);
+        }
+    }
+
+    /// From the step before to this one: next to it, over a gap, or into another run, which is said.
+    fn bridge(&mut self, continuity: Continuity, facts: &mut Vec<Fact>) -> bool {
         self.told.clear();
         let missing = match continuity {
-            Continuity::Next => return,
+            Continuity::Next => return false,
             Continuity::Gap { seconds } => (seconds / self.layout.period_s).round() as usize,
             Continuity::NewRun => usize::MAX,
         };
         if missing <= LONGEST_BRIDGE {
-            either!(&mut self.method, method => method.skip(missing));
-            return;
+            each!(self.methods, method => method.skip(missing));
+            return false;
         }
         // What is open belongs to the run that ended, and closes at its last instant.
         facts.append(&mut self.annunciator.end());
-        either!(&mut self.method, method => method.reset());
+        each!(self.methods, method => method.reset());
+        true
     }
 
     /// Clients whose calibration cannot be relied on.
     fn tell_health(&self, facts: &mut Vec<Fact>) {
-        let Method::Evidence(evidence) = &self.method else { return };
+        let Some(evidence) = self.methods.evidence.as_ref().filter(|_| self.mode == Mode::Evidence)
+        else {
+            return;
+        };
         for (client, health) in self.names().zip(evidence.health()) {
             let what = match health {
                 CalibrationHealth::Healthy => continue,
@@ -281,25 +468,10 @@ impl Run {
         for fact in &facts {
             self.alarms.hear(fact);
         }
-        let ledger = self.names().enumerate().filter_map(|(m, client)| self.ledger(m, client));
-        facts.extend(ledger);
+        let last = self.spans.last().map_or(self.spent.from, |span| span.1);
+        self.books.close(last);
+        facts.extend(self.books.ledgers().iter().filter_map(|of| ledger::fact(of, last)));
         facts
-    }
-
-    fn ledger(&self, m: usize, client: String) -> Option<Fact> {
-        let Releases { count, epsilon, symbols } =
-            either!(&self.method, method => method.releases(m));
-        let delta = self.session.privacy.delta;
-        let spent = epsilon
-            .map(|epsilon| Tally::of(Spend::Response { epsilon, symbols }, count).epsilon(delta).0);
-        (count > 0).then(|| {
-            Fact::Ledger(fact::Ledger {
-                client,
-                epsilon: spent.and_then(Number::new),
-                delta: epsilon.and_then(|_| Number::new(delta)),
-                releases: count,
-            })
-        })
     }
 
     /// What was said held against what is known; nothing where the data has no labels.
@@ -319,7 +491,7 @@ impl Run {
         fact::Summary {
             session: self.session.name.clone(),
             mode: self.mode,
-            seed: Some(self.session.seed),
+            seed: self.session.is_seeded().then_some(self.session.seed),
             clients: self.layout.clients.len() as u64,
             steps: self.steps,
             incidents: self.annunciator.incidents().len() as u64,
@@ -328,6 +500,7 @@ impl Run {
             score: self.judgement().map(|judgement| judgement.score()),
             from: self.spans.first().map(|span| span.0),
             until: self.spans.last().map(|span| span.1),
+            randomness: Some(Provenance::of(&self.session).label().to_owned()),
         }
     }
 }

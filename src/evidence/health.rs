@@ -93,6 +93,10 @@ pub enum Standing {
 pub enum Report {
     /// A symbol.
     Symbol(Symbol),
+    /// The first symbol after the client's watch was raised.
+    Raised(Symbol),
+    /// Nothing, as agreed: the client's watch is armed and was not raised.
+    Quiet,
     /// Nothing, or too late.
     #[default]
     Missing,
@@ -144,13 +148,13 @@ impl Watch {
     pub fn step(&mut self, report: Report, nominal: &[f64], elevated: usize) -> Standing {
         let fade = 1.0 - 1.0 / Self::MEMORY;
         match report {
-            Report::Symbol(symbol) => {
+            Report::Symbol(symbol) | Report::Raised(symbol) => {
                 self.live.fade(fade);
                 self.live.add(symbol);
                 self.invalid *= fade;
             }
             Report::Invalid => self.invalid = self.invalid * fade + 1.0,
-            Report::Missing => {}
+            Report::Quiet | Report::Missing => {}
         }
         self.standing = self.judge(nominal, elevated);
         self.standing

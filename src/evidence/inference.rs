@@ -24,7 +24,8 @@ use super::health::{Report, Standing, Watch};
 use super::likelihood::{Hypotheses, Ratios, Tables};
 use super::reach::Reach;
 use super::site::Enrolment;
-use super::symbol::{Grading, LevelCounts, RandomisedResponse};
+use super::symbol::{Grading, LevelCounts};
+use super::watch::Odds;
 
 /// How the server decides: one set of numbers for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -107,6 +108,10 @@ struct Client {
     since_alarm: LevelCounts,
     /// A change that stays is being tolerated.
     tolerates: bool,
+    /// What silence and a raised watch say.
+    odds: Odds,
+    /// Its watch was raised: what it sends now was chosen by that, and tells nothing of its standing.
+    raised: bool,
 }
 
 impl Client {
@@ -184,8 +189,17 @@ impl Inference {
         let elevated = self.grading.elevated();
         for (m, client) in self.clients.iter_mut().enumerate() {
             let report = reports.get(m).copied().unwrap_or_default();
+            client.raised = match report {
+                Report::Raised(_) => true,
+                Report::Symbol(_) | Report::Invalid => client.raised,
+                Report::Quiet | Report::Missing => false,
+            };
             let before = client.watch.standing();
-            let standing = client.watch.step(report, &client.tables.nominal, elevated);
+            let judged = match report {
+                Report::Symbol(_) | Report::Raised(_) if client.raised => Report::Missing,
+                other => other,
+            };
+            let standing = client.watch.step(judged, &client.tables.nominal, elevated);
             if standing != before {
                 self.changes.push(Change::Standing { client: m, standing });
             }
@@ -196,6 +210,15 @@ impl Inference {
                     client.since_alarm.add(symbol);
                     (client.ratios.root_cause(symbol), client.ratios.propagated_effect(symbol))
                 }
+                Report::Raised(symbol) if heard => {
+                    client.since_alarm.add(symbol);
+                    let (own, felt) = client.odds.raised();
+                    (
+                        own + client.ratios.root_cause(symbol),
+                        felt + client.ratios.propagated_effect(symbol),
+                    )
+                }
+                Report::Quiet if heard => client.odds.quiet(),
                 _ => (0.0, 0.0),
             };
             client.quiet = (client.quiet - self.own[m]).max(0.0);
@@ -343,7 +366,7 @@ impl Inference {
     fn close(&mut self, open: Open, closing: Closing) {
         let Open { mut incident, .. } = open;
         incident.frozen = true;
-        if closing == Closing::PersistentChange {
+        if matches!(closing, Closing::PersistentChange | Closing::Accepted) {
             for n in incident.root.iter().copied().chain(incident.effects.iter().map(|e| e.client))
             {
                 self.clients[n].tolerate(&self.rules);
@@ -448,9 +471,10 @@ impl Client {
 }
 
 fn enrol(grading: &Grading, rules: &Rules, enrolment: Enrolment, clients: usize) -> Client {
-    let response = RandomisedResponse::new(grading.levels(), enrolment.epsilon);
-    let tables = Tables::new(grading, &rules.hypotheses, &enrolment.counts, &response);
+    let tables = enrolment.tables(grading, &rules.hypotheses);
     Client {
+        odds: enrolment.odds(grading, &rules.hypotheses),
+        raised: false,
         ratios: tables.ratios(&rules.hypotheses),
         watch: Watch::new(&tables.nominal),
         tables,

@@ -48,14 +48,30 @@ impl Tables {
         counts: &LevelCounts,
         response: &RandomisedResponse,
     ) -> Self {
+        Self::shaped(grading, hypotheses, counts, response, &|truth| truth)
+    }
+
+    /// The same when what is told of is not a step's level but something made of it (the strongest
+    /// of a window, an answer that is kept): `shape` turns the distribution of levels into that of
+    /// what is told of, and `counts` are of the latter.
+    #[must_use]
+    pub fn shaped(
+        grading: &Grading,
+        hypotheses: &Hypotheses,
+        counts: &LevelCounts,
+        response: &RandomisedResponse,
+        shape: &dyn Fn(Vec<f64>) -> Vec<f64>,
+    ) -> Self {
         let counted: Vec<f64> = (0..grading.levels())
             .map(|l| counts.counts().get(l).copied().unwrap_or(0.0).max(0.0) + hypotheses.unseen)
             .collect();
         let through = |p: Vec<f64>| response.through(&p);
         Self {
             nominal: through(normalised(counted)),
-            root_cause: through(grading.level_probabilities(hypotheses.root_cause)),
-            propagated_effect: through(grading.level_probabilities(hypotheses.propagated_effect)),
+            root_cause: through(shape(grading.level_probabilities(hypotheses.root_cause))),
+            propagated_effect: through(shape(
+                grading.level_probabilities(hypotheses.propagated_effect),
+            )),
         }
     }
 

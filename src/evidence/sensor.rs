@@ -191,7 +191,7 @@ impl SensorHabit {
 const FEWEST_STEPS: f64 = 3.0;
 
 /// The step between neighbouring values that a sensor can report; 0 when it seems continuous.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
 pub struct Resolution(f64);
 
 impl Resolution {

@@ -3,18 +3,15 @@
 //! Measurements, residuals and distances stay here. What may leave is the [`Symbol`] of a step and,
 //! once, the [`Enrolment`]: how often each level occurred in calibration, and how bursty it was.
 
-use serde::{Deserialize, Serialize};
-
-use super::cusum::{self, Tail};
+pub use super::enrolment::Enrolment;
 use super::health::CalibrationHealth;
-use super::likelihood::{Hypotheses, Tables};
 use super::sensor::{HabitFit, SensorFault, SensorHabit, SensorRanking, SensorWatch};
-use super::symbol::{Grading, LevelCounts, LevelCuts, RandomisedResponse, Symbol};
+use super::symbol::{Grading, LevelCuts, RandomisedResponse, Symbol};
 use super::threshold::NominalDistances;
 use super::whitening::{Past, Recording, Sample, Whitening};
 use crate::model::kernel::gaussian::{Gaussian, RIDGE};
 use crate::model::kernel::mahalanobis::Mahalanobis;
-use crate::rng::Rng;
+use crate::privacy::{Manner, Vigil};
 
 /// How a client grades its steps.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +20,10 @@ pub struct SiteSettings {
     pub grading: Grading,
     /// ε of each symbol sent; sent as it is when absent.
     pub epsilon: Option<f64>,
+    /// How often symbols are sent.
+    pub manner: Manner,
+    /// The watch that speaks when a budget keeps what is left for alarms.
+    pub fallback: Option<Vigil>,
     /// Steps at the start of a run that say nothing: the filter finds its state.
     pub settling: usize,
     /// Whether a sensor that has gone flat is reported at the highest level.
@@ -31,7 +32,14 @@ pub struct SiteSettings {
 
 impl Default for SiteSettings {
     fn default() -> Self {
-        Self { grading: Grading::five_levels(), epsilon: None, settling: 40, flat_line: true }
+        Self {
+            grading: Grading::five_levels(),
+            epsilon: None,
+            manner: Manner::EveryStep,
+            fallback: None,
+            settling: 40,
+            flat_line: true,
+        }
     }
 }
 
@@ -40,37 +48,6 @@ impl SiteSettings {
     #[must_use]
     pub fn response(&self) -> RandomisedResponse {
         RandomisedResponse::new(self.grading.levels(), self.epsilon)
-    }
-}
-
-/// What a client tells the server about itself before it is heard.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Enrolment {
-    /// How often each level occurred in calibration.
-    pub counts: LevelCounts,
-    /// The tail of its calibration excursions, after randomised response.
-    pub tail: Tail,
-    /// ε of each symbol it will send.
-    pub epsilon: Option<f64>,
-}
-
-impl Enrolment {
-    /// From a calibration's true symbols. They pass through the client's own randomised response
-    /// before the tail is fitted, as they will when the server adds them up.
-    pub fn new(
-        symbols: &[Option<Symbol>],
-        settings: &SiteSettings,
-        hypotheses: &Hypotheses,
-        rng: &mut Rng,
-    ) -> Self {
-        let response = settings.response();
-        let counts = LevelCounts::of(settings.grading.levels(), symbols.iter().flatten().copied());
-        let ratios =
-            Tables::new(&settings.grading, hypotheses, &counts, &response).ratios(hypotheses);
-        let sent = symbols.iter().flatten().map(|s| response.rehearse(*s, rng));
-        let peaks = cusum::excursion_peaks(sent.map(|s| ratios.root_cause(s)));
-        let tail = Tail::fit(&peaks, counts.total() as usize);
-        Self { counts, tail, epsilon: settings.epsilon }
     }
 }
 
@@ -259,6 +236,8 @@ impl Site {
 
 #[cfg(test)]
 mod tests {
+    use super::super::likelihood::Hypotheses;
+    use super::super::symbol::LevelCounts;
     use super::*;
     use crate::rng;
     use rand_distr::{Distribution as _, StandardNormal};
@@ -272,7 +251,7 @@ mod tests {
             let y_hat = [(t as f32 * 0.05).sin(), 0.3];
             let r = [draw(), draw() + if t >= at { shift } else { 0.0 }];
             let y = [y_hat[0] + r[0], y_hat[1] + r[1]];
-            recording.push(Sample { y: &y, y_hat: &y_hat, r: &r, x_hat: &[y_hat[0]] });
+            recording.push(Sample { y: &y, y_hat: &y_hat, r: &r, x_hat: &[y_hat[0]], inputs: &[] });
         }
         recording
     }
@@ -318,7 +297,8 @@ mod tests {
         for t in 0..10 {
             let y_hat = [0.1 + 0.01 * t as f32, 0.3];
             let r = [held[0] - y_hat[0], 0.0];
-            last = Some(site.step(Sample { y: &held, y_hat: &y_hat, r: &r, x_hat: &[0.1] }));
+            let sample = Sample { y: &held, y_hat: &y_hat, r: &r, x_hat: &[0.1], inputs: &[] };
+            last = Some(site.step(sample));
         }
         let last = last.expect("ten steps");
         assert!(last.flat_line && last.symbol == Some(Grading::five_levels().highest()));
@@ -330,10 +310,10 @@ mod tests {
         let (mut site, _) = site();
         readings(&mut site, &recording(100, 6, 0.0, usize::MAX));
         let y = [0.0, f32::NAN];
-        let one = site.step(Sample { y: &y, y_hat: &[0.0; 2], r: &y, x_hat: &[0.0] });
+        let missing = |y| Sample { y, y_hat: &[0.0; 2], r: y, x_hat: &[0.0], inputs: &[] };
+        let one = site.step(missing(&y));
         assert!(one.distance.is_finite() && one.symbol.is_some());
-        let none = [f32::NAN; 2];
-        let none = site.step(Sample { y: &none, y_hat: &[0.0; 2], r: &none, x_hat: &[0.0] });
+        let none = site.step(missing(&[f32::NAN; 2]));
         assert!(none.distance.is_nan() && none.symbol.is_none());
     }
 

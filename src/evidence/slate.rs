@@ -59,12 +59,12 @@ impl Slate {
             return Receipt::Invalid;
         };
         match *report {
-            Report::Missing => {
+            Report::Missing | Report::Quiet => {
                 *report = Report::Symbol(symbol);
                 Receipt::Taken
             }
-            Report::Symbol(held) if held == symbol => Receipt::Duplicate,
-            Report::Symbol(_) | Report::Invalid => {
+            Report::Symbol(held) | Report::Raised(held) if held == symbol => Receipt::Duplicate,
+            Report::Symbol(_) | Report::Raised(_) | Report::Invalid => {
                 *report = Report::Invalid;
                 Receipt::Contradiction
             }

@@ -1,9 +1,10 @@
 //! Local whitening: what the client's own past still explains of its residual is taken out.
 //!
 //! r_w = r − Bᵀu, where u holds five lags of the residual and of the measurement, the model's own
-//! prediction ŷ of this step, and nonlinear features ψ of the last two state estimates. A sequential
-//! test adds up evidence, which is right only when steps say something new; raw residuals of any
-//! model repeat themselves. Fitted on nominal data; everything stays with the client.
+//! prediction ŷ of this step, nonlinear features ψ of the last two state estimates, and the known
+//! inputs v (set points, commands) of this step and the last ones, where the session names such. A
+//! sequential test adds up evidence, which is right only when steps say something new; raw residuals
+//! of any model repeat themselves. Fitted on nominal data; everything stays with the client.
 
 use nalgebra::DMatrix;
 use rand_distr::{Distribution as _, StandardNormal};
@@ -16,6 +17,8 @@ use crate::rng;
 pub const LAGS: usize = 5;
 /// Lags of the state features.
 pub const STATE_LAGS: usize = 2;
+/// Steps of the known inputs, the present one among them.
+pub const INPUT_LAGS: usize = 3;
 /// Random nonlinear features of a state.
 const HIDDEN: usize = 8;
 /// Bounds on regressors, in nominal standard deviations.
@@ -37,6 +40,8 @@ pub struct Sample<'a> {
     pub r: &'a [f32],
     /// x̂, the estimated state.
     pub x_hat: &'a [f32],
+    /// v, known inputs of this step, standardised; empty where there are none.
+    pub inputs: &'a [f32],
 }
 
 /// A stretch of samples kept for fitting.
@@ -44,6 +49,7 @@ pub struct Sample<'a> {
 pub struct Recording {
     sensors: usize,
     states: usize,
+    inputs: usize,
     rows: Vec<f32>,
     starts: Vec<usize>,
 }
@@ -52,11 +58,17 @@ impl Recording {
     /// Nothing recorded.
     #[must_use]
     pub fn new(sensors: usize, states: usize) -> Self {
-        Self { sensors, states, rows: Vec::new(), starts: Vec::new() }
+        Self { sensors, states, inputs: 0, rows: Vec::new(), starts: Vec::new() }
+    }
+
+    /// The same with so many known inputs beside the sensors.
+    #[must_use]
+    pub fn with_inputs(self, inputs: usize) -> Self {
+        Self { inputs, ..self }
     }
 
     fn width(&self) -> usize {
-        (3 * self.sensors + self.states).max(1)
+        (3 * self.sensors + self.states + self.inputs).max(1)
     }
 
     /// Number of samples.
@@ -85,6 +97,7 @@ impl Recording {
         self.rows.extend_from_slice(sample.y_hat);
         self.rows.extend_from_slice(sample.r);
         self.rows.extend_from_slice(sample.x_hat);
+        self.rows.extend_from_slice(sample.inputs);
     }
 
     /// Sample `t`.
@@ -92,7 +105,8 @@ impl Recording {
     pub fn sample(&self, t: usize) -> Sample<'_> {
         let (d, w) = (self.sensors, self.width());
         let row = &self.rows[t * w..(t + 1) * w];
-        Sample { y: &row[..d], y_hat: &row[d..2 * d], r: &row[2 * d..3 * d], x_hat: &row[3 * d..] }
+        let (x_hat, inputs) = row[3 * d..].split_at(self.states);
+        Sample { y: &row[..d], y_hat: &row[d..2 * d], r: &row[2 * d..3 * d], x_hat, inputs }
     }
 
     /// All samples in order, each with whether a run begins with it.
@@ -177,6 +191,7 @@ impl StateFeatures {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Whitening {
     sensors: usize,
+    inputs: usize,
     residual: Standard,
     features: StateFeatures,
     /// One row of coefficients per sensor.
@@ -186,7 +201,7 @@ pub struct Whitening {
 /// The regressors u of the next step, carried from step to step in place.
 ///
 /// ```text
-/// u = [ρ(t−1) … ρ(t−5) | y(t−1) … y(t−5) | ψ(t−1) ψ(t−2) | ŷ(t) | 1]
+/// u = [ρ(t−1) … ρ(t−5) | y(t−1) … y(t−5) | ψ(t−1) ψ(t−2) | ŷ(t) | v(t) v(t−1) v(t−2) | 1]
 /// ```
 #[derive(Debug, Clone)]
 pub struct Past {
@@ -218,6 +233,7 @@ impl Whitening {
         let states = Standard::fit(states, settled().map(|s| s.x_hat));
         let mut whitening = Self {
             sensors,
+            inputs: nominal.inputs,
             residual,
             features: StateFeatures::new(states),
             coefficients: Vec::new(),
@@ -229,7 +245,7 @@ impl Whitening {
             if starts {
                 whitening.forget(&mut past);
             }
-            whitening.expect(&mut past, sample.y_hat);
+            whitening.expect(&mut past, sample);
             if past.steps >= settling {
                 r.iter_mut().zip(sample.r).for_each(|(r, v)| *r = f64::from(*v));
                 ridge.add(&past.u, &r);
@@ -251,7 +267,8 @@ impl Whitening {
     /// An empty past.
     #[must_use]
     pub fn past(&self) -> Past {
-        let width = 2 * LAGS * self.sensors + STATE_LAGS * self.features.len() + self.sensors + 1;
+        let own = 2 * LAGS * self.sensors + STATE_LAGS * self.features.len() + self.sensors;
+        let width = own + INPUT_LAGS * self.inputs + 1;
         let mut past = Past { u: vec![0.0; width], steps: 0 };
         self.forget(&mut past);
         past
@@ -268,7 +285,7 @@ impl Whitening {
 
     /// Writes r_w of this step and carries the past on. Missing stays NaN.
     pub fn step(&self, past: &mut Past, sample: Sample<'_>, r_w: &mut [f32]) {
-        self.expect(past, sample.y_hat);
+        self.expect(past, sample);
         let rows = self.coefficients.chunks_exact(past.u.len());
         for ((out, r), row) in r_w.iter_mut().zip(sample.r).zip(rows) {
             let explained: f64 = row.iter().zip(&past.u).map(|(b, u)| b * u).sum();
@@ -277,9 +294,13 @@ impl Whitening {
         self.remember(past, sample);
     }
 
-    fn expect(&self, past: &mut Past, y_hat: &[f32]) {
-        let from = past.u.len() - 1 - self.sensors;
-        for (u, v) in past.u[from..].iter_mut().zip(y_hat) {
+    /// ŷ and v of this step.
+    fn expect(&self, past: &mut Past, sample: Sample<'_>) {
+        let known = INPUT_LAGS * self.inputs;
+        let from = past.u.len() - 1 - known - self.sensors;
+        let now =
+            sample.y_hat.iter().take(self.sensors).chain(sample.inputs.iter().take(self.inputs));
+        for (u, v) in past.u[from..].iter_mut().zip(now) {
             *u = bounded(f64::from(*v), LARGEST_Y);
         }
     }
@@ -288,7 +309,9 @@ impl Whitening {
         let d = self.sensors;
         let (rho, rest) = past.u.split_at_mut(LAGS * d);
         let (y, rest) = rest.split_at_mut(LAGS * d);
-        let psi = &mut rest[..STATE_LAGS * self.features.len()];
+        let (psi, rest) = rest.split_at_mut(STATE_LAGS * self.features.len());
+        let inputs = &mut rest[d..d + INPUT_LAGS * self.inputs];
+        inputs.copy_within(..(INPUT_LAGS - 1) * self.inputs, self.inputs);
         rho.copy_within(..(LAGS - 1) * d, d);
         for (i, (out, r)) in rho.iter_mut().zip(sample.r).enumerate() {
             *out = self.residual.apply(i, *r, LARGEST_R);
@@ -320,7 +343,13 @@ mod tests {
             }
             let y_hat = [(t as f32 * 0.1).sin(), 0.0];
             let y = [y_hat[0] + r[0], y_hat[1] + r[1]];
-            recording.push(Sample { y: &y, y_hat: &y_hat, r: &r, x_hat: &[r[0] * 0.5] });
+            recording.push(Sample {
+                y: &y,
+                y_hat: &y_hat,
+                r: &r,
+                x_hat: &[r[0] * 0.5],
+                inputs: &[],
+            });
         }
         recording
     }
@@ -366,14 +395,14 @@ mod tests {
         let nan = [f32::NAN; 2];
         whitening.step(
             &mut past,
-            Sample { y: &nan, y_hat: &nan, r: &nan, x_hat: &[f32::NAN] },
+            Sample { y: &nan, y_hat: &nan, r: &nan, x_hat: &[f32::NAN], inputs: &[] },
             &mut r_w,
         );
         assert!(r_w.iter().all(|v| v.is_nan()));
         let one = [1.0; 2];
         whitening.step(
             &mut past,
-            Sample { y: &one, y_hat: &one, r: &one, x_hat: &[1.0] },
+            Sample { y: &one, y_hat: &one, r: &one, x_hat: &[1.0], inputs: &[] },
             &mut r_w,
         );
         assert!(r_w.iter().all(|v| v.is_finite()));
@@ -397,5 +426,41 @@ mod tests {
         let fresh = coloured(20, 3);
         let raw: Vec<f32> = fresh.iter().map(|(_, s)| s.r[0]).collect();
         assert_eq!(whitened(&whitening, &fresh), raw);
+    }
+
+    #[test]
+    fn what_a_known_input_does_is_no_surprise_and_without_it_is_one() {
+        // A set point that jumps now and then and moves the first sensor one step later.
+        let recording = |inputs: usize, seed: u64| {
+            let mut rng = rng::stream(seed, 0);
+            let mut recording = Recording::new(1, 1).with_inputs(inputs);
+            let (mut set, mut before) = (0.0f32, 0.0f32);
+            for t in 0..3000 {
+                let noise: f64 = StandardNormal.sample(&mut rng);
+                let jump: f64 = StandardNormal.sample(&mut rng);
+                let r = [2.0 * (before - set) + 0.2 * noise as f32];
+                before = set;
+                if t % 20 == 0 {
+                    set = jump as f32;
+                }
+                let v = [set];
+                let (y, y_hat) = (r, [0.0]);
+                let inputs = &v[..inputs];
+                recording.push(Sample { y: &y, y_hat: &y_hat, r: &r, x_hat: &[0.0], inputs });
+            }
+            recording
+        };
+        let largest = |inputs| {
+            let whitening = Whitening::fit(&recording(inputs, 1), 10);
+            let mut past = whitening.past();
+            let mut r_w = [0.0];
+            let mut largest = 0.0f32;
+            for (_, sample) in recording(inputs, 2).iter() {
+                whitening.step(&mut past, sample, &mut r_w);
+                largest = largest.max(r_w[0].abs());
+            }
+            largest
+        };
+        assert!(largest(1) < 1.5 && largest(0) > 3.0, "{} {}", largest(1), largest(0));
     }
 }

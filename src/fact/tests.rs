@@ -68,6 +68,7 @@ fn one_of_each() -> Vec<Fact> {
         score: Some(score),
         from: Some(at(0)),
         until: Some(at(86_400)),
+        randomness: None,
     };
     let unlabelled =
         Summary { score: None, from: None, until: None, seed: None, ..summary.clone() };
@@ -100,6 +101,7 @@ fn one_of_each() -> Vec<Fact> {
             epsilon: Number::new(1.5),
             delta: Number::new(1e-5),
             releases: 118,
+            ..Ledger::default()
         }),
         Fact::Quality(Quality {
             client: Some(p1()),
@@ -143,6 +145,7 @@ proptest! {
             epsilon: Number::new(value),
             delta: Number::new(-value),
             releases: 0,
+            ..Ledger::default()
         };
         let line = Fact::Ledger(ledger.clone()).to_line();
         prop_assert!(!line.contains("NaN") && !line.contains("inf"));

@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use serde::{Deserialize, Serialize};
+
 use super::{FederationError, Sent};
 use crate::client::Client;
 
@@ -27,7 +29,7 @@ pub struct Progress<'a> {
 pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 /// One word of progress, kept.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reached {
     /// Rounds done.
     pub round: usize,
@@ -38,7 +40,7 @@ pub struct Reached {
 }
 
 /// The course of a whole training.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct History {
     /// Every word of progress.
     pub reached: Vec<Reached>,
@@ -46,7 +48,8 @@ pub struct History {
     pub rounds: usize,
     /// Bytes of all messages, both directions.
     pub bytes: u64,
-    /// Those of the server to the clients.
+    /// Those of the server to the clients; not told by what was kept before they were counted.
+    #[serde(default)]
     pub bytes_down: u64,
 }
 

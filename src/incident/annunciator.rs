@@ -119,6 +119,17 @@ impl Annunciator {
         self.tell()
     }
 
+    /// Another method decides from now on: what the one before found is no longer followed.
+    pub fn change_mode(&mut self, mode: Mode) -> Vec<Fact> {
+        for number in self.open.clone() {
+            self.close(number, Closing::MethodChanged);
+        }
+        self.episodes.clear();
+        let facts = self.tell();
+        self.mode = mode;
+        facts
+    }
+
     /// One state a client; whoever is out of service says nothing by himself.
     fn heard(&self, states: &[ClientState]) -> Vec<ClientState> {
         let state = |client: usize| states.get(client).copied().unwrap_or_default();
@@ -257,7 +268,7 @@ impl Annunciator {
                 self.fire(number, AlarmEvent::Suppress);
                 self.fire(number, AlarmEvent::Release);
             }
-            Closing::Quiet | Closing::Unreliable | Closing::EndOfRun => {
+            Closing::Quiet | Closing::Unreliable | Closing::EndOfRun | Closing::MethodChanged => {
                 self.fire(number, AlarmEvent::Return);
             }
         }

@@ -67,6 +67,8 @@ pub enum Closing {
     Accepted,
     /// The run ended.
     EndOfRun,
+    /// Another method decides from then on.
+    MethodChanged,
     /// It has the same root as another incident and is counted there.
     Merged {
         /// Number of that one.
@@ -82,6 +84,7 @@ impl std::fmt::Display for Closing {
             Self::Unreliable => f.write_str("root unreliable"),
             Self::Accepted => f.write_str("accepted as new normal"),
             Self::EndOfRun => f.write_str("end of run"),
+            Self::MethodChanged => f.write_str("another method decides"),
             Self::Merged { into } => write!(f, "same root as #{into}"),
         }
     }

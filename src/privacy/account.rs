@@ -150,11 +150,13 @@ impl Tally {
                         echo.add(Spend::Gaussian { sensitivity, sigma }, count);
                     }
                 }
-                Spend::Response { .. } => {
+                // An arming is priced for a change of one step's score; a sample that moves later
+                // steps too changes more of them.
+                Spend::Response { .. } | Spend::AboveThreshold { .. } => {
                     echo.add(spend, count.saturating_mul(memory.later_symbols()));
                 }
-                // One arming is priced for the whole time it lasts, and the clear cannot cost more.
-                Spend::AboveThreshold { .. } | Spend::Clear => {}
+                // It cannot cost more.
+                Spend::Clear => {}
             }
         }
         echo

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
-use super::ledger::Terms;
+use super::ledger::{Terms, Trained};
 use super::randomness::Provenance;
 use super::release::{Spend, What};
 use super::sha256;
@@ -58,6 +58,13 @@ pub enum Entry {
         p: Option<f64>,
         /// Where its noise came from.
         randomness: Provenance,
+    },
+    /// Models were trained with what was released then.
+    Trained(Trained),
+    /// The run that wrote the ledger has ended.
+    Closed {
+        /// Releases in all.
+        releases: u64,
     },
     /// The budget was changed, from now on.
     Budget {
@@ -113,8 +120,31 @@ impl Chain {
         self.next
     }
 
-    /// Checks that `line`, without its line end, is the next one, and steps onto it.
-    fn accept(&mut self, line: &[u8]) -> Result<Record, Why> {
+    /// Checks that `line` is the next one, and steps onto it.
+    pub(super) fn accept(&mut self, line: Line) -> Result<Record, Why> {
+        if line.prev != self.head {
+            return Err(Why::Unlinked);
+        }
+        if line.record.seq != self.next {
+            return Err(Why::Sequence { expected: self.next, found: line.record.seq });
+        }
+        self.head = line.hash;
+        self.next += 1;
+        Ok(line.record)
+    }
+}
+
+/// A line whose own hash fits its text.
+#[derive(Debug)]
+pub(super) struct Line {
+    hash: String,
+    prev: String,
+    pub(super) record: Record,
+}
+
+impl Line {
+    /// Understands a line without its line end.
+    pub(super) fn read(line: &[u8]) -> Result<Self, Why> {
         let text = str::from_utf8(line).map_err(|_| Why::NotARecord("not UTF-8".to_owned()))?;
         let (hash, body) = text
             .strip_prefix("{\"hash\":\"")
@@ -127,15 +157,7 @@ impl Chain {
         let whole = format!("{{{body}");
         let linked: Linked<'_> =
             serde_json::from_str(&whole).map_err(|e| Why::NotARecord(e.to_string()))?;
-        if linked.prev != self.head {
-            return Err(Why::Unlinked);
-        }
-        if linked.record.seq != self.next {
-            return Err(Why::Sequence { expected: self.next, found: linked.record.seq });
-        }
-        hash.clone_into(&mut self.head);
-        self.next += 1;
-        Ok(linked.record)
+        Ok(Self { hash: hash.to_owned(), prev: linked.prev.to_owned(), record: linked.record })
     }
 }
 
@@ -182,6 +204,12 @@ pub enum Why {
         /// The head of the text.
         found: String,
     },
+    /// Its last line does not say that nothing follows.
+    #[error(
+        "the ledger of {0} is not closed: lines are missing at its end, or the run that writes it \
+         has not ended"
+    )]
+    NotClosed(String),
     /// The first line does not open a ledger, or a later one does, or the client changes.
     #[error("{0}")]
     OutOfPlace(&'static str),
@@ -193,36 +221,44 @@ pub enum Why {
 /// Reads a ledger to its end, giving every record that holds to `each`, and returns the chain's
 /// end. With `head`, the chain must also end there.
 pub fn verify(
-    mut text: impl BufRead,
+    text: impl BufRead,
     head: Option<&str>,
     mut each: impl FnMut(Record) -> Result<(), Why>,
 ) -> Result<Chain, Broken> {
     let mut chain = Chain::default();
+    let (lines, sound_bytes) = each_line(text, |line| chain.accept(line).and_then(&mut each))?;
+    match head {
+        Some(expected) if expected != chain.head() => Err(Broken {
+            line: lines + 1,
+            sound_bytes,
+            why: Why::Head { expected: expected.to_owned(), found: chain.head().to_owned() },
+        }),
+        _ => Ok(chain),
+    }
+}
+
+/// Hands every line whose own hash fits to `each`; how many lines and bytes there were.
+pub(super) fn each_line(
+    mut text: impl BufRead,
+    mut each: impl FnMut(Line) -> Result<(), Why>,
+) -> Result<(u64, u64), Broken> {
     let mut line = Vec::new();
-    let mut sound_bytes = 0;
+    let (mut lines, mut sound_bytes) = (0, 0);
     loop {
-        let number = chain.lines() + 1;
-        let broken = |why| Broken { line: number, sound_bytes, why };
+        let broken = |why| Broken { line: lines + 1, sound_bytes, why };
         line.clear();
         let read = text
             .read_until(b'\n', &mut line)
             .map_err(|e| broken(Why::Unreadable(e.to_string())))?;
         if read == 0 {
-            break;
+            return Ok((lines, sound_bytes));
         }
         let Some((b'\n', body)) = line.split_last() else {
             return Err(broken(Why::Torn));
         };
-        chain.accept(body).and_then(&mut each).map_err(broken)?;
+        Line::read(body).and_then(&mut each).map_err(broken)?;
+        lines += 1;
         sound_bytes += read as u64;
-    }
-    match head {
-        Some(expected) if expected != chain.head() => Err(Broken {
-            line: chain.lines() + 1,
-            sound_bytes,
-            why: Why::Head { expected: expected.to_owned(), found: chain.head().to_owned() },
-        }),
-        _ => Ok(chain),
     }
 }
 

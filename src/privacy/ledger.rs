@@ -25,6 +25,12 @@ use super::release::{Guarded, Released, Spend, What};
 use super::response::Response;
 use super::window::Window;
 
+pub mod books;
+mod training;
+
+use self::training::Stretch;
+pub use self::training::Trained;
+
 /// The unit of privacy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -54,6 +60,17 @@ impl Scope {
             Self::Hour => "any hour",
             Self::Day => "any day",
             Self::Lifetime => "the whole history",
+        }
+    }
+
+    /// Its length, where it has one.
+    #[must_use]
+    pub fn seconds(self) -> Option<f64> {
+        match self {
+            Self::Minute => Some(60.0),
+            Self::Hour => Some(3600.0),
+            Self::Day => Some(86_400.0),
+            Self::Sample | Self::Lifetime => None,
         }
     }
 }
@@ -93,7 +110,7 @@ impl Terms {
 pub struct Entered<T> {
     /// The value.
     pub released: Released<T>,
-    /// The ledger's line about it, with its line end.
+    /// The ledger's line about it, with its line end; empty where no lines are written.
     pub line: String,
 }
 
@@ -138,10 +155,29 @@ pub struct Ledger {
     minute: Window,
     hour: Window,
     day: Window,
+    /// All that was released, trainings included.
     lifetime: Tally,
+    /// All that was released outside of training.
+    live: Tally,
+    trainings: Vec<Stretch>,
+    counts: Vec<Counted>,
     private: bool,
+    writes: bool,
+    closed: bool,
     routine: Gate,
     alarm: Gate,
+}
+
+/// How often something was released under one setting.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    /// What it was about.
+    pub what: What,
+    /// By which mechanism, with which settings.
+    #[serde(flatten)]
+    pub spend: Spend,
+    /// How often.
+    pub count: u64,
 }
 
 /// A pace older than this is no pace.
@@ -162,6 +198,11 @@ impl Ledger {
         Ok((ledger, line))
     }
 
+    /// A ledger that counts and admits but writes no lines: where nobody keeps them.
+    pub fn unwritten(client: &str, terms: Terms) -> Result<Self, PrivacyError> {
+        Ok(Self { writes: false, ..Self::empty(client, terms.checked()?) })
+    }
+
     fn empty(client: &str, terms: Terms) -> Self {
         Self {
             client: client.to_owned(),
@@ -173,8 +214,13 @@ impl Ledger {
             minute: Window::new(1, 60),
             hour: Window::new(60, 60),
             day: Window::new(900, 96),
-            lifetime: Tally::default(),
+            lifetime: Tally::NOTHING,
+            live: Tally::NOTHING,
+            trainings: Vec::new(),
+            counts: Vec::new(),
             private: true,
+            writes: true,
+            closed: false,
             routine: Gate::default(),
             alarm: Gate::default(),
         }
@@ -183,14 +229,12 @@ impl Ledger {
     /// Takes up a ledger again where its lines end, with everything it had spent.
     pub fn restore(text: impl BufRead, head: Option<&str>) -> Result<Self, Broken> {
         let mut ledger: Option<Self> = None;
-        let end = chain::verify(text, head, |record| match (&mut ledger, record) {
-            (None, Record { client, entry: Entry::Opened(terms), .. }) => {
-                let terms = terms.checked().map_err(|e| Why::NotARecord(e.to_string()))?;
-                ledger = Some(Self::empty(&client, terms));
+        let end = chain::verify(text, head, |record| match &mut ledger {
+            None => {
+                ledger = Some(Self::begin(record)?);
                 Ok(())
             }
-            (None, _) => Err(Why::OutOfPlace("the first line does not open a ledger")),
-            (Some(ledger), record) => ledger.replay(&record),
+            Some(ledger) => ledger.replay(&record),
         })?;
         let mut ledger = ledger.ok_or(Broken {
             line: 1,
@@ -201,19 +245,37 @@ impl Ledger {
         Ok(ledger)
     }
 
+    /// The ledger that a first line opens.
+    fn begin(record: Record) -> Result<Self, Why> {
+        let Record { client, entry: Entry::Opened(terms), .. } = record else {
+            return Err(Why::OutOfPlace("the first line does not open a ledger"));
+        };
+        let terms = terms.checked().map_err(|e| Why::NotARecord(e.to_string()))?;
+        Ok(Self::empty(&client, terms))
+    }
+
     fn replay(&mut self, record: &Record) -> Result<(), Why> {
         if record.client != self.client {
             return Err(Why::OutOfPlace("the line belongs to another client"));
         }
-        match record.entry {
+        self.closed = false;
+        match &record.entry {
             Entry::Opened(_) => return Err(Why::OutOfPlace("the ledger is opened twice")),
-            Entry::Budget { budget } => self.terms.budget = budget,
+            Entry::Budget { budget } => self.terms.budget = *budget,
             Entry::Released { spend, .. } if !spend.is_sound() => {
                 return Err(Why::OutOfPlace("no mechanism has such settings"));
             }
-            Entry::Released { spend, randomness, .. } => {
-                self.count(record.time, spend, randomness);
+            Entry::Released { what, spend, randomness, .. } => {
+                self.count(record.time, *what, *spend, *randomness);
             }
+            Entry::Trained(trained) if !trained.is_sound() => {
+                return Err(Why::OutOfPlace("no training is like this"));
+            }
+            Entry::Trained(trained) => self.count_training(record.time, trained),
+            Entry::Closed { releases } if *releases != self.lifetime.releases() => {
+                return Err(Why::OutOfPlace("it closes with another number of releases"));
+            }
+            Entry::Closed { .. } => self.closed = true,
         }
         Ok(())
     }
@@ -228,7 +290,10 @@ impl Ledger {
     ) -> Result<Entered<T>, Refusal> {
         let Guarded { value, spend, provenance } = guarded;
         self.admit(time, purpose, spend)?;
-        self.count(time, spend, provenance);
+        self.count(time, what, spend, provenance);
+        if !self.writes {
+            return Ok(Entered { released: Released::new(value, provenance), line: String::new() });
+        }
         let p = match spend {
             Spend::Response { epsilon, symbols } => {
                 Response::new(epsilon, symbols).ok().map(|r| r.truth())
@@ -270,7 +335,54 @@ impl Ledger {
         })
     }
 
-    fn count(&mut self, time: Timestamp, spend: Spend, provenance: Provenance) {
+    /// Enters what a training released, before any live release; none if that training is entered
+    /// already. It has happened, so no budget can refuse it.
+    pub fn enter_training(&mut self, from: Timestamp, trained: &[Trained]) -> Vec<String> {
+        let known = |training: &str| self.trainings.iter().any(|s| s.training == training);
+        let new: Vec<&Trained> = trained.iter().filter(|t| !known(&t.training)).collect();
+        new.into_iter()
+            .map(|trained| {
+                self.count_training(from, trained);
+                self.write(from, Entry::Trained(trained.clone()))
+            })
+            .collect()
+    }
+
+    fn count_training(&mut self, from: Timestamp, trained: &Trained) {
+        let at = self.trainings.iter().position(|s| s.training == trained.training);
+        let at = at.unwrap_or_else(|| {
+            self.trainings.push(Stretch::new(from, trained));
+            self.trainings.len() - 1
+        });
+        self.trainings[at].add(trained);
+        if !trained.what.is_derived() {
+            self.lifetime.add(trained.spend, trained.count);
+        }
+        self.private &= trained.randomness.is_private();
+        self.count_kind(trained.what, trained.spend, trained.count);
+    }
+
+    fn count_kind(&mut self, what: What, spend: Spend, count: u64) {
+        let same = |c: &&mut Counted| c.what == what && c.spend.same_setting(&spend);
+        match self.counts.iter_mut().find(same) {
+            Some(counted) => counted.count += count,
+            None => self.counts.push(Counted { what, spend, count }),
+        }
+    }
+
+    /// The last line of a run: without it, lines may be missing at the end.
+    pub fn close(&mut self, time: Timestamp) -> String {
+        self.closed = true;
+        self.write(time, Entry::Closed { releases: self.lifetime.releases() })
+    }
+
+    fn write(&mut self, time: Timestamp, entry: Entry) -> String {
+        if self.writes { self.chain.append(time, &self.client, entry) } else { String::new() }
+    }
+
+    fn count(&mut self, time: Timestamp, what: What, spend: Spend, provenance: Provenance) {
+        self.count_kind(what, spend, 1);
+        self.closed = false;
         let one = Tally::of(spend, 1);
         match &mut self.sample {
             Some((last, tally)) if *last == time => tally.merge(&one),
@@ -283,6 +395,7 @@ impl Ledger {
             window.add(time.as_second(), &one);
         }
         self.lifetime.merge(&one);
+        self.live.merge(&one);
         self.since.get_or_insert(time);
         self.private &= provenance.is_private();
     }
@@ -312,6 +425,39 @@ impl Ledger {
         if self.private { Provenance::OperatingSystem } else { Provenance::Seeded }
     }
 
+    /// Whether its last line says that nothing follows.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// What was released, by kind and setting, oldest first.
+    #[must_use]
+    pub fn counts(&self) -> &[Counted] {
+        &self.counts
+    }
+
+    /// What has been spent outside of training.
+    #[must_use]
+    pub fn live(&self) -> Composed {
+        self.live.composed(self.terms.delta)
+    }
+
+    /// What trainings have spent.
+    #[must_use]
+    pub fn trained(&self) -> Composed {
+        let mut all = Tally::NOTHING;
+        for stretch in &self.trainings {
+            all.merge(&stretch.most(Scope::Lifetime));
+        }
+        all.composed(self.terms.delta)
+    }
+
+    /// The costlier of two tallies, by ρ.
+    fn costlier(a: Tally, b: Tally) -> Tally {
+        if b.rho() > a.rho() { b } else { a }
+    }
+
     /// What has been spent over `scope`, as of `now`.
     #[must_use]
     pub fn spent(&self, scope: Scope, now: Timestamp) -> Composed {
@@ -321,28 +467,37 @@ impl Ledger {
     /// What the busiest stretch of that length has cost: the figure that holds for *any* of them.
     #[must_use]
     pub fn worst(&self, scope: Scope) -> Composed {
-        let busiest = match scope {
-            Scope::Sample => self.one_sample().clone(),
+        let live = match scope {
+            Scope::Sample => self.live_sample().clone(),
             Scope::Minute => self.minute.peak().clone(),
             Scope::Hour => self.hour.peak().clone(),
             Scope::Day => self.day.peak().clone(),
             Scope::Lifetime => return self.lifetime.composed(self.terms.delta),
         };
-        busiest.and(&self.one_sample().echo(&self.terms.memory)).composed(self.terms.delta)
+        let memory = &self.terms.memory;
+        let live = live.and(&self.live_sample().echo(memory));
+        let trained =
+            self.trainings.iter().map(|s| s.most(scope).and(&s.one_sample().echo(memory)));
+        trained.fold(live, Self::costlier).composed(self.terms.delta)
     }
 
     /// The releases counted over `scope` at `now`, the filter's memory included.
     #[must_use]
     pub fn tally(&self, scope: Scope, now: Timestamp) -> Tally {
         let second = now.as_second();
-        let within = match scope {
-            Scope::Sample => self.one_sample().clone(),
+        let mut within = match scope {
+            Scope::Sample => self.one_sample(),
             Scope::Minute => self.minute.total_at(second),
             Scope::Hour => self.hour.total_at(second),
             Scope::Day => self.day.total_at(second),
             // Every release is counted in full: there is no later one to echo in.
             Scope::Lifetime => return self.lifetime.clone(),
         };
+        if let Some(seconds) = scope.seconds() {
+            for stretch in &self.trainings {
+                within.merge(&stretch.within(seconds, now));
+            }
+        }
         if within.releases() == 0 {
             return within;
         }
@@ -351,11 +506,17 @@ impl Ledger {
 
     /// The releases of one sample. The last may still lack some of its own, so the costlier of
     /// the last two speaks for both.
-    fn one_sample(&self) -> &Tally {
+    fn live_sample(&self) -> &Tally {
         match &self.sample {
             Some((_, last)) if last.rho() >= self.before.rho() => last,
             _ => &self.before,
         }
+    }
+
+    /// The releases of the costliest sample, live or of a training.
+    fn one_sample(&self) -> Tally {
+        let trained = self.trainings.iter().map(Stretch::one_sample);
+        trained.fold(self.live_sample().clone(), Self::costlier)
     }
 
     /// ε that one more hour at the present pace would add to the lifetime.
@@ -433,7 +594,7 @@ impl Ledger {
         }
         self.terms.budget = budget;
         (self.routine, self.alarm) = (Gate::default(), Gate::default());
-        Ok(self.chain.append(now, &self.client, Entry::Budget { budget }))
+        Ok(self.write(now, Entry::Budget { budget }))
     }
 }
 

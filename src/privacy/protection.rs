@@ -46,6 +46,28 @@ impl Protection {
         })
     }
 
+    /// The mechanisms of the paper's experiments: noise of a given σ on states (in nominal standard
+    /// deviations) and on gradients, whatever it protects. Flags and symbols are left as they are.
+    pub fn with_sigma(
+        settings: &PrivacySettings,
+        up: Option<f64>,
+        down: Option<f64>,
+        states: usize,
+    ) -> Result<Self, PrivacyError> {
+        let state = Clip::Box { bound: settings.clip_state, dimension: states };
+        let gradient = Clip::Ball { bound: settings.clip_gradient };
+        let noised = |sigma: Option<f64>, clip| {
+            sigma.map(|sigma| Gaussian::with_sigma(clip, sigma)).transpose()
+        };
+        Ok(Self {
+            proprietary: noised(up, state)?,
+            augmented: noised(up, state)?,
+            gradient: noised(down, gradient)?,
+            flag: None,
+            symbol: None,
+        })
+    }
+
     /// `x̂_c` on its way out.
     pub fn proprietary_state(
         &self,

@@ -48,6 +48,12 @@ impl Numbers {
         Self(values)
     }
 
+    /// The same numbers after `change`, which sees nothing but them.
+    pub(super) fn restored(mut self, change: impl FnOnce(&mut [f64])) -> Self {
+        change(&mut self.0);
+        self
+    }
+
     /// The numbers.
     #[must_use]
     pub fn as_slice(&self) -> &[f64] {
@@ -87,6 +93,29 @@ pub enum What {
     /// That a noised local statistic is still below its noised threshold, or no longer.
     #[serde(rename = "watch")]
     Watch,
+}
+
+impl What {
+    /// Whether it is computed from values that were released already: it tells nothing more about
+    /// anybody, and costs nothing more (post-processing), with or without noise of its own.
+    #[must_use]
+    pub fn is_derived(self) -> bool {
+        self == Self::Gradient
+    }
+
+    /// The words for a screen.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::ProprietaryState => "x̂_c",
+            Self::AugmentedState => "x_a",
+            Self::Gradient => "g",
+            Self::ProprietaryFlag => "Z_c",
+            Self::AugmentedFlag => "Z_a",
+            Self::Symbol => "symbol",
+            Self::Watch => "watch",
+        }
+    }
 }
 
 /// What one release costs, as far as composition needs to know it.

@@ -246,22 +246,37 @@ impl Memoised {
         Ok(Self { permanent, report, answers })
     }
 
+    /// The same permanent answers, told of by another `report` from now on.
+    #[must_use]
+    pub fn reporting(self, report: Response) -> Self {
+        Self { report, ..self }
+    }
+
     /// A report about `symbol`.
     pub fn symbol(
         &mut self,
         symbol: Symbol,
         random: &mut Randomness,
     ) -> Result<Guarded<Symbol>, PrivacyError> {
+        let permanent = self.permanent(symbol, random)?;
+        self.report.symbol(permanent, random)
+    }
+
+    /// The permanent answer about `symbol`, drawn if it never was. It stays with the client.
+    pub(super) fn permanent(
+        &mut self,
+        symbol: Symbol,
+        random: &mut Randomness,
+    ) -> Result<Symbol, PrivacyError> {
         let place = usize::from(symbol.0);
         let found = place + 1;
         let expected = self.answers.len();
         let answer =
             self.answers.get_mut(place).ok_or(PrivacyError::Dimension { expected, found })?;
-        let permanent = match *answer {
+        Ok(Symbol(match *answer {
             Some(known) => known,
             None => *answer.insert(self.permanent.answer(symbol.0, random)?),
-        };
-        self.report.symbol(Symbol(permanent), random)
+        }))
     }
 
     /// ε of all reports together about a symbol that never changes: that of `reports` answers,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use super::privacy::PrivacySettings;
+
 /// How often measurements come and how they are thinned before the filter.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -235,40 +237,6 @@ impl From<Span> for String {
             }
         }
         format!("{}s", span.seconds)
-    }
-}
-
-/// What is added before a number leaves a client. Absent means: sent as it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PrivacySettings {
-    /// ε of each released x̂_c.
-    pub epsilon_c: Option<f64>,
-    /// ε of each released x_a.
-    pub epsilon_a: Option<f64>,
-    /// ε of each returned gradient.
-    pub epsilon_g: Option<f64>,
-    /// ε of each released flag or symbol.
-    pub epsilon_flag: Option<f64>,
-    /// δ of the Gaussian mechanisms.
-    pub delta: f64,
-    /// Public bound on a released state, in nominal standard deviations.
-    pub clip_state: f64,
-    /// Public bound on a gradient's norm.
-    pub clip_gradient: f64,
-}
-
-impl Default for PrivacySettings {
-    fn default() -> Self {
-        Self {
-            epsilon_c: None,
-            epsilon_a: None,
-            epsilon_g: None,
-            epsilon_flag: None,
-            delta: 1e-5,
-            clip_state: 5.0,
-            clip_gradient: 1.0,
-        }
     }
 }
 

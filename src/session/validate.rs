@@ -1,5 +1,7 @@
 //! What no type can rule out: values that are well-formed and still make no sense.
 
+mod privacy;
+
 use std::collections::HashSet;
 
 use super::{
@@ -330,27 +332,6 @@ impl Check {
             );
         }
         self.positive("thresholds.arl0", thresholds.arl0.seconds);
-    }
-
-    fn privacy(&mut self, session: &Session) {
-        let privacy = &session.privacy;
-        for (key, epsilon) in [
-            ("epsilon_c", privacy.epsilon_c),
-            ("epsilon_a", privacy.epsilon_a),
-            ("epsilon_g", privacy.epsilon_g),
-            ("epsilon_flag", privacy.epsilon_flag),
-        ] {
-            if let Some(epsilon) = epsilon {
-                self.positive(&format!("privacy.{key}"), epsilon);
-            }
-        }
-        self.that(
-            privacy.delta > 0.0 && privacy.delta < 1.0,
-            "privacy.delta",
-            format!("expected a probability between 0 and 1, found {}", privacy.delta),
-        );
-        self.positive("privacy.clip_state", privacy.clip_state);
-        self.positive("privacy.clip_gradient", privacy.clip_gradient);
     }
 
     fn replay(&mut self, session: &Session) {

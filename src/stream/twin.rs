@@ -59,6 +59,7 @@ mod fit;
 mod graph;
 mod lstm;
 mod moments;
+mod packed;
 mod plant;
 mod process;
 mod sensing;

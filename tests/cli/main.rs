@@ -7,6 +7,7 @@ use assert_cmd::Command;
 mod broken_sessions;
 mod data;
 mod run;
+mod study;
 
 /// The program, in an empty place of its own.
 fn headwater() -> Command {

@@ -3,25 +3,33 @@
 use jiff::Timestamp;
 use ndarray::ArrayView2;
 
+use super::RunError;
+use super::sight::Sight;
 use super::told::Told;
-use super::{Releases, RunError};
 use crate::engine::material::{ClientMaterial, Material, SensorView};
 use crate::engine::prepare::{Prepared, PreparedClient};
 use crate::evidence::health::{CalibrationHealth, Report};
-use crate::evidence::inference::{Change, Inference, Rules};
+use crate::evidence::inference::{Change, Closing, Inference, Rules};
 use crate::evidence::reach::Reach;
 use crate::evidence::site::{Enrolment, Reading, Site, SiteSettings};
-use crate::evidence::symbol::RandomisedResponse;
-use crate::evidence::whitening::{Recording, Sample};
+use crate::evidence::symbol::{Grading, MOST_LEVELS, Symbol};
+use crate::evidence::watch::score;
+use crate::evidence::whitening::{LAGS, Recording, Sample};
+use crate::link::{Graded, Message, Tap};
 use crate::model::kernel::WeightsError;
 use crate::model::proprietary::{Proprietary as _, VendorModel};
-use crate::rng::{self, Rng};
+use crate::model::weights::ProprietaryWeights;
+use crate::privacy::{
+    self, Account, Books, Manner, PrivacyError, Provenance, Randomness, Released, Said, Vigil,
+    Voice,
+};
+use crate::rng;
 use crate::session::Session;
+use crate::session::privacy::{AtZero, BudgetSettings};
 use crate::stream::{Frame, Layout};
 
-/// Sources of a client's seed.
+/// Source of a client's seed.
 const LIVE: u64 = 0x52;
-const CALIBRATION: u64 = 0x43;
 
 /// An onset lies no further back than this many steps.
 const LOOK_BACK: usize = 64;
@@ -32,26 +40,86 @@ struct Watcher {
     view: SensorView,
     model: VendorModel,
     site: Site,
-    response: RandomisedResponse,
-    noise: Rng,
+    voice: Voice,
     y: Vec<f32>,
-    sent: u64,
-    /// Since when its evidence has not been back at zero.
-    risen: Option<Timestamp>,
+    /// Set points and commands it knows of, never monitored.
+    inputs: SensorView,
+    known: Vec<f32>,
+    /// True symbols of its calibration: another ε means another enrolment.
+    calibration: Vec<Option<Symbol>>,
+    /// Distance of the whitened residual at the last step.
+    distance: f32,
 }
 
 /// Clients and server.
 #[derive(Debug)]
 pub(super) struct Evidence {
     watchers: Vec<Watcher>,
+    desk: Desk,
+    health: Vec<CalibrationHealth>,
+    settings: SiteSettings,
+    /// What each level adds to a watched sum.
+    scores: [f64; MOST_LEVELS],
+    reports: Vec<Report>,
+}
+
+/// The server's part: what was sent in, what it says about it out. It depends on nothing else, so
+/// that a recorded day can be decided again under other settings.
+#[derive(Debug, Clone)]
+pub(super) struct Desk {
     /// The server before it heard anything: every run begins with it.
     fresh: Inference,
     server: Inference,
-    health: Vec<CalibrationHealth>,
-    settings: SiteSettings,
-    reports: Vec<Report>,
+    /// Since when each client's evidence has not been back at zero.
+    risen: Vec<Option<Timestamp>>,
     /// Times of the last steps, a ring by the server's number of the step.
     times: [Timestamp; LOOK_BACK],
+}
+
+impl Desk {
+    fn new(fresh: Inference, clients: usize) -> Self {
+        Self {
+            server: fresh.clone(),
+            fresh,
+            risen: vec![None; clients],
+            times: [Timestamp::UNIX_EPOCH; LOOK_BACK],
+        }
+    }
+
+    /// A new run begins: nothing of the one before counts.
+    pub fn reset(&mut self) {
+        self.server.clone_from(&self.fresh);
+        self.risen.fill(None);
+    }
+
+    /// As it was before anything was heard, with another wanted time between false alarms.
+    pub fn afresh(&self, arl0_steps: f64) -> Self {
+        let mut desk = self.clone();
+        desk.set_arl0(arl0_steps);
+        desk.reset();
+        desk
+    }
+
+    fn set_arl0(&mut self, arl0_steps: f64) {
+        self.fresh.set_arl0(arl0_steps);
+        self.server.set_arl0(arl0_steps);
+    }
+
+    /// One step.
+    pub fn step(&mut self, reports: &[Report], time: Timestamp, told: &mut Told) {
+        let now = self.server.steps() + 1;
+        self.times[now as usize % LOOK_BACK] = time;
+        hear(self.server.step(reports), &self.times, now, told);
+        if let Some(incident) = self.server.incident() {
+            told.follow(incident, time_of(&self.times, incident.onset, now), None);
+        }
+        let enough = self.server.rules().effect_evidence;
+        for (m, (risen, state)) in self.risen.iter_mut().zip(&mut told.clients).enumerate() {
+            let evidence = self.server.evidence(m);
+            *risen = if evidence > 0.0 { risen.or(Some(time)) } else { None };
+            state.raised_since = risen.filter(|_| evidence > enough);
+        }
+    }
 }
 
 impl Evidence {
@@ -59,9 +127,10 @@ impl Evidence {
     pub fn new(session: &Session, prepared: &Prepared) -> Result<Self, RunError> {
         let views = |_: &Layout| Some(prepared.clients.iter().map(|c| c.view.clone()).collect());
         let material = Material::read(session, prepared.every, &views)?;
-        let settings =
-            SiteSettings { epsilon: session.privacy.epsilon_flag, ..SiteSettings::default() };
         let rules = Rules::with_arl0(session.thresholds.arl0.seconds / material.layout.period_s);
+        let settings = site_settings(session, rules.arl0);
+        let levels = settings.grading.levels() as u8;
+        let provenance = Provenance::of(session);
         let mut watchers = Vec::new();
         let mut enrolments = Vec::new();
         let mut health = Vec::new();
@@ -69,34 +138,35 @@ impl Evidence {
             let (model, site, calibration) = fitted;
             let seed = rng::child(session.seed, m as u64);
             health.push(calibration.health(&settings.grading, rules.arl0));
-            let mut noise = rng::stream(seed, CALIBRATION);
-            enrolments.push(Enrolment::new(
+            let random = Randomness::of(provenance, seed, LIVE);
+            let mut voice = Voice::for_symbols(&session.privacy, levels, rules.arl0, random)?;
+            enrolments.push(Enrolment::rehearsed(
                 &calibration.symbols,
                 &settings,
                 &rules.hypotheses,
-                &mut noise,
+                &mut voice,
             ));
             watchers.push(Watcher {
                 view: prepared.clients[m].view.clone(),
                 y: vec![f32::NAN; model.sensors()],
+                known: vec![f32::NAN; material.clients[m].inputs.used.len()],
+                inputs: material.clients[m].inputs.clone(),
                 model,
                 site,
-                response: settings.response(),
-                noise: rng::stream(seed, LIVE),
-                sent: 0,
-                risen: None,
+                voice,
+                calibration: calibration.symbols,
+                distance: f32::NAN,
             });
         }
         let reach = declared_reach(session, &material.layout);
         let fresh = Inference::new(settings.grading.clone(), rules, &enrolments, reach);
         Ok(Self {
-            server: fresh.clone(),
-            fresh,
+            desk: Desk::new(fresh, watchers.len()),
             reports: vec![Report::Missing; watchers.len()],
             watchers,
             health,
+            scores: score(&settings.grading, &rules.hypotheses),
             settings,
-            times: [Timestamp::UNIX_EPOCH; LOOK_BACK],
         })
     }
 
@@ -105,13 +175,43 @@ impl Evidence {
         &self.health
     }
 
-    /// What a client has sent so far.
-    pub fn releases(&self, client: usize) -> Releases {
-        Releases {
-            count: self.watchers[client].sent,
-            epsilon: self.settings.epsilon,
-            symbols: self.settings.grading.levels() as u8,
+    /// The server's part.
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// What was sent at the last step, a report a client.
+    pub fn reports(&self) -> &[Report] {
+        &self.reports
+    }
+
+    /// Another wanted number of steps between two false alarms, from now on.
+    pub fn set_arl0(&mut self, arl0_steps: f64) {
+        self.desk.set_arl0(arl0_steps);
+    }
+
+    /// Another ε of every symbol from now on; the server hears the clients under new enrolments.
+    pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.settings.epsilon = epsilon;
+        let hypotheses = self.desk.server.rules().hypotheses;
+        for (m, watcher) in self.watchers.iter_mut().enumerate() {
+            watcher.voice.set_epsilon(epsilon)?;
+            let enrolment = Enrolment::rehearsed(
+                &watcher.calibration,
+                &self.settings,
+                &hypotheses,
+                &mut watcher.voice,
+            );
+            self.desk.fresh.enrol_again(m, enrolment.clone());
+            self.desk.server.enrol_again(m, enrolment);
         }
+        Ok(())
+    }
+
+    /// What is going on is the new normal: what its clients have shown since the alarm is no
+    /// evidence any more.
+    pub fn accept(&mut self) {
+        self.desk.server.end(Closing::Accepted);
     }
 
     /// A new run begins: nothing of the one before counts.
@@ -119,41 +219,64 @@ impl Evidence {
         for watcher in &mut self.watchers {
             watcher.model.reset();
             watcher.site.reset();
-            watcher.risen = None;
+            watcher.voice.reset();
         }
-        self.server.clone_from(&self.fresh);
+        self.desk.reset();
     }
 
     /// `steps` without data: models predict, sites see nothing, the server hears nothing.
     pub fn skip(&mut self, steps: usize) {
         for watcher in &mut self.watchers {
             watcher.y.fill(f32::NAN);
+            watcher.known.fill(f32::NAN);
             for _ in 0..steps {
                 watcher.look();
             }
         }
     }
 
-    /// One step.
-    pub fn step(&mut self, frame: &Frame, layout: &Layout, told: &mut Told) {
+    /// One step; what is sent is entered in `books` and heard by `tap`.
+    pub fn step(
+        &mut self,
+        frame: &Frame,
+        layout: &Layout,
+        told: &mut Told,
+        books: &mut Books,
+        tap: &Tap,
+    ) {
+        let step = self.desk.server.steps() as usize + 1;
         for (m, (watcher, report)) in self.watchers.iter_mut().zip(&mut self.reports).enumerate() {
             watcher.view.standardise(frame.row(layout, m), &mut watcher.y);
+            watcher.inputs.standardise(&frame.inputs[layout.input_span(m)], &mut watcher.known);
             let reading = watcher.look();
-            *report = watcher.send(reading);
+            let account = Account { books, client: m, time: frame.time };
+            let said = watcher.send(reading, &self.scores, account);
+            *report = receive(&self.settings.grading, m, step, &said, tap);
             told.note_faults(m, watcher.site.sensor_faults());
         }
-        let now = self.server.steps() + 1;
-        self.times[now as usize % LOOK_BACK] = frame.time;
-        hear(self.server.step(&self.reports), &self.times, now, told);
-        if let Some(incident) = self.server.incident() {
-            told.follow(incident, time_of(&self.times, incident.onset, now), None);
+        self.desk.step(&self.reports, frame.time, told);
+    }
+
+    /// What can be seen of every client now.
+    pub fn show(&self, sights: &mut [Sight]) {
+        let server = &self.desk.server;
+        for (m, (sight, watcher)) in sights.iter_mut().zip(&self.watchers).enumerate() {
+            sight.surprise = watcher.distance.sqrt();
+            sight.level = match self.reports[m] {
+                Report::Symbol(symbol) | Report::Raised(symbol) => Some(symbol.level() as u8),
+                Report::Quiet | Report::Missing | Report::Invalid => None,
+            };
+            sight.evidence = (server.evidence(m) / server.threshold(m)) as f32;
+            sight.standing = server.standing(m);
         }
-        let enough = self.server.rules().effect_evidence;
-        for (m, (watcher, state)) in self.watchers.iter_mut().zip(&mut told.clients).enumerate() {
-            let evidence = self.server.evidence(m);
-            watcher.risen = if evidence > 0.0 { watcher.risen.or(Some(frame.time)) } else { None };
-            state.raised_since = watcher.risen.filter(|_| evidence > enough);
-        }
+    }
+
+    /// Which sensors of a client deviate most, the first ones first. It stays with the client unless
+    /// its session says otherwise.
+    pub fn ranked_sensors(&self, client: usize) -> Vec<String> {
+        let watcher = &self.watchers[client];
+        let names = &watcher.view.names;
+        watcher.site.ranking().ranked().into_iter().map(|at| names[at].clone()).collect()
     }
 }
 
@@ -161,20 +284,60 @@ impl Watcher {
     /// The model and the site take what stands in `y`.
     fn look(&mut self) -> Reading {
         self.model.step(&self.y, None);
-        self.site.step(sample(&self.y, &self.model))
+        let reading = self.site.step(sample(&self.y, &self.known, &self.model));
+        self.distance = reading.distance;
+        reading
     }
 
     /// What leaves the client.
-    fn send(&mut self, reading: Reading) -> Report {
-        let Some(symbol) = reading.symbol else { return Report::Missing };
-        self.sent += 1;
-        Report::Symbol(self.response.rehearse(symbol, &mut self.noise))
+    fn send(
+        &mut self,
+        reading: Reading,
+        scores: &[f64; MOST_LEVELS],
+        mut account: Account<'_>,
+    ) -> Said<Released<privacy::Symbol>> {
+        let Some(symbol) = reading.symbol else { return Said::Nothing };
+        let told = privacy::Symbol(symbol.level() as u8);
+        self.voice.symbol(&mut account, told, scores[symbol.level()])
     }
 }
 
-fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
+/// What the server makes of what crossed.
+fn receive(
+    grading: &Grading,
+    client: usize,
+    step: usize,
+    said: &Said<Released<privacy::Symbol>>,
+    tap: &Tap,
+) -> Report {
+    let graded = |raised, symbol| {
+        let graded = Graded::new(client, step, raised, symbol);
+        tap.hear(&Message::Symbol(graded));
+        grading.receive(graded.number())
+    };
+    match said {
+        Said::Symbol(symbol) => graded(false, symbol).map_or(Report::Invalid, Report::Symbol),
+        Said::Raised(symbol) => graded(true, symbol).map_or(Report::Invalid, Report::Raised),
+        Said::Quiet => Report::Quiet,
+        Said::Nothing => Report::Missing,
+    }
+}
+
+/// How the session's clients grade and send.
+fn site_settings(session: &Session, arl0_steps: f64) -> SiteSettings {
+    let privacy = &session.privacy;
+    let for_alarms = |budget: &BudgetSettings| matches!(budget.at_zero, AtZero::AlarmsOnly { .. });
+    SiteSettings {
+        epsilon: privacy.epsilon_flag,
+        manner: Manner::of(privacy, arl0_steps),
+        fallback: privacy.budget.filter(for_alarms).map(|_| Vigil::of(privacy, arl0_steps)),
+        ..SiteSettings::default()
+    }
+}
+
+fn sample<'a>(y: &'a [f32], inputs: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
     let out = model.output();
-    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat }
+    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs }
 }
 
 fn hear(changes: &[Change], times: &[Timestamp; LOOK_BACK], now: u64, told: &mut Told) {
@@ -234,27 +397,47 @@ fn fit(
     settings: &SiteSettings,
 ) -> Result<Fitted, WeightsError> {
     let mut model = VendorModel::new(&client.watching)?;
-    let fit = recorded(&mut model, &material.fit.view());
-    let calibration = recorded(&mut model, &material.calibration.view());
-    let (site, calibration) = Site::fit(&fit, &calibration, settings.clone());
+    let fit = recorded(&mut model, &material.fit.view(), &material.fit_inputs.view());
+    let calibration =
+        recorded(&mut model, &material.calibration.view(), &material.calibration_inputs.view());
+    let settings = SiteSettings { settling: settling(&client.watching), ..settings.clone() };
+    let (site, calibration) = Site::fit(&fit, &calibration, settings);
     model.reset();
     Ok((model, site, calibration))
 }
 
-/// What a model says about nominal rows; a row without any value stands between two runs.
-pub(crate) fn recorded(model: &mut VendorModel, rows: &ArrayView2<f32>) -> Recording {
-    let mut recording = Recording::new(model.sensors(), model.states());
+/// Steps at the start of a run that say nothing. A filter has to find its state; a linear predictor
+/// has none, and is ready when its own lags and those of the whitening are filled.
+fn settling(model: &ProprietaryWeights) -> usize {
+    match model {
+        ProprietaryWeights::Linear(_) => 2 * LAGS,
+        ProprietaryWeights::Filter(_) | ProprietaryWeights::OwnLagFilter { .. } => {
+            SiteSettings::default().settling
+        }
+    }
+}
+
+/// What a model says about nominal rows with their known inputs; a row without any value stands
+/// between two runs.
+pub(crate) fn recorded(
+    model: &mut VendorModel,
+    rows: &ArrayView2<f32>,
+    inputs: &ArrayView2<f32>,
+) -> Recording {
+    let mut recording = Recording::new(model.sensors(), model.states()).with_inputs(inputs.ncols());
     let mut y = vec![f32::NAN; model.sensors()];
+    let mut v = vec![f32::NAN; inputs.ncols()];
     model.reset();
-    for row in rows.outer_iter() {
+    for (row, known) in rows.outer_iter().zip(inputs.outer_iter()) {
         if row.iter().all(|v| v.is_nan()) {
             model.reset();
             recording.new_run();
             continue;
         }
-        y.iter_mut().zip(row).for_each(|(y, v)| *y = *v);
+        y.iter_mut().zip(row).for_each(|(y, value)| *y = *value);
+        v.iter_mut().zip(known).for_each(|(v, value)| *v = *value);
         model.step(&y, None);
-        recording.push(sample(&y, model));
+        recording.push(sample(&y, &v, model));
     }
     recording
 }

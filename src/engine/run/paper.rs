@@ -2,21 +2,23 @@
 
 use jiff::Timestamp;
 
+use super::RunError;
 use super::episode::Episodes;
+use super::sight::{Sight, norm};
 use super::told::Told;
-use super::{Releases, RunError};
 use crate::engine::material::SensorView;
 use crate::engine::prepare::{Prepared, PreparedClient};
 use crate::evidence::lookup::{Voting, look_up};
-use crate::evidence::symbol::{Grading, RandomisedResponse};
-use crate::evidence::threshold::{FlagThresholds, Flags};
+use crate::evidence::threshold::{FlagThresholds, Flags, NominalDistances};
 use crate::incident::{QualityKind, QualityNote};
+use crate::link::{FlagPair, Message, Tap};
 use crate::model::augment::Augmentation;
 use crate::model::proprietary::VendorModel;
 use crate::model::step::ClientStep;
 use crate::model::train::SETTLING;
-use crate::rng::{self, Rng};
-use crate::session::{Session, Thresholds};
+use crate::privacy::{Account, Books, Flag, PrivacyError, Provenance, Randomness, Said, Voice};
+use crate::rng;
+use crate::session::{Session, Tau, Thresholds, Vote};
 use crate::stream::{Frame, Layout};
 
 /// Source of a client's seed.
@@ -27,26 +29,105 @@ const LIVE: u64 = 0x5A;
 struct Flagger {
     view: SensorView,
     client: ClientStep,
-    thresholds: FlagThresholds,
-    noise: Rng,
+    voice: Voice,
     y: Vec<f32>,
     /// Steps since the run began.
     age: usize,
-    sent: u64,
-    /// First of the flags Z_c that stand now.
-    risen: Option<Timestamp>,
+}
+
+/// What a client measured at a step, and which of its two flags its randomised response turned round.
+/// Flags follow from it at any τ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Measured {
+    /// d² of r_c; NaN where there is none.
+    pub d2_c: f32,
+    /// d² of r_a.
+    pub d2_a: f32,
+    /// What is sent for Z_c is its contrary.
+    pub flip_c: bool,
+    /// What is sent for Z_a is its contrary.
+    pub flip_a: bool,
+    /// Flags are sent at all.
+    pub sent: bool,
+}
+
+impl Measured {
+    const NOTHING: Self =
+        Self { d2_c: f32::NAN, d2_a: f32::NAN, flip_c: false, flip_a: false, sent: false };
+
+    /// What leaves the client at these thresholds.
+    fn flags(self, thresholds: FlagThresholds) -> Option<Flags> {
+        let flags = thresholds.flags(self.d2_c, self.d2_a).filter(|_| self.sent)?;
+        Some(Flags::new(flags.z_c ^ self.flip_c, flags.z_a ^ self.flip_a))
+    }
 }
 
 /// Clients and server.
 #[derive(Debug)]
 pub(super) struct Paper {
     clients: Vec<Flagger>,
+    measured: Vec<Measured>,
+    desk: Desk,
+    steps: usize,
+}
+
+/// Thresholds, flags and the look-up: all that follows from what was measured. A recorded day can be
+/// decided again at other thresholds.
+#[derive(Debug, Clone)]
+pub(super) struct Desk {
+    thresholds: Vec<FlagThresholds>,
+    vote: Option<Vote>,
     flags: Vec<Option<Flags>>,
     voting: Option<Voting>,
     episodes: Episodes,
-    grading: Grading,
-    response: RandomisedResponse,
-    epsilon: Option<f64>,
+    /// First of the flags Z_c that stand now, for each client.
+    risen: Vec<Option<Timestamp>>,
+}
+
+impl Desk {
+    fn new(thresholds: Vec<FlagThresholds>, vote: Option<Vote>) -> Self {
+        let clients = thresholds.len();
+        Self {
+            thresholds,
+            vote,
+            flags: vec![None; clients],
+            voting: vote.map(|vote| Voting::new(vote, clients)),
+            episodes: Episodes::new(clients),
+            risen: vec![None; clients],
+        }
+    }
+
+    /// As it was before anything was heard, at other thresholds.
+    pub fn afresh(&self, thresholds: Vec<FlagThresholds>) -> Self {
+        Self::new(thresholds, self.vote)
+    }
+
+    /// A new run begins: nothing of the one before counts.
+    pub fn reset(&mut self) {
+        if let Some(voting) = &mut self.voting {
+            voting.reset();
+        }
+        self.episodes.forget();
+        self.risen.fill(None);
+    }
+
+    /// One step.
+    pub fn step(&mut self, measured: &[Measured], time: Timestamp, told: &mut Told) {
+        for (m, measured) in measured.iter().enumerate() {
+            let flags = measured.flags(self.thresholds[m]);
+            self.flags[m] = flags;
+            if let Some(flags) = flags {
+                let risen = &mut self.risen[m];
+                *risen = if flags.z_c { risen.or(Some(time)) } else { None };
+            }
+            let state = &mut told.clients[m];
+            state.raised_since = self.risen[m];
+            state.own_fault = flags.is_some_and(|flags| flags.z_a);
+        }
+        let named = look_up(&self.flags).root();
+        let declared = self.voting.as_mut().map_or(named, |voting| voting.step(named));
+        self.episodes.step(declared, time, told);
+    }
 }
 
 /// τ_c and τ_a of a client as distances.
@@ -57,42 +138,60 @@ pub(super) fn thresholds(client: &PreparedClient, wanted: &Thresholds) -> FlagTh
     }
 }
 
+/// The same from its nominal distances of r_c and r_a.
+pub(super) fn read(nominal: &[NominalDistances; 2], tau: [Tau; 2]) -> FlagThresholds {
+    FlagThresholds { tau_c: nominal[0].threshold(tau[0]), tau_a: nominal[1].threshold(tau[1]) }
+}
+
 impl Paper {
     /// Every client with the model whose states it sends, and its φ.
-    pub fn new(session: &Session, prepared: &Prepared) -> Result<Self, RunError> {
+    pub fn new(session: &Session, prepared: &Prepared, period_s: f64) -> Result<Self, RunError> {
         let clients = prepared
             .clients
             .iter()
             .enumerate()
-            .map(|(m, client)| flagger(client, session, rng::child(session.seed, m as u64)))
+            .map(|(m, client)| {
+                flagger(client, session, period_s, rng::child(session.seed, m as u64))
+            })
             .collect::<Result<Vec<_>, _>>()?;
-        let (grading, epsilon) = (Grading::one_bit(), session.privacy.epsilon_flag);
+        let tau = |client| thresholds(client, &session.thresholds);
+        let thresholds = prepared.clients.iter().map(tau).collect();
         Ok(Self {
-            flags: vec![None; clients.len()],
-            voting: session.thresholds.vote.map(|vote| Voting::new(vote, clients.len())),
-            episodes: Episodes::new(clients.len()),
-            response: RandomisedResponse::new(grading.levels(), epsilon),
-            grading,
-            epsilon,
+            measured: vec![Measured::NOTHING; clients.len()],
+            desk: Desk::new(thresholds, session.thresholds.vote),
+            steps: 0,
             clients,
         })
     }
 
-    /// What a client has sent so far.
-    pub fn releases(&self, client: usize) -> Releases {
-        Releases { count: self.clients[client].sent, epsilon: self.epsilon, symbols: 2 }
+    /// Flags and the look-up.
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// What was measured at the last step, client by client.
+    pub fn measured(&self) -> &[Measured] {
+        &self.measured
+    }
+
+    /// Other thresholds from now on.
+    pub fn set_thresholds(&mut self, thresholds: &[FlagThresholds]) {
+        self.desk.thresholds.copy_from_slice(thresholds);
+    }
+
+    /// Another ε of every flag from now on.
+    pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.clients.iter_mut().try_for_each(|client| client.voice.set_epsilon(epsilon))
     }
 
     /// A new run begins: nothing of the one before counts.
     pub fn reset(&mut self) {
         for client in &mut self.clients {
             client.client.reset();
-            (client.age, client.risen) = (0, None);
+            client.voice.reset();
+            client.age = 0;
         }
-        if let Some(voting) = &mut self.voting {
-            voting.reset();
-        }
-        self.episodes.forget();
+        self.desk.reset();
     }
 
     /// `steps` without data: models predict.
@@ -100,68 +199,108 @@ impl Paper {
         self.clients.iter_mut().for_each(|client| client.client.skip(steps));
     }
 
-    /// One step.
-    pub fn step(&mut self, frame: &Frame, layout: &Layout, told: &mut Told) {
-        let Self { clients, flags, grading, response, .. } = self;
-        for (m, (client, flags)) in clients.iter_mut().zip(flags.iter_mut()).enumerate() {
+    /// One step; what is sent is entered in `books` and heard by `tap`.
+    pub fn step(
+        &mut self,
+        frame: &Frame,
+        layout: &Layout,
+        told: &mut Told,
+        books: &mut Books,
+        tap: &Tap,
+    ) {
+        let Self { clients, measured, desk, steps } = self;
+        *steps += 1;
+        for (m, (client, measured)) in clients.iter_mut().zip(measured.iter_mut()).enumerate() {
             client.view.standardise(frame.row(layout, m), &mut client.y);
             if client.y.iter().all(|y| y.is_nan()) {
                 let what = QualityKind::Gap { seconds: 0.0 };
                 told.quality.push(QualityNote { client: Some(m), what });
             }
-            *flags = client.look().map(|flags| client.send(flags, grading, response));
-            client.follow(*flags, frame.time);
-            let state = &mut told.clients[m];
-            state.raised_since = client.risen;
-            state.own_fault = flags.is_some_and(|flags| flags.z_a);
+            let account = Account { books, client: m, time: frame.time };
+            *measured = client.look(desk.thresholds[m], *steps, account, tap);
         }
-        let named = look_up(&self.flags).root();
-        let declared = self.voting.as_mut().map_or(named, |voting| voting.step(named));
-        self.episodes.step(declared, frame.time, told);
+        desk.step(measured, frame.time, told);
+    }
+
+    /// What can be seen of every client now.
+    pub fn show(&self, sights: &mut [Sight]) {
+        for (m, (sight, client)) in sights.iter_mut().zip(&self.clients).enumerate() {
+            sight.d_c = self.measured[m].d2_c.sqrt();
+            sight.d_a = self.measured[m].d2_a.sqrt();
+            sight.r_c = norm(&client.client.output().r);
+            sight.r_a = client.client.augmentation().map_or(f32::NAN, |chain| norm(chain.r()));
+            sight.flags = self.desk.flags[m];
+        }
     }
 }
 
-fn flagger(client: &PreparedClient, session: &Session, seed: u64) -> Result<Flagger, RunError> {
+fn flagger(
+    client: &PreparedClient,
+    session: &Session,
+    period_s: f64,
+    seed: u64,
+) -> Result<Flagger, RunError> {
     let model = VendorModel::new(&client.sending)?;
     let augmentation = Augmentation::new(&client.phi, &model)?;
     let mut step = ClientStep::new(model, Some(augmentation));
     step.calibrate(&client.nominal_c.gaussian, Some(&client.nominal_a.gaussian));
+    let random = Randomness::of(Provenance::of(session), seed, LIVE);
+    let arl0_steps = session.thresholds.arl0.seconds / period_s;
     Ok(Flagger {
         view: client.view.clone(),
         client: step,
-        thresholds: thresholds(client, &session.thresholds),
-        noise: rng::stream(seed, LIVE),
+        voice: Voice::for_flags(&session.privacy, arl0_steps, random)?,
         y: vec![f32::NAN; client.view.used.len()],
         age: 0,
-        sent: 0,
-        risen: None,
     })
 }
 
 impl Flagger {
-    /// True flags of what stands in `y`; none while the filter finds its state.
-    fn look(&mut self) -> Option<Flags> {
+    /// Takes what stands in `y` and sends its flags; nothing while the filter finds its state.
+    fn look(
+        &mut self,
+        thresholds: FlagThresholds,
+        step: usize,
+        account: Account<'_>,
+        tap: &Tap,
+    ) -> Measured {
         let distances = self.client.step(&self.y);
         self.age += 1;
-        if self.age <= SETTLING {
-            return None;
+        let (Some(d2_c), Some(d2_a), true) = (distances.c, distances.a, self.age > SETTLING) else {
+            return Measured::NOTHING;
+        };
+        let measured = Measured { d2_c, d2_a, ..Measured::NOTHING };
+        let Some(truth) = thresholds.flags(d2_c, d2_a) else { return measured };
+        // With two symbols to choose from, whether a flag is turned round does not depend on it:
+        // what was drawn holds at any other threshold too.
+        match self.send(truth, step, account, tap) {
+            Some(sent) => Measured {
+                flip_c: sent.z_c != truth.z_c,
+                flip_a: sent.z_a != truth.z_a,
+                sent: true,
+                ..measured
+            },
+            None => measured,
         }
-        self.thresholds.flags(distances.c?, distances.a?)
     }
 
     /// What leaves the client.
-    fn send(&mut self, flags: Flags, grading: &Grading, response: &RandomisedResponse) -> Flags {
-        self.sent += 2;
-        let mut released = |flag: bool| {
-            let symbol = grading.symbol(usize::from(flag));
-            symbol.map_or(flag, |symbol| response.rehearse(symbol, &mut self.noise).level() == 1)
-        };
-        Flags::new(released(flags.z_c), released(flags.z_a))
-    }
-
-    fn follow(&mut self, flags: Option<Flags>, now: Timestamp) {
-        if let Some(flags) = flags {
-            self.risen = if flags.z_c { self.risen.or(Some(now)) } else { None };
+    fn send(
+        &mut self,
+        flags: Flags,
+        step: usize,
+        mut account: Account<'_>,
+        tap: &Tap,
+    ) -> Option<Flags> {
+        let client = account.client;
+        match self.voice.flags(&mut account, Flag(flags.z_c), Flag(flags.z_a)) {
+            Said::Symbol((z_c, z_a)) | Said::Raised((z_c, z_a)) => {
+                let pair = FlagPair::new(client, step, &z_c, &z_a);
+                tap.hear(&Message::Flags(pair));
+                let (z_c, z_a) = pair.flags();
+                Some(Flags::new(z_c, z_a))
+            }
+            Said::Quiet | Said::Nothing => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::super::variant::{Fitted, Variant};
 use super::*;
 use crate::link::StatesStay;
 use crate::model::train::adam::Parameters as _;
-use crate::privacy::Spend;
+use crate::privacy::{Counted, Spend, Units};
 
 fn batched() -> ModelSettings {
     let federation = settings::Federation::Batched { rounds: 4 };
@@ -117,7 +117,12 @@ fn without_feedback_nothing_is_sent_back_and_clients_learn_as_if_alone() {
     assert_eq!(apart.weights.phi, together.weights.phi);
     let rounds = 2 * 59;
     assert_eq!(apart.history.bytes, rounds * 2 * 16);
-    assert_eq!(apart.released[0].releases(), 2 * rounds, "states only");
+    assert_eq!(releases(&apart), 2 * rounds, "states only");
+}
+
+/// What was released about the first client, in both directions.
+fn releases(outcome: &Outcome) -> u64 {
+    outcome.released[0].iter().map(|counted| counted.count).sum()
 }
 
 #[test]
@@ -130,7 +135,7 @@ fn a_gradient_of_no_weight_is_not_sent() {
         };
         let (silent, answered) = (learn(0.0), learn(1.0));
         assert_eq!(silent.history.bytes_down, 0);
-        assert_eq!(16 * silent.released[0].releases(), silent.history.bytes, "states only");
+        assert_eq!(16 * releases(&silent), silent.history.bytes, "states only");
         assert_eq!(answered.history.bytes, silent.history.bytes + answered.history.bytes_down);
         assert_eq!(2 * answered.history.bytes_down, silent.history.bytes, "P of 2 P numbers");
     }
@@ -151,12 +156,20 @@ fn noise_reaches_both_directions_with_the_size_that_was_asked_for() {
     let Federation { clients, server, .. } = &mut federation;
     let client = &mut clients[0];
     client.estimate(3);
+    // Bounds and noise are in deviations of x̂_c over the client's rows.
+    let units = Units::of(2, client.chain().x_hats());
     let clean: Vec<f64> = client.chain().x_hat(2).iter().map(|&x| f64::from(x)).collect();
+    let mut clean_units = Vec::new();
+    units.standardise(&clean, &mut clean_units);
+    let mut standardised = Vec::new();
     let mut found = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..4000 {
         let states = client.states_message(3).unwrap();
-        found[0].extend(states.x_c().iter().zip(&clean).map(|(x, c)| x - c.clamp(-2.0, 2.0)));
-        found[1].extend_from_slice(states.x_a());
+        units.standardise(states.x_c(), &mut standardised);
+        let clipped = clean_units.iter().map(|c| c.clamp(-2.0, 2.0));
+        found[0].extend(standardised.iter().zip(clipped).map(|(x, c)| x - c));
+        units.standardise(states.x_a(), &mut standardised);
+        found[1].extend_from_slice(&standardised);
         server.receive(&states);
         found[2].extend_from_slice(server.gradient_message_of(0, 3, &[0.0, 0.0]).unwrap().g());
     }
@@ -168,14 +181,14 @@ fn noise_reaches_both_directions_with_the_size_that_was_asked_for() {
             values.chunks_exact(2).map(|v| (v[0] - mean[0]).powi(2) + (v[1] - mean[1]).powi(2));
         (square.sum::<f64>() / (2.0 * n)).sqrt()
     };
-    let tally = client.released().and(&server.released(0));
-    for spend in tally.entries().map(|(spend, _)| spend) {
+    let released: Vec<Counted> =
+        client.released().into_iter().chain([server.released(0)]).collect();
+    for spend in released.iter().map(|counted| counted.spend) {
         let Spend::Gaussian { sigma, .. } = spend else { panic!("{spend:?}") };
         let near = |values: &Vec<f64>| (deviation(values) / sigma - 1.0).abs() < 0.05;
         assert!(found.iter().any(near), "σ {sigma}");
     }
-    assert_eq!(tally.releases(), 3 * 4000);
-    assert_eq!(tally.entries().count(), 3, "three settings, three prices");
+    assert!(released.iter().all(|counted| counted.count == 4000));
     let shift = found[0].iter().sum::<f64>() / found[0].len() as f64;
     assert!(shift.abs() < 0.1 * deviation(&found[0]), "noise has no bias: {shift}");
 }

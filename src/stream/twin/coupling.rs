@@ -7,6 +7,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use super::State;
 use super::lstm::{Linear, Lstm, Memory};
 use super::moments::Moments;
+use super::packed::Packed;
 use crate::rng::Rng;
 
 /// Hidden units of each layer of `g_dep`.
@@ -74,7 +75,7 @@ impl Coupling {
 /// Therefore W is rescaled until W · LSTM has mean 0 and standard deviation 1 on nominal data.
 #[derive(Debug, Clone)]
 pub(super) struct Dependency {
-    layers: [(Lstm, Memory); 2],
+    layers: [(Packed, Memory); 2],
     w: Linear,
 }
 
@@ -83,7 +84,7 @@ impl Dependency {
         let layers = [2, HIDDEN].map(|inputs| {
             let layer = Lstm::random(inputs, HIDDEN, rng);
             let memory = layer.memory();
-            (layer, memory)
+            (Packed::new(&layer), memory)
         });
         Self { layers, w: Linear::random(HIDDEN, 2, rng) }
     }

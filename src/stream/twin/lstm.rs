@@ -26,14 +26,11 @@ pub(super) struct Lstm {
     pub(super) weights: Vec<f64>,
 }
 
-/// Gates that are summed up together: few enough for their sums to stay in registers.
-const TILE: usize = 16;
-
 /// What an [`Lstm`] carries from step to step, with room for its gates.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
     pub(super) h: Vec<f64>,
-    c: Vec<f64>,
+    pub(super) c: Vec<f64>,
     gates: Vec<f64>,
 }
 
@@ -73,40 +70,15 @@ impl Lstm {
         let (of_hidden, bias) = rest.split_at(rows * self.hidden);
         let Memory { h, c, gates } = memory;
         gates.copy_from_slice(bias);
-        add_columns(gates, rows, of_input, x);
-        add_columns(gates, rows, of_hidden, h);
+        add_columns(gates, of_input, x);
+        add_columns(gates, of_hidden, h);
         activate(gates, c, h);
-    }
-
-    /// Several steps: reads the rows of `x`, writes the outputs to the rows of `out`. The same bits
-    /// as so many single steps; what inputs do is worked out for all of them together, while a few
-    /// weights are at hand.
-    #[inline(always)]
-    pub(super) fn run(
-        &self,
-        x: &[f64],
-        memory: &mut Memory,
-        gates: &mut Vec<f64>,
-        out: &mut [f64],
-    ) {
-        let rows = 4 * self.hidden;
-        let (of_input, rest) = self.weights.split_at(rows * self.inputs);
-        let (of_hidden, bias) = rest.split_at(rows * self.hidden);
-        gates.clear();
-        (0..x.len() / self.inputs).for_each(|_| gates.extend_from_slice(bias));
-        add_columns(gates, rows, of_input, x);
-        let Memory { h, c, .. } = memory;
-        for (gates, out) in gates.chunks_exact_mut(rows).zip(out.chunks_exact_mut(self.hidden)) {
-            add_columns(gates, rows, of_hidden, h);
-            activate(gates, c, h);
-            out.copy_from_slice(h);
-        }
     }
 }
 
-/// From the gates' sums to the next c and h.
+/// From the sums of all gates to the next c and h.
 #[inline(always)]
-fn activate(gates: &mut [f64], c: &mut [f64], h: &mut [f64]) {
+pub(super) fn activate(gates: &mut [f64], c: &mut [f64], h: &mut [f64]) {
     let hidden = h.len();
     let (i_and_f, rest) = gates.split_at_mut(2 * hidden);
     let (g, o) = rest.split_at_mut(hidden);
@@ -122,54 +94,25 @@ fn activate(gates: &mut [f64], c: &mut [f64], h: &mut [f64]) {
     h.iter_mut().zip(&*o).for_each(|(h, o)| *h *= o);
 }
 
-/// `out += columns · x` for every row x and its `rows` numbers of `out`, tile by tile.
+/// `out += columns · x`, four columns at a time so that `out` is read and written less often.
 #[inline(always)]
-fn add_columns(out: &mut [f64], rows: usize, columns: &[f64], x: &[f64]) {
-    let inputs = columns.len() / rows;
-    for first in (0..rows).step_by(TILE) {
-        for (out, x) in out.chunks_exact_mut(rows).zip(x.chunks_exact(inputs)) {
-            if let Some(tile) = out[first..].first_chunk_mut::<TILE>() {
-                add_tile(tile, first, rows, columns, x);
-                continue;
-            }
-            for (row, out) in out.iter_mut().enumerate().skip(first) {
-                let mut single = [*out];
-                add_tile(&mut single, row, rows, columns, x);
-                [*out] = single;
-            }
-        }
-    }
-}
-
-/// `tile += columns · x` for the rows from `first` on, four columns at a time: in which order a sum
-/// is taken is part of every plant's numbers.
-#[inline(always)]
-fn add_tile<const N: usize>(
-    tile: &mut [f64; N],
-    first: usize,
-    rows: usize,
-    columns: &[f64],
-    x: &[f64],
-) {
+fn add_columns(out: &mut [f64], columns: &[f64], x: &[f64]) {
+    let rows = out.len();
     let (whole, rest) = columns.split_at(x.len() / 4 * 4 * rows);
     let (fours, singles) = x.as_chunks::<4>();
-    let mut sum = *tile;
-    let part = |column: &[f64]| -> [f64; N] {
-        *column[first..].first_chunk().expect("a tile lies within its column")
-    };
     for (block, [a, b, c, d]) in whole.chunks_exact(4 * rows).zip(fours) {
-        let [w0, w1, w2, w3] = [0, 1, 2, 3].map(|k| part(&block[k * rows..]));
-        for row in 0..N {
-            sum[row] += (a * w0[row] + b * w1[row]) + (c * w2[row] + d * w3[row]);
+        let (first, second) = block.split_at(2 * rows);
+        let (w0, w1) = first.split_at(rows);
+        let (w2, w3) = second.split_at(rows);
+        for ((((out, w0), w1), w2), w3) in out.iter_mut().zip(w0).zip(w1).zip(w2).zip(w3) {
+            *out += (a * w0 + b * w1) + (c * w2 + d * w3);
         }
     }
     for (column, x) in rest.chunks_exact(rows).zip(singles) {
-        let w = part(column);
-        for row in 0..N {
-            sum[row] += w[row] * x;
+        for (out, w) in out.iter_mut().zip(column) {
+            *out += w * x;
         }
     }
-    *tile = sum;
 }
 
 /// A fully connected layer; weights by row, one row an output, then the biases.

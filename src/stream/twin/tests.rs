@@ -10,6 +10,7 @@ use super::coupling::Coupling;
 use super::fit::{Batch, LANES, Tape};
 use super::lstm::{Linear, Lstm};
 use super::moments::Moments;
+use super::packed::Packed;
 use super::sources::{Purpose, Sources};
 use super::target::Target;
 use super::transition::Transition;
@@ -111,13 +112,14 @@ fn a_network_says_the_same_step_by_step_as_in_a_batch() {
 #[test]
 fn several_steps_at_once_are_the_same_bits_as_one_by_one() {
     let mut rng = rng::stream(7, 0);
-    // A width that fills no tile, one that fills some and leaves a rest, and that of `g_dep`.
-    for (inputs, hidden) in [(2, 3), (5, 9), (64, 64)] {
+    // A single tile, one with inputs left over after fours, and the layers of `g_dep`.
+    for (inputs, hidden) in [(3, 4), (5, 8), (2, 64), (64, 64)] {
         let cell = Lstm::random(inputs, hidden, &mut rng);
         let x: Vec<f64> = (0..40 * inputs).map(|_| rng.random_range(-2.0..2.0)).collect();
         let (mut single, mut several) = (cell.memory(), cell.memory());
         let (mut gates, mut out) = (Vec::new(), vec![0.0; 40 * hidden]);
-        pulp::Arch::new().dispatch(|| cell.run(&x, &mut several, &mut gates, &mut out));
+        let packed = Packed::new(&cell);
+        pulp::Arch::new().dispatch(|| packed.run(&x, &mut several, &mut gates, &mut out));
         for (x, out) in x.chunks_exact(inputs).zip(out.chunks_exact(hidden)) {
             cell.step(x, &mut single);
             assert_eq!(single.h, out);

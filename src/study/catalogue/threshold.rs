@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::detection::{run_length, run_lengths};
 use crate::federation::variant::Variant;
-use crate::session::Family;
+use crate::session::{Family, Proprietary};
 use crate::study::detection::figures::{Figures, Runs};
 use crate::study::detection::flags::{FlagRuns, Thresholds};
 use crate::study::detection::{Bed, Trial};
@@ -64,7 +64,7 @@ impl Study for Threshold {
 fn points(seed: u64) -> Result<Vec<Point>, StudyError> {
     let trial = Trial::new(Bed::Twin(Family::A, 2, 2.0), seed)?;
     let events = trial.events();
-    let flagged = trial.flagged(Variant::Federated)?;
+    let flagged = trial.flagged(Variant::Federated, &trial.models(Proprietary::Paper)?)?;
     let point = |tau_a: f64| {
         let said = flagged.look_up(Thresholds { tau_c: TAU_C, tau_a, vote: None })?;
         let runs = flagged.run_lengths(tau_a, &events);
@@ -203,7 +203,7 @@ fn reading(lines: &[Line]) -> Vec<String> {
         let (soon, late) = (first.arl1.at_least?, last.arl1.at_least?);
         let grows = if late > 2.0 * soon + 1.0 { "grows with it too" } else { "hardly moves" };
         Some(format!(
-            "From the {} to the {}th percentile ARL0 rises from {short:.1} to {long:.1} steps; ARL1 \
+            "From the {}th to the {}th percentile ARL0 rises from {short:.1} to {long:.1} steps; ARL1 \
              {grows} ({soon:.2} to {late:.2}), where the paper reports an exponential rise.",
             first.percentile, last.percentile
         ))
@@ -214,7 +214,8 @@ fn reading(lines: &[Line]) -> Vec<String> {
     let roots = (!lines.is_empty()).then(|| {
         format!(
             "Inside anomalies precision lies between {low:.2} and {high:.2}, recall between \
-             {least:.2} and {most:.2}: they {stable} stable over τ_a, as the paper says of its own."
+             {least:.2} and {most:.2}: they {stable} stable over τ_a; \
+             the paper calls its own stable."
         )
     });
     runs.into_iter().chain(roots).collect()

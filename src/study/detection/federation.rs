@@ -127,8 +127,7 @@ fn client(
             recording.new_run();
         }
         model.step(own.row(t), None);
-        let out = model.output();
-        recording.push(Sample { y: own.row(t), y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat });
+        recording.push(sample(own.row(t), &model));
     }
     let [fitted, calibration] = recordings;
     let (mut site, calibration) = Site::fit(&fitted, &calibration, setup.site.clone());
@@ -142,12 +141,15 @@ fn client(
                 site.reset();
             }
             model.step(own.row(t), None);
-            let out = model.output();
-            let sample = Sample { y: own.row(t), y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat };
-            site.step(sample).symbol
+            site.step(sample(own.row(t), &model)).symbol
         })
         .collect();
     Ok(Client { enrolment, symbols })
+}
+
+fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
+    let out = model.output();
+    Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs: &[] }
 }
 
 /// Makes the model of one client from the fit slice of its rows.

@@ -1,5 +1,8 @@
 //! All figures of one method on one trial, from what it declared.
 
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
 
 use super::rows::Rows;

@@ -167,3 +167,67 @@ fn pairs(c: &Distances, a: &Distances, thresholds: Thresholds) -> Vec<Option<Fla
     };
     c.watched.iter().zip(&a.watched).map(|(c, a)| distances.flags(*c, *a)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+    use rand_distr::{Distribution as _, StandardNormal};
+
+    use super::*;
+    use crate::rng;
+    use crate::study::metrics::Window;
+
+    const CALIBRATION: usize = 1000;
+
+    /// Noise of two sensors; the second client's is ten times as large in steps 200 to 219 of what
+    /// is watched, and its augmented residual with it.
+    fn residuals() -> Vec<Residuals> {
+        let noise = |client: u64| {
+            let mut rng = rng::stream(client, 0);
+            let shape = (CALIBRATION + 500, 2);
+            let mut r: Array2<f32> =
+                Array2::from_shape_simple_fn(shape, || StandardNormal.sample(&mut rng));
+            if client == 1 {
+                let disturbed = CALIBRATION + 200..CALIBRATION + 220;
+                r.slice_mut(ndarray::s![disturbed, ..]).mapv_inplace(|v| 10.0 * v + 20.0);
+            }
+            r
+        };
+        (0..2).map(|m| Residuals { c: noise(m), a: Some(noise(m)) }).collect()
+    }
+
+    fn event() -> Happened {
+        Happened { window: Window::new(200, 219), origin: 1, affected: vec![0] }
+    }
+
+    #[test]
+    fn the_look_up_names_the_client_whose_flags_stand() {
+        let flagged = Flagged::new(&residuals(), CALIBRATION);
+        let voted = flagged.look_up(Thresholds::at(99.0).voted()).expect("there is an r_a");
+        let named: Vec<_> = voted.incidents.iter().map(|i| (i.root, i.onset)).collect();
+        assert_eq!(named, [(Some(1), 202)]);
+        let often = flagged.look_up(Thresholds::at(80.0)).expect("there is an r_a");
+        assert!(often.incidents.len() > 10, "every fifth step is flagged somewhere");
+    }
+
+    #[test]
+    fn a_model_with_one_residual_is_flagged_and_names_nobody() {
+        let only: Vec<Residuals> =
+            residuals().into_iter().map(|r| Residuals { a: None, ..r }).collect();
+        let flagged = Flagged::new(&only, CALIBRATION);
+        assert_eq!(flagged.look_up(Thresholds::at(95.0)), None);
+        let runs = flagged.run_lengths(95.0, &[event()]);
+        let mean = Runs::pooled([&runs.arl0]).mean.expect("there are false flags");
+        assert!((10.0..40.0).contains(&mean), "one in twenty by design: {mean}");
+        assert_eq!(runs.arl1, Runs { watched: 0.0, ended: 1, censored: 0 });
+    }
+
+    #[test]
+    fn equal_residuals_never_say_effect() {
+        let flagged = Flagged::new(&residuals(), CALIBRATION);
+        let shares = flagged.pair_shares(Thresholds::at(95.0), |_, _| true).expect("flags");
+        assert!(shares[1] == 0.0 && shares[2] == 0.0, "{shares:?}");
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert_eq!(flagged.pair_shares(Thresholds::at(95.0), |_, _| false), None);
+    }
+}

@@ -23,38 +23,35 @@ use crate::session::{ModelSettings, PrivacySettings, Proprietary};
 /// Source of a trial's seed for what is learned together.
 const TOGETHER: u64 = 0x46;
 
-/// Data and models.
+/// Data, and models made from it.
 #[derive(Debug)]
 pub struct Trial {
     bed: Bed,
     seed: u64,
     plan: Plan,
     rows: Rows,
-    settings: ModelSettings,
-    models: Arc<[ProprietaryWeights]>,
 }
 
 impl Trial {
-    /// Reads the data sample by sample and makes the clients' models: the paper's filters, since
-    /// the methods that are compared share them.
+    /// Reads the data, sample by sample.
     pub fn new(bed: Bed, seed: u64) -> Result<Self, DetectionError> {
         let plan = bed.plan();
         let rows = Rows::read(bed.open(seed)?, 1, plan.fit)?;
-        let settings =
-            ModelSettings { proprietary: Proprietary::Paper, ..ModelSettings::default() };
-        let setup = Setup::new(settings.proprietary);
-        let fit = plan.fit.round() as usize;
-        let models = rows
-            .layout
-            .clients
-            .iter()
-            .zip(&rows.clients)
+        Ok(Self { bed, seed, plan, rows })
+    }
+
+    /// Makes a model of one kind for every client.
+    pub fn models(&self, kind: Proprietary) -> Result<Arc<[ProprietaryWeights]>, DetectionError> {
+        let setup = Setup::new(kind);
+        let names = self.rows.layout.clients.iter().map(|client| client.name.as_str());
+        names
+            .zip(&self.rows.clients)
             .enumerate()
-            .map(|(m, (client, own))| {
-                train_model(&client.name, own, fit, &setup, rng::child(seed, m as u64))
+            .map(|(m, (name, own))| {
+                let seed = rng::child(self.seed, m as u64);
+                train_model(name, own, self.fit(), &setup, seed)
             })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { bed, seed, plan, rows, settings, models })
+            .collect()
     }
 
     /// Steps that models may learn from.
@@ -75,10 +72,8 @@ impl Trial {
 
     /// What evidence mode declares under a set-up.
     pub fn evidence(&self, setup: &Setup) -> Result<Said, DetectionError> {
-        let setup = Setup { models: Some(Arc::clone(&self.models)), ..setup.clone() };
         let plan = self.plan;
-        let federation =
-            Federation::fit(&self.rows, plan.fit, plan.calibration, &setup, self.seed)?;
+        let federation = Federation::fit(&self.rows, plan.fit, plan.calibration, setup, self.seed)?;
         let rules = Rules { arl0: plan.arl0 / self.rows.layout.period_s, ..setup.rules };
         let edges = self.bed.declared_edges().iter().copied();
         let reach = Reach::from_edges(self.rows.clients.len(), edges);
@@ -91,15 +86,20 @@ impl Trial {
         self.rows.times.len().saturating_sub(self.watched_from())
     }
 
-    /// Makes one of the paper's models and measures its residuals on all that is watched.
-    pub fn flagged(&self, variant: Variant) -> Result<Flagged, DetectionError> {
+    /// Makes one of the paper's models, on clients that have the paper's filters, and measures its
+    /// residuals on all that is watched.
+    pub fn flagged(
+        &self,
+        variant: Variant,
+        filters: &[ProprietaryWeights],
+    ) -> Result<Flagged, DetectionError> {
         let (fit, watched_from) = (self.fit(), self.watched_from());
         let clients = 0..self.rows.clients.len();
         let sites: Vec<Site> = clients
             .clone()
             .map(|m| Site {
                 name: &self.rows.layout.clients[m].name,
-                model: &self.models[m],
+                model: &filters[m],
                 rows: self.client_rows(m).split_at(Axis(0), fit).0,
             })
             .collect();
@@ -108,7 +108,9 @@ impl Trial {
             Hooks { privacy: &privacy, rule: SigmaRule::Analytic, provenance: Provenance::Seeded };
         let seed = rng::child(self.seed, TOGETHER);
         let on_progress = &mut |_: crate::federation::Progress| std::ops::ControlFlow::Continue(());
-        let fitted = variant.fit(&sites, &self.settings, hooks, seed, on_progress)?;
+        let settings =
+            ModelSettings { proprietary: Proprietary::Paper, ..ModelSettings::default() };
+        let fitted = variant.fit(&sites, &settings, hooks, seed, on_progress)?;
         let after: Vec<ArrayView2<f32>> =
             clients.map(|m| self.client_rows(m).split_at(Axis(0), fit).1).collect();
         Ok(Flagged::new(&fitted.residuals(&after)?, watched_from - fit))
@@ -136,5 +138,26 @@ fn declared(incident: &Incident) -> Declared {
         last: step(incident.last_evidence),
         root: incident.root,
         suspects: incident.posterior.iter().copied().enumerate().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Family;
+
+    #[test]
+    fn a_trial_says_what_a_run_of_its_own_says() {
+        let bed = Bed::Twin(Family::B, 4, 0.0);
+        let setup = Setup { decimate: Some(1), ..Setup::new(Proprietary::Linear) };
+        let alone = super::super::run(bed, 2, &setup).expect("synthetic data");
+        let trial = Trial::new(bed, 2).expect("synthetic data");
+        let made = trial.models(Proprietary::Linear).expect("a linear model");
+        for setup in [setup.clone(), Setup { models: Some(made), ..setup }] {
+            let figures = trial.judge(&trial.evidence(&setup).expect("synthetic data"));
+            assert_eq!(figures.f1, alone.f1);
+            assert_eq!((figures.detected, figures.right), (alone.detected, alone.right));
+            assert_eq!(figures.events, trial.events().len());
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, Axis, Slice};
 
 use crate::client::Site;
-use crate::engine::{prepare, vendor};
+use crate::engine::{decimation, vendor};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::model::weights::ProprietaryWeights;
 use crate::rng;
@@ -183,7 +183,7 @@ fn standardised(measured: &ArrayView2<f64>, fit: &Range<usize>) -> Array2<f32> {
 fn built_in(seed: u64, steps: usize) -> Result<Ground, StudyError> {
     let mut session = Session::open("plant-attack-day")?;
     session.seed = seed;
-    let every = prepare::every(&session);
+    let every = decimation::every(&session)?;
     let (views, models) = vendor::delivered(&session, every)
         .expect("the shipped plant is the one that models come for");
     let Source::Plant(source) = &session.source else {

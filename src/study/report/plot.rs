@@ -85,7 +85,7 @@ impl Canvas {
 
 fn lines(out: &mut String, width: usize, (x, y): (&Axis, &Axis), series: &[Series]) {
     let points = || series.iter().flat_map(|s| s.points.iter());
-    let scale_x = Scale::over(x, points().map(|p| p.0));
+    let scale_x = Scale::between(x, points().map(|p| p.0));
     let scale_y = Scale::over(y, points().map(|p| p.1));
     let ticks = scale_y.ticks();
     let margin = ticks.iter().map(|t| short(*t).chars().count()).max().unwrap_or(1);

@@ -36,6 +36,19 @@ impl Scale {
         Self { low, high: wide, logarithmic }
     }
 
+    /// From the smallest value to the largest: for what is swept over.
+    pub fn between(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Self {
+        if axis.logarithmic {
+            return Self::over(axis, values);
+        }
+        let usable = values.filter(|v| v.abs() <= LARGEST);
+        let low = usable.clone().fold(f64::INFINITY, f64::min);
+        let high = usable.fold(f64::NEG_INFINITY, f64::max);
+        let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
+        let wide = if high > low { high } else { low + low.abs().max(1.0) };
+        Self { low, high: wide, logarithmic: false }
+    }
+
     /// From zero to the largest value: for lengths.
     pub fn from_zero(values: impl Iterator<Item = f64>) -> Self {
         let high = values.filter(|v| v.abs() <= LARGEST).fold(0.0, f64::max);
@@ -57,7 +70,7 @@ impl Scale {
         place.is_finite().then(|| place.clamp(0.0, 1.0))
     }
 
-    /// Round values from end to end, about five of them.
+    /// Round values between the ends, about five of them.
     pub fn ticks(self) -> Vec<f64> {
         if self.logarithmic {
             let (low, high) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
@@ -65,8 +78,9 @@ impl Scale {
             return (low..=high).step_by(every).map(|power| 10f64.powi(power)).collect();
         }
         let step = round_step((self.high - self.low) / 4.0);
-        let count = ((self.high - self.low) / step + 1e-9).floor() as i32;
-        (0..=count).map(|i| self.low + f64::from(i) * step).collect()
+        let first = (self.low / step - 1e-9).ceil();
+        let count = (self.high / step + 1e-9).floor() - first;
+        (0..=count as i32).map(|i| (first + f64::from(i)) * step).collect()
     }
 }
 

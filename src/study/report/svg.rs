@@ -116,7 +116,7 @@ impl Sheet {
 
     fn lines(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
         let points = || series.iter().flat_map(|s| s.points.iter());
-        let scale_x = Scale::over(x, points().map(|p| p.0));
+        let scale_x = Scale::between(x, points().map(|p| p.0));
         let scale_y = Scale::over(y, points().map(|p| p.1));
         let (right, bottom) = (WIDTH - 24.0, TOP + 260.0);
         let at_x = |v: f64| scale_x.place(v).map(|p| LEFT + p * (right - LEFT));

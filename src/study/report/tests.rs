@@ -80,14 +80,7 @@ fn a_table_that_is_too_wide_is_broken_with_its_keys_repeated() {
 #[test]
 fn a_report_is_one_object_for_other_programs() {
     let json = serde_json::to_string(&report()).expect("plain data");
-    let f1_std = f64::sqrt(0.005);
-    assert_eq!(
-        json,
-        format!(
-            r#"{{"study":"small","rows":[{{"family":"A2","method":"evidence","seeds":2,"f1":0.95,"f1_std":{},"arl0":null}}]}}"#,
-            serde_json::to_string(&f1_std.mul_add(1.0, 0.0)).expect("a number")
-        )
-    );
+    insta::assert_snapshot!(json);
 }
 
 #[test]

@@ -1,0 +1,36 @@
+//! What a client has released, as a fact.
+
+use jiff::Timestamp;
+
+use crate::fact::{self, Fact, Number};
+use crate::privacy::{Composed, Ledger, Scope};
+
+/// The fact about a ledger as of `now`; none where nothing was released.
+pub(super) fn fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
+    let (live, lifetime) = (ledger.live(), ledger.spent(Scope::Lifetime, now));
+    if lifetime.releases == 0 {
+        return None;
+    }
+    let epsilon = Number::new(live.epsilon).filter(|_| live.releases > 0);
+    Some(Fact::Ledger(fact::Ledger {
+        client: ledger.client().to_owned(),
+        epsilon,
+        delta: epsilon.and_then(|_| Number::new(ledger.terms().delta)),
+        releases: live.releases,
+        basic: Number::new(live.basic).filter(|_| live.releases > 0),
+        training: Some(figures(None, &ledger.trained())),
+        spent: Scope::ALL.iter().map(|s| figures(Some(*s), &ledger.worst(*s))).collect(),
+        mechanisms: ledger.counts().to_vec(),
+        randomness: Some(ledger.provenance().label().to_owned()),
+    }))
+}
+
+fn figures(scope: Option<Scope>, composed: &Composed) -> fact::Spent {
+    fact::Spent {
+        over: scope.map(|scope| scope.label().to_owned()),
+        epsilon: Number::new(composed.epsilon),
+        basic: Number::new(composed.basic),
+        releases: composed.releases,
+        bound: composed.bound.label().to_owned(),
+    }
+}

@@ -1,0 +1,163 @@
+//! What an operator orders: entered in the log by the annunciator, carried out here.
+
+use super::knob::{Knob, Turn, Unsettable};
+use super::{Run, paper};
+use crate::evidence::threshold::FlagThresholds;
+use crate::fact::{Fact, Value};
+use crate::incident::{Action, Closing, Edit, Order, Refusal};
+use crate::session::{Mode, Tau};
+
+/// Why an order is not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ActError {
+    /// The state of things does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A setting cannot have that value.
+    #[error(transparent)]
+    Unsettable(#[from] Unsettable),
+    /// A method that is not carried along cannot decide.
+    #[error("the other method is not carried along: start again with --mode")]
+    NotAlong,
+    /// Nothing has been seen yet.
+    #[error("the run has not begun")]
+    NotBegun,
+}
+
+impl Run {
+    /// Makes every setting known to the annunciator, with the value it starts from.
+    pub(super) fn declare_knobs(&mut self) {
+        for knob in Knob::all(self.layout.clients.len()) {
+            let value = self.turned(knob).value();
+            self.annunciator.declare(knob.name(self.annunciator.names()), value);
+        }
+    }
+
+    /// How a knob stands.
+    #[must_use]
+    pub fn turned(&self, knob: Knob) -> Turn {
+        let (tau, privacy) = (&self.session.thresholds, &self.session.privacy);
+        let own = |client: usize, which: usize| self.own_tau.get(client).and_then(|t| t[which]);
+        match knob {
+            Knob::TauC(None) => Turn::TauC(None, Some(tau.tau_c)),
+            Knob::TauA(None) => Turn::TauA(None, Some(tau.tau_a)),
+            Knob::TauC(Some(m)) => Turn::TauC(Some(m), own(m, 0)),
+            Knob::TauA(Some(m)) => Turn::TauA(Some(m), own(m, 1)),
+            Knob::Arl0 => Turn::Arl0(tau.arl0.seconds),
+            Knob::Mode => Turn::Mode(self.mode),
+            Knob::EpsilonFlag => Turn::EpsilonFlag(privacy.epsilon_flag),
+            Knob::EpsilonC => Turn::EpsilonC(privacy.epsilon_c),
+            Knob::EpsilonA => Turn::EpsilonA(privacy.epsilon_a),
+            Knob::EpsilonG => Turn::EpsilonG(privacy.epsilon_g),
+            Knob::Delta => Turn::Delta(privacy.delta),
+        }
+    }
+
+    /// Carries out an order, wholly or not at all, and says what is new.
+    pub fn act(&mut self, order: Order) -> Result<Vec<Fact>, ActError> {
+        if self.steps == 0 {
+            return Err(ActError::NotBegun);
+        }
+        if let Action::Set { what, to } = &order.action {
+            self.check(self.turn(what, to)?)?;
+        }
+        let receipt = self.annunciator.act(order)?;
+        let edits = self.annunciator.log().entry(receipt.entry).map(|entry| entry.edits.clone());
+        let mut facts = receipt.facts;
+        for edit in edits.unwrap_or_default() {
+            match edit {
+                Edit::Setting { what, to, .. } => {
+                    if let Ok(turn) = self.turn(&what, &to) {
+                        self.apply(turn, &mut facts);
+                    }
+                }
+                Edit::Closed { to: Some(closed), .. } if closed.why == Closing::Accepted => {
+                    if let Some(evidence) = &mut self.methods.evidence {
+                        evidence.accept();
+                    }
+                }
+                _ => {}
+            }
+        }
+        facts.iter().for_each(|fact| self.alarms.hear(fact));
+        Ok(facts)
+    }
+
+    fn turn(&self, what: &str, to: &Value) -> Result<Turn, ActError> {
+        let names = self.annunciator.names();
+        let unknown = || Unsettable::Unknown(what.to_owned());
+        Ok(Knob::named(what, names).ok_or_else(unknown)?.turn(to, names)?)
+    }
+
+    /// Whether a knob can be turned at all.
+    fn check(&self, turn: Turn) -> Result<(), ActError> {
+        let along = match turn {
+            Turn::Mode(Mode::Evidence) => self.methods.evidence.is_some(),
+            Turn::Mode(Mode::Paper) => self.methods.paper.is_some(),
+            _ => true,
+        };
+        if along { Ok(()) } else { Err(ActError::NotAlong) }
+    }
+
+    fn apply(&mut self, turn: Turn, facts: &mut Vec<Fact>) {
+        let period_s = self.layout.period_s;
+        let (tau, privacy) = (&mut self.session.thresholds, &mut self.session.privacy);
+        match turn {
+            Turn::TauC(None, Some(to)) => tau.tau_c = to,
+            Turn::TauA(None, Some(to)) => tau.tau_a = to,
+            Turn::TauC(Some(m), to) => self.own_tau[m][0] = to,
+            Turn::TauA(Some(m), to) => self.own_tau[m][1] = to,
+            // Every client needs one.
+            Turn::TauC(None, None) | Turn::TauA(None, None) => {}
+            Turn::Arl0(seconds) => {
+                tau.arl0.seconds = seconds;
+                if let Some(evidence) = &mut self.methods.evidence {
+                    evidence.set_arl0(seconds / period_s);
+                }
+            }
+            Turn::Mode(mode) => self.change_mode(mode, facts),
+            Turn::EpsilonFlag(epsilon) => {
+                privacy.epsilon_flag = epsilon;
+                let methods = &mut self.methods;
+                let evidence = methods.evidence.as_mut().map(|method| method.set_epsilon(epsilon));
+                let paper = methods.paper.as_mut().map(|method| method.set_epsilon(epsilon));
+                // Answers that are kept allow no stronger ε than the one they were drawn with.
+                for why in [evidence, paper].into_iter().flatten().filter_map(Result::err) {
+                    facts.push(self.quality(None, format!("symbols are sent as before: {why}")));
+                }
+            }
+            Turn::EpsilonC(epsilon) => privacy.epsilon_c = epsilon,
+            Turn::EpsilonA(epsilon) => privacy.epsilon_a = epsilon,
+            Turn::EpsilonG(epsilon) => privacy.epsilon_g = epsilon,
+            Turn::Delta(delta) => privacy.delta = delta,
+        }
+        if matches!(turn, Turn::TauC(..) | Turn::TauA(..)) {
+            self.thresholds = self.thresholds_with(None);
+            if let Some(paper) = &mut self.methods.paper {
+                paper.set_thresholds(&self.thresholds);
+            }
+        }
+    }
+
+    /// What is open belongs to the method that found it.
+    fn change_mode(&mut self, mode: Mode, facts: &mut Vec<Fact>) {
+        self.mode = mode;
+        facts.append(&mut self.annunciator.change_mode(mode));
+    }
+
+    /// The thresholds of every client, with one knob turned on trial.
+    pub(super) fn thresholds_with(&self, trial: Option<Turn>) -> Vec<FlagThresholds> {
+        let mut common = [self.session.thresholds.tau_c, self.session.thresholds.tau_a];
+        let mut own = self.own_tau.clone();
+        match trial {
+            Some(Turn::TauC(None, Some(tau))) => common[0] = tau,
+            Some(Turn::TauA(None, Some(tau))) => common[1] = tau,
+            Some(Turn::TauC(Some(m), tau)) => own[m][0] = tau,
+            Some(Turn::TauA(Some(m), tau)) => own[m][1] = tau,
+            _ => {}
+        }
+        let tau = |m: usize, which: usize| -> Tau { own[m][which].unwrap_or(common[which]) };
+        let read = |(m, nominal): (usize, &[_; 2])| paper::read(nominal, [tau(m, 0), tau(m, 1)]);
+        self.nominal.iter().enumerate().map(read).collect()
+    }
+}

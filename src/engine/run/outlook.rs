@@ -1,0 +1,76 @@
+//! What the run so far would have said with one knob turned otherwise.
+
+use super::knob::Turn;
+use super::tape::Desk;
+use super::{Run, annunciator};
+use crate::evidence::threshold::FlagThresholds;
+use crate::session::Mode;
+use crate::stream::Stream as _;
+use crate::study::score::{Alarm, Score, Watched};
+
+/// The run so far, decided under some setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outlook {
+    /// Alarms.
+    pub alarms: usize,
+    /// Where the data has labels.
+    pub score: Option<Score>,
+    /// Thresholds of every client.
+    pub thresholds: Vec<FlagThresholds>,
+}
+
+impl Run {
+    /// The run so far as it was.
+    #[must_use]
+    pub fn so_far(&self) -> Outlook {
+        self.outlook(self.alarms.list(), self.thresholds.clone())
+    }
+
+    /// The run so far as it would have been with one knob turned from its start, the others as they
+    /// stand. Nothing where what crossed is not kept, or where the knob only concerns what is still
+    /// to come: noise that was drawn stays drawn.
+    #[must_use]
+    pub fn what_if(&self, turn: Turn) -> Option<Outlook> {
+        let tape = self.tape.as_ref()?;
+        let thresholds = self.thresholds_with(Some(turn));
+        let (mode, arl0_s) = match turn {
+            Turn::TauC(..) | Turn::TauA(..) => (self.mode, self.session.thresholds.arl0.seconds),
+            Turn::Arl0(seconds) => (self.mode, seconds),
+            Turn::Mode(mode) => (mode, self.session.thresholds.arl0.seconds),
+            Turn::EpsilonFlag(_)
+            | Turn::EpsilonC(_)
+            | Turn::EpsilonA(_)
+            | Turn::EpsilonG(_)
+            | Turn::Delta(_) => return None,
+        };
+        let desk = match mode {
+            Mode::Evidence => {
+                let desk = self.methods.evidence.as_ref()?.desk();
+                Desk::Evidence(desk.afresh(arl0_s / self.layout.period_s))
+            }
+            Mode::Paper => {
+                Desk::Paper(self.methods.paper.as_ref()?.desk().afresh(thresholds.clone()))
+            }
+        };
+        let start = self.spans.first()?.0;
+        let alarms = tape.decide_again(desk, annunciator(&self.layout, mode, start));
+        Some(self.outlook(alarms.list(), thresholds))
+    }
+
+    fn outlook(&self, alarms: &[Alarm], thresholds: Vec<FlagThresholds>) -> Outlook {
+        let until = self.spans.last().map(|span| span.1);
+        // What has not begun yet can be neither found nor missed.
+        let events: Vec<_> = self
+            .stream
+            .events()
+            .iter()
+            .filter(|e| until.is_some_and(|t| e.start <= t))
+            .cloned()
+            .collect();
+        let score = (self.labelled || !self.stream.events().is_empty()).then(|| {
+            let watched = Watched::Spans(self.spans.clone());
+            Score::of(&events, alarms, &watched, self.session.replay.tail.seconds)
+        });
+        Outlook { alarms: alarms.len(), score, thresholds }
+    }
+}

@@ -1,0 +1,76 @@
+//! What crossed from the clients to the server, step by step: enough to decide the whole run again
+//! under other settings.
+
+use jiff::Timestamp;
+
+use super::alarms::Alarms;
+use super::told::Told;
+use super::{evidence, paper};
+use crate::evidence::health::Report;
+use crate::incident::Annunciator;
+
+/// How a step follows the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    /// Directly, or over a gap that was bridged.
+    On,
+    /// As the first of another run.
+    Anew,
+}
+
+/// The record of a run. Rows are steps, columns are clients.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tape {
+    times: Vec<Timestamp>,
+    follows: Vec<Follows>,
+    reports: Vec<Report>,
+    measured: Vec<paper::Measured>,
+}
+
+/// The server's part of either method.
+pub(super) enum Desk {
+    Evidence(evidence::Desk),
+    Paper(paper::Desk),
+}
+
+impl Tape {
+    /// Keeps a step.
+    pub fn keep(
+        &mut self,
+        time: Timestamp,
+        anew: bool,
+        reports: Option<&[Report]>,
+        measured: Option<&[paper::Measured]>,
+    ) {
+        self.times.push(time);
+        self.follows.push(if anew { Follows::Anew } else { Follows::On });
+        self.reports.extend_from_slice(reports.unwrap_or_default());
+        self.measured.extend_from_slice(measured.unwrap_or_default());
+    }
+
+    /// Decides everything again: the alarms there would have been.
+    pub fn decide_again(&self, mut desk: Desk, mut annunciator: Annunciator) -> Alarms {
+        let clients = annunciator.names().len();
+        let mut told = Told::new(clients);
+        let mut alarms = Alarms::default();
+        for (t, (time, follows)) in self.times.iter().zip(&self.follows).enumerate() {
+            told.clear();
+            let row = t * clients..(t + 1) * clients;
+            if *follows == Follows::Anew && t > 0 {
+                annunciator.end().iter().for_each(|fact| alarms.hear(fact));
+                match &mut desk {
+                    Desk::Evidence(desk) => desk.reset(),
+                    Desk::Paper(desk) => desk.reset(),
+                }
+            }
+            match &mut desk {
+                Desk::Evidence(desk) => desk.step(&self.reports[row], *time, &mut told),
+                Desk::Paper(desk) => desk.step(&self.measured[row], *time, &mut told),
+            }
+            let facts = annunciator.step(&told.step(*time, t as u64 + 1));
+            facts.iter().for_each(|fact| alarms.hear(fact));
+        }
+        annunciator.end().iter().for_each(|fact| alarms.hear(fact));
+        alarms
+    }
+}

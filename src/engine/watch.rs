@@ -1,0 +1,224 @@
+//! A run for whoever looks on: measurements, what each client's residuals say, incidents, the log.
+//!
+//! Both methods are carried along, so that either can decide from any step on, and the whole run so
+//! far can be decided again under other settings. It is pulled like [`Run`] and knows no clock, no
+//! thread and no screen.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::mpsc;
+
+use jiff::Timestamp;
+
+use super::prepare::Prepared;
+use super::resolution::Grids;
+use super::run::knob::{Knob, Turn};
+use super::run::sight::Sight;
+use super::run::{ActError, Along, Outlook, Run, RunError};
+use crate::evidence::threshold::FlagThresholds;
+use crate::fact::Fact;
+use crate::incident::{AlarmState, Entry, Figures, Incident, Order};
+use crate::session::{Mode, Session};
+use crate::stream::{Event, Frame, Layout, Part, Stream, StreamError};
+
+/// What is new since the last time somebody asked.
+#[derive(Debug, Clone, Default)]
+pub struct News {
+    /// Measurements as they came.
+    pub frames: Vec<Frame>,
+    /// Steps taken: one time each.
+    pub times: Vec<Timestamp>,
+    /// What was seen at each of them, a row of clients a step.
+    pub sights: Vec<Sight>,
+    /// Incidents that are new or have changed, each as it stands now.
+    pub incidents: Vec<Incident>,
+    /// New lines of the log.
+    pub entries: Vec<Entry>,
+    /// Facts, in order.
+    pub facts: Vec<Fact>,
+}
+
+impl News {
+    /// Whether nothing is new.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+            && self.times.is_empty()
+            && self.entries.is_empty()
+            && self.facts.is_empty()
+            && self.incidents.is_empty()
+    }
+}
+
+/// How everything stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// The method that decides.
+    pub mode: Mode,
+    /// Steps taken.
+    pub steps: u64,
+    /// Counts and rates.
+    pub figures: Figures,
+    /// How each client's alarm stands.
+    pub clients: Vec<AlarmState>,
+    /// Thresholds of every client as squared distances.
+    pub thresholds: Vec<FlagThresholds>,
+    /// Every knob and how it stands.
+    pub knobs: Vec<Turn>,
+    /// The sensors of each client that deviate most, the first ones first.
+    pub sensors: Vec<Vec<String>>,
+    /// The entry of the log that undoing would take back.
+    pub undoable: Option<u64>,
+    /// The entry of the log that redoing would bring back.
+    pub redoable: Option<u64>,
+}
+
+/// A session being watched.
+pub struct Watch {
+    run: Run,
+    raw: Layout,
+    frames: mpsc::Receiver<Frame>,
+    /// Incidents as they were last told.
+    told: Vec<Incident>,
+    entries: usize,
+}
+
+impl Watch {
+    /// Fits and calibrates, and stands before the first step.
+    pub fn open(session: &Session, prepared: &Prepared) -> Result<Self, RunError> {
+        let stream = Grids::of(session)?.open(session, Part::Replay)?;
+        let raw = stream.layout().clone();
+        let (sender, frames) = mpsc::channel();
+        let tapped = Box::new(Tapped { stream, frames: sender });
+        let run = Run::over(tapped, session, prepared, session.mode, None, Along::Both)?;
+        Ok(Self { run, raw, frames, told: Vec::new(), entries: 0 })
+    }
+
+    /// What measurements look like as they come.
+    #[must_use]
+    pub fn measurements(&self) -> &Layout {
+        &self.raw
+    }
+
+    /// Seconds between two steps.
+    #[must_use]
+    pub fn period_s(&self) -> f64 {
+        self.run.layout().period_s
+    }
+
+    /// The run itself.
+    #[must_use]
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Disturbances that the data is known to hold.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        self.run.events()
+    }
+
+    /// The thresholds of every client, as facts.
+    #[must_use]
+    pub fn calibrated(&self) -> Vec<Fact> {
+        self.run.calibrated()
+    }
+
+    /// Takes the next step and adds what is new; its time, or none at the end.
+    pub fn step(&mut self, news: &mut News) -> Result<Option<Timestamp>, StreamError> {
+        let step = self.run.step(&mut news.facts);
+        news.frames.extend(self.frames.try_iter());
+        let step = step?;
+        if let Some(time) = step {
+            news.times.push(time);
+            news.sights.extend_from_slice(self.run.sights());
+        }
+        self.tell(news);
+        Ok(step)
+    }
+
+    /// The run is over: closes what is open.
+    pub fn end(&mut self, news: &mut News) {
+        news.facts.append(&mut self.run.end());
+        self.tell(news);
+    }
+
+    /// Carries out what an operator orders.
+    pub fn act(&mut self, order: Order, news: &mut News) -> Result<(), ActError> {
+        news.facts.append(&mut self.run.act(order)?);
+        self.tell(news);
+        Ok(())
+    }
+
+    /// The run so far, as it was.
+    #[must_use]
+    pub fn so_far(&self) -> Outlook {
+        self.run.so_far()
+    }
+
+    /// The run so far with one knob turned from its start.
+    #[must_use]
+    pub fn what_if(&self, turn: Turn) -> Option<Outlook> {
+        self.run.what_if(turn)
+    }
+
+    /// How everything stands.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let annunciator = self.run.annunciator();
+        let clients = annunciator.names().len();
+        Standing {
+            mode: self.run.mode(),
+            steps: self.run.steps(),
+            figures: annunciator.figures(),
+            clients: (0..clients).map(|m| annunciator.client_state(m)).collect(),
+            thresholds: self.run.thresholds().to_vec(),
+            knobs: Knob::all(clients).into_iter().map(|knob| self.run.turned(knob)).collect(),
+            sensors: (0..clients).map(|m| self.run.ranked_sensors(m)).collect(),
+            undoable: annunciator.log().last_undoable(),
+            redoable: annunciator.log().last_redoable(),
+        }
+    }
+
+    fn tell(&mut self, news: &mut News) {
+        let annunciator = self.run.annunciator();
+        for (at, incident) in annunciator.incidents().iter().enumerate() {
+            match self.told.get_mut(at) {
+                None => self.told.push(incident.clone()),
+                Some(told) if told != incident => told.clone_from(incident),
+                Some(_) => continue,
+            }
+            news.incidents.retain(|earlier| earlier.number != incident.number);
+            news.incidents.push(incident.clone());
+        }
+        let entries = annunciator.log().entries();
+        news.entries.extend_from_slice(&entries[self.entries..]);
+        self.entries = entries.len();
+    }
+}
+
+/// Hands on every frame and keeps a copy.
+struct Tapped {
+    stream: Box<dyn Stream>,
+    frames: mpsc::Sender<Frame>,
+}
+
+impl Stream for Tapped {
+    fn layout(&self) -> &Layout {
+        self.stream.layout()
+    }
+
+    fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
+        let more = self.stream.next(frame)?;
+        if more {
+            // Nobody listens any more: the watch is gone, and the run with it.
+            let _ = self.frames.send(frame.clone());
+        }
+        Ok(more)
+    }
+
+    fn events(&self) -> &[Event] {
+        self.stream.events()
+    }
+}

@@ -1,0 +1,160 @@
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use super::*;
+use crate::engine::prepare::prepare;
+use crate::fact::Value;
+use crate::incident::{Action, Closing};
+
+/// The first hours of an attack day, watched by models made in a moment.
+const SESSION: &str = "Session(about: \"a morning\", \
+    source: Plant(attacks: Day, history_h: 6, hours: 3), \
+    ranges: (fit: (until: \"+3h\"), calibration: (from: \"+3h\", until: \"+6h\"), \
+        replay: (from: \"+6h\")), \
+    model: (federation: Online(passes: 1)), sampling: (decimate: Every(5)))";
+
+static PREPARED: LazyLock<(Session, Prepared)> = LazyLock::new(|| {
+    let session = Session::parse("morning", Path::new(""), SESSION).expect("a sound session");
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let file = folder.path().join("kept.safetensors");
+    let prepared = prepare(&session, &file, &mut |_| ControlFlow::Continue(())).expect("prepared");
+    (session, prepared)
+});
+
+fn watch() -> Watch {
+    let (session, prepared) = &*PREPARED;
+    Watch::open(session, prepared).expect("a built-in plant")
+}
+
+fn steps(watch: &mut Watch, count: usize) -> News {
+    let mut news = News::default();
+    for _ in 0..count {
+        if watch.step(&mut news).expect("a built-in plant has no bad rows").is_none() {
+            break;
+        }
+    }
+    news
+}
+
+fn order(action: Action) -> Order {
+    Order { who: "op1".into(), action, why: None }
+}
+
+fn set(what: &str, to: Value) -> Order {
+    order(Action::Set { what: what.into(), to })
+}
+
+#[test]
+fn deciding_again_under_the_same_settings_raises_the_same_alarms_in_either_mode() {
+    let mut watch = watch();
+    let news = steps(&mut watch, usize::MAX);
+    assert_eq!(news.times.len(), 3 * 720);
+    assert_eq!(news.frames.len(), 3 * 3600);
+    let so_far = watch.so_far();
+    assert!(so_far.alarms > 0, "the morning has attacks");
+    // What is still open counts in both.
+    let again = watch.what_if(Turn::Mode(Mode::Evidence)).expect("kept");
+    assert_eq!((again.alarms, again.score), (so_far.alarms, so_far.score));
+    let paper = watch.what_if(Turn::Mode(Mode::Paper)).expect("kept");
+    assert!(paper.alarms > again.alarms, "{} at the 95th percentile", paper.alarms);
+}
+
+#[test]
+fn a_higher_threshold_on_trial_spares_alarms_and_changes_nothing() {
+    let mut watch = watch();
+    steps(&mut watch, 1000);
+    let mut news = News::default();
+    watch.act(set("mode", Value::Text("paper".into())), &mut news).expect("both are along");
+    steps(&mut watch, 1000);
+    let before = watch.standing();
+    let alarms = |percentile| {
+        let turn = Turn::TauC(None, Some(crate::session::Tau::Percentile(percentile)));
+        watch.what_if(turn).expect("kept").alarms
+    };
+    assert!(alarms(99.9) < alarms(90.0));
+    assert_eq!(watch.standing(), before);
+    assert_eq!(watch.what_if(Turn::Delta(1e-6)), None, "noise that was drawn stays drawn");
+}
+
+#[test]
+fn a_threshold_that_is_set_and_undone_stands_as_before() {
+    let mut watch = watch();
+    steps(&mut watch, 50);
+    let before = watch.standing();
+    let mut news = News::default();
+    watch.act(set("tau_c P2", Value::Text("99.5%".into())), &mut news).expect("a good value");
+    assert!(news.facts.iter().any(|fact| matches!(fact, Fact::Setting(s) if s.what == "tau_c P2")));
+    let after = watch.standing();
+    assert!(after.thresholds[1].tau_c > before.thresholds[1].tau_c);
+    assert_eq!(after.thresholds[0], before.thresholds[0]);
+    let entry = after.undoable.expect("a change can be undone");
+    watch.act(order(Action::Undo { entry }), &mut news).expect("not overtaken");
+    assert_eq!(watch.standing().thresholds, before.thresholds);
+}
+
+#[test]
+fn nonsense_is_refused_and_nothing_is_logged() {
+    let mut watch = watch();
+    let mut news = News::default();
+    assert_eq!(
+        watch.act(set("arl0", Value::Switch(true)), &mut news),
+        Err(ActError::NotBegun),
+        "nothing has been seen yet"
+    );
+    steps(&mut watch, 10);
+    for (what, to) in [("arl0", Value::Switch(true)), ("taste", Value::Unset)] {
+        let refused = watch.act(set(what, to), &mut news).expect_err("nonsense");
+        assert!(matches!(refused, ActError::Unsettable(_)), "{refused}");
+    }
+    assert!(news.is_empty());
+}
+
+#[test]
+fn another_method_closes_what_the_one_before_found() {
+    let mut watch = watch();
+    let mut opened = None;
+    while opened.is_none() {
+        let news = steps(&mut watch, 1);
+        assert!(!news.times.is_empty(), "an incident opens before the end");
+        opened = news.incidents.first().map(|incident| incident.number);
+    }
+    let mut news = News::default();
+    watch.act(set("mode", Value::Text("paper".into())), &mut news).expect("both are along");
+    let closed = news.incidents.first().and_then(|incident| incident.closed);
+    assert_eq!(closed.map(|closed| closed.why), Some(Closing::MethodChanged));
+    assert_eq!(watch.standing().mode, Mode::Paper);
+}
+
+#[test]
+fn what_is_accepted_as_the_new_normal_closes_and_does_not_come_back_at_once() {
+    let mut watch = watch();
+    let mut number = None;
+    while number.is_none() {
+        let news = steps(&mut watch, 1);
+        assert!(!news.times.is_empty(), "an incident opens before the end");
+        number = news.incidents.first().map(|incident| incident.number);
+    }
+    steps(&mut watch, 6);
+    let incident = number.expect("an incident");
+    let mut news = News::default();
+    watch.act(order(Action::Accept { incident }), &mut news).expect("it is open");
+    let closed = watch.run().annunciator().incident(incident).and_then(|i| i.closed);
+    assert_eq!(closed.map(|closed| closed.why), Some(Closing::Accepted));
+    let root = watch.run().annunciator().incident(incident).and_then(|i| i.root);
+    let after = steps(&mut watch, 5);
+    assert!(after.incidents.iter().all(|i| i.number == incident || i.root != root));
+}
+
+#[test]
+fn noise_on_the_flags_begins_when_it_is_asked_for() {
+    let mut watch = watch();
+    steps(&mut watch, 100);
+    let mut news = News::default();
+    let epsilon = Value::Number(crate::fact::Number::or_zero(0.5));
+    watch.act(set("epsilon_flag", epsilon), &mut news).expect("a good value");
+    let noisy = steps(&mut watch, 200);
+    let raised = noisy.sights.iter().filter(|s| s.flags.is_some_and(|f| f.z_c)).count();
+    // At ε = 0.5 about 38 % of all flags are turned round.
+    assert!(raised * 4 > noisy.sights.len(), "{raised} of {}", noisy.sights.len());
+}

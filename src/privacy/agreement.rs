@@ -1,0 +1,167 @@
+//! A session's privacy settings in the words of mechanisms, voices and ledgers.
+
+use super::PrivacyError;
+use super::budget::{AtZero, Budget};
+use super::gaussian::SigmaRule;
+use super::ledger::{Scope, Terms};
+use super::memory::FilterMemory;
+use super::randomness::{Provenance, Randomness};
+use super::voice::{Manner, Vigil, Voice};
+use crate::session::Session;
+use crate::session::privacy::{self as settings, PrivacySettings, Sigma, Thrift};
+
+/// A move of a filter's state below this share of the first one is taken not to turn a symbol.
+const RESOLUTION: f64 = 0.1;
+
+impl From<Sigma> for SigmaRule {
+    fn from(sigma: Sigma) -> Self {
+        match sigma {
+            Sigma::Analytic => Self::Analytic,
+            Sigma::Classic => Self::Classic,
+        }
+    }
+}
+
+impl From<settings::Scope> for Scope {
+    fn from(scope: settings::Scope) -> Self {
+        match scope {
+            settings::Scope::Sample => Self::Sample,
+            settings::Scope::Minute => Self::Minute,
+            settings::Scope::Hour => Self::Hour,
+            settings::Scope::Day => Self::Day,
+            settings::Scope::Lifetime => Self::Lifetime,
+        }
+    }
+}
+
+impl TryFrom<settings::BudgetSettings> for Budget {
+    type Error = PrivacyError;
+
+    fn try_from(budget: settings::BudgetSettings) -> Result<Self, PrivacyError> {
+        let at_zero = match budget.at_zero {
+            settings::AtZero::Stop => AtZero::Stop,
+            settings::AtZero::Slower => AtZero::Slower,
+            settings::AtZero::AlarmsOnly { reserve } => AtZero::AlarmsOnly { reserve },
+        };
+        Self::new(budget.epsilon, budget.over.into(), at_zero)
+    }
+}
+
+impl Provenance {
+    /// Where a session's noise comes from: measurements of somebody's plant are protected by the
+    /// operating system's, unless a seed was asked for.
+    #[must_use]
+    pub fn of(session: &Session) -> Self {
+        if session.is_seeded() { Self::Seeded } else { Self::OperatingSystem }
+    }
+}
+
+impl Terms {
+    /// The terms that a session's ledgers are kept by.
+    pub fn of(settings: &PrivacySettings) -> Result<Self, PrivacyError> {
+        // A symbol a window is moved only by what is left of a sample a window later.
+        let steps = if let Thrift::Window(steps) = settings.thrift { steps } else { 1 };
+        let contraction = settings.contraction.powf(steps as f64);
+        Self {
+            delta: settings.delta,
+            memory: FilterMemory::new(contraction, 1.0, RESOLUTION)?,
+            budget: settings.budget.map(Budget::try_from).transpose()?,
+        }
+        .checked()
+    }
+}
+
+impl Vigil {
+    /// The watch of a session whose false alarms are to be `arl0_steps` apart.
+    #[must_use]
+    pub fn of(settings: &PrivacySettings, arl0_steps: f64) -> Self {
+        let watch = settings.watch;
+        Self { epsilon: watch.epsilon, burst: watch.burst, quiet_steps: arl0_steps }
+    }
+}
+
+impl Manner {
+    /// How a session's clients send their symbols.
+    #[must_use]
+    pub fn of(settings: &PrivacySettings, arl0_steps: f64) -> Self {
+        match settings.thrift {
+            Thrift::EveryStep => Self::EveryStep,
+            Thrift::Window(steps) => Self::Window { steps },
+            Thrift::WhileRaised => Self::WhileRaised(Vigil::of(settings, arl0_steps)),
+            Thrift::Memoised { permanent } => Self::Memoised { permanent },
+        }
+    }
+}
+
+impl Voice {
+    /// The voice of one client for graded symbols (evidence mode).
+    pub fn for_symbols(
+        settings: &PrivacySettings,
+        levels: u8,
+        arl0_steps: f64,
+        random: Randomness,
+    ) -> Result<Self, PrivacyError> {
+        let manner = Manner::of(settings, arl0_steps);
+        let vigil = Vigil::of(settings, arl0_steps);
+        Self::new(settings.epsilon_flag, levels, manner, vigil, random)
+    }
+
+    /// The voice of one client for flags (paper mode, which speaks at every step).
+    pub fn for_flags(
+        settings: &PrivacySettings,
+        arl0_steps: f64,
+        random: Randomness,
+    ) -> Result<Self, PrivacyError> {
+        let vigil = Vigil::of(settings, arl0_steps);
+        Self::new(settings.epsilon_flag, 2, Manner::EveryStep, vigil, random)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(source: &str) -> Session {
+        let text = format!("Session(about: \"x\", source: {source})");
+        Session::parse("x", std::path::Path::new(""), &text).expect("a sound session")
+    }
+
+    #[test]
+    fn noise_about_real_data_is_the_operating_system_s_unless_a_seed_is_asked_for() {
+        assert_eq!(Provenance::of(&session("Twin()")), Provenance::Seeded);
+        let files = "ranges: (fit: (files: [\"a\"]), calibration: (files: [\"b\"]), replay: (files: \
+                     [\"c\"]))";
+        let text = format!(
+            "Session(about: \"x\", source: Hai(version: \"22.04\", data: \"d\"), {files}, seed: 3)"
+        );
+        let mut real = Session::parse("x", std::path::Path::new(""), &text).expect("sound");
+        assert_eq!(Provenance::of(&real), Provenance::OperatingSystem);
+        real.set_seed(3);
+        assert_eq!(Provenance::of(&real), Provenance::Seeded);
+    }
+
+    #[test]
+    fn settings_become_terms() {
+        let settings = PrivacySettings {
+            epsilon_flag: Some(1.0),
+            thrift: Thrift::Window(44),
+            budget: Some(settings::BudgetSettings {
+                epsilon: 9.0,
+                over: settings::Scope::Hour,
+                at_zero: settings::AtZero::AlarmsOnly { reserve: 2.0 },
+            }),
+            ..PrivacySettings::default()
+        };
+        let terms = Terms::of(&settings).unwrap();
+        // 0.9^44 is below a hundredth: nothing of a sample is left a window later.
+        assert_eq!(terms.memory.later_symbols(), 1);
+        let every = PrivacySettings { thrift: Thrift::EveryStep, ..settings.clone() };
+        assert_eq!(Terms::of(&every).unwrap().memory.later_symbols(), 22);
+        let budget = terms.budget.unwrap();
+        assert_eq!(
+            (budget.over, budget.at_zero),
+            (Scope::Hour, AtZero::AlarmsOnly { reserve: 2.0 })
+        );
+        assert_eq!(Manner::of(&settings, 100.0), Manner::Window { steps: 44 });
+    }
+}

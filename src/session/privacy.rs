@@ -1,0 +1,152 @@
+//! What stands between a client's values and everybody else, as a session writes it.
+//!
+//! ```ron
+//! privacy: (
+//!     epsilon_flag: 2.0,
+//!     thrift: Window(12),
+//!     budget: (epsilon: 200.0, over: Day, at_zero: AlarmsOnly(reserve: 60.0)),
+//! )
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+/// What is added before a number leaves a client. Absent means: sent as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PrivacySettings {
+    /// ε of each released x̂_c.
+    pub epsilon_c: Option<f64>,
+    /// ε of each released x_a.
+    pub epsilon_a: Option<f64>,
+    /// ε of each returned gradient.
+    pub epsilon_g: Option<f64>,
+    /// ε of each released flag or symbol.
+    pub epsilon_flag: Option<f64>,
+    /// δ of the Gaussian mechanisms and of every composed ε.
+    pub delta: f64,
+    /// Public bound on a released state, in nominal standard deviations.
+    pub clip_state: f64,
+    /// Public bound on a gradient's norm.
+    pub clip_gradient: f64,
+    /// How σ follows from (ε, δ).
+    pub sigma: Sigma,
+    /// The share of a sample's effect on a filter that is still there one step later: stated by
+    /// whoever knows the filter, and the base of what one sample costs in all.
+    pub contraction: f64,
+    /// How often symbols are sent (evidence mode).
+    pub thrift: Thrift,
+    /// The private watch behind `thrift: WhileRaised` and a budget's `AlarmsOnly`.
+    pub watch: WatchSettings,
+    /// How much may be spent, and what happens then.
+    pub budget: Option<BudgetSettings>,
+}
+
+impl Default for PrivacySettings {
+    fn default() -> Self {
+        Self {
+            epsilon_c: None,
+            epsilon_a: None,
+            epsilon_g: None,
+            epsilon_flag: None,
+            delta: 1e-5,
+            clip_state: 5.0,
+            clip_gradient: 1.0,
+            sigma: Sigma::default(),
+            contraction: 0.9,
+            thrift: Thrift::default(),
+            watch: WatchSettings::default(),
+            budget: None,
+        }
+    }
+}
+
+/// The formula for σ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Sigma {
+    /// The least noise that gives (ε, δ), for every ε.
+    #[default]
+    Analytic,
+    /// Theorems 7.1 and 7.2 as printed, with a public bound: unproved from ε = 1 on, and false for
+    /// large ε.
+    Classic,
+}
+
+/// How often symbols are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Thrift {
+    /// One a step.
+    #[default]
+    EveryStep,
+    /// The strongest of so many steps.
+    Window(u64),
+    /// Only after a private local watch was raised.
+    WhileRaised,
+    /// One a step, about an answer that was drawn once for every level and is kept.
+    Memoised {
+        /// ε of that answer.
+        permanent: f64,
+    },
+}
+
+/// A private local watch: it says nothing until a noised CUSUM passes a noised threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WatchSettings {
+    /// ε of one arming, however long it lasts.
+    pub epsilon: f64,
+    /// Symbols that follow when it is raised.
+    pub burst: u64,
+}
+
+impl Default for WatchSettings {
+    fn default() -> Self {
+        Self { epsilon: 8.0, burst: 10 }
+    }
+}
+
+/// How much may be spent over which stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetSettings {
+    /// ε at the session's δ.
+    pub epsilon: f64,
+    /// The stretch of time it is for.
+    #[serde(default)]
+    pub over: Scope,
+    /// What happens when it is gone.
+    #[serde(default)]
+    pub at_zero: AtZero,
+}
+
+/// A stretch of time to protect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Scope {
+    /// One sample, with all that the filter makes of it later.
+    Sample,
+    /// Any minute.
+    Minute,
+    /// Any hour.
+    Hour,
+    /// Any day.
+    #[default]
+    Day,
+    /// The whole history, training included.
+    Lifetime,
+}
+
+/// What happens when a budget is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum AtZero {
+    /// Nothing more is sent.
+    #[default]
+    Stop,
+    /// Only as fast as older releases leave the stretch of time.
+    Slower,
+    /// What is sent at every step ends while `reserve` is left, which alarms may use up.
+    AlarmsOnly {
+        /// ε kept for alarms.
+        reserve: f64,
+    },
+}
