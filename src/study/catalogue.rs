@@ -2,6 +2,7 @@
 
 mod detection;
 mod plant;
+mod privacy;
 mod recorded;
 mod threshold;
 mod watched;
@@ -14,6 +15,7 @@ pub fn all() -> Vec<&'static dyn Study> {
     vec![
         &detection::Detection,
         &threshold::Threshold,
+        &privacy::Privacy,
         &plant::Plant,
         &recorded::HAI,
         &recorded::TEP,
