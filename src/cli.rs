@@ -19,6 +19,7 @@ use crate::study::score;
 
 mod check;
 mod interrupt;
+mod ledger;
 mod make;
 mod run;
 mod sessions;
@@ -63,6 +64,8 @@ enum Command {
     },
     /// Run a session without a screen: one fact a line, a summary last
     Run(run::RunArgs),
+    /// Verify a ledger that `run --ledger` wrote, and say what was spent
+    Ledger(ledger::LedgerArgs),
     /// Make a table or figure of the paper, with what comes out here beside it
     Study(study::StudyArgs),
     /// Measure a list of alarms against the truth
@@ -157,6 +160,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
             }
         }
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
+        Some(Command::Ledger(args)) => ledger::run(&mut out, &args)?,
         Some(Command::Study(args)) => study::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;

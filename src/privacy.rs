@@ -17,7 +17,8 @@
 //! | [`chain`] | the ledger's lines, linked by hashes, and their verification |
 //! | [`thrift`] | ways to say as much for less |
 //! | [`voice`] | how symbols and flags leave a client: mechanism, manner, ledger |
-//! | [`cusum`], [`price`] | what a setting costs and buys |
+//! | [`cusum`], [`price`], [`outlook`] | what a setting costs and buys, and how long it lasts |
+//! | [`words`] | the same in sentences |
 //! | [`special`], [`sha256`] | the arithmetic underneath |
 //!
 //! What is protected is a client's measurements against everybody who sees its messages, the
@@ -40,6 +41,7 @@ pub mod gaussian;
 pub mod ledger;
 pub mod mechanism;
 pub mod memory;
+pub mod outlook;
 pub mod price;
 pub mod protection;
 pub mod randomness;
@@ -51,6 +53,7 @@ pub mod special;
 pub mod thrift;
 pub mod voice;
 pub mod window;
+pub mod words;
 
 #[cfg(test)]
 mod audit;
@@ -65,6 +68,7 @@ pub use ledger::books::{self, Books};
 pub use ledger::{Counted, Entered, Exhaustion, Ledger, Refusal, Scope, Terms, Trained};
 pub use mechanism::{Clip, Gaussian};
 pub use memory::FilterMemory;
+pub use outlook::{Knob, Outlook, Situation};
 pub use protection::Protection;
 pub use randomness::{Provenance, Randomness};
 pub use release::{Estimate, Flag, Guarded, InTheClear, Numbers, Released, Spend, Symbol, What};

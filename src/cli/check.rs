@@ -6,6 +6,8 @@ use std::io::Write;
 use color_eyre::eyre::Result;
 use jiff::Timestamp;
 
+use crate::privacy::words::explain;
+use crate::privacy::{Knob, Provenance};
 use crate::session::{Session, Source};
 use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError};
 
@@ -16,6 +18,7 @@ const GLANCE: u64 = 600;
 pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Result<()> {
     writeln!(out, "{}: {}", session.name, session.about)?;
     writeln!(out, "source      {}", source(session))?;
+    print_privacy(out, session)?;
     let mut survey = None;
     for part in Part::ALL {
         let found = Survey::read(session, part, full)?;
@@ -43,17 +46,52 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
 }
 
 fn source(session: &Session) -> String {
-    match &session.source {
-        Source::Plant(_) => format!("built-in plant, seed {}: seeded, not private", session.seed),
-        Source::Twin(twin) => format!(
-            "synthetic plant, family {:?}, {} clients, seed {}: seeded, not private",
-            twin.family, twin.clients, session.seed
-        ),
+    let what = match &session.source {
+        Source::Plant(_) => "built-in plant".to_owned(),
+        Source::Twin(twin) => {
+            format!("synthetic plant, family {:?}, {} clients", twin.family, twin.clients)
+        }
         Source::Table(table) => format!("tables in {}", show_folder(session, &table.data)),
         Source::Hai(hai) => {
             format!("HAI {} in {}", hai.version, show_folder(session, &hai.data))
         }
+    };
+    let noise = Provenance::of(session);
+    match noise {
+        Provenance::Seeded => format!("{what}, seed {} ({})", session.seed, noise.label()),
+        Provenance::OperatingSystem => format!("{what}; noise from the {}", noise.label()),
     }
+}
+
+/// What its settings protect and what they do not, where anything is set.
+fn print_privacy(out: &mut impl Write, session: &Session) -> Result<()> {
+    if Knob::ALL.iter().all(|knob| knob.epsilon(&session.privacy).is_none()) {
+        writeln!(out, "privacy     no ε is set: states and symbols are sent as they are")?;
+        return Ok(());
+    }
+    let mut head = "privacy";
+    for sentence in explain(session, session.mode).sentences() {
+        for line in wrapped(sentence) {
+            writeln!(out, "{head:<12}{line}")?;
+            head = "";
+        }
+    }
+    Ok(())
+}
+
+/// Lines of at most 88 characters.
+fn wrapped(sentence: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in sentence.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + word.chars().count() < 88 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 fn show_folder(session: &Session, data: &str) -> String {

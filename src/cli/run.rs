@@ -4,17 +4,19 @@ mod bar;
 mod pace;
 mod text;
 
+use std::fs::File;
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use color_eyre::eyre::Result;
+use color_eyre::eyre::{Result, WrapErr as _};
 
 use self::bar::Bar;
 use self::pace::{Pace, Speed};
-use super::{SessionArgs, interrupt};
+use super::{SessionArgs, interrupt, ledger};
 use crate::engine::prepare::{self, Prepared, Stage};
 use crate::engine::run::{self, Run};
 use crate::fact::Fact;
@@ -33,6 +35,9 @@ pub(super) struct RunArgs {
     /// Data seconds per second of the wall clock, or `max`
     #[arg(long, value_name = "max|N", default_value = "max")]
     speed: Speed,
+    /// Write every release to a hash-chained ledger; a ledger that is there is continued
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
@@ -69,10 +74,32 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let prepared = prepared(&session, &mut teller, &stop)?;
     bar.say("calibrating");
     let mut run = Run::open(&session, &prepared, mode, args.until)?;
+    let mut kept = Kept::open(args.ledger.as_deref(), &mut run)?;
     teller.tell(&run.calibrated())?;
-    replay(&mut run, args.speed, &mut teller, &stop)?;
+    replay(&mut run, args.speed, &mut teller, &mut kept, &stop)?;
     bar.clear();
     Ok(())
+}
+
+/// Where the ledgers' lines go.
+struct Kept(Option<(PathBuf, File)>);
+
+impl Kept {
+    fn open(file: Option<&Path>, run: &mut Run) -> Result<Self> {
+        let Some(file) = file else { return Ok(Self(None)) };
+        run.keep_ledger(ledger::kept(file)?)?;
+        let opened = File::options().append(true).create(true).open(file);
+        Ok(Self(Some((file.to_owned(), opened.wrap_err_with(|| file.display().to_string())?))))
+    }
+
+    /// Stores what was released; nothing may be said about it before.
+    fn store(&mut self, run: &mut Run) -> Result<()> {
+        if let Self(Some((path, file))) = self {
+            let lines = run.take_ledger_lines();
+            file.write_all(lines.as_bytes()).wrap_err_with(|| path.display().to_string())?;
+        }
+        Ok(())
+    }
 }
 
 /// Where facts go.
@@ -137,6 +164,7 @@ fn replay<W: Write>(
     run: &mut Run,
     speed: Speed,
     teller: &mut Teller<W>,
+    kept: &mut Kept,
     stop: &AtomicBool,
 ) -> Result<()> {
     let begun = Instant::now();
@@ -152,10 +180,13 @@ fn replay<W: Write>(
                 pace.wait(time, stop);
             })
         });
+        kept.store(run)?;
         teller.tell(&facts)?;
         facts.clear();
     }
-    teller.tell(&run.end())?;
+    let last = run.end();
+    kept.store(run)?;
+    teller.tell(&last)?;
     let summary = run.summary(begun.elapsed());
     if teller.json {
         teller.tell(&[Fact::Summary(Box::new(summary))])?;

@@ -10,14 +10,16 @@ use clap::Args;
 use color_eyre::eyre::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::ledger::mechanism;
 use super::{SessionArgs, interrupt};
 use crate::engine::compare::{Comparison, compare};
 use crate::engine::decimation;
-use crate::engine::material::Material;
+use crate::engine::material::{LeftOut, Material};
 use crate::engine::prepare::{Prepared, Stage, cache_file, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
 use crate::model::train::{Progress, TrainReport};
+use crate::privacy::Spend;
 use crate::session::{Proprietary as Kind, Session};
 
 #[derive(Debug, Args)]
@@ -193,10 +195,23 @@ fn print_prepared(out: &mut impl Write, session: &Session, prepared: &Prepared) 
             client.nominal_c.distances.threshold(session.thresholds.tau_c),
             client.nominal_a.distances.threshold(session.thresholds.tau_a),
         )?;
+        print_left_out(out, &client.left_out)?;
     }
-    let privacy = &session.privacy;
-    if [privacy.epsilon_c, privacy.epsilon_a, privacy.epsilon_g].iter().any(Option::is_some) {
-        writeln!(out, "seeded: not private (the noise of this training is drawn from the seed)")?;
+    for (client, trained) in prepared.clients.iter().zip(&prepared.spent.clients) {
+        for trained in trained {
+            writeln!(
+                out,
+                "{:<10} {} × {} sent: {}",
+                client.name,
+                trained.count,
+                trained.what.label(),
+                mechanism(trained.spend)
+            )?;
+        }
+    }
+    let noise = prepared.spent.clients.iter().flatten().find(|t| t.spend != Spend::Clear);
+    if let Some(trained) = noise {
+        writeln!(out, "noise: {}", trained.randomness.label())?;
     }
     writeln!(out, "kept in {}", prepared.file.display())?;
     Ok(())
@@ -213,6 +228,13 @@ fn bar() -> ProgressBar {
     bar
 }
 
+fn print_left_out(out: &mut impl Write, left_out: &[(String, LeftOut)]) -> Result<()> {
+    for (sensor, why) in left_out {
+        writeln!(out, "           without {sensor}: {why}")?;
+    }
+    Ok(())
+}
+
 fn print_material(out: &mut impl Write, material: &Material) -> Result<()> {
     for client in &material.clients {
         writeln!(
@@ -224,9 +246,7 @@ fn print_material(out: &mut impl Write, material: &Material) -> Result<()> {
             material.layout.period_s,
             client.calibration.nrows()
         )?;
-        for (sensor, why) in &client.left_out {
-            writeln!(out, "           without {sensor}: {why}")?;
-        }
+        print_left_out(out, &client.left_out)?;
     }
     out.flush()?;
     Ok(())

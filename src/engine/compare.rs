@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ndarray::Array2;
 
 use super::material::Material;
-use super::prepare::{FEDERATION, PrepareError, Prepared, hooks};
+use super::prepare;
+use super::prepare::{FEDERATION, PrepareError, Prepared};
 use crate::client::Site;
 use crate::federation::convergence::{self, Beside};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::federation::states::{replay, series, square_norm};
 use crate::federation::variant::{Fitted, Variant};
-use crate::federation::{self, FederatedWeights, Federation};
+use crate::federation::{self, FederatedWeights, Federation, Hooks};
 use crate::model::train::SETTLING;
 use crate::model::weights::ProprietaryWeights;
+use crate::privacy::Provenance;
 use crate::rng;
 use crate::session::Session;
 
@@ -123,6 +125,12 @@ pub fn compare(
             .collect(),
         correlation: correlations,
     })
+}
+
+/// What is compared sees everybody's data anyway, so its noise is drawn from the seed: it must be the
+/// same again, and it must not pretend to protect.
+fn hooks(session: &Session) -> Hooks<'_> {
+    Hooks { provenance: Provenance::Seeded, ..prepare::hooks(session) }
 }
 
 /// The weights after every pass of the session's own federated training, run once more: the same

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use ndarray::{Array2, Axis};
+use serde::{Deserialize, Serialize};
 
 use super::resolution::Grids;
 use crate::evidence::sensor::Resolution;
@@ -46,7 +47,7 @@ pub struct ClientMaterial {
 }
 
 /// Why a sensor is not used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeftOut {
     /// It never changed in the fit range.
     Constant,
@@ -302,5 +303,38 @@ mod tests {
         let mut seen = [0.0];
         material.clients[0].view.standardise(&[14.0], &mut seen);
         assert!((seen[0] - 2.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_sensor_too_coarse_for_live_data_is_left_out_and_a_client_of_switches_keeps_them() {
+        let rows: Vec<Option<Vec<f64>>> = (0..300)
+            .map(|t| {
+                let wave = (f64::from(t) * 0.7).sin();
+                Some(vec![wave, 0.004 * wave, f64::from(u8::from(t % 7 < 3))])
+            })
+            .collect();
+        let step = |values: &[f64]| Resolution::estimate(values);
+        let steps = [step(&[]), step(&[2.97, 2.98, 2.99]), step(&[0.0, 1.0])];
+        let (view, left_out) = own_view(&["level", "pressure", "pump"], &rows, &steps);
+        assert_eq!(view.names, ["level"]);
+        let coarse = |name: &str| (name.to_owned(), LeftOut::TooCoarse);
+        assert_eq!(left_out, [coarse("pressure"), coarse("pump")]);
+        let pump: Vec<_> = rows.iter().map(|row| row.as_ref().map(|r| vec![r[2]])).collect();
+        let (view, left_out) = own_view(&["pump"], &pump, &steps[2..]);
+        assert_eq!((view.names, left_out), (vec!["pump".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn known_inputs_stand_beside_the_rows_and_are_not_monitored() {
+        let mut session = plant("40m");
+        session.clients = crate::stream::plant::default_clients();
+        session.clients[0].inputs = vec!["P1_B3004".into(), "P1_B3005".into(), "P1_STSP".into()];
+        let material = Material::read(&session, 5, &|_| None).expect("a built-in plant");
+        let boiler = &material.clients[0];
+        assert_eq!(boiler.fit.ncols(), 9);
+        assert!(!boiler.inputs.names.contains(&"P1_STSP".to_owned()), "it never moves");
+        assert_eq!(boiler.fit_inputs.dim(), (480, boiler.inputs.used.len()));
+        assert_eq!(boiler.calibration_inputs.nrows(), 240);
+        assert_eq!(material.clients[1].fit_inputs.ncols(), 0);
     }
 }

@@ -14,13 +14,14 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::decimation;
-use super::material::{Material, SensorView};
+use super::material::{LeftOut, Material, SensorView};
 use super::resolution::Grids;
 use super::vendor::{self, ClientVendor};
 use crate::client::Site;
 use crate::evidence::threshold::NominalDistances;
 use crate::federation::states::series;
 use crate::federation::{self, Federation, FederationError, History, Hooks, Outcome};
+use crate::link::Tap;
 use crate::model::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
@@ -97,6 +98,8 @@ pub struct PreparedClient {
     pub name: String,
     /// The sensors its models see.
     pub view: SensorView,
+    /// Those they do not, with the reason.
+    pub left_out: Vec<(String, LeftOut)>,
     /// The model that watches.
     pub watching: ProprietaryWeights,
     /// The model whose states may be sent.
@@ -159,6 +162,7 @@ struct Calibration {
 struct ClientCalibration {
     used: Vec<usize>,
     names: Vec<String>,
+    left_out: Vec<(String, LeftOut)>,
     c: StoredNominal,
     a: StoredNominal,
 }
@@ -184,6 +188,16 @@ pub fn prepare(
     file: &Path,
     on_stage: OnStage,
 ) -> Result<Prepared, PrepareError> {
+    prepare_listened_to(session, file, &Tap::default(), on_stage)
+}
+
+/// The same, with every message of the federation shown to `tap`.
+pub fn prepare_listened_to(
+    session: &Session,
+    file: &Path,
+    tap: &Tap,
+    on_stage: OnStage,
+) -> Result<Prepared, PrepareError> {
     let expected = fingerprint(session);
     // A file that is not there, not whole or of something else is simply made anew.
     if let Ok(checkpoint) = Checkpoint::load(file, Some(expected))
@@ -191,7 +205,7 @@ pub fn prepare(
     {
         return Ok(prepared);
     }
-    let checkpoint = make(session, expected, on_stage)?;
+    let checkpoint = make(session, expected, tap, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
     let restored = restore(checkpoint, file)
@@ -202,6 +216,7 @@ pub fn prepare(
 fn make(
     session: &Session,
     fingerprint: Fingerprint,
+    tap: &Tap,
     on_stage: OnStage,
 ) -> Result<Checkpoint, PrepareError> {
     let _ = on_stage(Stage::Reading);
@@ -227,6 +242,7 @@ fn make(
         .collect();
     let seed = rng::child(session.seed, FEDERATION);
     let mut federation = Federation::new(&sites, &session.model, hooks(session), seed)?;
+    federation.set_tap(tap);
     let outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
     let _ = on_stage(Stage::Calibrating);
     let mut clients = Vec::new();
@@ -239,6 +255,7 @@ fn make(
         calibrations.push(ClientCalibration {
             used: client.view.used.clone(),
             names: client.view.names.clone(),
+            left_out: client.left_out.clone(),
             c: nominal(&run.r_c).ok_or_else(too_short)?,
             a: nominal(&augmented.r_a).ok_or_else(too_short)?,
         });
@@ -384,6 +401,7 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
                     mean: models.mean,
                     std: models.std,
                 },
+                left_out: calibration.left_out,
                 sending: models.sending.unwrap_or_else(|| models.proprietary.clone()),
                 watching: models.proprietary,
                 phi: models.augment?,

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `evidence` | evidence mode: sites, symbols, the sequential decision |
 //! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
-//! | `ledger` | what was released, as a fact |
+//! | `ledger`, `spending` | what was released, and what the knobs would change about it |
 //! | `told` | what either says about a step, as the annunciator takes it |
 //! | `alarms` | the alarms that were raised, for the score |
 //! | [`sight`] | what can be seen of every client at a step |
@@ -31,6 +31,7 @@ mod operate;
 pub mod outlook;
 mod paper;
 pub mod sight;
+mod spending;
 mod tape;
 mod told;
 
@@ -47,7 +48,8 @@ use self::paper::Paper;
 use self::sight::Sight;
 use self::tape::Tape;
 use self::told::Told;
-use super::prepare::{self, Prepared, TrainingSpent};
+use super::material::LeftOut;
+use super::prepare::{self, Prepared, PreparedClient, TrainingSpent};
 use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
 use crate::evidence::threshold::{FlagThresholds, NominalDistances};
@@ -56,6 +58,7 @@ use crate::federation;
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
 use crate::link::Tap;
 use crate::model::kernel::WeightsError;
+use crate::model::weights::FilterWeights;
 use crate::privacy::{Books, Ledger, PrivacyError, Provenance, Terms};
 use crate::session::{Mark, Mode, Session, Tau};
 use crate::stream::decimate::Decimated;
@@ -139,7 +142,11 @@ pub struct Run {
     /// Of the method that does not decide: nothing of what it would send is sent.
     unsent: Books,
     spent: TrainingSpent,
+    /// States of every client's sending model.
+    states: Vec<usize>,
     tap: Tap,
+    /// Sensors that are too coarse to be watched, each after its client.
+    too_coarse: Vec<(String, String)>,
 }
 
 impl Run {
@@ -218,7 +225,9 @@ impl Run {
             books,
             unsent,
             spent: prepared.spent.clone(),
+            states: prepared.clients.iter().map(sending_states).collect(),
             tap: Tap::default(),
+            too_coarse: too_coarse(prepared),
         })
     }
 
@@ -227,6 +236,11 @@ impl Run {
         self.books.write_from(self.spent.from, kept)?;
         self.books.enter_training(self.spent.from, &self.spent.clients);
         Ok(())
+    }
+
+    /// The last instant watched.
+    fn now(&self) -> Timestamp {
+        self.spans.last().map_or(self.spent.from, |span| span.1)
     }
 
     /// The ledgers, one a client.
@@ -420,8 +434,12 @@ impl Run {
         true
     }
 
-    /// Clients whose calibration cannot be relied on.
+    /// Sensors that cannot be watched, and clients whose calibration cannot be relied on.
     fn tell_health(&self, facts: &mut Vec<Fact>) {
+        for (client, sensor) in &self.too_coarse {
+            let what = format!("without {sensor}: {}", LeftOut::TooCoarse);
+            facts.push(self.quality(Some(client.clone()), what));
+        }
         let Some(evidence) = self.methods.evidence.as_ref().filter(|_| self.mode == Mode::Evidence)
         else {
             return;
@@ -468,7 +486,7 @@ impl Run {
         for fact in &facts {
             self.alarms.hear(fact);
         }
-        let last = self.spans.last().map_or(self.spent.from, |span| span.1);
+        let last = self.now();
         self.books.close(last);
         facts.extend(self.books.ledgers().iter().filter_map(|of| ledger::fact(of, last)));
         facts
@@ -503,6 +521,18 @@ impl Run {
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
         }
     }
+}
+
+fn too_coarse(prepared: &Prepared) -> Vec<(String, String)> {
+    let of = |client: &PreparedClient| {
+        let coarse = client.left_out.iter().filter(|(_, why)| *why == LeftOut::TooCoarse);
+        coarse.map(|(sensor, _)| (client.name.clone(), sensor.clone())).collect::<Vec<_>>()
+    };
+    prepared.clients.iter().flat_map(of).collect()
+}
+
+fn sending_states(client: &PreparedClient) -> usize {
+    client.sending.filter().map_or(0, FilterWeights::states)
 }
 
 fn annunciator(layout: &Layout, mode: Mode, start: Timestamp) -> Annunciator {

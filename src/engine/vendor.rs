@@ -59,7 +59,7 @@ struct Delivery {
 }
 
 /// The models delivered with the program, where `session` can use them: the built-in plant with its
-/// own clients, at the models' own sampling and with the customary sizes.
+/// own clients (known inputs may be added), at the models' own sampling and with the customary sizes.
 #[must_use]
 pub fn delivered(session: &Session, every: u32) -> Option<(Vec<SensorView>, Vec<ClientVendor>)> {
     let Source::Plant(_) = session.source else { return None };
@@ -70,7 +70,14 @@ pub fn delivered(session: &Session, every: u32) -> Option<(Vec<SensorView>, Vec<
         && model.transition_width == defaults.transition_width
         && model.measurement_width == defaults.measurement_width
         && (model.q, model.r) == (defaults.q, defaults.r);
-    if !session.clients.is_empty() || !same_networks {
+    let header = crate::stream::plant::default_clients();
+    // Known inputs stand beside a model, not in it.
+    let same_clients = session.clients.is_empty()
+        || session.clients.len() == header.len()
+            && session.clients.iter().zip(&header).all(|(own, usual)| {
+                own.name == usual.name && own.columns == usual.columns && own.except.is_empty()
+            });
+    if !same_clients || !same_networks {
         return None;
     }
     let checkpoint = Checkpoint::from_bytes(Path::new("delivered models"), PLANT, None).ok()?;
@@ -78,7 +85,6 @@ pub fn delivered(session: &Session, every: u32) -> Option<(Vec<SensorView>, Vec<
     if delivery.every != every {
         return None;
     }
-    let header = crate::stream::plant::default_clients();
     let mut views = Vec::new();
     let mut models = Vec::new();
     for ((client, names), columns) in

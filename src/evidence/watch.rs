@@ -11,8 +11,8 @@ use super::symbol::{Grading, MOST_LEVELS};
 use crate::privacy::{Manner, Randomness, Said, Symbol, Vigil, Voice};
 
 /// Armings that are played through, and the longest that one of them lasts.
-const PLAYED: u32 = 200;
-const LONGEST: u32 = 400;
+const PLAYED: u32 = 100;
+const LONGEST: u32 = 200;
 
 /// Log-likelihood ratios of silence and of an alarm, for a root cause and for who feels one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -84,7 +84,7 @@ fn a_clipped_gradient_keeps_its_claim_along_its_own_direction() {
     let clip = Clip::Ball { bound: 1.0 };
     let mechanism = Gaussian::new(clip, SigmaRule::Analytic, epsilon, delta).unwrap();
     let mut random = Randomness::seeded(42, 0);
-    let draws = DRAWS / 2;
+    let draws = DRAWS;
     let mut draw = |sign: f64| -> Vec<f64> {
         (0..draws)
             .map(|_| {
@@ -124,7 +124,7 @@ fn graded_symbols_keep_their_claim_for_every_pair() {
     let (epsilon, symbols) = (1.5, 5);
     let response = Response::new(epsilon, symbols).unwrap();
     let mut random = Randomness::seeded(44, 0);
-    let draws = DRAWS / 5;
+    let draws = DRAWS;
     let mut heard = vec![[0_u32; 5]; 5];
     for (told, counts) in heard.iter_mut().enumerate() {
         for _ in 0..draws {
@@ -148,7 +148,7 @@ fn a_watch_keeps_its_claim_about_when_it_raises() {
     let epsilon = 1.0;
     let watch = Watch::new(epsilon, 1.0, 0.25, 6.0, &FilterMemory::NONE).unwrap();
     let mut random = Randomness::seeded(45, 0);
-    let draws = DRAWS / 10;
+    let draws = DRAWS;
     let steps = 8;
     // Neighbours: the first score is as high as clipping allows, or as low.
     let mut raised_at = |first: f64| -> Vec<f64> {
@@ -181,7 +181,7 @@ fn a_watch_keeps_its_claim_about_when_it_raises() {
 fn a_remembered_answer_keeps_its_lifetime_claim() {
     let (permanent, report) = (Response::binary(1.0).unwrap(), Response::binary(3.0).unwrap());
     let mut random = Randomness::seeded(46, 0);
-    let draws = DRAWS / 10;
+    let draws = DRAWS;
     // The majority of fifteen reports finds the permanent answer nearly every time.
     let mut majority = |symbol: u8| -> u32 {
         (0..draws)

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PrivacyError;
 use super::account::{Composed, Tally};
-use super::budget::{Budget, Gate, Purpose};
+use super::budget::{AtZero, Budget, Gate, Purpose};
 use super::chain::{self, Broken, Chain, Entry, Record, Why};
 use super::memory::FilterMemory;
 use super::randomness::Provenance;
@@ -164,6 +164,8 @@ pub struct Ledger {
     private: bool,
     writes: bool,
     closed: bool,
+    /// A budget was spent that ends everything.
+    stopped: bool,
     routine: Gate,
     alarm: Gate,
 }
@@ -178,6 +180,13 @@ pub struct Counted {
     pub spend: Spend,
     /// How often.
     pub count: u64,
+}
+
+/// Releases as they are made now, and in how many seconds.
+#[derive(Debug, Clone)]
+pub(super) struct Pace {
+    tally: Tally,
+    seconds: f64,
 }
 
 /// A pace older than this is no pace.
@@ -221,6 +230,7 @@ impl Ledger {
             private: true,
             writes: true,
             closed: false,
+            stopped: false,
             routine: Gate::default(),
             alarm: Gate::default(),
         }
@@ -313,26 +323,54 @@ impl Ledger {
         purpose: Purpose,
         spend: Spend,
     ) -> Result<(), Refusal> {
+        let Err((budget, spent)) = self.fits(time, purpose, spend) else { return Ok(()) };
+        Err(Refusal {
+            client: self.client.clone(),
+            consequence: budget.consequence(purpose),
+            spent: spent.epsilon(self.terms.delta).0,
+            limit: budget.limit(purpose),
+        })
+    }
+
+    /// The same without saying why not, which takes a composition.
+    pub fn admits(&mut self, time: Timestamp, purpose: Purpose, spend: Spend) -> bool {
+        self.fits(time, purpose, spend).is_ok()
+    }
+
+    fn fits(
+        &mut self,
+        time: Timestamp,
+        purpose: Purpose,
+        spend: Spend,
+    ) -> Result<(), (Budget, Tally)> {
         let Some(budget) = self.terms.budget else { return Ok(()) };
-        let spent = self.tally(budget.over, time);
-        let mut next = Tally::of(spend, 1);
-        if budget.over != Scope::Lifetime {
-            next.merge(&next.echo(&self.terms.memory));
-        }
+        let next = Tally::of(spend, 1);
+        let spent = match budget.over {
+            Scope::Lifetime => self.lifetime.clone(),
+            scope => {
+                let this_sample = match &self.sample {
+                    Some((last, tally)) if *last == time => tally.clone(),
+                    _ => Tally::NOTHING,
+                };
+                // The filter remembers one sample for all: the costliest there has been, or this one.
+                let with_next = this_sample.and(&next);
+                let remembered = Self::costlier(self.one_sample(), with_next);
+                let within =
+                    if scope == Scope::Sample { this_sample } else { self.within(scope, time) };
+                within.and(&remembered.echo(&self.terms.memory))
+            }
+        };
         let limit = budget.limit(purpose);
         let gate = match purpose {
             Purpose::Routine => &mut self.routine,
             Purpose::Alarm => &mut self.alarm,
         };
-        if gate.admits(&spent, &next, self.terms.delta, limit) {
+        if !self.stopped && gate.admits(&spent, &next, self.terms.delta, limit) {
             return Ok(());
         }
-        Err(Refusal {
-            client: self.client.clone(),
-            consequence: budget.consequence(purpose),
-            spent: spent.epsilon(self.terms.delta).0,
-            limit,
-        })
+        // What leaves the window later does not begin again what was to end.
+        self.stopped = budget.at_zero == AtZero::Stop;
+        Err((budget, spent))
     }
 
     /// Enters what a training released, before any live release; none if that training is entered
@@ -484,24 +522,33 @@ impl Ledger {
     /// The releases counted over `scope` at `now`, the filter's memory included.
     #[must_use]
     pub fn tally(&self, scope: Scope, now: Timestamp) -> Tally {
+        if scope == Scope::Lifetime {
+            // Every release is counted in full: there is no later one to echo in.
+            return self.lifetime.clone();
+        }
+        let within = self.within(scope, now);
+        if within.releases() == 0 {
+            return within;
+        }
+        within.and(&self.one_sample().echo(&self.terms.memory))
+    }
+
+    /// The releases about the samples within `scope` at `now`.
+    fn within(&self, scope: Scope, now: Timestamp) -> Tally {
         let second = now.as_second();
         let mut within = match scope {
             Scope::Sample => self.one_sample(),
             Scope::Minute => self.minute.total_at(second),
             Scope::Hour => self.hour.total_at(second),
             Scope::Day => self.day.total_at(second),
-            // Every release is counted in full: there is no later one to echo in.
-            Scope::Lifetime => return self.lifetime.clone(),
+            Scope::Lifetime => self.lifetime.clone(),
         };
         if let Some(seconds) = scope.seconds() {
             for stretch in &self.trainings {
                 within.merge(&stretch.within(seconds, now));
             }
         }
-        if within.releases() == 0 {
-            return within;
-        }
-        within.and(&self.one_sample().echo(&self.terms.memory))
+        within
     }
 
     /// The releases of one sample. The last may still lack some of its own, so the costlier of
@@ -522,12 +569,18 @@ impl Ledger {
     /// ε that one more hour at the present pace would add to the lifetime.
     #[must_use]
     pub fn burn_per_hour(&self, now: Timestamp) -> f64 {
-        let (pace, seconds) = self.pace(now);
-        if pace.releases() == 0 {
+        self.burn_at(&self.pace_of(now, |_, spend| spend))
+    }
+
+    /// The same at another pace.
+    pub(super) fn burn_at(&self, pace: &Pace) -> f64 {
+        if pace.tally.releases() == 0 {
             return 0.0;
         }
-        let later = self.lifetime.and(&pace.times(3600.0 / seconds));
-        later.epsilon(self.terms.delta).0 - self.lifetime.epsilon(self.terms.delta).0
+        let later = self.lifetime.and(&pace.tally.times(3600.0 / pace.seconds));
+        let spent = self.lifetime.epsilon(self.terms.delta).0;
+        let after = later.epsilon(self.terms.delta).0;
+        if after.is_infinite() && spent.is_infinite() { f64::INFINITY } else { after - spent }
     }
 
     /// When the budget will be gone if the present pace goes on. For a window nothing is taken
@@ -535,8 +588,14 @@ impl Ledger {
     /// out for ever, because by then the window holds nothing but that pace.
     #[must_use]
     pub fn exhaustion(&self, now: Timestamp) -> Exhaustion {
+        self.exhaustion_at(now, &self.pace_of(now, |_, spend| spend))
+    }
+
+    /// The same at another pace.
+    pub(super) fn exhaustion_at(&self, now: Timestamp, pace: &Pace) -> Exhaustion {
         let Some(budget) = self.terms.budget else { return Exhaustion::NoBudget };
-        let (pace, seconds) = self.pace(now);
+        let Pace { tally: pace, seconds } = pace;
+        let seconds = *seconds;
         let spent = self.tally(budget.over, now);
         let limit = budget.limit(Purpose::Routine);
         let fits = |later_s: f64| {
@@ -572,11 +631,18 @@ impl Ledger {
         Exhaustion::Seconds(low)
     }
 
-    /// The releases of the last hour, or of the ledger's life if that is shorter, and in how many
-    /// seconds they were made.
-    fn pace(&self, now: Timestamp) -> (Tally, f64) {
+    /// The releases of the last hour, or of the ledger's life if that is shorter, each at what
+    /// `price` makes of it, and in how many seconds they were made.
+    pub(super) fn pace_of(&self, now: Timestamp, price: impl Fn(What, Spend) -> Spend) -> Pace {
         let age = self.since.map_or(0.0, |since| now.duration_since(since).as_secs_f64());
-        (self.hour.total_at(now.as_second()), (age + 1.0).clamp(1.0, PACE_S))
+        let mut tally = Tally::NOTHING;
+        for (spend, count) in self.hour.total_at(now.as_second()).entries() {
+            // A window counts by setting; what it was about is known from the whole count.
+            let same = |c: &&Counted| c.spend.same_setting(&spend) && !c.what.is_derived();
+            let what = self.counts.iter().rev().find(same).map_or(What::Symbol, |c| c.what);
+            tally.add(price(what, spend), count);
+        }
+        Pace { tally, seconds: (age + 1.0).clamp(1.0, PACE_S) }
     }
 
     /// Changes the budget from now on; the line says so. What is spent stays spent, so a budget
@@ -593,7 +659,7 @@ impl Ledger {
             }
         }
         self.terms.budget = budget;
-        (self.routine, self.alarm) = (Gate::default(), Gate::default());
+        (self.routine, self.alarm, self.stopped) = (Gate::default(), Gate::default(), false);
         Ok(self.write(now, Entry::Budget { budget }))
     }
 }

@@ -110,6 +110,15 @@ impl Response {
         (truth / lie).ln()
     }
 
+    /// What might be answered: for simulations, never for sending.
+    pub fn rehearse(&self, told: u8, random: &mut Randomness) -> Result<u8, PrivacyError> {
+        if told >= self.symbols {
+            let (expected, found) = (usize::from(self.symbols), usize::from(told) + 1);
+            return Err(PrivacyError::Dimension { expected, found });
+        }
+        self.answer(told, random)
+    }
+
     /// A private answer about a flag.
     pub fn flag(&self, flag: Flag, random: &mut Randomness) -> Result<Guarded<Flag>, PrivacyError> {
         if self.symbols != 2 {

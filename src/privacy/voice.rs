@@ -54,15 +54,19 @@ pub struct Vigil {
 }
 
 impl Vigil {
-    /// The watch that keeps to it.
+    /// The sum of scores near which it is raised.
     ///
     /// The noise of a look has scale 8/ε, that of the threshold half of it; the difference of the
     /// two exceeds T with probability (4 e^{−T/s} − e^{−2T/s})/6 where s = 8/ε, so T = s ln(2R/3)
     /// lets noise alone pass once in R looks.
+    #[must_use]
+    pub fn threshold(&self) -> f64 {
+        8.0 / self.epsilon * (2.0 / 3.0 * self.quiet_steps).ln().max(1.0)
+    }
+
+    /// The watch that keeps to it.
     pub fn watch(&self) -> Result<Watch, PrivacyError> {
-        let scale = 8.0 / self.epsilon;
-        let threshold = scale * (2.0 / 3.0 * self.quiet_steps).ln().max(1.0);
-        Watch::new(self.epsilon, 1.0, 0.0, threshold, &FilterMemory::NONE)
+        Watch::new(self.epsilon, 1.0, 0.0, self.threshold(), &FilterMemory::NONE)
     }
 }
 
@@ -113,7 +117,7 @@ pub struct Account<'a> {
 
 impl Till for Account<'_> {
     fn admits(&mut self, purpose: Purpose, spend: Spend) -> bool {
-        self.books.ledger_mut(self.client).admit(self.time, purpose, spend).is_ok()
+        self.books.ledger_mut(self.client).admits(self.time, purpose, spend)
     }
 
     fn pay<T>(&mut self, what: What, purpose: Purpose, guarded: Guarded<T>) -> Option<Released<T>> {

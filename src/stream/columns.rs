@@ -78,6 +78,17 @@ pub fn assign(
         columns.values.extend(wanted);
         columns.inputs.extend(inputs);
     }
+    // A client may know the commands it is given, not what another one measures.
+    for (c, client) in columns.layout.clients.iter().enumerate() {
+        for &column in &columns.inputs[columns.layout.input_span(c)] {
+            if let Some(other) = owner[column] {
+                return Err(format!(
+                    "client {}: input {} is measured by client {other}, which keeps it to itself",
+                    client.name, header[column].name
+                ));
+            }
+        }
+    }
     Ok(columns)
 }
 
@@ -254,6 +265,23 @@ mod tests {
         let header = header(&["a", "b"]);
         let error = assign(&header, &[client("X", &["a"], &[]), client("Y", &["*"], &[])], 1.0);
         assert_eq!(error.unwrap_err(), "column a is claimed by client X and by client Y");
+    }
+
+    #[test]
+    fn inputs_are_known_and_not_monitored_and_never_what_another_client_measures() {
+        let header = header(&["a", "a_set", "b", "b_set"]);
+        let known = |inputs: &[&str]| ClientSettings {
+            inputs: inputs.iter().map(ToString::to_string).collect(),
+            ..client("A", &["a"], &[])
+        };
+        let both =
+            |inputs: &[&str]| assign(&header, &[known(inputs), client("B", &["b"], &[])], 1.0);
+        let found = both(&["*_set"]).expect("nobody measures set points");
+        assert_eq!((found.values, found.inputs), (vec![0, 2], vec![1, 3]));
+        let error = "client A: input b is measured by client B, which keeps it to itself";
+        assert_eq!(both(&["b"]).unwrap_err(), error);
+        let error = "client A: a cannot be both a monitored column and a known input";
+        assert_eq!(both(&["a"]).unwrap_err(), error);
     }
 
     proptest! {

@@ -4,6 +4,7 @@ mod convergence;
 mod correlation;
 mod detection;
 mod plant;
+mod privacy;
 mod recorded;
 mod residuals;
 mod scalability;
@@ -19,6 +20,7 @@ pub fn all() -> Vec<&'static dyn Study> {
         &detection::Detection,
         &scalability::Scalability,
         &threshold::Threshold,
+        &privacy::Privacy,
         &convergence::Convergence,
         &correlation::Correlation,
         &residuals::Residuals,

@@ -8,7 +8,8 @@ mod federation;
 pub mod figures;
 pub mod flags;
 mod judge;
-mod rows;
+pub(in crate::study) mod rows;
+mod spending;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -32,6 +33,7 @@ use crate::stream::{Stream, StreamError};
 pub use federation::Federation;
 pub use judge::{FalseAlarm, Judged, Missed, Row};
 use rows::Rows;
+pub use spending::{Heard, Spoken};
 pub use trial::Trial;
 
 /// The data of a study.
@@ -111,6 +113,9 @@ pub enum DetectionError {
     /// A client's model cannot be run.
     #[error(transparent)]
     Weights(#[from] crate::model::kernel::WeightsError),
+    /// A mechanism cannot be made.
+    #[error(transparent)]
+    Privacy(#[from] crate::privacy::PrivacyError),
 }
 
 /// A length of time.
@@ -119,15 +124,15 @@ type Seconds = f64;
 /// How long a bed's slices are, the wanted time between false alarms, and the tail after an event in
 /// which an alarm still belongs to it.
 #[derive(Debug, Clone, Copy)]
-struct Plan {
-    fit: Seconds,
-    calibration: Seconds,
-    arl0: Seconds,
-    tail: Seconds,
+pub(in crate::study) struct Plan {
+    pub fit: Seconds,
+    pub calibration: Seconds,
+    pub arl0: Seconds,
+    pub tail: Seconds,
 }
 
 impl Bed {
-    fn plan(self) -> Plan {
+    pub(in crate::study) fn plan(self) -> Plan {
         match self {
             Bed::Twin(family, clients, delta) => {
                 let slices = slices(&twin(family, clients, delta));
@@ -153,7 +158,7 @@ impl Bed {
         }
     }
 
-    fn open(self, seed: u64) -> Result<Box<dyn Stream>, StreamError> {
+    pub(in crate::study) fn open(self, seed: u64) -> Result<Box<dyn Stream>, StreamError> {
         Ok(match self {
             Bed::Twin(family, clients, delta) => {
                 Box::new(TwinStream::open(&twin(family, clients, delta), seed)?)

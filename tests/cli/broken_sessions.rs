@@ -120,6 +120,33 @@ fn an_unknown_attack_lists_the_known_ones() {
 }
 
 #[test]
+fn a_budget_that_cannot_be_kept_says_what_it_lacks() {
+    let text = |privacy: &str| {
+        complaint(&format!(
+            "Session(\n    about: \"x\",\n    source: Plant(),\n    privacy: ({privacy}),\n)"
+        ))
+    };
+    for (privacy, expected) in [
+        ("budget: (epsilon: 4)", "a budget needs epsilon_flag"),
+        ("epsilon_flag: 1, budget: (epsilon: 0)", "expected a number above 0, found 0"),
+        ("epsilon_flag: 1, budget: (epsilon: 4, over: Lifetime)", "needs epsilon_c and epsilon_a"),
+        (
+            "epsilon_flag: 1, budget: (epsilon: 4, over: Hour, at_zero: AlarmsOnly(reserve: 9))",
+            "expected a part of the budget of 4, found 9",
+        ),
+        ("thrift: Window(6)", "saving needs a price: set epsilon_flag"),
+        ("epsilon_flag: 1, thrift: Window(0)", "expected a window of 1 to 100000 steps, found 0"),
+        ("epsilon_flag: 1, thrift: Sometimes", "Sometimes"),
+        ("contraction: 1", "expected 0 or more and less than 1, found 1"),
+        ("sigma: Gauss", "Classic"),
+    ] {
+        let complaint = text(privacy);
+        assert!(complaint.contains(expected), "{privacy}: {complaint}");
+        assert!(complaint.contains("broken.ron:4:"), "{privacy}: {complaint}");
+    }
+}
+
+#[test]
 fn an_unknown_hai_release_lists_the_known_ones() {
     insta::assert_snapshot!(complaint(
         "Session(\n    about: \"x\",\n    source: Hai(version: \"23.5\", data: \"hai\"),\n    ranges: (\n        fit: (files: [\"a\"]),\n        calibration: (files: [\"b\"]),\n        replay: (files: [\"c\"]),\n    ),\n)"

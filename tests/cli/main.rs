@@ -6,7 +6,10 @@ use assert_cmd::Command;
 
 mod broken_sessions;
 mod data;
+mod elsewhere;
+mod ledger;
 mod run;
+mod steady;
 mod study;
 
 /// The program, in an empty place of its own.

@@ -83,15 +83,26 @@ fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::
 
 fn print_ledger(out: &mut impl Write, ledger: &Ledger) -> io::Result<()> {
     let releases = count(ledger.releases as usize, "release");
+    write!(out, "ledger      {}: {releases}", ledger.client)?;
     match ledger.epsilon {
-        Some(epsilon) => writeln!(
-            out,
-            "ledger      {}: {releases}, ε {:.3} at δ {}",
-            ledger.client,
-            epsilon.get(),
-            ledger.delta.map_or(0.0, Number::get)
-        ),
-        None => writeln!(out, "ledger      {}: {releases}, not protected", ledger.client),
+        Some(epsilon) => {
+            let delta = ledger.delta.map_or(0.0, Number::get);
+            write!(out, ", ε {:.3} at δ {delta}", epsilon.get())?;
+        }
+        None if ledger.releases > 0 => write!(out, ", not protected")?,
+        None => {}
+    }
+    if let Some(basic) = ledger.basic.filter(|_| ledger.epsilon.is_some()) {
+        write!(out, " (adding up: {:.3})", basic.get())?;
+    }
+    match ledger.training.as_ref().map(|t| (t.releases, t.epsilon)) {
+        None | Some((0, _)) => {}
+        Some((n, Some(epsilon))) => write!(out, "; training sent {n}, ε {:.3}", epsilon.get())?,
+        Some((n, None)) => write!(out, "; training sent {n} in the clear")?,
+    }
+    match &ledger.randomness {
+        Some(randomness) => writeln!(out, "; noise: {randomness}"),
+        None => writeln!(out),
     }
 }
 
@@ -117,6 +128,8 @@ pub(super) fn print_end(
     write!(out, "\n{}, {mode} mode", summary.session)?;
     if let Some(seed) = summary.seed {
         write!(out, ", seed {seed} (seeded: not private)")?;
+    } else if let Some(randomness) = &summary.randomness {
+        write!(out, ", noise: {randomness}")?;
     }
     writeln!(
         out,

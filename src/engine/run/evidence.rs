@@ -14,11 +14,10 @@ use crate::evidence::reach::Reach;
 use crate::evidence::site::{Enrolment, Reading, Site, SiteSettings};
 use crate::evidence::symbol::{Grading, MOST_LEVELS, Symbol};
 use crate::evidence::watch::score;
-use crate::evidence::whitening::{LAGS, Recording, Sample};
+use crate::evidence::whitening::{Recording, Sample};
 use crate::link::{Graded, Message, Tap};
 use crate::model::kernel::WeightsError;
 use crate::model::proprietary::{Proprietary as _, VendorModel};
-use crate::model::weights::ProprietaryWeights;
 use crate::privacy::{
     self, Account, Books, Manner, PrivacyError, Provenance, Randomness, Released, Said, Vigil,
     Voice,
@@ -400,21 +399,9 @@ fn fit(
     let fit = recorded(&mut model, &material.fit.view(), &material.fit_inputs.view());
     let calibration =
         recorded(&mut model, &material.calibration.view(), &material.calibration_inputs.view());
-    let settings = SiteSettings { settling: settling(&client.watching), ..settings.clone() };
-    let (site, calibration) = Site::fit(&fit, &calibration, settings);
+    let (site, calibration) = Site::fit(&fit, &calibration, settings.clone());
     model.reset();
     Ok((model, site, calibration))
-}
-
-/// Steps at the start of a run that say nothing. A filter has to find its state; a linear predictor
-/// has none, and is ready when its own lags and those of the whitening are filled.
-fn settling(model: &ProprietaryWeights) -> usize {
-    match model {
-        ProprietaryWeights::Linear(_) => 2 * LAGS,
-        ProprietaryWeights::Filter(_) | ProprietaryWeights::OwnLagFilter { .. } => {
-            SiteSettings::default().settling
-        }
-    }
 }
 
 /// What a model says about nominal rows with their known inputs; a row without any value stands

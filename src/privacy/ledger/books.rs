@@ -192,7 +192,7 @@ mod tests {
         Trained {
             training: training.to_owned(),
             what,
-            spend: Spend::Gaussian { sensitivity: 1.0, sigma: 50.0 },
+            spend: Spend::Gaussian { sensitivity: 1.0, sigma: 2.0 },
             count: 400,
             samples: 100,
             rounds: 400,

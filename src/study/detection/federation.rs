@@ -19,15 +19,17 @@ use crate::rng;
 const TRAINING: u64 = 1;
 const RESPONSE: u64 = 2;
 
-/// A client after calibration: its enrolment and its true symbols of all that is watched.
-struct Client {
+/// A client after calibration: its enrolment and its true symbols, in calibration and of all that is
+/// watched.
+pub(super) struct Client {
     enrolment: Enrolment,
-    symbols: Vec<Option<Symbol>>,
+    pub calibration: Vec<Option<Symbol>>,
+    pub symbols: Vec<Option<Symbol>>,
 }
 
 /// Clients ready to be heard.
 pub struct Federation {
-    clients: Vec<Client>,
+    pub(super) clients: Vec<Client>,
     setup: Setup,
     watched_from: usize,
 }
@@ -91,7 +93,7 @@ impl Federation {
     }
 }
 
-fn closed(changes: &[Change]) -> impl Iterator<Item = Incident> + '_ {
+pub(super) fn closed(changes: &[Change]) -> impl Iterator<Item = Incident> + '_ {
     changes.iter().filter_map(|change| match change {
         Change::Closed(incident, _) => Some(incident.clone()),
         _ => None,
@@ -144,7 +146,7 @@ fn client(
             site.step(sample(own.row(t), &model)).symbol
         })
         .collect();
-    Ok(Client { enrolment, symbols })
+    Ok(Client { enrolment, calibration: calibration.symbols, symbols })
 }
 
 fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {

@@ -189,7 +189,8 @@ mod tests {
                 Array2::from_shape_simple_fn(shape, || StandardNormal.sample(&mut rng));
             if client == 1 {
                 let disturbed = CALIBRATION + 200..CALIBRATION + 220;
-                r.slice_mut(ndarray::s![disturbed, ..]).mapv_inplace(|v| 10.0 * v + 20.0);
+                r.slice_axis_mut(ndarray::Axis(0), disturbed.into())
+                    .mapv_inplace(|v| 10.0 * v + 20.0);
             }
             r
         };

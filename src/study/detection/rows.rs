@@ -8,7 +8,7 @@ use crate::stream::{Continuity, Event, Frame, Layout, Stream, StreamError};
 
 /// One client's rows.
 #[derive(Debug, Clone)]
-pub(super) struct ClientRows {
+pub(in crate::study) struct ClientRows {
     /// Standardised values, one row a step; NaN where missing.
     pub values: Vec<f32>,
     pub sensors: usize,
@@ -22,7 +22,7 @@ impl ClientRows {
 
 /// All rows of a stream.
 #[derive(Debug, Clone)]
-pub(super) struct Rows {
+pub(in crate::study) struct Rows {
     pub layout: Layout,
     pub clients: Vec<ClientRows>,
     pub times: Vec<Timestamp>,

@@ -1,0 +1,203 @@
+//! Every byte that crosses between clients and server in a whole run, training included, searched for
+//! the clients' measurements.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use headwater::engine::material::Material;
+use headwater::engine::prepare::prepare_listened_to;
+use headwater::engine::run::Run;
+use headwater::link::{Message, Tap};
+use headwater::session::{Mode, Session};
+use headwater::stream::decimate::Decimated;
+use headwater::stream::{self, Frame, Part, Stream as _};
+
+/// An hour of normal operation and an hour of a day with an attack.
+const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only([\"S101\"]), \
+    history_h: 1, hours: 1.6), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
+    model: (federation: Online(passes: 2)), PRIVACY)";
+
+/// What crossed: as bytes and as text, one after the other.
+#[derive(Default)]
+struct Captured {
+    bytes: Vec<u8>,
+    text: String,
+    messages: usize,
+}
+
+impl Captured {
+    fn take(&mut self, message: &Message<'_>) {
+        message.encode(&mut self.bytes);
+        self.text += &serde_json::to_string(message).expect("a message can be written");
+        self.text.push('\n');
+        self.messages += 1;
+    }
+}
+
+/// Measured numbers in every form in which they might hide.
+struct Needles {
+    /// Eight bytes, either order.
+    wide: HashSet<[u8; 8]>,
+    /// Two neighbouring sensors of one row as four bytes each, either order: one such number alone
+    /// turns up in a million bytes by chance.
+    narrow: HashSet<[u8; 8]>,
+    text: HashSet<String>,
+}
+
+impl Needles {
+    fn new() -> Self {
+        Self { wide: HashSet::new(), narrow: HashSet::new(), text: HashSet::new() }
+    }
+
+    fn add(&mut self, row: &[f64]) {
+        for &value in row {
+            // Whole numbers and the like are everywhere; a measurement has digits of its own.
+            if !is_telling(value) {
+                continue;
+            }
+            self.wide.insert(value.to_le_bytes());
+            self.wide.insert(value.to_be_bytes());
+            let short = value as f32;
+            self.wide.insert(f64::from(short).to_le_bytes());
+            for text in [
+                format!("{value}"),
+                format!("{short}"),
+                format!("{value:.6}"),
+                format!("{value:.8}"),
+                format!("{value:.6e}"),
+            ] {
+                if text.chars().filter(char::is_ascii_digit).count() >= 7 {
+                    self.text.insert(text);
+                }
+            }
+        }
+        for pair in row.windows(2).filter(|pair| pair.iter().all(|v| is_telling(*v))) {
+            let [a, b] = [pair[0] as f32, pair[1] as f32];
+            let joined = |x: [u8; 4], y: [u8; 4]| {
+                let mut eight = [0; 8];
+                eight[..4].copy_from_slice(&x);
+                eight[4..].copy_from_slice(&y);
+                eight
+            };
+            self.narrow.insert(joined(a.to_le_bytes(), b.to_le_bytes()));
+            self.narrow.insert(joined(a.to_be_bytes(), b.to_be_bytes()));
+        }
+    }
+
+    /// Every place where a needle is found.
+    fn found_in(&self, captured: &Captured) -> Vec<String> {
+        let mut found = Vec::new();
+        for (at, window) in captured.bytes.windows(8).enumerate() {
+            let window: [u8; 8] = window.try_into().expect("eight bytes");
+            if self.wide.contains(&window) {
+                found.push(format!("byte {at}: a double"));
+            }
+            if self.narrow.contains(&window) {
+                found.push(format!("byte {at}: two floats of a row"));
+            }
+        }
+        // A number in text is a run of these characters; it may also stand inside a longer one.
+        for (line, text) in captured.text.lines().enumerate() {
+            for token in text.split(|c: char| !(c.is_ascii_digit() || "+-.e".contains(c))) {
+                if self.text.contains(token) {
+                    found.push(format!("line {line}: {token}"));
+                }
+            }
+        }
+        found
+    }
+}
+
+fn is_telling(value: f64) -> bool {
+    value.is_finite() && (value * 64.0).fract() != 0.0
+}
+
+/// Everything that was measured: as it came and as the models see it.
+fn needles(session: &Session, every: u32) -> Needles {
+    let mut needles = Needles::new();
+    let material = Material::read(session, every, &|_| None).expect("a built-in plant");
+    for client in &material.clients {
+        for rows in [&client.fit, &client.calibration] {
+            for row in rows.rows() {
+                let row: Vec<f64> = row.iter().map(|v| f64::from(*v)).collect();
+                needles.add(&row);
+            }
+        }
+    }
+    for part in Part::ALL {
+        let opened = stream::open(session, part).expect("a built-in plant");
+        let mut stream = Decimated::new(opened, every);
+        let layout = stream.layout().clone();
+        let mut frame = Frame::for_layout(&layout);
+        while stream.next(&mut frame).expect("a built-in plant") {
+            for (m, client) in material.clients.iter().enumerate() {
+                let row = frame.row(&layout, m);
+                needles.add(row);
+                let mut seen = vec![0.0_f32; client.view.used.len()];
+                client.view.standardise(row, &mut seen);
+                needles.add(&seen.iter().map(|v| f64::from(*v)).collect::<Vec<f64>>());
+            }
+        }
+    }
+    needles
+}
+
+/// Trains and runs a session in both modes with everything that crosses captured.
+fn captured(session: &Session) -> Captured {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let captured = Arc::new(Mutex::new(Captured::default()));
+    let tap = || {
+        let captured = Arc::clone(&captured);
+        Tap::new(move |message| captured.lock().expect("one at a time").take(message))
+    };
+    let file = folder.path().join("models");
+    let go_on = &mut |_: headwater::engine::prepare::Stage| ControlFlow::Continue(());
+    let prepared = prepare_listened_to(session, &file, &tap(), go_on).expect("prepared");
+    for mode in [Mode::Evidence, Mode::Paper] {
+        let mut run = Run::open(session, &prepared, mode, None).expect("opened");
+        run.set_tap(tap());
+        let mut facts = Vec::new();
+        while run.step(&mut facts).expect("a built-in plant").is_some() {}
+        run.end();
+    }
+    std::mem::take(&mut *captured.lock().expect("nobody sends any more"))
+}
+
+fn session(privacy: &str) -> Session {
+    let text = SHORT.replace("PRIVACY", privacy);
+    Session::parse("short", Path::new(""), &text).expect("a sound session")
+}
+
+#[test]
+fn no_measurement_crosses_in_any_form() {
+    for privacy in [
+        "privacy: ()",
+        "privacy: (epsilon_c: 8, epsilon_a: 8, epsilon_g: 8, epsilon_flag: 2, thrift: WhileRaised)",
+    ] {
+        let session = session(privacy);
+        let (needles, mut captured) = (needles(&session, 5), captured(&session));
+        assert!(needles.wide.len() > 50_000 && captured.messages > 4_000, "{privacy}");
+        let found = needles.found_in(&captured);
+        assert!(found.is_empty(), "{privacy}: {} leaks, such as {:?}", found.len(), &found[..1]);
+
+        // The search must be able to find what it looks for.
+        let mut leak = |bytes: &[u8], text: &str| {
+            let (length, words) = (captured.bytes.len(), captured.text.len());
+            captured.bytes.splice(length / 2..length / 2, bytes.iter().copied());
+            captured.text += text;
+            let found = needles.found_in(&captured).len();
+            captured.bytes.drain(length / 2..length / 2 + bytes.len());
+            captured.text.truncate(words);
+            found
+        };
+        assert_eq!(leak(&[], ""), 0);
+        for needle in needles.wide.iter().take(20).chain(needles.narrow.iter().take(20)) {
+            assert!(leak(needle, "") > 0, "{needle:?} is not found");
+        }
+        for needle in needles.text.iter().take(20) {
+            assert!(leak(&[], &format!("{{\"message\":[1,{needle},2]}}\n")) > 0, "{needle}");
+        }
+    }
+}
