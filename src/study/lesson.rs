@@ -237,7 +237,7 @@ impl Lesson {
 
     fn oracle(&self, sites: &[Site], settings: &ModelSettings) -> Result<Oracle, FederationError> {
         let Effort { oracle_epochs: epochs, oracle_width, .. } = self.effort;
-        let settings = ModelSettings { epochs, oracle_width, ..settings.clone() };
+        let settings = ModelSettings { oracle_width, epochs, ..settings.clone() };
         let privacy = PrivacySettings::default();
         let seed = rng::child(self.seed, ORACLE);
         let variant = Variant::CentralisedOracle;
