@@ -22,21 +22,14 @@
 //! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
-<<<<<<< HEAD
 //! | [`study`] | how good the answers are: metrics, the score of a list of alarms, every table and figure |
-//! | [`bench`] | speed and memory on this machine |
-=======
->>>>>>> main
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`bench`] | speed and memory on this machine |
 //! | [`cli`] | the commands |
 //!
-<<<<<<< HEAD
 //! A module imports only what stands above it, save that [`engine`] scores its runs with
-//! [`study::score`], which knows nothing but alarms and labels; nothing but [`cli`] imports [`console`].
-=======
-//! A module imports only what stands above it; nothing but [`bench`] and [`cli`] imports [`console`].
->>>>>>> main
+//! [`study::score`], which knows nothing but alarms and labels; nothing but [`bench`] and [`cli`]
+//! imports [`console`].
 
 pub mod bench;
 pub mod cli;
