@@ -5,20 +5,26 @@
 //! watched, false alarms in nominal stretches included.
 
 mod federation;
+pub mod figures;
+pub mod flags;
 mod judge;
 pub(in crate::study) mod rows;
 mod spending;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::evidence::cusum;
 use crate::evidence::inference::Rules;
 use crate::evidence::reach::Reach;
 use crate::evidence::site::SiteSettings;
 use crate::evidence::symbol::Grading;
+use crate::federation::FederationError;
 use crate::model::train::TrainError;
+use crate::model::weights::ProprietaryWeights;
 use crate::session::{Attacks, Family, ModelSettings, PlantSource, Proprietary, TwinSource};
 use crate::stream::plant::PlantStream;
 use crate::stream::twin::{TwinStream, slices};
@@ -28,6 +34,7 @@ pub use federation::Federation;
 pub use judge::{FalseAlarm, Judged, Missed, Row};
 use rows::Rows;
 pub use spending::{Heard, Spoken};
+pub use trial::Trial;
 
 /// The data of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,6 +72,8 @@ pub struct Setup {
     pub rules: Rules,
     /// Block means; chosen by itself when absent.
     pub decimate: Option<u32>,
+    /// The clients' models when they are made already; made from the fit slice when absent.
+    pub models: Option<Arc<[ProprietaryWeights]>>,
 }
 
 impl Setup {
@@ -76,6 +85,7 @@ impl Setup {
             site: SiteSettings::default(),
             rules: Rules::with_arl0(3000.0),
             decimate: None,
+            models: None,
         }
     }
 
@@ -97,6 +107,9 @@ pub enum DetectionError {
     /// A client's model cannot be made.
     #[error(transparent)]
     Train(#[from] TrainError),
+    /// Clients cannot learn from each other.
+    #[error(transparent)]
+    Federation(#[from] FederationError),
     /// A client's model cannot be run.
     #[error(transparent)]
     Weights(#[from] crate::model::kernel::WeightsError),

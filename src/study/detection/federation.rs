@@ -12,6 +12,7 @@ use crate::evidence::symbol::Symbol;
 use crate::evidence::whitening::{Recording, Sample};
 use crate::model::proprietary::{Proprietary as _, VendorModel};
 use crate::model::train::{Job, proprietary};
+use crate::model::weights::ProprietaryWeights;
 use crate::rng;
 
 /// Sources of randomness of a client.
@@ -109,7 +110,13 @@ fn client(
 ) -> Result<Client, DetectionError> {
     let seed = rng::child(seed, m as u64);
     let own = &rows.clients[m];
-    let mut model = model(&rows.layout.clients[m].name, own, fit, setup, seed)?;
+    let mut model = match &setup.models {
+        Some(models) => VendorModel::new(&models[m])?,
+        None => {
+            let weights = train_model(&rows.layout.clients[m].name, own, fit, setup, seed)?;
+            VendorModel::new(&weights)?
+        }
+    };
     let mut recordings = [
         Recording::new(model.sensors(), model.states()),
         Recording::new(model.sensors(), model.states()),
@@ -147,13 +154,14 @@ fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
     Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs: &[] }
 }
 
-fn model(
+/// Makes the model of one client from the fit slice of its rows.
+pub(super) fn train_model(
     name: &str,
     rows: &ClientRows,
     fit: usize,
     setup: &Setup,
     seed: u64,
-) -> Result<VendorModel, DetectionError> {
+) -> Result<ProprietaryWeights, DetectionError> {
     let steps = rows.values.len() / rows.sensors.max(1);
     let all = ArrayView2::from_shape((steps, rows.sensors), &rows.values)
         .expect("every row holds one value of each sensor");
@@ -167,5 +175,5 @@ fn model(
         held_out: nothing,
         seed: rng::child(seed, TRAINING),
     };
-    Ok(VendorModel::new(&proprietary(&job, &go_on)?.weights)?)
+    Ok(proprietary(&job, &go_on)?.weights)
 }
