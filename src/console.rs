@@ -31,6 +31,7 @@ mod still;
 mod term;
 mod text;
 mod theme;
+mod timing;
 mod training;
 mod trend;
 mod truth;
@@ -48,3 +49,4 @@ pub use keymap::{KEYS_FILE, KeysError, actions, example_keys, keys_in_force, key
 pub use run::{Appearance, ConsoleError, Ending, is_possible, run};
 pub use still::{Picture, Still, still, view_names};
 pub use theme::Choice as ThemeChoice;
+pub use timing::Twelve;

@@ -36,6 +36,7 @@ use super::window::ZOOMS;
 use crate::engine::prepare::Prepared;
 use crate::engine::run::knob::Knob;
 use crate::fact::Priority;
+use crate::incident::{Action as Deed, Entry, What};
 use crate::session::{Session, Source};
 
 mod act;
@@ -94,9 +95,23 @@ pub struct Count {
     before: (Screen, Vec<Screen>, usize),
 }
 
+/// The actions that choose a screen, in the order of the digits.
+pub const SCREENS: [Action; 8] = [
+    Action::ShowOverview,
+    Action::ShowClient,
+    Action::ShowInfluence,
+    Action::ShowIncident,
+    Action::ShowTraining,
+    Action::ShowPrivacy,
+    Action::ShowLog,
+    Action::ShowSessions,
+];
+
 /// Everything the screen depends on.
 #[derive(Debug)]
 pub struct Model {
+    /// What is watched, as its file says.
+    pub subject: Session,
     /// The session's name, safe to show.
     pub name: String,
     /// The operator's name, as the log knows it.
@@ -246,6 +261,7 @@ impl Model {
     pub fn new(session: &Session, theme: Theme) -> Self {
         let clock = Clock::of(session);
         Self {
+            subject: session.clone(),
             name: clean(&session.name),
             who: "operator".into(),
             seeded: matches!(session.source, Source::Plant(_) | Source::Twin(_)),
@@ -295,6 +311,11 @@ impl Model {
         }
     }
 
+    /// Goes to the screen that one of [`SCREENS`] chooses.
+    pub fn choose_screen(&mut self, action: Action) -> Option<Effect> {
+        act::act(self, action)
+    }
+
     /// The instant of the newest data.
     #[must_use]
     pub fn newest(&self) -> Option<Timestamp> {
@@ -317,6 +338,22 @@ impl Model {
     #[must_use]
     pub fn chosen_client(&self) -> Option<&Client> {
         self.measured.as_ref()?.clients.get(self.chosen)
+    }
+
+    /// What the newest line of the log did, in words; what was undone by its own.
+    fn last_deed(&self) -> Option<String> {
+        let log = &self.watched.as_ref()?.log;
+        let undoes = |entry: &Entry| match entry.what {
+            What::Did(Deed::Undo { entry }) => log.iter().find(|known| known.number == entry),
+            _ => None,
+        };
+        let last = log.last()?;
+        let (what, entry) = match undoes(last).map(|undone| (undone, undoes(undone))) {
+            None => ("", last),
+            Some((undone, None)) => ("undone: ", undone),
+            Some((_, Some(done))) => ("done again: ", done),
+        };
+        Some(format!("{what}{}", entry.words(&self.names)))
     }
 
     fn finest_zoom(&self) -> usize {
@@ -462,9 +499,7 @@ fn learn(model: &mut Model, report: Report) -> Option<Effect> {
             return (rings && model.bell && live).then_some(Effect::Bell);
         }
         Report::Ordered(Ok(())) => {
-            let entry = model.watched.as_ref().and_then(|watched| watched.log.last());
-            let said = entry.map(|entry| entry.words(&model.names));
-            model.remark = said.map(|said| Remark::done(&said));
+            model.remark = model.last_deed().map(|said| Remark::done(&said));
             // A knob that was set elsewhere is no longer where the trial began.
             model.tuning = None;
         }

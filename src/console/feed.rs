@@ -55,6 +55,19 @@ pub struct Opened {
     pub prepared: Option<Arc<Prepared>>,
 }
 
+impl Opened {
+    /// What is to be known of `watch` before its first step.
+    #[must_use]
+    pub fn of(watch: &Watch, prepared: Arc<Prepared>) -> Self {
+        Self {
+            layout: watch.measurements().clone(),
+            events: watch.events().to_vec(),
+            period_s: watch.period_s(),
+            prepared: Some(prepared),
+        }
+    }
+}
+
 /// Why there is no stream.
 pub type OpenError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -162,9 +175,8 @@ pub fn ready(session: Session, tell: Tell) -> Result<Ready, OpenError> {
 
 /// A fault on request, for the test that a console survives one: the engine's thread panics.
 fn fault() {
-    if std::env::var_os("HEADWATER_FAULT").is_some_and(|fault| fault == "engine-panic") {
-        panic!("a fault was asked for by HEADWATER_FAULT");
-    }
+    let asked = std::env::var_os("HEADWATER_FAULT").is_some_and(|fault| fault == "engine-panic");
+    assert!(!asked, "a fault was asked for by HEADWATER_FAULT");
 }
 
 /// Opens a session on a thread of its own and plays it.
@@ -263,12 +275,8 @@ struct Player {
 
 impl Player {
     fn play(mut self, prepared: Arc<Prepared>) -> Result<(), Gone> {
-        let layout = self.watch.measurements().clone();
-        let raw_period_s = layout.period_s;
-        let events = self.watch.events().to_vec();
-        let period_s = self.watch.period_s();
-        let opened = Opened { layout, events, period_s, prepared: Some(prepared) };
-        self.tell(Report::Opened(Box::new(opened)))?;
+        let raw_period_s = self.watch.measurements().period_s;
+        self.tell(Report::Opened(Box::new(Opened::of(&self.watch, prepared))))?;
         // Frames that were read on the way to the next step but lie behind this one.
         let mut ahead: VecDeque<Frame> = VecDeque::new();
         loop {

@@ -82,6 +82,12 @@ pub enum ConsoleError {
     /// Another thread died; its panic has been told.
     #[error("a part of the program ended unexpectedly, as told above")]
     Panicked,
+    /// There is no view of this name.
+    #[error("there is no view called {0:?}")]
+    NoView(String),
+    /// There is nothing to be shown of an incident.
+    #[error("no incident had opened by then")]
+    NoIncident,
 }
 
 /// What the console shall look like.

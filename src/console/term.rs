@@ -114,23 +114,32 @@ impl Term {
             self.next.reset();
         }
         let told = view(&mut self.next);
-        let changes = self.shown.diff(&self.next);
-        if changes.is_empty() && !whole {
-            return Ok(told);
+        let page = page(&self.shown, &self.next, whole)?;
+        if !page.is_empty() {
+            let mut out = io::stdout().lock();
+            out.write_all(&page)?;
+            out.flush()?;
+            mem::swap(&mut self.shown, &mut self.next);
         }
-        let mut page = Vec::with_capacity(16 * 1024);
-        queue!(page, BeginSynchronizedUpdate)?;
-        if whole {
-            queue!(page, Clear(ClearType::All))?;
-        }
-        CrosstermBackend::new(&mut page).draw(changes.into_iter())?;
-        queue!(page, EndSynchronizedUpdate)?;
-        let mut out = io::stdout().lock();
-        out.write_all(&page)?;
-        out.flush()?;
-        mem::swap(&mut self.shown, &mut self.next);
         Ok(told)
     }
+}
+
+/// The bytes that turn one picture into the next, as one update that the terminal shows at once; none
+/// where nothing changes.
+pub fn page(shown: &Buffer, next: &Buffer, whole: bool) -> io::Result<Vec<u8>> {
+    let changes = shown.diff(next);
+    if changes.is_empty() && !whole {
+        return Ok(Vec::new());
+    }
+    let mut page = Vec::with_capacity(16 * 1024);
+    queue!(page, BeginSynchronizedUpdate)?;
+    if whole {
+        queue!(page, Clear(ClearType::All))?;
+    }
+    CrosstermBackend::new(&mut page).draw(changes.into_iter())?;
+    queue!(page, EndSynchronizedUpdate)?;
+    Ok(page)
 }
 
 impl Drop for Term {

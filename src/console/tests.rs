@@ -12,6 +12,7 @@ use fixture::{Console, playing, preparing};
 pub mod fixture;
 mod operate;
 pub mod plant;
+mod sizes;
 mod views;
 
 fn screen(console: &Console, width: u16, height: u16) -> String {

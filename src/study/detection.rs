@@ -5,14 +5,18 @@
 //! watched, false alarms in nominal stretches included.
 
 mod federation;
+pub mod figures;
+pub mod flags;
 mod influence;
 mod judge;
 pub(in crate::study) mod rows;
 mod spending;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::evidence::cusum;
 use crate::evidence::inference::Rules;
@@ -20,7 +24,9 @@ use crate::evidence::influence::InfluenceGraph;
 use crate::evidence::reach::Reach;
 use crate::evidence::site::SiteSettings;
 use crate::evidence::symbol::Grading;
+use crate::federation::FederationError;
 use crate::model::train::TrainError;
+use crate::model::weights::ProprietaryWeights;
 use crate::session::{Attacks, Family, ModelSettings, PlantSource, Proprietary, Tier, TwinSource};
 use crate::stream::plant::PlantStream;
 use crate::stream::twin::{TwinStream, slices};
@@ -30,6 +36,7 @@ pub use federation::Federation;
 pub use judge::{FalseAlarm, Judged, Missed, Row};
 use rows::Rows;
 pub use spending::{Heard, Spoken};
+pub use trial::Trial;
 
 /// The data of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,6 +74,8 @@ pub struct Setup {
     pub rules: Rules,
     /// Block means; chosen by itself when absent.
     pub decimate: Option<u32>,
+    /// The clients' models when they are made already; made from the fit slice when absent.
+    pub models: Option<Arc<[ProprietaryWeights]>>,
     /// What leaves a client while it is watched.
     pub tier: Tier,
     /// Whether learned influences speak for a root, beside those that are declared.
@@ -82,6 +91,7 @@ impl Setup {
             site: SiteSettings::default(),
             rules: Rules::with_arl0(3000.0),
             decimate: None,
+            models: None,
             tier: Tier::default(),
             learned_edges: false,
         }
@@ -116,6 +126,9 @@ pub enum DetectionError {
     /// A client's model cannot be made.
     #[error(transparent)]
     Train(#[from] TrainError),
+    /// Clients cannot learn from each other.
+    #[error(transparent)]
+    Federation(#[from] FederationError),
     /// A client's model cannot be run.
     #[error(transparent)]
     Weights(#[from] crate::model::kernel::WeightsError),

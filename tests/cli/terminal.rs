@@ -122,6 +122,25 @@ fn looking_back_and_returning() {
 }
 
 #[test]
+fn an_incident_is_found_acknowledged_and_a_threshold_tried_without_regret() {
+    let mut tty = paused((140, 45), &[]);
+    // Ahead at full speed, past the attack.
+    tty.keys("g01:50\r");
+    tty.wait_for("UNACK");
+    tty.keys("a");
+    tty.wait_for("acknowledge");
+    tty.wait_without("UNACK");
+    let trial = |text: String| text.lines().any(|l| l.contains('→') && l.contains(" alarms"));
+    tty.keys("+");
+    tty.wait("the consequences of a trial", |seen| trial(seen.text()));
+    tty.keys("\x1b");
+    tty.wait("the end of the trial", |seen| !trial(seen.text()));
+    // From the knobs to the incidents, then out.
+    tty.keys("q");
+    quit(tty);
+}
+
+#[test]
 fn a_storm_of_sizes_ends_in_a_whole_picture() {
     let tty = console((120, 40), &[]);
     let sizes = [(200, 60), (30, 10), (10, 3), (2, 2), (1, 1), (250, 3), (3, 80), (80, 24)];
@@ -208,9 +227,9 @@ fn job(parent: u32) -> u32 {
 fn without_colour_bold_and_reversed_text_remain() {
     let mut tty = paused((120, 40), &[("NO_COLOR", "1")]);
     let seen = tty.seen();
-    let cells = || (0..40).flat_map(|row| (0..120).filter_map(move |column| (row, column).into()));
-    let cells: Vec<&vt100::Cell> = cells()
-        .filter_map(|(row, column): (u16, u16)| seen.screen().cell(row, column))
+    let places = (0..40).flat_map(|row| (0..120).map(move |column| (row, column)));
+    let cells: Vec<&vt100::Cell> = places
+        .filter_map(|(row, column)| seen.screen().cell(row, column))
         .filter(|cell| cell.has_contents())
         .collect();
     for cell in &cells {
@@ -287,11 +306,12 @@ fn the_mouse_clicks_opens_scrubs_and_can_be_given_back() {
 #[test]
 fn a_copy_reaches_the_clipboard_of_the_terminal() {
     let mut tty = paused((120, 40), &[]);
-    tty.keys("y");
+    tty.keys("2y");
     tty.wait_for("characters to the clipboard");
     // "P1\t" in base 64.
     let clipboard = b"\x1b]52;c;UDEJ";
     assert!(tty.seen().bytes.windows(clipboard.len()).any(|bytes| bytes == clipboard));
+    tty.keys("q");
     quit(tty);
 }
 

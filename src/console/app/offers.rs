@@ -87,6 +87,20 @@ impl Model {
         }
     }
 
+    /// The word for `action` here and now, where it is another than usual.
+    #[must_use]
+    pub fn wording(&self, action: Action) -> Option<&'static str> {
+        let on_trial = self.tuning.as_ref().is_some_and(super::Tuning::has_moved);
+        match action {
+            Action::Open if on_trial => Some("set"),
+            Action::Close if self.tuning.is_some() => Some("drop"),
+            Action::Open if self.screen == Screen::Overview && self.focus() == Focus::Knobs => {
+                Some("type")
+            }
+            _ => None,
+        }
+    }
+
     fn opens(&self) -> bool {
         match self.screen {
             _ if self.tuning.as_ref().is_some_and(super::Tuning::has_moved) => true,

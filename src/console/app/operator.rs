@@ -27,15 +27,14 @@ impl Model {
         let asks = |state| {
             matches!(state, AlarmState::Unacknowledged | AlarmState::Returned | AlarmState::Latched)
         };
-        if self.incident.is_none() && self.screen == Screen::Overview {
-            let found = self.listed().find(|i| asks(i.alarm.state)).map(|i| i.number);
-            self.incident = found;
+        if self.incident.is_some() || self.screen != Screen::Overview {
+            return self.with_incident(|incident| Deed::Acknowledge { incident });
         }
+        let asking = self.listed().find(|i| asks(i.alarm.state)).map(|i| i.number);
+        self.incident = asking;
         let effect = self.with_incident(|incident| Deed::Acknowledge { incident });
-        if self.screen == Screen::Overview {
-            // The next one that asks comes to hand by itself.
-            self.incident = None;
-        }
+        // Nothing was pointed at before, and nothing is after it.
+        self.incident = None;
         effect
     }
 

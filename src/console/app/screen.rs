@@ -30,21 +30,6 @@ pub enum Screen {
     Sessions,
 }
 
-impl Screen {
-    /// Every screen under the name that the command line knows it by. Number 0 stands for whichever
-    /// incident is chosen.
-    pub const ALL: [(&str, Screen); 8] = [
-        ("overview", Screen::Overview),
-        ("client", Screen::Client),
-        ("influence", Screen::Influence),
-        ("incident", Screen::Incident(0)),
-        ("training", Screen::Training),
-        ("privacy", Screen::Privacy),
-        ("log", Screen::Log),
-        ("sessions", Screen::Sessions),
-    ];
-}
-
 /// Which part of the overview up and down move in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Focus {
@@ -90,11 +75,12 @@ impl Model {
         }
     }
 
-    /// Incidents that had opened by the moment looked at, the newest first.
+    /// Incidents whose evidence had begun by the moment looked at, the newest first: what is known
+    /// today, also where it became known later.
     pub fn listed(&self) -> impl Iterator<Item = &Incident> {
         let moment = self.moment();
         let incidents = self.watched.as_ref().map_or(&[][..], |watched| &watched.incidents);
-        incidents.iter().rev().filter(move |incident| moment.is_some_and(|m| incident.opened <= m))
+        incidents.iter().rev().filter(move |incident| moment.is_some_and(|m| incident.onset <= m))
     }
 
     /// The chosen incident: the one on the screen, of the chosen line of the log, the one pointed
@@ -184,6 +170,7 @@ impl Model {
         if self.screen != screen {
             self.scroll = 0;
         }
+        self.help = None;
         self.trail.clear();
         if screen != Screen::Overview {
             self.trail.push(Screen::Overview);

@@ -95,6 +95,7 @@ impl Model {
                 let incident = incident.ok_or_else(|| format!("there is no incident #{number}"))?;
                 let onset = incident.onset;
                 self.incident = Some(number);
+                self.focus = super::Focus::Incidents;
                 onset
             }
             Goal::Mark(name) => {

@@ -49,6 +49,7 @@ impl Model {
     /// Sets the knob that is on trial; what is given away is asked about first.
     pub(super) fn commit(&mut self) -> Option<Effect> {
         let tuning = self.tuning.take()?;
+        self.focus = Focus::Incidents;
         if !tuning.has_moved() {
             return None;
         }

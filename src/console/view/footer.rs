@@ -57,6 +57,7 @@ fn offers(model: &Model) -> Vec<Offer> {
         .filter(|row| model.offers(row.action))
         .filter_map(|row| {
             let hint = row.hint?;
+            let hint = Hint { what: model.wording(row.action).unwrap_or(hint.what), ..hint };
             let both = [key(row.action), hint.beside.and_then(key)];
             let keys = both.into_iter().flatten().collect::<Vec<_>>().join(" ");
             Some(Offer { action: row.action, keys, hint })

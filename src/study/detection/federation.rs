@@ -13,11 +13,12 @@ use crate::evidence::symbol::Symbol;
 use crate::evidence::whitening::{Recording, Sample};
 use crate::model::proprietary::{Proprietary as _, VendorModel};
 use crate::model::train::{Job, proprietary};
+use crate::model::weights::ProprietaryWeights;
 use crate::rng;
 use crate::session::Proprietary;
 
 /// Sources of randomness of a client.
-const TRAINING: u64 = 1;
+pub(super) const TRAINING: u64 = 1;
 const RESPONSE: u64 = 2;
 const SENDING: u64 = 4;
 
@@ -156,10 +157,13 @@ fn client(
     let seed = rng::child(seed, m as u64);
     let own = &rows.clients[m];
     let name = &rows.layout.clients[m].name;
-    let made = |kind, source| model(name, own, fit, setup, kind, rng::child(seed, source));
-    let mut model = made(setup.model.proprietary, TRAINING)?;
+    let made = |kind, source| train_model(name, own, fit, setup, kind, rng::child(seed, source));
+    let mut model = match &setup.models {
+        Some(models) => VendorModel::new(&models[m])?,
+        None => VendorModel::new(&made(setup.model.proprietary, TRAINING)?)?,
+    };
     let sending = if setup.needs_influence() && !model.may_send_states() {
-        Some(made(Proprietary::Paper, SENDING)?)
+        Some(VendorModel::new(&made(Proprietary::Paper, SENDING)?)?)
     } else {
         None
     };
@@ -208,19 +212,20 @@ fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
     Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs: &[] }
 }
 
-fn model(
+/// Makes the model of one client from the fit slice of its rows.
+pub(super) fn train_model(
     name: &str,
     rows: &ClientRows,
     fit: usize,
     setup: &Setup,
     kind: Proprietary,
     seed: u64,
-) -> Result<VendorModel, DetectionError> {
+) -> Result<ProprietaryWeights, DetectionError> {
     let steps = rows.values.len() / rows.sensors.max(1);
     let all = ArrayView2::from_shape((steps, rows.sensors), &rows.values)
         .expect("every row holds one value of each sensor");
     let (fit, _) = all.split_at(Axis(0), fit.min(steps));
     let (nothing, _) = all.split_at(Axis(0), 0);
     let job = Job { client: name, kind, settings: &setup.model, fit, held_out: nothing, seed };
-    Ok(VendorModel::new(&proprietary(&job, &go_on)?.weights)?)
+    Ok(proprietary(&job, &go_on)?.weights)
 }
