@@ -42,13 +42,12 @@ struct Method {
 }
 
 /// In the order in which they are shown.
-const METHODS: [Method; 11] = [
+const METHODS: [Method; 10] = [
     Method { name: "pre-trained-95", label: "pre-trained, 95 %" },
     Method { name: "paper-95", label: "paper, 95 %" },
     Method { name: "paper-99.5", label: "paper, 99.5 %" },
     Method { name: "paper-99-vote", label: "paper, 99 %, 3 of 5" },
     Method { name: "evidence", label: "evidence" },
-    Method { name: "evidence-paper-model", label: "same, paper's filter" },
     Method { name: "evidence-linear-model", label: "same, linear model" },
     Method { name: "evidence-1-bit", label: "evidence, 1 bit" },
     Method { name: "evidence-1-bit-eps-4", label: "evidence, 1 bit, ε=4" },
@@ -197,13 +196,10 @@ fn outcome(family: &str, bed: Bed, seed: u64) -> Result<Outcome, StudyError> {
             });
         }
     }
-    let kind = Proprietary::default();
-    let models = trial.models(kind)?;
-    let setup = || Setup { models: Some(Arc::clone(&models)), ..Setup::new(kind) };
-    let on_filters = Setup { models: Some(Arc::clone(&filters)), ..Setup::new(Proprietary::Paper) };
+    // Both modes stand on the same filters.
+    let setup = || Setup { models: Some(Arc::clone(&filters)), ..Setup::new(Proprietary::Paper) };
     for (name, setup) in [
         ("evidence", setup()),
-        ("evidence-paper-model", on_filters),
         ("evidence-linear-model", Setup::new(Proprietary::Linear)),
         ("evidence-1-bit", setup().one_bit(None)),
         ("evidence-1-bit-eps-4", setup().one_bit(Some(4.0))),
@@ -449,7 +445,7 @@ fn root_table(lines: &[Line]) -> Table {
     );
     table.note(
         "Paper: look-up on the flags of the federated models at a percentile. Evidence: five levels \
-         on the model that watches by default; below it the same on other models.",
+         on the same proprietary filters; below it the same on a linear predictor.",
     );
     table.note(
         "ARL0: nominal steps per false incident (>: none in all that was watched). ARL1: from an \

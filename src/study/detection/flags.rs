@@ -188,8 +188,9 @@ mod tests {
             let mut r: Array2<f32> =
                 Array2::from_shape_simple_fn(shape, || StandardNormal.sample(&mut rng));
             if client == 1 {
-                let disturbed = CALIBRATION + 200..CALIBRATION + 220;
-                r.slice_mut(ndarray::s![disturbed, ..]).mapv_inplace(|v| 10.0 * v + 20.0);
+                for mut row in r.outer_iter_mut().skip(CALIBRATION + 200).take(20) {
+                    row.mapv_inplace(|v| 10.0 * v + 20.0);
+                }
             }
             r
         };
