@@ -3,11 +3,13 @@
 //! Figures are the best of many short samples: other load can only make a sample slower. It must not
 //! be used to judge correctness.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::console::{OpenError, Twelve};
 use crate::engine::prepare::{self, PrepareError};
 use crate::federation::{FederationError, timing::round_us};
 use crate::model::augment::Augmentation;
@@ -18,6 +20,10 @@ use crate::model::step::ClientStep;
 use crate::session::{SHIPPED, Session, SessionError};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Frame, Part, Stream, StreamError};
+
+mod sitting;
+
+use sitting::Sitting;
 
 /// What was measured.
 #[derive(Debug, Clone, Serialize)]
@@ -32,6 +38,13 @@ pub struct Figures {
     pub train_s: f64,
     /// The same, read from the cache.
     pub cached_s: f64,
+    /// One picture of twelve clients: drawn, compared with the one before, turned into bytes.
+    pub frame_us: FrameUs,
+    /// From the start of the program to its first picture on a terminal, where there are
+    /// pseudo-terminals.
+    pub first_frame_ms: Option<f64>,
+    /// Share of one core that a console uses while nothing changes, in percent, where the system tells.
+    pub idle_cpu_percent: Option<f64>,
     /// Most memory the program has held, where the system tells.
     pub peak_rss_mb: Option<f64>,
 }
@@ -58,6 +71,20 @@ pub struct RoundUs {
     pub m1024: f64,
 }
 
+/// Microseconds of a picture, by columns and rows.
+#[derive(Debug, Clone, Serialize)]
+pub struct FrameUs {
+    /// The smallest screen there commonly is.
+    #[serde(rename = "80x24")]
+    pub small: f64,
+    /// A window.
+    #[serde(rename = "120x40")]
+    pub middle: f64,
+    /// A whole screen.
+    #[serde(rename = "200x60")]
+    pub large: f64,
+}
+
 /// Why something could not be measured.
 #[derive(Debug, Error)]
 pub enum BenchError {
@@ -76,6 +103,9 @@ pub enum BenchError {
     /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// A console cannot be drawn.
+    #[error("the console could not be measured: {0}")]
+    Console(OpenError),
     /// There is no room for a temporary file.
     #[error("cannot make a temporary folder: {0}")]
     Folder(std::io::Error),
@@ -91,10 +121,10 @@ pub fn measure() -> Result<Figures, BenchError> {
     let session = Session::open(SHIPPED[0].name)?;
     let folder = std::env::temp_dir().join(format!("headwater-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(BenchError::Folder)?;
-    let measured = prepare_and_replay(&session, &folder.join("models.safetensors"));
+    let measured = on_disk(&session, &folder);
     // A folder that cannot be removed is the system's to clean up.
     let _ = std::fs::remove_dir_all(&folder);
-    let (train_s, cached_s, day_replay_s) = measured?;
+    let ((train_s, cached_s, day_replay_s), frame_us, sitting) = measured?;
 
     Ok(Figures {
         client_step_ns,
@@ -102,14 +132,30 @@ pub fn measure() -> Result<Figures, BenchError> {
         day_replay_s,
         train_s,
         cached_s,
+        frame_us,
+        first_frame_ms: sitting.first_frame_ms,
+        idle_cpu_percent: sitting.idle_cpu_percent,
         peak_rss_mb: peak_rss(),
     })
 }
 
-fn prepare_and_replay(
+/// What needs a folder for models.
+fn on_disk(
     session: &Session,
-    file: &std::path::Path,
-) -> Result<(f64, f64, f64), BenchError> {
+    folder: &Path,
+) -> Result<((f64, f64, f64), FrameUs, Sitting), BenchError> {
+    // Under the name by which a console started on this folder finds them.
+    let file = prepare::cache_file(session);
+    let file = folder.join(file.file_name().unwrap_or("models.safetensors".as_ref()));
+    let engine = prepare_and_replay(session, &file)?;
+    let mut twelve = Twelve::new(folder).map_err(BenchError::Console)?;
+    let mut frame_us = |columns, rows| twelve.frame_us(columns, rows).map_err(BenchError::Console);
+    let frames =
+        FrameUs { small: frame_us(80, 24)?, middle: frame_us(120, 40)?, large: frame_us(200, 60)? };
+    Ok((engine, frames, sitting::sit(session, folder)))
+}
+
+fn prepare_and_replay(session: &Session, file: &Path) -> Result<(f64, f64, f64), BenchError> {
     let mut go_on = |_: prepare::Stage| std::ops::ControlFlow::Continue(());
     let begin = Instant::now();
     prepare::prepare(session, file, &mut go_on).map_err(Box::new)?;
@@ -165,6 +211,20 @@ impl std::fmt::Display for Figures {
             "default start {:>9.2} s, {:.2} s from the cache",
             self.train_s, self.cached_s
         )?;
+        let frame = &self.frame_us;
+        writeln!(
+            f,
+            "picture       {:>9.0} µs at 80x24, {:.0} at 120x40, {:.0} at 200x60, twelve clients",
+            frame.small, frame.middle, frame.large
+        )?;
+        match self.first_frame_ms {
+            Some(ms) => writeln!(f, "first picture {ms:>9.0} ms after the start")?,
+            None => writeln!(f, "first picture not measured: no pseudo-terminal")?,
+        }
+        match self.idle_cpu_percent {
+            Some(percent) => writeln!(f, "idle          {percent:>9.1} % of one core")?,
+            None => writeln!(f, "idle          not told by this system")?,
+        }
         writeln!(f, "attack day    {:>9.2} s to simulate and step through", self.day_replay_s)?;
         match self.peak_rss_mb {
             Some(mb) => writeln!(f, "memory        {mb:>9.0} MB at most"),

@@ -3,7 +3,6 @@
 //! 0 is done, 1 a failure said in words, 2 wrong usage. Nothing else imports this module.
 
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::{ExitCode, Termination};
 
@@ -11,17 +10,17 @@ use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr};
 
 use crate::bench;
-use crate::console::{self, Training};
-use crate::engine::prepare::{Stage, cache_file, prepare};
-use crate::session::{SHIPPED, Session, Source, Span};
-use crate::stream::{self, Part};
+use crate::console::{self, Appearance, ThemeChoice};
+use crate::session::{SHIPPED, Session, Span};
 use crate::study::score;
 
 mod check;
 mod interrupt;
 mod ledger;
 mod make;
+mod manual;
 mod run;
+mod screen;
 mod sessions;
 mod study;
 mod train;
@@ -31,16 +30,49 @@ mod train;
 /// Without a command, the console opens on the built-in plant's day of twenty attacks: no data, no
 /// network and no set-up are needed.
 #[derive(Debug, Parser)]
-#[command(name = "headwater", version, max_term_width = 100)]
+#[command(
+    name = "headwater",
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true
+)]
 struct Cli {
+    #[command(flatten)]
+    look: LookArgs,
     #[command(subcommand)]
     command: Option<Command>,
+}
+
+/// What the console looks like.
+#[derive(Debug, Clone, Copy, Args)]
+struct LookArgs {
+    /// Colours; those that suit the terminal when absent
+    #[arg(long, value_name = "NAME")]
+    theme: Option<ThemeChoice>,
+    /// Draw with letters of ASCII only
+    #[arg(long)]
+    ascii: bool,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    no_mouse: bool,
+}
+
+impl From<LookArgs> for Appearance {
+    fn from(args: LookArgs) -> Self {
+        let LookArgs { theme, ascii, no_mouse } = args;
+        Self { theme, ascii, no_mouse }
+    }
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Open the console on a session
-    Open(SessionArgs),
+    Open {
+        #[command(flatten)]
+        session: SessionArgs,
+        #[command(flatten)]
+        look: LookArgs,
+    },
     /// List the sessions that come with the program
     Sessions,
     /// Say whether a session can be used, and what it holds
@@ -70,6 +102,21 @@ enum Command {
     Study(study::StudyArgs),
     /// Measure a list of alarms against the truth
     Score(ScoreArgs),
+    /// Draw one picture of the console, without a terminal
+    Screen(screen::ScreenArgs),
+    /// Say which keys ask for what, as a table in markdown
+    Keys {
+        /// A file of keys instead, ready to be changed
+        #[arg(long)]
+        ron: bool,
+    },
+    /// Write completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual page
+    Man,
 }
 
 /// Which session, and where its data stands.
@@ -106,6 +153,11 @@ fn span(text: &str) -> Result<Span, String> {
 }
 
 impl SessionArgs {
+    /// What opens when nothing is asked for.
+    fn first() -> Self {
+        Self { session: SHIPPED[0].name.into(), data: None, seed: None }
+    }
+
     fn open(&self) -> Result<Session> {
         let mut session = Session::open(&self.session)?;
         if let Some(folder) = &self.data {
@@ -145,8 +197,8 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
 fn execute(cli: Cli) -> Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
-        None => return watch(&Session::open(SHIPPED[0].name)?, out),
-        Some(Command::Open(args)) => return watch(&args.open()?, out),
+        None => return watch(SessionArgs::first(), cli.look, out),
+        Some(Command::Open { session, look }) => return watch(session, look, out),
         Some(Command::Sessions) => sessions::list(&mut out)?,
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
@@ -170,61 +222,25 @@ fn execute(cli: Cli) -> Result<ExitCode> {
                 write!(out, "{report}")?;
             }
         }
+        Some(Command::Screen(args)) => screen::write(&mut out, &args)?,
+        Some(Command::Keys { ron: true }) => out.write_all(console::example_keys().as_bytes())?,
+        Some(Command::Keys { ron: false }) => {
+            out.write_all(console::keys_table(&console::keys_in_force()?).as_bytes())?;
+        }
+        Some(Command::Completions { shell }) => manual::completions(&mut out, shell),
+        Some(Command::Man) => manual::man(&mut out)?,
     }
     out.flush().wrap_err("writing to standard output")?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The console where there is a terminal, the plain facts where there is none.
-fn watch(session: &Session, mut out: impl Write) -> Result<ExitCode> {
+fn watch(args: SessionArgs, look: LookArgs, mut out: impl Write + Send) -> Result<ExitCode> {
     if !console::is_possible() {
-        check::print(&mut out, session, false)?;
+        run::run(&mut out, &run::RunArgs::plain(args))?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
-    let opened = session.clone();
-    let ending = console::run(session, move |tell| {
-        let mut told = |stage: Stage| {
-            tell(training(&stage, &opened));
-            ControlFlow::Continue(())
-        };
-        prepare(&opened, &cache_file(&opened), &mut told)?;
-        Ok(stream::open(&opened, Part::Replay)?)
-    })?;
-    Ok(ending.report())
-}
-
-/// A stage of preparation in the words of the screen.
-fn training(stage: &Stage, session: &Session) -> Training {
-    let word = |doing: &str| Training { doing: doing.into(), steps: None, losses: Vec::new() };
-    match stage {
-        Stage::Reading => word("nominal data is being read"),
-        Stage::Delivered => word("the clients' own models come with the program"),
-        Stage::Calibrating => word("what is normal is being measured"),
-        Stage::Proprietary(p) => Training {
-            doing: format!("{} learns from its own nominal data", p.client),
-            steps: Some((p.iteration, p.iterations)),
-            losses: vec![(p.client.to_owned(), p.loss)],
-        },
-        Stage::Federation(p) => {
-            let names = client_names(session, p.client_loss.len());
-            let server = std::iter::once(("server".to_owned(), p.server_loss));
-            let clients = names.into_iter().zip(p.client_loss.iter().copied());
-            Training {
-                doing: "clients and server learn from each other, in rounds".into(),
-                steps: Some((p.round, p.rounds)),
-                losses: server.chain(clients).collect(),
-            }
-        }
-    }
-}
-
-fn client_names(session: &Session, count: usize) -> Vec<String> {
-    let name = |m: usize| match (session.clients.get(m), &session.source) {
-        (Some(client), _) => client.name.clone(),
-        (None, Source::Twin(_)) => format!("C{}", m + 1),
-        (None, _) => format!("P{}", m + 1),
-    };
-    (0..count).map(name).collect()
+    Ok(console::run(&args.open()?, look.into())?.report())
 }

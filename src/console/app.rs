@@ -1,30 +1,81 @@
 //! The state of the console and what changes it. Pure: no clock, no terminal, no thread.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | `screen` | what fills the screen, what is chosen on it, the ways between screens |
+//! | `time` | looking back, marks, loops over the past, running ahead |
+//! | `tune`, `tuning`, `turning` | knobs on trial and their consequences |
+//! | `operator` | what an operator does about alarms |
+//! | `prompt`, `line`, `command`, `goal`, `filter` | what is typed |
+//! | `question`, `answer` | what is asked, and what becomes of the answer |
+//! | `act`, `offers` | what every action does, and where it does anything |
+//! | `point`, `copied` | the mouse, the clipboard |
 
-use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::action::Action;
 use super::clock::Clock;
 use super::day::Day;
-use super::feed::{OpenError, Report};
+use super::feed::{Load, OpenError, Report, Wish};
+use super::key::Key;
+use super::keymap::{Keymap, Meaning};
 use super::measured::{Client, Measured};
+use super::mouse::Point;
 use super::pace::{Pace, Speed};
+use super::remark::Remark;
+use super::sessions::Openable;
 use super::text::clean;
+use super::theme::Theme;
 use super::training::Course;
+use super::watched::Watched;
 use super::window::ZOOMS;
+use crate::engine::prepare::Prepared;
+use crate::engine::run::knob::Knob;
+use crate::fact::Priority;
+use crate::incident::{Action as Deed, Entry, What};
 use crate::session::{Session, Source};
+
+mod act;
+mod answer;
+pub mod command;
+mod copied;
+pub mod filter;
+mod goal;
+mod line;
+mod offers;
+mod operator;
+mod point;
+pub mod prompt;
+pub mod question;
+mod screen;
+mod time;
+mod tune;
+pub mod tuning;
+pub mod turning;
+
+pub use filter::Filter;
+pub use prompt::Prompt;
+pub use question::Question;
+pub use screen::{Focus, Screen, Sorting};
+pub use time::Playback;
+pub use tuning::Tuning;
 
 /// Seconds of a column at the start, where the data is not slower than that.
 const FIRST_COLUMN_S: i64 = 30;
-/// Columns of a large step through time.
-const FAR: i32 = 20;
-/// Sensors, or lines of the help, that a page moves by.
-const PAGE: usize = 6;
+/// A number typed before a motion counts for so long.
+const COUNTS_FOR: Duration = Duration::from_millis(600);
+/// The largest such number.
+const MOST: u32 = 999;
 
 /// What is going on with the data.
 #[derive(Debug)]
 pub enum Stage {
     /// Models are being made and the stream is being opened.
-    Preparing(Course),
+    Preparing,
     /// What lies before the place where playing begins is being read.
     Reading,
     /// Frames come at their pace.
@@ -35,23 +86,34 @@ pub enum Stage {
     Failed(OpenError),
 }
 
-/// What fills the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Screen {
-    /// All clients.
-    Overview,
-    /// The chosen client alone; sensors before `skip` are scrolled off.
-    Client {
-        /// First sensor shown.
-        skip: usize,
-    },
+/// A number typed before a motion, and where the digit led that may have meant a screen.
+#[derive(Debug)]
+pub struct Count {
+    /// The number.
+    pub number: u32,
+    left: Duration,
+    before: (Screen, Vec<Screen>, usize),
 }
+
+/// The actions that choose a screen, in the order of the digits.
+pub const SCREENS: [Action; 8] = [
+    Action::ShowOverview,
+    Action::ShowClient,
+    Action::ShowInfluence,
+    Action::ShowIncident,
+    Action::ShowTraining,
+    Action::ShowPrivacy,
+    Action::ShowLog,
+    Action::ShowSessions,
+];
 
 /// Everything the screen depends on.
 #[derive(Debug)]
 pub struct Model {
     /// The session's name, safe to show.
     pub name: String,
+    /// The operator's name, as the log knows it.
+    pub who: String,
     /// The source is built in and driven by a seed.
     pub seeded: bool,
     /// The clock that data time is shown by.
@@ -60,20 +122,83 @@ pub struct Model {
     pub day: Day,
     /// What is going on.
     pub stage: Stage,
+    /// How the models were made, as far as it was told.
+    pub course: Course,
+    /// The models; nothing until they are made.
+    pub prepared: Option<Arc<Prepared>>,
     /// What has been measured; nothing until the stream is open.
     pub measured: Option<Measured>,
+    /// What the engine said; nothing until the stream is open.
+    pub watched: Option<Watched>,
+    /// Clients' names, safe to show.
+    pub names: Vec<String>,
+    raw_names: Vec<String>,
+    /// What the engine's work costs.
+    pub load: Load,
     /// How fast the replay goes, or that it stands.
     pub pace: Pace,
+    /// The time ahead that is being run to.
+    pub seeking: Option<Timestamp>,
     /// The moment looked back at; `None` follows the newest data.
     pub look: Option<Timestamp>,
-    /// The chosen client.
-    pub chosen: usize,
+    /// The past being played again.
+    pub playback: Option<Playback>,
+    /// Both ends of the loop, as far as they are set.
+    pub between: [Option<Timestamp>; 2],
+    /// Moments kept under a letter.
+    pub marks: BTreeMap<char, Timestamp>,
     /// What fills the screen.
     pub screen: Screen,
+    /// The screens above it, the overview first.
+    pub trail: Vec<Screen>,
+    /// Rows or sensors that are scrolled off at the top.
+    pub scroll: usize,
+    /// Which panel of the overview was chosen; [`Model::focus`] says which one it can be.
+    focus: Focus,
+    /// The order of clients.
+    pub sorting: Sorting,
+    /// The chosen client.
+    pub chosen: usize,
+    /// The incident pointed at; the newest when none is. See [`Model::chosen_incident`].
+    incident: Option<u64>,
+    /// The line of the log pointed at; the newest when none is.
+    entry: Option<u64>,
+    /// The knob pointed at.
+    knob: Option<Knob>,
+    /// What can be opened; empty until it was looked for.
+    pub sessions: Vec<Openable>,
+    /// The chosen one of them.
+    pub session: usize,
+    /// Which lines of the log are shown.
+    pub filter: Filter,
+    /// A knob on trial.
+    pub tuning: Option<Tuning>,
+    /// A line being typed.
+    pub prompt: Option<Prompt>,
+    /// Commands that were typed, the newest last.
+    typed: Vec<String>,
+    /// A question that stands.
+    pub question: Option<Question>,
     /// The help, scrolled by so many lines, if it is open.
     pub help: Option<usize>,
+    /// What the help is searched for.
+    pub search: String,
     /// Whether the data set's own knowledge is shown.
     pub truth_shown: bool,
+    /// What it looks like.
+    pub theme: Theme,
+    /// Which keys ask for what.
+    pub keymap: Keymap,
+    /// A key that began something of two keys.
+    pub begun: Option<Key>,
+    /// A number typed before a motion.
+    pub count: Option<Count>,
+    /// Whether the mouse is ours; else it is the terminal's own.
+    pub mouse: bool,
+    /// Whether a new P1 rings.
+    pub bell: bool,
+    /// What is said until the next key.
+    pub remark: Option<Remark>,
     /// Place of the length of a column in [`ZOOMS`].
     zoom: usize,
 }
@@ -81,14 +206,28 @@ pub struct Model {
 /// What can happen to the console.
 #[derive(Debug)]
 pub enum Msg {
-    /// The operator asked for something.
-    Do(Action),
+    /// The operator pressed a key.
+    Key(Key),
+    /// The operator pasted a text.
+    Paste(String),
+    /// The operator used the mouse.
+    Point(Point),
     /// The stream reported.
     Report(Report),
+    /// The file of keys was read, or is wrong for this reason: then what there was stays.
+    Keys(Result<Keymap, String>),
+    /// What can be opened.
+    Sessions(Vec<Openable>),
+    /// A wish could not be handed over: too many lie unread.
+    Unheard(Wish),
+    /// So much time has passed on the wall since it was last told.
+    Passed(Duration),
+    /// Something was done outside.
+    Done(Remark),
 }
 
 /// What the world outside shall do.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// End the program.
     Quit,
@@ -96,30 +235,82 @@ pub enum Effect {
     Suspend,
     /// Draw every cell anew.
     Redraw,
-    /// The replay goes like this from now on.
-    Pace(Pace),
+    /// The feed shall do this.
+    Wish(Wish),
+    /// Leave this session for the one of that name.
+    Open(String),
+    /// Look for what can be opened.
+    ListSessions,
+    /// Ring.
+    Bell,
+    /// The mouse is ours from now on, or the terminal's own.
+    Mouse(bool),
+    /// This to the clipboard.
+    Copy(String),
+    /// The picture to files.
+    Picture,
+    /// Read the file of keys.
+    ReadKeys,
 }
 
 impl Model {
     /// The console before anything is known but the session.
     #[must_use]
-    pub fn new(session: &Session) -> Self {
+    pub fn new(session: &Session, theme: Theme) -> Self {
         let clock = Clock::of(session);
         Self {
             name: clean(&session.name),
+            who: "operator".into(),
             seeded: matches!(session.source, Source::Plant(_) | Source::Twin(_)),
             clock,
             day: Day::of(session, clock),
-            stage: Stage::Preparing(Course::default()),
+            stage: Stage::Preparing,
+            course: Course::default(),
+            prepared: None,
             measured: None,
+            watched: None,
+            names: Vec::new(),
+            raw_names: Vec::new(),
+            load: Load::default(),
             pace: Pace { speed: Speed::new(session.replay.speed), paused: false },
+            seeking: None,
             look: None,
-            chosen: 0,
+            playback: None,
+            between: [None, None],
+            marks: BTreeMap::new(),
             screen: Screen::Overview,
+            trail: Vec::new(),
+            scroll: 0,
+            focus: Focus::Incidents,
+            sorting: Sorting::Plant,
+            chosen: 0,
+            incident: None,
+            entry: None,
+            knob: None,
+            sessions: Vec::new(),
+            session: 0,
+            filter: Filter::default(),
+            tuning: None,
+            prompt: None,
+            typed: Vec::new(),
+            question: None,
             help: None,
+            search: String::new(),
             truth_shown: false,
+            theme,
+            keymap: Keymap::default(),
+            begun: None,
+            count: None,
+            mouse: true,
+            bell: false,
+            remark: None,
             zoom: first_zoom(FIRST_COLUMN_S),
         }
+    }
+
+    /// Goes to the screen that one of [`SCREENS`] chooses.
+    pub fn choose_screen(&mut self, action: Action) -> Option<Effect> {
+        act::act(self, action)
     }
 
     /// The instant of the newest data.
@@ -146,85 +337,25 @@ impl Model {
         self.measured.as_ref()?.clients.get(self.chosen)
     }
 
-    /// Whether `action` would change anything here and now; the bottom line shows only such.
-    #[must_use]
-    pub fn offers(&self, action: Action) -> bool {
-        let on_data = self.newest().is_some() && self.help.is_none();
-        match action {
-            Action::Pause | Action::Faster | Action::Slower => {
-                self.help.is_none() && matches!(self.stage, Stage::Playing | Stage::Reading)
-            }
-            Action::Live => on_data && self.look.is_some(),
-            Action::Open => on_data && self.screen == Screen::Overview,
-            Action::Close => self.help.is_some() || self.screen != Screen::Overview,
-            Action::PageDown | Action::PageUp => {
-                self.help.is_some() || self.screen != Screen::Overview
-            }
-            Action::NextClient | Action::PreviousClient => {
-                on_data && self.measured.as_ref().is_some_and(|m| m.clients.len() > 1)
-            }
-            Action::Truth => on_data && self.measured.as_ref().is_some_and(|m| m.truth.is_known()),
-            Action::Help => self.help.is_none(),
-            Action::Quit | Action::QuitNow | Action::Redraw | Action::Suspend => true,
-            Action::Back
-            | Action::Forward
-            | Action::FarBack
-            | Action::FarForward
-            | Action::Start
-            | Action::ZoomIn
-            | Action::ZoomOut => on_data,
-        }
+    /// What the newest line of the log did, in words; what was undone by its own.
+    fn last_deed(&self) -> Option<String> {
+        let log = &self.watched.as_ref()?.log;
+        let undoes = |entry: &Entry| match entry.what {
+            What::Did(Deed::Undo { entry }) => log.iter().find(|known| known.number == entry),
+            _ => None,
+        };
+        let last = log.last()?;
+        let (what, entry) = match undoes(last).map(|undone| (undone, undoes(undone))) {
+            None => ("", last),
+            Some((undone, None)) => ("undone: ", undone),
+            Some((_, Some(done))) => ("done again: ", done),
+        };
+        Some(format!("{what}{}", entry.words(&self.names)))
     }
 
     fn finest_zoom(&self) -> usize {
         let period = self.measured.as_ref().map_or(1.0, |m| m.history.period().as_secs_f64());
         first_zoom(period.ceil() as i64)
-    }
-
-    /// Moves the look by `columns`; at the newest data it follows again.
-    fn look_by(&mut self, columns: i32) {
-        let (Some(moment), Some(newest), Some(first)) = (
-            self.moment(),
-            self.newest(),
-            self.measured.as_ref().and_then(|measured| measured.history.first()),
-        ) else {
-            return;
-        };
-        let step = SignedDuration::from_secs(self.column_s()) * columns;
-        let end = if columns < 0 { Timestamp::MIN } else { Timestamp::MAX };
-        let moment = moment.checked_add(step).unwrap_or(end).max(first);
-        self.look = (moment < newest).then_some(moment);
-    }
-
-    /// Chooses the next client, or the one before, in a circle.
-    fn choose(&mut self, forward: bool) {
-        let clients = self.measured.as_ref().map_or(0, |measured| measured.clients.len());
-        if clients > 0 {
-            self.chosen = (self.chosen + if forward { 1 } else { clients - 1 }) % clients;
-        }
-        if let Screen::Client { skip } = &mut self.screen {
-            *skip = 0;
-        }
-    }
-
-    fn page(&mut self, forward: bool) {
-        let last_sensor = self.chosen_client().map_or(0, |c| c.sensors.len().saturating_sub(1));
-        let turn = |at: &mut usize, last: usize| {
-            *at = if forward { (*at + PAGE).min(last) } else { at.saturating_sub(PAGE) };
-        };
-        match (&mut self.help, &mut self.screen) {
-            (Some(line), _) => turn(line, super::action::TABLE.len()),
-            (None, Screen::Client { skip }) => turn(skip, last_sensor),
-            (None, Screen::Overview) => {}
-        }
-    }
-
-    /// One level up; `false` at the top.
-    fn close(&mut self) -> bool {
-        if self.help.take().is_some() {
-            return true;
-        }
-        std::mem::replace(&mut self.screen, Screen::Overview) != Screen::Overview
     }
 }
 
@@ -235,81 +366,155 @@ fn first_zoom(at_least_s: i64) -> usize {
 /// What `msg` makes of `model`, and what is to be done about it outside.
 pub fn update(model: &mut Model, msg: Msg) -> Option<Effect> {
     match msg {
-        Msg::Do(action) => act(model, action),
-        Msg::Report(report) => {
-            learn(model, report);
-            None
+        Msg::Key(key) => return press(model, key),
+        Msg::Point(point) => return point::take(model, &point),
+        Msg::Report(report) => return learn(model, report),
+        Msg::Paste(text) => model.paste(&text),
+        Msg::Keys(Ok(keymap)) => model.keymap = keymap,
+        Msg::Keys(Err(why)) => {
+            let text = format!("{why}; the keys stay as they were");
+            model.remark = Some(Remark::failed(&text));
         }
-    }
-}
-
-fn act(model: &mut Model, action: Action) -> Option<Effect> {
-    match action {
-        Action::Pause => {
-            model.pace.paused = !model.pace.paused;
-            return Some(Effect::Pace(model.pace));
-        }
-        Action::Faster => {
-            model.pace.speed = model.pace.speed.faster();
-            return Some(Effect::Pace(model.pace));
-        }
-        Action::Slower => {
-            model.pace.speed = model.pace.speed.slower();
-            return Some(Effect::Pace(model.pace));
-        }
-        Action::Back => model.look_by(-1),
-        Action::Forward => model.look_by(1),
-        Action::FarBack => model.look_by(-FAR),
-        Action::FarForward => model.look_by(FAR),
-        Action::Start => model.look_by(i32::MIN),
-        Action::Live => model.look = None,
-        Action::ZoomIn => {
-            model.zoom = model.zoom.saturating_sub(1).max(model.finest_zoom()).min(model.zoom);
-        }
-        Action::ZoomOut => model.zoom = (model.zoom + 1).min(ZOOMS.len() - 1),
-        Action::NextClient => model.choose(true),
-        Action::PreviousClient => model.choose(false),
-        Action::Open => {
-            if model.chosen_client().is_some() && model.screen == Screen::Overview {
-                model.screen = Screen::Client { skip: 0 };
+        Msg::Sessions(sessions) => model.sessions = sessions,
+        Msg::Unheard(wish) => {
+            if let (Wish::WhatIf(_), Some(tuning)) = (&wish, &mut model.tuning) {
+                tuning.unasked();
             }
+            model.remark = Some(Remark::failed("the engine is busy; try again"));
         }
-        Action::Close => {
-            model.close();
-        }
-        Action::PageDown => model.page(true),
-        Action::PageUp => model.page(false),
-        Action::Truth => model.truth_shown = !model.truth_shown,
-        Action::Help => model.help = if model.help.is_some() { None } else { Some(0) },
-        Action::Redraw => return Some(Effect::Redraw),
-        Action::Suspend => return Some(Effect::Suspend),
-        Action::Quit => return (!model.close()).then_some(Effect::Quit),
-        Action::QuitNow => return Some(Effect::Quit),
+        Msg::Passed(wall) => model.pass(wall),
+        Msg::Done(remark) => model.remark = Some(remark),
     }
     None
 }
 
-fn learn(model: &mut Model, report: Report) {
-    match report {
-        Report::Training(training) => {
-            if let Stage::Preparing(course) = &mut model.stage {
-                course.take(training);
-            }
+fn press(model: &mut Model, key: Key) -> Option<Effect> {
+    model.remark = None;
+    if (model.prompt.is_some() || model.question.is_some()) && key.typed().is_none() {
+        // What concerns the program itself works while something is typed, too.
+        let program = [Action::QuitNow, Action::Suspend, Action::Redraw];
+        if let Meaning::Do(action) = model.keymap.meaning(None, key)
+            && program.contains(&action)
+        {
+            return act::act(model, action);
         }
+    }
+    if let Some(prompt) = model.prompt.take() {
+        return model.type_key(prompt, key);
+    }
+    if let Some(question) = model.question.take() {
+        return model.answer(question, key);
+    }
+    let count = model.count.take();
+    let digit = key.typed().and_then(|c| c.to_digit(10));
+    let meaning = model.keymap.meaning(model.begun.take(), key);
+    if let Some(digit) = digit.filter(|_| model.help.is_none()) {
+        return count_digit(model, count, digit, meaning);
+    }
+    match (meaning, count) {
+        (Meaning::Do(action), Some(count)) if is_counted(action) => {
+            // The digits were a number and not screens.
+            (model.screen, model.trail, model.scroll) = count.before;
+            let times = 0..count.number.max(1);
+            times.fold(None, |effect, _| act::act(model, action).or(effect))
+        }
+        (Meaning::Do(action), _) => act::act(model, action),
+        (Meaning::Begins, _) => {
+            model.begun = Some(key);
+            None
+        }
+        (Meaning::Nothing, _) => None,
+    }
+}
+
+/// A digit chooses a screen at once, and is a number if a motion follows soon.
+fn count_digit(
+    model: &mut Model,
+    count: Option<Count>,
+    digit: u32,
+    meaning: Meaning,
+) -> Option<Effect> {
+    let before = (model.screen, model.trail.clone(), model.scroll);
+    let (number, before) = match count {
+        Some(count) => ((count.number * 10 + digit).min(MOST), count.before),
+        None => (digit, before),
+    };
+    model.count = (number > 0).then_some(Count { number, left: COUNTS_FOR, before });
+    match meaning {
+        Meaning::Do(action) => act::act(model, action),
+        Meaning::Begins | Meaning::Nothing => None,
+    }
+}
+
+/// Motions that a number repeats. Up and down are not: `3` and down is a screen and a row of it.
+fn is_counted(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Back
+            | Action::Forward
+            | Action::FarBack
+            | Action::FarForward
+            | Action::PreviousIncident
+            | Action::NextIncident
+            | Action::TurnUp
+            | Action::TurnDown
+    )
+}
+
+fn learn(model: &mut Model, report: Report) -> Option<Effect> {
+    match report {
+        Report::Training(training) => model.course.take(training),
         Report::Opened(opened) => {
+            let clients = &opened.layout.clients;
+            model.raw_names = clients.iter().map(|client| client.name.clone()).collect();
+            model.names = model.raw_names.iter().map(|name| clean(name)).collect();
             model.measured = Some(Measured::new(&opened));
+            model.watched = Some(Watched::new(clients.len(), opened.period_s));
+            model.prepared = opened.prepared;
             model.stage = Stage::Reading;
             model.zoom = model.zoom.max(model.finest_zoom());
         }
-        Report::Frames(frames) => {
+        Report::News(bulletin) => {
             if let Some(measured) = &mut model.measured {
-                for frame in &frames {
-                    measured.take(frame);
-                }
+                bulletin.news.frames.iter().for_each(|frame| measured.take(frame));
             }
+            let mut rings = false;
+            if let Some(watched) = &mut model.watched {
+                let known = |number| watched.incident(number).map(|incident| incident.priority);
+                rings = bulletin.news.incidents.iter().any(|incident| {
+                    incident.priority == Priority::P1
+                        && known(incident.number) != Some(Priority::P1)
+                });
+                watched.take(&bulletin.news);
+                watched.standing = bulletin.standing.or(watched.standing.take());
+            }
+            model.load = bulletin.load;
+            if model.seeking.is_some_and(|goal| model.newest().is_some_and(|now| now >= goal)) {
+                model.seeking = None;
+            }
+            let live = matches!(model.stage, Stage::Playing) && model.seeking.is_none();
+            return (rings && model.bell && live).then_some(Effect::Bell);
+        }
+        Report::Ordered(Ok(())) => {
+            model.remark = model.last_deed().map(|said| Remark::done(&said));
+            // A knob that was set elsewhere is no longer where the trial began.
+            model.tuning = None;
+        }
+        Report::Ordered(Err(why)) => model.remark = Some(Remark::failed(&why)),
+        Report::Found(found) => {
+            let tuning = model.tuning.as_mut()?;
+            tuning.hear(*found);
+            return tuning.ask().map(|turn| Effect::Wish(Wish::WhatIf(turn)));
         }
         Report::Playing => model.stage = Stage::Playing,
-        Report::Ended => model.stage = Stage::Ended,
-        Report::Failed(error) => model.stage = Stage::Failed(error),
+        Report::Ended => {
+            model.seeking = None;
+            model.stage = Stage::Ended;
+        }
+        Report::Failed(error) => {
+            model.seeking = None;
+            model.stage = Stage::Failed(error);
+        }
     }
+    None
 }

@@ -1,6 +1,7 @@
-//! A key as a person presses and names it.
+//! A key as a person presses and names it, alone or followed by a second one.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -10,6 +11,25 @@ pub struct Key {
     code: KeyCode,
     modifiers: KeyModifiers,
 }
+
+/// The keys that have a name, and how a file writes it.
+const NAMED: [(KeyCode, &str); 15] = [
+    (KeyCode::Char(' '), "space"),
+    (KeyCode::Left, "left"),
+    (KeyCode::Right, "right"),
+    (KeyCode::Up, "up"),
+    (KeyCode::Down, "down"),
+    (KeyCode::Home, "home"),
+    (KeyCode::End, "end"),
+    (KeyCode::PageUp, "pgup"),
+    (KeyCode::PageDown, "pgdn"),
+    (KeyCode::Enter, "enter"),
+    (KeyCode::Esc, "esc"),
+    (KeyCode::Tab, "tab"),
+    (KeyCode::Backspace, "backspace"),
+    (KeyCode::Delete, "delete"),
+    (KeyCode::Insert, "insert"),
+];
 
 impl Key {
     /// A key by itself.
@@ -49,27 +69,212 @@ impl Key {
         }
         Some(Self { code: event.code, modifiers })
     }
+
+    /// The key without what is held down beside it.
+    #[must_use]
+    pub fn code(self) -> KeyCode {
+        self.code
+    }
+
+    /// The character it types, if it types one.
+    #[must_use]
+    pub fn typed(self) -> Option<char> {
+        match self.code {
+            KeyCode::Char(c) if self.modifiers.is_empty() => Some(c),
+            _ => None,
+        }
+    }
+
+    /// Its name in a file, made of letters that every keyboard has.
+    #[must_use]
+    pub fn name(self) -> String {
+        let (code, back) = match self.code {
+            KeyCode::BackTab => (KeyCode::Tab, "shift-"),
+            code => (code, ""),
+        };
+        let named = NAMED.iter().find(|(known, _)| *known == code);
+        let name = match (named, code) {
+            (Some((_, name)), _) => (*name).to_owned(),
+            (None, KeyCode::Char(c)) => c.to_string(),
+            (None, KeyCode::F(n)) => format!("f{n}"),
+            (None, code) => code.to_string().to_lowercase(),
+        };
+        format!("{}{back}{name}", self.held())
+    }
+
+    fn held(self) -> String {
+        let held = [(KeyModifiers::CONTROL, "ctrl-"), (KeyModifiers::SHIFT, "shift-")];
+        let held = held.into_iter().filter(|(held, _)| self.modifiers.contains(*held));
+        held.map(|(_, name)| name).collect()
+    }
 }
 
+/// As the screen shows it: arrows as arrows.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.modifiers.contains(KeyModifiers::CONTROL) {
-            f.write_str("ctrl-")?;
+        let arrow = match self.code {
+            KeyCode::Left => "←",
+            KeyCode::Right => "→",
+            KeyCode::Up => "↑",
+            KeyCode::Down => "↓",
+            _ => return f.write_str(&self.name()),
+        };
+        write!(f, "{}{arrow}", self.held())
+    }
+}
+
+/// Reads a name as [`Key::name`] writes it.
+impl FromStr for Key {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut modifiers = KeyModifiers::NONE;
+        let mut rest = text;
+        while let Some((held, key)) = rest.split_once('-').filter(|(_, key)| !key.is_empty()) {
+            modifiers |= match held.to_lowercase().as_str() {
+                "ctrl" => KeyModifiers::CONTROL,
+                "shift" => KeyModifiers::SHIFT,
+                _ => return Err(format!("{held:?} cannot be held down; ctrl and shift can")),
+            };
+            rest = key;
         }
-        if self.modifiers.contains(KeyModifiers::SHIFT) {
-            f.write_str("shift-")?;
+        let code = code(rest).ok_or_else(|| {
+            let names: Vec<&str> = NAMED.iter().map(|(_, name)| *name).collect();
+            format!("no key is called {text:?}; one character, f1 to f12, or {}", names.join(" "))
+        })?;
+        let shift = modifiers.contains(KeyModifiers::SHIFT);
+        Ok(match code {
+            KeyCode::Tab if shift => {
+                Self { code: KeyCode::BackTab, modifiers: modifiers - KeyModifiers::SHIFT }
+            }
+            KeyCode::Char(c) if shift => {
+                return Err(format!("{c:?} with shift is another character: write that one"));
+            }
+            KeyCode::Char(c) if modifiers.contains(KeyModifiers::CONTROL) => {
+                Self { code: KeyCode::Char(c.to_ascii_lowercase()), modifiers }
+            }
+            code => Self { code, modifiers },
+        })
+    }
+}
+
+fn code(name: &str) -> Option<KeyCode> {
+    let mut letters = name.chars();
+    match (letters.next(), letters.next()) {
+        (Some(c), None) if !c.is_control() && c != ' ' => return Some(KeyCode::Char(c)),
+        (None, _) => return None,
+        _ => {}
+    }
+    let lower = name.to_lowercase();
+    if let Some(number) = lower.strip_prefix('f').and_then(|n| n.parse().ok()) {
+        return (1..=12).contains(&number).then_some(KeyCode::F(number));
+    }
+    NAMED.iter().find(|(_, known)| *known == lower).map(|(code, _)| *code)
+}
+
+/// One key, or two pressed one after the other. There are none of three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Chord {
+    /// The first key.
+    pub first: Key,
+    /// The key after it.
+    pub then: Option<Key>,
+}
+
+impl Chord {
+    /// One key.
+    #[must_use]
+    pub const fn one(first: Key) -> Self {
+        Self { first, then: None }
+    }
+
+    /// As a file writes it.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self.then {
+            None => self.first.name(),
+            Some(then) => format!("{} {}", self.first.name(), then.name()),
         }
-        match self.code {
-            KeyCode::Char(' ') => f.write_str("space"),
-            KeyCode::Char(c) => write!(f, "{c}"),
-            KeyCode::Left => f.write_str("←"),
-            KeyCode::Right => f.write_str("→"),
-            KeyCode::Up => f.write_str("↑"),
-            KeyCode::Down => f.write_str("↓"),
-            KeyCode::BackTab => f.write_str("shift-tab"),
-            KeyCode::PageUp => f.write_str("pgup"),
-            KeyCode::PageDown => f.write_str("pgdn"),
-            code => write!(f, "{}", format!("{code}").to_lowercase()),
+    }
+
+    /// Whether nobody could press both: they are the same, or one is the beginning of the other.
+    #[must_use]
+    pub fn clashes_with(self, other: Self) -> bool {
+        self.first == other.first
+            && (self.then == other.then || self.then.is_none() || other.then.is_none())
+    }
+}
+
+impl fmt::Display for Chord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.first)?;
+        self.then.map_or(Ok(()), |then| write!(f, " {then}"))
+    }
+}
+
+impl FromStr for Chord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let keys: Vec<Key> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+        match keys[..] {
+            [first] => Ok(Self::one(first)),
+            [first, then] => Ok(Self { first, then: Some(then) }),
+            [] => Err("a key is missing; the space bar is called \"space\"".to_owned()),
+            _ => Err(format!("{text:?} is longer than two keys")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_key() -> impl Strategy<Value = Key> {
+        let code = prop_oneof![
+            prop::char::range('!', '~').prop_map(KeyCode::Char),
+            (1_u8..=12).prop_map(KeyCode::F),
+            prop::sample::select(NAMED.map(|(code, _)| code).to_vec()),
+            Just(KeyCode::BackTab),
+        ];
+        (code, any::<bool>(), any::<bool>()).prop_filter_map("typed", |(code, ctrl, shift)| {
+            let mut modifiers = KeyModifiers::NONE;
+            modifiers.set(KeyModifiers::CONTROL, ctrl);
+            modifiers.set(KeyModifiers::SHIFT, shift && code != KeyCode::Tab);
+            let upper = matches!(code, KeyCode::Char(c) if c.is_ascii_uppercase());
+            (!(ctrl && upper)).then_some(Key::pressed(KeyEvent::new(code, modifiers))?)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_key_can_be_written_and_read_again(first in any_key(), then in any_key()) {
+            prop_assert_eq!(first.name().parse::<Key>(), Ok(first));
+            let chord = Chord { first, then: Some(then) };
+            prop_assert_eq!(chord.name().parse::<Chord>(), Ok(chord));
+        }
+
+        #[test]
+        fn any_text_is_a_key_or_a_complaint(text in "\\PC{0,12}") {
+            let _ = text.parse::<Chord>();
+        }
+    }
+
+    #[test]
+    fn complaints_say_what_would_be_right() {
+        let complaint = |text: &str| text.parse::<Chord>().expect_err("not a key");
+        assert!(complaint("spcae").contains("no key is called"));
+        assert!(complaint("meta-x").contains("ctrl and shift can"));
+        assert!(complaint("g g g").contains("longer than two"));
+        assert!(complaint("").contains("space bar"));
+        assert!(complaint("shift-a").contains("another character"));
+    }
+
+    #[test]
+    fn minus_is_a_key() {
+        assert_eq!("-".parse(), Ok(Key::char('-')));
+        assert_eq!("ctrl--".parse(), Ok(Key::ctrl('-')));
     }
 }

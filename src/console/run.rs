@@ -2,28 +2,29 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{ExitCode, Termination};
-use std::{env, fmt, thread};
+use std::{env, fmt, fs, thread};
 
 use crossterm::event::{self, Event};
 use thiserror::Error;
 use tokio::sync::mpsc;
-use tokio::time::{Duration, Instant, sleep_until};
 
-use super::action;
 use super::app::{Effect, Model, Msg, Stage, update};
+use super::export::{self, Format};
 use super::feed::{self, Feed, OpenError};
-
 use super::key::Key;
+use super::keymap;
+use super::mouse::{Hit, Mouse};
+use super::pulse::{Beat, Pulse};
+use super::remark::Remark;
+use super::sessions;
 use super::signals::{Request, Signal, Signals};
 use super::term::{self, Term};
-use super::theme::Theme;
-use super::training::Training;
+use super::text::clean;
+use super::theme::{Choice, Theme};
 use super::view::view;
 use crate::session::Session;
-use crate::stream::Stream;
+use ratatui::buffer::Buffer;
 
-/// The shortest time between two pictures: 30 a second.
-const FRAME: Duration = Duration::from_millis(33);
 /// Terminal events that may lie unread.
 const INPUT: usize = 256;
 
@@ -78,6 +79,34 @@ pub enum ConsoleError {
     /// The thread that reads the stream died; its panic has been told.
     #[error("the thread that reads the stream ended unexpectedly")]
     FeedDied,
+    /// Another thread died; its panic has been told.
+    #[error("a part of the program ended unexpectedly, as told above")]
+    Panicked,
+    /// There is no view of this name.
+    #[error("there is no view called {0:?}")]
+    NoView(String),
+    /// There is nothing to be shown of an incident.
+    #[error("no incident had opened by then")]
+    NoIncident,
+}
+
+/// What the console shall look like.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Appearance {
+    /// A theme; the one that suits the terminal when none is asked for.
+    pub theme: Option<Choice>,
+    /// Only letters of ASCII, whatever the terminal says of itself.
+    pub ascii: bool,
+    /// Leave the mouse to the terminal.
+    pub no_mouse: bool,
+}
+
+impl Appearance {
+    /// The theme for the terminal that the environment describes.
+    #[must_use]
+    pub fn resolve(&self) -> Theme {
+        Theme::choose(self.theme, self.ascii, |name| env::var(name).ok())
+    }
 }
 
 /// Whether a console can be shown: input and output are a terminal that can place its cursor.
@@ -88,113 +117,228 @@ pub fn is_possible() -> bool {
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Shows `session` until the operator leaves. `open` may take its time: it runs on another thread,
-/// and the screen shows what it tells of itself.
+/// Shows `session` until the operator leaves. Making its models may take its time: that happens on
+/// another thread, and the screen shows how far it is. Another session may be opened from within.
 ///
 /// A failure of the stream is shown, and returned once the operator has left.
-pub fn run<F>(session: &Session, open: F) -> Result<Ending, ConsoleError>
-where
-    F: FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError>
-        + Send
-        + 'static,
-{
+pub fn run(session: &Session, look: Appearance) -> Result<Ending, ConsoleError> {
     if !is_possible() {
         return Err(ConsoleError::NotATerminal);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // First the signals: from the moment the terminal is ours it can be given back.
-        let signals = Signals::listen()?;
-        Console::start(session, open)?.run(signals).await
+        let mut signals = Signals::listen()?;
+        let mut console = Console::start(session, look)?;
+        let mut input = listen()?;
+        loop {
+            match console.run(&mut signals, &mut input).await? {
+                Left::For(ending) => return Ok(ending),
+                Left::To(session) => console.change(&session)?,
+            }
+        }
     })
+}
+
+/// How a session was left.
+enum Left {
+    /// For good.
+    For(Ending),
+    /// To another session.
+    To(Box<Session>),
 }
 
 struct Console {
     model: Model,
-    theme: Theme,
     term: Term,
     feed: Feed,
+    mouse: Mouse,
+    /// What the mouse can do to the picture that is shown.
+    hits: Vec<Hit>,
+}
+
+fn feed(session: &Session, model: &Model) -> io::Result<Feed> {
+    let own = session.clone();
+    feed::spawn(session, model.pace, move |tell| feed::ready(own, tell))
+}
+
+/// The operator's name, as the log knows it.
+fn who() -> String {
+    let name = ["HEADWATER_OPERATOR", "USER", "LOGNAME"].into_iter().find_map(|v| env::var(v).ok());
+    clean(name.filter(|name| !name.trim().is_empty()).as_deref().unwrap_or("operator"))
 }
 
 impl Console {
     /// Shows the first picture before anything that could take time.
-    fn start<F>(session: &Session, open: F) -> Result<Self, ConsoleError>
-    where
-        F: FnOnce(&mut (dyn FnMut(Training) + Send)) -> Result<Box<dyn Stream>, OpenError>
-            + Send
-            + 'static,
-    {
-        let model = Model::new(session);
-        let theme = Theme::choose(|name| env::var(name).ok());
-        let mut term = Term::take()?;
-        term.draw(|buffer| view(&model, &theme, buffer))?;
-        let feed = feed::spawn(session, model.pace, open)?;
-        Ok(Self { model, theme, term, feed })
+    fn start(session: &Session, look: Appearance) -> Result<Self, ConsoleError> {
+        let mut model = Model::new(session, look.resolve());
+        model.mouse = !look.no_mouse;
+        model.who = who();
+        let mut term = Term::take(model.mouse)?;
+        let hits = term.draw(|buffer| view(&model, buffer))?;
+        let feed = feed(session, &model)?;
+        let mut console = Self { model, term, feed, mouse: Mouse::default(), hits };
+        console.read_keys();
+        Ok(console)
     }
 
-    async fn run(mut self, mut signals: Signals) -> Result<Ending, ConsoleError> {
-        let mut input = listen()?;
-        let mut drawn = Instant::now();
-        let mut dirty = true;
-        let mut feeding = true;
+    /// Begins anew with another session; what the operator chose about the screen stays.
+    fn change(&mut self, session: &Session) -> io::Result<()> {
+        let mut model = Model::new(session, self.model.theme);
+        std::mem::swap(&mut model.keymap, &mut self.model.keymap);
+        std::mem::swap(&mut model.who, &mut self.model.who);
+        (model.mouse, model.bell) = (self.model.mouse, self.model.bell);
+        self.feed = feed(session, &model)?;
+        self.model = model;
+        self.term.repaint();
+        Ok(())
+    }
+
+    async fn run(
+        &mut self,
+        signals: &mut Signals,
+        input: &mut mpsc::Receiver<io::Result<Event>>,
+    ) -> Result<Left, ConsoleError> {
+        let mut pulse = Pulse::new();
+        let (mut feeding, mut over) = (true, false);
         loop {
+            let wake = self.model.wake_in();
+            let reports = &mut self.feed.reports;
             let effect = tokio::select! {
                 biased;
                 request = signals.next() => match request {
                     Request::End(Signal { name, number }) => {
-                        return Ok(Ending::Signal { name, number });
+                        return Ok(Left::For(Ending::Signal { name, number }));
                     }
+                    Request::Stop => Some(Effect::Suspend),
                     Request::GoOn => {
                         self.term.enter()?;
+                        pulse.touch();
                         None
                     }
                 },
-                event = input.recv() => match event {
-                    Some(event) => self.take_event(&event?)?,
-                    None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                () = term::panicked() => return Err(ConsoleError::Panicked),
+                beat = pulse.next(input, reports, feeding, wake) => match beat {
+                    Beat::Input(Some(event)) => self.take_event(event?),
+                    Beat::Input(None) => {
+                        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+                    }
+                    Beat::Draw => {
+                        let model = &self.model;
+                        self.hits = self.term.draw(|buffer| view(model, buffer))?;
+                        None
+                    }
+                    Beat::Passed(wall) => update(&mut self.model, Msg::Passed(wall)),
+                    Beat::Report(Some(report)) => {
+                        over |= report.is_last();
+                        update(&mut self.model, Msg::Report(report))
+                    }
+                    Beat::Report(None) if over => {
+                        feeding = false;
+                        None
+                    }
+                    Beat::Report(None) => return Err(ConsoleError::FeedDied),
                 },
-                () = sleep_until(drawn + FRAME), if dirty => {
-                    let (model, theme) = (&self.model, &self.theme);
-                    self.term.draw(|buffer| view(model, theme, buffer))?;
-                    drawn = Instant::now();
-                    dirty = false;
-                    continue;
-                }
-                report = self.feed.reports.recv(), if feeding => {
-                    let report = report.ok_or(ConsoleError::FeedDied)?;
-                    feeding = !report.is_last();
-                    update(&mut self.model, Msg::Report(report))
-                }
             };
-            dirty = true;
+            if effect.is_some() {
+                pulse.touch();
+            }
             match effect {
                 None => {}
                 Some(Effect::Quit) => {
-                    return match self.model.stage {
+                    return match std::mem::replace(&mut self.model.stage, Stage::Ended) {
                         Stage::Failed(error) => Err(ConsoleError::Stream(error)),
-                        _ => Ok(Ending::Quit),
+                        _ => Ok(Left::For(Ending::Quit)),
                     };
                 }
-                Some(Effect::Redraw) => self.term.repaint()?,
                 Some(Effect::Suspend) => {
                     term::restore();
                     signals.stop().await?;
                     self.term.enter()?;
                 }
-                // A feed that is over needs no pace.
-                Some(Effect::Pace(pace)) => drop(self.feed.pace.send(pace)),
+                Some(Effect::Open(name)) => match Session::open(&name) {
+                    Ok(session) => return Ok(Left::To(Box::new(session))),
+                    Err(error) => self.say(Remark::failed(&error.to_string())),
+                },
+                Some(effect) => self.perform(effect)?,
             }
         }
     }
 
-    fn take_event(&mut self, event: &Event) -> io::Result<Option<Effect>> {
-        match event {
-            Event::Key(key) => {
-                let action = Key::pressed(*key).and_then(action::of);
-                Ok(action.and_then(|action| update(&mut self.model, Msg::Do(action))))
+    /// Does what has nothing to do with the loop itself.
+    fn perform(&mut self, effect: Effect) -> io::Result<()> {
+        match effect {
+            Effect::Redraw => self.term.repaint(),
+            Effect::Wish(wish) => {
+                if let Err(wish) = self.feed.wish(wish) {
+                    update(&mut self.model, Msg::Unheard(wish));
+                }
             }
-            Event::Resize(..) => self.term.repaint().map(|()| None),
-            Event::Mouse(_) | Event::Paste(_) | Event::FocusGained | Event::FocusLost => Ok(None),
+            Effect::ListSessions => {
+                let found = env::current_dir().map(|folder| sessions::list(&folder));
+                update(&mut self.model, Msg::Sessions(found.unwrap_or_default()));
+            }
+            Effect::Bell => self.term.ring()?,
+            Effect::Mouse(ours) => self.term.capture(ours)?,
+            Effect::Copy(text) => {
+                self.term.copy(&text)?;
+                let letters = text.chars().count();
+                self.say(Remark::done(&format!("{letters} characters to the clipboard")));
+            }
+            Effect::Picture => {
+                let said = self.write_picture();
+                self.say(said);
+            }
+            Effect::ReadKeys => {
+                if self.read_keys() {
+                    self.say(Remark::done("keys read"));
+                }
+            }
+            Effect::Quit | Effect::Suspend | Effect::Open(_) => {}
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, remark: Remark) {
+        update(&mut self.model, Msg::Done(remark));
+    }
+
+    /// Whether the file of keys, if there is one, is right.
+    fn read_keys(&mut self) -> bool {
+        let Some(path) = keymap::path(|name| env::var(name).ok()) else { return true };
+        let read = keymap::read(&path).map_err(|error| error.line());
+        let right = read.is_ok();
+        update(&mut self.model, Msg::Keys(read));
+        right
+    }
+
+    /// Writes the picture as it is, in every format, to the folder the program was started in.
+    fn write_picture(&self) -> Remark {
+        let mut picture = Buffer::empty(self.term.area());
+        view(&self.model, &mut picture);
+        let stem = self.model.picture_name();
+        for format in [Format::Text, Format::Ansi, Format::Svg] {
+            let file = format!("{stem}.{}", format.ending());
+            if let Err(error) = fs::write(&file, export::write(&picture, format)) {
+                return Remark::failed(&format!("{file}: {error}"));
+            }
+        }
+        Remark::done(&format!("written: {stem}.txt, .ansi, .svg"))
+    }
+
+    fn take_event(&mut self, event: Event) -> Option<Effect> {
+        match event {
+            Event::Key(key) => update(&mut self.model, Msg::Key(Key::pressed(key)?)),
+            Event::Mouse(event) => {
+                let point = self.mouse.point(event, &self.hits, std::time::Instant::now())?;
+                update(&mut self.model, Msg::Point(point))
+            }
+            Event::Resize(..) => {
+                self.term.repaint();
+                None
+            }
+            Event::Paste(text) => update(&mut self.model, Msg::Paste(text)),
+            Event::FocusGained | Event::FocusLost => None,
         }
     }
 }

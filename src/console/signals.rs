@@ -7,6 +7,8 @@ use std::io;
 pub enum Request {
     /// To end, by this signal.
     End(Signal),
+    /// To give the terminal back and stop.
+    Stop,
     /// To go on after having been stopped: somebody else may have used the terminal.
     GoOn,
 }
@@ -29,7 +31,9 @@ pub use unix::Signals;
 mod unix {
     use std::time::Duration;
 
-    use rustix::process::{Signal as Number, kill_current_process_group};
+    use rustix::process::{
+        Signal as Number, getpgid, getpgrp, getppid, getsid, kill_current_process_group,
+    };
     use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 
     use super::{Request, Signal, io};
@@ -43,6 +47,7 @@ mod unix {
         interrupt: Listener,
         quit: Listener,
         terminate: Listener,
+        stop: Listener,
         go_on: Listener,
     }
 
@@ -54,6 +59,7 @@ mod unix {
                 interrupt: signal(SignalKind::interrupt())?,
                 quit: signal(SignalKind::quit())?,
                 terminate: signal(SignalKind::terminate())?,
+                stop: signal(SignalKind::from_raw(Number::TSTP.as_raw()))?,
                 go_on: signal(SignalKind::from_raw(Number::CONT.as_raw()))?,
             })
         }
@@ -67,21 +73,33 @@ mod unix {
                 _ = self.interrupt.recv() => end("SIGINT", Number::INT),
                 _ = self.quit.recv() => end("SIGQUIT", Number::QUIT),
                 _ = self.terminate.recv() => end("SIGTERM", Number::TERM),
+                _ = self.stop.recv() => Request::Stop,
                 _ = self.go_on.recv() => Request::GoOn,
             }
         }
 
         /// Stops the program and whoever started it in the same job, and returns when it goes on.
         ///
-        /// Without a shell to return to, the system ignores the stop; then this returns at once.
+        /// The stop is one that cannot be caught, since the one that can is ours now. The system would
+        /// spare a job that nobody could wake again; so do we, and return at once.
         pub async fn stop(&mut self) -> io::Result<()> {
-            kill_current_process_group(Number::TSTP)?;
+            if !has_shell() {
+                return Ok(());
+            }
+            kill_current_process_group(Number::STOP)?;
             tokio::select! {
                 _ = self.go_on.recv() => {}
                 () = tokio::time::sleep(STOP) => {}
             }
             Ok(())
         }
+    }
+
+    /// Whether whoever started us is in our session and not in our job: a shell that can wake us.
+    fn has_shell() -> bool {
+        let Some(parent) = getppid() else { return false };
+        getsid(Some(parent)).is_ok_and(|session| getsid(None) == Ok(session))
+            && getpgid(Some(parent)).is_ok_and(|job| job != getpgrp())
     }
 }
 

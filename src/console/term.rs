@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{mem, panic};
 
 use crossterm::cursor::{Hide, Show};
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::terminal::{
     self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
     LeaveAlternateScreen,
@@ -14,25 +15,37 @@ use crossterm::{execute, queue, style};
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use tokio::sync::Notify;
+
+mod base64;
+mod capture;
+
+use capture::{Capture, Release};
 
 /// Whether the terminal is ours right now. It is one for the whole process, and the panic hook must
 /// be able to give it back from any thread.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Told once a thread has panicked, whichever it was.
+static PANICKED: Notify = Notify::const_new();
 
 /// A terminal that shows one picture after the other. Giving it up restores the user's screen.
 #[derive(Debug)]
 pub struct Term {
     shown: Buffer,
     next: Buffer,
+    /// Nothing that is shown can be relied upon.
+    whole: bool,
+    mouse: bool,
 }
 
 impl Term {
-    /// Takes the terminal.
-    pub fn take() -> io::Result<Self> {
+    /// Takes the terminal, and its mouse if asked for.
+    pub fn take(mouse: bool) -> io::Result<Self> {
         restore_on_panic();
         // Styles are ours to choose: crossterm's own reading of NO_COLOR resets bold and reverse.
         style::force_color_output(true);
-        let mut term = Self { shown: Buffer::default(), next: Buffer::default() };
+        let mut term =
+            Self { shown: Buffer::default(), next: Buffer::default(), whole: true, mouse };
         term.enter()?;
         Ok(term)
     }
@@ -44,43 +57,89 @@ impl Term {
         // Out of raw mode and into it again: the modes in force may not be ours any more.
         terminal::disable_raw_mode()?;
         terminal::enable_raw_mode()?;
-        execute!(io::stdout(), EnterAlternateScreen, Hide)?;
-        self.repaint()
+        execute!(io::stdout(), EnterAlternateScreen, Hide, EnableBracketedPaste)?;
+        self.capture(self.mouse)?;
+        self.repaint();
+        Ok(())
     }
 
-    /// Forgets what is shown and measures the terminal, so that the next picture is drawn whole.
+    /// Forgets what is shown, so that the next picture is drawn whole, at whatever size the terminal
+    /// then has: a storm of new sizes costs one picture, not one each.
     ///
     /// `ratatui::Terminal::clear` is not used: it asks the terminal for the cursor's place and
     /// waits for an answer that the thread reading the keys would take away.
-    pub fn repaint(&mut self) -> io::Result<()> {
-        let (columns, rows) = terminal::size()?;
-        let area = Rect::new(0, 0, columns, rows);
-        self.shown = Buffer::empty(area);
-        self.next = Buffer::empty(area);
-        execute!(io::stdout(), Clear(ClearType::All))
+    pub fn repaint(&mut self) {
+        self.whole = true;
+    }
+
+    /// The size of the picture that is shown.
+    #[must_use]
+    pub fn area(&self) -> Rect {
+        self.shown.area
+    }
+
+    /// The mouse is ours, or the terminal's own.
+    pub fn capture(&mut self, mouse: bool) -> io::Result<()> {
+        self.mouse = mouse;
+        if mouse { execute!(io::stdout(), Capture) } else { execute!(io::stdout(), Release) }
+    }
+
+    /// Hands `text` to the clipboard of whoever sits at the terminal, however far away (OSC 52).
+    pub fn copy(&mut self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        write!(out, "\x1b]52;c;{}\x1b\\", base64::encode(text.as_bytes()))?;
+        out.flush()
+    }
+
+    /// Rings the terminal's bell.
+    pub fn ring(&mut self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(b"\x07")?;
+        out.flush()
     }
 
     /// Shows what `view` draws: the cells that changed, in one write, and nothing if none did.
-    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+    /// Returns what `view` returned.
+    pub fn draw<T: Default>(&mut self, view: impl FnOnce(&mut Buffer) -> T) -> io::Result<T> {
         if !TAKEN.load(Ordering::SeqCst) {
-            return Ok(());
+            return Ok(T::default());
         }
-        self.next.reset();
-        view(&mut self.next);
-        let changes = self.shown.diff(&self.next);
-        if changes.is_empty() {
-            return Ok(());
+        let whole = mem::take(&mut self.whole);
+        if whole {
+            let (columns, rows) = terminal::size()?;
+            let area = Rect::new(0, 0, columns, rows);
+            self.shown = Buffer::empty(area);
+            self.next = Buffer::empty(area);
+        } else {
+            self.next.reset();
         }
-        let mut page = Vec::with_capacity(16 * 1024);
-        queue!(page, BeginSynchronizedUpdate)?;
-        CrosstermBackend::new(&mut page).draw(changes.into_iter())?;
-        queue!(page, EndSynchronizedUpdate)?;
-        let mut out = io::stdout().lock();
-        out.write_all(&page)?;
-        out.flush()?;
-        mem::swap(&mut self.shown, &mut self.next);
-        Ok(())
+        let told = view(&mut self.next);
+        let page = page(&self.shown, &self.next, whole)?;
+        if !page.is_empty() {
+            let mut out = io::stdout().lock();
+            out.write_all(&page)?;
+            out.flush()?;
+            mem::swap(&mut self.shown, &mut self.next);
+        }
+        Ok(told)
     }
+}
+
+/// The bytes that turn one picture into the next, as one update that the terminal shows at once; none
+/// where nothing changes.
+pub fn page(shown: &Buffer, next: &Buffer, whole: bool) -> io::Result<Vec<u8>> {
+    let changes = shown.diff(next);
+    if changes.is_empty() && !whole {
+        return Ok(Vec::new());
+    }
+    let mut page = Vec::with_capacity(16 * 1024);
+    queue!(page, BeginSynchronizedUpdate)?;
+    if whole {
+        queue!(page, Clear(ClearType::All))?;
+    }
+    CrosstermBackend::new(&mut page).draw(changes.into_iter())?;
+    queue!(page, EndSynchronizedUpdate)?;
+    Ok(page)
 }
 
 impl Drop for Term {
@@ -92,9 +151,22 @@ impl Drop for Term {
 /// Gives the terminal back if it is taken. Nobody is left to hear about a failure.
 pub fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
-        let _ = execute!(io::stdout(), EndSynchronizedUpdate, LeaveAlternateScreen, Show);
+        let _ = execute!(
+            io::stdout(),
+            EndSynchronizedUpdate,
+            Release,
+            DisableBracketedPaste,
+            LeaveAlternateScreen,
+            Show
+        );
         let _ = terminal::disable_raw_mode();
     }
+}
+
+/// Returns once a thread has panicked: the terminal has been given back and the panic told there, and
+/// whatever that thread did is not being done any more.
+pub async fn panicked() {
+    PANICKED.notified().await;
 }
 
 /// A panic of any thread is told on the user's own screen.
@@ -105,6 +177,7 @@ fn restore_on_panic() {
         panic::set_hook(Box::new(move |info| {
             restore();
             tell(info);
+            PANICKED.notify_one();
         }));
     });
 }

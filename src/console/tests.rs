@@ -4,69 +4,26 @@ use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::app::{Screen, Stage};
+use super::app::Screen;
 use super::pace::Speed;
-use super::theme::Theme;
 use super::view::view;
 use fixture::{Console, playing, preparing};
 
 pub mod fixture;
+mod operate;
+pub mod plant;
+mod sizes;
+mod views;
 
 fn screen(console: &Console, width: u16, height: u16) -> String {
     let mut terminal =
         Terminal::new(TestBackend::new(width, height)).expect("a test backend always opens");
     terminal
-        .draw(|frame| view(&console.model, &Theme::MONO, frame.buffer_mut()))
+        .draw(|frame| drop(view(&console.model, frame.buffer_mut())))
         .expect("a test backend never fails");
     let text = terminal.backend().to_string();
     let rows: Vec<&str> = text.lines().map(|row| row.trim_matches('"').trim_end()).collect();
     rows.join("\n")
-}
-
-#[test]
-fn the_overview_at_three_sizes() {
-    let console = playing();
-    insta::assert_snapshot!("overview_80x24", screen(&console, 80, 24));
-    insta::assert_snapshot!("overview_120x40", screen(&console, 120, 40));
-    insta::assert_snapshot!("overview_200x60", screen(&console, 200, 60));
-}
-
-#[test]
-fn smaller_screens_say_less_and_still_say_what_matters() {
-    let console = playing();
-    insta::assert_snapshot!("overview_60x15", screen(&console, 60, 15));
-    insta::assert_snapshot!("overview_40x8", screen(&console, 40, 8));
-    insta::assert_snapshot!("card_20x5", screen(&console, 20, 5));
-}
-
-#[test]
-fn the_truth_is_shown_on_request_only() {
-    let mut console = playing();
-    assert!(!screen(&console, 120, 40).contains("S101"));
-    console.keys("t");
-    insta::assert_snapshot!("truth_120x40", screen(&console, 120, 40));
-    console.keys("t");
-    assert!(!screen(&console, 120, 40).contains("S101"));
-}
-
-#[test]
-fn a_client_alone() {
-    let mut console = playing();
-    insta::assert_snapshot!("client_80x24", screen(console.keys("j<enter>"), 80, 24));
-    insta::assert_snapshot!("client_120x40", screen(&console, 120, 40));
-}
-
-#[test]
-fn looking_back() {
-    let mut console = playing();
-    insta::assert_snapshot!("looking_back_120x40", screen(console.keys("HHh"), 120, 40));
-}
-
-#[test]
-fn the_help() {
-    let mut console = playing();
-    insta::assert_snapshot!("help_80x24", screen(console.keys("?"), 80, 24));
-    insta::assert_snapshot!("help_40x12", screen(&console, 40, 12));
 }
 
 #[test]
@@ -81,7 +38,7 @@ fn before_there_is_data_the_screen_says_so() {
 fn a_failure_in_the_middle_keeps_what_came_before() {
     let mut console = playing();
     console.fail();
-    let screen = screen(&console, 120, 40);
+    let screen = screen(console.keys("2"), 120, 40);
     assert!(screen.contains("FAILED") && screen.contains("the data ends here: not found in"));
     assert!(screen.contains("FT01"));
 }
@@ -92,7 +49,7 @@ fn keys_open_and_close_one_level_at_a_time() {
     console.keys("t?<esc>");
     assert!(console.model.truth_shown && console.model.help.is_none());
     console.keys("<enter>?");
-    assert_eq!(console.model.screen, Screen::Client { skip: 0 });
+    assert_eq!(console.model.screen, Screen::Client);
     assert_eq!(console.model.help, Some(0));
     console.keys("q");
     assert_eq!(console.model.help, None);
@@ -114,7 +71,7 @@ fn space_and_signs_set_the_pace() {
     let mut console = playing();
     console.keys("<space>");
     assert!(console.model.pace.paused);
-    console.keys("<space>++-]");
+    console.keys("<space>]][]");
     assert!(!console.model.pace.paused);
     assert_eq!(console.model.pace.speed, Speed::Times(300.0));
     assert_eq!(console.last_pace(), Some(console.model.pace));
@@ -132,7 +89,7 @@ fn looking_back_does_not_disturb_the_stream() {
     assert!(console.model.newest() > newest);
     console.keys("<right>");
     assert!(console.model.look > Some(looked));
-    console.keys(".");
+    console.keys("G");
     assert_eq!(console.model.look, None);
     console.keys("<home>");
     assert_eq!(console.model.look, console.first());
@@ -142,14 +99,14 @@ fn looking_back_does_not_disturb_the_stream() {
 }
 
 #[test]
-fn clients_are_chosen_in_a_circle() {
+fn clients_are_chosen_and_the_ends_hold() {
     let mut console = playing();
-    console.keys("<tab>j");
+    console.keys("<down>jj");
     assert_eq!(console.model.chosen, 2);
-    console.keys("<tab>");
-    assert_eq!(console.model.chosen, 0);
     console.keys("k");
-    assert_eq!(console.model.chosen, 2);
+    assert_eq!(console.model.chosen, 1);
+    console.keys("<up>kk");
+    assert_eq!(console.model.chosen, 0);
 }
 
 #[test]
@@ -182,19 +139,6 @@ fn a_row_out_of_order_is_counted_and_shown() {
     let mut console = playing();
     console.repeat_last_frame();
     assert!(screen(&console, 200, 60).contains("? 1 rows left out"));
-}
-
-#[test]
-fn a_feed_plays_a_stream_to_its_end_and_keeps_every_frame() {
-    let console = fixture::fed();
-    assert!(matches!(console.model.stage, Stage::Ended));
-    let measured = console.model.measured.as_ref().expect("the stream was opened");
-    assert_eq!(measured.history.len(), fixture::LENGTH - fixture::SILENT.len());
-}
-
-#[test]
-fn a_feed_reads_ahead_to_where_playing_begins() {
-    assert_eq!(fixture::frames_before_playing(), 1200);
 }
 
 proptest! {

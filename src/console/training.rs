@@ -1,5 +1,10 @@
 //! What is told while a session's models are being made.
 
+use std::time::{Duration, Instant};
+
+use crate::engine::prepare::Stage;
+use crate::session::{Session, Source};
+
 /// A word from the engine on the way to the first measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Training {
@@ -9,9 +14,79 @@ pub struct Training {
     pub steps: Option<(usize, usize)>,
     /// The loss of whoever learns, under its name.
     pub losses: Vec<(String, f64)>,
+    /// Bytes of all messages between clients and server so far, where there are any.
+    pub bytes: Option<u64>,
+    /// How long this has been going on.
+    pub elapsed: Duration,
 }
 
-/// Losses kept for the curve.
+impl Training {
+    /// How long it will go on, if it goes on like this.
+    #[must_use]
+    pub fn left(&self) -> Option<Duration> {
+        let (done, all) = self.steps.filter(|(done, all)| 0 < *done && done <= all)?;
+        Some(self.elapsed.mul_f64((all - done) as f64 / done as f64))
+    }
+}
+
+/// Turns what the engine tells of its stages into words for the screen.
+#[derive(Debug)]
+pub struct Told {
+    names: Vec<String>,
+    doing: String,
+    since: Instant,
+}
+
+impl Told {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(session: &Session, now: Instant) -> Self {
+        let numbered = |letter: char| (1..=64).map(|m| format!("{letter}{m}")).collect();
+        let names = match (&session.clients[..], &session.source) {
+            ([], Source::Twin(_)) => numbered('C'),
+            ([], _) => numbered('P'),
+            (clients, _) => clients.iter().map(|client| client.name.clone()).collect(),
+        };
+        Self { names, doing: String::new(), since: now }
+    }
+
+    /// A stage in words.
+    pub fn word(&mut self, stage: &Stage, now: Instant) -> Training {
+        let (doing, steps, losses, bytes) = match stage {
+            Stage::Reading => ("nominal data is being read".into(), None, Vec::new(), None),
+            Stage::Delivered => {
+                ("the clients' own models come with the program".into(), None, Vec::new(), None)
+            }
+            Stage::Calibrating => {
+                ("what is normal is being measured".into(), None, Vec::new(), None)
+            }
+            Stage::Proprietary(p) => (
+                format!("{} learns from its own nominal data", p.client),
+                Some((p.iteration, p.iterations)),
+                vec![(p.client.to_owned(), p.loss)],
+                None,
+            ),
+            Stage::Federation(p) => {
+                let server = std::iter::once(("server".to_owned(), p.server_loss));
+                let clients = self.names.iter().cloned().zip(p.client_loss.iter().copied());
+                (
+                    "clients and server learn from each other, in rounds".into(),
+                    Some((p.round, p.rounds)),
+                    server.chain(clients).collect(),
+                    Some(p.bytes),
+                )
+            }
+        };
+        if self.doing != doing {
+            self.doing.clone_from(&doing);
+            self.since = now;
+        }
+        let elapsed = now.saturating_duration_since(self.since);
+        Training { doing, steps, losses, bytes, elapsed }
+    }
+}
+
+/// Losses kept for the curves.
 const KEPT: usize = 4096;
 
 /// The course of training so far.
@@ -19,24 +94,44 @@ const KEPT: usize = 4096;
 pub struct Course {
     /// The newest word.
     pub latest: Option<Training>,
+    /// The newest word that had a loss: what is left of training once it is over.
+    pub learned: Option<Training>,
     /// The first loss of every word about the present work, oldest first.
     pub curve: Vec<f64>,
+    /// Every loss of every word about the present work, in the order of [`Training::losses`].
+    pub curves: Vec<Vec<f64>>,
 }
 
 impl Course {
-    /// Takes a word in. Other work begins a curve of its own.
+    /// Takes a word in. Other learning begins curves of its own.
     pub fn take(&mut self, training: Training) {
         let leader = |t: &Training| t.losses.first().map(|(name, _)| name.clone());
-        if self.latest.as_ref().is_none_or(|latest| leader(latest) != leader(&training)) {
-            self.curve.clear();
-        }
-        if let Some((_, loss)) = training.losses.first().filter(|(_, loss)| loss.is_finite()) {
-            if self.curve.len() == KEPT {
-                self.curve = self.curve.iter().copied().step_by(2).collect();
+        if !training.losses.is_empty() {
+            if self.learned.as_ref().is_none_or(|latest| leader(latest) != leader(&training)) {
+                self.curve.clear();
+                self.curves.clear();
             }
-            self.curve.push(*loss);
+            self.learn(&training);
+            self.learned = Some(training.clone());
         }
         self.latest = Some(training);
+    }
+
+    fn learn(&mut self, training: &Training) {
+        let thin = |curve: &mut Vec<f64>| {
+            if curve.len() == KEPT {
+                *curve = curve.iter().copied().step_by(2).collect();
+            }
+        };
+        self.curves.resize(training.losses.len(), Vec::new());
+        for (curve, (_, loss)) in self.curves.iter_mut().zip(&training.losses) {
+            thin(curve);
+            curve.push(*loss);
+        }
+        if let Some((_, loss)) = training.losses.first().filter(|(_, loss)| loss.is_finite()) {
+            thin(&mut self.curve);
+            self.curve.push(*loss);
+        }
     }
 
     /// The curve in `columns` levels from 0 to 7, by the logarithm of the loss: losses fall over
@@ -69,7 +164,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn word(name: &str, loss: f64) -> Training {
-        Training { doing: "learning".into(), steps: None, losses: vec![(name.into(), loss)] }
+        Training {
+            doing: "learning".into(),
+            steps: Some((1, 4)),
+            losses: vec![(name.into(), loss)],
+            bytes: None,
+            elapsed: Duration::from_secs(2),
+        }
     }
 
     #[test]
@@ -80,6 +181,17 @@ mod tests {
         assert_eq!(course.levels(10), [7, 0]);
         course.take(word("server", 5.0));
         assert_eq!(course.curve, [5.0]);
+    }
+
+    #[test]
+    fn what_was_learned_stays_when_other_work_follows() {
+        let mut course = Course::default();
+        course.take(word("server", 2.0));
+        course.take(Training { losses: Vec::new(), steps: None, ..word("", 0.0) });
+        assert_eq!((course.curve.as_slice(), course.curves.len()), (&[2.0][..], 1));
+        assert_eq!(course.latest.as_ref().and_then(Training::left), None);
+        let left = course.learned.as_ref().and_then(Training::left);
+        assert_eq!(left, Some(Duration::from_secs(6)));
     }
 
     proptest! {

@@ -11,11 +11,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::glyph::BLOCKS;
 use super::scale::{Place, Scale};
 use super::theme::Theme;
 use crate::history::Bucket;
 
-pub(super) const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 /// Dots of a braille cell, from the bottom up, in its left and its right half.
 const DOTS: [[u8; 4]; 2] = [[0x40, 0x04, 0x02, 0x01], [0x80, 0x20, 0x10, 0x08]];
 const DOTS_PER_ROW: u16 = 4;
@@ -157,6 +157,7 @@ fn put(buffer: &mut Buffer, x: u16, y: u16, glyph: &str, style: Style) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::console::theme::{Choice, Terminal};
 
     fn scale() -> Scale {
         let mut scale = Scale::new(1.0);
@@ -172,7 +173,8 @@ mod tests {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
         let scale = scale();
-        Trend { halves, scale: &scale, theme: &Theme::MONO }.draw(area, &mut buffer);
+        let theme = Theme::new(Choice::Mono, Terminal::default());
+        Trend { halves, scale: &scale, theme: &theme }.draw(area, &mut buffer);
         buffer
             .content()
             .chunks(usize::from(width))

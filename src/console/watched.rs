@@ -76,6 +76,8 @@ pub struct Watched {
     pub incidents: Vec<Incident>,
     /// The sequence of events.
     pub log: Vec<Entry>,
+    /// What was seen of every client at the last step.
+    pub latest: Vec<Sight>,
     /// How everything stands; nothing before the first step.
     pub standing: Option<Standing>,
     row: Vec<f64>,
@@ -90,6 +92,7 @@ impl Watched {
             history: History::new(period_s, clients * Trace::COUNT),
             incidents: Vec::new(),
             log: Vec::new(),
+            latest: Vec::new(),
             standing: None,
             row: vec![f64::NAN; clients * Trace::COUNT],
         }
@@ -102,6 +105,8 @@ impl Watched {
             for (row, sight) in self.row.chunks_exact_mut(Trace::COUNT).zip(sights) {
                 row.copy_from_slice(&values(sight));
             }
+            self.latest.clear();
+            self.latest.extend_from_slice(sights);
             // A run that starts again before the end of the last one cannot be drawn on one axis.
             let _ = self.history.push(*time, &self.row);
         }

@@ -128,6 +128,8 @@ pub struct Run {
     methods: Methods,
     sights: Vec<Sight>,
     tape: Option<Tape>,
+    /// A setting was changed on the way.
+    tuned: bool,
     annunciator: Annunciator,
     told: Told,
     /// What the method that does not decide says: nobody hears it.
@@ -212,6 +214,7 @@ impl Run {
             methods,
             sights: vec![Sight::default(); clients],
             tape: (along == Along::Both).then(Tape::default),
+            tuned: false,
             annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
             told: Told::new(clients),
             unheard: Told::new(clients),
@@ -232,7 +235,7 @@ impl Run {
     }
 
     /// Writes the ledgers' lines from now on, as a continuation of `kept`; before the first step.
-    pub fn keep_ledger(&mut self, kept: Vec<Ledger>) -> Result<(), RunError> {
+    pub fn keep_ledger(&mut self, kept: &[Ledger]) -> Result<(), RunError> {
         self.books.write_from(self.spent.from, kept)?;
         self.books.enter_training(self.spent.from, &self.spent.clients);
         Ok(())

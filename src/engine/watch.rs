@@ -151,7 +151,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The run so far, as it was.
+    /// The run so far under the settings that stand now.
     #[must_use]
     pub fn so_far(&self) -> Outlook {
         self.run.so_far()

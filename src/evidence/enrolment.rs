@@ -63,7 +63,9 @@ impl Enrolment {
         let mut counts = LevelCounts::new(grading.levels());
         match settings.manner {
             Manner::EveryStep | Manner::WhileRaised(_) => {
-                steps.iter().for_each(|symbol| counts.add(*symbol));
+                for symbol in &steps {
+                    counts.add(*symbol);
+                }
             }
             Manner::Window { steps: window } => {
                 let windows = steps.chunks_exact(window.max(1) as usize);

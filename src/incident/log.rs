@@ -321,7 +321,9 @@ impl Entry {
             What::RootFinal { incident, root } => {
                 format!("#{incident} root {} final", maybe(*root))
             }
-            What::Rose { incident, priority } => format!("#{incident} is now {priority}"),
+            What::Rose { incident, priority } => {
+                format!("#{incident} is now of priority {priority}")
+            }
             What::Closed { incident, why } => format!("#{incident} closed: {why}"),
             What::WasShelved { incident } => format!("#{incident} was shelved"),
             What::Quality { client, what } => {

@@ -33,12 +33,6 @@ fn the_twins_are_checked_whole_with_their_anomalies() {
 }
 
 #[test]
-fn without_a_terminal_the_program_says_what_it_would_show() {
-    let answer = stdout(&[]);
-    assert!(answer.starts_with("plant-attack-day: "), "{answer}");
-}
-
-#[test]
 fn missing_hai_files_are_named_with_the_place_they_are_published() {
     let output = headwater()
         .current_dir(std::env::temp_dir())

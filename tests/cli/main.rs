@@ -8,9 +8,14 @@ mod broken_sessions;
 mod data;
 mod elsewhere;
 mod ledger;
+mod manners;
 mod run;
 mod steady;
 mod study;
+#[cfg(unix)]
+mod terminal;
+#[cfg(unix)]
+mod tty;
 
 /// The program, in an empty place of its own.
 fn headwater() -> Command {

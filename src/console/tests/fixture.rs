@@ -7,12 +7,14 @@ use std::path::Path;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 
-use crate::console::action;
 use crate::console::app::{Effect, Model, Msg, update};
-use crate::console::feed::{self, Opened, Report};
+use crate::console::feed::{Bulletin, Opened, Report, Wish};
 use crate::console::key::Key;
-use crate::console::pace::{Pace, Speed};
-use crate::session::{Mark, Session};
+use crate::console::keymap::Meaning;
+use crate::console::pace::Pace;
+use crate::console::theme::{Choice, Terminal, Theme};
+use crate::engine::watch::News;
+use crate::session::Session;
 use crate::stream::{
     ClientColumns, Continuity, Event, Frame, Label, Layout, Sensor, Stream, StreamError,
 };
@@ -174,24 +176,38 @@ pub struct Console {
     pub model: Model,
     stream: Sines,
     last: Frame,
-    effects: Vec<Effect>,
+    pub effects: Vec<Effect>,
 }
 
 impl Console {
     fn new(session: &Session, stream: Sines) -> Self {
         let last = Frame::for_layout(stream.layout());
-        Self { model: Model::new(session), stream, last, effects: Vec::new() }
+        let theme = Theme::new(Choice::Mono, Terminal::default());
+        Self { model: Model::new(session, theme), stream, last, effects: Vec::new() }
     }
 
-    fn tell(&mut self, report: Report) {
-        self.effects.extend(update(&mut self.model, Msg::Report(report)));
+    /// Nothing has been opened yet, and nothing will be played but what is reported.
+    pub fn bare(session: &Session) -> Self {
+        Self::new(session, Sines::new(0))
+    }
+
+    pub fn tell(&mut self, msg: Msg) {
+        self.effects.extend(update(&mut self.model, msg));
+    }
+
+    pub fn report(&mut self, report: Report) {
+        self.tell(Msg::Report(report));
     }
 
     fn open(&mut self) {
-        let opened =
-            Opened { layout: self.stream.layout.clone(), events: self.stream.events.clone() };
-        self.tell(Report::Opened(Box::new(opened)));
-        self.tell(Report::Playing);
+        let opened = Opened {
+            layout: self.stream.layout.clone(),
+            events: self.stream.events.clone(),
+            period_s: 5.0,
+            prepared: None,
+        };
+        self.report(Report::Opened(Box::new(opened)));
+        self.report(Report::Playing);
     }
 
     /// Takes so many frames of the stream.
@@ -202,16 +218,20 @@ impl Console {
                 batch.push(self.last.clone());
             }
         }
-        self.tell(Report::Frames(batch));
+        self.report(measured(batch));
+    }
+
+    pub fn last_frame(&self) -> &Frame {
+        &self.last
     }
 
     pub fn repeat_last_frame(&mut self) {
         let again = vec![self.last.clone()];
-        self.tell(Report::Frames(again));
+        self.report(measured(again));
     }
 
     pub fn fail(&mut self) {
-        self.tell(Report::Failed(Box::new(StreamError::MissingFiles {
+        self.report(Report::Failed(Box::new(StreamError::MissingFiles {
             folder: "data".into(),
             files: vec!["test1.csv".into()],
             published: Some("https://example.org/data".into()),
@@ -228,8 +248,10 @@ impl Console {
             };
             rest = after;
             let pressed = Key::pressed(event(name)).expect("a press is a key");
-            let action = action::of(pressed).unwrap_or_else(|| panic!("{name} is bound"));
-            self.effects.extend(update(&mut self.model, Msg::Do(action)));
+            let meaning = self.model.keymap.meaning(self.model.begun, pressed);
+            let typing = self.model.prompt.is_some() || self.model.question.is_some();
+            assert!(typing || meaning != Meaning::Nothing, "{name} is bound");
+            self.tell(Msg::Key(pressed));
         }
         self
     }
@@ -240,7 +262,7 @@ impl Console {
 
     pub fn last_pace(&self) -> Option<Pace> {
         self.effects.iter().rev().find_map(|effect| match effect {
-            Effect::Pace(pace) => Some(*pace),
+            Effect::Wish(Wish::Pace(pace)) => Some(*pace),
             _ => None,
         })
     }
@@ -259,9 +281,15 @@ fn event(name: &str) -> KeyEvent {
         "right" => (KeyCode::Right, KeyModifiers::NONE),
         "home" => (KeyCode::Home, KeyModifiers::NONE),
         "end" => (KeyCode::End, KeyModifiers::NONE),
+        "up" => (KeyCode::Up, KeyModifiers::NONE),
+        "down" => (KeyCode::Down, KeyModifiers::NONE),
+        "backspace" => (KeyCode::Backspace, KeyModifiers::NONE),
+        "s-tab" => (KeyCode::BackTab, KeyModifiers::SHIFT),
         "pgdn" => (KeyCode::PageDown, KeyModifiers::NONE),
         "space" => (KeyCode::Char(' '), KeyModifiers::NONE),
         "c-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
+        "c-r" => (KeyCode::Char('r'), KeyModifiers::CONTROL),
+        "lt" => (KeyCode::Char('<'), KeyModifiers::NONE),
         _ => {
             let c = name.chars().next().expect("a key has a name");
             let shift = if c.is_uppercase() { KeyModifiers::SHIFT } else { KeyModifiers::NONE };
@@ -306,33 +334,8 @@ pub fn hostile() -> Console {
     console
 }
 
-/// A whole stream through a real feed at full speed.
-pub fn fed() -> Console {
-    let session = session();
-    let mut console = preparing();
-    let pace = Pace { speed: Speed::Max, paused: false };
-    let mut feed = feed::spawn(&session, pace, |_| Ok(Box::new(Sines::new(LENGTH)) as _))
-        .expect("a thread can be started");
-    while let Some(report) = feed.reports.blocking_recv() {
-        console.tell(report);
-    }
-    console
-}
-
-/// Frames that a feed hands out before it says that playing begins.
-pub fn frames_before_playing() -> usize {
-    let mut session = session();
-    session.replay.from = Some(Mark::After(1200.0));
-    let pace = Pace { speed: Speed::Times(1.0), paused: true };
-    let mut feed = feed::spawn(&session, pace, |_| Ok(Box::new(Sines::new(LENGTH)) as _))
-        .expect("a thread can be started");
-    let mut frames = 0;
-    while let Some(report) = feed.reports.blocking_recv() {
-        match report {
-            Report::Frames(batch) => frames += batch.len(),
-            Report::Playing => return frames,
-            _ => {}
-        }
-    }
-    unreachable!("the stream is longer than that")
+/// Measurements alone, of which nothing is said.
+fn measured(frames: Vec<Frame>) -> Report {
+    let news = News { frames, ..News::default() };
+    Report::News(Box::new(Bulletin { news, ..Bulletin::default() }))
 }

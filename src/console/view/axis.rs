@@ -1,4 +1,4 @@
-//! The axis of time that all trends share.
+//! The labels of an axis of time.
 //!
 //! ```text
 //!  30 s a column           10:15     10:20     10:25     10:30
@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::pen::{put, width};
-use super::scene::Scene;
+use super::scene::{Axis, Scene};
 use crate::console::clock::round_length;
 
 /// Seconds between two labels, and the cells that a label needs with room around it.
@@ -29,31 +29,30 @@ const TICKS: [(i64, i64); 13] = [
     (2_592_000, 9),
 ];
 
-/// Draws the axis into the first row of `area`.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
-    let (theme, window, clock) = (scene.theme, scene.window, scene.model.clock);
-    let margin = Rect { width: scene.cells.margin.min(area.width), ..area };
-    let column = round_length(window.column_s());
-    let words = if scene.measured.is_settled() {
-        [format!("{column} a column"), format!("{column}/col")]
-    } else {
-        [format!("{column}/col, scales settling"), format!("{column}/col, settling")]
-    };
-    if let Some(words) =
-        words.into_iter().chain([column]).find(|words| width(words) + 2 < margin.width)
-    {
-        put(buffer, margin, 1, 0, &words, theme.label);
+/// Draws the labels into the first row of `area`, and the length of a column before them.
+pub fn draw(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
+    let margin = Rect { width: axis.margin.min(area.width), ..area };
+    let column = round_length(axis.window.column_s());
+    let words = [format!("{column} a column"), format!("{column}/col"), column];
+    if let Some(words) = words.into_iter().find(|words| width(words) + 1 < margin.width) {
+        put(buffer, margin, 1, 0, &words, scene.theme.label);
     }
+    labels(scene, axis, area, buffer);
+}
+
+/// Draws the labels alone.
+pub fn labels(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
+    let (theme, window, clock) = (scene.theme, axis.window, scene.model.clock);
     let Some((tick, room)) =
         TICKS.into_iter().find(|(tick, room)| tick / window.column_s() >= *room)
     else {
         return;
     };
-    for column in 0..scene.columns() {
+    for column in 0..axis.columns {
         // Where clock and columns are not in step, a tick may fall inside a column.
         let start = window.start(i64::from(column));
         let until_tick = (-clock.civil_second(start)).rem_euclid(tick);
-        let fits = i64::from(scene.columns() - column) >= room - 4;
+        let fits = i64::from(axis.columns - column) >= room - 4;
         if until_tick >= window.column_s() || !fits {
             continue;
         }
@@ -63,6 +62,6 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
             60..86_400 => clock.minute(at),
             _ => clock.day(at),
         };
-        put(buffer, area, scene.cells.margin + column, 0, &label, theme.label);
+        put(buffer, area, axis.margin + column, 0, &label, theme.label);
     }
 }

@@ -1,117 +1,110 @@
-//! The screen while there is nothing measured to show: what is going on, in words.
-
-use std::mem;
+//! The screen while there is nothing measured to show: what is going on, and how training goes.
+//!
+//! ```text
+//!                     preparing plant-attack-day …
+//!   clients and server learn from each other, in rounds
+//!   ██████████████████··················  4120 of 9216   12s left
+//! ── server loss  0.0512 ─────────────────────────────
+//!  0.96 ┤█▄▂
+//!  0.05 ┤█████▆▅▃▃▂▂▁▁
+//! ```
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::pen::{cut, put, width};
+use super::losses::{chart, short};
+use super::pen::{self, cut, heading, put, width, wrapped};
 use crate::console::app::{Model, Stage};
+use crate::console::clock::length;
 use crate::console::text::{clean, clean_lines};
 use crate::console::theme::Theme;
-use crate::console::training::Course;
-use crate::console::trend::BLOCKS;
+use crate::console::widget::gauge::Share;
 
-/// Draws the words into the middle of `area`.
+/// Draws what is going on into `area`.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let (heading, style, lines) = match &model.stage {
-        Stage::Preparing(course) => {
-            (format!("preparing {} …", model.name), theme.strong, preparing(course, area.width))
+    match &model.stage {
+        Stage::Preparing if area.height >= 8 => preparing(model, theme, area, buffer),
+        Stage::Preparing => {
+            let doing = model.course.latest.as_ref().map_or(String::new(), |t| clean(&t.doing));
+            let heading = format!("preparing {} …", model.name);
+            words(&heading, &[doing], theme.strong, theme, area, buffer);
         }
         Stage::Reading | Stage::Playing => {
-            ("waiting for the first measurement …".to_owned(), theme.strong, Vec::new())
+            let heading = "waiting for the first measurement …";
+            words(heading, &[], theme.strong, theme, area, buffer);
         }
-        Stage::Ended => ("this stream holds no measurement".to_owned(), theme.strong, Vec::new()),
+        Stage::Ended => {
+            words("this stream holds no measurement", &[], theme.strong, theme, area, buffer);
+        }
         Stage::Failed(error) => {
-            ("FAILED".to_owned(), theme.failure, clean_lines(&error.to_string()))
+            let why = clean_lines(&error.to_string());
+            words("FAILED", &why, theme.failure, theme, area, buffer);
         }
-    };
+    }
+}
+
+/// Words in the middle.
+fn words(
+    heading: &str,
+    lines: &[String],
+    style: ratatui::style::Style,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let lines: Vec<String> =
-        lines.iter().flat_map(|line| wrapped(line, area.width.saturating_sub(4).max(1))).collect();
+        lines.iter().flat_map(|line| wrapped(line, area.width.saturating_sub(4))).collect();
     let height = 1 + lines.len() as u16;
     let top = area.height.saturating_sub(height) / 2;
     let centred = |text: &str| area.width.saturating_sub(width(text)) / 2;
-    let heading = cut(&heading, area.width);
+    let heading = cut(heading, area.width);
     put(buffer, area, centred(&heading), top, &heading, style);
     for (row, line) in lines.iter().enumerate() {
         put(buffer, area, centred(line), top + 1 + row as u16, line, theme.text);
     }
 }
 
-/// What is being done, how far it is, and the losses with the curve of the first one.
-fn preparing(course: &Course, room: u16) -> Vec<String> {
+/// What is being done, how far it is, how long it will take, and every loss on its way down.
+fn preparing(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let course = &model.course;
+    let mut rest =
+        Rect { x: area.x.saturating_add(1), width: area.width.saturating_sub(2), ..area };
+    pen::take(&mut rest, u16::from(area.height >= 20));
+    let row = pen::take(&mut rest, 1);
+    put(buffer, row, 0, 0, &cut(&format!("preparing {} …", model.name), row.width), theme.strong);
     let Some(training) = &course.latest else {
-        return vec!["nominal data is being read; a built-in plant is simulated first".to_owned()];
+        let text = "nominal data is being read; a built-in plant is simulated first";
+        for (y, text) in (0..rest.height).zip(wrapped(text, rest.width)) {
+            put(buffer, rest, 0, y, &text, theme.text);
+        }
+        return;
     };
-    let mut lines = vec![clean(&training.doing)];
-    if let Some((done, all)) = training.steps {
-        lines.push(format!("{done} of {all}"));
+    let row = pen::take(&mut rest, 1);
+    put(buffer, row, 0, 0, &cut(&clean(&training.doing), row.width), theme.text);
+    let row = pen::take(&mut rest, 1);
+    if let Some((done, all)) = training.steps.filter(|(_, all)| *all > 0) {
+        let bar = Rect { width: row.width.min(40), ..row };
+        Share { spent: done as f64 / all as f64, next: 0.0, theme }.draw(bar, buffer);
+        let left = training.left().map_or(String::new(), |left| {
+            let left = jiff::SignedDuration::try_from(left).unwrap_or_default();
+            format!("   {} left", length(left))
+        });
+        let bytes = training
+            .bytes
+            .map_or(String::new(), |bytes| format!("   {:.1} MB exchanged", bytes as f64 / 1e6));
+        let text = format!("{done} of {all}{left}{bytes}");
+        put(buffer, row, bar.width + 2, 0, &text, theme.text);
     }
-    let levels = course.levels(usize::from(room / 2).min(60));
-    if levels.len() > 1 {
-        lines.push(levels.iter().map(|level| BLOCKS[*level]).collect());
-    }
-    let losses = training.losses.iter();
-    let losses: Vec<String> =
-        losses.map(|(name, loss)| format!("{} {loss:.4}", clean(name))).collect();
-    if !losses.is_empty() {
-        lines.push(format!("loss: {}", losses.join("   ")));
-    }
-    lines
-}
-
-/// `text` broken between words where it can be, and inside them where it must be.
-fn wrapped(text: &str, room: u16) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for mut word in text.split(' ') {
-        let needed = width(&line).saturating_add(1).saturating_add(width(word));
-        if !line.is_empty() && needed > room {
-            lines.push(mem::take(&mut line));
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        // Only a word at the start of a line can still be too long.
-        while width(word) > room {
-            let (fits, rest) = word.split_at(fitting(word, room));
-            lines.push(fits.to_owned());
-            word = rest;
-        }
-        line.push_str(word);
-    }
-    lines.push(line);
-    lines
-}
-
-/// Bytes of `word` that fit into `room` cells: at least one character, so that breaking ends.
-fn fitting(word: &str, room: u16) -> usize {
-    let ends = word.char_indices().map(|(at, c)| at + c.len_utf8());
-    let least = word.chars().next().map_or(0, char::len_utf8);
-    ends.take_while(|end| width(&word[..*end]) <= room).last().unwrap_or(least)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn long_words_are_broken_and_nothing_is_lost() {
-        assert_eq!(
-            wrapped("not found in /some/long/folder", 12),
-            ["not found in", "/some/long/f", "older"]
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn every_line_fits(text in "[a-z /]{0,80}", room in 1_u16..30) {
-            let lines = wrapped(&text, room);
-            prop_assert!(lines.iter().all(|line| width(line) <= room));
-            let letters = |s: &str| s.chars().filter(|c| *c != ' ').collect::<String>();
-            prop_assert_eq!(letters(&lines.concat()), letters(&text));
-        }
+    let Some(learned) = &course.learned else { return };
+    let curves = learned.losses.iter().zip(&course.curves);
+    let fit = usize::from(rest.height / 3).clamp(1, learned.losses.len().max(1));
+    let height = (rest.height / fit as u16).min(10);
+    for ((name, loss), curve) in curves.take(fit) {
+        let mut rows = pen::take(&mut rest, height);
+        let name = format!("{} loss", clean(name));
+        let last = short(*loss);
+        let parts = [(name.as_str(), theme.strong), (last.as_str(), theme.text)];
+        heading(buffer, pen::take(&mut rows, 1), &parts, theme);
+        chart(curve, rows, theme, buffer);
     }
 }

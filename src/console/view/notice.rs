@@ -1,28 +1,42 @@
-//! A line that is there only when there is something to say: a failure, or the truth on request.
+//! Lines that are there only when there is something to say: a failure, a flood, the truth on request.
 
 use ratatui::style::Style;
 
+use super::incidents::figures;
 use super::scene::Scene;
 use crate::console::app::Stage;
 use crate::console::text::clean_lines;
 use crate::console::truth::Disturbance;
 
-/// What is to be said, if anything.
-pub fn of(scene: &Scene) -> Option<(String, Style)> {
+/// What is to be said, the weightiest first.
+#[must_use]
+pub fn of(scene: &Scene) -> Vec<(String, Style)> {
+    let theme = scene.theme;
+    let mut said = Vec::new();
     if let Stage::Failed(error) = &scene.model.stage {
         let why = clean_lines(&error.to_string()).join(" ");
-        return Some((format!("the data ends here: {why}"), scene.theme.failure));
+        said.push((format!("the data ends here: {why}"), theme.failure));
     }
-    if !scene.model.truth_shown {
-        return None;
+    let figures = figures(scene);
+    if figures.flood || figures.flag_flood {
+        let share = 100.0 * figures.flood_share;
+        let rest = if share >= 0.1 {
+            format!(", {share:.1} % of the time in floods")
+        } else {
+            String::new()
+        };
+        said.push((format!("FLOOD: {} in 10 min{rest}", figures.grouping()), theme.single));
     }
-    let truth = &scene.measured.truth;
-    let text = match truth.at(scene.moment) {
-        Some(disturbance) => told(scene, disturbance),
-        None if truth.is_known() => "truth: nothing is being done at this moment".into(),
-        None => "truth: this data set does not say when anything was done".into(),
-    };
-    Some((text, scene.theme.truth))
+    if scene.model.truth_shown {
+        let truth = &scene.measured.truth;
+        let text = match truth.at(scene.moment) {
+            Some(disturbance) => told(scene, disturbance),
+            None if truth.is_known() => "truth: nothing is being done at this moment".into(),
+            None => "truth: this data set does not say when anything was done".into(),
+        };
+        said.push((text, theme.truth));
+    }
+    said
 }
 
 fn told(scene: &Scene, disturbance: &Disturbance) -> String {

@@ -1,157 +1,102 @@
-//! All clients, one panel below the other, in the order of the session.
+//! All clients on one axis of time, in the order of the session; below them incidents, and what there
+//! is room for.
 //!
 //! ```text
-//! ▸ P1 boiler  12 sensors ─────────────
-//!   FT01      61.48 mmH2O  ▃▃▄▄▅▃▂▂▂▃▄▄
-//!   …
-//!   P2 turbine  6 sensors ─────────────
-//!   SIT01     884.1 rpm    ▃▃▃▃▃▃▃▃▃▃▃▃
+//! ▸▲ P1 boiler    S/b 3.21            ▃█████    few clients: one below the other on a long axis
+//!    ROOT #7           ▂▂▂▃▂▂▂▂▂▂▂▃▂▂▅██████
+//!    UNACK        r_c 2.3τ ▂▂▂▃▂▂▂▂▂▃▂▇██████
+//!                 r_a 0.5τ ▂▂▂▃▂▂▂▂▂▃▂▂▂▂▂▃▂▂
+//!                 Z        ············cccccc
+//!   30 s a column         10:15     10:20
+//! ── incidents  1 open ───────────────│── server loss ─────────
+//!  ▲ #7 10:38:00 ROOT P1   UNACK      │ 0.96 ┤█▄▂▁
+//!     ↳ 10:38:50 effect P2  +50 s     │── privacy and thresholds
+//! ── log ─────────────────────────────│ τ_c 95%  ├────●──┤
 //! ```
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::panel::{self, Shown};
+use self::plan::{Plan, Shape};
 use super::scene::Scene;
+use super::{axis, incidents, knobs, losses, pen, rows, summary, tail};
+use crate::console::mouse::Hit;
 
-/// Rows that a sensor gets at most.
-const HIGHEST: u16 = 4;
+mod plan;
 
-/// Whether there is room for trends in so many rows, or for a line per client only.
-#[must_use]
-pub fn has_trends(scene: &Scene, rows: u16) -> bool {
-    2 * scene.measured.clients.len() <= usize::from(rows)
+/// Least width of a screen with panels side by side.
+const SIDE_BY_SIDE: u16 = 110;
+
+/// Draws the overview into `area`.
+pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+    let clients = scene.measured.clients.len();
+    let plan = Plan::new(clients, area.width, area.height);
+    let mut rest = area;
+    let order = scene.model.rows();
+    let at = order.iter().position(|client| *client == scene.model.chosen).unwrap_or(0);
+    let shown = order.iter().copied().skip(plan.first(at)).take(plan.clients.into());
+    let around = u16::from(plan.header) + u16::from(plan.axis);
+    let table = pen::take(&mut rest, around + plan.clients * plan.shape.rows());
+    clients_on_one_axis(scene, &plan, shown, table, buffer, hits);
+    if plan.line {
+        summary::draw(scene, pen::take_last(&mut rest, 1), buffer);
+    }
+    lower(scene, rest, plan.line, buffer, hits);
 }
 
-/// Draws the panels into `area`.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
-    let clients = &scene.measured.clients;
-    let sensors: Vec<usize> = clients.iter().map(|client| client.sensors.len()).collect();
-    match plan(&sensors, scene.model.chosen, area.height) {
-        Plan::Panels(panels) => {
-            let mut y = area.y;
-            for (client, shown) in panels.into_iter().enumerate() {
-                let height = 1 + shown.sensors as u16 * shown.height;
-                let panel = area.intersection(Rect { y, height, ..area });
-                panel::draw(scene, client, shown, panel, buffer);
-                y = y.saturating_add(height);
+fn clients_on_one_axis(
+    scene: &Scene,
+    plan: &Plan,
+    shown: impl Iterator<Item = usize>,
+    area: Rect,
+    buffer: &mut Buffer,
+    hits: &mut Vec<Hit>,
+) {
+    let mut rest = area;
+    match plan.shape {
+        Shape::Stack(height) => {
+            let stack = rows::Stack::new(scene, area.width, height);
+            if plan.axis {
+                axis::draw(scene, &stack.axis, pen::take_last(&mut rest, 1), buffer);
+            }
+            for client in shown {
+                stack.draw(scene, client, pen::take(&mut rest, height), buffer, hits);
             }
         }
-        Plan::Lines { first } => {
-            for (client, y) in (first..clients.len()).zip(area.rows()) {
-                panel::line(scene, client, y, buffer);
+        Shape::Lanes(height) => {
+            let lanes = rows::Lanes::new(scene, area.width);
+            if plan.header {
+                lanes.header(scene, pen::take(&mut rest, 1), buffer);
             }
-        }
-    }
-}
-
-/// How the clients share the rows of the screen.
-#[derive(Debug, PartialEq, Eq)]
-enum Plan {
-    /// A panel for each.
-    Panels(Vec<Shown>),
-    /// A line for each, from this one on.
-    Lines {
-        /// The first client shown.
-        first: usize,
-    },
-}
-
-/// Shares `rows` among clients with so many `sensors` each. Nothing moves with the data: the plan
-/// depends on sizes only, and on `chosen` only where not even the names fit.
-fn plan(sensors: &[usize], chosen: usize, rows: u16) -> Plan {
-    let rows = usize::from(rows);
-    if 2 * sensors.len() > rows {
-        let first = (chosen + 1).saturating_sub(rows);
-        return Plan::Lines { first };
-    }
-    let budget = rows - sensors.len();
-    let all: usize = sensors.iter().sum();
-    if all > budget {
-        return Plan::Panels(share_out(sensors, budget));
-    }
-    // As high as all can be alike, then the smallest panels first while there is room.
-    let even = budget.checked_div(all).map_or(1, |even| even.min(usize::from(HIGHEST)));
-    let mut heights = vec![even; sensors.len()];
-    let mut left = budget - even * all;
-    loop {
-        let smallest = (0..sensors.len())
-            .filter(|at| heights[*at] < usize::from(HIGHEST))
-            .filter(|at| (1..=left).contains(&sensors[*at]))
-            .min_by_key(|at| (heights[*at] + 1) * sensors[*at]);
-        let Some(at) = smallest else { break };
-        heights[at] += 1;
-        left -= sensors[at];
-    }
-    let shown = |(count, height): (&usize, usize)| Shown {
-        skip: 0,
-        sensors: *count,
-        height: height as u16,
-    };
-    Plan::Panels(sensors.iter().zip(heights).map(shown).collect())
-}
-
-/// One row each in turn, until all `rows` are given: the largest client gives up most.
-fn share_out(sensors: &[usize], rows: usize) -> Vec<Shown> {
-    let mut given = vec![0; sensors.len()];
-    let mut left = rows;
-    while left > 0 {
-        let mut served = false;
-        for (given, wanted) in given.iter_mut().zip(sensors) {
-            if left > 0 && *given < *wanted {
-                *given += 1;
-                left -= 1;
-                served = true;
+            if plan.axis {
+                lanes.labels(scene, pen::take_last(&mut rest, 1), buffer);
             }
-        }
-        if !served {
-            break;
-        }
-    }
-    given.into_iter().map(|sensors| Shown { skip: 0, sensors, height: 1 }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn heights(sensors: &[usize], rows: u16) -> Vec<(usize, u16)> {
-        match plan(sensors, 0, rows) {
-            Plan::Panels(panels) => panels.iter().map(|p| (p.sensors, p.height)).collect(),
-            Plan::Lines { .. } => Vec::new(),
-        }
-    }
-
-    #[test]
-    fn the_plant_is_shared_out_sensibly() {
-        assert_eq!(heights(&[12, 6, 3], 20), [(8, 1), (6, 1), (3, 1)]);
-        assert_eq!(heights(&[12, 6, 3], 36), [(12, 1), (6, 2), (3, 3)]);
-        assert_eq!(heights(&[12, 6, 3], 56), [(12, 2), (6, 2), (3, 4)]);
-    }
-
-    proptest! {
-        #[test]
-        fn a_plan_fits_and_shows_the_chosen_client(
-            sensors in prop::collection::vec(0_usize..50, 1..60), chosen in 0_usize..60, rows in 1_u16..90,
-        ) {
-            let chosen = chosen % sensors.len();
-            match plan(&sensors, chosen, rows) {
-                Plan::Panels(panels) => {
-                    let used: usize =
-                        panels.iter().map(|p| 1 + p.sensors * usize::from(p.height)).sum();
-                    prop_assert!(used <= usize::from(rows));
-                    prop_assert_eq!(panels.len(), sensors.len());
-                    for (panel, sensors) in panels.iter().zip(&sensors) {
-                        prop_assert!(panel.sensors <= *sensors);
-                        prop_assert!(*sensors == 0 || panel.sensors > 0);
-                    }
-                }
-                Plan::Lines { first } => {
-                    prop_assert!((first..first + usize::from(rows)).contains(&chosen));
-                }
+            for client in shown {
+                lanes.draw(scene, client, pen::take(&mut rest, height), buffer, hits);
             }
         }
     }
+}
+
+/// Incidents, and around them whatever there is room for, in the order of its worth.
+fn lower(scene: &Scene, area: Rect, line: bool, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+    if line || area.width < SIDE_BY_SIDE || area.height < 8 {
+        let mut rest = area;
+        let log = (area.height >= 12).then(|| pen::take_last(&mut rest, area.height / 3));
+        incidents::draw(scene, rest, buffer, hits);
+        if let Some(log) = log {
+            tail::draw(scene, log, buffer);
+        }
+        return;
+    }
+    let (mut left, mut right) =
+        pen::beside(buffer, area, area.width / 2 - 1 + area.width / 40, scene.theme);
+    let wanted = incidents::wanted(scene).clamp(4, area.height / 2);
+    incidents::draw(scene, pen::take(&mut left, wanted.max(area.height / 2)), buffer, hits);
+    tail::draw(scene, left, buffer);
+    let knobs_rows = knobs::wanted(scene).min(area.height / 2 + 1);
+    let loss_rows = (area.height - knobs_rows).min(7);
+    losses::draw(scene, pen::take(&mut right, loss_rows), buffer);
+    knobs::draw(scene, pen::take(&mut right, knobs_rows), buffer, hits);
+    summary::chosen(scene, right, buffer);
 }

@@ -1,51 +1,19 @@
-//! What all panels of one picture have in common: one moment, one axis of time, one set of columns.
+//! What all parts of one picture have in common: one moment, one axis of time.
 
 use jiff::Timestamp;
+use ratatui::style::Style;
 
 use super::pen::width;
 use crate::console::app::Model;
 use crate::console::measured::Measured;
 use crate::console::theme::Theme;
-use crate::console::window::Window;
+use crate::console::watched::{Trace, Watched};
+use crate::console::widget::flags::Said;
+use crate::console::window::{Window, ZOOMS};
+use crate::evidence::threshold::FlagThresholds;
+use crate::federation::History;
 use crate::history::{Bucket, Column};
-
-/// Cells of a measured value and the arrow before it.
-pub const VALUE: u16 = 9;
-/// Cells of the scale's ends.
-const ENDS: u16 = 15;
-
-/// Cells of each part of a sensor's row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cells {
-    /// The sensor's name.
-    pub name: u16,
-    /// Its unit; none where there is little room.
-    pub unit: u16,
-    /// Everything left of the trend.
-    pub margin: u16,
-    /// The trend.
-    pub trend: u16,
-    /// The ends of the scale; none where there is little room.
-    pub ends: u16,
-}
-
-impl Cells {
-    /// How a row of `room` cells is shared out.
-    fn share(measured: &Measured, room: u16) -> Self {
-        let sensors = || measured.clients.iter().flat_map(|client| &client.sensors);
-        let widest = |w: fn(&crate::stream::Sensor) -> &str| {
-            sensors().map(|sensor| width(w(sensor))).max().unwrap_or(0)
-        };
-        let roomy = room >= 60;
-        let name = widest(|sensor| &sensor.name).clamp(4, if roomy { 16 } else { 9 });
-        let unit = if roomy { widest(|sensor| &sensor.unit).min(7) } else { 0 };
-        let ends = if room >= 100 { ENDS } else { 0 };
-        // Two cells before the name, one after every part.
-        let margin = 2 + name + 1 + VALUE + 1 + if unit > 0 { unit + 1 } else { 0 };
-        let trend = room.saturating_sub(margin + ends + 1);
-        Self { name, unit, margin, trend, ends }
-    }
-}
+use crate::session::Mode;
 
 /// One picture's shared parts.
 pub struct Scene<'a> {
@@ -55,49 +23,167 @@ pub struct Scene<'a> {
     pub theme: &'a Theme,
     /// What has been measured.
     pub measured: &'a Measured,
+    /// What the engine has said.
+    pub watched: Option<&'a Watched>,
     /// The instant that values are shown of.
     pub moment: Timestamp,
     /// The instant of the newest data.
     pub newest: Timestamp,
-    /// The axis of time.
-    pub window: Window,
-    /// How a row is shared out.
-    pub cells: Cells,
-    halves: Vec<Column>,
 }
 
 impl<'a> Scene<'a> {
-    /// The scene on a screen of `room` columns; `None` while nothing has been measured.
+    /// The scene; `None` while nothing has been measured.
     #[must_use]
-    pub fn new(model: &'a Model, theme: &'a Theme, room: u16) -> Option<Self> {
+    pub fn new(model: &'a Model, theme: &'a Theme) -> Option<Self> {
         let measured = model.measured.as_ref()?;
         let (moment, newest) = (model.moment()?, model.newest()?);
-        let data = measured.history.first()?..=newest;
-        let cells = Cells::share(measured, room);
-        let window = Window::around(moment, data, model.column_s(), cells.trend);
-        let halves = window
-            .half_edges()
-            .windows(2)
-            .map(|edges| measured.history.column(edges[0], edges[1]))
-            .collect();
-        Some(Self { model, theme, measured, moment, newest, window, cells, halves })
+        let watched = model.watched.as_ref();
+        Some(Self { model, theme, measured, watched, moment, newest })
     }
 
-    /// Number of columns of the trends.
+    /// An axis of `columns` columns that begins `margin` cells from the left.
     #[must_use]
-    pub fn columns(&self) -> u16 {
-        self.cells.trend
+    pub fn axis(&self, margin: u16, columns: u16) -> Axis {
+        let first = self.measured.history.first().unwrap_or(self.newest);
+        let data = first..=self.newest.max(first);
+        let window = Window::around(self.moment, data, self.model.column_s(), columns);
+        self.axis_of(margin, window, columns)
     }
 
-    /// A channel's values, two buckets to a column.
+    fn axis_of(&self, margin: u16, window: Window, columns: u16) -> Axis {
+        let steps = match self.watched {
+            Some(watched) => (0..i64::from(columns))
+                .map(|at| watched.history.column(window.start(at), window.start(at + 1)))
+                .collect(),
+            None => vec![Column::Outside; usize::from(columns)],
+        };
+        let cursor = self.model.look.and_then(|look| window.column_of(look));
+        Axis { margin, columns, window, steps, cursor }
+    }
+
+    /// An axis over a stretch of time of its own, with a little of what came before.
     #[must_use]
-    pub fn buckets(&self, channel: usize) -> Vec<Bucket> {
-        self.halves.iter().map(|half| self.measured.history.bucket(channel, half)).collect()
+    pub fn axis_over(&self, margin: u16, columns: u16, from: Timestamp, until: Timestamp) -> Axis {
+        let seconds = until.duration_since(from).as_secs().max(1);
+        let wanted = seconds + seconds / 4;
+        let period_s = self.watched.map_or(1, |w| w.history.period().as_secs().max(1));
+        let column_s = ZOOMS
+            .into_iter()
+            .find(|column_s| *column_s >= period_s && column_s * i64::from(columns) >= wanted)
+            .unwrap_or(ZOOMS[ZOOMS.len() - 1]);
+        self.axis_of(margin, Window::around(until, from..=until, column_s, columns), columns)
     }
 
+    /// How the models were made, where that is known.
+    #[must_use]
+    pub fn history(&self) -> Option<&'a History> {
+        self.model.prepared.as_ref()?.history.as_ref()
+    }
+
+    /// The method that decides.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        let standing = self.watched.and_then(|watched| watched.standing.as_ref());
+        standing.map_or(Mode::default(), |standing| standing.mode)
+    }
+
+    /// The style of what passes its limit: alarming only where the method that decides looks at it.
+    #[must_use]
+    pub fn over(&self, trace: Trace) -> Style {
+        match (self.mode(), trace) {
+            (Mode::Evidence, Trace::Evidence)
+            | (Mode::Paper, Trace::DistanceC | Trace::DistanceA) => self.theme.over,
+            _ => self.theme.text,
+        }
+    }
+
+    /// A client's name, safe to show.
+    #[must_use]
+    pub fn name(&self, client: usize) -> &'a str {
+        self.measured.clients.get(client).map_or("?", |client| client.name.as_str())
+    }
+
+    /// All names, safe to show.
+    #[must_use]
+    pub fn names(&self) -> &'a [String] {
+        &self.model.names
+    }
+
+    /// Cells of the longest name, within reason.
+    #[must_use]
+    pub fn name_cells(&self, most: u16) -> u16 {
+        let widest = self.measured.clients.iter().map(|client| width(&client.name)).max();
+        widest.unwrap_or(0).clamp(2, most)
+    }
+
+    /// What must not be passed in a trace of a client.
+    #[must_use]
+    pub fn limit(&self, client: usize, trace: Trace) -> f32 {
+        let tau = self.thresholds(client);
+        match trace {
+            Trace::DistanceC => tau.map_or(f32::INFINITY, |tau| tau.tau_c.max(0.0).sqrt()),
+            Trace::DistanceA => tau.map_or(f32::INFINITY, |tau| tau.tau_a.max(0.0).sqrt()),
+            Trace::Evidence => 1.0,
+            _ => f32::INFINITY,
+        }
+    }
+
+    /// The thresholds that trends are scaled by: those on trial where there are any.
+    #[must_use]
+    pub fn thresholds(&self, client: usize) -> Option<FlagThresholds> {
+        self.trial(client).or_else(|| self.watched?.thresholds(client))
+    }
+
+    /// The thresholds of a client under the setting on trial.
+    #[must_use]
+    pub fn trial(&self, client: usize) -> Option<FlagThresholds> {
+        self.model.tuning.as_ref()?.ghost()?.get(client).copied()
+    }
+}
+
+/// An axis of time and where it stands in its area.
+pub struct Axis {
+    /// Cells before its first column.
+    pub margin: u16,
+    /// Its columns.
+    pub columns: u16,
+    /// The stretch of time.
+    pub window: Window,
+    /// The steps of each column.
+    pub steps: Vec<Column>,
     /// The column of the moment looked back at.
+    pub cursor: Option<u16>,
+}
+
+impl Axis {
+    /// A trace of a client, a bucket a column.
     #[must_use]
-    pub fn cursor(&self) -> Option<u16> {
-        self.model.look.and_then(|look| self.window.column_of(look))
+    pub fn trace(&self, scene: &Scene, client: usize, trace: Trace) -> Vec<Bucket> {
+        let Some(watched) = scene.watched else { return Vec::new() };
+        self.steps.iter().map(|column| watched.bucket(client, trace, column)).collect()
+    }
+
+    /// The flags of a client, with what a threshold on trial makes of them.
+    #[must_use]
+    pub fn flags(&self, scene: &Scene, client: usize) -> Vec<Said> {
+        let Some(watched) = scene.watched else { return Vec::new() };
+        let trial = scene.trial(client);
+        let said = |column| {
+            let sent = Said::flags(watched.flags_sent(client, column));
+            trial.map_or(sent, |tau| sent.on_trial(watched.flags_at(client, column, tau)))
+        };
+        self.steps.iter().map(said).collect()
+    }
+
+    /// The graded symbols of a client.
+    #[must_use]
+    pub fn grades(&self, scene: &Scene, client: usize) -> Vec<Said> {
+        self.trace(scene, client, Trace::Level).into_iter().map(Said::grade).collect()
+    }
+
+    /// Its first and last instant.
+    #[must_use]
+    pub fn ends(&self) -> (Timestamp, Timestamp) {
+        (self.window.start(0), self.window.start(i64::from(self.columns)))
     }
 }

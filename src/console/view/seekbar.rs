@@ -1,20 +1,23 @@
-//! The day: how far it has come, where it was silent, which part of it is on the screen.
+//! The day: how far it has come, where it was silent, what happened, which part is on the screen.
 //!
 //! ```text
-//!  00:00 ──────?──────────━━━━━━━┃································ 24:00
+//!  00:00 ──────?──◆───────━━▲━━━━┃································ 24:00
 //! ```
 
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use super::pen::{put, width};
 use super::scene::Scene;
+use super::verdict::state_of;
 use crate::console::app::Model;
+use crate::console::mouse::{Hit, Target};
 use crate::history::Column;
 
 /// Draws the bar into the first row of `area`.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let (model, theme, measured) = (scene.model, scene.theme, scene.measured);
     let Some(first) = measured.history.first() else { return };
     let (start, end) = model.day.ends(model.clock, first, scene.newest);
@@ -26,31 +29,58 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     if cells == 0 {
         return;
     }
+    let bar = Rect { x: area.x.saturating_add(from), width: cells, ..area };
+    hits.push(Hit { area: bar.intersection(area), target: Target::Seek { start, end } });
     let length = end.duration_since(start);
     let edge = |cell: u16| {
         start + length.checked_mul(i32::from(cell)).map_or(length, |l| l / i32::from(cells))
     };
-    let shown = (scene.window.start(0), scene.window.start(i64::from(scene.columns())));
+    // Views differ in their columns; about two thirds of the screen are time in all of them.
+    let shown = scene.axis(0, area.width - area.width / 3).ends();
+    let place = |time: Timestamp| {
+        let share = time.duration_since(start).as_secs_f64() / length.as_secs_f64();
+        ((share * f64::from(cells)) as i64).clamp(0, i64::from(cells) - 1) as u16
+    };
     for cell in 0..cells {
         let (from_time, until) = (edge(cell), edge(cell + 1));
+        let on_screen = from_time < shown.1 && until > shown.0;
         let (mut glyph, mut style) = match measured.history.column(from_time, until) {
             Column::Outside => ("·", theme.frame),
             Column::Gap => ("?", theme.missing),
-            Column::Rows { .. } if from_time < shown.1 && until > shown.0 => ("━", theme.text),
+            Column::Rows { .. } if on_screen => ("━", theme.text),
             Column::Rows { .. } => ("─", theme.frame),
         };
         if model.truth_shown && measured.truth.between(from_time, until).next().is_some() {
             (glyph, style) = ("▲", theme.truth);
         }
-        let holds = |time: Timestamp| from_time <= time && time < until;
-        if holds(scene.newest) || (cell + 1 == cells && scene.newest >= until) {
-            (glyph, style) = ("┃", theme.strong);
-        }
-        if model.look.is_some_and(holds) {
-            (glyph, style) = ("┃", theme.cursor);
-        }
         put(buffer, area, from + cell, 0, glyph, style);
     }
+    for (time, glyph, style) in marks(scene) {
+        put(buffer, area, from + place(time), 0, glyph, style);
+    }
+    put(buffer, area, from + place(scene.newest), 0, "┃", theme.strong);
+    if let Some(look) = model.look {
+        put(buffer, area, from + place(look), 0, "┃", theme.cursor);
+    }
+}
+
+/// Incidents, marks and the ends of a loop; what comes later lies on top.
+fn marks<'a>(scene: &'a Scene) -> Vec<(Timestamp, &'static str, Style)> {
+    let theme = scene.theme;
+    let mut marks = Vec::new();
+    let incidents = scene.watched.map_or(&[][..], |watched: &'a _| &watched.incidents);
+    // Those that want an answer last, so that nothing hides them.
+    let mut order: Vec<_> = incidents.iter().collect();
+    order.sort_by_key(|incident| (incident.is_listed(), incident.number));
+    for incident in order {
+        let mark = theme.mark(state_of(incident));
+        let style = if incident.is_listed() { mark.style } else { theme.text };
+        marks.push((incident.onset, mark.glyph, style));
+    }
+    marks.extend(scene.model.marks.values().map(|time| (*time, "'", theme.strong)));
+    let ends = scene.model.between.iter().zip(["[", "]"]);
+    marks.extend(ends.filter_map(|(time, glyph)| Some(((*time)?, glyph, theme.strong))));
+    marks
 }
 
 /// The hours at both ends, or the days when there are several.

@@ -1,20 +1,26 @@
 //! The line that tells the truth.
 //!
 //! ```text
-//!  REPLAY 60x  2022-08-12 10:42:20  plant-attack-day  3 clients  seeded: not private  truth hidden  …
+//!  REPLAY 60x  2022-08-12 10:42:20  evidence  ▲1 UNACK  ↳4 grouped  alarms 1 / 10 min  engine 2 ms  …
 //! ```
+
+use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::pen::{put, width};
-use crate::console::app::{Model, Stage};
+use crate::console::app::{Model, Sorting, Stage};
 use crate::console::clock::length;
 use crate::console::theme::Theme;
+use crate::incident::Figures;
+use crate::session::Mode;
 
 /// The rank of what can be seen elsewhere too.
 const ELSEWHERE: u8 = 7;
+/// An engine that is further behind is late.
+const LATE: Duration = Duration::from_secs(1);
 
 /// A part of the line, and its short form if it has one.
 struct Part {
@@ -54,13 +60,19 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 /// What the replay is doing, in a word or two.
 pub fn state(model: &Model) -> String {
     match &model.stage {
-        Stage::Preparing(_) => "PREPARING".into(),
+        Stage::Preparing => "PREPARING".into(),
         Stage::Reading => "READING".into(),
+        Stage::Playing if model.seeking.is_some() => "RUNNING AHEAD".into(),
         Stage::Playing if model.pace.paused => "PAUSED".into(),
         Stage::Playing => format!("REPLAY {}", model.pace.speed),
         Stage::Ended => "ENDED".into(),
         Stage::Failed(_) => "FAILED".into(),
     }
+}
+
+/// The figures of the alarms, once there are any.
+pub fn figures(model: &Model) -> Option<&Figures> {
+    Some(&model.watched.as_ref()?.standing.as_ref()?.figures)
 }
 
 fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
@@ -74,10 +86,13 @@ fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
     }
     if let (Some(look), Some(newest)) = (model.look, model.newest()) {
         let back = length(newest.duration_since(look));
-        let part = Part::new(1, format!("LOOKING BACK {back}"), theme.cursor);
+        let word = if model.playback.is_some() { "PLAYING AGAIN" } else { "LOOKING BACK" };
+        let part = Part::new(1, format!("{word} {back}"), theme.cursor);
         parts.push(part.or(format!("BACK {back}")));
     }
-    parts.push(Part::new(4, &*model.name, theme.text));
+    alarms(model, theme, &mut parts);
+    engine(model, theme, &mut parts);
+    parts.push(Part::new(5, &*model.name, theme.text));
     if let Some(measured) = &model.measured {
         let clients = measured.clients.len();
         let noun = if clients == 1 { "client" } else { "clients" };
@@ -88,20 +103,85 @@ fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
             parts.push(part.or(format!("? {rows}")));
         }
     }
-    if model.seeded {
-        parts.push(Part::new(2, "seeded: not private", theme.text).or("not private"));
+    if model.sorting == Sorting::Severity {
+        parts.push(Part::new(4, "sorted by severity", theme.text).or("sorted"));
     }
-    parts.push(Part::new(2, "measurements, no verdicts yet", theme.text).or("no verdicts"));
+    if model.seeded {
+        parts.push(Part::new(3, "seeded: not private", theme.text).or("not private"));
+    }
     if let Some(measured) = &model.measured {
-        let truth = match (measured.truth.is_known(), model.truth_shown) {
-            (false, _) => "no truth known",
-            (true, false) => "truth hidden",
-            (true, true) => "truth shown",
+        let (truth, rank) = match (measured.truth.is_known(), model.truth_shown) {
+            (false, _) => ("no truth known", ELSEWHERE),
+            (true, false) => ("truth hidden", ELSEWHERE),
+            (true, true) => ("truth shown", 5),
         };
         let style = if model.truth_shown { theme.truth } else { theme.label };
-        parts.push(Part::new(5, truth, style));
+        parts.push(Part::new(rank, truth, style));
+    }
+    if !model.mouse {
+        parts.push(Part::new(6, "mouse off", theme.label));
     }
     parts
+}
+
+/// What wants an answer, and how often.
+fn alarms(model: &Model, theme: &Theme, parts: &mut Vec<Part>) {
+    let Some(figures) = figures(model) else {
+        if model.measured.is_some() {
+            parts.push(Part::new(2, "no verdicts yet", theme.text).or("no verdicts"));
+        }
+        return;
+    };
+    let unseen = figures.unacknowledged + figures.returned + figures.latched;
+    if unseen > 0 {
+        let part = Part::new(1, format!("▲{unseen} UNACK"), theme.root_unseen);
+        parts.push(part.or(format!("▲{unseen}")));
+    } else if figures.open > 0 {
+        let part = Part::new(2, format!("▲{} open", figures.open), theme.root);
+        parts.push(part.or(format!("▲{}", figures.open)));
+    }
+    if figures.grouped > 0 {
+        let part = Part::new(4, format!("↳{} grouped", figures.grouped), theme.text);
+        parts.push(part.or(format!("↳{}", figures.grouped)));
+    }
+    if figures.shelved > 0 {
+        let part = Part::new(2, format!("z{} shelved", figures.shelved), theme.shelved);
+        parts.push(part.or(format!("z{}", figures.shelved)));
+    }
+    if figures.out_of_service > 0 {
+        let part =
+            Part::new(2, format!("x{} out of service", figures.out_of_service), theme.shelved);
+        parts.push(part.or(format!("x{} out", figures.out_of_service)));
+    }
+    let rate = figures.alarms_10min;
+    let style = if figures.flood { theme.single } else { theme.text };
+    parts.push(Part::new(3, format!("alarms {rate} / 10 min"), style).or(format!("{rate}/10min")));
+}
+
+/// Which method decides, and whether the engine keeps up.
+fn engine(model: &Model, theme: &Theme, parts: &mut Vec<Part>) {
+    let standing = model.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+    if let Some(standing) = standing {
+        let word = match standing.mode {
+            Mode::Evidence => "evidence mode",
+            Mode::Paper => "paper mode",
+        };
+        let short = word.trim_end_matches(" mode");
+        parts.push(Part::new(4, word, theme.text).or(short));
+    }
+    let load = model.load;
+    if load.behind >= LATE {
+        let behind = load.behind.as_secs_f64();
+        let part = Part::new(2, format!("? engine late {behind:.1} s"), theme.missing);
+        parts.push(part.or(format!("? late {behind:.0} s")));
+    } else if !load.step.is_zero() {
+        let text = if load.step < Duration::from_millis(1) {
+            format!("engine ok {} µs", load.step.as_micros())
+        } else {
+            format!("engine ok {} ms", load.step.as_millis())
+        };
+        parts.push(Part::new(6, text, theme.label).or("engine ok"));
+    }
 }
 
 /// Shortens, then drops, those of the highest rank first, until the rest fits into `room`.

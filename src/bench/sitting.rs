@@ -1,0 +1,158 @@
+//! The program itself in a terminal: how soon it shows something, and what it costs while it shows the
+//! same.
+
+use std::path::Path;
+
+use crate::session::Session;
+
+/// What was measured; nothing where there is no pseudo-terminal, or where it could not be had.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sitting {
+    /// Milliseconds from the start of the process to the end of its first picture; the best of several.
+    pub first_frame_ms: Option<f64>,
+    /// Percent of one core that a paused console uses.
+    pub idle_cpu_percent: Option<f64>,
+}
+
+/// Sits at the console of `session`, whose models lie in `cache`.
+pub fn sit(session: &Session, cache: &Path) -> Sitting {
+    #[cfg(unix)]
+    return unix::sit(session, cache).unwrap_or_default();
+    #[cfg(not(unix))]
+    {
+        let _ = (session, cache);
+        Sitting::default()
+    }
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::ffi::OsStr;
+    use std::fs::{File, OpenOptions};
+    use std::io::{self, Read, Write};
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+    use std::process::{Child, Command};
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    use super::Sitting;
+    use crate::session::Session;
+
+    /// What ends a picture.
+    const END: &[u8] = b"\x1b[?2026l";
+    /// Starts that are timed.
+    const STARTS: usize = 5;
+    /// A console that says nothing for so long is idle.
+    const QUIET: Duration = Duration::from_secs(1);
+    /// How long an idle console is watched.
+    const WATCHED: Duration = Duration::from_secs(3);
+    /// Nothing is waited for longer than this.
+    const PATIENCE: Duration = Duration::from_secs(30);
+    /// Ticks a second in which Linux counts a process's time, whatever its kernel's own are.
+    const TICKS: f64 = 100.0;
+
+    pub fn sit(session: &Session, cache: &Path) -> io::Result<Sitting> {
+        let mut first = Duration::MAX;
+        for _ in 1..STARTS {
+            first = first.min(Seat::take(session, cache)?.first_picture()?);
+        }
+        let mut seat = Seat::take(session, cache)?;
+        first = first.min(seat.first_picture()?);
+        let idle_cpu_percent = seat.idle_percent()?;
+        Ok(Sitting { first_frame_ms: Some(first.as_secs_f64() * 1e3), idle_cpu_percent })
+    }
+
+    /// A console in a terminal of its own.
+    struct Seat {
+        begun: Instant,
+        child: Child,
+        keyboard: File,
+        output: mpsc::Receiver<Vec<u8>>,
+    }
+
+    impl Seat {
+        fn take(session: &Session, cache: &Path) -> io::Result<Self> {
+            let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+            grantpt(&ours)?;
+            unlockpt(&ours)?;
+            let name = ptsname(&ours, Vec::new())?;
+            let theirs = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(Path::new(OsStr::from_bytes(name.to_bytes())))?;
+            let begun = Instant::now();
+            let child = Command::new(std::env::current_exe()?)
+                .args(["open", &session.name])
+                .env("HEADWATER_CACHE", cache)
+                .env("HEADWATER_CONFIG", cache)
+                .env("TERM", "xterm-256color")
+                .stdin(theirs.try_clone()?)
+                .stdout(theirs.try_clone()?)
+                .stderr(theirs)
+                .spawn()?;
+            let (sender, output) = mpsc::channel();
+            let mut screen = File::from(ours);
+            let keyboard = screen.try_clone()?;
+            thread::spawn(move || {
+                let mut bytes = vec![0; 64 * 1024];
+                while let Ok(read @ 1..) = screen.read(&mut bytes) {
+                    if sender.send(bytes[..read].to_vec()).is_err() {
+                        return;
+                    }
+                }
+            });
+            Ok(Self { begun, child, keyboard, output })
+        }
+
+        /// From the start to the end of the first picture.
+        fn first_picture(&mut self) -> io::Result<Duration> {
+            let mut seen = Vec::new();
+            loop {
+                let Ok(bytes) = self.output.recv_timeout(PATIENCE) else {
+                    return Err(io::ErrorKind::TimedOut.into());
+                };
+                seen.extend_from_slice(&bytes);
+                if seen.windows(END.len()).any(|window| window == END) {
+                    return Ok(self.begun.elapsed());
+                }
+            }
+        }
+
+        /// The share of a core it uses while it stands still; `None` where the system does not tell.
+        fn idle_percent(&mut self) -> io::Result<Option<f64>> {
+            self.keyboard.write_all(b" ")?;
+            let begun = Instant::now();
+            while self.output.recv_timeout(QUIET).is_ok() {
+                if begun.elapsed() > PATIENCE {
+                    return Ok(None);
+                }
+            }
+            let Some(before) = self.ticks() else { return Ok(None) };
+            thread::sleep(WATCHED);
+            let used = self.ticks().map(|after| (after - before) / TICKS);
+            Ok(used.map(|used| 100.0 * used / WATCHED.as_secs_f64()))
+        }
+
+        /// Ticks that the program has used so far.
+        fn ticks(&self) -> Option<f64> {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+            // The name in brackets may hold anything; user and system time are the 12th and 13th
+            // number behind it.
+            let mut numbers = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+            let mut next = || numbers.next()?.parse::<f64>().ok();
+            Some(next()? + next()?)
+        }
+    }
+
+    impl Drop for Seat {
+        fn drop(&mut self) {
+            // It may have ended by itself.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `headwater man` and `headwater completions`: written from the commands and the actions themselves.
+
+use std::io::Write;
+
+use clap::{Command, CommandFactory};
+use clap_complete::{Shell, generate};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use color_eyre::eyre::Result;
+
+use super::Cli;
+use crate::console::{KEYS_FILE, actions};
+
+/// What the environment may say.
+const ENVIRONMENT: [(&str, &str); 7] = [
+    ("HEADWATER_CACHE", "the folder in which models are kept between runs"),
+    ("HEADWATER_CONFIG", "the folder in which keys.ron is looked for"),
+    ("XDG_CONFIG_HOME", "the folder above it when HEADWATER_CONFIG is not set"),
+    ("NO_COLOR", "no colours: bold, dim, underlined and reversed text instead"),
+    ("COLORTERM, TERM", "how many colours the terminal has"),
+    ("COLORFGBG", "whether its background is light"),
+    ("LC_ALL, LC_CTYPE, LANG", "whether it can show more than ASCII"),
+];
+
+const EXIT: [(&str, &str); 4] = [
+    ("0", "done"),
+    ("1", "a failure, said in words"),
+    ("2", "wrong usage"),
+    ("128 + n", "the console was ended by signal n"),
+];
+
+/// The manual page.
+pub(super) fn man(out: &mut impl Write) -> Result<()> {
+    let mut command = Cli::command();
+    command.build();
+    let page = Man::new(command.clone());
+    page.render_title(out)?;
+    page.render_name_section(out)?;
+    page.render_synopsis_section(out)?;
+    page.render_description_section(out)?;
+    page.render_options_section(out)?;
+    let mut rest = Roff::new();
+    rest.control("SH", ["COMMANDS"]);
+    for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+        describe(&mut rest, command);
+    }
+    rest.control("SH", ["KEYS"]);
+    for (keys, _, what) in actions() {
+        tagged(&mut rest, &keys, what);
+    }
+    rest.control("SH", ["FILES"]);
+    tagged(&mut rest, KEYS_FILE, "other keys; `headwater keys --ron` prints one to begin with");
+    for (section, rows) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("EXIT STATUS", &EXIT[..])] {
+        rest.control("SH", [section]);
+        for (tag, what) in rows {
+            tagged(&mut rest, tag, what);
+        }
+    }
+    rest.to_writer(out)?;
+    Ok(())
+}
+
+/// A command, and the commands below it, with what they take.
+fn describe(page: &mut Roff, command: &Command) {
+    let mut usage = command.clone();
+    let usage = usage.render_usage().to_string();
+    page.control("SS", [usage.trim_start_matches("Usage: ")]);
+    page.text([roman(command.get_about().map(ToString::to_string).unwrap_or_default())]);
+    for argument in command.get_arguments().filter(|a| a.get_id() != "help" && !a.is_hide_set()) {
+        let name = match argument.get_long() {
+            Some(long) => format!("--{long}"),
+            None => argument.get_value_names().unwrap_or_default().join(" "),
+        };
+        tagged(page, &name, &argument.get_help().map(ToString::to_string).unwrap_or_default());
+    }
+    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+        describe(page, below);
+    }
+}
+
+fn tagged(page: &mut Roff, tag: &str, what: &str) {
+    page.control("TP", []);
+    page.text([bold(tag)]);
+    page.text([roman(what)]);
+}
+
+/// Completions for `shell`.
+pub(super) fn completions(out: &mut impl Write, shell: Shell) {
+    generate(shell, &mut Cli::command(), "headwater", out);
+}

@@ -1,0 +1,208 @@
+//! What becomes of keys while a line is being typed or a question stands.
+
+use crossterm::event::KeyCode;
+
+use super::command::{self, Command};
+use super::filter::Filter;
+use super::goal::{self, Goal};
+use super::prompt::{Prompt, Purpose};
+use super::question::Question;
+use super::{Effect, Model, Stage, act, turning};
+use crate::console::feed::Wish;
+use crate::console::key::Key;
+use crate::console::remark::Remark;
+use crate::console::theme::Theme;
+use crate::incident::Action as Deed;
+
+/// Commands that are kept to come back to.
+const KEPT: usize = 100;
+
+impl Model {
+    /// A key while a line is being typed.
+    pub(super) fn type_key(&mut self, mut prompt: Prompt, key: Key) -> Option<Effect> {
+        prompt.error = None;
+        match key.code() {
+            KeyCode::Esc => return self.leave(&prompt),
+            KeyCode::Enter => return self.finish(prompt),
+            KeyCode::Tab => prompt.complete(true, &self.names),
+            KeyCode::BackTab => prompt.complete(false, &self.names),
+            KeyCode::Up => prompt.recall(true, &self.typed),
+            KeyCode::Down => prompt.recall(false, &self.typed),
+            KeyCode::Backspace if prompt.line.text().is_empty() => return self.leave(&prompt),
+            _ => {
+                if prompt.line.press(key) {
+                    prompt.forget_offers();
+                }
+            }
+        }
+        self.follow_line(&prompt);
+        self.prompt = Some(prompt);
+        None
+    }
+
+    /// Text that was pasted goes into the line.
+    pub(super) fn paste(&mut self, text: &str) {
+        if let Some(mut prompt) = self.prompt.take() {
+            prompt.line.insert(text);
+            prompt.forget_offers();
+            self.follow_line(&prompt);
+            self.prompt = Some(prompt);
+        }
+    }
+
+    /// Filters show what they find while they are typed.
+    fn follow_line(&mut self, prompt: &Prompt) {
+        match prompt.purpose {
+            Purpose::Filter => self.filter = Filter::read(prompt.line.text()),
+            Purpose::Search => {
+                self.search = prompt.line.text().to_owned();
+                self.help = Some(0);
+            }
+            _ => {}
+        }
+    }
+
+    /// The line is given up; what it showed on the way is gone.
+    fn leave(&mut self, prompt: &Prompt) -> Option<Effect> {
+        match prompt.purpose {
+            Purpose::Filter => self.filter = Filter::default(),
+            Purpose::Search => self.search.clear(),
+            _ => {}
+        }
+        None
+    }
+
+    /// The line is finished: it does what it says, or says why not and stays.
+    fn finish(&mut self, mut prompt: Prompt) -> Option<Effect> {
+        let text = prompt.line.text().to_owned();
+        let done = match prompt.purpose {
+            _ if text.trim().is_empty() && prompt.purpose != Purpose::Filter => return None,
+            Purpose::Filter | Purpose::Search => Ok(None),
+            Purpose::Go => match Goal::read(&text) {
+                Some(goal) => self.go(goal),
+                None => Err(format!("expected {}", goal::EXPECTED)),
+            },
+            Purpose::Command => self.run_line(&text),
+            Purpose::Note(incident) => {
+                Ok(self.order(Deed::Note { incident, text: text.trim().to_owned() }, None))
+            }
+            Purpose::Shelf(incident) => match command::shelf(&text) {
+                Some(seconds) => Ok(self.shelve(incident, seconds)),
+                None => Err("expected a time up to 24h, such as 30m".into()),
+            },
+            Purpose::Value(knob) => turning::typed(knob, &text, &self.names)
+                .map(|turn| self.try_turn(turn))
+                .map_err(|error| error.to_string()),
+        };
+        match done {
+            Ok(effect) => effect,
+            Err(why) => {
+                prompt.error = Some(crate::console::text::clean(&why));
+                self.prompt = Some(prompt);
+                None
+            }
+        }
+    }
+
+    fn run_line(&mut self, text: &str) -> Result<Option<Effect>, String> {
+        let command = command::read(text, &self.names)?;
+        if self.typed.last().is_none_or(|last| last != text) {
+            self.typed.push(text.to_owned());
+            if self.typed.len() > KEPT {
+                self.typed.remove(0);
+            }
+        }
+        Ok(match command {
+            Command::Do(action) => act::act(self, action),
+            Command::Set(turn, why) => {
+                if self.knobs().is_empty() {
+                    return Err("nothing can be set before the first step".into());
+                }
+                self.set(turn, why)
+            }
+            Command::Go(goal) => self.go(goal)?,
+            Command::Theme(choice) => {
+                self.theme = Theme::new(choice, self.theme.terminal);
+                None
+            }
+            Command::Speed(speed) => {
+                self.pace.speed = speed;
+                self.seeking = None;
+                Some(Effect::Wish(Wish::Pace(self.pace)))
+            }
+            Command::Filter(text) => {
+                self.filter = Filter::read(&text);
+                self.show(super::Screen::Log);
+                None
+            }
+            Command::Note(text) => {
+                let incident = self.chosen_incident().map(|i| i.number).ok_or("no incident yet")?;
+                self.order(Deed::Note { incident, text }, None)
+            }
+            Command::Shelve(seconds) => {
+                let incident = self.chosen_incident().map(|i| i.number).ok_or("no incident yet")?;
+                self.shelve(incident, seconds)
+            }
+            Command::Open(name) => {
+                self.question = Some(Question::Open(name));
+                None
+            }
+            Command::Bell(on) => {
+                self.bell = on;
+                None
+            }
+        })
+    }
+
+    /// A key while a question stands. Any other key leaves it unanswered.
+    pub(super) fn answer(&mut self, question: Question, key: Key) -> Option<Effect> {
+        let letter = key.typed();
+        match &question {
+            Question::Mark => {
+                if let Some(name) = letter.filter(|c| goal::is_mark(*c)) {
+                    self.mark(name);
+                }
+                return None;
+            }
+            Question::ToMark => {
+                let name = letter.filter(|c| goal::is_mark(*c))?;
+                return self.go(Goal::Mark(name)).unwrap_or_else(|why| {
+                    self.remark = Some(Remark::failed(&why));
+                    None
+                });
+            }
+            _ => {}
+        }
+        let choices = question.choices(&self.names);
+        let first = choices.first().map(|(key, _)| *key);
+        let answer = if key.code() == KeyCode::Enter { first } else { letter };
+        let at = choices.iter().position(|(key, _)| Some(*key) == answer)?;
+        match question {
+            Question::Shelve { incident, shift_s } => match at {
+                0 => self.shelve(incident, 600),
+                1 => self.shelve(incident, 3600),
+                2 => self.shelve(incident, shift_s),
+                _ => {
+                    self.prompt = Some(Prompt::new(Purpose::Shelf(incident), ""));
+                    None
+                }
+            },
+            Question::Correct { incident, roots } => {
+                let root = *roots.get(at)?;
+                self.order(Deed::Correct { incident, root }, None)
+            }
+            _ if at != 0 => None,
+            Question::Accept { incident } => self.order(Deed::Accept { incident }, None),
+            Question::TakeOut { client } => self.order(Deed::TakeOut { client }, None),
+            Question::Commit { to, .. } => self.order_turn(to, None),
+            Question::Open(name) => Some(Effect::Open(name)),
+            Question::Mark | Question::ToMark => None,
+        }
+    }
+
+    /// Whether the engine can still be asked for anything.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.watched.is_some() && !matches!(self.stage, Stage::Preparing)
+    }
+}

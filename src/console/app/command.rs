@@ -1,0 +1,227 @@
+//! The command line: every action by its name, every setting by its value, and a few words more.
+
+use super::goal::{self, Goal};
+use super::turning;
+use crate::console::action::{Action, TABLE};
+use crate::console::pace::Speed;
+use crate::console::theme::Choice;
+use crate::engine::run::knob::{Knob, Turn};
+use crate::session::SHIPPED;
+
+/// What a typed line asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// An action.
+    Do(Action),
+    /// A setting, and why.
+    Set(Turn, Option<String>),
+    /// Another moment.
+    Go(Goal),
+    /// Another theme.
+    Theme(Choice),
+    /// Another speed.
+    Speed(Speed),
+    /// Which lines of the log are shown.
+    Filter(String),
+    /// A note on the chosen incident.
+    Note(String),
+    /// The chosen incident is shelved for so many seconds.
+    Shelve(u32),
+    /// Another session.
+    Open(String),
+    /// The bell, on or off.
+    Bell(bool),
+}
+
+/// Words that take something after them, each with an example.
+const WORDS: [(&str, &str); 9] = [
+    ("bell", "on"),
+    ("filter", "client:P1"),
+    ("go", "10:38"),
+    ("note", "text"),
+    ("open", "twin"),
+    ("shelve", "10m"),
+    ("speed", "60"),
+    ("theme", "mono"),
+    ("write", ""),
+];
+
+/// Reads a line. `clients` are the names that settings of one client go by.
+pub fn read(text: &str, clients: &[String]) -> Result<Command, String> {
+    let text = text.trim();
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let rest = rest.trim();
+    let needs = |what: &str| format!("{word}: expected {what}");
+    match word {
+        "" => Err("a command, a setting or an action; tab completes".into()),
+        "q" => Ok(Command::Do(Action::Quit)),
+        "write" | "w" => Ok(Command::Do(Action::Picture)),
+        "go" | "g" => Goal::read(rest).map(Command::Go).ok_or_else(|| needs(goal::EXPECTED)),
+        "theme" if !rest.is_empty() => Choice::ALL
+            .into_iter()
+            .find(|choice| choice.name() == rest)
+            .map(Command::Theme)
+            .ok_or_else(|| needs("auto, dark, paper or mono")),
+        "speed" => speed(rest).map(Command::Speed).ok_or_else(|| needs("0.25 to 3600, or max")),
+        "filter" => Ok(Command::Filter(rest.to_owned())),
+        "note" if !rest.is_empty() => Ok(Command::Note(rest.to_owned())),
+        "shelve" if !rest.is_empty() => {
+            shelf(rest).map(Command::Shelve).ok_or_else(|| needs("a time up to 24h, such as 10m"))
+        }
+        "open" if !rest.is_empty() => Ok(Command::Open(rest.to_owned())),
+        "bell" => match rest {
+            "on" => Ok(Command::Bell(true)),
+            "off" => Ok(Command::Bell(false)),
+            _ => Err(needs("on or off")),
+        },
+        _ => setting(text, clients).unwrap_or_else(|| {
+            let action = Action::named(word).filter(|_| rest.is_empty());
+            action.map(Command::Do).ok_or_else(|| format!("nothing is called {text:?}"))
+        }),
+    }
+}
+
+/// `tau_c 97.5%`, `tau_c P1 98% because it chatters`; nothing where no setting is named.
+fn setting(text: &str, clients: &[String]) -> Option<Result<Command, String>> {
+    let (text, why) = match text.split_once(" because ") {
+        Some((text, why)) => (text.trim(), Some(why.trim().to_owned())),
+        None => (text, None),
+    };
+    // The longest name first: `tau_c P1` begins with `tau_c`.
+    let mut knobs = Knob::all(clients.len());
+    knobs.sort_by_key(|knob| std::cmp::Reverse(knob.name(clients).len()));
+    let (knob, value) = knobs.into_iter().find_map(|knob| {
+        let rest = text.strip_prefix(&knob.name(clients))?;
+        (rest.is_empty() || rest.starts_with([' ', '='])).then_some((knob, rest))
+    })?;
+    let value = value.trim_start_matches([' ', '=']);
+    if value.is_empty() {
+        return Some(Err(format!("{}: expected a value", knob.name(clients))));
+    }
+    let turn = turning::typed(knob, value, clients).map_err(|error| error.to_string());
+    Some(turn.map(|turn| Command::Set(turn, why.filter(|why| !why.is_empty()))))
+}
+
+fn speed(text: &str) -> Option<Speed> {
+    if text == "max" {
+        return Some(Speed::Max);
+    }
+    let times: f64 = text.trim_end_matches('x').parse().ok()?;
+    (0.25..=3600.0).contains(&times).then_some(Speed::Times(times))
+}
+
+/// A time that an alarm may be shelved for.
+#[must_use]
+pub fn shelf(text: &str) -> Option<u32> {
+    let seconds = goal::seconds(text)?;
+    (1..=i64::from(crate::incident::action::LONGEST_SHELF_S))
+        .contains(&seconds)
+        .then_some(seconds as u32)
+}
+
+/// Lines that begin like `text` and mean something, in the order of the alphabet.
+#[must_use]
+pub fn completions(text: &str, clients: &[String]) -> Vec<String> {
+    let text = text.trim_start();
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let mut lines: Vec<String> = Vec::new();
+    match text.split_once(' ').map(|(word, _)| word) {
+        Some("theme") => lines.extend(Choice::ALL.map(|c| format!("theme {}", c.name()))),
+        Some("mode") => lines.extend(["mode evidence".to_owned(), "mode paper".to_owned()]),
+        Some("bell") => lines.extend(["bell on".to_owned(), "bell off".to_owned()]),
+        Some("go") => lines.extend(["go end".to_owned(), "go start".to_owned()]),
+        Some("open") => lines.extend(SHIPPED.iter().map(|s| format!("open {}", s.name))),
+        Some("filter") => lines.extend(clients.iter().map(|c| format!("filter client:{c}"))),
+        _ => {
+            lines.extend(TABLE.iter().map(|row| row.name.to_owned()));
+            lines.extend(WORDS.map(|(word, _)| word.to_owned()));
+            lines.extend(Knob::all(clients.len()).iter().map(|knob| knob.name(clients)));
+        }
+    }
+    lines.retain(|line| line.starts_with(text));
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+/// An example of what may follow a word that stands alone, to be shown behind the cursor.
+#[must_use]
+pub fn example(text: &str, clients: &[String]) -> Option<String> {
+    let text = text.trim_start();
+    let word = text.strip_suffix(' ').unwrap_or(text);
+    if let Some((_, example)) = WORDS.iter().find(|(known, _)| *known == word) {
+        return (!example.is_empty()).then(|| (*example).to_owned());
+    }
+    Some(match Knob::named(word, clients)? {
+        Knob::TauC(_) | Knob::TauA(_) => "97.5%".into(),
+        Knob::Arl0 => "8h".into(),
+        Knob::Mode => "paper".into(),
+        Knob::Delta => "1e-5".into(),
+        _ => "2".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Mode, Tau};
+
+    fn names() -> Vec<String> {
+        vec!["P1".into(), "P2".into()]
+    }
+
+    #[test]
+    fn settings_actions_and_words_are_understood() {
+        let read = |text: &str| read(text, &names());
+        let tau = |client, p| Turn::TauC(client, Some(Tau::Percentile(p)));
+        assert_eq!(read("tau_c 97.5%"), Ok(Command::Set(tau(None, 97.5), None)));
+        assert_eq!(
+            read("tau_c P2 98% because it chatters"),
+            Ok(Command::Set(tau(Some(1), 98.0), Some("it chatters".into())))
+        );
+        assert_eq!(read("arl0=8h"), Ok(Command::Set(Turn::Arl0(28_800.0), None)));
+        assert_eq!(read("mode paper"), Ok(Command::Set(Turn::Mode(Mode::Paper), None)));
+        assert_eq!(read("go #7"), Ok(Command::Go(Goal::Incident(7))));
+        assert_eq!(read("theme mono"), Ok(Command::Theme(Choice::Mono)));
+        assert_eq!(read("theme"), Ok(Command::Do(Action::Theme)));
+        assert_eq!(read("speed max"), Ok(Command::Speed(Speed::Max)));
+        assert_eq!(read("quit"), Ok(Command::Do(Action::Quit)));
+        assert_eq!(read("shelve 1h"), Ok(Command::Shelve(3600)));
+        assert_eq!(read("open twin-8"), Ok(Command::Open("twin-8".into())));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_calmly() {
+        let wrong = |text: &str| read(text, &names()).expect_err("wrong");
+        assert!(wrong("tau_c 120%").contains("percentile"));
+        assert!(wrong("tau_c").contains("expected a value"));
+        assert!(wrong("go tomorrow").contains("10:38"));
+        assert!(wrong("theme pink").contains("mono"));
+        assert!(wrong("speed 0").contains("0.25"));
+        assert!(wrong("fly").contains("nothing is called"));
+        assert!(wrong("shelve 2d").contains("24h"));
+    }
+
+    #[test]
+    fn tab_finds_every_action_and_every_setting() {
+        for row in TABLE {
+            let start: String = row.name.chars().take(1).collect();
+            assert!(completions(&start, &names()).contains(&row.name.to_owned()), "{}", row.name);
+        }
+        assert_eq!(completions("tau_c P", &names()), ["tau_c P1", "tau_c P2"]);
+        assert_eq!(completions("theme m", &names()), ["theme mono"]);
+        assert_eq!(completions("mode ", &names()), ["mode evidence", "mode paper"]);
+        assert!(completions("", &names()).is_empty());
+    }
+
+    #[test]
+    fn an_example_of_a_setting_can_be_typed() {
+        for knob in Knob::all(2) {
+            let name = knob.name(&names());
+            let example = example(&name, &names()).expect("there is one");
+            assert!(read(&format!("{name} {example}"), &names()).is_ok(), "{name} {example}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Which lines of the log are shown: `client:P1 by:operator root`.
+
+use crate::incident::{Action, Edit, Entry, What};
+
+/// Words that a line must have, all of them. Empty shows every line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    text: String,
+    terms: Vec<Term>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Term {
+    /// A line about this client.
+    Client(String),
+    /// A line about this incident.
+    Incident(u64),
+    /// A line that this operator caused; `operator` is any of them, `engine` nobody.
+    By(String),
+    /// A line with this word.
+    Word(String),
+}
+
+impl Filter {
+    /// Reads what was typed: words, and `client:`, `#`, `by:` in front of some.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let text = text.trim();
+        let terms = text
+            .split_whitespace()
+            .map(|word| {
+                let word = word.to_lowercase();
+                if let Some(client) = word.strip_prefix("client:") {
+                    Term::Client(client.to_owned())
+                } else if let Some(who) = word.strip_prefix("by:") {
+                    Term::By(who.to_owned())
+                } else if let Some(Ok(number)) = word.strip_prefix('#').map(str::parse) {
+                    Term::Incident(number)
+                } else {
+                    Term::Word(word)
+                }
+            })
+            .collect();
+        Self { text: text.to_owned(), terms }
+    }
+
+    /// As it was typed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it lets every line through.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether it lets this line through.
+    #[must_use]
+    pub fn shows(&self, entry: &Entry, names: &[String]) -> bool {
+        let says = || {
+            let who = entry.who.as_deref().unwrap_or("engine");
+            let why = entry.why.as_deref().unwrap_or_default();
+            format!("{who} {} {why}", entry.words(names)).to_lowercase()
+        };
+        self.terms.iter().all(|term| match term {
+            Term::Client(name) => clients(entry)
+                .iter()
+                .any(|client| names.get(*client).is_some_and(|n| n.to_lowercase() == *name)),
+            Term::Incident(number) => incident(entry) == Some(*number),
+            Term::By(who) => match (&entry.who, who.as_str()) {
+                (Some(_), "operator") | (None, "engine") => true,
+                (Some(known), _) => known.to_lowercase() == *who,
+                (None, _) => false,
+            },
+            Term::Word(word) => says().contains(word.as_str()),
+        })
+    }
+}
+
+/// The incident a line is about.
+#[must_use]
+pub fn incident(entry: &Entry) -> Option<u64> {
+    match &entry.what {
+        What::Opened { incident, .. }
+        | What::FirstOut { incident, .. }
+        | What::Joined { incident, .. }
+        | What::Left { incident, .. }
+        | What::RootMoved { incident, .. }
+        | What::RootFinal { incident, .. }
+        | What::Rose { incident, .. }
+        | What::Closed { incident, .. }
+        | What::WasShelved { incident } => Some(*incident),
+        What::Did(
+            Action::Acknowledge { incident }
+            | Action::Shelve { incident, .. }
+            | Action::Unshelve { incident }
+            | Action::Note { incident, .. }
+            | Action::Accept { incident }
+            | Action::Correct { incident, .. },
+        ) => Some(*incident),
+        _ => None,
+    }
+}
+
+/// The clients a line is about.
+#[must_use]
+pub fn clients(entry: &Entry) -> Vec<usize> {
+    match &entry.what {
+        What::Opened { root, .. } | What::RootFinal { root, .. } => root.iter().copied().collect(),
+        What::FirstOut { client, .. } | What::Joined { client, .. } | What::Left { client, .. } => {
+            vec![*client]
+        }
+        What::RootMoved { from, to, .. } => from.iter().chain(to).copied().collect(),
+        What::Quality { client, .. } | What::QualityOver { client, .. } => {
+            client.iter().copied().collect()
+        }
+        What::Did(Action::TakeOut { client } | Action::PutBack { client }) => vec![*client],
+        What::Did(Action::Correct { .. }) => entry
+            .edits
+            .iter()
+            .flat_map(|edit| match edit {
+                Edit::Root { from, to, .. } => from.iter().chain(to).copied().collect(),
+                _ => Vec::new(),
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn entry(who: Option<&str>, what: What) -> Entry {
+        let who = who.map(str::to_owned);
+        Entry { number: 1, time: Timestamp::UNIX_EPOCH, who, what, edits: Vec::new(), why: None }
+    }
+
+    #[test]
+    fn every_word_narrows_the_log_down() {
+        let names = ["P1".to_owned(), "P2".to_owned()];
+        let joined = entry(None, What::Joined { incident: 7, client: 1, delay_s: 10.0 });
+        let seen = entry(Some("eva"), What::Did(Action::Acknowledge { incident: 7 }));
+        let shows = |text: &str| {
+            let filter = Filter::read(text);
+            (filter.shows(&joined, &names), filter.shows(&seen, &names))
+        };
+        assert_eq!(shows(""), (true, true));
+        assert_eq!(shows("#7"), (true, true));
+        assert_eq!(shows("#8"), (false, false));
+        assert_eq!(shows("client:p2"), (true, false));
+        assert_eq!(shows("client:P1"), (false, false));
+        assert_eq!(shows("#7 effect"), (true, false));
+        assert_eq!(shows("by:operator"), (false, true));
+        assert_eq!(shows("by:EVA ack"), (false, true));
+        assert_eq!(shows("by:engine"), (true, false));
+        assert_eq!(shows("nonsense"), (false, false));
+    }
+}

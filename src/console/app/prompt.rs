@@ -1,0 +1,160 @@
+//! A line that the operator is asked for: where to go, a command, a filter, a note, a value.
+
+use super::command;
+use super::line::Line;
+use super::turning;
+use crate::engine::run::knob::Knob;
+
+/// What the line is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A place in time.
+    Go,
+    /// A command.
+    Command,
+    /// Which lines of the log are shown; follows what is typed.
+    Filter,
+    /// Which lines of the help are shown; follows what is typed.
+    Search,
+    /// A note on this incident.
+    Note(u64),
+    /// How long this incident is shelved.
+    Shelf(u64),
+    /// The value of this knob.
+    Value(Knob),
+}
+
+/// A line being typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// What for.
+    pub purpose: Purpose,
+    /// What has been typed.
+    pub line: Line,
+    /// Why the line cannot be used; gone with the next key.
+    pub error: Option<String>,
+    /// Lines that tab goes through, and which of them stands there now.
+    pub offers: Vec<String>,
+    /// Which of them stands there now.
+    pub offer: Option<usize>,
+    /// How far back in the history of commands.
+    pub back: usize,
+}
+
+impl Prompt {
+    /// Asks, with `text` to begin with.
+    #[must_use]
+    pub fn new(purpose: Purpose, text: &str) -> Self {
+        let line = Line::of(text);
+        Self { purpose, line, error: None, offers: Vec::new(), offer: None, back: 0 }
+    }
+
+    /// What stands before the line.
+    #[must_use]
+    pub fn label(&self, clients: &[String]) -> String {
+        match self.purpose {
+            Purpose::Go => "go to ".into(),
+            Purpose::Command => ":".into(),
+            Purpose::Filter | Purpose::Search => "/".into(),
+            Purpose::Note(incident) => format!("note on #{incident}: "),
+            Purpose::Shelf(incident) => format!("shelve #{incident} for "),
+            Purpose::Value(knob) => format!("{} = ", turning::title(knob, clients)),
+        }
+    }
+
+    /// What may be typed, to be shown while nothing or a lone word stands there.
+    #[must_use]
+    pub fn example(&self, clients: &[String]) -> Option<String> {
+        let empty = self.line.text().is_empty();
+        match self.purpose {
+            Purpose::Go => empty.then(|| "10:38  10:38:20  +5m  -30s  #7  'a  end".into()),
+            Purpose::Command if empty => {
+                Some("tau_c 97.5%   arl0 8h   go 10:38   tab completes".into())
+            }
+            Purpose::Command => command::example(self.line.text(), clients),
+            Purpose::Filter => empty.then(|| "client:P1  #7  by:operator  any word".into()),
+            Purpose::Search | Purpose::Note(_) => None,
+            Purpose::Shelf(_) => empty.then(|| "30m  2h  at most 24h".into()),
+            Purpose::Value(knob) => {
+                empty.then(|| command::example(&knob.name(clients), clients)).flatten()
+            }
+        }
+    }
+
+    /// Takes the next of the lines that begin like this one, or the one before.
+    pub fn complete(&mut self, forward: bool, clients: &[String]) {
+        if self.purpose != Purpose::Command {
+            return;
+        }
+        if self.offers.is_empty() {
+            self.offers = command::completions(self.line.text(), clients);
+            self.offer = None;
+        }
+        let count = self.offers.len();
+        if count == 0 {
+            return;
+        }
+        let next = match self.offer {
+            None if forward => 0,
+            None => count - 1,
+            Some(at) => (at + if forward { 1 } else { count - 1 }) % count,
+        };
+        self.offer = Some(next);
+        self.line = Line::of(&self.offers[next]);
+        if count == 1 {
+            // It stands alone: what follows it is to be typed.
+            self.line.insert(" ");
+            self.forget_offers();
+        }
+    }
+
+    /// Another key was pressed: what tab would offer is another list.
+    pub fn forget_offers(&mut self) {
+        self.offers.clear();
+        self.offer = None;
+    }
+
+    /// Steps through earlier commands, the newest last in `history`.
+    pub fn recall(&mut self, earlier: bool, history: &[String]) {
+        if self.purpose != Purpose::Command {
+            return;
+        }
+        let back = if earlier { self.back + 1 } else { self.back.saturating_sub(1) };
+        if back <= history.len() {
+            self.back = back;
+            let text = history.len().checked_sub(back).and_then(|at| history.get(at));
+            self.line = Line::of(text.map_or("", String::as_str));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tab_goes_round_and_a_lone_offer_waits_for_its_value() {
+        let clients = ["P1".to_owned()];
+        let mut prompt = Prompt::new(Purpose::Command, "theme ");
+        prompt.complete(true, &clients);
+        assert_eq!(prompt.line.text(), "theme auto");
+        prompt.complete(false, &clients);
+        assert_eq!(prompt.line.text(), "theme paper");
+        let mut prompt = Prompt::new(Purpose::Command, "arl");
+        prompt.complete(true, &clients);
+        assert_eq!(prompt.line.text(), "arl0 ");
+        assert_eq!(prompt.example(&clients).as_deref(), Some("8h"));
+    }
+
+    #[test]
+    fn earlier_commands_come_back_the_newest_first() {
+        let history = ["go 10:38".to_owned(), "arl0 8h".to_owned()];
+        let mut prompt = Prompt::new(Purpose::Command, "");
+        let mut seen = Vec::new();
+        for earlier in [true, true, true, false, false] {
+            prompt.recall(earlier, &history);
+            seen.push(prompt.line.text().to_owned());
+        }
+        assert_eq!(seen, ["arl0 8h", "go 10:38", "go 10:38", "arl0 8h", ""]);
+    }
+}

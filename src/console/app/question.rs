@@ -1,0 +1,132 @@
+//! Questions with a handful of answers, each a key: shelve for how long, really accept, which root.
+
+use crate::engine::run::knob::Turn;
+
+use super::turning;
+
+/// Something the operator is asked before it is done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Question {
+    /// For how long is this incident shelved?
+    Shelve {
+        /// Which.
+        incident: u64,
+        /// Seconds until the shift is over.
+        shift_s: u32,
+    },
+    /// Is what this incident shows the new normal?
+    Accept {
+        /// Which.
+        incident: u64,
+    },
+    /// Who is its root, if not who is named?
+    Correct {
+        /// Which.
+        incident: u64,
+        /// Who it may be.
+        roots: Vec<usize>,
+    },
+    /// Shall this client be silenced until it is put back?
+    TakeOut {
+        /// Who.
+        client: usize,
+    },
+    /// Shall a knob that decides what is given away be set?
+    Commit {
+        /// How it stands.
+        from: Turn,
+        /// To this.
+        to: Turn,
+        /// At this step.
+        step: u64,
+    },
+    /// Which letter shall this moment be known by?
+    Mark,
+    /// Which mark?
+    ToMark,
+    /// Leave this session for another?
+    Open(String),
+}
+
+/// An answer: its key and what it says.
+pub type Choice = (char, String);
+
+impl Question {
+    /// The question in words.
+    #[must_use]
+    pub fn text(&self, clients: &[String]) -> String {
+        let name = |client: usize| clients.get(client).map_or("?", String::as_str);
+        match self {
+            Self::Shelve { incident, .. } => format!("shelve #{incident} for"),
+            Self::Accept { incident } => format!(
+                "accept what #{incident} shows as the new normal? it will not alarm again until it changes"
+            ),
+            Self::Correct { incident, .. } => format!("the root of #{incident} is"),
+            Self::TakeOut { client } => {
+                format!(
+                    "take {} out of service? its alarms are silent until it is put back",
+                    name(*client)
+                )
+            }
+            Self::Commit { from, to, step } => format!(
+                "{} {} → {} from step {} on? what was released stays released",
+                turning::title(to.knob(), clients),
+                turning::shown(*from),
+                turning::shown(*to),
+                step + 1,
+            ),
+            Self::Mark => "mark this moment with a letter".into(),
+            Self::ToMark => "go to mark".into(),
+            Self::Open(name) => format!("leave this session and open {name}?"),
+        }
+    }
+
+    /// Its answers. The first is what enter means; marks have none of their own.
+    #[must_use]
+    pub fn choices(&self, clients: &[String]) -> Vec<Choice> {
+        let yes = |what: &str| vec![('y', what.to_owned()), ('n', "no".to_owned())];
+        match self {
+            Self::Shelve { shift_s, .. } => vec![
+                ('1', "10 min".into()),
+                ('2', "1 h".into()),
+                ('3', format!("end of shift ({})", minutes(*shift_s))),
+                ('4', "type a time".into()),
+            ],
+            Self::Accept { .. } => yes("accept"),
+            Self::Correct { roots, .. } => roots
+                .iter()
+                .zip('1'..='9')
+                .map(|(root, key)| (key, clients.get(*root).cloned().unwrap_or_default()))
+                .collect(),
+            Self::TakeOut { .. } => yes("take out"),
+            Self::Commit { .. } => yes("set it"),
+            Self::Mark | Self::ToMark => Vec::new(),
+            Self::Open(_) => yes("open"),
+        }
+    }
+}
+
+fn minutes(seconds: u32) -> String {
+    format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60)
+}
+
+/// Seconds until the shift is over: shifts change at 6, 14 and 22 o'clock.
+#[must_use]
+pub fn until_shift_end(second_of_day: i64) -> u32 {
+    let ends = [6, 14, 22, 30].map(|hour| hour * 3600);
+    let left = ends.into_iter().find(|end| *end > second_of_day).unwrap_or(30 * 3600);
+    (left - second_of_day) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shift_ends_at_the_next_change() {
+        assert_eq!(until_shift_end(0), 6 * 3600);
+        assert_eq!(until_shift_end(6 * 3600), 8 * 3600);
+        assert_eq!(until_shift_end(23 * 3600), 7 * 3600);
+        assert_eq!(minutes(until_shift_end(4 * 3600 + 1200)), "1 h 40 min");
+    }
+}

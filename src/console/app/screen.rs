@@ -1,0 +1,289 @@
+//! What fills the screen, what is chosen on it, and the ways between screens.
+
+use super::{Model, filter};
+use crate::console::action::TABLE;
+use crate::console::watched::Role;
+use crate::engine::run::knob::{Knob, Turn};
+use crate::incident::{Entry, Incident};
+
+/// Rows that a page moves by.
+const PAGE: usize = 6;
+
+/// What fills the screen. Digits choose it, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Screen {
+    /// All clients.
+    Overview,
+    /// The chosen client alone; the first sensors are scrolled off by [`Model::scroll`].
+    Client,
+    /// Who influences whom.
+    Influence,
+    /// One incident.
+    Incident(u64),
+    /// How the models were made.
+    Training,
+    /// What was given away, and what it cost.
+    Privacy,
+    /// The sequence of events.
+    Log,
+    /// What else can be opened.
+    Sessions,
+}
+
+/// Which part of the overview up and down move in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Focus {
+    /// The list of incidents.
+    Incidents,
+    /// The clients.
+    Clients,
+    /// The knobs.
+    Knobs,
+}
+
+impl Focus {
+    fn next(self, forward: bool) -> Self {
+        match (self, forward) {
+            (Self::Incidents, true) | (Self::Knobs, false) => Self::Clients,
+            (Self::Clients, true) | (Self::Incidents, false) => Self::Knobs,
+            (Self::Knobs, true) | (Self::Clients, false) => Self::Incidents,
+        }
+    }
+}
+
+/// The order of clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sorting {
+    /// As in the plant: rows never move by themselves.
+    Plant,
+    /// Roots first, then effects, then the rest; the plant's order among equals.
+    Severity,
+}
+
+impl Model {
+    /// What up and down move in: a list that is empty is passed over.
+    #[must_use]
+    pub fn focus(&self) -> Focus {
+        match self.screen {
+            Screen::Privacy => Focus::Knobs,
+            Screen::Client | Screen::Influence | Screen::Training => Focus::Clients,
+            _ => match self.focus {
+                Focus::Incidents if self.listed().next().is_none() => Focus::Clients,
+                Focus::Knobs if self.knobs().is_empty() => Focus::Clients,
+                focus => focus,
+            },
+        }
+    }
+
+    /// Incidents whose evidence had begun by the moment looked at, the newest first: what is known
+    /// today, also where it became known later.
+    pub fn listed(&self) -> impl Iterator<Item = &Incident> {
+        let moment = self.moment();
+        let incidents = self.watched.as_ref().map_or(&[][..], |watched| &watched.incidents);
+        incidents.iter().rev().filter(move |incident| moment.is_some_and(|m| incident.onset <= m))
+    }
+
+    /// The chosen incident: the one on the screen, of the chosen line of the log, the one pointed
+    /// at, or the newest.
+    #[must_use]
+    pub fn chosen_incident(&self) -> Option<&Incident> {
+        let number = match self.screen {
+            Screen::Incident(number) => Some(number),
+            Screen::Log => {
+                let number = filter::incident(self.chosen_entry()?)?;
+                return self.watched.as_ref()?.incident(number);
+            }
+            _ => self.incident,
+        };
+        let known = number.and_then(|number| self.watched.as_ref()?.incident(number));
+        known.or_else(|| self.listed().next())
+    }
+
+    /// Clients in the order of the screen.
+    #[must_use]
+    pub fn rows(&self) -> Vec<usize> {
+        let clients = self.measured.as_ref().map_or(0, |measured| measured.clients.len());
+        let mut rows: Vec<usize> = (0..clients).collect();
+        if self.sorting == Sorting::Severity {
+            rows.sort_by_key(|client| match self.role(*client) {
+                Role::Root(_) => 0,
+                Role::Single(_) => 1,
+                Role::Effect(_) => 2,
+                Role::Quiet => 3,
+            });
+        }
+        rows
+    }
+
+    /// What a client is at the moment looked at.
+    #[must_use]
+    pub fn role(&self, client: usize) -> Role {
+        match (&self.watched, self.moment()) {
+            (Some(watched), Some(moment)) => watched.role_at(client, moment),
+            _ => Role::Quiet,
+        }
+    }
+
+    /// Lines of the log that the filter lets through, up to the moment looked at, the newest first.
+    #[must_use]
+    pub fn entries(&self) -> Vec<&Entry> {
+        let Some(watched) = &self.watched else { return Vec::new() };
+        let seen = |entry: &&Entry| self.look.is_none_or(|look| entry.time <= look);
+        let log = watched.log.iter().rev();
+        log.filter(seen).filter(|entry| self.filter.shows(entry, &self.names)).collect()
+    }
+
+    /// The chosen line of the log: the one pointed at, or the newest.
+    #[must_use]
+    pub fn chosen_entry(&self) -> Option<&Entry> {
+        let entries = self.entries();
+        let at = self.entry.and_then(|number| entries.iter().position(|e| e.number == number));
+        entries.get(at.unwrap_or(0)).copied()
+    }
+
+    /// Every knob as it stands.
+    #[must_use]
+    pub fn knobs(&self) -> &[Turn] {
+        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+        standing.map_or(&[], |standing| &standing.knobs)
+    }
+
+    /// The chosen knob.
+    #[must_use]
+    pub fn chosen_knob(&self) -> Option<Turn> {
+        let known = |knob: Knob| self.knobs().iter().copied().find(|turn| turn.knob() == knob);
+        known(self.knob.unwrap_or_else(|| self.first_knob())).or(self.knobs().first().copied())
+    }
+
+    /// The knob that decides how many alarms there are.
+    fn first_knob(&self) -> Knob {
+        use crate::session::Mode;
+        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+        match standing.map(|standing| standing.mode) {
+            Some(Mode::Evidence) | None => Knob::Arl0,
+            Some(Mode::Paper) => Knob::TauC(None),
+        }
+    }
+
+    /// Goes across to another screen: from there the way up leads to the overview.
+    pub(super) fn show(&mut self, screen: Screen) {
+        if self.screen != screen {
+            self.scroll = 0;
+        }
+        self.help = None;
+        self.trail.clear();
+        if screen != Screen::Overview {
+            self.trail.push(Screen::Overview);
+        }
+        self.screen = screen;
+    }
+
+    /// Goes down to another screen: from there the way up leads back here.
+    pub(super) fn enter(&mut self, screen: Screen) {
+        if self.screen != screen {
+            self.trail.push(self.screen);
+            self.screen = screen;
+            self.scroll = 0;
+        }
+    }
+
+    /// One level up; `false` at the top.
+    pub(super) fn close(&mut self) -> bool {
+        if self.help.take().is_some() {
+            self.search.clear();
+            return true;
+        }
+        if self.tuning.take().is_some() || self.playback.take().is_some() {
+            return true;
+        }
+        if self.screen == Screen::Log && !self.filter.is_empty() {
+            self.filter = filter::Filter::default();
+            return true;
+        }
+        if let Some(above) = self.trail.pop() {
+            self.screen = above;
+            self.scroll = 0;
+            return true;
+        }
+        if self.focus == Focus::Knobs {
+            self.focus = Focus::Incidents;
+            return true;
+        }
+        false
+    }
+
+    /// The next panel of the overview, or the one before.
+    pub(super) fn change_focus(&mut self, forward: bool) {
+        if self.screen != Screen::Overview {
+            return;
+        }
+        let from = self.focus();
+        self.focus = from.next(forward);
+        if self.focus() == from {
+            self.focus = self.focus.next(forward);
+        }
+    }
+
+    /// Chooses what stands so many rows further down.
+    pub(super) fn choose(&mut self, rows: isize) {
+        match self.screen {
+            Screen::Incident(_) => self.scroll = self.scroll.saturating_add_signed(rows).min(200),
+            Screen::Log => {
+                let entries: Vec<u64> = self.entries().iter().map(|entry| entry.number).collect();
+                let now = self.chosen_entry().map(|entry| entry.number);
+                self.entry = neighbour(&entries, now, rows);
+            }
+            Screen::Sessions => {
+                let last = self.sessions.len().saturating_sub(1);
+                self.session = self.session.saturating_add_signed(rows).min(last);
+            }
+            _ => match self.focus() {
+                Focus::Clients => {
+                    self.chosen = neighbour(&self.rows(), Some(self.chosen), rows).unwrap_or(0);
+                    self.scroll = 0;
+                }
+                Focus::Incidents => {
+                    let listed: Vec<u64> = self.listed().map(|i| i.number).collect();
+                    let now = self.chosen_incident().map(|incident| incident.number);
+                    self.incident = neighbour(&listed, now, rows);
+                }
+                Focus::Knobs => {
+                    let knobs: Vec<Knob> = self.knobs().iter().map(|turn| turn.knob()).collect();
+                    let now = self.chosen_knob().map(Turn::knob);
+                    self.knob = neighbour(&knobs, now, rows);
+                    self.tuning = None;
+                }
+            },
+        }
+    }
+
+    /// Scrolls what does not fit.
+    pub(super) fn page(&mut self, forward: bool) {
+        let turn = |at: &mut usize, last: usize| {
+            *at = if forward { (*at + PAGE).min(last) } else { at.saturating_sub(PAGE) };
+        };
+        if let Some(line) = &mut self.help {
+            turn(line, TABLE.len());
+            return;
+        }
+        let rows = PAGE.cast_signed() * if forward { 1 } else { -1 };
+        match self.screen {
+            Screen::Client => {
+                let sensors = self.chosen_client().map_or(0, |client| client.sensors.len());
+                turn(&mut self.scroll, sensors.saturating_sub(1));
+            }
+            Screen::Log | Screen::Sessions => self.choose(rows),
+            Screen::Overview if self.focus() == Focus::Incidents => self.choose(rows),
+            Screen::Overview => {}
+            Screen::Incident(_) | Screen::Influence | Screen::Training | Screen::Privacy => {
+                turn(&mut self.scroll, 200);
+            }
+        }
+    }
+}
+
+/// The item so many places behind `now`; the ends hold.
+fn neighbour<T: Copy + PartialEq>(items: &[T], now: Option<T>, rows: isize) -> Option<T> {
+    let at = now.and_then(|now| items.iter().position(|item| *item == now)).unwrap_or(0);
+    items.get(at.saturating_add_signed(rows).min(items.len().checked_sub(1)?)).copied()
+}

@@ -1,0 +1,237 @@
+//! Moving through time: looking back, marks, loops over the past, running ahead. What has been
+//! computed is looked at; the engine is disturbed only when the future is asked for.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::goal::Goal;
+use super::{Effect, Model, Screen, Stage};
+use crate::console::feed::Wish;
+use crate::console::pace::Speed;
+use crate::console::remark::Remark;
+use crate::console::window::ZOOMS;
+
+/// Columns of a large step through time.
+pub const FAR: i32 = 20;
+/// Seconds before an incident that playing it begins.
+const LEAD_S: i64 = 60;
+/// Data seconds per second at most while the past is played: faster, nobody sees anything.
+const FASTEST: f64 = 600.0;
+/// A picture of the past that moves is moved this often.
+const TICK: Duration = Duration::from_millis(33);
+
+/// The past, played again from what is kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Playback {
+    /// Where it begins again; without a beginning it runs into the newest data and ends there.
+    pub from: Option<Timestamp>,
+    /// Where it turns back, or ends.
+    pub until: Timestamp,
+    /// Whether it stands.
+    pub paused: bool,
+}
+
+impl Model {
+    /// First and newest measurement.
+    pub(super) fn known(&self) -> Option<(Timestamp, Timestamp)> {
+        let history = &self.measured.as_ref()?.history;
+        Some((history.first()?, history.last()?))
+    }
+
+    /// Looks at `moment` as far as there is data; at the newest data it follows again.
+    pub(super) fn look_at(&mut self, moment: Timestamp) {
+        if let Some((first, newest)) = self.known() {
+            self.look = (moment < newest).then_some(moment.max(first));
+        }
+    }
+
+    /// Moves the look by `columns`; at the newest data it follows again.
+    pub(super) fn look_by(&mut self, columns: i32) {
+        self.playback = None;
+        let Some(moment) = self.moment() else { return };
+        let step = SignedDuration::from_secs(self.column_s()) * columns;
+        let end = if columns < 0 { Timestamp::MIN } else { Timestamp::MAX };
+        self.look_at(moment.checked_add(step).unwrap_or(end));
+    }
+
+    /// Back to the newest data.
+    pub(super) fn follow(&mut self) {
+        self.look = None;
+        self.playback = None;
+    }
+
+    /// Longer or shorter columns, never shorter than the data's own period.
+    pub(super) fn zoom_by(&mut self, out: bool) {
+        self.zoom = if out {
+            (self.zoom + 1).min(ZOOMS.len() - 1)
+        } else {
+            self.zoom.saturating_sub(1).max(self.finest_zoom()).min(self.zoom)
+        };
+    }
+
+    /// Goes to a place in time. What lies ahead of the newest data is run to.
+    pub(super) fn go(&mut self, goal: Goal) -> Result<Option<Effect>, String> {
+        let (first, newest) = self.known().ok_or("there is no data yet")?;
+        let moment = self.look.unwrap_or(newest);
+        let outside = || "that is outside all time".to_owned();
+        let time = match goal {
+            Goal::Start => first,
+            Goal::End => {
+                self.follow();
+                return Ok(None);
+            }
+            Goal::Clock(time) => {
+                let civil = self.clock.civil(moment).date().to_datetime(time);
+                self.clock.instant(civil).ok_or_else(outside)?
+            }
+            Goal::At(civil) => self.clock.instant(civil).ok_or_else(outside)?,
+            Goal::By(seconds) => {
+                moment.checked_add(SignedDuration::from_secs(seconds)).map_err(|_| outside())?
+            }
+            Goal::Incident(number) => {
+                let watched = self.watched.as_ref();
+                let incident = watched.and_then(|watched| watched.incident(number));
+                let incident = incident.ok_or_else(|| format!("there is no incident #{number}"))?;
+                let onset = incident.onset;
+                self.incident = Some(number);
+                self.focus = super::Focus::Incidents;
+                onset
+            }
+            Goal::Mark(name) => {
+                *self.marks.get(&name).ok_or_else(|| format!("there is no mark '{name}"))?
+            }
+        };
+        self.playback = None;
+        if time > newest {
+            return self.run_to(time);
+        }
+        if time < first {
+            let begins = format!("the data begins at {}", self.clock.date_time(first));
+            self.remark = Some(Remark::done(&begins));
+        }
+        self.look_at(time);
+        Ok(None)
+    }
+
+    /// The engine runs on, at full speed, to a time ahead.
+    fn run_to(&mut self, time: Timestamp) -> Result<Option<Effect>, String> {
+        if !matches!(self.stage, Stage::Playing | Stage::Reading) {
+            return Err("there is no more data".into());
+        }
+        self.follow();
+        self.seeking = Some(time);
+        Ok(Some(Effect::Wish(Wish::RunTo(time))))
+    }
+
+    /// Keeps the moment under a letter.
+    pub(super) fn mark(&mut self, name: char) {
+        if let Some(moment) = self.moment() {
+            self.marks.insert(name, moment);
+            let said = format!("mark '{name} at {}", self.clock.time(moment));
+            self.remark = Some(Remark::done(&said));
+        }
+    }
+
+    /// One end of the loop is here. With both ends the stretch is played over and over.
+    pub(super) fn set_loop(&mut self, end: usize) {
+        let Some(moment) = self.moment() else { return };
+        if end == 0 && self.playback.take().is_some_and(|playback| playback.from.is_some()) {
+            // A second A ends the loop that runs.
+            self.between = [None, None];
+            self.remark = Some(Remark::done("loop ended"));
+            return;
+        }
+        self.between[end] = Some(moment);
+        let time = self.clock.time(moment);
+        match self.between {
+            [Some(from), Some(until)] if from < until => {
+                self.playback = Some(Playback { from: Some(from), until, paused: false });
+                self.look_at(from);
+                let said = format!(
+                    "loop {} – {}; A ends it",
+                    self.clock.time(from),
+                    self.clock.time(until)
+                );
+                self.remark = Some(Remark::done(&said));
+            }
+            [Some(_), Some(_)] => {
+                self.remark = Some(Remark::failed("a loop ends after it begins: A first, then B"));
+                self.between[end] = None;
+            }
+            _ if end == 0 => {
+                self.remark = Some(Remark::done(&format!("loop from {time}; go on and press B")));
+            }
+            _ => self.remark = Some(Remark::done(&format!("loop until {time}; go back, press A"))),
+        }
+    }
+
+    /// Plays the chosen incident again from a minute before it began.
+    pub(super) fn play_incident(&mut self) {
+        let Some(onset) = self.chosen_incident().map(|incident| incident.onset) else { return };
+        let lead = onset.checked_sub(SignedDuration::from_secs(LEAD_S)).unwrap_or(onset);
+        self.look_at(lead);
+        if let (Some(_), Some(until)) = (self.look, self.newest()) {
+            self.playback = Some(Playback { from: None, until, paused: false });
+        }
+    }
+
+    /// The incident before the moment looked at, or after it; the screen of an incident follows.
+    pub(super) fn next_incident(&mut self, forward: bool) {
+        let (Some(watched), Some(moment)) = (&self.watched, self.moment()) else { return };
+        let all = watched.incidents.iter();
+        let found = match (self.screen, forward) {
+            (Screen::Incident(number), true) => watched.incident(number + 1),
+            (Screen::Incident(number), false) => watched.incident(number.saturating_sub(1)),
+            (_, true) => all.filter(|i| i.onset > moment).min_by_key(|i| i.onset),
+            (_, false) => all.filter(|i| i.onset < moment).max_by_key(|i| i.onset),
+        };
+        let Some((number, onset)) = found.map(|incident| (incident.number, incident.onset)) else {
+            let what = if forward { "no later incident" } else { "no earlier incident" };
+            self.remark = Some(Remark::done(what));
+            return;
+        };
+        self.playback = None;
+        self.incident = Some(number);
+        self.focus = super::Focus::Incidents;
+        if let Screen::Incident(shown) = &mut self.screen {
+            *shown = number;
+            self.scroll = 0;
+        }
+        self.look_at(onset);
+    }
+
+    /// How long until time passing changes something; `None` while it changes nothing.
+    #[must_use]
+    pub fn wake_in(&self) -> Option<Duration> {
+        let playing = self.playback.is_some_and(|playback| !playback.paused);
+        playing.then_some(TICK).or(self.count.as_ref().map(|count| count.left))
+    }
+
+    /// Time has passed on the wall.
+    pub(super) fn pass(&mut self, wall: Duration) {
+        if let Some(count) = &mut self.count {
+            count.left = count.left.saturating_sub(wall);
+            if count.left.is_zero() {
+                self.count = None;
+            }
+        }
+        let Some(playback) = self.playback.filter(|playback| !playback.paused) else { return };
+        let times = match self.pace.speed {
+            Speed::Times(times) => times.min(FASTEST),
+            Speed::Max => FASTEST,
+        };
+        let step = SignedDuration::try_from_secs_f64(wall.as_secs_f64() * times);
+        let moment = self.look.zip(step.ok()).and_then(|(look, step)| look.checked_add(step).ok());
+        let (Some(moment), Some(newest)) = (moment, self.newest()) else {
+            self.playback = None;
+            return;
+        };
+        match playback.from {
+            Some(from) if moment > playback.until => self.look_at(from),
+            // New data came meanwhile: it is run into, not jumped over.
+            None if moment >= newest => self.follow(),
+            _ => self.look_at(moment),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Tuning without regret: a knob moves on trial, its consequences are shown, and only enter sets it.
+
+use super::question::Question;
+use super::tuning::{self, Tuning};
+use super::{Effect, Focus, Model, Screen, turning};
+use crate::console::feed::Wish;
+use crate::console::remark::Remark;
+use crate::engine::run::knob::{Knob, Turn};
+use crate::incident::Action as Deed;
+use crate::session::Tau;
+
+impl Model {
+    /// Turns the chosen knob by so many presses, on trial.
+    pub(super) fn turn(&mut self, presses: i32) -> Option<Effect> {
+        let chosen = self.chosen_knob()?;
+        let trial = self.tuning.as_ref().map_or(chosen, |tuning| tuning.trial);
+        self.try_turn(turning::stepped(trial, presses, self.common(trial.knob())))
+    }
+
+    /// The τ that a client without one of its own goes by.
+    fn common(&self, knob: Knob) -> Option<Tau> {
+        let all = match knob {
+            Knob::TauC(Some(_)) => Knob::TauC(None),
+            Knob::TauA(Some(_)) => Knob::TauA(None),
+            _ => return None,
+        };
+        match self.knobs().iter().find(|turn| turn.knob() == all)? {
+            Turn::TauC(_, tau) | Turn::TauA(_, tau) => *tau,
+            _ => None,
+        }
+    }
+
+    /// Puts a knob at a value, on trial.
+    pub(super) fn try_turn(&mut self, trial: Turn) -> Option<Effect> {
+        let knob = trial.knob();
+        let from = self.knobs().iter().copied().find(|turn| turn.knob() == knob)?;
+        if self.screen == Screen::Overview {
+            self.focus = Focus::Knobs;
+        }
+        self.knob = Some(knob);
+        let tuning = self.tuning.get_or_insert_with(|| Tuning::new(from));
+        if tuning.knob() != knob {
+            *tuning = Tuning::new(from);
+        }
+        tuning.trial = trial;
+        tuning.ask().map(|turn| Effect::Wish(Wish::WhatIf(turn)))
+    }
+
+    /// Sets the knob that is on trial; what is given away is asked about first.
+    pub(super) fn commit(&mut self) -> Option<Effect> {
+        let tuning = self.tuning.take()?;
+        self.focus = Focus::Incidents;
+        if !tuning.has_moved() {
+            return None;
+        }
+        self.set(tuning.trial, None)
+    }
+
+    /// Sets a knob, after a question where what is given away depends on it.
+    pub(super) fn set(&mut self, turn: Turn, why: Option<String>) -> Option<Effect> {
+        let from = self.knobs().iter().copied().find(|known| known.knob() == turn.knob());
+        if let Some(from) = from.filter(|from| *from != turn)
+            && tuning::is_ahead(turn.knob())
+        {
+            let step = self.steps();
+            self.question = Some(Question::Commit { from, to: turn, step });
+            return None;
+        }
+        self.order_turn(turn, why)
+    }
+
+    /// Orders a knob to be set.
+    pub(super) fn order_turn(&mut self, turn: Turn, why: Option<String>) -> Option<Effect> {
+        let what = turn.knob().name(&self.raw_names);
+        self.order(Deed::Set { what, to: turn.value() }, why)
+    }
+
+    /// Steps the engine has taken.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+        standing.map_or(0, |standing| standing.steps)
+    }
+
+    /// Takes back the last thing that was done, or brings it back.
+    pub(super) fn undo(&mut self, again: bool) -> Option<Effect> {
+        self.tuning = None;
+        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+        let entry = standing.and_then(|s| if again { s.redoable } else { s.undoable });
+        let Some(entry) = entry else {
+            let what = if again { "nothing was undone" } else { "nothing to undo" };
+            self.remark = Some(Remark::done(what));
+            return None;
+        };
+        self.order(Deed::Undo { entry }, None)
+    }
+}

@@ -1,0 +1,190 @@
+//! A knob on its way from one value to another: nothing is set until the operator says so.
+//!
+//! While it moves, the engine is asked what the day so far would have looked like. One question is on
+//! its way at a time; when its answer comes and the knob has moved on, the next one is asked.
+
+use crate::engine::run::Outlook;
+use crate::engine::run::knob::{Knob, Turn};
+use crate::evidence::threshold::FlagThresholds;
+
+/// What the engine found for one value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// For this.
+    pub turn: Turn,
+    /// The day so far as it was.
+    pub before: Outlook,
+    /// As it would have been; nothing for what only concerns the time to come.
+    pub after: Option<Outlook>,
+}
+
+/// A knob being turned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tuning {
+    /// How it stands.
+    pub from: Turn,
+    /// Where it is being turned to.
+    pub trial: Turn,
+    /// The newest answer, which may be of a value already left.
+    pub found: Option<Found>,
+    asked: Option<Turn>,
+}
+
+impl Tuning {
+    /// A knob that has not moved yet.
+    #[must_use]
+    pub fn new(from: Turn) -> Self {
+        Self { from, trial: from, found: None, asked: None }
+    }
+
+    /// Which.
+    #[must_use]
+    pub fn knob(&self) -> Knob {
+        self.trial.knob()
+    }
+
+    /// Whether committing it would change anything.
+    #[must_use]
+    pub fn has_moved(&self) -> bool {
+        self.trial != self.from
+    }
+
+    /// The question to ask now, if one is to be asked; it counts as asked.
+    pub fn ask(&mut self) -> Option<Turn> {
+        let known = self.found.as_ref().is_some_and(|found| found.turn == self.trial);
+        if self.asked.is_some() || known || !self.has_moved() || is_ahead(self.knob()) {
+            return None;
+        }
+        self.asked = Some(self.trial);
+        self.asked
+    }
+
+    /// The question could not be handed over.
+    pub fn unasked(&mut self) {
+        self.asked = None;
+    }
+
+    /// An answer came.
+    pub fn hear(&mut self, found: Found) {
+        if self.asked == Some(found.turn) {
+            self.asked = None;
+        }
+        if found.turn.knob() == self.knob() {
+            self.found = Some(found);
+        }
+    }
+
+    /// The answer for the value the knob is at now.
+    #[must_use]
+    pub fn answer(&self) -> Option<&Found> {
+        self.found.as_ref().filter(|found| found.turn == self.trial)
+    }
+
+    /// Thresholds of every client at the value the knob is at now: ghost flags come from them.
+    #[must_use]
+    pub fn ghost(&self) -> Option<&[FlagThresholds]> {
+        Some(&self.answer()?.after.as_ref()?.thresholds)
+    }
+
+    /// What turning it would have meant, in words: "23 → 9 alarms, 2 labelled attacks missed".
+    #[must_use]
+    pub fn words(&self, steps: u64) -> String {
+        if !self.has_moved() {
+            return String::new();
+        }
+        if is_ahead(self.knob()) {
+            return from_now_on(self.knob(), steps);
+        }
+        match self.answer() {
+            None => "the day so far is being decided again…".into(),
+            Some(Found { after: None, .. }) => from_now_on(self.knob(), steps),
+            Some(Found { before, after: Some(after), .. }) => compared(before, after),
+        }
+    }
+}
+
+/// Whether a knob concerns only what is still to come: noise that was drawn stays drawn.
+#[must_use]
+pub fn is_ahead(knob: Knob) -> bool {
+    matches!(
+        knob,
+        Knob::EpsilonFlag | Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG | Knob::Delta
+    )
+}
+
+fn from_now_on(knob: Knob, steps: u64) -> String {
+    match knob {
+        Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG => {
+            "from the next training on; what was released stays released".into()
+        }
+        _ => format!("from step {} on; what was released stays released", steps + 1),
+    }
+}
+
+/// "23 → 9 alarms, 5 → 1 false, 2 labelled attacks missed"
+fn compared(before: &Outlook, after: &Outlook) -> String {
+    let mut words = format!("{} → {} alarms", before.alarms, after.alarms);
+    if let (Some(was), Some(is)) = (&before.score, &after.score) {
+        words += &format!(", {} → {} false", was.false_alarms, is.false_alarms);
+        let missed = is.labelled - is.detected;
+        let attacks = if missed == 1 { "attack" } else { "attacks" };
+        words += &match (missed, was.labelled - was.detected) {
+            (0, 0) => ", none missed".to_owned(),
+            (now, then) if now == then => format!(", {now} labelled {attacks} missed as before"),
+            (now, then) => format!(", {now} labelled {attacks} missed, not {then}"),
+        };
+        let roots = |right: usize| match right {
+            1 => "1 root right".to_owned(),
+            n => format!("{n} roots right"),
+        };
+        if was.root_right != is.root_right {
+            words += &format!(", {}, not {}", roots(is.root_right), was.root_right);
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::score::{Score, Watched};
+
+    fn outlook(alarms: usize, detected: usize, false_alarms: usize) -> Outlook {
+        let mut score = Score::of(&[], &[], &Watched::Days(1.0), 0.0);
+        score.labelled = 12;
+        score.detected = detected;
+        score.false_alarms = false_alarms;
+        Outlook { alarms, score: Some(score), thresholds: Vec::new() }
+    }
+
+    #[test]
+    fn one_question_is_on_its_way_and_the_last_value_wins() {
+        let arl0 = Turn::Arl0;
+        let mut tuning = Tuning::new(arl0(3600.0));
+        assert_eq!(tuning.ask(), None, "it has not moved");
+        tuning.trial = arl0(7200.0);
+        assert_eq!(tuning.ask(), Some(arl0(7200.0)));
+        tuning.trial = arl0(14_400.0);
+        tuning.trial = arl0(28_800.0);
+        assert_eq!(tuning.ask(), None, "one is on its way");
+        let found =
+            |turn| Found { turn, before: outlook(23, 12, 5), after: Some(outlook(9, 10, 1)) };
+        tuning.hear(found(arl0(7200.0)));
+        assert_eq!(tuning.answer(), None, "the knob is elsewhere by now");
+        assert_eq!(tuning.ask(), Some(arl0(28_800.0)));
+        tuning.hear(found(arl0(28_800.0)));
+        assert_eq!(tuning.ask(), None);
+        assert_eq!(
+            tuning.words(100),
+            "23 → 9 alarms, 5 → 1 false, 2 labelled attacks missed, not 0"
+        );
+    }
+
+    #[test]
+    fn epsilon_is_said_to_count_from_now_on() {
+        let mut tuning = Tuning::new(Turn::EpsilonFlag(Some(4.0)));
+        tuning.trial = Turn::EpsilonFlag(Some(2.0));
+        assert_eq!(tuning.words(118), "from step 119 on; what was released stays released");
+        assert_eq!(tuning.ghost(), None);
+    }
+}

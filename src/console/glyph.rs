@@ -1,0 +1,181 @@
+//! The signs of the screen, and what stands for them where a terminal knows only ASCII.
+//!
+//! Views draw the signs below. On a terminal without them the finished picture is put into ASCII cell
+//! by cell, so that no view can forget to: whatever has no counterpart becomes a question mark.
+
+use ratatui::buffer::Buffer;
+
+/// Where trouble started.
+pub const ROOT: &str = "▲";
+/// Where trouble started is not known.
+pub const UNKNOWN: &str = "△";
+/// Who only feels it.
+pub const EFFECT: &str = "↳";
+/// Trouble that nobody else feels.
+pub const SINGLE: &str = "◆";
+/// Over before anybody saw it.
+pub const RETURNED: &str = "▽";
+/// A change that stays.
+pub const LATCHED: &str = "■";
+/// Silenced for a time.
+pub const SHELVED: &str = "z";
+/// Silenced until put back.
+pub const OUT: &str = "x";
+/// No value came.
+pub const MISSING: &str = "?";
+/// The value stands still.
+pub const STUCK: &str = "=";
+/// The clock jumped.
+pub const JUMP: &str = "|";
+/// The chosen row.
+pub const CHOSEN: &str = "▸";
+/// The moment looked at, on a line of time.
+pub const NOW: &str = "┃";
+/// No flag, nothing yet.
+pub const NONE: &str = "·";
+/// Eight heights.
+pub const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+/// Four strengths.
+pub const SHADES: [&str; 4] = ["░", "▒", "▓", "█"];
+
+/// Sign and counterpart, each one cell wide.
+const COUNTERPARTS: &[(&str, &str)] = &[
+    (ROOT, "^"),
+    (UNKNOWN, "A"),
+    (EFFECT, ">"),
+    (SINGLE, "o"),
+    (RETURNED, "v"),
+    (LATCHED, "L"),
+    (CHOSEN, ">"),
+    (NOW, "|"),
+    (NONE, "."),
+    ("▁", "."),
+    ("▂", ":"),
+    ("▃", "-"),
+    ("▄", "="),
+    ("▅", "+"),
+    ("▆", "*"),
+    ("▇", "#"),
+    ("█", "@"),
+    ("░", "."),
+    ("▒", ":"),
+    ("▓", "#"),
+    ("─", "-"),
+    ("━", "="),
+    ("│", "|"),
+    ("┤", "|"),
+    ("├", "|"),
+    ("┬", "+"),
+    ("┴", "+"),
+    ("┼", "+"),
+    ("┌", "+"),
+    ("┐", "'"),
+    ("└", "+"),
+    ("┘", ","),
+    ("●", "O"),
+    ("▴", "^"),
+    // High and low: a caret would be taken for a root.
+    ("↑", "'"),
+    ("↓", ","),
+    ("↕", "!"),
+    ("→", ">"),
+    ("←", "<"),
+    ("…", "~"),
+    ("‥", ":"),
+    ("–", "-"),
+    ("—", "-"),
+    ("×", "x"),
+    ("±", "~"),
+    ("≤", "<"),
+    ("≥", ">"),
+    ("≠", "#"),
+    ("∞", "8"),
+    ("√", "V"),
+    ("°", "o"),
+    ("µ", "u"),
+    ("μ", "u"),
+    ("τ", "t"),
+    ("ε", "e"),
+    ("δ", "d"),
+    ("σ", "s"),
+    ("φ", "f"),
+    ("λ", "l"),
+    ("ρ", "r"),
+    ("χ", "X"),
+    ("Δ", "D"),
+    ("x\u{302}", "x"),
+    ("²", "2"),
+    ("³", "3"),
+    ("\u{fffd}", "?"),
+];
+
+/// `sign` itself, or what stands for it in ASCII.
+#[must_use]
+pub fn ascii(sign: &str) -> &str {
+    if sign.is_ascii() {
+        return sign;
+    }
+    if let Some(dots) = braille(sign) {
+        return dots;
+    }
+    COUNTERPARTS.iter().find(|(known, _)| *known == sign).map_or("?", |(_, plain)| plain)
+}
+
+/// A braille cell by the halves that hold dots.
+fn braille(sign: &str) -> Option<&'static str> {
+    const UPPER: u32 = 0x01 | 0x02 | 0x08 | 0x10;
+    let dots = u32::from(sign.chars().next()?).checked_sub(0x2800).filter(|dots| *dots < 0x100)?;
+    Some(match (dots & UPPER != 0, dots & !UPPER != 0) {
+        (false, false) => " ",
+        (true, false) => "'",
+        (false, true) => ".",
+        (true, true) => ":",
+    })
+}
+
+/// Puts a finished picture into ASCII.
+pub fn plain(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if !cell.symbol().is_ascii() {
+            let plain = ascii(cell.symbol()).to_owned();
+            cell.set_symbol(&plain);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use ratatui::layout::Rect;
+    use ratatui::style::Style;
+
+    use super::*;
+
+    #[test]
+    fn a_counterpart_is_one_printable_ascii_character() {
+        for (sign, plain) in COUNTERPARTS {
+            assert!(plain.len() == 1 && plain.bytes().all(|b| b.is_ascii_graphic()), "{sign}");
+            assert_eq!(ascii(sign), *plain, "{sign} stands in the list twice");
+        }
+    }
+
+    #[test]
+    fn heights_and_strengths_stay_apart() {
+        for scale in [BLOCKS.as_slice(), SHADES.as_slice()] {
+            let plain: Vec<&str> = scale.iter().map(|sign| ascii(sign)).collect();
+            for (at, sign) in plain.iter().enumerate() {
+                assert!(!plain[..at].contains(sign), "{plain:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_picture_can_be_put_into_ascii(text in "\\PC{0,40}") {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 1));
+            buffer.set_stringn(0, 0, text, 20, Style::new());
+            plain(&mut buffer);
+            prop_assert!(buffer.content.iter().all(|cell| cell.symbol().is_ascii()));
+        }
+    }
+}

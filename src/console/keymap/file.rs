@@ -1,0 +1,342 @@
+//! `keys.ron`: an action's name and the keys it shall have. What is not named keeps its own.
+//!
+//! ```ron
+//! {
+//!     "pause": ["space", "p"],
+//!     "start": ["home", "g g"],
+//! }
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use thiserror::Error;
+
+use super::Keymap;
+use crate::console::action::{Action, TABLE};
+use crate::console::key::Chord;
+use crate::stream::columns::nearest;
+
+/// What the file is called.
+pub const KEYS_FILE: &str = "keys.ron";
+
+/// Where the file stands: in `HEADWATER_CONFIG`, else where the system keeps such files; `None` where
+/// it keeps none.
+#[must_use]
+pub fn path(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("HEADWATER_CONFIG")
+        .or_else(|| Some(set("XDG_CONFIG_HOME")?.join("headwater")))
+        .or_else(|| Some(set("HOME")?.join(".config").join("headwater")))
+        .or_else(|| Some(set("APPDATA")?.join("headwater")))?;
+    Some(folder.join(KEYS_FILE))
+}
+
+/// The key map that `path` describes; the table's own where there is no such file.
+pub fn read(path: &Path) -> Result<Keymap, KeysError> {
+    let name = path.display().to_string();
+    match fs::read_to_string(path) {
+        Ok(text) => parse(&name, &text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Keymap::default()),
+        Err(error) => Err(KeysError { complaints: vec![format!("{name}: {error}")] }),
+    }
+}
+
+/// A file that changes nothing, ready to be changed.
+#[must_use]
+pub fn example() -> String {
+    let mut text = String::from(
+        "// Keys of the console. An action that is not named keeps its own keys; \"g g\" is g, then g.\n{\n",
+    );
+    for row in TABLE {
+        let keys: Vec<String> =
+            row.keys.iter().map(|chord| format!("{:?}", chord.name())).collect();
+        let line = format!("    {:?}: [{}],", row.name, keys.join(", "));
+        text += &format!("{line:50} // {}\n", row.what);
+    }
+    text + "}\n"
+}
+
+/// What is wrong with a file of keys; all of it, each with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}", .complaints.join("\n"))]
+pub struct KeysError {
+    complaints: Vec<String>,
+}
+
+impl KeysError {
+    /// In one line, for a screen.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let first = self.complaints.first().cloned().unwrap_or_default();
+        match self.complaints.len() {
+            0 | 1 => first,
+            more => format!("{first} (and {} more)", more - 1),
+        }
+    }
+}
+
+/// The file as it is written: names and keys in their order, twice what stands there twice.
+struct Written(Vec<(String, Vec<String>)>);
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Rows;
+
+        impl<'de> Visitor<'de> for Rows {
+            type Value = Written;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("actions and their keys: { \"pause\": [\"space\"] }")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Written, M::Error> {
+                let mut rows = Vec::new();
+                while let Some(row) = map.next_entry()? {
+                    rows.push(row);
+                }
+                Ok(Written(rows))
+            }
+        }
+
+        deserializer.deserialize_map(Rows)
+    }
+}
+
+fn parse(file: &str, text: &str) -> Result<Keymap, KeysError> {
+    let written: Written = match ron::from_str(text) {
+        Ok(written) => written,
+        Err(error) => {
+            let at = error.span.start;
+            let complaint = format!("{file}:{}:{}: {}", at.line, at.col, error.code);
+            return Err(KeysError { complaints: vec![complaint] });
+        }
+    };
+    let mut reading = Reading { file, text, complaints: Vec::new(), taken: Vec::new() };
+    let map = reading.map(&written);
+    if reading.complaints.is_empty() {
+        Ok(map)
+    } else {
+        Err(KeysError { complaints: reading.complaints })
+    }
+}
+
+struct Reading<'a> {
+    file: &'a str,
+    text: &'a str,
+    complaints: Vec<String>,
+    /// Keys that the file gives away, to whom, and where it says so.
+    taken: Vec<(Chord, Action, String)>,
+}
+
+impl Reading<'_> {
+    fn map(&mut self, written: &Written) -> Keymap {
+        let mut places = places(self.text).into_iter();
+        let mut place = || {
+            let (line, column) = places.next().unwrap_or((1, 1));
+            format!("{}:{line}:{column}", self.file)
+        };
+        let mut rows: Vec<(Action, Vec<Chord>, String)> = Vec::new();
+        let mut complaints = Vec::new();
+        let mut taken: Vec<(Chord, Action, String)> = Vec::new();
+        for (name, keys) in &written.0 {
+            let at = place();
+            let action = Action::named(name);
+            match action {
+                None => complaints.push(format!("{at}: {}", unknown(name))),
+                Some(action) if rows.iter().any(|(known, ..)| *known == action) => {
+                    complaints.push(format!("{at}: {name:?} stands here twice"));
+                }
+                Some(_) if keys.is_empty() => {
+                    complaints.push(format!("{at}: {name:?} needs a key"));
+                }
+                Some(_) => {}
+            }
+            let mut chords = Vec::new();
+            for key in keys {
+                let at = place();
+                let chord: Chord = match key.parse() {
+                    Ok(chord) => chord,
+                    Err(complaint) => {
+                        complaints.push(format!("{at}: {complaint}"));
+                        continue;
+                    }
+                };
+                if let Some((other, owner, _)) =
+                    taken.iter().find(|(other, ..)| other.clashes_with(chord))
+                {
+                    let owner = owner.row().name;
+                    let how = if *other == chord { "is taken by" } else { "gets in the way of" };
+                    complaints.push(format!("{at}: {key:?} {how} {owner:?}"));
+                    continue;
+                }
+                if let Some(action) = action {
+                    taken.push((chord, action, at));
+                    chords.push(chord);
+                }
+            }
+            if let Some(action) = action {
+                rows.push((action, chords, at));
+            }
+        }
+        self.complaints = complaints;
+        self.taken = taken;
+        Keymap {
+            rows: TABLE.iter().map(|row| (row.action, self.keys(row.action, &rows))).collect(),
+        }
+    }
+
+    /// The keys of `action`: the file's, else its own as far as the file has not given them away.
+    fn keys(&mut self, action: Action, rows: &[(Action, Vec<Chord>, String)]) -> Vec<Chord> {
+        if let Some((_, chords, _)) = rows.iter().find(|(known, ..)| *known == action) {
+            return chords.clone();
+        }
+        let own = action.row().keys;
+        let left: Vec<Chord> = own
+            .iter()
+            .copied()
+            .filter(|chord| !self.taken.iter().any(|(other, ..)| other.clashes_with(*chord)))
+            .collect();
+        if left.is_empty()
+            && let Some((chord, _, at)) =
+                self.taken.iter().find(|(other, ..)| own.iter().any(|o| o.clashes_with(*other)))
+        {
+            let (key, name) = (chord.name(), action.row().name);
+            self.complaints
+                .push(format!("{at}: {key:?} was the last key of {name:?}; give that one another"));
+        }
+        left
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let near = nearest(name, TABLE.iter().map(|row| row.name))
+        .map(|near| format!("; did you mean {near:?}?"))
+        .unwrap_or_default();
+    format!("no action is called {name:?}{near}")
+}
+
+/// Line and column of every text in quotation marks, in order. The file holds nothing else that could
+/// be wrong once it is well-formed.
+fn places(text: &str) -> Vec<(usize, usize)> {
+    let mut places = Vec::new();
+    let (mut line, mut column) = (1, 0);
+    let mut letters = text.chars().peekable();
+    let mut within = Within::Nothing;
+    while let Some(letter) = letters.next() {
+        if letter == '\n' {
+            (line, column) = (line + 1, 0);
+        } else {
+            column += 1;
+        }
+        within = match (within, letter) {
+            (Within::Nothing, '"') => {
+                places.push((line, column));
+                Within::Text
+            }
+            (Within::Nothing, '/') if letters.peek() == Some(&'/') => Within::Line,
+            (Within::Nothing, '/') if letters.peek() == Some(&'*') => Within::Block,
+            (Within::Text, '\\') => Within::Escape,
+            (Within::Text, '"') | (Within::Line, '\n') => Within::Nothing,
+            (Within::Block, '*') if letters.peek() == Some(&'/') => Within::BlockEnd,
+            (Within::Escape, _) => Within::Text,
+            (Within::BlockEnd, _) => Within::Nothing,
+            (within, _) => within,
+        };
+    }
+    places
+}
+
+/// What a letter of the file belongs to.
+#[derive(Clone, Copy)]
+enum Within {
+    Nothing,
+    Text,
+    Escape,
+    Line,
+    Block,
+    /// The slash that ends a block.
+    BlockEnd,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::console::key::Key;
+    use crate::console::keymap::Meaning;
+
+    fn complaints(text: &str) -> Vec<String> {
+        parse("keys.ron", text).expect_err("something is wrong").complaints
+    }
+
+    #[test]
+    fn an_action_that_is_named_gets_these_keys_and_no_other() {
+        let map = parse("keys.ron", "{\"pause\": [\"p\", \"g g\"]}").expect("right");
+        let meaning = |before, c| map.meaning(before, Key::char(c));
+        assert_eq!(meaning(None, 'p'), Meaning::Do(Action::Pause));
+        assert_eq!(meaning(None, ' '), Meaning::Nothing);
+        assert_eq!(meaning(None, 'g'), Meaning::Begins);
+        assert_eq!(meaning(Some(Key::char('g')), 'g'), Meaning::Do(Action::Pause));
+        assert_eq!(meaning(Some(Key::char('g')), 'p'), Meaning::Nothing);
+        assert_eq!(map.keys(Action::Help), Action::Help.row().keys);
+    }
+
+    #[test]
+    fn the_example_changes_nothing() {
+        assert_eq!(parse("keys.ron", &example()), Ok(Keymap::default()));
+        assert_eq!(parse("keys.ron", "{}"), Ok(Keymap::default()));
+    }
+
+    #[test]
+    fn a_complaint_names_file_line_and_column_and_what_was_probably_meant() {
+        let text =
+            "// \"a comment\"\n{\n    \"pase\": [\"p\"],\n    /* \" */ \"truth\": [\"spcae\"],\n}";
+        let told = complaints(text);
+        assert_eq!(told[0], "keys.ron:3:5: no action is called \"pase\"; did you mean \"pause\"?");
+        assert!(told[1].starts_with("keys.ron:4:23: no key is called \"spcae\""), "{told:?}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_ron_is_told_with_its_place() {
+        assert!(complaints("{\n  \"pause\" [\"p\"]\n}")[0].starts_with("keys.ron:2:"));
+        assert!(complaints("[1]")[0].starts_with("keys.ron:1:"));
+    }
+
+    #[test]
+    fn a_key_given_twice_is_refused() {
+        let told = complaints("{\"pause\": [\"p\"], \"truth\": [\"p\"]}");
+        assert_eq!(told, ["keys.ron:1:28: \"p\" is taken by \"pause\""]);
+        let told = complaints("{\"pause\": [\"p\"], \"truth\": [\"p q\"]}");
+        assert_eq!(told, ["keys.ron:1:28: \"p q\" gets in the way of \"pause\""]);
+        let told = complaints("{\"pause\": [\"p\"], \"pause\": [\"u\"]}");
+        assert_eq!(told, ["keys.ron:1:18: \"pause\" stands here twice"]);
+    }
+
+    #[test]
+    fn nobody_is_left_without_a_key() {
+        let told = complaints("{\"truth\": [\"q\"]}");
+        assert_eq!(
+            told,
+            ["keys.ron:1:12: \"q\" was the last key of \"quit\"; give that one another"]
+        );
+        assert_eq!(complaints("{\"quit\": []}"), ["keys.ron:1:2: \"quit\" needs a key"]);
+        let map = parse("keys.ron", "{\"truth\": [\"h\"]}").expect("← is left");
+        assert_eq!(map.keys(Action::Back).len(), 1);
+    }
+
+    #[test]
+    fn the_file_is_looked_for_where_the_environment_says() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            path(|name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned()))
+        };
+        assert_eq!(with(&[("HEADWATER_CONFIG", "/c")]), Some("/c/keys.ron".into()));
+        assert_eq!(
+            with(&[("XDG_CONFIG_HOME", "/x"), ("HOME", "/h")]),
+            Some("/x/headwater/keys.ron".into())
+        );
+        assert_eq!(with(&[("HOME", "/h")]), Some("/h/.config/headwater/keys.ron".into()));
+        assert_eq!(with(&[]), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! What can be opened: the sessions that come with the program, and session files at hand.
+
+use std::path::Path;
+
+use crate::session::{SHIPPED, Session};
+
+use super::text::clean;
+
+/// A session that can be opened, or says why not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Openable {
+    /// What `open` takes: the name of a shipped session, or a file.
+    pub name: String,
+    /// One line on what it is, safe to show.
+    pub about: String,
+    /// Whether it has its data.
+    pub data: Data,
+}
+
+/// Whether a session has its data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Data {
+    /// It makes its data itself.
+    BuiltIn,
+    /// It is there.
+    AtHand,
+    /// Its folder is not there.
+    Absent,
+    /// The session itself is wrong, for this reason.
+    Wrong(String),
+}
+
+/// The sessions that come with the program, then the session files in `folder`, by name.
+#[must_use]
+pub fn list(folder: &Path) -> Vec<Openable> {
+    let shipped = SHIPPED.iter().map(|shipped| openable(shipped.name));
+    let mut files: Vec<String> = folder
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.path().to_str().map(str::to_owned))
+        .filter(|path| path.ends_with(".ron") && !path.ends_with("keys.ron"))
+        .collect();
+    files.sort();
+    shipped.chain(files.iter().map(|file| openable(file))).collect()
+}
+
+fn openable(name: &str) -> Openable {
+    let (about, data) = match Session::open(name) {
+        Ok(session) => {
+            let data = match session.data_folder() {
+                None => Data::BuiltIn,
+                Some(folder) if folder.is_dir() => Data::AtHand,
+                Some(_) => Data::Absent,
+            };
+            (clean(&session.about), data)
+        }
+        Err(error) => {
+            let why = error.to_string();
+            (String::new(), Data::Wrong(clean(why.lines().next().unwrap_or_default())))
+        }
+    };
+    Openable { name: name.to_owned(), about, data }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_session_comes_first_and_files_at_hand_last() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        std::fs::write(folder.path().join("broken.ron"), "Session(").expect("written");
+        let good = r#"Session(about: "mine", source: Plant(hours: 1))"#;
+        std::fs::write(folder.path().join("mine.ron"), good).expect("written");
+        let found = list(folder.path());
+        assert_eq!((found[0].name.as_str(), &found[0].data), ("plant-attack-day", &Data::BuiltIn));
+        let mine = found.last().expect("a file");
+        assert_eq!((mine.about.as_str(), &mine.data), ("mine", &Data::BuiltIn));
+        assert!(matches!(found[found.len() - 2].data, Data::Wrong(_)));
+    }
+}

@@ -1,0 +1,258 @@
+//! A console over a real run: the first hours of an attack day, decided by models made in a moment.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::fixture::Console;
+use crate::console::app::tuning::Found;
+use crate::console::app::{Effect, Msg};
+use crate::console::feed::{Bulletin, Opened, Ready, Report, Wish};
+use crate::engine::prepare::{Prepared, prepare};
+use crate::engine::watch::{News, Watch};
+use crate::session::{Mark, Session};
+
+const SESSION: &str = r#"Session(
+    about: "a morning",
+    source: Plant(attacks: Day, history_h: 6, hours: 3),
+    ranges: (fit: (until: "+3h"), calibration: (from: "+3h", until: "+6h"), replay: (from: "+6h")),
+    model: (federation: Online(passes: 1)),
+    sampling: (decimate: Every(5)),
+    replay: (speed: 10),
+)"#;
+
+/// Steps from 01:20 to 01:35, five seconds each: the first attack and a while before and after it.
+pub const ATTACK: usize = 15 * 12;
+
+static PREPARED: LazyLock<(Session, Arc<Prepared>)> = LazyLock::new(|| {
+    let session = Session::parse("morning", Path::new(""), SESSION).expect("a sound session");
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let file = folder.path().join("kept.safetensors");
+    let prepared = prepare(&session, &file, &mut |_| ControlFlow::Continue(())).expect("prepared");
+    (session, Arc::new(prepared))
+});
+
+pub fn session() -> Session {
+    PREPARED.0.clone()
+}
+
+/// The morning, standing before its first step.
+pub fn ready() -> Ready {
+    let (session, prepared) = &*PREPARED;
+    (Watch::open(session, prepared).expect("a built-in plant"), Arc::clone(prepared))
+}
+
+/// Only its first attack, from 01:20 to 01:35.
+pub fn attack_session() -> Session {
+    let mut session = session();
+    session.ranges.replay.from = Some(Mark::After(7.0 * 3600.0 + 20.0 * 60.0));
+    session.ranges.replay.until = Some(Mark::After(7.0 * 3600.0 + 35.0 * 60.0));
+    session
+}
+
+/// The attack, standing before its first step.
+pub fn attack_ready() -> Ready {
+    let prepared = &PREPARED.1;
+    (Watch::open(&attack_session(), prepared).expect("a built-in plant"), Arc::clone(prepared))
+}
+
+/// What was said about the attack: enough for whoever only looks.
+static SAID: LazyLock<(Opened, Vec<Bulletin>)> = LazyLock::new(|| {
+    let (mut watch, prepared) = attack_ready();
+    let opened = opened(&watch, &prepared);
+    let bulletins = (0..ATTACK).map(|_| {
+        let mut news = News::default();
+        watch.step(&mut news).expect("a built-in plant has no bad rows");
+        Bulletin { news, standing: Some(watch.standing()), ..Bulletin::default() }
+    });
+    let bulletins = bulletins.collect();
+    (opened, bulletins)
+});
+
+fn opened(watch: &Watch, prepared: &Arc<Prepared>) -> Opened {
+    Opened {
+        layout: watch.measurements().clone(),
+        events: watch.events().to_vec(),
+        period_s: watch.period_s(),
+        prepared: Some(Arc::clone(prepared)),
+    }
+}
+
+/// A console whose wishes a real engine carries out at once, without a thread and without a clock.
+pub struct Desk {
+    pub console: Console,
+    watch: Option<Watch>,
+    heard: usize,
+}
+
+impl Desk {
+    /// The morning after so many steps.
+    pub fn after(steps: usize) -> Self {
+        Self::over_watch(ready(), steps)
+    }
+
+    /// So many steps of the attack.
+    pub fn attacked(steps: usize) -> Self {
+        Self::over_watch(attack_ready(), steps)
+    }
+
+    fn over_watch((watch, prepared): Ready, steps: usize) -> Self {
+        let opened = opened(&watch, &prepared);
+        let console = Console::bare(&session());
+        let mut desk = Self { console, watch: Some(watch), heard: 0 };
+        desk.console.report(Report::Opened(Box::new(opened)));
+        desk.console.report(Report::Playing);
+        desk.steps(steps);
+        desk
+    }
+
+    /// The whole attack, without an engine behind it.
+    pub fn looking() -> Self {
+        Self::looking_after(ATTACK)
+    }
+
+    /// Nothing has been said yet, and no engine is there.
+    pub fn blank() -> Self {
+        Self { console: Console::bare(&session()), watch: None, heard: 0 }
+    }
+
+    /// The first of what was said, one report a step.
+    pub fn looking_after(steps: usize) -> Self {
+        let (opened, bulletins) = &*SAID;
+        let mut desk = Self::blank();
+        desk.console.report(Report::Opened(Box::new(opened.clone())));
+        desk.console.report(Report::Playing);
+        desk.hear_on(&bulletins[..steps]);
+        desk
+    }
+
+    /// All that was said after so many steps.
+    pub fn hear_from(&mut self, steps: usize) {
+        self.hear_on(&SAID.1[steps..]);
+    }
+
+    fn hear_on(&mut self, bulletins: &[Bulletin]) {
+        for bulletin in bulletins {
+            self.console.report(Report::News(Box::new(bulletin.clone())));
+        }
+    }
+
+    /// The engine.
+    pub fn watch(&mut self) -> &mut Watch {
+        self.watch.as_mut().expect("this desk has an engine")
+    }
+
+    /// The stream is over.
+    pub fn end(&mut self) -> &mut Self {
+        let mut news = News::default();
+        self.watch().end(&mut news);
+        self.news(news);
+        self.console.report(Report::Ended);
+        self
+    }
+
+    /// The engine takes so many steps.
+    pub fn steps(&mut self, steps: usize) {
+        let mut news = News::default();
+        for _ in 0..steps {
+            self.watch().step(&mut news).expect("a built-in plant has no bad rows");
+        }
+        self.news(news);
+    }
+
+    fn news(&mut self, news: News) {
+        let standing = Some(self.watch().standing());
+        let bulletin = Bulletin { news, standing, ..Bulletin::default() };
+        self.console.report(Report::News(Box::new(bulletin)));
+    }
+
+    /// Presses keys; what is wished for happens before the next key.
+    pub fn keys(&mut self, keys: &str) -> &mut Self {
+        for key in split(keys) {
+            self.console.keys(&key);
+            self.serve();
+        }
+        self
+    }
+
+    /// Presses keys while the engine is busy: nothing that is wished for happens.
+    pub fn busy_keys(&mut self, keys: &str) -> &mut Self {
+        self.console.keys(keys);
+        self
+    }
+
+    /// Does what was wished for and not done yet.
+    pub fn serve(&mut self) {
+        while let Some(effect) = self.console.effects.get(self.heard).cloned() {
+            self.heard += 1;
+            match effect {
+                Effect::Wish(Wish::Order(order)) => {
+                    let mut news = News::default();
+                    let done = self.watch().act(order, &mut news).map_err(|e| e.to_string());
+                    self.news(news);
+                    self.console.report(Report::Ordered(done));
+                }
+                Effect::Wish(Wish::WhatIf(turn)) => {
+                    let watch = self.watch();
+                    let (before, after) = (watch.so_far(), watch.what_if(turn));
+                    self.console.report(Report::Found(Box::new(Found { turn, before, after })));
+                }
+                Effect::Wish(Wish::RunTo(goal)) => {
+                    while self.console.model.newest().is_none_or(|newest| newest < goal) {
+                        self.steps(1);
+                    }
+                }
+                Effect::Wish(Wish::Step) => self.steps(1),
+                _ => {}
+            }
+        }
+    }
+
+    /// Time passes on the wall.
+    pub fn pass(&mut self, wall: Duration) {
+        self.console.tell(Msg::Passed(wall));
+    }
+
+    /// The wishes so far.
+    pub fn wishes(&self) -> Vec<&Wish> {
+        let wish = |effect| match effect {
+            &Effect::Wish(ref wish) => Some(wish),
+            _ => None,
+        };
+        self.console.effects.iter().filter_map(wish).collect()
+    }
+
+    /// The moment looked at, as the plant's clock shows it.
+    pub fn clock(&self) -> String {
+        let moment = self.console.model.moment().expect("there is data");
+        self.console.model.clock.time(moment)
+    }
+
+    pub fn moment(&self) -> Timestamp {
+        self.console.model.moment().expect("there is data")
+    }
+
+    /// What is said to the operator.
+    pub fn said(&self) -> &str {
+        self.console.model.remark.as_ref().map_or("", |remark| &remark.text)
+    }
+}
+
+/// Single keys of a macro: characters, and names in `<>`.
+fn split(keys: &str) -> Vec<String> {
+    let mut rest = keys;
+    let mut all = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        let end = match rest.strip_prefix('<').and_then(|r| r.find('>')) {
+            Some(end) => end + 2,
+            None => first.len_utf8(),
+        };
+        let (key, after) = rest.split_at(end);
+        all.push(key.to_owned());
+        rest = after;
+    }
+    all
+}

@@ -1,0 +1,83 @@
+//! How long a picture takes.
+
+use std::hint::black_box;
+use std::mem;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::app::Model;
+use super::feed::OpenError;
+use super::still::run_to;
+use super::term::page;
+use super::theme::{Choice, Terminal, Theme};
+use super::view::view;
+use crate::engine::prepare::{Stage, prepare};
+use crate::engine::watch::Watch;
+use crate::session::Session;
+
+/// Twelve clients whose models are made in a moment: what is drawn matters here, not what is found.
+const TWELVE: &str = r#"Session(
+    about: "twelve clients",
+    source: Twin(family: B, clients: 12),
+    ranges: (
+        fit: (until: "+1000 steps"),
+        calibration: (from: "+1000 steps", until: "+2000 steps"),
+        replay: (from: "+6000 steps", until: "+7200 steps"),
+    ),
+    sampling: (decimate: Every(1)),
+    model: (proprietary: Linear, federation: Online(passes: 1)),
+    thresholds: (arl0: "3000s"),
+)"#;
+
+/// Pictures of one sample, each of another moment.
+const PICTURES: u32 = 8;
+/// How long each size is measured for.
+const LONG: Duration = Duration::from_millis(600);
+
+/// The console on twelve clients, for pictures to be taken of it.
+pub struct Twelve {
+    model: Model,
+    last: Timestamp,
+}
+
+impl Twelve {
+    /// Makes the models, keeping them in `folder`, and runs to the end.
+    pub fn new(folder: &Path) -> Result<Self, OpenError> {
+        let session = Session::parse("twelve", Path::new(""), TWELVE)?;
+        let mut go_on = |_: Stage| ControlFlow::Continue(());
+        let prepared = prepare(&session, &folder.join("twelve.safetensors"), &mut go_on)?;
+        let watch = Watch::open(&session, &prepared)?;
+        let mut model = Model::new(&session, Theme::new(Choice::Auto, Terminal::default()));
+        run_to(&mut model, &session, (watch, Arc::new(prepared)), None)?;
+        let last = model.newest().ok_or("the plant gave no measurement")?;
+        Ok(Self { model, last })
+    }
+
+    /// Microseconds of one picture of so many columns and rows: drawn, compared with the one before,
+    /// and turned into bytes. Every picture is of another moment, so that most of it changes.
+    pub fn frame_us(&mut self, columns: u16, rows: u16) -> Result<f64, OpenError> {
+        let area = Rect::new(0, 0, columns, rows);
+        let (mut shown, mut next) = (Buffer::empty(area), Buffer::empty(area));
+        let mut best = Duration::MAX;
+        let begun = Instant::now();
+        while begun.elapsed() < LONG {
+            let sample = Instant::now();
+            for at in 0..PICTURES {
+                let back = SignedDuration::from_secs(i64::from(7 * at + 1));
+                self.model.look = Some(self.last.checked_sub(back)?);
+                next.reset();
+                black_box(view(&self.model, &mut next));
+                black_box(page(&shown, &next, false)?);
+                mem::swap(&mut shown, &mut next);
+            }
+            best = best.min(sample.elapsed() / PICTURES);
+        }
+        Ok(best.as_secs_f64() * 1e6)
+    }
+}

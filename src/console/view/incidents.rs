@@ -1,0 +1,210 @@
+//! Incidents, the newest first: one a root, its effects folded under it.
+//!
+//! ```text
+//! ── incidents  1 open  1 unseen ────────────────────────────────
+//!  ▲ #7 10:38:00 ROOT   P1  p 0.93  2 effects  4m20s  UNACK
+//!     ↳ 10:38:50 effect P2  +50 s  explained 91 %
+//!     ↳ 10:39:30 effect P3  +90 s
+//!  ◆ #6 05:02:10 single P3  20 s  cleared, acked
+//! ```
+//!
+//! While an operator looks back the list ends where he looks; the heading counts what wants an answer
+//! now.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::pen::{self, heading, line, part, put};
+use super::scene::Scene;
+use super::verdict::{delay, lasted, nature, seen, state_of};
+use crate::console::app::Focus;
+use crate::console::mouse::{Hit, Target};
+use crate::console::theme::State;
+use crate::incident::{Figures, Incident};
+
+/// Effects shown below an incident before the rest is only counted.
+const EFFECTS: usize = 6;
+
+/// A row of the list.
+struct Row {
+    pieces: Vec<(String, Style)>,
+    incident: u64,
+}
+
+/// Rows that the list would fill, its heading included.
+#[must_use]
+pub fn wanted(scene: &Scene) -> u16 {
+    (1 + rows(scene, u16::MAX, 60).len()) as u16
+}
+
+/// Draws the list into `area`, with a heading where there is room for one.
+pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+    let theme = scene.theme;
+    let mut rest = area;
+    if area.height >= 3 {
+        title(scene, pen::take(&mut rest, 1), buffer);
+    }
+    let rows = rows(scene, area.width, usize::from(rest.height));
+    if rows.is_empty() {
+        let words = match scene.watched {
+            None => "no verdicts: nothing is being decided yet",
+            Some(_) => "no incident so far: nothing to answer",
+        };
+        put(buffer, rest, 1, 0, &pen::cut(words, rest.width.saturating_sub(1)), theme.label);
+    }
+    let chosen = scene.model.chosen_incident().map(|incident| incident.number);
+    let focused = scene.model.focus() == Focus::Incidents;
+    for (y, row) in (0..rest.height).zip(rows) {
+        let cells = part(rest, y, 1);
+        hits.push(Hit { area: cells, target: Target::Incident(row.incident) });
+        line(buffer, rest, 0, y, &row.pieces);
+        let first = row.pieces.first().is_some_and(|(text, _)| !text.starts_with("   "));
+        if first && chosen == Some(row.incident) {
+            put(buffer, rest, 0, y, "▸", if focused { theme.cursor } else { theme.label });
+        }
+    }
+}
+
+fn title(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+    let theme = scene.theme;
+    let figures = figures(scene);
+    let mut parts = vec![("incidents".to_owned(), theme.strong)];
+    if scene.watched.is_some() {
+        parts.push((format!("{} open", figures.open), theme.label));
+    }
+    let unseen = figures.unacknowledged + figures.returned + figures.latched;
+    if unseen > 0 {
+        parts.push((format!("{unseen} UNACK"), theme.root));
+    }
+    if figures.shelved > 0 {
+        parts.push((format!("z {} shelved", figures.shelved), theme.shelved));
+    }
+    if let Some(look) = scene.model.look {
+        parts.push((format!("up to {}", scene.model.clock.time(look)), theme.label));
+    }
+    let parts: Vec<(&str, Style)> = parts.iter().map(|(text, s)| (text.as_str(), *s)).collect();
+    heading(buffer, area, &parts, theme);
+}
+
+/// The figures of the header; nothing counts before the first step.
+#[must_use]
+pub fn figures(scene: &Scene) -> Figures {
+    let standing = scene.watched.and_then(|watched| watched.standing.as_ref());
+    standing.map_or_else(Figures::default, |standing| standing.figures.clone())
+}
+
+/// At most `room` rows, the newest incident first; further down where the chosen one stands there.
+fn rows(scene: &Scene, width: u16, room: usize) -> Vec<Row> {
+    let chosen = scene.model.chosen_incident().map(|incident| incident.number);
+    let listed: Vec<&Incident> = scene.model.listed().collect();
+    let at = listed.iter().position(|i| Some(i.number) == chosen).unwrap_or(0);
+    let first = (at + 1).saturating_sub(room);
+    let shown = &listed[first..];
+    // Every incident has its line before any effect has one.
+    let mut spare = room.saturating_sub(shown.len());
+    let mut rows = Vec::new();
+    for incident in shown.iter().take(room) {
+        rows.push(Row { pieces: head(scene, incident, width), incident: incident.number });
+        let open = incident.is_listed() || chosen == Some(incident.number);
+        if open && spare > 0 {
+            let effects = effects(scene, incident, width, spare.min(EFFECTS));
+            spare -= effects.len().min(spare);
+            rows.extend(effects);
+        }
+    }
+    rows.truncate(room);
+    rows
+}
+
+/// `▲ #7 10:38:00 ROOT   P1  p 0.93  2 effects  4m20s  UNACK`
+fn head(scene: &Scene, incident: &Incident, width: u16) -> Vec<(String, Style)> {
+    let (theme, clock) = (scene.theme, scene.model.clock);
+    let mark = theme.mark(state_of(incident));
+    let over = !incident.is_listed();
+    let text = if over { theme.label } else { theme.text };
+    let marked = if over { theme.label } else { mark.style };
+    let mut pieces = vec![
+        (" ".to_owned(), text),
+        (mark.glyph.to_owned(), marked),
+        (format!(" #{:<2} {} ", incident.number, clock.time(incident.onset)), text),
+        (format!("{:<6}", nature(incident)), marked),
+        (format!(" {}", who(scene, incident)), if over { text } else { theme.strong }),
+    ];
+    let mut say = |words: String, style: Style| pieces.push((format!("  {words}"), style));
+    if incident.alarm.state.wants_acknowledgement() {
+        say(seen(incident, scene.newest), mark.style);
+    }
+    if let Some(p) = incident.root.and_then(|root| incident.posterior.get(root)) {
+        say(format!("p {p:.2}"), text);
+    }
+    if incident.disagrees()
+        && let Some(first) = incident.first_out
+    {
+        say(format!("first out {} DISAGREE", scene.name(first.client)), theme.single);
+    }
+    let effects = incident.effects().count();
+    if incident.root.is_some() && effects > 0 {
+        say(format!("{effects} {}", if effects == 1 { "effect" } else { "effects" }), text);
+    }
+    if width >= 60 {
+        say(lasted(incident, scene.newest), text);
+    }
+    if !incident.alarm.state.wants_acknowledgement() {
+        let style = if incident.alarm.state.is_silenced() { theme.shelved } else { theme.label };
+        say(seen(incident, scene.newest), style);
+    }
+    if !incident.note.is_empty() {
+        say(format!("note: {}", crate::console::text::clean(&incident.note)), theme.label);
+    }
+    pieces
+}
+
+/// The root, or who it may be.
+#[must_use]
+pub fn who(scene: &Scene, incident: &Incident) -> String {
+    if let Some(root) = incident.root {
+        return scene.name(root).to_owned();
+    }
+    let names: Vec<&str> = incident.candidates.iter().map(|c| scene.name(*c)).collect();
+    if names.is_empty() { "nobody can be named".into() } else { names.join(" or ") }
+}
+
+fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<Row> {
+    let (theme, clock) = (scene.theme, scene.model.clock);
+    let mark = theme.mark(State::Effect);
+    let members: Vec<_> = incident.effects().collect();
+    // Without a root there are only members, no effects.
+    let (glyph, word) =
+        if incident.root.is_some() { (mark.glyph, mark.word) } else { ("·", "member") };
+    let whole = if members.len() > room { room.saturating_sub(1) } else { members.len() };
+    let mut rows: Vec<Row> = members[..whole]
+        .iter()
+        .map(|member| {
+            let mut text = format!(
+                "{} {:<6} {}  {}",
+                clock.time(member.onset),
+                word,
+                scene.name(member.client),
+                delay(incident.delay_s(member))
+            );
+            if let Some(explained) = member.explained.filter(|_| width >= 60) {
+                text += &format!("  explained {:.0} %", 100.0 * explained);
+            }
+            if let Some(quiet) = member.quiet_since.filter(|_| width >= 60) {
+                text += &format!("  quiet since {}", clock.time(quiet));
+            }
+            let pieces = vec![(format!("    {glyph} "), theme.effect), (text, theme.effect)];
+            Row { pieces, incident: incident.number }
+        })
+        .collect();
+    if whole < members.len() && room > 0 {
+        let rest: Vec<String> = members[whole..]
+            .iter()
+            .map(|m| format!("{} {}", scene.name(m.client), delay(incident.delay_s(m))))
+            .collect();
+        let text = format!("    {glyph} {} more: {}", rest.len(), rest.join(", "));
+        rows.push(Row { pieces: vec![(text, theme.effect)], incident: incident.number });
+    }
+    rows
+}

@@ -1,0 +1,181 @@
+//! What can be tuned, and how it stands.
+//!
+//! ```text
+//! ── thresholds and privacy  (+ - turn) ─────────────────────────
+//!  ARL0      1d     ├────────●────┤  one false alarm in 1d
+//!  τ_c       95%    ├──────●──────┤  1 of 3 clients above
+//!  ε flags   none   nothing protects what is sent
+//! ```
+//!
+//! While a knob is held, its trial stands beside its value, and what it would have meant below it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::pen::{self, cut, heading, part, put};
+use super::scene::Scene;
+use crate::console::app::{Focus, turning};
+use crate::console::mouse::{Hit, Target};
+use crate::console::watched::Trace;
+use crate::console::widget::gauge::{Knob as Gauge, logarithmic};
+use crate::console::widget::level::ratio;
+use crate::engine::run::knob::{Knob, Turn};
+use crate::privacy::Response;
+use crate::session::{Mode, Tau};
+
+/// Cells of the title, the value and the gauge.
+const TITLE: u16 = 11;
+const VALUE: u16 = 8;
+const GAUGE: u16 = 20;
+
+/// Rows that the panel would fill.
+#[must_use]
+pub fn wanted(scene: &Scene) -> u16 {
+    let trial = u16::from(scene.model.tuning.is_some());
+    1 + scene.model.knobs().iter().filter(|turn| !is_own(turn.knob())).count() as u16 + trial
+}
+
+/// Whether a knob is one client's own: these stand below the others.
+fn is_own(knob: Knob) -> bool {
+    matches!(knob, Knob::TauC(Some(_)) | Knob::TauA(Some(_)))
+}
+
+/// Draws the panel into `area`.
+pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+    let theme = scene.theme;
+    let mut rest = area;
+    let parts = [("thresholds and privacy", theme.strong), ("+ - turn, u undoes", theme.label)];
+    heading(buffer, pen::take(&mut rest, 1), &parts, theme);
+    let turns = scene.model.knobs();
+    if turns.is_empty() {
+        put(buffer, rest, 1, 0, "not known before the first step", theme.label);
+    }
+    let chosen = scene.model.chosen_knob().map(Turn::knob);
+    let at = turns.iter().position(|turn| Some(turn.knob()) == chosen).unwrap_or(0);
+    let held = u16::from(scene.model.tuning.is_some());
+    let first = (at + 1 + usize::from(held)).saturating_sub(usize::from(rest.height));
+    let mut y = 0;
+    for turn in turns.iter().copied().skip(first) {
+        if y >= rest.height {
+            break;
+        }
+        let row = part(rest, y, 1);
+        hits.push(Hit { area: row, target: Target::Knob(turn.knob()) });
+        y += 1;
+        if let Some(words) = knob(scene, turn, Some(turn.knob()) == chosen, row, buffer) {
+            let text = cut(&words, rest.width.saturating_sub(3));
+            put(buffer, rest, 3, y, &text, theme.ghost);
+            y += 1;
+        }
+    }
+}
+
+/// Draws one knob into the first row of `area`; while it is held, what its trial would have meant.
+pub fn knob(
+    scene: &Scene,
+    turn: Turn,
+    chosen: bool,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Option<String> {
+    let theme = scene.theme;
+    let tuning = scene.model.tuning.as_ref().filter(|tuning| tuning.knob() == turn.knob());
+    let names = scene.names();
+    let marker = if chosen { "▸" } else { " " };
+    put(buffer, area, 0, 0, marker, theme.label);
+    let title = cut(&turning::title(turn.knob(), names), TITLE - 1);
+    let focused = chosen && scene.model.focus() == Focus::Knobs;
+    let title_style = if focused { theme.cursor } else { theme.text };
+    put(buffer, area, 1, 0, &title, title_style);
+    let mut x = 1 + TITLE;
+    let value = turning::shown(turn);
+    x = put(buffer, area, x, 0, &value, if tuning.is_some() { theme.label } else { theme.strong });
+    if let Some(tuning) = tuning.filter(|tuning| tuning.has_moved()) {
+        x = put(buffer, area, x, 0, " → ", theme.label);
+        x = put(buffer, area, x, 0, &turning::shown(tuning.trial), theme.cursor);
+    }
+    x = x.max(TITLE + 1 + VALUE) + 1;
+    let trial = tuning.map(|tuning| tuning.trial);
+    let room = area.width.saturating_sub(x);
+    if let Some(at) = place(turn).filter(|_| room >= 8) {
+        let width = if area.width >= 80 { GAUGE } else { GAUGE / 2 }.min(room);
+        let gauge = Rect { x: area.x.saturating_add(x), width, height: area.height.min(1), ..area };
+        let trial = trial.and_then(place);
+        Gauge { at, trial, held: tuning.is_some(), theme }.draw(gauge.intersection(area), buffer);
+        x += width + 1;
+    }
+    let (note, style) = note(scene, trial.unwrap_or(turn));
+    put(buffer, area, x, 0, &cut(&note, area.width.saturating_sub(x)), style);
+    let words = tuning?.words(scene.watched?.standing.as_ref()?.steps);
+    (!words.is_empty()).then_some(words)
+}
+
+/// Where a value stands between the ends of its knob.
+fn place(turn: Turn) -> Option<f64> {
+    match turn {
+        Turn::TauC(_, tau) | Turn::TauA(_, tau) => match tau? {
+            // The further out, the rarer: each tenth of what is left is the same way.
+            Tau::Percentile(p) => Some(1.0 - logarithmic((100.0 - p).max(0.01), 0.01, 50.0)),
+            Tau::Value(d) => Some(logarithmic(d, 0.1, 1000.0)),
+        },
+        Turn::Arl0(s) => Some(logarithmic(s, 600.0, 30.0 * 86_400.0)),
+        Turn::Mode(_) => None,
+        Turn::EpsilonFlag(e) | Turn::EpsilonC(e) | Turn::EpsilonA(e) | Turn::EpsilonG(e) => {
+            Some(logarithmic(e?, 0.1, 100.0))
+        }
+        Turn::Delta(d) => Some(logarithmic(d, 1e-9, 1e-3)),
+    }
+}
+
+/// What a value means, in a few words.
+fn note(scene: &Scene, turn: Turn) -> (String, Style) {
+    let theme = scene.theme;
+    let label = |text: String| (text, theme.label);
+    match turn {
+        Turn::TauC(None, _) => label(above(scene, Trace::DistanceC)),
+        Turn::TauA(None, _) => label(above(scene, Trace::DistanceA)),
+        Turn::TauC(Some(_), _) | Turn::TauA(Some(_), _) => label("of its own".into()),
+        Turn::Arl0(s) => label(format!("one false alarm in {}", turning::length(s))),
+        Turn::Mode(Mode::Evidence) => label("whitened residuals, sequential decision".into()),
+        Turn::Mode(Mode::Paper) => label("flags and the published look-up".into()),
+        Turn::EpsilonFlag(None) => ("what is said is sent as it is".into(), theme.label),
+        Turn::EpsilonFlag(Some(e)) => label(match Response::binary(e) {
+            Ok(response) => format!("{:.1} % of flags are turned", 100.0 * response.flip()),
+            Err(error) => error.to_string(),
+        }),
+        Turn::EpsilonC(None) | Turn::EpsilonA(None) | Turn::EpsilonG(None) => {
+            label("in training, sent as it is".into())
+        }
+        Turn::EpsilonC(Some(_)) | Turn::EpsilonA(Some(_)) | Turn::EpsilonG(Some(_)) => {
+            label("noise in training".into())
+        }
+        Turn::Delta(_) => label("chance that the promise fails".into()),
+    }
+}
+
+/// How many clients are above their threshold at the moment.
+fn above(scene: &Scene, trace: Trace) -> String {
+    let clients = scene.measured.clients.len();
+    let above = (0..clients)
+        .filter(|client| {
+            let value = scene.watched.and_then(|w| w.value_at(*client, trace, scene.moment));
+            value.is_some_and(|value| ratio(value, scene.limit(*client, trace)) > 1.0)
+        })
+        .count();
+    format!("{above} of {clients} above")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_knob_turned_up_stands_further_right() {
+        let tau = |p| place(Turn::TauC(None, Some(Tau::Percentile(p))));
+        assert!(tau(90.0) < tau(95.0) && tau(99.9) < tau(99.99));
+        assert_eq!((tau(50.0), tau(99.99)), (Some(0.0), Some(1.0)));
+        assert!(place(Turn::Arl0(3600.0)) < place(Turn::Arl0(86_400.0)));
+        assert_eq!(place(Turn::EpsilonFlag(None)), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! How the overview shares out its rows. Nothing moves with the data: a plan depends on the size of
+//! the screen and the number of clients, and on the chosen client only where not all fit.
+
+/// How a client is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Quantities below each other on a long axis, in so many rows.
+    Stack(u16),
+    /// Quantities beside each other, in one row or two.
+    Lanes(u16),
+}
+
+impl Shape {
+    /// Rows of a client.
+    #[must_use]
+    pub fn rows(self) -> u16 {
+        match self {
+            Shape::Stack(rows) | Shape::Lanes(rows) => rows,
+        }
+    }
+}
+
+/// Rows of each part, from top to bottom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// A row that names the lanes.
+    pub header: bool,
+    /// How clients are drawn.
+    pub shape: Shape,
+    /// Clients that fit.
+    pub clients: u16,
+    /// A row with the times of the axis.
+    pub axis: bool,
+    /// Rows for incidents and what stands below or beside them; the first may be a heading.
+    pub lower: u16,
+    /// A last row with loss, privacy and thresholds, where there is no panel for them.
+    pub line: bool,
+}
+
+/// Widest screen on which lanes of two rows would be too narrow.
+const NARROW: u16 = 110;
+/// Rows that incidents want, with their heading.
+const WANTED: u16 = 6;
+
+impl Plan {
+    /// Shares `rows` rows of `width` cells among `clients` clients and the rest.
+    #[must_use]
+    pub fn new(clients: usize, width: u16, rows: u16) -> Self {
+        let clients = clients.min(usize::from(u16::MAX / 16)) as u16;
+        let panels = width >= NARROW && rows >= 30;
+        let line = !panels && rows >= 9;
+        let lower_least = match rows {
+            0..6 => 1,
+            6..12 => 2,
+            12..16 => 4,
+            _ => WANTED,
+        };
+        let lower_wanted = if panels { (rows * 2 / 5).max(10) } else { lower_least };
+        let free = rows.saturating_sub(u16::from(line));
+        let stack = |least: u16| {
+            let most = free.saturating_sub(least + 1);
+            (4..=8).rev().find(|height| *height * clients <= most).map(Shape::Stack)
+        };
+        let lanes = |height: u16, extra: u16| {
+            (clients * height + extra + lower_least <= free).then_some(Shape::Lanes(height))
+        };
+        let (shape, header, axis) =
+            if let Some(shape) = stack(lower_wanted).or_else(|| stack(lower_least)) {
+                (shape, false, true)
+            } else if let Some(shape) = lanes(2, 2).filter(|_| width >= NARROW) {
+                (shape, true, true)
+            } else if let Some(shape) = lanes(1, 2) {
+                (shape, true, true)
+            } else if let Some(shape) = lanes(1, 1) {
+                (shape, true, false)
+            } else {
+                (Shape::Lanes(1), false, false)
+            };
+        let around = u16::from(header) + u16::from(axis);
+        let fit = free.saturating_sub(around + lower_least) / shape.rows();
+        let clients = clients.min(fit.max(1)).min(free);
+        let lower = free.saturating_sub(around + clients * shape.rows());
+        Self { header, shape, clients, axis, lower, line }
+    }
+
+    /// The first client shown, so that `chosen` is among them.
+    #[must_use]
+    pub fn first(&self, chosen: usize) -> usize {
+        (chosen + 1).saturating_sub(usize::from(self.clients))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn few_clients_get_a_long_axis_and_many_stand_in_lanes() {
+        assert_eq!(Plan::new(3, 80, 21).shape, Shape::Stack(4));
+        assert_eq!(Plan::new(3, 120, 37).shape, Shape::Stack(7));
+        assert_eq!(Plan::new(3, 200, 57).shape, Shape::Stack(8));
+        assert_eq!(Plan::new(12, 80, 21).shape, Shape::Lanes(1));
+        assert_eq!(Plan::new(12, 120, 37).shape, Shape::Lanes(2));
+        assert_eq!(Plan::new(12, 200, 57).shape, Shape::Lanes(2));
+    }
+
+    proptest! {
+        #[test]
+        fn all_rows_are_given_out_once_and_incidents_always_have_one(
+            clients in 0_usize..300, width in 1_u16..250, rows in 1_u16..90, chosen in 0_usize..300,
+        ) {
+            let plan = Plan::new(clients, width, rows);
+            let used = u16::from(plan.header) + u16::from(plan.axis) + u16::from(plan.line)
+                + plan.clients * plan.shape.rows() + plan.lower;
+            prop_assert_eq!(used, rows, "{:?}", plan);
+            prop_assert!(plan.lower >= 1 || rows == 1);
+            if clients > 0 && plan.clients > 0 {
+                let chosen = chosen % clients;
+                let first = plan.first(chosen);
+                prop_assert!((first..first + usize::from(plan.clients)).contains(&chosen));
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The last lines of the log, the newest first.
+//!
+//! ```text
+//! ── log ────────────────────────────────────
+//!  10:41:00  P3 effect, joined #7 at +180 s
+//!  10:38:00  #7 opened, root P1
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::pen::{self, heading, line};
+use super::scene::Scene;
+use crate::console::text::clean;
+use crate::console::theme::State;
+use crate::incident::{Entry, What};
+
+/// Draws as many lines as fit into `area`, below a heading.
+pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+    if area.height < 2 {
+        return;
+    }
+    let mut rest = area;
+    let all = scene.watched.map_or(0, |watched| watched.log.len());
+    let lines = format!("{all} {}", if all == 1 { "line" } else { "lines" });
+    let parts = [("log", scene.theme.strong), (lines.as_str(), scene.theme.label)];
+    heading(buffer, pen::take(&mut rest, 1), &parts, scene.theme);
+    let look = scene.model.look;
+    let entries = scene.watched.into_iter().flat_map(|watched| watched.log.iter().rev());
+    let entries = entries.filter(|entry| look.is_none_or(|look| entry.time <= look));
+    for (y, entry) in (0..rest.height).zip(entries) {
+        line(buffer, rest, 1, y, &pieces(scene, entry));
+    }
+}
+
+/// An entry as a line: time, sign, words.
+#[must_use]
+pub fn pieces(scene: &Scene, entry: &Entry) -> Vec<(String, Style)> {
+    let theme = scene.theme;
+    let (glyph, style) = sign(scene, entry);
+    let who = entry.who.as_ref().map_or(String::new(), |who| format!("{}: ", clean(who)));
+    let why = entry.why.as_ref().map_or(String::new(), |why| format!("  because {}", clean(why)));
+    let text = format!("{who}{}{why}", clean(&entry.words(scene.names())));
+    vec![
+        (format!("{} ", scene.model.clock.time(entry.time)), theme.label),
+        (format!("{glyph} "), style),
+        (text, if entry.who.is_some() { theme.text } else { style }),
+    ]
+}
+
+/// The sign of what a line is about, and the style of the line.
+fn sign(scene: &Scene, entry: &Entry) -> (&'static str, Style) {
+    let theme = scene.theme;
+    match &entry.what {
+        What::Opened { root: Some(_), .. } | What::RootMoved { to: Some(_), .. } => {
+            ("▲", theme.root)
+        }
+        What::Opened { root: None, .. } | What::RootMoved { to: None, .. } => ("△", theme.root),
+        What::Rose { .. } => ("▲", theme.root),
+        What::FirstOut { disagrees: true, .. } => ("▴", theme.single),
+        What::FirstOut { .. } => ("▴", theme.text),
+        What::Joined { .. } => (theme.mark(State::Effect).glyph, theme.text),
+        What::Left { .. } => ("◆", theme.single),
+        What::Quality { .. } => ("?", theme.missing),
+        What::Flood { .. } | What::FlagFlood { .. } => ("!", theme.single),
+        What::RootFinal { .. } | What::WasShelved { .. } => (" ", theme.text),
+        What::Closed { .. } | What::QualityOver { .. } | What::FloodOver => (" ", theme.label),
+        What::Did(_) => ("*", theme.strong),
+    }
+}

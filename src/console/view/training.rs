@@ -1,0 +1,161 @@
+//! How the models were made: losses falling, rounds, bytes, and whether it had settled.
+//!
+//! ```text
+//! ── training  17280 rounds  41.2 MB exchanged ───────────────────
+//! ── server loss  0.9613 → 0.0512 ────────────────────────────────
+//!  0.96 ┤█▄▂
+//!  0.05 ┤█████▆▅▃▃▂▂▁▁
+//! ── P1 loss  1.2041 → 0.3310 ────────────────────────────────────
+//!  1.20 ┤█▇▅▃▂▁
+//! ── what it says ────────────────────────────────────────────────
+//!  The server's loss fell by 1 % over the last tenth: it has settled.
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::losses::{chart, short};
+use super::pen::{self, cut, heading, put, wrapped};
+use super::scene::Scene;
+use crate::federation::History;
+
+/// A change of the loss over the last tenth of training below which it counts as settled.
+const SETTLED: f64 = 0.02;
+
+/// Draws the view into `area`, clients scrolled by `skip`.
+pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer) {
+    let theme = scene.theme;
+    let mut rest = area;
+    let Some(history) = scene.history() else {
+        let parts = [("training", theme.strong)];
+        heading(buffer, pen::take(&mut rest, 1), &parts, theme);
+        let words =
+            "How these models were made is not kept with them. headwater train makes them anew.";
+        for (y, text) in (0..).zip(wrapped(words, rest.width.saturating_sub(2))) {
+            put(buffer, rest, 1, y, &text, theme.label);
+        }
+        return;
+    };
+    let rounds = format!("{} rounds", history.rounds);
+    let sent = format!("{} exchanged", bytes(history.bytes as f64));
+    let each = format!("{} a round", bytes(history.bytes as f64 / history.rounds.max(1) as f64));
+    let stopped = scene.model.prepared.as_ref().is_some_and(|prepared| prepared.stopped);
+    let mut parts = vec![
+        ("training", theme.strong),
+        (rounds.as_str(), theme.text),
+        (sent.as_str(), theme.text),
+        (each.as_str(), theme.label),
+    ];
+    if stopped {
+        parts.push(("STOPPED EARLY", theme.single));
+    }
+    heading(buffer, pen::take(&mut rest, 1), &parts, theme);
+    let said = words(scene, history);
+    let lines: Vec<String> =
+        said.iter().flat_map(|s| wrapped(s, area.width.saturating_sub(2))).collect();
+    let words_rows = (lines.len() as u16 + 1).min(rest.height / 3);
+    let mut below = pen::take_last(&mut rest, words_rows);
+    charts(scene, history, skip, rest, buffer);
+    heading(buffer, pen::take(&mut below, 1), &[("what it says", theme.strong)], theme);
+    for (y, text) in (0..below.height).zip(lines) {
+        put(buffer, below, 1, y, &cut(&text, below.width.saturating_sub(1)), theme.text);
+    }
+}
+
+/// The server's loss above, each client's below it, as high as there is room.
+fn charts(scene: &Scene, history: &History, skip: usize, area: Rect, buffer: &mut Buffer) {
+    let clients = history.reached.first().map_or(0, |word| word.client_loss.len());
+    let mut rest = area;
+    let wanted = if clients == 0 { area.height } else { (area.height / 3).max(3) };
+    let server: Vec<f64> = history.reached.iter().map(|word| word.server_loss).collect();
+    loss(scene, "server loss", &server, pen::take(&mut rest, wanted), buffer);
+    let fit = usize::from(rest.height / 3).clamp(1, clients.max(1));
+    let height = rest.height / fit as u16;
+    let skip = skip.min(clients.saturating_sub(fit));
+    for client in (0..clients).skip(skip).take(fit) {
+        let losses: Vec<f64> = history
+            .reached
+            .iter()
+            .filter_map(|word| word.client_loss.get(client).copied())
+            .collect();
+        let name = format!("{} loss", scene.name(client));
+        loss(scene, &name, &losses, pen::take(&mut rest, height), buffer);
+    }
+}
+
+fn loss(scene: &Scene, name: &str, losses: &[f64], area: Rect, buffer: &mut Buffer) {
+    let theme = scene.theme;
+    let mut rest = area;
+    let course = match (losses.first(), losses.last()) {
+        (Some(first), Some(last)) => format!("{} → {}", short(*first), short(*last)),
+        _ => String::new(),
+    };
+    let parts = [(name, theme.strong), (course.as_str(), theme.label)];
+    heading(buffer, pen::take(&mut rest, 1), &parts, theme);
+    chart(losses, rest, theme, buffer);
+}
+
+/// What the course of the losses means.
+fn words(scene: &Scene, history: &History) -> Vec<String> {
+    let server: Vec<f64> = history.reached.iter().map(|word| word.server_loss).collect();
+    let mut said = Vec::new();
+    if let Some(change) = last_tenth(&server) {
+        let percent = 100.0 * change.abs();
+        said.push(if change > SETTLED {
+            format!("The server's loss still fell by {percent:.1} % over the last tenth: longer training may help.")
+        } else if change < -SETTLED {
+            format!("The server's loss rose by {percent:.1} % over the last tenth: it learns against noise, or its step is too large.")
+        } else {
+            format!("The server's loss changed by {percent:.1} % over the last tenth: it has settled.")
+        });
+    }
+    said.push(
+        "The server learns how clients' states depend on each other; each client learns to explain \
+         its own residual by what the server tells it. No measurement takes part."
+            .to_owned(),
+    );
+    if let Some(prepared) = &scene.model.prepared {
+        said.push(format!("Every {} samples make one step.", prepared.every));
+    }
+    said
+}
+
+/// By how much the mean loss fell from the tenth before the last to the last, as a share.
+fn last_tenth(losses: &[f64]) -> Option<f64> {
+    let tenth = losses.len() / 10;
+    if tenth == 0 {
+        return None;
+    }
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let last = mean(&losses[losses.len() - tenth..]);
+    let before = mean(&losses[losses.len() - 2 * tenth..losses.len() - tenth]);
+    Some((before - last) / before.abs().max(1e-12)).filter(|change| change.is_finite())
+}
+
+/// A number of bytes as people read it.
+fn bytes(n: f64) -> String {
+    match n {
+        ..1e3 => format!("{n:.0} B"),
+        ..1e6 => format!("{:.1} kB", n / 1e3),
+        ..1e9 => format!("{:.1} MB", n / 1e6),
+        _ => format!("{:.1} GB", n / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_tenth_tells_falling_from_settled() {
+        let falling: Vec<f64> = (0..100).map(|n| 100.0 - f64::from(n)).collect();
+        assert!(last_tenth(&falling).is_some_and(|change| change > SETTLED));
+        assert_eq!(last_tenth(&[1.0; 100]), Some(0.0));
+        assert_eq!(last_tenth(&[1.0; 5]), None);
+    }
+
+    #[test]
+    fn bytes_are_said_in_their_unit() {
+        assert_eq!([12.0, 4_200.0, 41_200_000.0].map(bytes), ["12 B", "4.2 kB", "41.2 MB"]);
+    }
+}

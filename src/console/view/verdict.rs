@@ -1,0 +1,137 @@
+//! How a client or an incident is told: its state, and the words beside it.
+
+use jiff::Timestamp;
+
+use super::scene::Scene;
+use crate::console::clock::length;
+use crate::console::theme::State;
+use crate::console::watched::{Role, Trace, Watched};
+use crate::incident::{AlarmState, Incident, Origin};
+
+/// What a client is at the moment looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// Glyph, word and style.
+    pub state: State,
+    /// The incident it takes part in.
+    pub incident: Option<u64>,
+    /// Since when.
+    pub since: Option<Timestamp>,
+}
+
+impl Verdict {
+    const NORMAL: Verdict = Verdict { state: State::Normal, incident: None, since: None };
+
+    /// What `client` is at the moment looked at.
+    #[must_use]
+    pub fn of(scene: &Scene, client: usize) -> Self {
+        let Some(watched) = scene.watched else { return Self::NORMAL };
+        if alarm(watched, client) == AlarmState::OutOfService {
+            return Self { state: State::OutOfService, ..Self::NORMAL };
+        }
+        let number = match watched.role_at(client, scene.moment) {
+            Role::Quiet => return Self { state: quiet(scene, watched, client), ..Self::NORMAL },
+            Role::Root(number) | Role::Effect(number) | Role::Single(number) => number,
+        };
+        let Some(incident) = watched.incident(number) else { return Self::NORMAL };
+        let since = incident.member(client).map(|member| member.onset);
+        let state = if incident.root.is_some_and(|root| root != client) {
+            State::Effect
+        } else {
+            state_of(incident)
+        };
+        Self { state, incident: Some(number), since }
+    }
+}
+
+fn alarm(watched: &Watched, client: usize) -> AlarmState {
+    let standing = watched.standing.as_ref();
+    standing.and_then(|s| s.clients.get(client)).copied().unwrap_or(AlarmState::Normal)
+}
+
+/// Nothing is the matter with a client, or nothing comes from it.
+fn quiet(scene: &Scene, watched: &Watched, client: usize) -> State {
+    let silent = [Trace::DistanceC, Trace::Surprise]
+        .iter()
+        .all(|trace| watched.value_at(client, *trace, scene.moment).is_none());
+    let begun = watched.history.first().is_some_and(|first| first <= scene.moment);
+    if silent && begun { State::Missing } else { State::Normal }
+}
+
+/// How an incident stands.
+#[must_use]
+pub fn state_of(incident: &Incident) -> State {
+    let unseen = incident.alarm.state == AlarmState::Unacknowledged;
+    match (incident.alarm.state, incident.root) {
+        (AlarmState::Shelved, _) => State::Shelved,
+        (AlarmState::OutOfService, _) => State::OutOfService,
+        (AlarmState::Returned, _) => State::Returned,
+        (AlarmState::Latched, _) => State::Latched,
+        (_, None) if unseen => State::UnknownUnseen,
+        (_, None) => State::Unknown,
+        (_, Some(_)) if incident.origin == Origin::Single && unseen => State::SingleUnseen,
+        (_, Some(_)) if incident.origin == Origin::Single => State::Single,
+        (_, Some(_)) if unseen => State::RootUnseen,
+        (_, Some(_)) => State::Root,
+    }
+}
+
+/// What an incident is, whatever became of it: a word.
+#[must_use]
+pub fn nature(incident: &Incident) -> &'static str {
+    match (incident.root, incident.origin) {
+        (None, _) => "ROOT ?",
+        (Some(_), Origin::Single) => "single",
+        (Some(_), _) => "ROOT",
+    }
+}
+
+/// What an operator has done about an incident, or still has to: a word or two.
+#[must_use]
+pub fn seen(incident: &Incident, now: Timestamp) -> String {
+    let cleared = if incident.is_open() { "" } else { "cleared, " };
+    match incident.alarm.state {
+        AlarmState::Unacknowledged => "UNACK".into(),
+        AlarmState::Returned => "cleared UNACK".into(),
+        AlarmState::Latched => "latched UNACK".into(),
+        AlarmState::Shelved => match incident.alarm.shelved_until {
+            Some(until) => format!("shelved, {} left", length(until.duration_since(now))),
+            None => "shelved".into(),
+        },
+        AlarmState::OutOfService => "out of service".into(),
+        AlarmState::SuppressedByDesign => "suppressed".into(),
+        AlarmState::Acknowledged => format!("{cleared}acked"),
+        AlarmState::Normal if incident.is_open() => "acked".into(),
+        AlarmState::Normal => "cleared".into(),
+    }
+}
+
+/// How long an incident lasted, or has lasted by `now`.
+#[must_use]
+pub fn lasted(incident: &Incident, now: Timestamp) -> String {
+    let end = incident.closed.map_or(now, |closed| closed.time);
+    length(end.duration_since(incident.onset.min(end)))
+}
+
+/// A delay with its sign and unit: `+50 s`, `−5 s`, `+12 min`.
+#[must_use]
+pub fn delay(seconds: f64) -> String {
+    let sign = if seconds < 0.0 { '-' } else { '+' };
+    let size = seconds.abs();
+    if size < 600.0 {
+        format!("{sign}{size:.0} s")
+    } else {
+        format!("{sign}{:.0} min", size / 60.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_has_a_sign_and_a_unit() {
+        let said: Vec<String> = [0.0, 50.0, -5.0, 780.0].map(delay).to_vec();
+        assert_eq!(said, ["+0 s", "+50 s", "-5 s", "+13 min"]);
+    }
+}

@@ -1,0 +1,175 @@
+//! What the numbers say, in sentences: for whoever sees this screen for the first time.
+
+use super::scene::Scene;
+use super::verdict::{Verdict, delay};
+use crate::console::text::clean;
+use crate::console::theme::State;
+use crate::console::watched::Trace;
+use crate::console::widget::level::ratio;
+use crate::incident::{AlarmState, Closing, Incident, Origin};
+use crate::session::Mode;
+
+/// What is to be said about a client at the moment looked at.
+#[must_use]
+pub fn of_client(scene: &Scene, client: usize) -> Vec<String> {
+    let Some(watched) = scene.watched else {
+        return vec!["Nothing is being decided yet.".into()];
+    };
+    let name = scene.name(client);
+    let verdict = Verdict::of(scene, client);
+    let mut said = Vec::new();
+    let incident = verdict.incident.and_then(|number| watched.incident(number));
+    match (verdict.state, incident) {
+        (State::OutOfService, _) => {
+            said.push(format!(
+                "{name} is out of service: its alarms are silent until it is put back."
+            ));
+        }
+        (State::Missing, _) => said.push(format!("Nothing comes from {name}.")),
+        (State::Effect, Some(incident)) => {
+            let root = incident.root.map_or("?", |root| scene.name(root));
+            let later = incident.member(client).map_or(String::new(), |member| {
+                format!(" {} after it", delay(incident.delay_s(member)))
+            });
+            said.push(format!(
+                "{name} only feels what began at {root}: it rose{later}, and is silent by design."
+            ));
+        }
+        (_, Some(incident)) => said.extend(why(scene, incident).into_iter().take(2)),
+        (_, None) => said.push(calm(scene, client)),
+    }
+    let sensors = watched.standing.as_ref().and_then(|standing| standing.sensors.get(client));
+    if let Some(sensors) = sensors.filter(|s| !s.is_empty() && verdict.state != State::Normal) {
+        let first: Vec<String> = sensors.iter().take(3).map(|name| clean(name)).collect();
+        said.push(format!("Look first at {}.", first.join(", then ")));
+    }
+    said
+}
+
+/// How far a quiet client is from alarm.
+fn calm(scene: &Scene, client: usize) -> String {
+    let name = scene.name(client);
+    let in_limits = |trace: Trace| {
+        let value = scene.watched?.value_at(client, trace, scene.moment)?;
+        Some(ratio(value, scene.limit(client, trace)))
+    };
+    match (scene.mode(), in_limits(Trace::Evidence), in_limits(Trace::DistanceC)) {
+        (Mode::Evidence, Some(s), _) => {
+            format!("{name} is as calibrated: its evidence stands at {s:.2}, an alarm begins at 1.")
+        }
+        (_, _, Some(c)) => {
+            format!("{name} is below its threshold: r_c stands at {c:.2} τ_c, a flag begins at 1.")
+        }
+        _ => format!("{name} has nothing to say yet."),
+    }
+}
+
+/// Why an incident has the root it has, the weightiest reason first.
+#[must_use]
+pub fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
+    let mut said = Vec::new();
+    let clock = scene.model.clock;
+    match incident.root {
+        Some(root) => {
+            let name = scene.name(root);
+            let p = incident.posterior.get(root);
+            said.push(match (incident.origin, p) {
+                (Origin::Single, _) => {
+                    format!("{name} alone shows something, and nobody else has felt it in time.")
+                }
+                (Origin::SplitFrom(other), _) => format!(
+                    "{name} was an effect of #{other} until that explained it no more: a second fault behind the first."
+                ),
+                (Origin::Decided, Some(p)) => {
+                    format!("All evidence taken together, {name} is the root with probability {p:.2}.")
+                }
+                (Origin::Decided, None) => format!(
+                    "Both flags of {name} are on; whoever only has Z_c on is explained by the others."
+                ),
+            });
+        }
+        None => {
+            let names = super::incidents::who(scene, incident);
+            said.push(format!("The root cannot be told: {names}."));
+        }
+    }
+    if let Some(first) = incident.first_out {
+        let (name, time) = (scene.name(first.client), clock.time(first.time));
+        said.push(if incident.disagrees() {
+            format!(
+                "DISAGREE: {name} rose first, at {time}. A fast sensor or a low threshold can do that."
+            )
+        } else {
+            format!("{name} rose first, at {time}: first out and root agree.")
+        });
+    }
+    if let Some(now) = incident.second_thought() {
+        said.push(format!("By now all evidence would say {}.", scene.name(now)));
+    }
+    let effects = incident.effects().count();
+    if incident.root.is_some() && effects > 0 {
+        let first = incident.effects().next();
+        let after = first.map_or(String::new(), |m| {
+            format!(", {} first, {} after it", scene.name(m.client), delay(incident.delay_s(m)))
+        });
+        let felt = if effects == 1 {
+            "1 other feels".to_owned()
+        } else {
+            format!("{effects} others feel")
+        };
+        said.push(format!("{felt} it{after}."));
+    }
+    said
+}
+
+/// What is known about how an incident stands.
+#[must_use]
+pub fn standing(scene: &Scene, incident: &Incident) -> String {
+    let clock = scene.model.clock;
+    let alarm = match incident.alarm.state {
+        AlarmState::Unacknowledged => "nobody has acknowledged it".to_owned(),
+        AlarmState::Acknowledged => "acknowledged".to_owned(),
+        AlarmState::Returned => "over before anybody acknowledged it".to_owned(),
+        AlarmState::Shelved => incident.alarm.shelved_until.map_or_else(
+            || "shelved".to_owned(),
+            |until| format!("shelved until {}", clock.time(until)),
+        ),
+        AlarmState::SuppressedByDesign => "silent by design".to_owned(),
+        AlarmState::OutOfService => "its client is out of service".to_owned(),
+        AlarmState::Latched => "a change that stays; nobody has acknowledged it".to_owned(),
+        AlarmState::Normal => "dealt with".to_owned(),
+    };
+    match incident.closed {
+        None => format!("open since {}, {alarm}", clock.time(incident.opened)),
+        Some(closed) => {
+            let why = match closed.why {
+                Closing::Quiet => "its evidence has ended".to_owned(),
+                other => other.to_string(),
+            };
+            format!("closed {}: {why}; {alarm}", clock.time(closed.time))
+        }
+    }
+}
+
+/// What to check, by what the incident is.
+#[must_use]
+pub fn check(scene: &Scene, incident: &Incident) -> String {
+    let sensors = |client: usize| {
+        let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(client));
+        let first: Vec<String> =
+            ranked.into_iter().flatten().take(2).map(|name| clean(name)).collect();
+        first.join(" and ")
+    };
+    match incident.root {
+        Some(root) => {
+            let (name, sensors) = (scene.name(root), sensors(root));
+            let at =
+                if sensors.is_empty() { String::new() } else { format!(", first at {sensors}") };
+            format!("check {name}{at}: set points, valves, pumps and what was last changed by hand")
+        }
+        None => format!(
+            "check {} side by side: who moved first on the axis above?",
+            super::incidents::who(scene, incident)
+        ),
+    }
+}

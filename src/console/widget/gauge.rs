@@ -1,0 +1,137 @@
+//! A knob between its ends, and a part of a whole.
+//!
+//! ```text
+//!  knob:   ├────────●────○────┤      ● as it stands, ○ as it would be
+//!  share:  ███████▒▒▒··········      spent, about to be spent, left
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::sign;
+use crate::console::glyph::NONE;
+use crate::console::theme::Theme;
+
+/// A knob between its ends; places are shares of the way from the lower to the upper one.
+#[derive(Debug, Clone, Copy)]
+pub struct Knob<'a> {
+    /// As it stands.
+    pub at: f64,
+    /// As it would be.
+    pub trial: Option<f64>,
+    /// Whether it is being turned.
+    pub held: bool,
+    /// How.
+    pub theme: &'a Theme,
+}
+
+impl Knob<'_> {
+    /// Draws it into the first row of `area`.
+    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+        let area = area.intersection(buffer.area);
+        if area.width < 3 || area.height == 0 {
+            return;
+        }
+        let last = area.width - 1;
+        for at in 0..=last {
+            let glyph = match at {
+                0 => "├",
+                at if at == last => "┤",
+                _ => "─",
+            };
+            sign(buffer, area.x + at, area.y, glyph, self.theme.frame);
+        }
+        let place = |share: f64| area.x + 1 + cell(share, area.width - 2);
+        let style = if self.held { self.theme.label } else { self.theme.strong };
+        sign(buffer, place(self.at), area.y, "●", style);
+        if let Some(trial) = self.trial {
+            sign(buffer, place(trial), area.y, "○", self.theme.cursor);
+        }
+    }
+}
+
+/// A part of a whole; shares are of the whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Share<'a> {
+    /// Gone.
+    pub spent: f64,
+    /// Would go next.
+    pub next: f64,
+    /// How.
+    pub theme: &'a Theme,
+}
+
+impl Share<'_> {
+    /// Draws it into the first row of `area`.
+    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+        let area = area.intersection(buffer.area);
+        if area.is_empty() {
+            return;
+        }
+        let cells = |share: f64| {
+            let cells = (share.clamp(0.0, 1.0) * f64::from(area.width)).round();
+            if share.is_nan() { 0 } else { cells as u16 }
+        };
+        let (spent, next) = (cells(self.spent), cells(self.spent + self.next));
+        for at in 0..area.width {
+            let (glyph, style) = if at < spent {
+                ("█", self.theme.trend)
+            } else if at < next {
+                ("▒", self.theme.ghost)
+            } else {
+                (NONE, self.theme.frame)
+            };
+            sign(buffer, area.x + at, area.y, glyph, style);
+        }
+    }
+}
+
+/// The cell of `cells` that a share of the way falls on.
+fn cell(share: f64, cells: u16) -> u16 {
+    let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
+    ((share * f64::from(cells)) as u16).min(cells.saturating_sub(1))
+}
+
+/// Where `value` stands between two ends, by the logarithm: ε and times span decades.
+#[must_use]
+pub fn logarithmic(value: f64, low: f64, high: f64) -> f64 {
+    ((value / low).ln() / (high / low).ln()).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::console::theme::{Choice, Terminal};
+    use crate::console::widget::drawn;
+
+    fn knob(at: f64, trial: Option<f64>, width: u16) -> String {
+        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let knob = Knob { at, trial, held: true, theme: &theme };
+        drawn::rows(width, 1, |area, buffer| knob.draw(area, buffer)).concat()
+    }
+
+    #[test]
+    fn a_knob_stands_between_its_ends() {
+        assert_eq!(knob(0.0, None, 7), "├●────┤");
+        assert_eq!(knob(1.0, Some(0.0), 7), "├○───●┤");
+        assert_eq!(knob(f64::NAN, None, 2), "  ");
+    }
+
+    #[test]
+    fn what_is_spent_and_what_would_be_fill_the_whole() {
+        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let share = Share { spent: 0.4, next: 0.2, theme: &theme };
+        assert_eq!(drawn::rows(10, 1, |a, b| share.draw(a, b)), ["████▒▒····"]);
+        let share = Share { spent: 3.0, next: f64::NAN, theme: &theme };
+        assert_eq!(drawn::rows(4, 1, |a, b| share.draw(a, b)), ["████"]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_knob_is_always_to_be_seen(at in any::<f64>(), width in 3_u16..60) {
+            prop_assert!(knob(at, None, width).contains('●'));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A quantity against its limit: τ for a distance, 1 for evidence.
+//!
+//! ```text
+//!  one row:            ▂▂▂▃▂▄▇██??▃     the limit is ▄, the full height twice the limit
+//!  two rows:                  ▃██       the limit is the line between the rows:
+//!                      ▂▂▃▂▅███???▃     whatever stands in the upper row is above it
+//! ```
+//!
+//! A column shows the largest value of its stretch of time. `?` is missing, nothing is outside.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::sign;
+use crate::console::glyph::{BLOCKS, MISSING};
+use crate::console::theme::Theme;
+use crate::history::Bucket;
+
+const STEPS: usize = BLOCKS.len();
+
+/// A quantity against its limit.
+#[derive(Debug)]
+pub struct Level<'a> {
+    /// From left to right, one a column.
+    pub columns: &'a [Bucket],
+    /// What must not be passed.
+    pub limit: f32,
+    /// The style of what passes it.
+    pub over: Style,
+    /// How.
+    pub theme: &'a Theme,
+}
+
+impl Level<'_> {
+    /// Draws it into `area`; columns that do not fit are left out.
+    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+        let area = area.intersection(buffer.area);
+        for (column, bucket) in area.columns().zip(self.columns) {
+            match *bucket {
+                Bucket::Outside => {}
+                Bucket::Missing => {
+                    sign(buffer, column.x, column.bottom() - 1, MISSING, self.theme.missing);
+                }
+                Bucket::Values { high, whole, .. } => {
+                    self.bar(high, self.style(high, whole), column, buffer);
+                }
+            }
+        }
+    }
+
+    /// Draws it without a limit: the full height is the largest value of all.
+    pub fn draw_freely(&self, area: Rect, buffer: &mut Buffer) {
+        let top = self.columns.iter().fold(0.0, |top: f32, bucket| match bucket {
+            Bucket::Values { high, .. } => top.max(*high),
+            _ => top,
+        });
+        let area = area.intersection(buffer.area);
+        for (column, bucket) in area.columns().zip(self.columns) {
+            match *bucket {
+                Bucket::Outside => {}
+                Bucket::Missing => {
+                    sign(buffer, column.x, column.bottom() - 1, MISSING, self.theme.missing);
+                }
+                Bucket::Values { high, whole, .. } => {
+                    let all = usize::from(column.height) * STEPS;
+                    let filled = (ratio(high, top) * all as f32).ceil() as usize;
+                    let style = if whole { self.theme.trend } else { self.theme.missing };
+                    fill(filled.clamp(1, all.max(1)), style, column, buffer);
+                }
+            }
+        }
+    }
+
+    /// What is above the limit says so first; what has holes says so next.
+    fn style(&self, value: f32, whole: bool) -> Style {
+        if ratio(value, self.limit) > 1.0 {
+            self.over
+        } else if whole {
+            self.theme.trend
+        } else {
+            self.theme.missing
+        }
+    }
+
+    fn bar(&self, value: f32, style: Style, column: Rect, buffer: &mut Buffer) {
+        let filled = steps(ratio(value, self.limit), usize::from(column.height) * STEPS);
+        fill(filled, style, column, buffer);
+    }
+}
+
+/// Fills `steps` eighths of a row, from the bottom of a column up.
+fn fill(steps: usize, style: Style, column: Rect, buffer: &mut Buffer) {
+    let mut left = steps;
+    for y in (column.top()..column.bottom()).rev() {
+        let Some(top) = left.min(STEPS).checked_sub(1) else { break };
+        sign(buffer, column.x, y, BLOCKS[top], style);
+        left = left.saturating_sub(STEPS);
+    }
+}
+
+/// `value` in limits; 0 where the limit says nothing.
+#[must_use]
+pub fn ratio(value: f32, limit: f32) -> f32 {
+    let ratio = value / limit;
+    if ratio.is_nan() || limit <= 0.0 { 0.0 } else { ratio.max(0.0) }
+}
+
+/// Steps of `all` that a bar of `ratio` limits takes: half of them at the limit, never more below
+/// it, never fewer above it, and at least one, so that a value is not taken for none.
+fn steps(ratio: f32, all: usize) -> usize {
+    let half = all / 2;
+    if ratio > 1.0 {
+        let above = ((ratio - 1.0) * half as f32).ceil() as usize;
+        half + above.clamp(1, (all - half).max(1))
+    } else {
+        ((ratio * half as f32).round() as usize).clamp(1, half.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::console::theme::{Choice, Terminal};
+    use crate::console::widget::drawn;
+
+    fn value(high: f32) -> Bucket {
+        Bucket::Values { low: 0.0, high, whole: true }
+    }
+
+    fn rows(columns: &[Bucket], limit: f32, height: u16) -> Vec<String> {
+        let theme = Theme::new(Choice::Mono, Terminal::default());
+        drawn::rows(columns.len() as u16, height, |area, buffer| {
+            Level { columns, limit, over: theme.over, theme: &theme }.draw(area, buffer);
+        })
+    }
+
+    #[test]
+    fn in_one_row_the_limit_stands_at_half_the_height() {
+        let columns = [value(0.0), value(1.0), value(2.0), value(2.01), value(4.0), value(9.0)];
+        assert_eq!(rows(&columns, 2.0, 1), ["▁▂▄▅██"]);
+    }
+
+    #[test]
+    fn in_two_rows_the_limit_is_the_line_between_them() {
+        let columns =
+            [value(0.5), value(1.0), value(1.01), value(2.5), Bucket::Missing, Bucket::Outside];
+        assert_eq!(rows(&columns, 1.0, 2), ["  ▁█  ", "▄███? "]);
+    }
+
+    #[test]
+    fn without_a_limit_the_largest_value_fills_the_height() {
+        let columns = [value(1.0), value(4.0), value(0.0)];
+        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let level =
+            Level { columns: &columns, limit: f32::INFINITY, over: theme.over, theme: &theme };
+        assert_eq!(drawn::rows(3, 1, |a, b| level.draw_freely(a, b)), ["▂█▁"]);
+    }
+
+    #[test]
+    fn a_limit_that_says_nothing_is_never_passed() {
+        for limit in [f32::INFINITY, f32::NAN, 0.0, -1.0] {
+            assert_eq!(rows(&[value(5.0)], limit, 2), [" ", "▁"]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_upper_half_is_empty_exactly_while_all_is_well(
+            high in 0.0_f32..1e6, limit in 1e-3_f32..1e3, half in 1_u16..4,
+        ) {
+            let rows = rows(&[value(high)], limit, 2 * half);
+            let upper = &rows[..usize::from(half)];
+            prop_assert_eq!(upper.iter().all(|row| row == " "), ratio(high, limit) <= 1.0);
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! The console in a real terminal: the program itself, typed at and looked at.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::headwater;
+use crate::tty::{Tty, signal};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_headwater");
+
+/// Three hours of normal operation and two hours of a day with one attack, replayed from its start.
+const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only([\"S101\"]), \
+    history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
+    replay: (speed: 20))";
+
+/// A session whose models have been made once, for all tests.
+fn trained() -> &'static Path {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("short.ron"), SHORT).expect("the session can be written");
+        let made = headwater()
+            .current_dir(folder.path())
+            .env("HEADWATER_CACHE", folder.path().join("cache"))
+            .args(["train", "short.ron"])
+            .output()
+            .expect("the program runs");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        folder
+    });
+    folder.path()
+}
+
+/// The console on that session, with a picture.
+fn console(size: (u16, u16), environment: &[(&str, &str)]) -> Tty {
+    let tty = Tty::start(PROGRAM, &["open", "short.ron"], trained(), size, environment);
+    tty.wait_for("REPLAY");
+    tty
+}
+
+/// The same, standing still.
+fn paused(size: (u16, u16), environment: &[(&str, &str)]) -> Tty {
+    let mut tty = console(size, environment);
+    tty.keys(" ");
+    tty.wait_for("PAUSED");
+    tty
+}
+
+fn quit(mut tty: Tty) {
+    tty.keys("q");
+    assert_eq!(tty.end(), 0);
+    tty.wait_restored();
+}
+
+/// A folder for a file of keys.
+fn config(keys: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("keys.ron");
+    fs::write(&file, keys).expect("the file can be written");
+    (folder, file)
+}
+
+#[test]
+fn the_start_shows_a_picture_and_quitting_gives_the_terminal_back() {
+    let tty = console((120, 40), &[]);
+    {
+        let seen = tty.seen();
+        let (screen, text) = (seen.screen(), seen.text());
+        assert!(screen.alternate_screen() && screen.hide_cursor() && screen.bracketed_paste());
+        for words in ["short", "P1", "P2", "P3", "? help"] {
+            assert!(text.contains(words), "{words} is missing:\n{text}");
+        }
+    }
+    quit(tty);
+}
+
+#[test]
+fn a_pause_freezes_and_an_idle_screen_writes_nothing_at_all() {
+    let tty = paused((100, 30), &[]);
+    // What was on its way when the key was pressed may still come.
+    let mut before = tty.seen().bytes.len();
+    loop {
+        std::thread::sleep(Duration::from_millis(400));
+        let now = tty.seen().bytes.len();
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    let text = tty.seen().text();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(tty.seen().bytes.len(), before, "an idle screen is silent");
+    assert_eq!(tty.seen().text(), text);
+    let busy = cpu_ticks(tty.id());
+    std::thread::sleep(Duration::from_millis(1000));
+    if let (Some(before), Some(after)) = (busy, cpu_ticks(tty.id())) {
+        assert!(after - before <= 1, "an idle program does nothing");
+    }
+    quit(tty);
+}
+
+/// Hundredths of a second that a process has used, where the system tells.
+fn cpu_ticks(id: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+#[test]
+fn looking_back_and_returning() {
+    let mut tty = paused((120, 40), &[]);
+    tty.keys("hh");
+    tty.wait_for("BACK");
+    tty.keys("\x1b[H");
+    tty.keys("\x1b[F");
+    tty.wait_without("BACK");
+    quit(tty);
+}
+
+#[test]
+fn an_incident_is_found_acknowledged_and_a_threshold_tried_without_regret() {
+    let mut tty = paused((140, 45), &[]);
+    // Ahead at full speed, past the attack.
+    tty.keys("g01:50\r");
+    tty.wait_for("UNACK");
+    tty.keys("a");
+    tty.wait_for("acknowledge");
+    tty.wait_without("UNACK");
+    let trial = |text: String| text.lines().any(|l| l.contains('→') && l.contains(" alarms"));
+    tty.keys("+");
+    tty.wait("the consequences of a trial", |seen| trial(seen.text()));
+    tty.keys("\x1b");
+    tty.wait("the end of the trial", |seen| !trial(seen.text()));
+    // From the knobs to the incidents, then out.
+    tty.keys("q");
+    quit(tty);
+}
+
+#[test]
+fn a_storm_of_sizes_ends_in_a_whole_picture() {
+    let tty = console((120, 40), &[]);
+    let sizes = [(200, 60), (30, 10), (10, 3), (2, 2), (1, 1), (250, 3), (3, 80), (80, 24)];
+    for (columns, rows) in sizes.into_iter().cycle().take(40) {
+        tty.resize(columns, rows);
+    }
+    tty.resize(2, 2);
+    tty.wait("something at 2x2", |seen| !seen.text().trim().is_empty());
+    tty.resize(120, 40);
+    tty.wait_for("? help");
+    tty.wait_for("P3");
+    quit(tty);
+}
+
+#[test]
+fn a_panic_of_the_engine_is_told_on_the_users_own_screen() {
+    let fault = [("HEADWATER_FAULT", "engine-panic")];
+    let mut tty = Tty::start(PROGRAM, &["open", "short.ron"], trained(), (120, 40), &fault);
+    assert_eq!(tty.end(), 1);
+    tty.wait_restored();
+    tty.wait_for("a fault was asked for");
+    tty.wait_for("headwater: ");
+    assert!(!tty.seen().pictures.is_empty(), "there was a picture before");
+}
+
+#[test]
+fn signals_end_the_program_with_their_number_and_a_word() {
+    for (name, code) in [("TERM", 143), ("INT", 130), ("HUP", 129), ("QUIT", 131)] {
+        let mut tty = console((80, 24), &[]);
+        signal(name, tty.id());
+        assert_eq!(tty.end(), code, "SIG{name}");
+        tty.wait_restored();
+        tty.wait_for(&format!("ended by SIG{name}"));
+    }
+}
+
+#[test]
+fn control_c_leaves_at_once() {
+    let mut tty = console((80, 24), &[]);
+    tty.keys("?");
+    tty.wait_for("esc closes");
+    tty.keys("\x03");
+    assert_eq!(tty.end(), 0);
+    tty.wait_restored();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_shell_gets_the_terminal_and_gives_it_back() {
+    let mut tty = Tty::start("/bin/sh", &["-i"], trained(), (100, 30), &[("PS1", "ready$ ")]);
+    tty.wait_for("ready$");
+    tty.keys(&format!("{PROGRAM} open short.ron\r"));
+    tty.wait_for("REPLAY");
+    tty.keys(" ");
+    tty.wait_for("PAUSED");
+    // Once by the key, once by a signal from outside.
+    for stop in ["key", "signal"] {
+        if stop == "key" {
+            tty.keys("\x1a");
+        } else {
+            signal("TSTP", job(tty.id()));
+        }
+        tty.wait_restored();
+        tty.wait("a prompt", |seen| seen.text().trim_end().ends_with("ready$"));
+        tty.keys("fg\r");
+        tty.wait("the picture again", |seen| {
+            seen.screen().alternate_screen() && seen.text().contains("PAUSED")
+        });
+    }
+    tty.keys("q");
+    tty.wait_restored();
+    tty.keys("echo left with $?\r");
+    tty.wait_for("left with 0");
+}
+
+/// The only child of a process.
+#[cfg(target_os = "linux")]
+fn job(parent: u32) -> u32 {
+    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    children.expect("the shell runs").trim().parse().expect("the shell has one child")
+}
+
+#[test]
+fn without_colour_bold_and_reversed_text_remain() {
+    let mut tty = paused((120, 40), &[("NO_COLOR", "1")]);
+    let seen = tty.seen();
+    let cells = || (0..40).flat_map(|row| (0..120).filter_map(move |column| (row, column).into()));
+    let cells: Vec<&vt100::Cell> = cells()
+        .filter_map(|(row, column): (u16, u16)| seen.screen().cell(row, column))
+        .filter(|cell| cell.has_contents())
+        .collect();
+    for cell in &cells {
+        assert_eq!(cell.fgcolor(), vt100::Color::Default, "{}", cell.contents());
+        assert_eq!(cell.bgcolor(), vt100::Color::Default, "{}", cell.contents());
+    }
+    assert!(cells.iter().any(|cell| cell.bold()), "nothing is bold");
+    assert!(cells.iter().any(|cell| cell.dim()), "nothing is dim");
+    drop(seen);
+    tty.keys("?");
+    tty.wait("a reversed title", |seen| {
+        seen.screen().cell(0, 1).is_some_and(|cell| cell.contents() == "h" && cell.inverse())
+    });
+    tty.keys("q");
+    quit(tty);
+}
+
+#[test]
+fn a_locale_without_utf_8_gets_ascii_and_nothing_else() {
+    let tty = paused((120, 40), &[("LANG", "C")]);
+    let seen = tty.seen();
+    assert!(seen.bytes.is_ascii(), "{}", seen.text());
+    assert!(seen.text().contains("left right look back"), "{}", seen.text());
+    drop(seen);
+    quit(tty);
+}
+
+#[test]
+fn a_fast_engine_neither_raises_the_pictures_above_thirty_a_second_nor_delays_a_key() {
+    let mut tty = console((120, 40), &[]);
+    // 600 seconds of data a second: fifty batches of measurements a second and more.
+    tty.keys("]]]]]");
+    tty.wait_for("REPLAY 600x");
+    let begun = Instant::now();
+    let first = tty.seen().pictures.len();
+    let mut quickest = Duration::MAX;
+    while begun.elapsed() < Duration::from_secs(4) {
+        for (key, there) in [("?", true), ("q", false)] {
+            let pressed = Instant::now();
+            tty.keys(key);
+            tty.wait("the help", |seen| seen.text().contains("esc closes") == there);
+            quickest = quickest.min(pressed.elapsed());
+        }
+    }
+    let pictures = tty.seen().pictures[first..].to_vec();
+    let lasted = begun.elapsed().as_secs_f64();
+    assert!(pictures.len() as f64 <= lasted * 31.0 + 2.0, "{} in {lasted} s", pictures.len());
+    assert!(quickest <= Duration::from_millis(50), "a key took {quickest:?} at best");
+    quit(tty);
+}
+
+#[test]
+fn the_mouse_clicks_opens_scrubs_and_can_be_given_back() {
+    let mut tty = paused((120, 40), &[]);
+    tty.click("? help");
+    tty.wait_for("esc closes");
+    tty.keys("\x1b");
+    tty.wait_without("esc closes");
+    // A press on the left half of the day, dragged further left.
+    let (column, row) = tty.find("00:00 ");
+    let (from, to) = (column + 10, column + 7);
+    tty.keys(&format!("\x1b[<0;{from};{row}M\x1b[<32;{to};{row}M\x1b[<0;{to};{row}m"));
+    tty.wait_for("BACK");
+    tty.keys("\x1b[F");
+    tty.wait_without("BACK");
+    tty.keys("M");
+    tty.wait_for("mouse off");
+    tty.wait("the mouse given back", |seen| {
+        seen.screen().mouse_protocol_mode() == vt100::MouseProtocolMode::None
+    });
+    quit(tty);
+}
+
+#[test]
+fn a_copy_reaches_the_clipboard_of_the_terminal() {
+    let mut tty = paused((120, 40), &[]);
+    tty.keys("2y");
+    tty.wait_for("characters to the clipboard");
+    // "P1\t" in base 64.
+    let clipboard = b"\x1b]52;c;UDEJ";
+    assert!(tty.seen().bytes.windows(clipboard.len()).any(|bytes| bytes == clipboard));
+    tty.keys("q");
+    quit(tty);
+}
+
+#[test]
+fn a_wrong_file_of_keys_is_told_on_the_screen_and_the_keys_stay() {
+    let (folder, file) = config("{\n    \"pase\": [\"p\"],\n}");
+    let folder = folder.path().to_str().expect("a plain name");
+    let mut tty = console((120, 40), &[("HEADWATER_CONFIG", folder)]);
+    tty.wait_for("keys.ron:2:5: no action is called \"pase\"; did you mean \"pause\"?");
+    tty.keys(" ");
+    tty.wait_for("PAUSED");
+    fs::write(&file, "{\"pause\": [\"p\"]}").expect("the file can be written");
+    tty.keys("K");
+    tty.wait_for("keys read");
+    tty.keys(" ");
+    tty.keys("p");
+    tty.wait_for("REPLAY");
+    tty.wait_for("p pause");
+    quit(tty);
+}
+
+#[test]
+fn a_theme_of_its_own_fills_the_field() {
+    let tty = Tty::start(
+        PROGRAM,
+        &["open", "short.ron", "--theme", "paper", "--no-mouse"],
+        trained(),
+        (80, 24),
+        &[],
+    );
+    tty.wait_for("REPLAY");
+    {
+        let seen = tty.seen();
+        let field = seen.screen().cell(23, 79).map(vt100::Cell::bgcolor);
+        assert_eq!(field, Some(vt100::Color::Idx(254)));
+        assert_eq!(seen.screen().mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+    }
+    quit(tty);
+}
+
+#[test]
+fn a_terminal_that_cannot_place_its_cursor_gets_the_plain_facts() {
+    let mut tty =
+        Tty::start(PROGRAM, &["open", "short.ron"], trained(), (120, 40), &[("TERM", "dumb")]);
+    assert_eq!(tty.end(), 0);
+    assert!(tty.seen().pictures.is_empty());
+}
