@@ -12,6 +12,8 @@
 //! | [`score`] | the figures of one run, or of any truth file and any alarm file |
 //! | [`frame`] | jobs of a study: done on all cores, kept, taken up again |
 //! | [`report`] | tables, charts and sentences of a study, as text, SVG and JSON |
+//! | [`lesson`] | one federation looked at from every side: losses, states, residuals, the oracle |
+//! | [`scale`] | a federation of so many clients: loss, bytes and time of a round |
 //! | [`published`] | what the paper prints |
 //! | [`catalogue`] | the studies by name |
 //!
@@ -33,8 +35,10 @@
 pub mod catalogue;
 pub mod detection;
 pub mod frame;
+pub mod lesson;
 pub mod metrics;
 pub mod privacy;
 pub mod published;
 pub mod report;
+pub mod scale;
 pub mod score;

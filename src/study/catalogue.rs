@@ -1,9 +1,13 @@
 //! The studies by name, in the order in which `all` runs them.
 
+mod convergence;
+mod correlation;
 mod detection;
 mod plant;
 mod privacy;
 mod recorded;
+mod residuals;
+mod scalability;
 mod threshold;
 mod watched;
 
@@ -14,8 +18,12 @@ use super::frame::Study;
 pub fn all() -> Vec<&'static dyn Study> {
     vec![
         &detection::Detection,
+        &scalability::Scalability,
         &threshold::Threshold,
         &privacy::Privacy,
+        &convergence::Convergence,
+        &correlation::Correlation,
+        &residuals::Residuals,
         &plant::Plant,
         &recorded::HAI,
         &recorded::TEP,

@@ -62,6 +62,8 @@ pub struct Job {
     pub inputs: Value,
     /// About how long it takes beside its siblings; the longest are started first.
     pub cost: u32,
+    /// The name its result is kept under, where several studies ask for the same.
+    shared: Option<&'static str>,
     work: Work,
 }
 
@@ -75,13 +77,20 @@ impl Job {
         work: impl Fn() -> Result<R, StudyError> + Send + Sync + 'static,
     ) -> Self {
         let work = move || serde_json::to_value(work()?).map_err(StudyError::from);
-        Self { label: label.into(), inputs, cost: 1, work: Box::new(work) }
+        Self { label: label.into(), inputs, cost: 1, shared: None, work: Box::new(work) }
     }
 
     /// With its cost beside its siblings.
     #[must_use]
     pub fn costing(mut self, cost: u32) -> Self {
         self.cost = cost;
+        self
+    }
+
+    /// Kept under a name that other studies use too: what one of them did, none does again.
+    #[must_use]
+    pub fn kept_as(mut self, name: &'static str) -> Self {
+        self.shared = Some(name);
         self
     }
 }

@@ -66,3 +66,22 @@ pub const TABLE_4: [Table4; 2] = [
         delay_min: (8.25, 8.63),
     },
 ];
+
+/// A line of Table 3 (synthetic data); the paper gives bytes, of which the number of clients follows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Table3 {
+    /// Clients.
+    pub clients: usize,
+    /// Bytes per round, from clients to the server.
+    pub bytes: u64,
+    /// Final server loss.
+    pub server_loss: f64,
+}
+
+/// Table 3.
+pub const TABLE_3: [Table3; 4] = [
+    Table3 { clients: 2, bytes: 32, server_loss: 0.0305 },
+    Table3 { clients: 4, bytes: 64, server_loss: 0.0129 },
+    Table3 { clients: 8, bytes: 128, server_loss: 0.0263 },
+    Table3 { clients: 16, bytes: 256, server_loss: 0.0412 },
+];

@@ -88,6 +88,7 @@ fn work(study: &str, jobs: &[Job], bench: &Bench) -> Vec<Outcome> {
 }
 
 fn one(study: &str, job: &Job, bench: &Bench) -> Result<Value, StudyError> {
+    let study = job.shared.unwrap_or(study);
     let result = match bench.store.find(study, &job.inputs) {
         Some(kept) => kept,
         None => {
