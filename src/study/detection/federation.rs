@@ -110,12 +110,10 @@ fn client(
 ) -> Result<Client, DetectionError> {
     let seed = rng::child(seed, m as u64);
     let own = &rows.clients[m];
-    let mut model = match &setup.models {
-        Some(models) => VendorModel::new(&models[m])?,
-        None => {
-            let weights = train_model(&rows.layout.clients[m].name, own, fit, setup, seed)?;
-            VendorModel::new(&weights)?
-        }
+    let mut model = if let Some(models) = &setup.models {
+        VendorModel::new(&models[m])?
+    } else {
+        VendorModel::new(&train_model(&rows.layout.clients[m].name, own, fit, setup, seed)?)?
     };
     let mut recordings = [
         Recording::new(model.sensors(), model.states()),
