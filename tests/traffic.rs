@@ -53,7 +53,6 @@ impl Needles {
 
     fn add(&mut self, row: &[f64]) {
         for &value in row {
-            // Whole numbers and the like are everywhere; a measurement has digits of its own.
             if !is_telling(value) {
                 continue;
             }
@@ -110,8 +109,10 @@ impl Needles {
     }
 }
 
+/// Whether a number has digits of its own: noised gradients lie on a grid of 2⁻¹⁵, and a measurement
+/// that lies on it too is met there by chance.
 fn is_telling(value: f64) -> bool {
-    value.is_finite() && (value * 64.0).fract() != 0.0
+    value.is_finite() && (value * 65_536.0).fract() != 0.0
 }
 
 /// Everything that was measured: as it came and as the models see it.

@@ -110,6 +110,8 @@ pub const SCREENS: [Action; 8] = [
 /// Everything the screen depends on.
 #[derive(Debug)]
 pub struct Model {
+    /// What is watched, as its file says.
+    pub subject: Session,
     /// The session's name, safe to show.
     pub name: String,
     /// The operator's name, as the log knows it.
@@ -259,6 +261,7 @@ impl Model {
     pub fn new(session: &Session, theme: Theme) -> Self {
         let clock = Clock::of(session);
         Self {
+            subject: session.clone(),
             name: clean(&session.name),
             who: "operator".into(),
             seeded: matches!(session.source, Source::Plant(_) | Source::Twin(_)),

@@ -96,8 +96,6 @@ pub struct Course {
     pub latest: Option<Training>,
     /// The newest word that had a loss: what is left of training once it is over.
     pub learned: Option<Training>,
-    /// The first loss of every word about the present work, oldest first.
-    pub curve: Vec<f64>,
     /// Every loss of every word about the present work, in the order of [`Training::losses`].
     pub curves: Vec<Vec<f64>>,
 }
@@ -108,7 +106,6 @@ impl Course {
         let leader = |t: &Training| t.losses.first().map(|(name, _)| name.clone());
         if !training.losses.is_empty() {
             if self.learned.as_ref().is_none_or(|latest| leader(latest) != leader(&training)) {
-                self.curve.clear();
                 self.curves.clear();
             }
             self.learn(&training);
@@ -118,50 +115,19 @@ impl Course {
     }
 
     fn learn(&mut self, training: &Training) {
-        let thin = |curve: &mut Vec<f64>| {
+        self.curves.resize(training.losses.len(), Vec::new());
+        for (curve, (_, loss)) in self.curves.iter_mut().zip(&training.losses) {
             if curve.len() == KEPT {
                 *curve = curve.iter().copied().step_by(2).collect();
             }
-        };
-        self.curves.resize(training.losses.len(), Vec::new());
-        for (curve, (_, loss)) in self.curves.iter_mut().zip(&training.losses) {
-            thin(curve);
             curve.push(*loss);
         }
-        if let Some((_, loss)) = training.losses.first().filter(|(_, loss)| loss.is_finite()) {
-            thin(&mut self.curve);
-            self.curve.push(*loss);
-        }
-    }
-
-    /// The curve in `columns` levels from 0 to 7, by the logarithm of the loss: losses fall over
-    /// decades.
-    #[must_use]
-    pub fn levels(&self, columns: usize) -> Vec<usize> {
-        let columns = columns.min(self.curve.len());
-        let logarithm = |loss: &f64| loss.max(1e-12).ln();
-        let (low, high) = self
-            .curve
-            .iter()
-            .map(logarithm)
-            .fold((f64::MAX, f64::MIN), |(low, high), l| (low.min(l), high.max(l)));
-        let span = (high - low).max(1e-9);
-        (0..columns)
-            .map(|c| {
-                let from = c * self.curve.len() / columns;
-                let to = ((c + 1) * self.curve.len() / columns).max(from + 1);
-                let part = &self.curve[from..to];
-                let mean = part.iter().map(logarithm).sum::<f64>() / part.len() as f64;
-                ((mean - low) / span * 7.0).round() as usize
-            })
-            .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn word(name: &str, loss: f64) -> Training {
         Training {
@@ -178,9 +144,9 @@ mod tests {
         let mut course = Course::default();
         course.take(word("P1", 2.0));
         course.take(word("P1", 1.0));
-        assert_eq!(course.levels(10), [7, 0]);
+        assert_eq!(course.curves, [[2.0, 1.0]]);
         course.take(word("server", 5.0));
-        assert_eq!(course.curve, [5.0]);
+        assert_eq!(course.curves, [[5.0]]);
     }
 
     #[test]
@@ -188,23 +154,20 @@ mod tests {
         let mut course = Course::default();
         course.take(word("server", 2.0));
         course.take(Training { losses: Vec::new(), steps: None, ..word("", 0.0) });
-        assert_eq!((course.curve.as_slice(), course.curves.len()), (&[2.0][..], 1));
+        assert_eq!(course.curves, [[2.0]]);
         assert_eq!(course.latest.as_ref().and_then(Training::left), None);
         let left = course.learned.as_ref().and_then(Training::left);
         assert_eq!(left, Some(Duration::from_secs(6)));
     }
 
-    proptest! {
-        #[test]
-        fn any_losses_give_levels_that_fit(
-            losses in proptest::collection::vec(proptest::num::f64::ANY, 0..5000), columns in 0_usize..200,
-        ) {
-            let mut course = Course::default();
-            for loss in losses {
-                course.take(word("server", loss));
-            }
-            let levels = course.levels(columns);
-            prop_assert!(levels.len() <= columns && levels.iter().all(|l| *l <= 7));
+    #[test]
+    fn a_long_course_is_thinned_and_keeps_its_ends() {
+        let mut course = Course::default();
+        for round in 0..3 * KEPT {
+            course.take(word("server", round as f64));
         }
+        let curve = &course.curves[0];
+        assert!(curve.len() <= KEPT && curve[0] == 0.0 && curve.is_sorted());
+        assert_eq!(curve.last(), Some(&(3.0 * KEPT as f64 - 1.0)));
     }
 }

@@ -156,12 +156,7 @@ impl Material {
     }
 }
 
-fn measured(
-    session: &Session,
-    grids: &Grids,
-    part: Part,
-    every: u32,
-) -> Result<Read, StreamError> {
+fn measured(session: &Session, grids: &Grids, part: Part, every: u32) -> Result<Read, StreamError> {
     let mut stream = Decimated::new(grids.open(session, part)?, every);
     let layout = stream.layout().clone();
     let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();

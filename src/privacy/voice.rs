@@ -392,12 +392,7 @@ impl Voice {
     }
 
     /// Says a pair of flags (paper mode), at every step.
-    pub fn flags(
-        &mut self,
-        account: &mut Account<'_>,
-        z_c: Flag,
-        z_a: Flag,
-    ) -> Said<Pair> {
+    pub fn flags(&mut self, account: &mut Account<'_>, z_c: Flag, z_a: Flag) -> Said<Pair> {
         self.pair(account, z_c, z_a).unwrap_or_else(|why| {
             account.fail(&why);
             Said::Nothing

@@ -42,13 +42,14 @@ struct Method {
 }
 
 /// In the order in which they are shown.
-const METHODS: [Method; 10] = [
+const METHODS: [Method; 11] = [
     Method { name: "pre-trained-95", label: "pre-trained, 95 %" },
     Method { name: "paper-95", label: "paper, 95 %" },
     Method { name: "paper-99.5", label: "paper, 99.5 %" },
     Method { name: "paper-99-vote", label: "paper, 99 %, 3 of 5" },
     Method { name: "evidence", label: "evidence" },
     Method { name: "evidence-linear-model", label: "same, linear model" },
+    Method { name: "evidence-tier-2", label: "evidence, tier 2" },
     Method { name: "evidence-1-bit", label: "evidence, 1 bit" },
     Method { name: "evidence-1-bit-eps-4", label: "evidence, 1 bit, ε=4" },
     Method { name: "evidence-1-bit-eps-2", label: "evidence, 1 bit, ε=2" },
@@ -201,6 +202,7 @@ fn outcome(family: &str, bed: Bed, seed: u64) -> Result<Outcome, StudyError> {
     for (name, setup) in [
         ("evidence", setup()),
         ("evidence-linear-model", Setup::new(Proprietary::Linear)),
+        ("evidence-tier-2", setup().with_states()),
         ("evidence-1-bit", setup().one_bit(None)),
         ("evidence-1-bit-eps-4", setup().one_bit(Some(4.0))),
         ("evidence-1-bit-eps-2", setup().one_bit(Some(2.0))),
@@ -445,7 +447,8 @@ fn root_table(lines: &[Line]) -> Table {
     );
     table.note(
         "Paper: look-up on the flags of the federated models at a percentile. Evidence: five levels \
-         on the same proprietary filters; below it the same on a linear predictor.",
+         on the same proprietary filters; below it the same on a linear predictor. \
+         Tier 2: states are sent too.",
     );
     table.note(
         "ARL0: nominal steps per false incident (>: none in all that was watched). ARL1: from an \

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ndarray::{ArrayView2, Axis};
 
-use super::federation::{Federation, train_model};
+use super::federation::{Federation, TRAINING, train_model};
 use super::figures::{self, Declared, Figures, Happened, Said};
 use super::flags::Flagged;
 use super::rows::Rows;
@@ -49,7 +49,8 @@ impl Trial {
             .enumerate()
             .map(|(m, (name, own))| {
                 let seed = rng::child(self.seed, m as u64);
-                train_model(name, own, self.fit(), &setup, seed)
+                let seed = rng::child(seed, TRAINING);
+                train_model(name, own, self.fit(), &setup, setup.model.proprietary, seed)
             })
             .collect()
     }
