@@ -133,35 +133,11 @@ impl Course {
             self.curve.push(*loss);
         }
     }
-
-    /// The curve in `columns` levels from 0 to 7, by the logarithm of the loss: losses fall over
-    /// decades.
-    #[must_use]
-    pub fn levels(&self, columns: usize) -> Vec<usize> {
-        let columns = columns.min(self.curve.len());
-        let logarithm = |loss: &f64| loss.max(1e-12).ln();
-        let (low, high) = self
-            .curve
-            .iter()
-            .map(logarithm)
-            .fold((f64::MAX, f64::MIN), |(low, high), l| (low.min(l), high.max(l)));
-        let span = (high - low).max(1e-9);
-        (0..columns)
-            .map(|c| {
-                let from = c * self.curve.len() / columns;
-                let to = ((c + 1) * self.curve.len() / columns).max(from + 1);
-                let part = &self.curve[from..to];
-                let mean = part.iter().map(logarithm).sum::<f64>() / part.len() as f64;
-                ((mean - low) / span * 7.0).round() as usize
-            })
-            .collect()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn word(name: &str, loss: f64) -> Training {
         Training {
@@ -178,7 +154,7 @@ mod tests {
         let mut course = Course::default();
         course.take(word("P1", 2.0));
         course.take(word("P1", 1.0));
-        assert_eq!(course.levels(10), [7, 0]);
+        assert_eq!(course.curve, [2.0, 1.0]);
         course.take(word("server", 5.0));
         assert_eq!(course.curve, [5.0]);
     }
@@ -192,19 +168,5 @@ mod tests {
         assert_eq!(course.latest.as_ref().and_then(Training::left), None);
         let left = course.learned.as_ref().and_then(Training::left);
         assert_eq!(left, Some(Duration::from_secs(6)));
-    }
-
-    proptest! {
-        #[test]
-        fn any_losses_give_levels_that_fit(
-            losses in proptest::collection::vec(proptest::num::f64::ANY, 0..5000), columns in 0_usize..200,
-        ) {
-            let mut course = Course::default();
-            for loss in losses {
-                course.take(word("server", loss));
-            }
-            let levels = course.levels(columns);
-            prop_assert!(levels.len() <= columns && levels.iter().all(|l| *l <= 7));
-        }
     }
 }
