@@ -22,6 +22,7 @@ mod manual;
 mod run;
 mod screen;
 mod sessions;
+mod study;
 mod train;
 
 /// Find where trouble started in a plant, without any process giving up its data.
@@ -97,6 +98,8 @@ enum Command {
     Run(run::RunArgs),
     /// Verify a ledger that `run --ledger` wrote, and say what was spent
     Ledger(ledger::LedgerArgs),
+    /// Make a table or figure of the paper, with what comes out here beside it
+    Study(study::StudyArgs),
     /// Measure a list of alarms against the truth
     Score(ScoreArgs),
     /// Draw one picture of the console, without a terminal
@@ -210,6 +213,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         }
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
         Some(Command::Ledger(args)) => ledger::run(&mut out, &args)?,
+        Some(Command::Study(args)) => study::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;
             if args.json {

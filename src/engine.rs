@@ -7,6 +7,7 @@
 //! | [`compare`] | what was learned, on nominal rows that nothing was fitted to |
 //! | [`vendor`] | proprietary models: delivered with the program, or made from the fit range |
 //! | [`prepare`] | from a session to models that can run: delivered or trained, federated, calibrated, kept |
+//! | [`influence`] | who influences whom, learned once with the models |
 //! | [`decimation`] | how many samples become one when the session leaves that to its data |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
 //! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
@@ -15,6 +16,7 @@
 
 pub mod compare;
 pub mod decimation;
+pub mod influence;
 pub mod material;
 pub mod prepare;
 pub mod resolution;

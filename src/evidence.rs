@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`threshold`] | τ as percentile or distance, flags Z, what-ifs over a stored history |
 //! | [`lookup`] | Table 1, its extension to M clients, the k-of-n vote |
-//! | [`ridge`], [`whitening`] | the client's own past is taken out of its residual |
+//! | [`features`], [`ridge`], [`whitening`] | the client's own past is taken out of its residual |
 //! | [`sensor`] | flat lines, gaps, ranges, resolution, ranking of sensors |
 //! | [`symbol`] | graded symbols and randomised response |
 //! | [`site`] | the client's half: sample in, symbol out |
@@ -23,14 +23,19 @@
 //! | [`cusum`] | floored CUSUM, tail-fitted alarm threshold, choice of decimation |
 //! | [`health`] | calibration before arming, live standing of each client |
 //! | [`reach`] | which clients a root can affect |
+//! | [`influence`] | who influences whom, learned from nominal states |
+//! | [`informed`] | tier 2: what others explain is taken out of a client's residual too |
 //! | [`slate`] | the reports of one step, in whatever order they come |
 //! | [`inference`] | the server's half: symbols in, incidents out |
 #![doc = include_str!("evidence/tried.md")]
 
 pub mod cusum;
 pub mod enrolment;
+pub mod features;
 pub mod health;
 pub mod inference;
+pub mod influence;
+pub mod informed;
 pub mod likelihood;
 pub mod lookup;
 pub mod reach;

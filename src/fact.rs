@@ -100,6 +100,9 @@ pub struct Incident {
     /// What is new, or why it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The sensors of the root that deviate most, where the session lets it say so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sensors: Vec<String>,
 }
 
 /// A client that feels an incident.
@@ -111,6 +114,20 @@ pub struct Effect {
     pub time: Timestamp,
     /// How long after the root's onset; negative when it came before.
     pub delay_s: Number,
+    /// How it can have come about, where influences are known that lead there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
+}
+
+/// A chain of known influences from a root to an effect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Via {
+    /// Root, whoever passes it on, effect.
+    pub path: Vec<String>,
+    /// How long influence takes along it when all is well; `null` where that is not known.
+    pub delay_s: Option<Number>,
+    /// All of it was learned from the data; otherwise some of it is only declared.
+    pub learned: bool,
 }
 
 /// How urgent an alarm is.

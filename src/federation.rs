@@ -139,6 +139,11 @@ impl Stage {
     fn server_learns(self) -> bool {
         self != Self::ClientsAlone
     }
+
+    /// Whether the server answers; a gradient of no weight is not worth a message.
+    fn feeds_back(self, settings: &ModelSettings) -> bool {
+        self == Self::Together && settings.eta2 != 0.0
+    }
 }
 
 /// What a round came to.
@@ -146,8 +151,17 @@ impl Stage {
 pub(crate) struct Round {
     /// L_s; zero where the server takes no part.
     pub server_loss: f64,
-    /// Bytes of all messages, both directions.
-    pub bytes: usize,
+    /// Bytes of all messages.
+    pub sent: Sent,
+}
+
+/// Bytes of messages, by direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Sent {
+    /// From clients to the server.
+    pub up: usize,
+    /// From the server to clients.
+    pub down: usize,
 }
 
 /// Shown the weights after every pass, while training goes on.
@@ -319,8 +333,9 @@ impl Federation {
         stage: Stage,
         pace: f64,
     ) -> Result<Round, FederationError> {
+        let feedback = stage.feeds_back(&self.settings);
         let Self { clients, server, .. } = self;
-        let mut round = Round { server_loss: 0.0, bytes: 0 };
+        let mut round = Round { server_loss: 0.0, sent: Sent::default() };
         for client in clients.iter_mut() {
             client.estimate(t);
         }
@@ -331,22 +346,22 @@ impl Federation {
         if stage.server_learns() {
             for client in clients.iter_mut() {
                 let states = client.states_message(t)?;
-                round.bytes += Message::States(states).bytes();
+                round.sent.up += Message::States(states).bytes();
                 server.receive(&states);
             }
         }
         if stage.server_learns() {
             round.server_loss = server.round(Some(pace));
         }
-        if stage == Stage::ClientsAlone {
-            for client in clients.iter_mut() {
-                client.learn(None, pace);
-            }
-        } else if stage.clients_learn() {
+        if feedback {
             for (m, client) in clients.iter_mut().enumerate() {
                 let gradient = server.gradient_message(m)?;
-                round.bytes += Message::Gradient(gradient).bytes();
+                round.sent.down += Message::Gradient(gradient).bytes();
                 client.learn(Some(&gradient), pace);
+            }
+        } else if stage.clients_learn() {
+            for client in clients.iter_mut() {
+                client.learn(None, pace);
             }
         }
         Ok(round)

@@ -21,13 +21,15 @@
 //! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
 //! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
-//! | [`study`] | how good the answers are: metrics, and the score of a list of alarms |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
+//! | [`study`] | how good the answers are: metrics, the score of a list of alarms, every table and figure |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`bench`] | speed and memory on this machine |
 //! | [`cli`] | the commands |
 //!
-//! A module imports only what stands above it; nothing but [`bench`] and [`cli`] imports [`console`].
+//! A module imports only what stands above it, save that [`engine`] scores its runs with
+//! [`study::score`], which knows nothing but alarms and labels; nothing but [`bench`] and [`cli`]
+//! imports [`console`].
 
 pub mod bench;
 pub mod cli;

@@ -5,7 +5,10 @@
 //! leave only through a [`Sender`], and a model whose states are practically its measurements gets
 //! none. It must not know how numbers are made or what is done with them.
 
+mod innovation;
 mod tap;
+
+pub use innovation::{Foretold, Innovation};
 
 use serde::Serialize;
 use thiserror::Error;

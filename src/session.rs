@@ -22,7 +22,7 @@ pub use privacy::{PrivacySettings, Thrift};
 pub use problem::{Problem, SessionError};
 pub use settings::{
     Decimation, Mode, ModelSettings, Optimiser, Proprietary, ReplaySettings, Sampling, Span, Tau,
-    Thresholds, Vote,
+    Thresholds, Tier, Vote,
 };
 pub use source::{
     Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Source, TableSource,

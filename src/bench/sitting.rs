@@ -15,14 +15,15 @@ pub struct Sitting {
 }
 
 /// Sits at the console of `session`, whose models lie in `cache`.
+#[cfg(unix)]
 pub fn sit(session: &Session, cache: &Path) -> Sitting {
-    #[cfg(unix)]
-    return unix::sit(session, cache).unwrap_or_default();
-    #[cfg(not(unix))]
-    {
-        let _ = (session, cache);
-        Sitting::default()
-    }
+    unix::sit(session, cache).unwrap_or_default()
+}
+
+/// There is no pseudo-terminal to sit at.
+#[cfg(not(unix))]
+pub fn sit(_: &Session, _: &Path) -> Sitting {
+    Sitting::default()
 }
 
 #[cfg(unix)]

@@ -94,7 +94,7 @@ struct Kept(Option<(PathBuf, File)>);
 impl Kept {
     fn open(file: Option<&Path>, run: &mut Run) -> Result<Self> {
         let Some(file) = file else { return Ok(Self(None)) };
-        run.keep_ledger(ledger::kept(file)?)?;
+        run.keep_ledger(&ledger::kept(file)?)?;
         let opened = File::options().append(true).create(true).open(file);
         Ok(Self(Some((file.to_owned(), opened.wrap_err_with(|| file.display().to_string())?))))
     }

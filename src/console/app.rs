@@ -112,6 +112,8 @@ pub const SCREENS: [Action; 8] = [
 #[allow(clippy::struct_excessive_bools)]
 #[derive(Debug)]
 pub struct Model {
+    /// What is watched, as its file says.
+    pub subject: Session,
     /// The session's name, safe to show.
     pub name: String,
     /// The operator's name, as the log knows it.
@@ -263,6 +265,7 @@ impl Model {
     pub fn new(session: &Session, theme: Theme) -> Self {
         let clock = Clock::of(session);
         Self {
+            subject: session.clone(),
             name: clean(&session.name),
             who: "operator".into(),
             seeded: matches!(session.source, Source::Plant(_) | Source::Twin(_)),

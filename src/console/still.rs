@@ -135,9 +135,8 @@ fn show(model: &mut Model, name: &str) -> Result<(), ConsoleError> {
         let found = env::current_dir().map(|folder| sessions::list(&folder)).unwrap_or_default();
         update(model, Msg::Sessions(found));
     }
-    match (action, model.screen) {
-        (Action::ShowIncident, Screen::Incident(_)) => Ok(()),
-        (Action::ShowIncident, _) => Err(ConsoleError::NoIncident),
-        _ => Ok(()),
+    if action == Action::ShowIncident && !matches!(model.screen, Screen::Incident(_)) {
+        return Err(ConsoleError::NoIncident);
     }
+    Ok(())
 }

@@ -96,8 +96,6 @@ pub struct Course {
     pub latest: Option<Training>,
     /// The newest word that had a loss: what is left of training once it is over.
     pub learned: Option<Training>,
-    /// The first loss of every word about the present work, oldest first.
-    pub curve: Vec<f64>,
     /// Every loss of every word about the present work, in the order of [`Training::losses`].
     pub curves: Vec<Vec<f64>>,
 }
@@ -108,7 +106,6 @@ impl Course {
         let leader = |t: &Training| t.losses.first().map(|(name, _)| name.clone());
         if !training.losses.is_empty() {
             if self.learned.as_ref().is_none_or(|latest| leader(latest) != leader(&training)) {
-                self.curve.clear();
                 self.curves.clear();
             }
             self.learn(&training);
@@ -118,19 +115,12 @@ impl Course {
     }
 
     fn learn(&mut self, training: &Training) {
-        let thin = |curve: &mut Vec<f64>| {
+        self.curves.resize(training.losses.len(), Vec::new());
+        for (curve, (_, loss)) in self.curves.iter_mut().zip(&training.losses) {
             if curve.len() == KEPT {
                 *curve = curve.iter().copied().step_by(2).collect();
             }
-        };
-        self.curves.resize(training.losses.len(), Vec::new());
-        for (curve, (_, loss)) in self.curves.iter_mut().zip(&training.losses) {
-            thin(curve);
             curve.push(*loss);
-        }
-        if let Some((_, loss)) = training.losses.first().filter(|(_, loss)| loss.is_finite()) {
-            thin(&mut self.curve);
-            self.curve.push(*loss);
         }
     }
 }
@@ -154,9 +144,9 @@ mod tests {
         let mut course = Course::default();
         course.take(word("P1", 2.0));
         course.take(word("P1", 1.0));
-        assert_eq!(course.curve, [2.0, 1.0]);
+        assert_eq!(course.curves, [[2.0, 1.0]]);
         course.take(word("server", 5.0));
-        assert_eq!(course.curve, [5.0]);
+        assert_eq!(course.curves, [[5.0]]);
     }
 
     #[test]
@@ -164,9 +154,20 @@ mod tests {
         let mut course = Course::default();
         course.take(word("server", 2.0));
         course.take(Training { losses: Vec::new(), steps: None, ..word("", 0.0) });
-        assert_eq!((course.curve.as_slice(), course.curves.len()), (&[2.0][..], 1));
+        assert_eq!(course.curves, [[2.0]]);
         assert_eq!(course.latest.as_ref().and_then(Training::left), None);
         let left = course.learned.as_ref().and_then(Training::left);
         assert_eq!(left, Some(Duration::from_secs(6)));
+    }
+
+    #[test]
+    fn a_long_course_is_thinned_and_keeps_its_ends() {
+        let mut course = Course::default();
+        for round in 0..3 * KEPT {
+            course.take(word("server", round as f64));
+        }
+        let curve = &course.curves[0];
+        assert!(curve.len() <= KEPT && curve[0] == 0.0 && curve.is_sorted());
+        assert_eq!(curve.last(), Some(&(3.0 * KEPT as f64 - 1.0)));
     }
 }

@@ -119,12 +119,6 @@ impl Watched {
         self.log.extend_from_slice(&news.entries);
     }
 
-    /// Number of clients.
-    #[must_use]
-    pub fn clients(&self) -> usize {
-        self.clients
-    }
-
     /// The channel of `trace` of a client in the history.
     #[must_use]
     pub fn channel(client: usize, trace: Trace) -> usize {

@@ -109,6 +109,9 @@ fn seen_by(view: &SensorView, rows: &[Option<Vec<f64>>]) -> Array2<f32> {
     out
 }
 
+/// A layout, the rows of every client, and their first and last instant.
+type Read = (Layout, Vec<Measured>, (Timestamp, Timestamp));
+
 impl Material {
     /// Reads the fit and calibration ranges of `session` by block means over `every` samples.
     ///
@@ -127,12 +130,11 @@ impl Material {
             .map(|c| {
                 let columns = &layout.clients[c];
                 let names: Vec<&str> = columns.sensors.iter().map(|s| s.name.as_str()).collect();
-                let (view, left_out) = match &views {
-                    Some(views) => delivered(&names, &views[c]),
-                    None => {
-                        let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
-                        own_view(&names, &fit[c].rows, &steps)
-                    }
+                let (view, left_out) = if let Some(views) = &views {
+                    delivered(&names, &views[c])
+                } else {
+                    let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
+                    own_view(&names, &fit[c].rows, &steps)
                 };
                 let inputs: Vec<&str> = columns.inputs.iter().map(|s| s.name.as_str()).collect();
                 // An input may stand still in a live run and is not monitored: only what never
@@ -154,12 +156,7 @@ impl Material {
     }
 }
 
-fn measured(
-    session: &Session,
-    grids: &Grids,
-    part: Part,
-    every: u32,
-) -> Result<(Layout, Vec<Measured>, (Timestamp, Timestamp)), StreamError> {
+fn measured(session: &Session, grids: &Grids, part: Part, every: u32) -> Result<Read, StreamError> {
     let mut stream = Decimated::new(grids.open(session, part)?, every);
     let layout = stream.layout().clone();
     let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();

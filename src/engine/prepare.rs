@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::decimation;
+use super::influence::{self, Influences};
 use super::material::{LeftOut, Material, SensorView};
 use super::resolution::Grids;
 use super::vendor::{self, ClientVendor};
@@ -38,6 +39,9 @@ use crate::stream::{Layout, Part, StreamError};
 /// Sources of a seed.
 const PROPRIETARY: u64 = 0x50;
 pub(super) const FEDERATION: u64 = 0x46;
+
+/// What a preparation consists of: one that lacks something is made anew.
+const CONTENT: &str = "models, federation, calibration, influence";
 
 /// Distances kept of a calibration: any percentile is read between two of them.
 const KEPT_DISTANCES: usize = 2001;
@@ -77,6 +81,8 @@ pub struct Prepared {
     pub stopped: bool,
     /// What training released about each client.
     pub spent: TrainingSpent,
+    /// Who influences whom.
+    pub influences: Influences,
     /// Where it is kept.
     pub file: PathBuf,
 }
@@ -89,6 +95,26 @@ pub struct TrainingSpent {
     pub from: Timestamp,
     /// For each client, by kind.
     pub clients: Vec<Vec<Trained>>,
+}
+
+impl TrainingSpent {
+    /// The same about other releases on the same samples: what clients tell again when a run begins.
+    pub(super) fn beside(&self, counted: &[Vec<Counted>]) -> Vec<Vec<Trained>> {
+        let of = |(trained, counted): (&Vec<Trained>, &Vec<Counted>)| {
+            let like = trained.first();
+            let again = |counted: &Counted| {
+                like.map(|like| Trained {
+                    training: format!("{}-told-again", like.training),
+                    what: counted.what,
+                    spend: counted.spend,
+                    count: counted.count,
+                    ..like.clone()
+                })
+            };
+            counted.iter().filter_map(again).collect()
+        };
+        self.clients.iter().zip(counted).map(of).collect()
+    }
 }
 
 /// One client's models and what is normal for them.
@@ -155,6 +181,7 @@ struct Calibration {
     stopped: bool,
     history: Option<History>,
     spent: TrainingSpent,
+    influences: Influences,
     clients: Vec<ClientCalibration>,
 }
 
@@ -201,14 +228,14 @@ pub fn prepare_listened_to(
     let expected = fingerprint(session);
     // A file that is not there, not whole or of something else is simply made anew.
     if let Ok(checkpoint) = Checkpoint::load(file, Some(expected))
-        && let Some(prepared) = restore(checkpoint, file)
+        && let Some(prepared) = restore(checkpoint, file, session)
     {
         return Ok(prepared);
     }
     let checkpoint = make(session, expected, tap, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
-    let restored = restore(checkpoint, file)
+    let restored = restore(checkpoint, file, session)
         .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
     Ok(Prepared { fresh: true, ..restored })
 }
@@ -243,8 +270,12 @@ fn make(
     let seed = rng::child(session.seed, FEDERATION);
     let mut federation = Federation::new(&sites, &session.model, hooks(session), seed)?;
     federation.set_tap(tap);
-    let outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
+    let mut outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
     let _ = on_stage(Stage::Calibrating);
+    let influences = influence::learn(session, &material, &models)?;
+    for (released, more) in outcome.released.iter_mut().zip(&influences.released) {
+        released.extend(more);
+    }
     let mut clients = Vec::new();
     let mut calibrations = Vec::new();
     let phis = outcome.weights.phi.clone();
@@ -267,6 +298,7 @@ fn make(
         stopped: outcome.stopped,
         history: Some(outcome.history),
         spent,
+        influences,
         clients: calibrations,
     };
     Ok(Checkpoint {
@@ -387,7 +419,7 @@ impl StoredNominal {
 }
 
 /// The models of a checkpoint, if all that is needed is in it.
-fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
+fn restore(checkpoint: Checkpoint, file: &Path, session: &Session) -> Option<Prepared> {
     let calibration: Calibration = serde_json::from_str(&checkpoint.thresholds).ok()?;
     let clients = checkpoint
         .clients
@@ -419,6 +451,7 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
         fresh: false,
         stopped: calibration.stopped,
         spent: calibration.spent,
+        influences: calibration.influences.with_declared(&session.edges),
         file: file.to_path_buf(),
     })
 }
@@ -431,6 +464,7 @@ fn restore(checkpoint: Checkpoint, file: &Path) -> Option<Prepared> {
 pub fn fingerprint(session: &Session) -> Fingerprint {
     let mut hasher = Hasher::new();
     hasher.text(env!("CARGO_PKG_VERSION"));
+    hasher.text(CONTENT);
     let parts = (
         &session.source,
         &session.clients,
@@ -530,7 +564,8 @@ mod tests {
             .filter(|trained| !trained.what.is_derived())
             .map(|trained| trained.count)
             .sum();
-        assert_eq!(Some(states), rounds(&fresh).map(|rounds| 2 * rounds as u64));
+        let learning: u64 = kept.influences.released[0].iter().map(|counted| counted.count).sum();
+        assert_eq!(Some(states), rounds(&fresh).map(|rounds| learning + 2 * rounds as u64));
         assert_eq!(fresh.server, kept.server);
         for (fresh, kept) in fresh.clients.iter().zip(&kept.clients) {
             assert_eq!(fresh.nominal_a, kept.nominal_a);

@@ -13,6 +13,8 @@
 //! | module | what it is for |
 //! |---|---|
 //! | `evidence` | evidence mode: sites, symbols, the sequential decision |
+//! | `confer` | tier 2: states out, what others explain back |
+//! | `explain` | by which influences an effect can have come about |
 //! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
 //! | `ledger`, `spending` | what was released, and what the knobs would change about it |
 //! | `told` | what either says about a step, as the annunciator takes it |
@@ -23,8 +25,10 @@
 //! | `operate` | what an operator orders, carried out |
 
 mod alarms;
+mod confer;
 mod episode;
 pub(super) mod evidence;
+mod explain;
 pub mod knob;
 mod ledger;
 mod operate;
@@ -52,14 +56,15 @@ use super::material::LeftOut;
 use super::prepare::{self, Prepared, PreparedClient, TrainingSpent};
 use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
+use crate::evidence::influence::InfluenceGraph;
 use crate::evidence::threshold::{FlagThresholds, NominalDistances};
 use crate::fact::{self, Fact, Number};
-use crate::federation;
+use crate::federation::{self, FederationError};
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
 use crate::link::Tap;
 use crate::model::kernel::WeightsError;
 use crate::model::weights::FilterWeights;
-use crate::privacy::{Books, Ledger, PrivacyError, Provenance, Terms};
+use crate::privacy::{Account, Books, Ledger, PrivacyError, Provenance, Terms};
 use crate::session::{Mark, Mode, Session, Tau};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
@@ -85,6 +90,12 @@ pub enum RunError {
         "the replayed data has other clients or sensors than the data its models were made from"
     )]
     Layout,
+    /// Its tier wants what could not be learned.
+    #[error("thresholds.tier: States needs to know who influences whom: {0}")]
+    Tier(String),
+    /// A message cannot be made.
+    #[error(transparent)]
+    Federation(#[from] FederationError),
 }
 
 /// The methods at work; the one that the mode names decides.
@@ -121,6 +132,8 @@ pub struct Run {
     until: Option<Mark>,
     stream: Decimated<Box<dyn Stream>>,
     layout: Layout,
+    /// Who influences whom.
+    graph: InfluenceGraph,
     /// τ of each client that has one of its own: of r_c, of r_a.
     own_tau: Vec<[Option<Tau>; 2]>,
     nominal: Vec<[NominalDistances; 2]>,
@@ -128,6 +141,8 @@ pub struct Run {
     methods: Methods,
     sights: Vec<Sight>,
     tape: Option<Tape>,
+    /// A setting was changed on the way.
+    tuned: bool,
     annunciator: Annunciator,
     told: Told,
     /// What the method that does not decide says: nobody hears it.
@@ -191,6 +206,9 @@ impl Run {
         let unsent = Books::unwritten(names(), Terms { budget: None, ..terms })?;
         let mut books = Books::unwritten(names(), terms)?;
         books.enter_training(prepared.spent.from, &prepared.spent.clients);
+        if let Some(evidence) = &methods.evidence {
+            books.enter_training(prepared.spent.from, &prepared.spent.beside(&evidence.counted()));
+        }
         let thresholds = prepared
             .clients
             .iter()
@@ -206,12 +224,14 @@ impl Run {
             session: session.clone(),
             mode,
             until,
+            graph: prepared.influences.graph.clone(),
             own_tau: vec![[None; 2]; clients],
             nominal,
             thresholds,
             methods,
             sights: vec![Sight::default(); clients],
             tape: (along == Along::Both).then(Tape::default),
+            tuned: false,
             annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
             told: Told::new(clients),
             unheard: Told::new(clients),
@@ -232,7 +252,7 @@ impl Run {
     }
 
     /// Writes the ledgers' lines from now on, as a continuation of `kept`; before the first step.
-    pub fn keep_ledger(&mut self, kept: Vec<Ledger>) -> Result<(), RunError> {
+    pub fn keep_ledger(&mut self, kept: &[Ledger]) -> Result<(), RunError> {
         self.books.write_from(self.spent.from, kept)?;
         self.books.enter_training(self.spent.from, &self.spent.clients);
         Ok(())
@@ -366,10 +386,28 @@ impl Run {
         }
         self.tell_standings(facts);
         facts.append(&mut self.annunciator.step(&self.told.step(time, self.steps)));
+        self.add_to(&mut facts[said..]);
         for fact in &facts[said..] {
             self.alarms.hear(fact);
         }
         Ok(Some(time))
+    }
+
+    /// Adds what is known beside the decision: how effects can have come about, and, where the
+    /// session lets a root say so, which of its sensors deviate.
+    fn add_to(&mut self, facts: &mut [Fact]) {
+        explain::explain(&self.graph, facts);
+        let Some(evidence) = &self.methods.evidence else { return };
+        if self.session.privacy.reveal_sensor && self.mode == Mode::Evidence {
+            for fact in facts {
+                if let Fact::Opened(incident) | Fact::Updated(incident) = fact {
+                    let root = incident.root.as_ref().and_then(|root| self.layout.client(root));
+                    let (books, time) = (&mut self.books, incident.time);
+                    let reveal = |client| evidence.reveal(Account { books, client, time });
+                    incident.sensors = root.map(reveal).unwrap_or_default();
+                }
+            }
+        }
     }
 
     fn is_past_the_end(&self) -> bool {
@@ -483,6 +521,7 @@ impl Run {
     /// The run is over: closes what is open and says what was released.
     pub fn end(&mut self) -> Vec<Fact> {
         let mut facts = self.annunciator.end();
+        self.add_to(&mut facts);
         for fact in &facts {
             self.alarms.hear(fact);
         }

@@ -4,10 +4,12 @@
 //! far can be decided again under other settings. It is pulled like [`Run`] and knows no clock, no
 //! thread and no screen.
 
+mod spent;
 #[cfg(test)]
 mod tests;
 
-use std::sync::mpsc;
+use std::cell::RefCell;
+use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
 
@@ -21,6 +23,8 @@ use crate::fact::Fact;
 use crate::incident::{AlarmState, Entry, Figures, Incident, Order};
 use crate::session::{Mode, Session};
 use crate::stream::{Event, Frame, Layout, Part, Stream, StreamError};
+
+pub use spent::Spent;
 
 /// What is new since the last time somebody asked.
 #[derive(Debug, Clone, Default)]
@@ -68,6 +72,8 @@ pub struct Standing {
     pub knobs: Vec<Turn>,
     /// The sensors of each client that deviate most, the first ones first.
     pub sensors: Vec<Vec<String>>,
+    /// What each client has given away, as of a few minutes ago at most.
+    pub spent: Arc<[Spent]>,
     /// The entry of the log that undoing would take back.
     pub undoable: Option<u64>,
     /// The entry of the log that redoing would bring back.
@@ -82,6 +88,9 @@ pub struct Watch {
     /// Incidents as they were last told.
     told: Vec<Incident>,
     entries: usize,
+    /// The last step, and what was spent when somebody asked last.
+    last: Option<Timestamp>,
+    spent: RefCell<Option<(Timestamp, Arc<[Spent]>)>>,
 }
 
 impl Watch {
@@ -92,7 +101,8 @@ impl Watch {
         let (sender, frames) = mpsc::channel();
         let tapped = Box::new(Tapped { stream, frames: sender });
         let run = Run::over(tapped, session, prepared, session.mode, None, Along::Both)?;
-        Ok(Self { run, raw, frames, told: Vec::new(), entries: 0 })
+        let spent = RefCell::new(None);
+        Ok(Self { run, raw, frames, told: Vec::new(), entries: 0, last: None, spent })
     }
 
     /// What measurements look like as they come.
@@ -131,6 +141,7 @@ impl Watch {
         news.frames.extend(self.frames.try_iter());
         let step = step?;
         if let Some(time) = step {
+            self.last = Some(time);
             news.times.push(time);
             news.sights.extend_from_slice(self.run.sights());
         }
@@ -147,11 +158,12 @@ impl Watch {
     /// Carries out what an operator orders.
     pub fn act(&mut self, order: Order, news: &mut News) -> Result<(), ActError> {
         news.facts.append(&mut self.run.act(order)?);
+        self.spent.replace(None);
         self.tell(news);
         Ok(())
     }
 
-    /// The run so far, as it was.
+    /// The run so far under the settings that stand now.
     #[must_use]
     pub fn so_far(&self) -> Outlook {
         self.run.so_far()
@@ -176,9 +188,25 @@ impl Watch {
             thresholds: self.run.thresholds().to_vec(),
             knobs: Knob::all(clients).into_iter().map(|knob| self.run.turned(knob)).collect(),
             sensors: (0..clients).map(|m| self.run.ranked_sensors(m)).collect(),
+            spent: self.spent(),
             undoable: annunciator.log().last_undoable(),
             redoable: annunciator.log().last_redoable(),
         }
+    }
+
+    /// What clients have given away, composed anew only where it has grown old.
+    fn spent(&self) -> Arc<[Spent]> {
+        let now = self.last.unwrap_or(Timestamp::UNIX_EPOCH);
+        let mut kept = self.spent.borrow_mut();
+        if let Some((at, spent)) = kept.as_ref()
+            && now.duration_since(*at).abs() < spent::FRESH
+        {
+            return Arc::clone(spent);
+        }
+        let ledgers = self.run.books().ledgers();
+        let spent: Arc<[Spent]> = ledgers.iter().map(|ledger| Spent::of(ledger, now)).collect();
+        *kept = Some((now, Arc::clone(&spent)));
+        spent
     }
 
     fn tell(&mut self, news: &mut News) {

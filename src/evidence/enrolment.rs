@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::cusum::{self, Tail};
+use super::informed::Pairs;
 use super::likelihood::{Hypotheses, Tables};
 use super::site::SiteSettings;
 use super::symbol::{Grading, LevelCounts, RandomisedResponse, Symbol};
@@ -27,6 +28,9 @@ pub struct Enrolment {
     pub fallback: Option<Vigil>,
     /// How often its watch was raised in calibration, and how often it was looked at.
     pub raised: (u64, u64),
+    /// What it tells of pairs of symbols, where it will send them (tier 2).
+    #[serde(default)]
+    pub informed: Option<Pairs>,
 }
 
 impl Enrolment {
@@ -47,7 +51,15 @@ impl Enrolment {
         let tail = Tail::fit(&peaks, counts.total() as usize);
         let epsilon = settings.epsilon;
         let fallback = settings.fallback;
-        Self { counts, tail, epsilon, manner: Manner::EveryStep, fallback, raised: (0, 0) }
+        Self {
+            counts,
+            tail,
+            epsilon,
+            manner: Manner::EveryStep,
+            fallback,
+            raised: (0, 0),
+            informed: None,
+        }
     }
 
     /// The same for any manner of speaking, rehearsed in `voice`, which is the one that will speak.
@@ -63,7 +75,9 @@ impl Enrolment {
         let mut counts = LevelCounts::new(grading.levels());
         match settings.manner {
             Manner::EveryStep | Manner::WhileRaised(_) => {
-                steps.iter().for_each(|symbol| counts.add(*symbol));
+                for symbol in &steps {
+                    counts.add(*symbol);
+                }
             }
             Manner::Window { steps: window } => {
                 let windows = steps.chunks_exact(window.max(1) as usize);
@@ -83,6 +97,7 @@ impl Enrolment {
             manner: settings.manner,
             fallback: settings.fallback,
             raised: (0, 0),
+            informed: None,
         };
         let said: Vec<Said<privacy::Symbol>> = steps
             .iter()

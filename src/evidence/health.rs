@@ -93,6 +93,9 @@ pub enum Standing {
 pub enum Report {
     /// A symbol.
     Symbol(Symbol),
+    /// Two of them: how surprising the step is to the client alone, and what of it the others do
+    /// not explain (tier 2).
+    Informed(Symbol, Symbol),
     /// The first symbol after the client's watch was raised.
     Raised(Symbol),
     /// Nothing, as agreed: the client's watch is armed and was not raised.
@@ -102,6 +105,17 @@ pub enum Report {
     Missing,
     /// Something that is no symbol, or two that contradict each other.
     Invalid,
+}
+
+impl Report {
+    /// The symbol that says how surprising the step is to the client alone.
+    #[must_use]
+    pub fn own(self) -> Option<Symbol> {
+        match self {
+            Self::Symbol(own) | Self::Raised(own) | Self::Informed(own, _) => Some(own),
+            Self::Quiet | Self::Missing | Self::Invalid => None,
+        }
+    }
 }
 
 /// Follows one client's live symbols.
@@ -148,7 +162,7 @@ impl Watch {
     pub fn step(&mut self, report: Report, nominal: &[f64], elevated: usize) -> Standing {
         let fade = 1.0 - 1.0 / Self::MEMORY;
         match report {
-            Report::Symbol(symbol) | Report::Raised(symbol) => {
+            Report::Symbol(symbol) | Report::Raised(symbol) | Report::Informed(symbol, _) => {
                 self.live.fade(fade);
                 self.live.add(symbol);
                 self.invalid *= fade;

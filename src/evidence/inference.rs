@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! idle   S_m = max(0, S_m + λ^RC_m)           alarm when S_m > b_m
+//!        (tier 2: and its own symbols alone come to within ln 10 of their own threshold)
 //! open   A_m = Σ from the onset on of λ^RC_m + Σ over whom m reaches of λ^PE     never floored
 //!        root = argmax A, final a few steps after the alarm; posterior = softmax A
 //!        E = max(0, E − H_root)               closed when E > 4
 //! ```
 //!
 //! Detection is floored, so that it forgets; attribution is not, since flooring each hypothesis by
-//! itself would destroy their order. A missing report contributes nothing. The server sees symbols
+//! itself would destroy their order. In tier 2, where a second symbol depends on what others say, it
+//! may hasten an alarm and may speak against a root, and never for one. A missing report contributes nothing. The server sees symbols
 //! and enrolments, nothing else.
 
 mod incident;
@@ -21,10 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use super::cusum::{Cusum, alarm_threshold};
 use super::health::{Report, Standing, Watch};
-use super::likelihood::{Hypotheses, Ratios, Tables};
+use super::likelihood::{Hypotheses, JointRatios, JointTables, Ratios, Tables};
 use super::reach::Reach;
 use super::site::Enrolment;
-use super::symbol::{Grading, LevelCounts};
+use super::symbol::{Grading, LevelCounts, RandomisedResponse};
 use super::watch::Odds;
 
 /// How the server decides: one set of numbers for all data.
@@ -97,8 +99,14 @@ struct Client {
     enrolment: Enrolment,
     tables: Tables,
     ratios: Ratios,
+    /// Of pairs, where it sends them.
+    joint: Option<Box<JointRatios>>,
     threshold: f64,
+    /// What its own symbols must come to besides, where it sends pairs.
+    own_threshold: f64,
     cusum: Cusum,
+    /// What its own symbols alone have said since S_m was zero.
+    alone: f64,
     watch: Watch,
     /// Evidence that it is quiet again, while an incident is open or glows on.
     quiet: f64,
@@ -118,7 +126,88 @@ impl Client {
     fn is_heard(&self) -> bool {
         self.watch.standing() != Standing::Unreliable
     }
+
+    /// What its report says.
+    fn weigh(&self, report: Report) -> Weights {
+        let alone = |symbol| {
+            let root_cause = self.ratios.root_cause(symbol);
+            Weights {
+                detection: root_cause,
+                alone: root_cause,
+                root_cause,
+                propagated_effect: self.ratios.propagated_effect(symbol),
+            }
+        };
+        match report {
+            Report::Symbol(symbol) => alone(symbol),
+            Report::Raised(symbol) => alone(symbol).and(self.odds.raised()),
+            Report::Quiet => Weights::default().and(self.odds.quiet()),
+            Report::Informed(own, beside) => {
+                let alone = alone(own);
+                // What is tolerated is known of its own symbols alone.
+                let Some(joint) = self.joint.as_ref().filter(|_| !self.tolerates) else {
+                    return alone;
+                };
+                let detection = joint.root_cause(own, beside);
+                Weights {
+                    detection,
+                    alone: alone.alone,
+                    root_cause: detection.min(alone.root_cause),
+                    propagated_effect: joint
+                        .propagated_effect(own, beside)
+                        .min(alone.propagated_effect),
+                }
+            }
+            Report::Missing | Report::Invalid => Weights::default(),
+        }
+    }
+
+    /// Adds what a step says to its evidence.
+    fn add(&mut self, weights: Weights, step: u64) {
+        self.cusum.add(weights.detection, step);
+        self.alone = if self.cusum.value() > 0.0 { self.alone + weights.alone } else { 0.0 };
+    }
+
+    fn forget(&mut self, step: u64) {
+        self.cusum.reset(step);
+        self.alone = 0.0;
+    }
+
+    /// How far its evidence is beyond its threshold, if its own symbols speak for it too.
+    fn beyond(&self) -> Option<f64> {
+        let own = self.joint.is_none() || self.alone > self.own_threshold;
+        let over = self.cusum.value() - self.threshold;
+        (own && over > 0.0).then_some(over)
+    }
 }
+
+/// What one report says.
+#[derive(Debug, Clone, Copy, Default)]
+struct Weights {
+    /// λ^RC of all of it.
+    detection: f64,
+    /// λ^RC of the client's own symbol alone.
+    alone: f64,
+    /// λ^RC as far as it does not depend on what others say.
+    root_cause: f64,
+    /// λ^PE, likewise.
+    propagated_effect: f64,
+}
+
+impl Weights {
+    /// With what a raised or silent watch says besides, for a root cause and for who feels one.
+    fn and(self, (root_cause, propagated_effect): (f64, f64)) -> Self {
+        Self {
+            detection: self.detection + root_cause,
+            alone: self.alone + root_cause,
+            root_cause: self.root_cause + root_cause,
+            propagated_effect: self.propagated_effect + propagated_effect,
+        }
+    }
+}
+
+/// Whatever others say, a client raises alarms at most so many times as often as is wanted.
+const OFTEN: f64 = 10.0;
 
 /// An open incident and what is added up for it.
 #[derive(Debug, Clone)]
@@ -191,12 +280,14 @@ impl Inference {
             let report = reports.get(m).copied().unwrap_or_default();
             client.raised = match report {
                 Report::Raised(_) => true,
-                Report::Symbol(_) | Report::Invalid => client.raised,
+                Report::Symbol(_) | Report::Informed(..) | Report::Invalid => client.raised,
                 Report::Quiet | Report::Missing => false,
             };
             let before = client.watch.standing();
             let judged = match report {
-                Report::Symbol(_) | Report::Raised(_) if client.raised => Report::Missing,
+                Report::Symbol(_) | Report::Raised(_) | Report::Informed(..) if client.raised => {
+                    Report::Missing
+                }
                 other => other,
             };
             let standing = client.watch.step(judged, &client.tables.nominal, elevated);
@@ -205,30 +296,19 @@ impl Inference {
             }
             client.forgive(&self.rules);
             let heard = standing != Standing::Unreliable;
-            (self.own[m], self.felt[m]) = match report {
-                Report::Symbol(symbol) if heard => {
-                    client.since_alarm.add(symbol);
-                    (client.ratios.root_cause(symbol), client.ratios.propagated_effect(symbol))
-                }
-                Report::Raised(symbol) if heard => {
-                    client.since_alarm.add(symbol);
-                    let (own, felt) = client.odds.raised();
-                    (
-                        own + client.ratios.root_cause(symbol),
-                        felt + client.ratios.propagated_effect(symbol),
-                    )
-                }
-                Report::Quiet if heard => client.odds.quiet(),
-                _ => (0.0, 0.0),
-            };
+            let weights = if heard { client.weigh(report) } else { Weights::default() };
+            if let (true, Some(symbol)) = (heard, report.own()) {
+                client.since_alarm.add(symbol);
+            }
+            (self.own[m], self.felt[m]) = (weights.root_cause, weights.propagated_effect);
             client.quiet = (client.quiet - self.own[m]).max(0.0);
             if client.quiet > self.rules.closing_evidence {
                 client.glows_until = 0;
             }
             if self.step >= client.glows_until && heard {
-                client.cusum.add(self.own[m], self.step);
+                client.add(weights, self.step);
             } else {
-                client.cusum.reset(self.step);
+                client.forget(self.step);
             }
         }
     }
@@ -248,14 +328,15 @@ impl Inference {
     }
 
     fn detect(&mut self) {
-        let over = |client: &Client| client.cusum.value() - client.threshold;
+        let beyond = |(m, client): (usize, &Client)| client.beyond().map(|over| (m, over));
         let winner = self
             .clients
             .iter()
             .enumerate()
-            .filter(|(_, client)| over(client) > 0.0)
-            .max_by(|(a, x), (b, y)| over(x).total_cmp(&over(y)).then(b.cmp(a)));
-        let Some((winner, client)) = winner else { return };
+            .filter_map(beyond)
+            .max_by(|(a, x), (b, y)| x.total_cmp(y).then(b.cmp(a)));
+        let Some((winner, _)) = winner else { return };
+        let client = &self.clients[winner];
         let earliest = (self.step + 1).saturating_sub(LOOK_BACK as u64).max(1);
         let onset = client.cusum.onset().max(earliest);
         let m = self.clients.len();
@@ -377,7 +458,7 @@ impl Inference {
             if affected && client.quiet <= self.rules.closing_evidence {
                 client.glows_until = self.step + self.rules.afterglow;
             }
-            client.cusum.reset(self.step);
+            client.forget(self.step);
         }
         self.changes.push(Change::Closed(incident, closing));
     }
@@ -396,7 +477,7 @@ impl Inference {
         let m = self.clients.len();
         if let Some(slot) = self.clients.get_mut(client) {
             *slot = enrol(&self.grading, &self.rules, enrolment, m);
-            slot.cusum.reset(self.step);
+            slot.forget(self.step);
         }
     }
 
@@ -405,7 +486,7 @@ impl Inference {
         self.rules.arl0 = arl0;
         let m = self.clients.len();
         for client in &mut self.clients {
-            client.threshold = alarm_threshold(&client.enrolment.tail, m, arl0);
+            (client.threshold, client.own_threshold) = thresholds(&client.enrolment, m, arl0);
         }
     }
 
@@ -472,19 +553,37 @@ impl Client {
 
 fn enrol(grading: &Grading, rules: &Rules, enrolment: Enrolment, clients: usize) -> Client {
     let tables = enrolment.tables(grading, &rules.hypotheses);
+    let joint = enrolment.informed.as_ref().map(|pairs| {
+        let response = RandomisedResponse::new(grading.levels(), enrolment.epsilon);
+        let tables = JointTables::new(grading, &rules.hypotheses, &pairs.counts, &response);
+        Box::new(tables.ratios(&rules.hypotheses))
+    });
+    let (threshold, own_threshold) = thresholds(&enrolment, clients, rules.arl0);
     Client {
         odds: enrolment.odds(grading, &rules.hypotheses),
         raised: false,
+        joint,
+        threshold,
+        own_threshold,
         ratios: tables.ratios(&rules.hypotheses),
         watch: Watch::new(&tables.nominal),
         tables,
-        threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
         enrolment,
         cusum: Cusum::default(),
+        alone: 0.0,
         quiet: 0.0,
         glows_until: 0,
         since_alarm: LevelCounts::new(grading.levels()),
         tolerates: false,
+    }
+}
+
+/// b_m, and what its own symbols must come to besides where it sends pairs.
+fn thresholds(enrolment: &Enrolment, clients: usize, arl0: f64) -> (f64, f64) {
+    let own = alarm_threshold(&enrolment.tail, clients, arl0);
+    match &enrolment.informed {
+        Some(pairs) => (alarm_threshold(&pairs.tail, clients, arl0), own - OFTEN.ln()),
+        None => (own, own),
     }
 }
 

@@ -53,19 +53,19 @@ impl SiteSettings {
 
 /// The nominal distribution of a client's whitened residuals.
 #[derive(Debug, Clone)]
-struct Nominal {
+pub(super) struct Nominal {
     gaussian: Gaussian,
     distance: Mahalanobis,
 }
 
 impl Nominal {
-    fn fit(sensors: usize, rows: &[f32]) -> Self {
+    pub(super) fn fit(sensors: usize, rows: &[f32]) -> Self {
         let gaussian = Gaussian::fit(sensors, rows, RIDGE);
         Self { distance: Mahalanobis::new(&gaussian), gaussian }
     }
 
     /// d² of a whitened residual; with half of the sensors missing there is none.
-    fn squared(&mut self, r_w: &[f32]) -> f32 {
+    pub(super) fn squared(&mut self, r_w: &[f32]) -> f32 {
         let present = r_w.iter().filter(|r| r.is_finite()).count();
         if 2 * present < r_w.len() {
             return f32::NAN;
@@ -162,17 +162,7 @@ impl Site {
     /// Takes a nominal stretch as the new normal: µ, Σ and the cuts are set on it.
     pub fn calibrate(&mut self, nominal: &Recording) -> Calibration {
         let sensors = self.whitening.sensors();
-        let mut past = self.whitening.past();
-        let mut rows = vec![f32::NAN; nominal.len() * sensors];
-        for ((starts, sample), row) in nominal.iter().zip(rows.chunks_exact_mut(sensors.max(1))) {
-            if starts {
-                self.whitening.forget(&mut past);
-            }
-            self.whitening.step(&mut past, sample, row);
-            if past.steps() <= self.settings.settling {
-                row.fill(f32::NAN);
-            }
-        }
+        let rows = self.whitening.rows(nominal, self.settings.settling);
         self.nominal = Nominal::fit(sensors, &rows);
         let distances: Vec<f32> =
             rows.chunks_exact(sensors.max(1)).map(|row| self.nominal.squared(row)).collect();
@@ -213,6 +203,12 @@ impl Site {
         self.whitening.forget(&mut self.past);
         self.watch = SensorWatch::new(self.habits.clone());
         self.ranking = SensorRanking::new(self.r_w.len());
+    }
+
+    /// What takes its own past out of its residual.
+    #[must_use]
+    pub fn whitening(&self) -> &Whitening {
+        &self.whitening
     }
 
     /// The whitened residual of the last step.

@@ -48,23 +48,41 @@ impl Slate {
 
     /// Takes a message as it came over the wire.
     pub fn receive(&mut self, client: usize, step: u64, number: f64) -> Receipt {
+        self.take(client, step, |grading| Some(Report::Symbol(grading.receive(number)?)))
+    }
+
+    /// Takes a message of tier 2.
+    pub fn receive_informed(&mut self, client: usize, step: u64, numbers: [f64; 2]) -> Receipt {
+        self.take(client, step, |grading| {
+            let [own, informed] = numbers;
+            Some(Report::Informed(grading.receive(own)?, grading.receive(informed)?))
+        })
+    }
+
+    fn take(
+        &mut self,
+        client: usize,
+        step: u64,
+        read: impl Fn(&Grading) -> Option<Report>,
+    ) -> Receipt {
         let Some(report) = self.reports.get_mut(client) else { return Receipt::Stranger };
         match step.cmp(&self.step) {
             std::cmp::Ordering::Less => return Receipt::Late,
             std::cmp::Ordering::Greater => return Receipt::Early,
             std::cmp::Ordering::Equal => {}
         }
-        let Some(symbol) = self.grading.receive(number) else {
+        let Some(received) = read(&self.grading) else {
             *report = Report::Invalid;
             return Receipt::Invalid;
         };
         match *report {
             Report::Missing | Report::Quiet => {
-                *report = Report::Symbol(symbol);
+                *report = received;
                 Receipt::Taken
             }
-            Report::Symbol(held) | Report::Raised(held) if held == symbol => Receipt::Duplicate,
-            Report::Symbol(_) | Report::Raised(_) | Report::Invalid => {
+            held if held == received => Receipt::Duplicate,
+            Report::Raised(held) if received == Report::Symbol(held) => Receipt::Duplicate,
+            Report::Symbol(_) | Report::Raised(_) | Report::Informed(..) | Report::Invalid => {
                 *report = Report::Invalid;
                 Receipt::Contradiction
             }
@@ -106,6 +124,19 @@ mod tests {
         assert_eq!(slate.receive(0, 7, 1.0), Receipt::Duplicate);
         slate.turn();
         assert_eq!((slate.step(), slate.reports()[0]), (8, Report::Missing));
+    }
+
+    #[test]
+    fn a_pair_counts_only_if_both_are_symbols_and_only_once() {
+        let mut slate = Slate::new(3, Grading::five_levels(), 0);
+        let at = |level| Grading::five_levels().symbol(level).expect("a level of the grading");
+        assert_eq!(slate.receive_informed(0, 0, [4.0, 1.0]), Receipt::Taken);
+        assert_eq!(slate.receive_informed(0, 0, [4.0, 1.0]), Receipt::Duplicate);
+        assert_eq!(slate.reports()[0], Report::Informed(at(4), at(1)));
+        assert_eq!(slate.receive_informed(1, 0, [4.0, f64::NAN]), Receipt::Invalid);
+        assert_eq!(slate.receive_informed(2, 0, [1.0, 1.0]), Receipt::Taken);
+        assert_eq!(slate.receive(2, 0, 1.0), Receipt::Contradiction);
+        assert_eq!(slate.reports()[2], Report::Invalid);
     }
 
     proptest! {

@@ -7,11 +7,10 @@
 //! of any model repeat themselves. Fitted on nominal data; everything stays with the client.
 
 use nalgebra::DMatrix;
-use rand_distr::{Distribution as _, StandardNormal};
 use serde::{Deserialize, Serialize};
 
+use super::features::{Features, LARGEST_Z, Standard, bounded};
 use super::ridge::Ridge;
-use crate::rng;
 
 /// Lags of residual and measurement among the regressors.
 pub const LAGS: usize = 5;
@@ -19,15 +18,11 @@ pub const LAGS: usize = 5;
 pub const STATE_LAGS: usize = 2;
 /// Steps of the known inputs, the present one among them.
 pub const INPUT_LAGS: usize = 3;
-/// Random nonlinear features of a state.
-const HIDDEN: usize = 8;
 /// Bounds on regressors, in nominal standard deviations.
 const LARGEST_Y: f64 = 5.0;
 const LARGEST_R: f64 = 6.0;
 /// Ridge penalty.
 const LAMBDA: f64 = 3.0;
-/// The random features are a fixed part of the method, the same everywhere.
-const FEATURE_SEED: u64 = 0x5EED;
 
 /// What a proprietary model says about one step. Measurements are standardised; missing is NaN.
 #[derive(Debug, Clone, Copy)]
@@ -119,71 +114,27 @@ impl Recording {
     }
 }
 
-/// Mean and inverse standard deviation, element by element.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Standard {
-    mean: Vec<f64>,
-    scale: Vec<f64>,
-}
-
-impl Standard {
-    fn fit<'a>(width: usize, rows: impl Iterator<Item = &'a [f32]>) -> Self {
-        let mut n = vec![0.0f64; width];
-        let mut mean = vec![0.0f64; width];
-        let mut squares = vec![0.0f64; width];
-        for row in rows {
-            for (i, v) in row.iter().enumerate().filter(|(_, v)| v.is_finite()) {
-                n[i] += 1.0;
-                let step = f64::from(*v) - mean[i];
-                mean[i] += step / n[i];
-                squares[i] += step * (f64::from(*v) - mean[i]);
-            }
-        }
-        let scale = squares.iter().zip(&n).map(|(s, n)| (s / n.max(1.0)).sqrt().max(1e-9).recip());
-        Self { scale: scale.collect(), mean }
-    }
-
-    /// In standard deviations within ±`largest`; missing counts as the mean.
-    fn apply(&self, i: usize, v: f32, largest: f64) -> f64 {
-        bounded((f64::from(v) - self.mean[i]) * self.scale[i], largest)
-    }
-}
-
-fn bounded(v: f64, largest: f64) -> f64 {
-    if v.is_nan() { 0.0 } else { v.clamp(-largest, largest) }
-}
-
-/// ψ(z) = [z, tanh(Wz + b)] with fixed random W, b.
+/// ψ of a state in its own units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct StateFeatures {
     standard: Standard,
-    /// HIDDEN rows of P weights.
-    weight: Vec<f64>,
-    bias: Vec<f64>,
+    features: Features,
 }
 
 impl StateFeatures {
     fn new(standard: Standard) -> Self {
-        let mut rng = rng::stream(FEATURE_SEED, 0);
-        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
-        let weight = (0..HIDDEN * standard.mean.len()).map(|_| normal()).collect();
-        let bias = (0..HIDDEN).map(|_| 0.7 * normal()).collect();
-        Self { standard, weight, bias }
+        Self { features: Features::new(standard.width()), standard }
     }
 
     fn len(&self) -> usize {
-        self.standard.mean.len() + HIDDEN
+        self.features.width()
     }
 
     fn write(&self, x_hat: &[f32], out: &mut [f64]) {
-        let (z, hidden) = out.split_at_mut(self.standard.mean.len());
-        for (i, (z, x)) in z.iter_mut().zip(x_hat).enumerate() {
-            *z = self.standard.apply(i, *x, LARGEST_Y);
+        for (i, (z, x)) in out.iter_mut().zip(x_hat).enumerate() {
+            *z = self.standard.apply(i, *x, LARGEST_Z);
         }
-        let rows = self.weight.chunks_exact(z.len().max(1));
-        for ((out, row), b) in hidden.iter_mut().zip(rows).zip(&self.bias) {
-            *out = (b + row.iter().zip(&*z).map(|(w, z)| w * z).sum::<f64>()).tanh();
-        }
+        self.features.complete(out);
     }
 }
 
@@ -294,6 +245,25 @@ impl Whitening {
         self.remember(past, sample);
     }
 
+    /// r_w of a whole recording, one row a sample; NaN in the first `settling` steps of each run.
+    #[must_use]
+    pub fn rows(&self, recording: &Recording, settling: usize) -> Vec<f32> {
+        let mut past = self.past();
+        let mut rows = vec![f32::NAN; recording.len() * self.sensors];
+        for ((starts, sample), row) in
+            recording.iter().zip(rows.chunks_exact_mut(self.sensors.max(1)))
+        {
+            if starts {
+                self.forget(&mut past);
+            }
+            self.step(&mut past, sample, row);
+            if past.steps() <= settling {
+                row.fill(f32::NAN);
+            }
+        }
+        rows
+    }
+
     /// ŷ and v of this step.
     fn expect(&self, past: &mut Past, sample: Sample<'_>) {
         let known = INPUT_LAGS * self.inputs;
@@ -330,6 +300,8 @@ impl Whitening {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng;
+    use rand_distr::{Distribution as _, StandardNormal};
 
     /// Residuals that repeat 0.8 of the last one, on two sensors.
     fn coloured(steps: usize, seed: u64) -> Recording {

@@ -21,12 +21,14 @@ fn incident() -> Incident {
             client: "P1".to_owned(),
             time: at(-5),
             delay_s: Number::or_zero(-5.0),
+            via: None,
         }],
         mode: Mode::Evidence,
         priority: Priority::P1,
         disagree: true,
         would_now_say: None,
         why: None,
+        sensors: Vec::new(),
     }
 }
 

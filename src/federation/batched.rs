@@ -11,7 +11,7 @@ use candle_core::{Device, Result as Candle, Tensor};
 use rand::RngExt as _;
 
 use super::course::{Course, History, OnProgress};
-use super::{Federation, FederationError, ORDER, Stage};
+use super::{Federation, FederationError, ORDER, Sent, Stage};
 use crate::client::Client;
 use crate::link::Message;
 use crate::model::network::{FilterNetwork, LstmNetwork, LstmState};
@@ -77,7 +77,7 @@ pub(super) fn run(
             (0..batch).map(|_| starts[order.random_range(0..starts.len())]).collect();
         let windows = Windows { starts: &chosen, length, warm_up: WARM_UP };
         let round = learners.round(federation, stage, windows)?;
-        let flow = course.batch(round.server_loss, &round.client_loss, round.bytes)?;
+        let flow = course.batch(round.server_loss, &round.client_loss, round.sent)?;
         if flow == ControlFlow::Break(()) {
             stopped = true;
             break;
@@ -150,7 +150,7 @@ struct Learners {
 struct Round {
     server_loss: f64,
     client_loss: Vec<f64>,
-    bytes: usize,
+    sent: Sent,
 }
 
 impl Learners {
@@ -174,16 +174,20 @@ impl Learners {
         stage: Stage,
         windows: Windows,
     ) -> Result<Round, FederationError> {
+        let feedback = stage.feeds_back(&federation.settings);
         let Federation { clients, server, .. } = federation;
-        let mut round =
-            Round { server_loss: 0.0, client_loss: Vec::with_capacity(clients.len()), bytes: 0 };
+        let mut round = Round {
+            server_loss: 0.0,
+            client_loss: Vec::with_capacity(clients.len()),
+            sent: Sent::default(),
+        };
         let mut estimates = Vec::with_capacity(clients.len());
         let mut inbox = Inbox::new(server, &windows);
         for (client, phi) in clients.iter_mut().zip(&self.phi) {
             let estimate = Estimate::new(client, &phi.weights, &windows, stage.clients_learn())?;
             round.client_loss.push(f64::from(estimate.loss().to_scalar::<f32>()?));
             if stage.server_learns() {
-                round.bytes += inbox.take(client, server, &windows, estimate.x_a())?;
+                round.sent.up += inbox.take(client, server, &windows, estimate.x_a())?;
             }
             estimates.push(estimate);
         }
@@ -192,14 +196,14 @@ impl Learners {
             let (loss, gradient, g) = server_gradient(&self.server.weights, &inbox, &windows)?;
             self.server.descend(&gradient);
             round.server_loss = loss;
-            gradients = Some(g);
+            gradients = feedback.then_some(g);
         }
         if stage.clients_learn() {
             for (m, (estimate, phi)) in estimates.iter().zip(&mut self.phi).enumerate() {
                 let g = match &gradients {
                     Some(g) => {
                         let (bytes, g) = send_back(server, m, &windows, g)?;
-                        round.bytes += bytes;
+                        round.sent.down += bytes;
                         Some(g)
                     }
                     None => None,

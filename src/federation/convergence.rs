@@ -96,26 +96,53 @@ pub fn compare(
     oracle: &Oracle,
     calibration: usize,
 ) -> Result<Vec<Beside>, FederationError> {
-    let rows: Vec<ArrayView2<f32>> = sites.iter().map(|site| site.rows).collect();
-    let joint = side_by_side(&rows)?;
-    let steps = joint.nrows();
-    if calibration <= SETTLING || calibration >= steps {
-        return Err(FederationError::Sites(format!(
-            "{calibration} of {steps} rows for alignment; expected more than {SETTLING} and some \
-             left to compare"
-        )));
-    }
-    let federation = replay(sites, weights)?;
-    let central = series(&ProprietaryWeights::Filter(oracle.filter.clone()), None, &joint.view())?;
-    let central_gain = gains(&oracle.filter, &whole(&joint.view()));
-    let compared = calibration..steps;
-    let mut first = 0;
-    let clients = sites.iter().zip(&federation.clients).enumerate();
-    clients
-        .map(|(m, (site, own))| {
+    Yardstick::new(sites, oracle, calibration)?.compare(weights)
+}
+
+/// The oracle beside every client, on given rows: all of a comparison that does not depend on what
+/// the federation learns, made once for as many weights as there are to compare.
+#[derive(Debug)]
+pub struct Yardstick<'a> {
+    sites: Vec<Site<'a>>,
+    compared: std::ops::Range<usize>,
+    clients: Vec<Fixed>,
+}
+
+/// What stays the same about one client.
+#[derive(Debug)]
+struct Fixed {
+    /// x_o in the client's coordinates.
+    x_o: DMatrix<f64>,
+    x_c: DMatrix<f64>,
+    bounds: Bounds,
+}
+
+impl<'a> Yardstick<'a> {
+    /// Runs the oracle over nominal rows; the first `calibration` of them are used to align its
+    /// states, the rest to compare.
+    pub fn new(
+        sites: &[Site<'a>],
+        oracle: &Oracle,
+        calibration: usize,
+    ) -> Result<Self, FederationError> {
+        let rows: Vec<ArrayView2<f32>> = sites.iter().map(|site| site.rows).collect();
+        let joint = side_by_side(&rows)?;
+        let steps = joint.nrows();
+        if calibration <= SETTLING || calibration >= steps {
+            return Err(FederationError::Sites(format!(
+                "{calibration} of {steps} rows for alignment; expected more than {SETTLING} and \
+                 some left to compare"
+            )));
+        }
+        let central =
+            series(&ProprietaryWeights::Filter(oracle.filter.clone()), None, &joint.view())?;
+        let central_gain = gains(&oracle.filter, &whole(&joint.view()));
+        let compared = calibration..steps;
+        let clients = sites.iter().enumerate().map(|(m, site)| {
             let Some(filter) = site.model.filter() else {
                 return Err(FederationError::Sites(format!("{}: no filter", site.name)));
             };
+            let own = series(site.model, None, &site.rows)?;
             let p = filter.states();
             let x_o = oracle.layout.states(m);
             let alignment = Alignment::fit(
@@ -124,11 +151,7 @@ pub fn compare(
             );
             let aligned =
                 alignment.apply(&matrix(&central.x_c.view(), compared.clone(), x_o.clone()));
-            let own_x = matrix(&own.x_c.view(), compared.clone(), 0..p);
-            let x_s = matrix(&federation.x_s.view(), compared.clone(), first..first + p);
-            first += p;
-            let x_a = own.augmented.as_ref().map(|a| matrix(&a.x_a.view(), compared.clone(), 0..p));
-            let (l_f, l_h) = slopes(site, own, compared.clone())?;
+            let (l_f, l_h) = slopes(site, &own, compared.clone())?;
             let own_gain = gains(filter, &whole(&site.rows));
             let delta_k = compared.clone().map(|t| {
                 let extract: Vec<f32> = oracle.layout.extract_gain(m, &central_gain[t]);
@@ -149,22 +172,42 @@ pub fn compare(
                 c_x: mean_norm(&aligned),
                 clients: sites.len(),
             };
-            Ok(Beside {
-                x_c: mean_norm(&(&own_x - &aligned)),
-                x_a: x_a.map_or(f64::NAN, |x_a| mean_norm(&(x_a - &aligned))),
-                x_s: mean_norm(&(x_s - &aligned)),
-                unexplained: unexplained(&own_x, &aligned),
-                l_f,
-                l_h,
-                delta_k: bounds.delta_k,
-                r_o: bounds.r_o,
-                c_x: bounds.c_x,
-                rho: bounds.rho(),
-                holds: bounds.margin(|along| along.max) > 0.0,
-                holds_mostly: bounds.margin(|along| along.q95) > 0.0,
+            let x_c = matrix(&own.x_c.view(), compared.clone(), 0..p);
+            Ok(Fixed { x_o: aligned, x_c, bounds })
+        });
+        let clients = clients.collect::<Result<_, _>>()?;
+        Ok(Self { sites: sites.to_vec(), compared, clients })
+    }
+
+    /// Every client with these weights beside the oracle.
+    pub fn compare(&self, weights: &FederatedWeights) -> Result<Vec<Beside>, FederationError> {
+        let federation = replay(&self.sites, weights)?;
+        let mut first = 0;
+        let clients = self.clients.iter().zip(&federation.clients);
+        Ok(clients
+            .map(|(Fixed { x_o, x_c, bounds }, own)| {
+                let p = x_c.ncols();
+                let x_s = matrix(&federation.x_s.view(), self.compared.clone(), first..first + p);
+                first += p;
+                let x_a = own.augmented.as_ref();
+                let x_a = x_a.map(|a| matrix(&a.x_a.view(), self.compared.clone(), 0..p));
+                Beside {
+                    x_c: mean_norm(&(x_c - x_o)),
+                    x_a: x_a.map_or(f64::NAN, |x_a| mean_norm(&(x_a - x_o))),
+                    x_s: mean_norm(&(x_s - x_o)),
+                    unexplained: unexplained(x_c, x_o),
+                    l_f: bounds.l_f,
+                    l_h: bounds.l_h,
+                    delta_k: bounds.delta_k,
+                    r_o: bounds.r_o,
+                    c_x: bounds.c_x,
+                    rho: bounds.rho(),
+                    holds: bounds.margin(|along| along.max) > 0.0,
+                    holds_mostly: bounds.margin(|along| along.q95) > 0.0,
+                }
             })
-        })
-        .collect()
+            .collect())
+    }
 }
 
 /// What theorem 6.10 is made of.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::FederationError;
+use super::{FederationError, Sent};
 use crate::client::Client;
 
 /// A mean loss this many times the first one is divergence, not noise.
@@ -48,6 +48,9 @@ pub struct History {
     pub rounds: usize,
     /// Bytes of all messages, both directions.
     pub bytes: u64,
+    /// Those of the server to the clients; not told by what was kept before they were counted.
+    #[serde(default)]
+    pub bytes_down: u64,
 }
 
 /// The present stage of training.
@@ -89,12 +92,12 @@ impl<'a> Course<'a> {
         &mut self,
         server_loss: f64,
         clients: &[Client],
-        bytes: usize,
+        sent: Sent,
     ) -> Result<ControlFlow<()>, FederationError> {
         for (sum, client) in self.client_sums.iter_mut().zip(clients) {
             *sum += client.loss();
         }
-        self.count(server_loss, bytes)
+        self.count(server_loss, sent)
     }
 
     /// The losses of one batch.
@@ -102,23 +105,20 @@ impl<'a> Course<'a> {
         &mut self,
         server_loss: f64,
         client_loss: &[f64],
-        bytes: usize,
+        sent: Sent,
     ) -> Result<ControlFlow<()>, FederationError> {
         for (sum, loss) in self.client_sums.iter_mut().zip(client_loss) {
             *sum += loss;
         }
-        self.count(server_loss, bytes)
+        self.count(server_loss, sent)
     }
 
-    fn count(
-        &mut self,
-        server_loss: f64,
-        bytes: usize,
-    ) -> Result<ControlFlow<()>, FederationError> {
+    fn count(&mut self, server_loss: f64, sent: Sent) -> Result<ControlFlow<()>, FederationError> {
         self.server_sum += server_loss;
         self.since += 1;
         self.history.rounds += 1;
-        self.history.bytes += bytes as u64;
+        self.history.bytes += (sent.up + sent.down) as u64;
+        self.history.bytes_down += sent.down as u64;
         let finite = self.server_sum.is_finite() && self.client_sums.iter().all(|s| s.is_finite());
         if finite && self.since < self.every && self.history.rounds < self.rounds {
             return Ok(ControlFlow::Continue(()));

@@ -49,7 +49,7 @@ fn over(
         for (i, &t) in ticks.iter().enumerate() {
             let pace = pace((pass * ticks.len() + i) as f64 / rounds as f64);
             let round = federation.round(t, stage, pace)?;
-            let flow = course.round(round.server_loss, &federation.clients, round.bytes)?;
+            let flow = course.round(round.server_loss, &federation.clients, round.sent)?;
             if flow == ControlFlow::Break(()) {
                 return Ok(true);
             }

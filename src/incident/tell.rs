@@ -76,6 +76,7 @@ impl Annunciator {
                     client: name(member.client),
                     time: member.onset,
                     delay_s: Number::or_zero(incident.delay_s(member)),
+                    via: None,
                 })
                 .collect(),
             mode: self.mode,
@@ -83,6 +84,7 @@ impl Annunciator {
             disagree: incident.disagrees(),
             would_now_say: incident.second_thought().map(name),
             why,
+            sensors: Vec::new(),
         }
     }
 

@@ -161,7 +161,7 @@ pub struct Ledger {
     live: Tally,
     trainings: Vec<Stretch>,
     counts: Vec<Counted>,
-    private: bool,
+    noise: Provenance,
     writes: bool,
     closed: bool,
     /// A budget was spent that ends everything.
@@ -227,7 +227,7 @@ impl Ledger {
             live: Tally::NOTHING,
             trainings: Vec::new(),
             counts: Vec::new(),
-            private: true,
+            noise: Provenance::OperatingSystem,
             writes: true,
             closed: false,
             stopped: false,
@@ -396,8 +396,14 @@ impl Ledger {
         if !trained.what.is_derived() {
             self.lifetime.add(trained.spend, trained.count);
         }
-        self.private &= trained.randomness.is_private();
+        self.note(trained.randomness);
         self.count_kind(trained.what, trained.spend, trained.count);
+    }
+
+    fn note(&mut self, provenance: Provenance) {
+        if !provenance.is_private() {
+            self.noise = provenance;
+        }
     }
 
     fn count_kind(&mut self, what: What, spend: Spend, count: u64) {
@@ -435,7 +441,7 @@ impl Ledger {
         self.lifetime.merge(&one);
         self.live.merge(&one);
         self.since.get_or_insert(time);
-        self.private &= provenance.is_private();
+        self.note(provenance);
     }
 
     /// Whose ledger it is.
@@ -460,7 +466,7 @@ impl Ledger {
     /// nothing.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
-        if self.private { Provenance::OperatingSystem } else { Provenance::Seeded }
+        self.noise
     }
 
     /// Whether its last line says that nothing follows.

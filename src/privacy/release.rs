@@ -93,6 +93,9 @@ pub enum What {
     /// That a noised local statistic is still below its noised threshold, or no longer.
     #[serde(rename = "watch")]
     Watch,
+    /// Which sensors deviate most.
+    #[serde(rename = "sensors")]
+    Sensors,
 }
 
 impl What {
@@ -114,6 +117,7 @@ impl What {
             Self::AugmentedFlag => "Z_a",
             Self::Symbol => "symbol",
             Self::Watch => "watch",
+            Self::Sensors => "sensors",
         }
     }
 }

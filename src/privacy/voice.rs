@@ -154,6 +154,9 @@ impl Till for Rehearsal<'_> {
     fn fail(&mut self, _: &PrivacyError) {}
 }
 
+/// A pair of flags that may be sent.
+type Pair = (Released<Flag>, Released<Flag>);
+
 /// Where the watch stands.
 #[derive(Debug, Default)]
 enum Guard {
@@ -389,12 +392,7 @@ impl Voice {
     }
 
     /// Says a pair of flags (paper mode), at every step.
-    pub fn flags(
-        &mut self,
-        account: &mut Account<'_>,
-        z_c: Flag,
-        z_a: Flag,
-    ) -> Said<(Released<Flag>, Released<Flag>)> {
+    pub fn flags(&mut self, account: &mut Account<'_>, z_c: Flag, z_a: Flag) -> Said<Pair> {
         self.pair(account, z_c, z_a).unwrap_or_else(|why| {
             account.fail(&why);
             Said::Nothing
@@ -406,7 +404,7 @@ impl Voice {
         till: &mut impl Till,
         z_c: Flag,
         z_a: Flag,
-    ) -> Result<Said<(Released<Flag>, Released<Flag>)>, PrivacyError> {
+    ) -> Result<Said<Pair>, PrivacyError> {
         let (purpose, turn) = if till.admits(Purpose::Routine, self.spend()) {
             (Purpose::Routine, Said::Symbol(()))
         } else if till.keeps_for_alarms() {

@@ -39,6 +39,8 @@ pub struct PrivacySettings {
     pub watch: WatchSettings,
     /// How much may be spent, and what happens then.
     pub budget: Option<BudgetSettings>,
+    /// Whether a root cause may say which of its sensors deviate most.
+    pub reveal_sensor: bool,
 }
 
 impl Default for PrivacySettings {
@@ -56,6 +58,7 @@ impl Default for PrivacySettings {
             thrift: Thrift::default(),
             watch: WatchSettings::default(),
             budget: None,
+            reveal_sensor: false,
         }
     }
 }

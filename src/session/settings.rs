@@ -159,6 +159,8 @@ pub struct Thresholds {
     pub vote: Option<Vote>,
     /// Evidence mode: wanted time between two false alarms, such as "1d" or "8h".
     pub arl0: Span,
+    /// Evidence mode: what leaves a client while it is watched.
+    pub tier: Tier,
 }
 
 impl Default for Thresholds {
@@ -168,8 +170,26 @@ impl Default for Thresholds {
             tau_a: Tau::default(),
             vote: None,
             arl0: Span { seconds: 86_400.0 },
+            tier: Tier::default(),
         }
     }
+}
+
+/// What leaves a client while it is watched in evidence mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Tier {
+    /// One graded symbol a step.
+    #[default]
+    Symbols,
+    /// Two symbols and a few numbers of its state, for a server that may see states: what other
+    /// clients explain is taken out of its residual before the second symbol is made. For up to 16
+    /// clients.
+    States,
+}
+
+impl Tier {
+    /// Relating the states of all clients with each other grows with their square.
+    pub const MOST_CLIENTS: usize = 16;
 }
 
 /// A threshold on the Mahalanobis distance.

@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use super::{
     Attacks, Decimation, Labels, Mark, Problem, Session, Source, Stretch, Tau, TimeFormat, mark,
 };
-use crate::session::settings::Federation;
+use crate::session::privacy::Thrift;
+use crate::session::settings::{Federation, Tier};
 use crate::stream::columns::nearest;
 
 /// Everything that is wrong with a session, in the order of its keys.
@@ -332,6 +333,20 @@ impl Check {
             );
         }
         self.positive("thresholds.arl0", thresholds.arl0.seconds);
+        let clients = match &session.source {
+            Source::Twin(twin) => twin.clients,
+            _ => session.clients.len(),
+        };
+        self.that(
+            thresholds.tier == Tier::Symbols || clients <= Tier::MOST_CLIENTS,
+            "thresholds.tier",
+            format!("States is for up to {} clients, found {clients}", Tier::MOST_CLIENTS),
+        );
+        self.that(
+            thresholds.tier == Tier::Symbols || session.privacy.thrift == Thrift::EveryStep,
+            "thresholds.tier",
+            "States sends at every step; `privacy.thrift` must be EveryStep",
+        );
     }
 
     fn replay(&mut self, session: &Session) {

@@ -33,6 +33,14 @@
 //! | stuck-at | the first value is measured, noise included, then held |
 //! | who feels a fault | descendants of the root; nobody when only sensors are faulty |
 //! | whole numbers | lengths, delays, periods and times between set points include both ends |
+//!
+//! Networks are compiled for wider registers too, where the machine has them; products and sums are
+//! never fused nor reordered, so all machines give the same bits.
+
+#![allow(
+    clippy::inline_always,
+    reason = "an inner loop must be compiled inside the function that enables the instruction set"
+)]
 
 use std::time::Duration;
 
@@ -51,6 +59,7 @@ mod fit;
 mod graph;
 mod lstm;
 mod moments;
+mod packed;
 mod plant;
 mod process;
 mod sensing;

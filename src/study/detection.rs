@@ -5,21 +5,29 @@
 //! watched, false alarms in nominal stretches included.
 
 mod federation;
+pub mod figures;
+pub mod flags;
+mod influence;
 mod judge;
 pub(in crate::study) mod rows;
 mod spending;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::evidence::cusum;
 use crate::evidence::inference::Rules;
+use crate::evidence::influence::InfluenceGraph;
 use crate::evidence::reach::Reach;
 use crate::evidence::site::SiteSettings;
 use crate::evidence::symbol::Grading;
+use crate::federation::FederationError;
 use crate::model::train::TrainError;
-use crate::session::{Attacks, Family, ModelSettings, PlantSource, Proprietary, TwinSource};
+use crate::model::weights::ProprietaryWeights;
+use crate::session::{Attacks, Family, ModelSettings, PlantSource, Proprietary, Tier, TwinSource};
 use crate::stream::plant::PlantStream;
 use crate::stream::twin::{TwinStream, slices};
 use crate::stream::{Stream, StreamError};
@@ -28,6 +36,7 @@ pub use federation::Federation;
 pub use judge::{FalseAlarm, Judged, Missed, Row};
 use rows::Rows;
 pub use spending::{Heard, Spoken};
+pub use trial::Trial;
 
 /// The data of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,6 +74,12 @@ pub struct Setup {
     pub rules: Rules,
     /// Block means; chosen by itself when absent.
     pub decimate: Option<u32>,
+    /// The clients' models when they are made already; made from the fit slice when absent.
+    pub models: Option<Arc<[ProprietaryWeights]>>,
+    /// What leaves a client while it is watched.
+    pub tier: Tier,
+    /// Whether learned influences speak for a root, beside those that are declared.
+    pub learned_edges: bool,
 }
 
 impl Setup {
@@ -76,7 +91,21 @@ impl Setup {
             site: SiteSettings::default(),
             rules: Rules::with_arl0(3000.0),
             decimate: None,
+            models: None,
+            tier: Tier::default(),
+            learned_edges: false,
         }
+    }
+
+    /// The states of clients are sent too.
+    #[must_use]
+    pub fn with_states(mut self) -> Self {
+        self.tier = Tier::States;
+        self
+    }
+
+    fn needs_influence(&self) -> bool {
+        self.tier == Tier::States || self.learned_edges
     }
 
     /// One bit a step, at a budget.
@@ -97,10 +126,16 @@ pub enum DetectionError {
     /// A client's model cannot be made.
     #[error(transparent)]
     Train(#[from] TrainError),
+    /// Clients cannot learn from each other.
+    #[error(transparent)]
+    Federation(#[from] FederationError),
     /// A client's model cannot be run.
     #[error(transparent)]
     Weights(#[from] crate::model::kernel::WeightsError),
-    /// A mechanism cannot be made.
+    /// A client's states never leave it.
+    #[error(transparent)]
+    States(#[from] crate::link::StatesStay),
+    /// A message cannot be made.
     #[error(transparent)]
     Privacy(#[from] crate::privacy::PrivacyError),
 }
@@ -174,7 +209,10 @@ pub fn run(bed: Bed, seed: u64, setup: &Setup) -> Result<Judged, DetectionError>
     let federation = Federation::fit(&rows, plan.fit, plan.calibration, setup, seed)?;
     let period = rows.layout.period_s;
     let rules = Rules { arl0: plan.arl0 / period, ..setup.rules };
-    let reach = Reach::from_edges(rows.clients.len(), bed.declared_edges().iter().copied());
+    let learned = federation.graph().filter(|_| setup.learned_edges);
+    let learned = learned.into_iter().flat_map(InfluenceGraph::edges).map(|e| (e.from, e.to));
+    let edges = bed.declared_edges().iter().copied().chain(learned);
+    let reach = Reach::from_edges(rows.clients.len(), edges);
     let incidents = federation.watch(&rows, rules, reach, seed);
     Ok(judge::judge(&rows, federation.watched_from(), &incidents, plan.tail, every))
 }
@@ -185,6 +223,7 @@ fn decimation(bed: Bed, seed: u64, setup: &Setup) -> Result<u32, DetectionError>
     let plan = bed.plan();
     let mut linear = setup.clone();
     linear.model.proprietary = Proprietary::Linear;
+    (linear.tier, linear.learned_edges) = (Tier::Symbols, false);
     cusum::choose_decimation(|every| {
         let rows = Rows::read(bed.open(seed)?, every, plan.fit)?;
         let federation = Federation::fit(&rows, plan.fit, plan.calibration, &linear, seed)?;

@@ -33,13 +33,25 @@ use crate::privacy::PrivacyError;
 pub enum PrivacyStudyError {
     /// Data or models cannot be had.
     #[error(transparent)]
-    Detection(#[from] DetectionError),
+    Detection(Box<DetectionError>),
     /// A federation cannot learn.
     #[error(transparent)]
-    Federation(#[from] FederationError),
+    Federation(Box<FederationError>),
     /// A mechanism cannot be made.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
+}
+
+impl From<DetectionError> for PrivacyStudyError {
+    fn from(error: DetectionError) -> Self {
+        Self::Detection(Box::new(error))
+    }
+}
+
+impl From<FederationError> for PrivacyStudyError {
+    fn from(error: FederationError) -> Self {
+        Self::Federation(Box::new(error))
+    }
 }
 
 /// A family of the detection study.

@@ -52,8 +52,9 @@ fn attacks_on_a_water_network_are_found_although_live_data_is_coarser_than_nomin
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("batadal.ron");
     let shipped = include_str!("../../sessions/batadal.ron");
-    // The linear predictor and a short federation: made in a moment.
-    let quick = "model: (proprietary: Linear, federation: Batched(rounds: 5)),\n    thresholds";
+    // A linear front end and a short training: made in a moment.
+    let quick = "model: (proprietary: OwnLag, epochs: 1, federation: Batched(rounds: 5)),\n    \
+                 thresholds";
     let session = shipped.replace("thresholds", quick);
     fs::write(&path, session).expect("the session can be written");
     let facts = facts(path.to_str().expect("a plain name"), Some(&data));
@@ -96,7 +97,7 @@ fn a_client_that_is_restless_all_day_is_said_to_be_out_of_calibration_and_the_ot
         calibration: (files: [\"noise.csv\"], from: \"+3000 steps\", until: \"+6000 steps\"), \
         replay: (files: [\"noise.csv\"], from: \"+6000 steps\")), \
         sampling: (decimate: Every(1)), thresholds: (arl0: \"2900s\"), \
-        model: (proprietary: Linear, federation: Batched(rounds: 1)))";
+        model: (proprietary: Linear, epochs: 1, federation: Batched(rounds: 1)))";
     let path = folder.path().join("noise.ron");
     fs::write(&path, session).expect("written");
     let facts = facts(path.to_str().expect("a plain name"), None);

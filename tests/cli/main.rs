@@ -11,6 +11,7 @@ mod ledger;
 mod manners;
 mod run;
 mod steady;
+mod study;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]

@@ -227,9 +227,9 @@ fn job(parent: u32) -> u32 {
 fn without_colour_bold_and_reversed_text_remain() {
     let mut tty = paused((120, 40), &[("NO_COLOR", "1")]);
     let seen = tty.seen();
-    let cells = || (0..40).flat_map(|row| (0..120).filter_map(move |column| (row, column).into()));
-    let cells: Vec<&vt100::Cell> = cells()
-        .filter_map(|(row, column): (u16, u16)| seen.screen().cell(row, column))
+    let places = (0..40).flat_map(|row| (0..120).map(move |column| (row, column)));
+    let cells: Vec<&vt100::Cell> = places
+        .filter_map(|(row, column)| seen.screen().cell(row, column))
         .filter(|cell| cell.has_contents())
         .collect();
     for cell in &cells {

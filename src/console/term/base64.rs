@@ -8,7 +8,7 @@ pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
         let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        let bits = (byte(0) << 16) | (byte(1) << 8) | byte(2);
         for at in 0..4 {
             let six = (bits >> (18 - 6 * at)) & 63;
             text.push(if at <= three.len() { ALPHABET[six as usize].into() } else { '=' });

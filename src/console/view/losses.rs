@@ -27,15 +27,12 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let said = history.map_or_else(|| "not known".to_owned(), told);
     let parts = [("server loss", theme.strong), (said.as_str(), theme.label)];
     heading(buffer, pen::take(&mut rest, 1), &parts, theme);
-    match history {
-        Some(history) => {
-            let losses: Vec<f64> = history.reached.iter().map(|word| word.server_loss).collect();
-            chart(&losses, rest, theme, buffer);
-        }
-        None => {
-            let words = "these models were made earlier, and how is not known";
-            put(buffer, rest, 1, 0, words, theme.label);
-        }
+    if let Some(history) = history {
+        let losses: Vec<f64> = history.reached.iter().map(|word| word.server_loss).collect();
+        chart(&losses, rest, theme, buffer);
+    } else {
+        let words = "these models were made earlier, and how is not known";
+        put(buffer, rest, 1, 0, words, theme.label);
     }
 }
 

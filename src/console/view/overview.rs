@@ -94,7 +94,7 @@ fn lower(scene: &Scene, area: Rect, line: bool, buffer: &mut Buffer, hits: &mut 
     let wanted = incidents::wanted(scene).clamp(4, area.height / 2);
     incidents::draw(scene, pen::take(&mut left, wanted.max(area.height / 2)), buffer, hits);
     tail::draw(scene, left, buffer);
-    let knobs_rows = knobs::wanted(scene).min(area.height / 2 + 1);
+    let knobs_rows = knobs::wanted(scene).min(area.height * 2 / 3);
     let loss_rows = (area.height - knobs_rows).min(7);
     losses::draw(scene, pen::take(&mut right, loss_rows), buffer);
     knobs::draw(scene, pen::take(&mut right, knobs_rows), buffer, hits);

@@ -3,11 +3,13 @@
 //! ```text
 //! ── thresholds and privacy ───────────────────────────────────────
 //!  ε flags   2      ├────────●────┤  11.9 % of flags are turned
+//! ── what P1 has spent, at δ 1e-5 ─────────────────────────────────
+//!  one sample           1 releases  ε 2.00
+//!  any hour           720 releases  ε 153.10
+//! ── ledger of every client ───────────────────────────────────────
+//!  P1      720 live     2159 trained  ε 310.20
 //! ── what is protected ────────────────────────────────────────────
-//!  Measurements never leave a client. …
-//! ── what it has cost  ε at δ 1e-5 ────────────────────────────────
-//!  one sample           1 release     2.00
-//!  any hour           720 releases   153.1
+//!  Measurements never leave their client. …
 //! ── what another ε would mean ────────────────────────────────────
 //!  ε    turned   alarm after   answers at one false alarm in 1d
 //!  1    26.9 %   2m05s         ███████████
@@ -25,7 +27,8 @@ use crate::console::clock::length;
 use crate::console::mouse::{Hit, Target};
 use crate::engine::run::knob::Turn;
 use crate::privacy::price::FlagPrice;
-use crate::privacy::{Scope, Spend, Tally};
+use crate::privacy::words::{Explained, explain};
+use crate::privacy::{Exhaustion, Scope};
 use crate::session::Mode;
 
 /// ε per answer that the table goes through.
@@ -38,7 +41,6 @@ struct Setting {
     arl0_s: f64,
     mode: Mode,
     period_s: f64,
-    steps: u64,
 }
 
 impl Setting {
@@ -51,7 +53,6 @@ impl Setting {
             arl0_s: 86_400.0,
             mode: standing.mode,
             period_s: watched.history.period().as_secs_f64(),
-            steps: standing.steps,
         };
         let trial = scene.model.tuning.as_ref().map(|tuning| tuning.trial);
         for turn in standing.knobs.iter().copied() {
@@ -65,27 +66,6 @@ impl Setting {
             }
         }
         Some(setting)
-    }
-
-    /// Answers of one client at a step.
-    fn answers(&self) -> u64 {
-        match self.mode {
-            Mode::Evidence => 1,
-            Mode::Paper => 2,
-        }
-    }
-
-    /// Answers within a scope.
-    fn releases(&self, scope: Scope) -> u64 {
-        let steps = |seconds: f64| (seconds / self.period_s).ceil() as u64;
-        self.answers()
-            * match scope {
-                Scope::Sample => 1,
-                Scope::Minute => steps(60.0),
-                Scope::Hour => steps(3600.0),
-                Scope::Day => steps(86_400.0),
-                Scope::Lifetime => self.steps,
-            }
     }
 }
 
@@ -107,17 +87,20 @@ pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &
         let knobs = pen::take(&mut rest, knobs_rows);
         (knobs, rest)
     };
-    let protected = block(scene, "what is protected", &protected(&setting), right.width);
-    let price = price(scene, &setting);
+    let [protected, how_long, not] = explained(scene, &setting);
+    let protected = block(scene, "what is protected", &protected, right.width);
+    let how_long = block(scene, "for how long", &how_long, right.width);
+    let not = block(scene, "what is not", &not, right.width);
+    let (price, ledger) = (price(scene, &setting), ledger(scene));
     let ladder = ladder(scene, &setting);
     if wide {
         let mut left = left;
         knobs::draw(scene, pen::take(&mut left, knobs_rows.max(area.height / 2)), buffer, hits);
         column(scene, &[ladder], 0, left, buffer);
-        column(scene, &[protected, price], skip, right, buffer);
+        column(scene, &[price, ledger, protected, how_long, not], skip, right, buffer);
     } else {
         knobs::draw(scene, left, buffer, hits);
-        column(scene, &[price, ladder, protected], skip, right, buffer);
+        column(scene, &[price, ladder, ledger, protected, how_long, not], skip, right, buffer);
     }
 }
 
@@ -156,74 +139,97 @@ fn column(scene: &Scene, blocks: &[Block], skip: usize, area: Rect, buffer: &mut
     }
 }
 
-/// What is protected, for how long and what is not, for whoever asks for the first time.
-fn protected(setting: &Setting) -> Vec<String> {
-    let what = match setting.mode {
-        Mode::Evidence => "one graded symbol",
-        Mode::Paper => "two flags",
-    };
-    let mut said = vec![format!(
-        "Measurements and models never leave a client. At every step it sends {what}; in training it \
-         sent states of its model and got gradients back. Nothing else ever leaves it."
-    )];
-    said.push(match setting.epsilon {
-        None => "No noise is added to what is sent: the server hears the truth, and whoever listens \
-                 learns when a client was unusual, though never what it measured."
-            .to_owned(),
-        Some(e) => format!(
-            "Each answer is turned by chance, so that nobody can be sure of any single one: with ε {e} \
-             one answer changes what a listener believes by a factor of at most {:.1}.",
-            e.exp()
-        ),
-    });
-    if setting.epsilon.is_some() {
-        said.push(
-            "Many answers together say more than one: what lasts for hours cannot be hidden from whoever \
-             hears all of it, and is not meant to be, for that is how a fault is found."
-                .to_owned(),
-        );
-    }
-    said
+/// What is protected, for how long and what is not, for whoever asks for the first time: the session
+/// with its knobs as they stand, or as they would.
+fn explained(scene: &Scene, setting: &Setting) -> [Vec<String>; 3] {
+    let mut session = scene.model.subject.clone();
+    session.privacy.epsilon_flag = setting.epsilon;
+    session.privacy.delta = setting.delta;
+    let Explained { protected, how_long, not_protected } = explain(&session, setting.mode);
+    [protected, how_long, not_protected]
 }
 
-/// ε by the length of time that is protected.
+/// ε by the length of time that is protected, of the chosen client.
 fn price(scene: &Scene, setting: &Setting) -> Block {
     let theme = scene.theme;
-    let title = format!("what it costs: ε of a client at δ {:e}", setting.delta);
-    let Some(epsilon) = setting.epsilon else {
-        let said = format!(
-            "{} answers sent as they are: ε has no bound",
-            setting.releases(Scope::Lifetime)
-        );
-        let lines = vec![
-            vec![(said, theme.strong)],
-            vec![("turn ε flags down from none to put a bound on it".to_owned(), theme.label)],
-        ];
-        return (title, lines);
+    let client = scene.model.chosen;
+    let title = format!("what {} has spent, at δ {:e}", scene.name(client), setting.delta);
+    let Some(spent) = scene.watched.and_then(|w| w.standing.as_ref()?.spent.get(client)) else {
+        return (title, vec![vec![("nothing yet".to_owned(), theme.label)]]);
     };
-    let lines = Scope::ALL
-        .into_iter()
-        .map(|scope| {
-            let releases = setting.releases(scope);
-            let label = if scope == Scope::Lifetime { "so far" } else { scope.label() };
-            let spend = Spend::Response { epsilon, symbols: symbols(setting) };
-            let spent = Tally::of(spend, releases).epsilon(setting.delta).0;
-            let noun = if releases == 1 { "answer" } else { "answers" };
+    let mut lines: Lines = spent
+        .over
+        .iter()
+        .map(|(scope, composed)| {
             vec![
-                (format!("{label:<18}"), theme.text),
-                (format!("{releases:>8} {noun:<8} "), theme.label),
-                (format!("ε {spent:.2}"), theme.strong),
+                (format!("{:<18}", scope.label()), theme.text),
+                (format!("{:>8} releases  ", composed.releases), theme.label),
+                (epsilon(composed.epsilon), theme.strong),
             ]
         })
         .collect();
+    lines.push(vec![
+        (format!("{:<18}", "of it in training"), theme.text),
+        (format!("{:>8} releases  ", spent.trained.releases), theme.label),
+        (epsilon(spent.trained.epsilon), theme.text),
+    ]);
+    let left = match (spent.budget, spent.exhaustion) {
+        (None, _) => "no budget: nothing ends by itself".to_owned(),
+        (Some(budget), exhaustion) => {
+            let when = match exhaustion {
+                Exhaustion::NoBudget | Exhaustion::Never => "lasts at this pace".to_owned(),
+                Exhaustion::Now => "is gone".to_owned(),
+                Exhaustion::Seconds(s) => {
+                    let left = jiff::SignedDuration::try_from_secs_f64(s).unwrap_or_default();
+                    format!("is gone in {}", length(left))
+                }
+            };
+            format!("budget ε {} for {}: {when}", budget.epsilon, budget.over.label())
+        }
+    };
+    lines.push(vec![(left, theme.text)]);
+    if spent.burn_per_hour.is_finite() && spent.burn_per_hour > 0.0 {
+        let text = format!("one more hour adds ε {:.2} to the whole history", spent.burn_per_hour);
+        lines.push(vec![(text, theme.text)]);
+    }
     (title, lines)
 }
 
-fn symbols(setting: &Setting) -> u8 {
-    match setting.mode {
-        Mode::Evidence => 4,
-        Mode::Paper => 2,
-    }
+/// Every client's whole history in a line.
+fn ledger(scene: &Scene) -> Block {
+    let theme = scene.theme;
+    let name = usize::from(scene.name_cells(10));
+    let spent = scene.watched.and_then(|w| w.standing.as_ref()).map(|s| &s.spent[..]);
+    let lines = (0..)
+        .zip(spent.unwrap_or_default())
+        .map(|(client, spent)| {
+            let whole = spent.over.iter().find(|(scope, _)| *scope == Scope::Lifetime);
+            let total = whole.map_or(f64::INFINITY, |(_, composed)| composed.epsilon);
+            let seeded = if spent.private { "" } else { "  seeded: not private" };
+            let chosen = client == scene.model.chosen;
+            vec![
+                (
+                    format!("{:<name$} ", pen::cut(scene.name(client), name as u16)),
+                    if chosen { theme.cursor } else { theme.text },
+                ),
+                (
+                    format!(
+                        "{:>8} live {:>8} trained  ",
+                        spent.live.releases, spent.trained.releases
+                    ),
+                    theme.label,
+                ),
+                (format!("{:<14}", epsilon(total)), theme.strong),
+                (seeded.to_owned(), theme.label),
+            ]
+        })
+        .collect();
+    ("ledger of every client".to_owned(), lines)
+}
+
+/// An ε as people read it.
+fn epsilon(epsilon: f64) -> String {
+    if epsilon.is_finite() { format!("ε {epsilon:.2}") } else { "ε no bound".into() }
 }
 
 /// What another ε per answer would mean for detection.

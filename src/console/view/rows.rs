@@ -205,40 +205,40 @@ impl Stack {
         let x = put(buffer, area, 3, 0, &cut(&known.name, self.name), style);
         let room = area.width.saturating_sub(x + 1);
         put(buffer, area, x + 1, 0, &cut(&known.title, room), theme.label);
-        for (y, (text, style)) in (1..area.height).zip(self.beside(scene, client, verdict)) {
+        for (y, (text, style)) in (1..area.height).zip(beside(scene, client, verdict)) {
             put(buffer, area, 3, y, &cut(&text, self.name), style);
         }
     }
+}
 
-    /// What is said below the name, the most important first.
-    fn beside(&self, scene: &Scene, client: usize, verdict: Verdict) -> Vec<(String, Style)> {
-        let theme = scene.theme;
-        let mark = theme.mark(verdict.state);
-        let mut lines = Vec::new();
-        let incident =
-            verdict.incident.and_then(|number| scene.watched.and_then(|w| w.incident(number)));
-        match incident {
-            None => lines.push((mark.word.to_owned(), mark.style)),
-            Some(incident) => {
-                lines.push((format!("{} #{}", mark.word, incident.number), mark.style));
-                if verdict.state != State::Effect && incident.alarm.state.wants_acknowledgement() {
-                    lines.push((seen(incident, scene.newest), mark.style));
-                }
-                if let Some(since) = verdict.since {
-                    lines.push((format!("since {}", scene.model.clock.time(since)), theme.label));
-                }
+/// What is said below the name, the most important first.
+fn beside(scene: &Scene, client: usize, verdict: Verdict) -> Vec<(String, Style)> {
+    let theme = scene.theme;
+    let mark = theme.mark(verdict.state);
+    let mut lines = Vec::new();
+    let incident =
+        verdict.incident.and_then(|number| scene.watched.and_then(|w| w.incident(number)));
+    match incident {
+        None => lines.push((mark.word.to_owned(), mark.style)),
+        Some(incident) => {
+            lines.push((format!("{} #{}", mark.word, incident.number), mark.style));
+            if verdict.state != State::Effect && incident.alarm.state.wants_acknowledgement() {
+                lines.push((seen(incident, scene.newest), mark.style));
+            }
+            if let Some(since) = verdict.since {
+                lines.push((format!("since {}", scene.model.clock.time(since)), theme.label));
             }
         }
-        if verdict.state != State::Normal {
-            let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(client));
-            let words = ranked.into_iter().flatten().map(|name| {
-                let name = crate::console::text::clean(name);
-                (format!("at {name}"), theme.label)
-            });
-            lines.extend(words.take(2));
-        }
-        lines
     }
+    if verdict.state != State::Normal {
+        let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(client));
+        let words = ranked.into_iter().flatten().map(|name| {
+            let name = crate::console::text::clean(name);
+            (format!("at {name}"), theme.label)
+        });
+        lines.extend(words.take(2));
+    }
+    lines
 }
 
 /// Marks the columns in which the data set knows of a disturbance that concerns the client.

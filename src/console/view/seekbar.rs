@@ -65,10 +65,10 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>)
 }
 
 /// Incidents, marks and the ends of a loop; what comes later lies on top.
-fn marks<'a>(scene: &'a Scene) -> Vec<(Timestamp, &'static str, Style)> {
+fn marks(scene: &Scene) -> Vec<(Timestamp, &'static str, Style)> {
     let theme = scene.theme;
     let mut marks = Vec::new();
-    let incidents = scene.watched.map_or(&[][..], |watched: &'a _| &watched.incidents);
+    let incidents = scene.watched.map_or(&[][..], |watched| &watched.incidents);
     // Those that want an answer last, so that nothing hides them.
     let mut order: Vec<_> = incidents.iter().collect();
     order.sort_by_key(|incident| (incident.is_listed(), incident.number));

@@ -53,11 +53,10 @@ pub fn pieces(scene: &Scene, entry: &Entry) -> Vec<(String, Style)> {
 fn sign(scene: &Scene, entry: &Entry) -> (&'static str, Style) {
     let theme = scene.theme;
     match &entry.what {
-        What::Opened { root: Some(_), .. } | What::RootMoved { to: Some(_), .. } => {
-            ("▲", theme.root)
-        }
+        What::Opened { root: Some(_), .. }
+        | What::RootMoved { to: Some(_), .. }
+        | What::Rose { .. } => ("▲", theme.root),
         What::Opened { root: None, .. } | What::RootMoved { to: None, .. } => ("△", theme.root),
-        What::Rose { .. } => ("▲", theme.root),
         What::FirstOut { disagrees: true, .. } => ("▴", theme.single),
         What::FirstOut { .. } => ("▴", theme.text),
         What::Joined { .. } => (theme.mark(State::Effect).glyph, theme.text),

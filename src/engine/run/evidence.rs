@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use ndarray::ArrayView2;
 
 use super::RunError;
+use super::confer::Conference;
 use super::sight::Sight;
 use super::told::Told;
 use crate::engine::material::{ClientMaterial, Material, SensorView};
@@ -19,16 +20,20 @@ use crate::link::{Graded, Message, Tap};
 use crate::model::kernel::WeightsError;
 use crate::model::proprietary::{Proprietary as _, VendorModel};
 use crate::privacy::{
-    self, Account, Books, Manner, PrivacyError, Provenance, Randomness, Released, Said, Vigil,
-    Voice,
+    self, Account, Books, Counted, Estimate, InTheClear as _, Manner, PrivacyError, Provenance,
+    Purpose, Randomness, Released, Said, Vigil, Voice, What,
 };
 use crate::rng;
-use crate::session::Session;
 use crate::session::privacy::{AtZero, BudgetSettings};
+use crate::session::{Session, Tier};
 use crate::stream::{Frame, Layout};
 
-/// Source of a client's seed.
+/// Sources of a client's seed.
 const LIVE: u64 = 0x52;
+const PAIRS: u64 = 0x50;
+
+/// Sensors that a root names, where it may.
+const REVEALED: usize = 3;
 
 /// An onset lies no further back than this many steps.
 const LOOK_BACK: usize = 64;
@@ -54,6 +59,9 @@ struct Watcher {
 #[derive(Debug)]
 pub(super) struct Evidence {
     watchers: Vec<Watcher>,
+    /// Tier 2.
+    conference: Option<Conference>,
+    seed: u64,
     desk: Desk,
     health: Vec<CalibrationHealth>,
     settings: SiteSettings,
@@ -133,18 +141,23 @@ impl Evidence {
         let mut watchers = Vec::new();
         let mut enrolments = Vec::new();
         let mut health = Vec::new();
-        for (m, fitted) in fit_all(prepared, &material, &settings)?.into_iter().enumerate() {
+        let mut fitted = fit_all(prepared, &material, &settings)?;
+        let grading = &settings.grading;
+        let conference = match session.thresholds.tier {
+            Tier::Symbols => None,
+            Tier::States => {
+                Some(Conference::open(session, prepared, &material, &mut fitted, grading)?)
+            }
+        };
+        for (m, fitted) in fitted.into_iter().enumerate() {
             let (model, site, calibration) = fitted;
             let seed = rng::child(session.seed, m as u64);
             health.push(calibration.health(&settings.grading, rules.arl0));
             let random = Randomness::of(provenance, seed, LIVE);
             let mut voice = Voice::for_symbols(&session.privacy, levels, rules.arl0, random)?;
-            enrolments.push(Enrolment::rehearsed(
-                &calibration.symbols,
-                &settings,
-                &rules.hypotheses,
-                &mut voice,
-            ));
+            let beside = conference.as_ref().and_then(|conference| conference.calibration(m));
+            let symbols = &calibration.symbols;
+            enrolments.push(enrolment(symbols, beside, &settings, &rules, &mut voice, seed));
             watchers.push(Watcher {
                 view: prepared.clients[m].view.clone(),
                 y: vec![f32::NAN; model.sensors()],
@@ -166,6 +179,8 @@ impl Evidence {
             health,
             scores: score(&settings.grading, &rules.hypotheses),
             settings,
+            conference,
+            seed: session.seed,
         })
     }
 
@@ -192,15 +207,13 @@ impl Evidence {
     /// Another ε of every symbol from now on; the server hears the clients under new enrolments.
     pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         self.settings.epsilon = epsilon;
-        let hypotheses = self.desk.server.rules().hypotheses;
+        let rules = *self.desk.server.rules();
         for (m, watcher) in self.watchers.iter_mut().enumerate() {
             watcher.voice.set_epsilon(epsilon)?;
-            let enrolment = Enrolment::rehearsed(
-                &watcher.calibration,
-                &self.settings,
-                &hypotheses,
-                &mut watcher.voice,
-            );
+            let beside = self.conference.as_ref().and_then(|c| c.calibration(m));
+            let Watcher { calibration, voice, .. } = watcher;
+            let seed = rng::child(self.seed, m as u64);
+            let enrolment = enrolment(calibration, beside, &self.settings, &rules, voice, seed);
             self.desk.fresh.enrol_again(m, enrolment.clone());
             self.desk.server.enrol_again(m, enrolment);
         }
@@ -220,6 +233,9 @@ impl Evidence {
             watcher.site.reset();
             watcher.voice.reset();
         }
+        if let Some(conference) = &mut self.conference {
+            conference.reset();
+        }
         self.desk.reset();
     }
 
@@ -231,6 +247,9 @@ impl Evidence {
             for _ in 0..steps {
                 watcher.look();
             }
+        }
+        if let Some(conference) = &mut self.conference {
+            conference.skip(steps);
         }
     }
 
@@ -244,13 +263,26 @@ impl Evidence {
         tap: &Tap,
     ) {
         let step = self.desk.server.steps() as usize + 1;
+        if let Some(conference) = &mut self.conference {
+            conference.foretell(step);
+        }
         for (m, (watcher, report)) in self.watchers.iter_mut().zip(&mut self.reports).enumerate() {
             watcher.view.standardise(frame.row(layout, m), &mut watcher.y);
             watcher.inputs.standardise(&frame.inputs[layout.input_span(m)], &mut watcher.known);
             let reading = watcher.look();
-            let account = Account { books, client: m, time: frame.time };
-            let said = watcher.send(reading, &self.scores, account);
+            let mut account = Account { books, client: m, time: frame.time };
+            let said = watcher.send(reading.symbol, &self.scores, &mut account);
             *report = receive(&self.settings.grading, m, step, &said, tap);
+            if let Some(conference) = &mut self.conference {
+                let Watcher { y, model, site, .. } = &*watcher;
+                let beside =
+                    conference.step(step, y, model, &reading, site.whitened(), &mut account);
+                let said = watcher.send(beside, &self.scores, &mut account);
+                let beside = receive(&self.settings.grading, m, step, &said, tap);
+                if let (Report::Symbol(own), Report::Symbol(beside)) = (*report, beside) {
+                    *report = Report::Informed(own, beside);
+                }
+            }
             told.note_faults(m, watcher.site.sensor_faults());
         }
         self.desk.step(&self.reports, frame.time, told);
@@ -262,12 +294,35 @@ impl Evidence {
         for (m, (sight, watcher)) in sights.iter_mut().zip(&self.watchers).enumerate() {
             sight.surprise = watcher.distance.sqrt();
             sight.level = match self.reports[m] {
-                Report::Symbol(symbol) | Report::Raised(symbol) => Some(symbol.level() as u8),
-                Report::Quiet | Report::Missing | Report::Invalid => None,
+                report => report.own().map(|symbol| symbol.level() as u8),
             };
             sight.evidence = (server.evidence(m) / server.threshold(m)) as f32;
             sight.standing = server.standing(m);
         }
+    }
+
+    /// The names of a client's sensors that deviate most, as they leave it: in the clear, and
+    /// entered in its ledger; nothing when its budget does not allow that.
+    pub fn reveal(&self, mut account: Account<'_>) -> Vec<String> {
+        let watcher = &self.watchers[account.client];
+        let ranked = watcher.site.ranking().ranked();
+        let places: Vec<f64> = ranked.iter().take(REVEALED).map(|at| *at as f64).collect();
+        let guarded = Estimate::of_state(&places).in_the_clear();
+        let Account { books, client, time } = &mut account;
+        let entered = books.enter(*client, *time, What::Sensors, Purpose::Alarm, guarded);
+        let names = &watcher.view.names;
+        entered.map_or_else(
+            |_| Vec::new(),
+            |released| {
+                let places = released.value().as_slice().iter();
+                places.filter_map(|at| names.get(*at as usize).cloned()).collect()
+            },
+        )
+    }
+
+    /// What was released about each client before the first step.
+    pub fn counted(&self) -> Vec<Vec<Counted>> {
+        self.conference.as_ref().map(|c| c.counted().collect()).unwrap_or_default()
     }
 
     /// Which sensors of a client deviate most, the first ones first. It stays with the client unless
@@ -291,13 +346,32 @@ impl Watcher {
     /// What leaves the client.
     fn send(
         &mut self,
-        reading: Reading,
+        symbol: Option<Symbol>,
         scores: &[f64; MOST_LEVELS],
-        mut account: Account<'_>,
+        account: &mut Account<'_>,
     ) -> Said<Released<privacy::Symbol>> {
-        let Some(symbol) = reading.symbol else { return Said::Nothing };
+        let Some(symbol) = symbol else { return Said::Nothing };
         let told = privacy::Symbol(symbol.level() as u8);
-        self.voice.symbol(&mut account, told, scores[symbol.level()])
+        self.voice.symbol(account, told, scores[symbol.level()])
+    }
+}
+
+/// What a client tells of itself: of one symbol a step, or of pairs.
+fn enrolment(
+    symbols: &[Option<Symbol>],
+    beside: Option<&[Option<Symbol>]>,
+    settings: &SiteSettings,
+    rules: &Rules,
+    voice: &mut Voice,
+    seed: u64,
+) -> Enrolment {
+    let enrolment = Enrolment::rehearsed(symbols, settings, &rules.hypotheses, voice);
+    match beside {
+        Some(beside) => {
+            let mut noise = rng::stream(seed, PAIRS);
+            enrolment.with_pairs(symbols, beside, settings, &rules.hypotheses, &mut noise)
+        }
+        None => enrolment,
     }
 }
 
@@ -369,7 +443,7 @@ fn declared_reach(session: &Session, layout: &Layout) -> Reach {
     Reach::from_edges(layout.clients.len(), edges)
 }
 
-type Fitted = (VendorModel, Site, crate::evidence::site::Calibration);
+pub(super) type Fitted = (VendorModel, Site, crate::evidence::site::Calibration);
 
 /// Fits every client on a thread of its own: none depends on another.
 fn fit_all(

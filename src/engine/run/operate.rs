@@ -100,6 +100,7 @@ impl Run {
     }
 
     fn apply(&mut self, turn: Turn, facts: &mut Vec<Fact>) {
+        self.tuned = true;
         let period_s = self.layout.period_s;
         let (tau, privacy) = (&mut self.session.thresholds, &mut self.session.privacy);
         match turn {

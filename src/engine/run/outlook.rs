@@ -20,10 +20,12 @@ pub struct Outlook {
 }
 
 impl Run {
-    /// The run so far as it was.
+    /// The run so far under the settings that stand now: what a trial is held against. Where one was
+    /// changed on the way this is not what was said.
     #[must_use]
     pub fn so_far(&self) -> Outlook {
-        self.outlook(self.alarms.list(), self.thresholds.clone())
+        let again = if self.tuned { self.what_if(Turn::Mode(self.mode)) } else { None };
+        again.unwrap_or_else(|| self.outlook(self.alarms.list(), self.thresholds.clone()))
     }
 
     /// The run so far as it would have been with one knob turned from its start, the others as they

@@ -68,6 +68,8 @@ fn a_higher_threshold_on_trial_spares_alarms_and_changes_nothing() {
     watch.act(set("mode", Value::Text("paper".into())), &mut news).expect("both are along");
     steps(&mut watch, 1000);
     let before = watch.standing();
+    let as_set = watch.what_if(Turn::Mode(Mode::Paper)).expect("kept");
+    assert_eq!(watch.so_far().alarms, as_set.alarms, "held against what stands now");
     let alarms = |percentile| {
         let turn = Turn::TauC(None, Some(crate::session::Tau::Percentile(percentile)));
         watch.what_if(turn).expect("kept").alarms

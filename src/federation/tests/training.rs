@@ -20,10 +20,11 @@ fn a_round_weighs_what_the_paper_says() {
         let mut federation = federation(&plant, &small(), 1);
         let round = federation.round(1, Stage::Together, 1.0).unwrap();
         // 2·P·4·M up and P·4·M down, with P = 2.
-        assert_eq!(round.bytes, 16 * clients + 8 * clients);
-        let up = federation.round(2, Stage::ServerAlone, 1.0).unwrap().bytes;
-        assert_eq!(up, 16 * clients);
-        assert_eq!(federation.round(3, Stage::ClientsAlone, 1.0).unwrap().bytes, 0);
+        assert_eq!(round.sent, Sent { up: 16 * clients, down: 8 * clients });
+        let one_way = federation.round(2, Stage::ServerAlone, 1.0).unwrap().sent;
+        assert_eq!(one_way, Sent { up: 16 * clients, down: 0 });
+        let nothing = federation.round(3, Stage::ClientsAlone, 1.0).unwrap().sent;
+        assert_eq!(nothing, Sent::default());
     }
 }
 
@@ -116,9 +117,28 @@ fn without_feedback_nothing_is_sent_back_and_clients_learn_as_if_alone() {
     assert_eq!(apart.weights.phi, together.weights.phi);
     let rounds = 2 * 59;
     assert_eq!(apart.history.bytes, rounds * 2 * 16);
-    let releases = |outcome: &Outcome| outcome.released[0].iter().map(|c| c.count).sum::<u64>();
     assert_eq!(releases(&apart), 2 * rounds, "states only");
-    assert_eq!(releases(&together), 3 * rounds);
+}
+
+/// What was released about the first client, in both directions.
+fn releases(outcome: &Outcome) -> u64 {
+    outcome.released[0].iter().map(|counted| counted.count).sum()
+}
+
+#[test]
+fn a_gradient_of_no_weight_is_not_sent() {
+    let plant = Plant::new(60, &[3, 4], 1);
+    for settings in [small(), batched()] {
+        let learn = |eta2| {
+            let settings = ModelSettings { eta2, ..settings.clone() };
+            federation(&plant, &settings, 1).run(&mut on).unwrap()
+        };
+        let (silent, answered) = (learn(0.0), learn(1.0));
+        assert_eq!(silent.history.bytes_down, 0);
+        assert_eq!(16 * releases(&silent), silent.history.bytes, "states only");
+        assert_eq!(answered.history.bytes, silent.history.bytes + answered.history.bytes_down);
+        assert_eq!(2 * answered.history.bytes_down, silent.history.bytes, "P of 2 P numbers");
+    }
 }
 
 #[test]

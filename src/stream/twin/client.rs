@@ -137,8 +137,8 @@ impl Client {
         let mut driven = vec![[0.0; 2]; steps];
         for (inflow, parent) in self.inflows.iter_mut().zip(parents) {
             let before = std::iter::repeat_n([0.0; 2], inflow.delay);
-            let seen = before.chain(parent.iter().copied()).take(steps);
-            let influence = inflow.coupling.rehearse(seen, settling);
+            let seen: Vec<State> = before.chain(parent.iter().copied()).take(steps).collect();
+            let influence = inflow.coupling.rehearse(&seen, settling);
             driven.iter_mut().zip(influence).for_each(|(sum, x)| *sum = add(*sum, x));
         }
 
@@ -159,11 +159,21 @@ impl Client {
         trajectory
     }
 
-    /// Sum of what all parents do, given the past of every client, newest first.
-    pub(super) fn driven<const N: usize>(&mut self, past: &[[State; N]]) -> State {
-        self.inflows.iter_mut().fold([0.0; 2], |sum, inflow| {
-            add(sum, inflow.coupling.influence(past[inflow.parent][inflow.delay - 1]))
-        })
+    /// Sum of what all parents do in each of the next `steps` steps, given the states of every
+    /// client from `past` steps before them on.
+    pub(super) fn driven(
+        &mut self,
+        tracks: &[Vec<State>],
+        past: usize,
+        steps: usize,
+    ) -> Vec<State> {
+        let mut driven = vec![[0.0; 2]; steps];
+        for inflow in &mut self.inflows {
+            let seen = &tracks[inflow.parent][past - inflow.delay..][..steps];
+            let influence = inflow.coupling.influence(seen);
+            driven.iter_mut().zip(influence).for_each(|(sum, x)| *sum = add(*sum, x));
+        }
+        driven
     }
 
     /// The next state, with what parents (`driven`) and a fault (`push`) do to it.

@@ -7,10 +7,14 @@ use rand_distr::{Distribution as _, StandardNormal};
 use super::State;
 use super::lstm::{Linear, Lstm, Memory};
 use super::moments::Moments;
+use super::packed::Packed;
 use crate::rng::Rng;
 
 /// Hidden units of each layer of `g_dep`.
 const HIDDEN: usize = 64;
+/// Steps that the networks go through together: many enough for weights to be fetched seldom, few
+/// enough for all gates to lie in the cache beside them.
+pub(super) const BLOCK: usize = 32;
 /// Strength of `g_dep` (the paper's α).
 const ALPHA: f64 = 0.5;
 
@@ -40,24 +44,27 @@ impl Coupling {
         Self::Tanh { gain, w: [[normal(), normal()], [normal(), normal()]] }
     }
 
-    /// The influence of a parent in state `x`. `g_dep` remembers earlier states.
-    pub(super) fn influence(&mut self, x: State) -> State {
+    /// The influence of a parent in each of these consecutive states. `g_dep` remembers earlier ones.
+    pub(super) fn influence(&mut self, parent: &[State]) -> Vec<State> {
         match self {
-            Self::Lstm(g) => g.raw(x).map(|signal| ALPHA * signal.tanh()),
-            Self::Tanh { gain, w } => w.map(|row| *gain * (row[0] * x[0] + row[1] * x[1]).tanh()),
+            Self::Lstm(g) => {
+                let signal = g.raw(parent).into_iter();
+                signal.map(|signal| signal.map(|s| ALPHA * s.tanh())).collect()
+            }
+            Self::Tanh { gain, w } => {
+                let driven =
+                    |x: &State| w.map(|row| *gain * (row[0] * x[0] + row[1] * x[1]).tanh());
+                parent.iter().map(driven).collect()
+            }
         }
     }
 
     /// Runs over a parent's nominal states and returns its influence on the child; on the way
     /// `g_dep` is calibrated, leaving out the first `settling` steps. Begins and ends forgetful.
-    pub(super) fn rehearse(
-        &mut self,
-        parent: impl Iterator<Item = State>,
-        settling: usize,
-    ) -> Vec<State> {
+    pub(super) fn rehearse(&mut self, parent: &[State], settling: usize) -> Vec<State> {
         match self {
             Self::Lstm(g) => g.calibrate(parent, settling),
-            Self::Tanh { .. } => parent.map(|x| self.influence(x)).collect(),
+            Self::Tanh { .. } => self.influence(parent),
         }
     }
 }
@@ -68,7 +75,7 @@ impl Coupling {
 /// Therefore W is rescaled until W · LSTM has mean 0 and standard deviation 1 on nominal data.
 #[derive(Debug, Clone)]
 pub(super) struct Dependency {
-    layers: [(Lstm, Memory); 2],
+    layers: [(Packed, Memory); 2],
     w: Linear,
 }
 
@@ -77,21 +84,34 @@ impl Dependency {
         let layers = [2, HIDDEN].map(|inputs| {
             let layer = Lstm::random(inputs, HIDDEN, rng);
             let memory = layer.memory();
-            (layer, memory)
+            (Packed::new(&layer), memory)
         });
         Self { layers, w: Linear::random(HIDDEN, 2, rng) }
     }
 
-    /// W · LSTM, before tanh.
-    pub(super) fn raw(&mut self, x: State) -> State {
-        let [(first, below), (second, above)] = &mut self.layers;
-        first.step(&x, below);
-        second.step(&below.h, above);
-        [0, 1].map(|row| self.w.output(row, &above.h))
+    /// W · LSTM of consecutive states, before tanh.
+    pub(super) fn raw(&mut self, states: &[State]) -> Vec<State> {
+        let mut signal = Vec::with_capacity(states.len());
+        let Self { layers: [(first, below), (second, above)], w } = self;
+        let (mut gates, mut between, mut above_all) = (Vec::new(), Vec::new(), Vec::new());
+        for states in states.chunks(BLOCK) {
+            between.resize(states.len() * HIDDEN, 0.0);
+            above_all.resize(states.len() * HIDDEN, 0.0);
+            pulp::Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    first.run(states.as_flattened(), below, &mut gates, &mut between);
+                    second.run(&between, above, &mut gates, &mut above_all);
+                },
+            );
+            let h = above_all.chunks_exact(HIDDEN);
+            signal.extend(h.map(|h| [0, 1].map(|row| w.output(row, h))));
+        }
+        signal
     }
 
-    fn calibrate(&mut self, parent: impl Iterator<Item = State>, settling: usize) -> Vec<State> {
-        let mut signal: Vec<State> = parent.map(|x| self.raw(x)).collect();
+    fn calibrate(&mut self, parent: &[State], settling: usize) -> Vec<State> {
+        let mut signal = self.raw(parent);
         for row in 0..2 {
             let seen: Moments = signal.iter().skip(settling).map(|s| s[row]).collect();
             self.w.standardise(row, seen.mean(), seen.std());

@@ -64,6 +64,7 @@ impl Tape {
     }
 
     /// Mean squared error of the network on `batch`.
+    #[inline(always)]
     pub(super) fn forward(&mut self, cell: &Lstm, out: &Linear, batch: &Batch) -> f64 {
         let (hidden, width, rows) = (cell.hidden, cell.inputs + cell.hidden, 4 * cell.hidden);
         let bias = &cell.weights[rows * width..];
@@ -120,6 +121,7 @@ impl Tape {
     }
 
     /// Gradients of the loss that [`Tape::forward`] found, into `of_cell` and `of_out`.
+    #[inline(always)]
     pub(super) fn backward(&mut self, cell: &Lstm, out: &Linear, batch: &Batch) {
         let (hidden, width, rows) = (cell.hidden, cell.inputs + cell.hidden, 4 * cell.hidden);
         let scale = 2.0 / counted(batch, out);
@@ -173,26 +175,31 @@ impl Tape {
 }
 
 /// Number of outputs that the mean is taken over.
+#[inline(always)]
 fn counted(batch: &Batch, out: &Linear) -> f64 {
     ((batch.steps - batch.muted) * out.outputs * LANES) as f64
 }
 
 /// `sum + factor · x`. By value, so that a running sum stays in registers.
+#[inline(always)]
 fn plus_scaled(sum: Lane, factor: f64, x: &Lane) -> Lane {
     std::array::from_fn(|l| sum[l] + factor * x[l])
 }
 
 /// `sum + Σ weight · x`.
+#[inline(always)]
 fn plus_weighted<'a>(sum: Lane, weights: impl IntoIterator<Item = &'a f64>, x: &[Lane]) -> Lane {
     x.iter().zip(weights).fold(sum, |sum, (x, w)| plus_scaled(sum, *w, x))
 }
 
 /// Sum over lanes, as a tree so that it vectorises.
+#[inline(always)]
 fn total(x: &Lane) -> f64 {
     let [a, b, c, d, e, f, g, h] = *x;
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
+#[inline(always)]
 fn dot(x: &Lane, y: &Lane) -> f64 {
     total(&std::array::from_fn(|l| x[l] * y[l]))
 }
@@ -215,6 +222,7 @@ impl Adam {
         Self { rate, step: 0, mean: vec![0.0; weights], square: vec![0.0; weights] }
     }
 
+    #[inline(always)]
     pub(super) fn update(&mut self, weights: &mut [f64], gradient: &[f64]) {
         self.step += 1;
         let unbias_1 = 1.0 / (1.0 - Self::BETA_1.powi(self.step));

@@ -30,7 +30,7 @@ pub(super) struct Lstm {
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
     pub(super) h: Vec<f64>,
-    c: Vec<f64>,
+    pub(super) c: Vec<f64>,
     gates: Vec<f64>,
 }
 
@@ -63,6 +63,7 @@ impl Lstm {
     }
 
     /// One step: reads `x`, leaves the output in `memory.h`.
+    #[inline(always)]
     pub(super) fn step(&self, x: &[f64], memory: &mut Memory) {
         let rows = 4 * self.hidden;
         let (of_input, rest) = self.weights.split_at(rows * self.inputs);
@@ -71,23 +72,30 @@ impl Lstm {
         gates.copy_from_slice(bias);
         add_columns(gates, of_input, x);
         add_columns(gates, of_hidden, h);
-
-        let (i_and_f, rest) = gates.split_at_mut(2 * self.hidden);
-        let (g, o) = rest.split_at_mut(self.hidden);
-        sigmoid(i_and_f);
-        tanh(g);
-        sigmoid(o);
-        let (i, f) = i_and_f.split_at(self.hidden);
-        for (((c, i), f), g) in c.iter_mut().zip(i).zip(f).zip(&*g) {
-            *c = f * *c + i * g;
-        }
-        h.copy_from_slice(c);
-        tanh(h);
-        h.iter_mut().zip(&*o).for_each(|(h, o)| *h *= o);
+        activate(gates, c, h);
     }
 }
 
+/// From the sums of all gates to the next c and h.
+#[inline(always)]
+pub(super) fn activate(gates: &mut [f64], c: &mut [f64], h: &mut [f64]) {
+    let hidden = h.len();
+    let (i_and_f, rest) = gates.split_at_mut(2 * hidden);
+    let (g, o) = rest.split_at_mut(hidden);
+    sigmoid(i_and_f);
+    tanh(g);
+    sigmoid(o);
+    let (i, f) = i_and_f.split_at(hidden);
+    for (((c, i), f), g) in c.iter_mut().zip(i).zip(f).zip(&*g) {
+        *c = f * *c + i * g;
+    }
+    h.copy_from_slice(c);
+    tanh(h);
+    h.iter_mut().zip(&*o).for_each(|(h, o)| *h *= o);
+}
+
 /// `out += columns · x`, four columns at a time so that `out` is read and written less often.
+#[inline(always)]
 fn add_columns(out: &mut [f64], columns: &[f64], x: &[f64]) {
     let rows = out.len();
     let (whole, rest) = columns.split_at(x.len() / 4 * 4 * rows);

@@ -6,7 +6,7 @@ use std::num::NonZero;
 use std::thread;
 
 use super::client::{Client, Inflow};
-use super::coupling::Coupling;
+use super::coupling::{BLOCK, Coupling};
 use super::fault::{self, Fault};
 use super::graph::Graph;
 use super::slices::{Slices, slices};
@@ -29,13 +29,14 @@ pub struct TwinPlant {
     pub(super) clients: Vec<Client>,
     pub(super) faults: Vec<Fault>,
     slices: Slices,
-    /// States of the steps before, per client, newest first.
-    past: Vec<[State; MAX_DELAY]>,
+    /// States of each client: the last few before the block that was worked out ahead, then those
+    /// of the block.
+    tracks: Vec<Vec<State>>,
+    /// How much of the block has been shown.
+    shown: usize,
     states: Vec<State>,
     /// The step that comes next.
     t: usize,
-    /// The first fault that is not over yet.
-    pending: usize,
 }
 
 impl TwinPlant {
@@ -63,27 +64,28 @@ impl TwinPlant {
         rehearse(source.family, &graph, &mut clients, sources);
 
         let mut plant = Self {
-            past: vec![[[0.0; 2]; MAX_DELAY]; clients.len()],
+            tracks: vec![vec![[0.0; 2]; MAX_DELAY]; clients.len()],
+            shown: 0,
             states: vec![[0.0; 2]; clients.len()],
             graph,
             clients,
             faults,
             slices,
             t: 0,
-            pending: 0,
         };
-        for _ in 0..SETTLING {
-            plant.advance(None);
+        for done in (0..SETTLING).step_by(BLOCK) {
+            plant.look_ahead(BLOCK.min(SETTLING - done), None);
         }
+        plant.shown = plant.ahead();
         Ok(plant)
     }
 
-    /// The same plant with its faults left out: what would have been. It equals the faulty run,
-    /// bit by bit, wherever no fault reaches.
+    /// The same plant, not yet begun, with its faults left out: what would have been. It equals the
+    /// faulty run, bit by bit, wherever no fault reaches.
     #[must_use]
     pub fn without_faults(mut self) -> Self {
+        debug_assert_eq!(self.t, 0, "what is worked out ahead has its faults already");
         self.faults.clear();
-        self.pending = 0;
         self
     }
 
@@ -135,13 +137,16 @@ impl TwinPlant {
     pub fn step(&mut self, measured: &mut [f64]) -> Option<usize> {
         let t = self.t;
         self.t += 1;
-        if self.faults.get(self.pending).is_some_and(|f| f.steps().end <= t) {
-            self.pending += 1;
+        if self.shown == self.ahead() {
+            self.look_ahead(BLOCK, Some(t));
+            self.shown = 0;
         }
-        let active = self.faults.get(self.pending).is_some_and(|f| f.steps().contains(&t));
-        let active = active.then_some(self.pending);
-        self.advance(active.map(|fault| (fault, t)));
+        for (state, track) in self.states.iter_mut().zip(&self.tracks) {
+            *state = track[MAX_DELAY + self.shown];
+        }
+        self.shown += 1;
 
+        let active = active(&self.faults, t);
         let fault = active.map(|fault| &self.faults[fault]);
         let (rows, _) = measured.as_chunks_mut::<CHANNELS>();
         for (index, (client, row)) in self.clients.iter_mut().zip(rows).enumerate() {
@@ -151,23 +156,40 @@ impl TwinPlant {
         active
     }
 
-    /// Moves all states; `fault` is one's place and the step.
-    fn advance(&mut self, fault: Option<(usize, usize)>) {
-        let fault = fault.map(|(place, t)| (&self.faults[place], t));
-        for (index, client) in self.clients.iter_mut().enumerate() {
-            let push = match fault {
-                Some((fault, t)) if fault.root == index => fault.push(t),
-                _ => [0.0; 2],
-            };
-            // Others are seen through `past` only, so the order of clients does not matter.
-            let driven = client.driven(&self.past);
-            self.states[index] = client.advance(self.past[index][0], driven, push);
+    /// Steps that are worked out.
+    fn ahead(&self) -> usize {
+        self.tracks.first().map_or(0, |track| track.len() - MAX_DELAY)
+    }
+
+    /// Works out `steps` steps, with their faults where the first of them is step `from`; before a
+    /// run begins there are none.
+    ///
+    /// One client after the other, parents before children: the networks of an influence are then
+    /// fetched once a block and not once a step, and every number is what it would be otherwise.
+    fn look_ahead(&mut self, steps: usize, from: Option<usize>) {
+        let Self { graph, clients, tracks, faults, .. } = self;
+        for track in tracks.iter_mut() {
+            track.drain(..track.len() - MAX_DELAY);
         }
-        for (past, state) in self.past.iter_mut().zip(&self.states) {
-            past.rotate_right(1);
-            past[0] = *state;
+        for &index in graph.order() {
+            let mut x = tracks[index][MAX_DELAY - 1];
+            let driven = clients[index].driven(tracks, MAX_DELAY, steps);
+            for (k, driven) in driven.into_iter().enumerate() {
+                let at_work = from.and_then(|from| {
+                    let fault = &faults[active(faults, from + k)?];
+                    (fault.root == index).then(|| fault.push(from + k))
+                });
+                x = clients[index].advance(x, driven, at_work.unwrap_or_default());
+                tracks[index].push(x);
+            }
         }
     }
+}
+
+/// The fault at work at step `t`, by its place; they stand in order and never overlap.
+fn active(faults: &[Fault], t: usize) -> Option<usize> {
+    let first = faults.partition_point(|fault| fault.steps().end <= t);
+    faults.get(first)?.steps().contains(&t).then_some(first)
 }
 
 fn check(source: &TwinSource) -> Result<(), StreamError> {

@@ -10,6 +10,7 @@ use super::coupling::Coupling;
 use super::fit::{Batch, LANES, Tape};
 use super::lstm::{Linear, Lstm};
 use super::moments::Moments;
+use super::packed::Packed;
 use super::sources::{Purpose, Sources};
 use super::target::Target;
 use super::transition::Transition;
@@ -106,6 +107,25 @@ fn a_network_says_the_same_step_by_step_as_in_a_batch() {
     let batch = Batch { steps: 4, muted: 0, x, wanted: said };
     let loss = Tape::new(&cell, &out, 4).forward(&cell, &out, &batch);
     assert!(loss < 1e-28, "{loss}");
+}
+
+#[test]
+fn several_steps_at_once_are_the_same_bits_as_one_by_one() {
+    let mut rng = rng::stream(7, 0);
+    // A single tile, one with inputs left over after fours, and the layers of `g_dep`.
+    for (inputs, hidden) in [(3, 4), (5, 8), (2, 64), (64, 64)] {
+        let cell = Lstm::random(inputs, hidden, &mut rng);
+        let x: Vec<f64> = (0..40 * inputs).map(|_| rng.random_range(-2.0..2.0)).collect();
+        let (mut single, mut several) = (cell.memory(), cell.memory());
+        let (mut gates, mut out) = (Vec::new(), vec![0.0; 40 * hidden]);
+        let packed = Packed::new(&cell);
+        pulp::Arch::new().dispatch(|| packed.run(&x, &mut several, &mut gates, &mut out));
+        for (x, out) in x.chunks_exact(inputs).zip(out.chunks_exact(hidden)) {
+            cell.step(x, &mut single);
+            assert_eq!(single.h, out);
+        }
+        assert_eq!(single.h, several.h);
+    }
 }
 
 #[test]
@@ -395,7 +415,7 @@ fn the_dependency_signal_has_mean_zero_and_unit_spread_on_nominal_data() {
     let Coupling::Lstm(g) = &mut plant.clients[1].inflows[0].coupling else {
         panic!("family A is coupled by networks")
     };
-    let signal: Vec<State> = x.iter().map(|x| g.raw(x[0])).collect();
+    let signal = g.raw(&x.iter().map(|x| x[0]).collect::<Vec<_>>());
     for dim in 0..2 {
         let seen: Moments = signal.iter().map(|s| s[dim]).collect();
         assert!(seen.mean().abs() < 0.1 && (seen.std() - 1.0).abs() < 0.15, "{seen:?}");

@@ -50,10 +50,15 @@ impl Transition {
         };
         for _ in 0..ITERATIONS {
             cut_windows(&mut batch, &series, rng);
-            tape.forward(&cell, &out, &batch);
-            tape.backward(&cell, &out, &batch);
-            for_cell.update(&mut cell.weights, &tape.of_cell);
-            for_out.update(&mut out.weights, &tape.of_out);
+            pulp::Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    tape.forward(&cell, &out, &batch);
+                    tape.backward(&cell, &out, &batch);
+                    for_cell.update(&mut cell.weights, &tape.of_cell);
+                    for_out.update(&mut out.weights, &tape.of_out);
+                },
+            );
         }
         let memory = cell.memory();
         Self { cell, out, memory }
@@ -61,7 +66,11 @@ impl Transition {
 
     /// `f_m(x)`, the memory being carried on.
     pub(super) fn step(&mut self, x: State) -> State {
-        self.cell.step(&x, &mut self.memory);
+        let Self { cell, memory, .. } = self;
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || cell.step(&x, memory),
+        );
         [0, 1].map(|row| self.out.output(row, &self.memory.h))
     }
 

@@ -3,27 +3,56 @@
 use ndarray::{ArrayView2, Axis};
 
 use super::rows::{ClientRows, Rows};
-use super::{DetectionError, Setup, go_on};
+use super::{DetectionError, Setup, go_on, influence};
 use crate::evidence::health::Report;
 use crate::evidence::inference::{Change, Closing, Incident, Inference, Rules};
+use crate::evidence::influence::InfluenceGraph;
 use crate::evidence::reach::Reach;
-use crate::evidence::site::{Enrolment, Site};
+use crate::evidence::site::{Enrolment, Reading, Site};
 use crate::evidence::symbol::Symbol;
 use crate::evidence::whitening::{Recording, Sample};
 use crate::model::proprietary::{Proprietary as _, VendorModel};
 use crate::model::train::{Job, proprietary};
+use crate::model::weights::ProprietaryWeights;
 use crate::rng;
+use crate::session::Proprietary;
 
 /// Sources of randomness of a client.
-const TRAINING: u64 = 1;
+pub(super) const TRAINING: u64 = 1;
 const RESPONSE: u64 = 2;
+const SENDING: u64 = 4;
 
-/// A client after calibration: its enrolment and its true symbols, in calibration and of all that is
-/// watched.
+/// A client after calibration.
 pub(super) struct Client {
-    enrolment: Enrolment,
+    pub watching: VendorModel,
+    /// The model whose states may be sent, where that is another one and states are needed.
+    pub sending: Option<VendorModel>,
+    pub site: Site,
     pub calibration: Vec<Option<Symbol>>,
-    pub symbols: Vec<Option<Symbol>>,
+    pub enrolment: Enrolment,
+    /// Its readings of all that is watched.
+    pub readings: Vec<Reading>,
+    /// What of each step the others do not explain, where they have something to say (tier 2).
+    pub beside: Vec<Option<Symbol>>,
+}
+
+impl Client {
+    /// Its true symbols of all that is watched.
+    pub fn symbols(&self) -> Vec<Option<Symbol>> {
+        self.readings.iter().map(|reading| reading.symbol).collect()
+    }
+
+    /// Its true report of a step.
+    fn report(&self, t: usize) -> Report {
+        let reading = &self.readings[t];
+        let Some(own) = reading.symbol else { return Report::Missing };
+        match self.beside.get(t).copied().flatten() {
+            // A flat line is said both ways: no other client explains it.
+            Some(_) if reading.flat_line => Report::Informed(own, own),
+            Some(beside) => Report::Informed(own, beside),
+            None => Report::Symbol(own),
+        }
+    }
 }
 
 /// Clients ready to be heard.
@@ -31,6 +60,7 @@ pub struct Federation {
     pub(super) clients: Vec<Client>,
     setup: Setup,
     watched_from: usize,
+    graph: Option<InfluenceGraph>,
 }
 
 impl Federation {
@@ -45,10 +75,21 @@ impl Federation {
         let period = rows.layout.period_s;
         let fit = (fit_s / period).round() as usize;
         let watched_from = fit + (calibration_s / period).round() as usize;
-        let clients = (0..rows.clients.len())
+        let mut clients = (0..rows.clients.len())
             .map(|m| client(rows, m, fit, watched_from, setup, seed))
-            .collect::<Result<_, _>>()?;
-        Ok(Self { clients, setup: setup.clone(), watched_from })
+            .collect::<Result<Vec<_>, _>>()?;
+        let graph = if setup.needs_influence() {
+            Some(influence::confer(rows, &mut clients, fit, watched_from, setup, seed)?)
+        } else {
+            None
+        };
+        Ok(Self { clients, setup: setup.clone(), watched_from, graph })
+    }
+
+    /// Who influences whom, where the setup asks for it.
+    #[must_use]
+    pub fn graph(&self) -> Option<&InfluenceGraph> {
+        self.graph.as_ref()
     }
 
     /// The first step that is watched.
@@ -82,8 +123,14 @@ impl Federation {
         let mut incidents = Vec::new();
         for t in 0..rows.times.len().saturating_sub(self.watched_from) {
             for ((report, client), noise) in reports.iter_mut().zip(&self.clients).zip(&mut noise) {
-                *report = client.symbols[t]
-                    .map_or(Report::Missing, |s| Report::Symbol(response.rehearse(s, noise)));
+                *report = match client.report(t) {
+                    Report::Symbol(own) => Report::Symbol(response.rehearse(own, noise)),
+                    Report::Informed(own, beside) => Report::Informed(
+                        response.rehearse(own, noise),
+                        response.rehearse(beside, noise),
+                    ),
+                    nothing => nothing,
+                };
             }
             incidents.extend(closed(server.step(&reports)));
         }
@@ -109,7 +156,17 @@ fn client(
 ) -> Result<Client, DetectionError> {
     let seed = rng::child(seed, m as u64);
     let own = &rows.clients[m];
-    let mut model = model(&rows.layout.clients[m].name, own, fit, setup, seed)?;
+    let name = &rows.layout.clients[m].name;
+    let made = |kind, source| train_model(name, own, fit, setup, kind, rng::child(seed, source));
+    let mut model = match &setup.models {
+        Some(models) => VendorModel::new(&models[m])?,
+        None => VendorModel::new(&made(setup.model.proprietary, TRAINING)?)?,
+    };
+    let sending = if setup.needs_influence() && !model.may_send_states() {
+        Some(VendorModel::new(&made(Proprietary::Paper, SENDING)?)?)
+    } else {
+        None
+    };
     let mut recordings = [
         Recording::new(model.sensors(), model.states()),
         Recording::new(model.sensors(), model.states()),
@@ -129,17 +186,25 @@ fn client(
     let mut noise = rng::stream(seed, RESPONSE + 1);
     let enrolment =
         Enrolment::new(&calibration.symbols, &setup.site, &setup.rules.hypotheses, &mut noise);
-    let symbols = (watched_from..steps)
+    let readings = (watched_from..steps)
         .map(|t| {
             if rows.starts[t] {
                 model.reset();
                 site.reset();
             }
             model.step(own.row(t), None);
-            site.step(sample(own.row(t), &model)).symbol
+            site.step(sample(own.row(t), &model))
         })
         .collect();
-    Ok(Client { enrolment, calibration: calibration.symbols, symbols })
+    Ok(Client {
+        watching: model,
+        sending,
+        site,
+        calibration: calibration.symbols,
+        enrolment,
+        readings,
+        beside: Vec::new(),
+    })
 }
 
 fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
@@ -147,25 +212,20 @@ fn sample<'a>(y: &'a [f32], model: &'a VendorModel) -> Sample<'a> {
     Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs: &[] }
 }
 
-fn model(
+/// Makes the model of one client from the fit slice of its rows.
+pub(super) fn train_model(
     name: &str,
     rows: &ClientRows,
     fit: usize,
     setup: &Setup,
+    kind: Proprietary,
     seed: u64,
-) -> Result<VendorModel, DetectionError> {
+) -> Result<ProprietaryWeights, DetectionError> {
     let steps = rows.values.len() / rows.sensors.max(1);
     let all = ArrayView2::from_shape((steps, rows.sensors), &rows.values)
         .expect("every row holds one value of each sensor");
     let (fit, _) = all.split_at(Axis(0), fit.min(steps));
     let (nothing, _) = all.split_at(Axis(0), 0);
-    let job = Job {
-        client: name,
-        kind: setup.model.proprietary,
-        settings: &setup.model,
-        fit,
-        held_out: nothing,
-        seed: rng::child(seed, TRAINING),
-    };
-    Ok(VendorModel::new(&proprietary(&job, &go_on)?.weights)?)
+    let job = Job { client: name, kind, settings: &setup.model, fit, held_out: nothing, seed };
+    Ok(proprietary(&job, &go_on)?.weights)
 }

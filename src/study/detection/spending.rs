@@ -83,7 +83,7 @@ impl Heard {
             // What calibration rehearsed is not part of what is watched.
             let watched = voice.rehearsed().clone();
             voices.push((voice, watched));
-            symbols.push(graded(&client.symbols));
+            symbols.push(graded(&client.symbols()));
         }
         let edges = self.bed.declared_edges().iter().copied();
         let reach = Reach::from_edges(voices.len(), edges);

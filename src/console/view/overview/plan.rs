@@ -64,18 +64,17 @@ impl Plan {
         let lanes = |height: u16, extra: u16| {
             (clients * height + extra + lower_least <= free).then_some(Shape::Lanes(height))
         };
-        let (shape, header, axis) =
-            if let Some(shape) = stack(lower_wanted).or_else(|| stack(lower_least)) {
-                (shape, false, true)
-            } else if let Some(shape) = lanes(2, 2).filter(|_| width >= NARROW) {
-                (shape, true, true)
-            } else if let Some(shape) = lanes(1, 2) {
-                (shape, true, true)
-            } else if let Some(shape) = lanes(1, 1) {
-                (shape, true, false)
-            } else {
-                (Shape::Lanes(1), false, false)
-            };
+        let (shape, header, axis) = if let Some(shape) = stack(lower_wanted) {
+            (shape, false, true)
+        } else if let Some(shape) = lanes(2, 2).filter(|_| width >= NARROW) {
+            (shape, true, true)
+        } else if let Some(shape) = lanes(1, 2) {
+            (shape, true, true)
+        } else if let Some(shape) = lanes(1, 1) {
+            (shape, true, false)
+        } else {
+            (Shape::Lanes(1), false, false)
+        };
         let around = u16::from(header) + u16::from(axis);
         let fit = free.saturating_sub(around + lower_least) / shape.rows();
         let clients = clients.min(fit.max(1)).min(free);

@@ -1,0 +1,179 @@
+//! `headwater study`: tables and figures, ours beside the paper's.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use color_eyre::eyre::{Result, eyre};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::interrupt;
+use crate::draft::Draft;
+use crate::study::catalogue;
+use crate::study::frame::{self, Bench, Options, Progress, Store, Study, StudyError};
+use crate::study::report::Report;
+use crate::study::report::svg::{self, Theme};
+use crate::study::report::text::{self, Page};
+
+/// Columns where there is no terminal to ask.
+const USUAL_WIDTH: usize = 120;
+
+#[derive(Debug, Args)]
+pub(super) struct StudyArgs {
+    /// Which study, or `all`; a list of them when absent
+    #[arg(value_parser = known)]
+    name: Option<String>,
+    /// Seeds, or models of recorded data; each study has a usual number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: Option<u64>,
+    /// Fewer seeds and families: an answer in minutes
+    #[arg(long)]
+    quick: bool,
+    /// One JSON object a study instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Draw the charts
+    #[arg(long)]
+    plot: bool,
+    /// Write the charts as SVG files, for light and dark pages
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+    /// Folder with recorded data (HAI, Tennessee Eastman, BATADAL)
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+fn known(name: &str) -> Result<String, String> {
+    if name == "all" || catalogue::find(name).is_some() {
+        return Ok(name.to_owned());
+    }
+    let names: Vec<&str> = catalogue::all().into_iter().map(Study::name).collect();
+    let meant = catalogue::nearest(name);
+    let meant = meant.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    Err(format!("{meant}there are {} and all", names.join(", ")))
+}
+
+pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
+    let Some(name) = &args.name else { return list(out) };
+    let studies = match name.as_str() {
+        "all" => catalogue::all(),
+        name => catalogue::find(name).into_iter().collect(),
+    };
+    let options = Options {
+        seeds: args.seeds.map(|seeds| seeds as usize),
+        quick: args.quick,
+        data: args.data.clone(),
+    };
+    let stop = interrupt::watch("what is finished is kept and shown");
+    let store = Store::of_process();
+    let mut failures = Vec::new();
+    for (i, study) in studies.iter().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        match one(*study, &options, &store, &stop) {
+            Ok(ran) => {
+                if i > 0 && !args.json {
+                    writeln!(out)?;
+                }
+                show(out, &ran.report, args)?;
+                if ran.left > 0 {
+                    say(&format!(
+                        "{}: {} jobs left; the same command goes on",
+                        study.name(),
+                        ran.left
+                    ));
+                }
+                failures.extend(ran.failures.iter().map(ToString::to_string));
+            }
+            Err(StudyError::NoData { study, how }) if name == "all" => {
+                say(&format!("{study} is left out: {how}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { Err(eyre!("{}", failures.join("; "))) }
+}
+
+fn list(out: &mut impl Write) -> Result<()> {
+    for study in catalogue::all() {
+        writeln!(out, "{:<12} {}", study.name(), study.about())?;
+    }
+    writeln!(out, "{:<12} all of them, one after the other", "all")?;
+    Ok(())
+}
+
+fn say(what: &str) {
+    // A closed stderr leaves nobody to tell.
+    let _ = writeln!(io::stderr(), "headwater: {what}");
+}
+
+fn one(
+    study: &dyn Study,
+    options: &Options,
+    store: &Store,
+    stop: &AtomicBool,
+) -> Result<frame::Ran, StudyError> {
+    let bar = bar(study.name());
+    let on_progress = |progress: Progress| match progress {
+        Progress::Jobs(jobs) => bar.set_length(jobs as u64),
+        Progress::Begun(label) => bar.set_message(label.to_owned()),
+        Progress::Done(_) => bar.inc(1),
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let bench = Bench { store, threads, stop, on_progress: &on_progress };
+    let ran = frame::run(study, options, &bench);
+    bar.finish_and_clear();
+    ran
+}
+
+fn bar(study: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {elapsed} {msg}");
+    let bar = ProgressBar::new(0)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        .with_prefix(study);
+    if io::stderr().is_terminal() {
+        bar.enable_steady_tick(Duration::from_millis(200));
+    } else {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    bar
+}
+
+fn show(out: &mut impl Write, report: &Report, args: &StudyArgs) -> Result<()> {
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string(report)?)?;
+    } else {
+        let page = Page { width: width(), charts: args.plot };
+        write!(out, "{}", text::render(report, page))?;
+    }
+    // Whoever waits for the next study can read this one.
+    out.flush()?;
+    if let Some(folder) = &args.svg {
+        write_charts(folder, report)?;
+    }
+    Ok(())
+}
+
+fn width() -> usize {
+    if io::stdout().is_terminal()
+        && let Ok((columns, _)) = crossterm::terminal::size()
+    {
+        return usize::from(columns);
+    }
+    USUAL_WIDTH
+}
+
+fn write_charts(folder: &Path, report: &Report) -> Result<()> {
+    for chart in &report.charts {
+        for theme in Theme::ALL {
+            let name = format!("{}-{}-{}.svg", report.study, chart.name, theme.name());
+            let mut draft = Draft::create(folder, &name)?;
+            draft.fill(|file| file.write_all(svg::draw(chart, theme).as_bytes()))?;
+            draft.publish()?;
+        }
+    }
+    Ok(())
+}

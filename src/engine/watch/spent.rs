@@ -1,0 +1,44 @@
+//! What a client has given away so far, in figures. Composing them takes a while, so they are made
+//! now and then and handed on as they are.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::privacy::{Budget, Composed, Exhaustion, Ledger, Provenance, Scope};
+
+/// Figures that are younger than this are good enough.
+pub(super) const FRESH: SignedDuration = SignedDuration::from_mins(5);
+
+/// What one client has spent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spent {
+    /// Outside of training.
+    pub live: Composed,
+    /// In trainings.
+    pub trained: Composed,
+    /// Over the costliest stretch of each length.
+    pub over: Vec<(Scope, Composed)>,
+    /// ε that one more hour at this pace adds to the whole history.
+    pub burn_per_hour: f64,
+    /// What may be spent.
+    pub budget: Option<Budget>,
+    /// When that will be gone.
+    pub exhaustion: Exhaustion,
+    /// Whether the noise came from where nobody can draw it again.
+    pub private: bool,
+}
+
+impl Spent {
+    /// The figures of a ledger as of `now`.
+    #[must_use]
+    pub fn of(ledger: &Ledger, now: Timestamp) -> Self {
+        Self {
+            live: ledger.live(),
+            trained: ledger.trained(),
+            over: Scope::ALL.iter().map(|scope| (*scope, ledger.worst(*scope))).collect(),
+            burn_per_hour: ledger.burn_per_hour(now),
+            budget: ledger.terms().budget,
+            exhaustion: ledger.exhaustion(now),
+            private: ledger.provenance() == Provenance::OperatingSystem,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+use super::*;
+use crate::evidence::health::Report;
+use crate::evidence::inference::{Change, Inference, Rules};
+use crate::evidence::influence::learn::learn;
+use crate::evidence::influence::testing::{Edge, heard, lines, names, traces};
+use crate::evidence::reach::Reach;
+use crate::rng;
+
+/// C1 drives C2, which drives C3; C4 stands alone.
+const EDGES: [Edge; 2] = [(0, 1, 1, 0.6), (1, 2, 2, 0.6)];
+const CLIENTS: usize = 4;
+
+/// A calibrated federation in tier 2.
+struct World {
+    foreteller: Foreteller,
+    lines: Vec<Line>,
+    informed: Vec<Option<Informed>>,
+    /// The cuts of each client's own symbols.
+    own: Vec<(Nominal, LevelCuts)>,
+    enrolments: Vec<Enrolment>,
+    fit: Vec<Trace>,
+}
+
+fn own_distances(nominal: &mut Nominal, trace: &Trace) -> Vec<f32> {
+    let rows = (0..trace.steps()).map(|t| trace.at(t));
+    rows.map(|said| said.map_or(f32::NAN, |said| nominal.squared(said.r_w))).collect()
+}
+
+fn world() -> World {
+    let nominal = |seed| traces(CLIENTS, &EDGES, 1200, seed, |_, _| 0.0);
+    let (fit, calibration) = (nominal(1), nominal(2));
+    let mut lines = lines(&fit);
+    let (heard_fit, held_out) = (heard(&mut lines, &fit), heard(&mut lines, &calibration));
+    let learned = learn(&names(CLIENTS), 1.0, &heard_fit, &held_out);
+    let foreteller = learned.foreteller.expect("enough to learn from");
+    let answers = Answers::gather(&foreteller, &heard_fit, &mut lines).expect("finite");
+    let told = Answers::gather(&foreteller, &held_out, &mut lines).expect("finite");
+    let settings = SiteSettings::default();
+    let hypotheses = Hypotheses::default();
+    let (mut informed, mut own, mut enrolments) = (Vec::new(), Vec::new(), Vec::new());
+    for m in 0..CLIENTS {
+        let rows = (0..1200).filter_map(|t| Some(calibration[m].at(t)?.r_w.to_vec()));
+        let mut nominal = Nominal::fit(3, &rows.flatten().collect::<Vec<f32>>());
+        let distances = NominalDistances::new(own_distances(&mut nominal, &calibration[m]));
+        let cuts = LevelCuts::new(&settings.grading, &distances);
+        let symbols: Vec<Option<Symbol>> = own_distances(&mut nominal, &calibration[m])
+            .into_iter()
+            .map(|d| cuts.symbol(d))
+            .collect();
+        let mut noise = rng::stream(1, m as u64);
+        let has_parents = foreteller.parents(m).next().is_some();
+        let fitted = has_parents.then(|| {
+            let of_fit = (&fit[m], &answers[m]);
+            Informed::fit(lines[m].states(), &settings.grading, of_fit, (&calibration[m], &told[m]))
+        });
+        let enrolment = Enrolment::new(&symbols, &settings, &hypotheses, &mut noise);
+        enrolments.push(match &fitted {
+            Some((_, beside)) => {
+                enrolment.with_pairs(&symbols, beside, &settings, &hypotheses, &mut noise)
+            }
+            None => enrolment,
+        });
+        informed.push(fitted.map(|(informed, _)| informed));
+        own.push((nominal, cuts));
+    }
+    World { foreteller, lines, informed, own, enrolments, fit }
+}
+
+impl World {
+    /// What every client reports over a stretch; `lie` stands in for the z of some clients.
+    fn reports(
+        &mut self,
+        stretch: &[Trace],
+        lie: impl Fn(usize, usize) -> Option<Option<Vec<f64>>>,
+    ) -> Vec<Vec<Report>> {
+        let mut memory = self.foreteller.memory();
+        let mut parts = Vec::new();
+        (0..stretch[0].steps())
+            .map(|t| {
+                let reports = (0..CLIENTS)
+                    .map(|m| {
+                        let said = stretch[m].at(t).expect("nobody is silent");
+                        let (nominal, cuts) = &mut self.own[m];
+                        let own = cuts.symbol(nominal.squared(said.r_w)).expect("a distance");
+                        let told = self.foreteller.foretell(&memory, m, &mut parts);
+                        match self.informed[m].as_mut().filter(|_| told) {
+                            Some(informed) => {
+                                let beside = informed.symbol(said.r_w, &parts).expect("finite");
+                                Report::Informed(own, beside)
+                            }
+                            None => Report::Symbol(own),
+                        }
+                    })
+                    .collect();
+                for m in 0..CLIENTS {
+                    let said = stretch[m].at(t).expect("nobody is silent");
+                    let told = self.lines[m].say(t, said.x_hat).expect("finite").z().to_vec();
+                    let z = lie(m, t).unwrap_or(Some(told));
+                    self.foreteller.hear(&mut memory, m, z.as_deref());
+                }
+                reports
+            })
+            .collect()
+    }
+
+    fn roots(&self, reports: &[Vec<Report>]) -> Vec<usize> {
+        let rules = Rules::with_arl0(3000.0);
+        let grading = Grading::five_levels();
+        let reach = Reach::from_edges(CLIENTS, EDGES.map(|(from, to, ..)| (from, to)));
+        let mut server = Inference::new(grading, rules, &self.enrolments, reach);
+        let changes: Vec<Change> = reports.iter().flat_map(|r| server.step(r).to_vec()).collect();
+        let roots = changes.iter().filter_map(|change| match change {
+            Change::Opened(incident) | Change::Frozen(incident) => incident.root,
+            _ => None,
+        });
+        roots.collect()
+    }
+}
+
+fn elevated(reports: &[Vec<Report>], client: usize) -> (f64, f64) {
+    let (mut own, mut beside, mut n) = (0.0, 0.0, 0.0f64);
+    for report in reports {
+        if let Report::Informed(a, b) = report[client] {
+            own += f64::from(u8::from(a.level() >= 2));
+            beside += f64::from(u8::from(b.level() >= 2));
+            n += 1.0;
+        }
+    }
+    (own / n.max(1.0), beside / n.max(1.0))
+}
+
+#[test]
+fn those_who_are_influenced_send_pairs_and_the_others_one_symbol() {
+    let world = world();
+    let sends: Vec<bool> = world.informed.iter().map(Option::is_some).collect();
+    assert_eq!(sends, [false, true, true, false]);
+}
+
+#[test]
+fn what_a_neighbour_explains_does_not_surprise() {
+    let mut world = world();
+    // C1 swings more than usual, though within what states may be.
+    let stretch = traces(CLIENTS, &EDGES, 1000, 5, |m, _| if m == 0 { 0.9 } else { 0.0 });
+    let reports = world.reports(&stretch, |_, _| None);
+    let (own, beside) = elevated(&reports, 1);
+    assert!(own > 0.12, "C2 feels it: {own}");
+    assert!(beside < 0.6 * own, "{own} alone, {beside} once C1 is known");
+}
+
+#[test]
+fn a_fault_is_named_where_it_is() {
+    let mut world = world();
+    for guilty in 0..CLIENTS {
+        let push = |m: usize, t: usize| {
+            if m == guilty && (300..330).contains(&t) { 2.5 } else { 0.0 }
+        };
+        let stretch = traces(CLIENTS, &EDGES, 500, 20 + guilty as u64, push);
+        let reports = world.reports(&stretch, |_, _| None);
+        let roots = world.roots(&reports);
+        assert!(
+            !roots.is_empty() && roots.iter().all(|root| *root == guilty),
+            "{guilty}: {roots:?}"
+        );
+    }
+}
+
+/// What a client may say instead of its state.
+fn lies(t: usize, replayed: &Trace) -> Vec<Option<Vec<f64>>> {
+    let then = replayed.at(t % 300).map(|said| said.x_hat.iter().map(|x| f64::from(*x)).collect());
+    let swing = if t % 2 == 0 { 5.0 } else { -5.0 };
+    let slow = if t / 40 % 2 == 0 { 5.0 } else { -5.0 };
+    vec![
+        Some(vec![5.0, -5.0]),
+        Some(vec![1e18, -1e18]),
+        Some(vec![f64::NAN, 1.0]),
+        Some(vec![swing, swing]),
+        Some(vec![slow, -slow]),
+        Some(vec![0.0, 0.0]),
+        Some(vec![1.0]),
+        then,
+        None,
+    ]
+}
+
+#[test]
+fn a_client_that_lies_about_its_state_makes_nobody_else_the_root() {
+    let mut world = world();
+    let stretch = traces(CLIENTS, &EDGES, 900, 6, |_, _| 0.0);
+    let replayed = world.fit[0].clone();
+    let mut felt = 0.0f64;
+    for liar in 0..CLIENTS {
+        for kind in 0..lies(0, &replayed).len() {
+            let lie = |m: usize, t: usize| {
+                (m == liar && t >= 100).then(|| lies(t, &replayed)[kind].clone())
+            };
+            let reports = world.reports(&stretch, lie);
+            let roots = world.roots(&reports);
+            assert!(roots.is_empty(), "{liar} tells lie {kind}: named {roots:?}");
+            felt = felt.max(elevated(&reports, 1).1);
+        }
+    }
+    assert!(felt > 0.5, "some lies are strong enough to matter: {felt}");
+}
+
+#[test]
+fn beside_a_lie_a_fault_is_pinned_on_no_innocent() {
+    let mut world = world();
+    let push = |m: usize, t: usize| if m == 3 && (500..530).contains(&t) { 2.5 } else { 0.0 };
+    let stretch = traces(CLIENTS, &EDGES, 700, 8, push);
+    let replayed = world.fit[0].clone();
+    for liar in 0..3 {
+        for kind in 0..lies(0, &replayed).len() {
+            let lie = |m: usize, t: usize| {
+                (m == liar && t >= 100).then(|| lies(t, &replayed)[kind].clone())
+            };
+            let reports = world.reports(&stretch, lie);
+            let roots = world.roots(&reports);
+            assert!(roots.iter().all(|root| *root == 3), "{liar} tells lie {kind}: {roots:?}");
+            assert!(!roots.is_empty(), "{liar} tells lie {kind} and hides a fault of another");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_vanishes_leaves_the_others_their_own_symbols() {
+    let mut world = world();
+    let stretch = traces(CLIENTS, &EDGES, 300, 7, |_, _| 0.0);
+    let reports = world.reports(&stretch, |m, t| (m == 0 && t >= 100).then_some(None));
+    assert!(reports[110..].iter().all(|r| matches!(r[1], Report::Symbol(_))));
+    assert!(reports[110..].iter().all(|r| matches!(r[2], Report::Informed(..))));
+}

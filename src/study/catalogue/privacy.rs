@@ -1,0 +1,342 @@
+//! What privacy costs: noise in training, randomised flags, and what a day of symbols spends.
+
+use serde_json::{Map, Value, json};
+
+use crate::study::frame::{Done, Job, Options, Study, StudyError};
+use crate::study::privacy::{PrivacyStudyError, flips, losses, spending};
+use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
+
+/// The study.
+pub struct Privacy;
+
+/// Its figures, in the order in which they are shown.
+const PARTS: [&str; 3] = ["noise in training", "randomised flags", "spending of a day"];
+
+impl Study for Privacy {
+    fn name(&self) -> &'static str {
+        "privacy"
+    }
+
+    fn about(&self) -> &'static str {
+        "what privacy costs in losses, run lengths and root causes (figures of the privacy analysis)"
+    }
+
+    fn jobs(&self, options: &Options) -> Result<Vec<Job>, StudyError> {
+        let quick = options.quick;
+        let seeds = options.seeds(3, 1);
+        let job = |part: &'static str, seed: u64| {
+            let inputs = json!({ "part": part, "seed": seed, "quick": quick });
+            Job::new(format!("{part}, seed {seed}"), inputs, move || rows(part, seed, quick))
+        };
+        Ok(PARTS
+            .into_iter()
+            .flat_map(|part| seeds.iter().map(move |seed| job(part, *seed)))
+            .collect())
+    }
+
+    fn report(&self, options: &Options, done: &[Done]) -> Result<Report, StudyError> {
+        let [noise, flags, spent] = PARTS.map(|part| found(part, done));
+        let (noise, flags, spent) = (Lines::of(noise?), Lines::of(flags?), Lines::of(spent?));
+        let rows = noise.rows("σ").chain(flags.rows("truth")).chain(spent.rows("method")).collect();
+        Ok(Report {
+            study: self.name().into(),
+            title: self.about().into(),
+            command: options.command(self.name()),
+            tables: vec![noise_table(&noise), flag_table(&flags), spending_table(&spent)],
+            charts: vec![noise_chart(&noise), flag_chart(&flags)],
+            reading: [noise_reading(&noise), flag_reading(&flags), spending_reading(&spent)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            rows,
+        })
+    }
+}
+
+/// One part on one seed.
+fn rows(part: &str, seed: u64, quick: bool) -> Result<Value, StudyError> {
+    let failed = |error: PrivacyStudyError| StudyError::Job {
+        label: part.to_owned(),
+        reason: error.to_string(),
+    };
+    Ok(match part {
+        "noise in training" => serde_json::to_value(losses(&[seed], quick).map_err(failed)?)?,
+        "randomised flags" => serde_json::to_value(flips(&[seed], quick).map_err(failed)?)?,
+        _ => serde_json::to_value(spending(&[seed], quick).map_err(failed)?)?,
+    })
+}
+
+/// The rows of all seeds of a part, seed by seed.
+fn found(part: &str, done: &[Done]) -> Result<Vec<Vec<Map<String, Value>>>, StudyError> {
+    let mut found = Vec::new();
+    for done in done {
+        if done.input::<String>("part")? == part {
+            found.push(done.read()?);
+        }
+    }
+    Ok(found)
+}
+
+/// Rows that stand for the same setting, one of every seed; seeds give the same settings in the
+/// same order.
+struct Lines(Vec<Vec<Map<String, Value>>>);
+
+/// One setting.
+#[derive(Clone, Copy)]
+struct Line<'a>(&'a [Map<String, Value>]);
+
+impl Lines {
+    fn of(seeds: Vec<Vec<Map<String, Value>>>) -> Self {
+        let settings = seeds.first().map_or(0, Vec::len);
+        let line = |i: usize| seeds.iter().filter_map(|seed| seed.get(i).cloned()).collect();
+        Self((0..settings).map(line).collect())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Line<'_>> {
+        self.0.iter().map(|line| Line(line))
+    }
+
+    fn rows(&self, setting: &'static str) -> impl Iterator<Item = Row> {
+        self.iter().map(move |line| line.row(setting)).collect::<Vec<_>>().into_iter()
+    }
+}
+
+/// What names a setting rather than measuring it.
+const SETTINGS: [&str; 9] = [
+    "family",
+    "method",
+    "direction",
+    "sigma",
+    "p_c",
+    "p_a",
+    "epsilon_flag",
+    "epsilon_c",
+    "epsilon_a",
+];
+
+impl Line<'_> {
+    fn word(&self, name: &str) -> &str {
+        self.0[0].get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A figure that is the same for every seed.
+    fn setting(&self, name: &str) -> Option<f64> {
+        self.0[0].get(name).and_then(Value::as_f64)
+    }
+
+    fn spread(&self, name: &str) -> Option<Spread> {
+        Spread::of(self.0.iter().map(|row| row.get(name).and_then(Value::as_f64)))
+    }
+
+    fn mean(&self, name: &str) -> Option<f64> {
+        self.spread(name).map(|s| s.mean)
+    }
+
+    fn row(&self, setting: &str) -> Row {
+        let method = match setting {
+            "σ" => {
+                format!("{}, σ {}", self.word("direction"), self.setting("sigma").unwrap_or(0.0))
+            }
+            "truth" => {
+                let p = |name| self.setting(name).unwrap_or(1.0);
+                format!("paper, p_c {}, p_a {}", p("p_c"), p("p_a"))
+            }
+            _ => self.word("method").to_owned(),
+        };
+        let mut row = Row::new(self.word("family"), &method, self.0.len());
+        for (name, value) in &self.0[0] {
+            row = match name.as_str() {
+                "family" | "method" | "seeds" => row,
+                "delay_s" => row.spread("delay", self.spread(name)),
+                name if SETTINGS.contains(&name) || !(value.is_number() || value.is_null()) => {
+                    row.with(name, value.clone())
+                }
+                name => row.spread(name, self.spread(name)),
+            };
+        }
+        row
+    }
+}
+
+fn noise_table(lines: &Lines) -> Table {
+    let columns = ["direction", "σ", "L_s", "L_s seen", "L_a", "diverged", "seeds"];
+    let mut table =
+        Table::new("Losses of trained models on A2 against noise in training", 2, &columns);
+    for line in lines.iter() {
+        table.line(vec![
+            Cell::text(line.word("direction")),
+            Cell::text(format!("{}", line.setting("sigma").unwrap_or(0.0))),
+            Cell::spread(line.spread("server_loss"), 4),
+            Cell::spread(line.spread("server_loss_seen"), 4),
+            Cell::spread(line.spread("client_loss"), 4),
+            Cell::number(line.0.iter().map(|row| row.get("diverged")?.as_f64()).sum(), 0),
+            Cell::count(line.0.len()),
+        ]);
+    }
+    table.note(
+        "σ of states in nominal deviations after a cut at five of them, of gradients after a cut to \
+         norm 1. Losses without noise on rows that nothing was fitted to; seen: by the server while \
+         it learned.",
+    );
+    table
+}
+
+fn flag_table(lines: &Lines) -> Table {
+    let columns = ["p_c", "p_a", "ARL0", "ARL1", "precision", "recall", "F1", "seeds"];
+    let mut table =
+        Table::new("Paper mode on A2 with flags that are true with p_c and p_a", 2, &columns);
+    for line in lines.iter() {
+        table.line(vec![
+            Cell::number(line.setting("p_c"), 2),
+            Cell::number(line.setting("p_a"), 2),
+            Cell::spread(line.spread("arl0"), 1),
+            Cell::spread(line.spread("arl1"), 2),
+            Cell::spread(line.spread("precision"), 2),
+            Cell::spread(line.spread("recall"), 2),
+            Cell::spread(line.spread("f1"), 2),
+            Cell::count(line.0.len()),
+        ]);
+    }
+    table
+}
+
+fn spending_table(lines: &Lines) -> Table {
+    let columns = [
+        "family",
+        "method",
+        "ε a flag",
+        "ε a day",
+        "plain sum",
+        "releases a day",
+        "F1",
+        "recall",
+        "delay s",
+        "false a day",
+        "seeds",
+    ];
+    let title = "Root causes against what a day really spends";
+    let mut table = Table::new(title, 3, &columns);
+    for line in lines.iter() {
+        let epsilon = line.setting("epsilon_flag");
+        table.line(vec![
+            Cell::text(line.word("family")),
+            Cell::text(line.word("method")),
+            Cell::text(epsilon.map_or_else(|| "none".into(), |e| format!("{e}"))),
+            Cell::number(line.mean("epsilon_day"), 0),
+            Cell::number(line.mean("basic_day"), 0),
+            Cell::number(line.mean("releases_day"), 0),
+            Cell::spread(line.spread("f1"), 2),
+            Cell::spread(line.spread("recall"), 2),
+            Cell::number(line.mean("delay_s"), 1),
+            Cell::spread(line.spread("false_alarms_per_day"), 1),
+            Cell::count(line.0.len()),
+        ]);
+    }
+    table.note("ε of a day: composed over all releases of one client at δ = 1e-5.");
+    table
+}
+
+fn noise_chart(lines: &Lines) -> Chart {
+    let series = |name: &str, direction: &str, figure: &str| Series {
+        name: name.into(),
+        points: lines
+            .iter()
+            .filter(|line| line.word("direction") == direction)
+            .filter_map(|line| Some((line.setting("sigma")?, line.mean(figure)?)))
+            .collect(),
+    };
+    Chart {
+        name: "noise".into(),
+        title: "Losses against noise in training".into(),
+        drawing: Drawing::Lines {
+            x: Axis::logarithmic("σ"),
+            y: Axis::logarithmic("loss"),
+            series: vec![
+                series("L_s, states noised", "states up", "server_loss"),
+                series("L_a, states noised", "states up", "client_loss"),
+                series("L_s, gradients noised", "gradients down", "server_loss"),
+                series("L_a, gradients noised", "gradients down", "client_loss"),
+            ],
+        },
+    }
+}
+
+fn flag_chart(lines: &Lines) -> Chart {
+    let series = |name: &str, varied: &'static str, fixed: &'static str| Series {
+        name: name.into(),
+        points: varying(lines, varied, fixed)
+            .filter_map(|line| Some((line.setting(varied)?, line.mean("f1")?)))
+            .collect(),
+    };
+    Chart {
+        name: "flags".into(),
+        title: "F1 of the look-up against the truth of its flags".into(),
+        drawing: Drawing::Lines {
+            x: Axis::linear("probability that a flag is true"),
+            y: Axis::linear("F1"),
+            series: vec![series("p_c varies", "p_c", "p_a"), series("p_a varies", "p_a", "p_c")],
+        },
+    }
+}
+
+fn varying<'a>(
+    lines: &'a Lines,
+    varied: &'static str,
+    fixed: &'static str,
+) -> impl Iterator<Item = Line<'a>> {
+    let is_one = |line: &Line, name| line.setting(name).is_some_and(|p| (p - 1.0).abs() < 1e-9);
+    lines.iter().filter(move |line| is_one(line, fixed) && line.setting(varied).is_some())
+}
+
+/// Up to which noise a loss stays within twice what it is without any.
+fn noise_reading(lines: &Lines) -> Option<String> {
+    let stable = |direction: &str, figure: &str| {
+        let of_direction: Vec<(f64, f64)> = lines
+            .iter()
+            .filter(|line| line.word("direction") == direction)
+            .filter_map(|line| Some((line.setting("sigma")?, line.mean(figure)?)))
+            .collect();
+        let clean = of_direction.iter().find(|(sigma, _)| *sigma == 0.0)?.1;
+        let kept = of_direction.iter().take_while(|(_, loss)| *loss <= 2.0 * clean).last()?;
+        Some(kept.0)
+    };
+    Some(format!(
+        "With noise on states the server's loss stays within twice its clean value up to σ = {} and \
+         the clients' up to σ = {}; with noise on gradients up to {} and {} (the paper: up to 10 and \
+         100000).",
+        stable("states up", "server_loss")?,
+        stable("states up", "client_loss")?,
+        stable("gradients down", "server_loss")?,
+        stable("gradients down", "client_loss")?
+    ))
+}
+
+fn flag_reading(lines: &Lines) -> Option<String> {
+    let loss = |varied, fixed| {
+        let f1 = || varying(lines, varied, fixed).filter_map(|line| line.mean("f1"));
+        let (low, high) = (f1().fold(f64::INFINITY, f64::min), f1().fold(0.0, f64::max));
+        (low <= high).then_some(high - low)
+    };
+    let (c, a) = (loss("p_c", "p_a")?, loss("p_a", "p_c")?);
+    let holds = if a > 2.0 * c { "holds" } else { "does not hold" };
+    Some(format!(
+        "F1 moves by {c:.2} over p_c and by {a:.2} over p_a: that root causes suffer from noise on \
+         Z_a and hardly from noise on Z_c {holds} here."
+    ))
+}
+
+/// What the best F1 under a budget costs a day.
+fn spending_reading(lines: &Lines) -> Option<String> {
+    let best = lines
+        .iter()
+        .filter(|line| line.setting("epsilon_flag").is_some() && line.word("family") == "A2")
+        .filter_map(|line| Some((line.mean("f1")?, line.mean("epsilon_day")?, line)))
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)))?;
+    let (f1, day, line) = best;
+    Some(format!(
+        "Under a budget the best F1 on A2 is {f1:.2} ({}, ε = {} a flag); composed over a day that \
+         is ε = {day:.0}: a flag is protected, a day of them is not.",
+        line.word("method"),
+        line.setting("epsilon_flag")?
+    ))
+}

@@ -1,0 +1,261 @@
+//! All figures of one method on one trial, from what it declared.
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use super::rows::Rows;
+use crate::study::metrics::etapr::{Thetas, etapr};
+use crate::study::metrics::incident::{GAP, Named, end_to_end, group};
+use crate::study::metrics::ranking::{self, Rank};
+use crate::study::metrics::run_length::{self, RunLength};
+use crate::study::metrics::step::{GRACE, Step, step_rates};
+use crate::study::metrics::{Tick, Window};
+
+/// An incident that a method declared. Steps count from the first one watched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declared {
+    /// First step of its evidence.
+    pub onset: usize,
+    /// The step of the alarm.
+    pub opened: usize,
+    /// Last step that spoke for it.
+    pub last: usize,
+    /// The named root.
+    pub root: Option<usize>,
+    /// Clients by how much speaks for them.
+    pub suspects: Vec<(usize, f64)>,
+}
+
+/// What a method said over all that was watched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// As incidents.
+    pub incidents: Vec<Declared>,
+    /// As a name or nothing at every step.
+    pub steps: Vec<Option<usize>>,
+}
+
+impl Said {
+    /// Of a method that declares incidents: from onset to last evidence its root is named.
+    #[must_use]
+    pub fn incidents(incidents: Vec<Declared>, steps: usize) -> Self {
+        let mut named = vec![None; steps];
+        for incident in &incidents {
+            let last = incident.last.min(steps.saturating_sub(1));
+            for step in named.iter_mut().take(last + 1).skip(incident.onset) {
+                *step = incident.root;
+            }
+        }
+        Self { incidents, steps: named }
+    }
+
+    /// Of a method that names a root, or none, at every step.
+    #[must_use]
+    pub fn steps(steps: Vec<Option<usize>>) -> Self {
+        let incidents = group(&steps, GAP)
+            .into_iter()
+            .map(|Named { window, name }| {
+                let (onset, last) = (window.start as usize, window.end as usize);
+                let mut suspects: Vec<(usize, f64)> = Vec::new();
+                for client in steps[onset..=last].iter().flatten() {
+                    match suspects.iter_mut().find(|(known, _)| known == client) {
+                        Some((_, votes)) => *votes += 1.0,
+                        None => suspects.push((*client, 1.0)),
+                    }
+                }
+                Declared { onset, opened: onset, last, root: Some(name), suspects }
+            })
+            .collect();
+        Self { incidents, steps }
+    }
+}
+
+/// Run lengths of one trial, in a form that can be added up.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Runs {
+    /// Steps of all runs together.
+    pub watched: f64,
+    /// Runs that ended in an alarm.
+    pub ended: usize,
+    /// Runs that were still going when watching stopped.
+    pub censored: usize,
+}
+
+impl Runs {
+    /// Of several trials together.
+    #[must_use]
+    pub fn pooled<'a>(runs: impl IntoIterator<Item = &'a Self>) -> RunLength {
+        let sum = runs.into_iter().fold(Self::default(), |sum, run| Self {
+            watched: sum.watched + run.watched,
+            ended: sum.ended + run.ended,
+            censored: sum.censored + run.censored,
+        });
+        RunLength::new(sum.watched, sum.ended, sum.censored)
+    }
+}
+
+impl From<RunLength> for Runs {
+    fn from(length: RunLength) -> Self {
+        let runs = (length.ended + length.censored) as f64;
+        Self {
+            watched: length.at_least.unwrap_or(0.0) * runs,
+            ended: length.ended,
+            censored: length.censored,
+        }
+    }
+}
+
+/// The figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// EP.
+    pub precision: Option<f64>,
+    /// ER.
+    pub recall: Option<f64>,
+    /// EF.
+    pub f1: Option<f64>,
+    /// F1 per step over the whole stream.
+    pub step_f1: Option<f64>,
+    /// Precision per step inside anomalies only: the most lenient reading.
+    pub inside_precision: Option<f64>,
+    /// Recall per step.
+    pub step_recall: Option<f64>,
+    /// F1 of these two.
+    pub inside_f1: Option<f64>,
+    /// F1 of eTaPR with its usual thetas; whoever is named.
+    pub etapr_f1: Option<f64>,
+    /// Events.
+    pub events: usize,
+    /// Events in whose window or tail an alarm was raised.
+    pub detected: usize,
+    /// Those whose first alarm named the origin.
+    pub right: usize,
+    /// Nominal steps before the first event, and the alarms in them.
+    pub arl0: Runs,
+    /// From each onset to the next alarm.
+    pub arl1: Runs,
+    /// Steps from an event's start to its first alarm, of the events detected.
+    pub delays: Vec<f64>,
+    /// AC@1 over all events.
+    pub ac1: Option<f64>,
+    /// AC@3.
+    pub ac3: Option<f64>,
+    /// Avg@5.
+    pub avg5: Option<f64>,
+    /// MRR.
+    pub mrr: Option<f64>,
+}
+
+/// An event on the clock of what is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Happened {
+    /// Its steps.
+    pub window: Window,
+    /// The client it started in.
+    pub origin: usize,
+    /// Clients that are known to feel it.
+    pub affected: Vec<usize>,
+}
+
+impl Happened {
+    /// Whether it goes on at a step.
+    #[must_use]
+    pub fn is_on(&self, step: usize) -> bool {
+        self.window.contains(tick(step))
+    }
+}
+
+/// Events that begin in what is watched and whose origin is a client.
+pub(super) fn events(rows: &Rows, watched_from: usize) -> Vec<Happened> {
+    rows.events
+        .iter()
+        .filter_map(|event| {
+            let place = |name: &String| rows.layout.clients.iter().position(|c| c.name == *name);
+            let origin = place(event.origins.first()?)?;
+            let affected = event.affected.iter().filter_map(place).collect();
+            let step = |time| rows.step_at(time).checked_sub(watched_from);
+            let window = Window::new(tick(step(event.start)?), tick(step(event.end)?));
+            Some(Happened { window, origin, affected })
+        })
+        .collect()
+}
+
+impl Figures {
+    /// Judges what was said about the steps from `watched_from` on.
+    pub(super) fn of(rows: &Rows, watched_from: usize, said: &Said, tail_s: f64) -> Self {
+        let tail = (tail_s / rows.layout.period_s).ceil() as Tick;
+        let events = events(rows, watched_from);
+        let steps = said.steps.len();
+        let anomalies: Vec<Named<usize>> =
+            events.iter().map(|event| Named { window: event.window, name: event.origin }).collect();
+        // A root that is unknown is no client's name.
+        let nobody = rows.clients.len();
+        let declared: Vec<Named<usize>> = said
+            .incidents
+            .iter()
+            .map(|incident| Named {
+                window: Window::new(tick(incident.onset), tick(incident.last)),
+                name: incident.root.unwrap_or(nobody),
+            })
+            .collect();
+        let rates = end_to_end(&anomalies, &declared, tail).rates;
+        let step = step_rates(&labelled(&events, &said.steps), GRACE);
+        let windows = |list: &[Named<usize>]| list.iter().map(|n| n.window).collect::<Vec<_>>();
+        let etapr = etapr(&windows(&anomalies), &windows(&declared), Thetas::default());
+
+        let (mut right, mut delays, mut ranks) = (0, Vec::new(), Vec::<Rank>::new());
+        for event in &events {
+            let belongs = |d: &&Declared| event.window.with_tail(tail).contains(tick(d.opened));
+            let first = said.incidents.iter().find(belongs);
+            right += usize::from(first.is_some_and(|d| d.root == Some(event.origin)));
+            delays.extend(first.map(|d| (tick(d.opened) - event.window.start) as f64));
+            ranks.push(
+                first.and_then(|d| ranking::rank(d.root.as_ref(), &d.suspects, &[event.origin])),
+            );
+        }
+        let onsets: Vec<Tick> = events.iter().map(|event| event.window.start).collect();
+        let alarms: Vec<Tick> = said.incidents.iter().map(|d| tick(d.opened)).collect();
+        let nominal = onsets.iter().copied().min().unwrap_or(tick(steps));
+        let false_alarms = alarms.iter().filter(|alarm| **alarm < nominal).count();
+        let runs = run_length::runs(&onsets, tick(steps) - 1);
+        Self {
+            precision: rates.precision,
+            recall: rates.recall,
+            f1: rates.f1,
+            step_f1: step.whole.f1,
+            inside_precision: step.inside.precision,
+            step_recall: step.inside.recall,
+            inside_f1: step.inside.f1,
+            etapr_f1: etapr.rates.f1,
+            events: events.len(),
+            detected: delays.len(),
+            right,
+            arl0: run_length::arl0(nominal as f64, false_alarms).into(),
+            arl1: run_length::arl1(&runs, &alarms).into(),
+            delays,
+            ac1: ranking::accuracy_at(&ranks, 1),
+            ac3: ranking::accuracy_at(&ranks, 3),
+            avg5: ranking::average_at(&ranks, 5),
+            mrr: ranking::mrr(&ranks),
+        }
+    }
+}
+
+fn labelled(events: &[Happened], said: &[Option<usize>]) -> Vec<Step<usize>> {
+    let mut steps: Vec<Step<usize>> =
+        said.iter().map(|said| Step { truth: None, said: *said }).collect();
+    for event in events {
+        let (start, end) = (event.window.start as usize, event.window.end as usize);
+        for step in steps.iter_mut().take(end + 1).skip(start) {
+            step.truth = Some(event.origin);
+        }
+    }
+    steps
+}
+
+/// A step as a tick; no stream is as long as ticks can count.
+fn tick(step: usize) -> Tick {
+    Tick::try_from(step).unwrap_or(Tick::MAX)
+}

@@ -1,0 +1,113 @@
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+use super::super::rows::ClientRows;
+use super::*;
+use crate::stream::{ClientColumns, Event, Layout};
+
+fn at(step: usize) -> Timestamp {
+    Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(step as u64)
+}
+
+/// Three clients watched for 100 steps from step 10 on; C2 is disturbed at 50 to 59 and C1 at 80 to
+/// 89 of what is watched.
+fn rows() -> Rows {
+    let client = |name: &str| ClientColumns {
+        name: name.into(),
+        title: String::new(),
+        sensors: Vec::new(),
+        inputs: Vec::new(),
+    };
+    let event = |id: &str, origin: &str, start: usize| Event {
+        id: id.into(),
+        start: at(10 + start),
+        end: at(10 + start + 9),
+        origins: vec![origin.into()],
+        affected: vec!["C3".into()],
+        what: String::new(),
+    };
+    Rows {
+        layout: Layout { clients: ["C1", "C2", "C3"].map(client).into(), period_s: 1.0 },
+        clients: vec![ClientRows { values: Vec::new(), sensors: 0 }; 3],
+        times: (0..110).map(at).collect(),
+        starts: vec![false; 110],
+        events: vec![event("1", "C2", 50), event("2", "C1", 80)],
+    }
+}
+
+fn declared(onset: usize, last: usize, root: usize) -> Declared {
+    Declared {
+        onset,
+        opened: onset + 2,
+        last,
+        root: Some(root),
+        suspects: vec![(0, 0.2), (1, 0.5), (2, 0.3)],
+    }
+}
+
+#[test]
+fn a_false_alarm_a_right_name_and_a_wrong_one() {
+    let said =
+        Said::incidents(vec![declared(20, 24, 2), declared(51, 58, 1), declared(81, 85, 1)], 100);
+    let figures = Figures::of(&rows(), 10, &said, 6.0);
+    assert_eq!((figures.events, figures.detected, figures.right), (2, 2, 1));
+    assert_eq!(figures.precision, Some(1.0 / 3.0));
+    assert_eq!(figures.recall, Some(0.5));
+    assert_eq!(figures.delays, [3.0, 3.0]);
+    // Fifty nominal steps, one alarm in them; both anomalies answered three steps after their onset.
+    assert_eq!(figures.arl0, Runs { watched: 50.0, ended: 1, censored: 1 });
+    assert_eq!(figures.arl1, Runs { watched: 6.0, ended: 2, censored: 0 });
+    // C2 was named first of all; C1 has the least weight of the three.
+    assert_eq!((figures.ac1, figures.ac3), (Some(0.5), Some(1.0)));
+    assert_eq!(figures.mrr, Some((1.0 + 1.0 / 3.0) / 2.0));
+    // Of 20 anomalous steps 8 bear the right name, of 13 named ones inside 8 are right.
+    assert_eq!(figures.step_recall, Some(0.4));
+    assert_eq!(figures.inside_precision, Some(8.0 / 13.0));
+}
+
+#[test]
+fn names_said_step_by_step_become_incidents() {
+    let mut steps = vec![None; 100];
+    steps[52] = Some(1);
+    steps[53] = Some(1);
+    steps[55] = Some(0);
+    steps[90] = Some(2);
+    let said = Said::steps(steps);
+    let summary: Vec<_> =
+        said.incidents.iter().map(|i| (i.onset, i.opened, i.last, i.root)).collect();
+    assert_eq!(summary, [(52, 52, 55, Some(1)), (90, 90, 90, Some(2))]);
+    assert_eq!(said.incidents[0].suspects, [(1, 2.0), (0, 1.0)]);
+}
+
+#[test]
+fn silence_has_no_precision_and_every_anomaly_is_censored() {
+    let figures = Figures::of(&rows(), 10, &Said::incidents(Vec::new(), 100), 6.0);
+    assert_eq!((figures.precision, figures.recall, figures.f1), (None, Some(0.0), Some(0.0)));
+    assert_eq!((figures.arl1.ended, figures.arl1.censored), (0, 2));
+    assert_eq!(Runs::pooled([&figures.arl0]).mean, None);
+}
+
+proptest! {
+    #[test]
+    fn figures_are_bounded_and_do_not_depend_on_the_order_of_incidents(
+        incidents in prop::collection::vec((0usize..95, 0usize..12, 0usize..3), 0..8)
+            .prop_flat_map(|l| (Just(l.clone()), Just(l).prop_shuffle())),
+    ) {
+        let judged = |list: &[(usize, usize, usize)]| {
+            let mut incidents: Vec<Declared> =
+                list.iter().map(|(a, n, root)| declared(*a, (a + n).min(99), *root)).collect();
+            incidents.sort_by_key(|i| (i.onset, i.last, i.root));
+            Figures::of(&rows(), 10, &Said::incidents(incidents, 100), 6.0)
+        };
+        let figures = judged(&incidents.0);
+        prop_assert_eq!(&figures, &judged(&incidents.1));
+        for figure in [
+            figures.precision, figures.recall, figures.f1, figures.step_f1, figures.etapr_f1,
+            figures.inside_precision, figures.step_recall, figures.ac1, figures.ac3, figures.mrr,
+        ].into_iter().flatten() {
+            prop_assert!((0.0..=1.0 + 1e-12).contains(&figure));
+        }
+        prop_assert!(figures.right <= figures.detected && figures.detected <= figures.events);
+        prop_assert!(figures.ac1 <= figures.ac3);
+    }
+}

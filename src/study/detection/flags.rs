@@ -1,0 +1,234 @@
+//! Paper mode on a trial: distances of residuals, flags at any percentile, the look-up.
+//!
+//! Distances are kept, so that one fitted model is judged at many thresholds.
+
+use ndarray::{ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
+
+use super::figures::{Happened, Runs, Said};
+use crate::evidence::lookup::{Voting, look_up};
+use crate::evidence::threshold::{FlagThresholds, Flags, NominalDistances, flag};
+use crate::federation::variant::Residuals;
+use crate::model::kernel::gaussian::{Gaussian, RIDGE};
+use crate::model::kernel::mahalanobis::Mahalanobis;
+use crate::model::train::SETTLING;
+use crate::session::{Tau, Vote};
+use crate::study::metrics::Tick;
+use crate::study::metrics::run_length;
+
+/// Distances of one residual: those of the calibration, and those of all that is watched.
+#[derive(Debug, Clone)]
+struct Distances {
+    nominal: NominalDistances,
+    watched: Vec<f32>,
+}
+
+impl Distances {
+    /// µ and Σ are those of the `calibration` first rows once the filter has settled.
+    fn new(residuals: ArrayView2<f32>, calibration: usize) -> Self {
+        let (first, watched) = residuals.split_at(Axis(0), calibration.min(residuals.nrows()));
+        let settled: Vec<f32> =
+            first.outer_iter().skip(SETTLING).flat_map(|row| row.to_vec()).collect();
+        let sensors = residuals.ncols();
+        let mut distance = Mahalanobis::new(&Gaussian::fit(sensors, &settled, RIDGE));
+        let nominal = NominalDistances::new(
+            settled.chunks_exact(sensors.max(1)).filter_map(|r| distance.squared(r)),
+        );
+        let watched = watched
+            .outer_iter()
+            .map(|row| distance.squared(&row.to_vec()).unwrap_or(f32::NAN))
+            .collect();
+        Self { nominal, watched }
+    }
+
+    /// Z at every watched step.
+    fn flags(&self, percentile: f64) -> Vec<Option<bool>> {
+        let tau = self.nominal.threshold(Tau::Percentile(percentile));
+        self.watched.iter().map(|d| flag(*d, tau)).collect()
+    }
+}
+
+/// A model of the paper, measured on a trial.
+#[derive(Debug, Clone)]
+pub struct Flagged {
+    clients: Vec<(Distances, Option<Distances>)>,
+}
+
+/// Percentiles of both thresholds and the vote of the look-up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// Of τ_c.
+    pub tau_c: f64,
+    /// Of τ_a.
+    pub tau_a: f64,
+    /// Declare only when so many of the last steps agree.
+    pub vote: Option<Vote>,
+}
+
+impl Thresholds {
+    /// Both at one percentile, each step for itself.
+    #[must_use]
+    pub fn at(percentile: f64) -> Self {
+        Self { tau_c: percentile, tau_a: percentile, vote: None }
+    }
+
+    /// With the remark on long horizons: three of the last five steps must agree.
+    #[must_use]
+    pub fn voted(self) -> Self {
+        Self { vote: Some(Vote { k: 3, n: 5 }), ..self }
+    }
+}
+
+/// How often the flags of one model were raised by themselves and how soon by an anomaly.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FlagRuns {
+    /// Nominal steps of each client up to its next flag.
+    pub arl0: Runs,
+    /// From each onset to the next flag of the client it is in.
+    pub arl1: Runs,
+}
+
+impl Flagged {
+    /// From residuals whose first `calibration` rows are for calibration.
+    pub(super) fn new(residuals: &[Residuals], calibration: usize) -> Self {
+        let of = |r: &ndarray::Array2<f32>| Distances::new(r.view(), calibration);
+        let clients = residuals.iter().map(|r| (of(&r.c), r.a.as_ref().map(of))).collect();
+        Self { clients }
+    }
+
+    /// What the look-up declares step by step. A model without r_a has nothing to look up.
+    #[must_use]
+    pub fn look_up(&self, thresholds: Thresholds) -> Option<Said> {
+        let flags: Vec<Vec<Option<Flags>>> = self
+            .clients
+            .iter()
+            .map(|(c, a)| a.as_ref().map(|a| pairs(c, a, thresholds)))
+            .collect::<Option<_>>()?;
+        let mut voting = thresholds.vote.map(|vote| Voting::new(vote, flags.len()));
+        let steps = flags.first().map_or(0, Vec::len);
+        let mut now = vec![None; flags.len()];
+        let declared = (0..steps).map(|t| {
+            now.iter_mut().zip(&flags).for_each(|(now, flags)| *now = flags[t]);
+            let named = look_up(&now).root();
+            voting.as_mut().map_or(named, |voting| voting.step(named))
+        });
+        Some(Said::steps(declared.collect()))
+    }
+
+    /// Shares of the four pairs (Z_c, Z_a) at given client-steps: 00, 01, 10, 11.
+    #[must_use]
+    pub fn pair_shares(
+        &self,
+        thresholds: Thresholds,
+        at: impl Fn(usize, usize) -> bool,
+    ) -> Option<[f64; 4]> {
+        let mut counts = [0_usize; 4];
+        for (m, (c, a)) in self.clients.iter().enumerate() {
+            for (t, flags) in pairs(c, a.as_ref()?, thresholds).into_iter().enumerate() {
+                if let Some(flags) = flags.filter(|_| at(m, t)) {
+                    counts[2 * usize::from(flags.z_c) + usize::from(flags.z_a)] += 1;
+                }
+            }
+        }
+        let all: usize = counts.iter().sum();
+        (all > 0).then(|| counts.map(|count| count as f64 / all as f64))
+    }
+
+    /// Run lengths of the flags: of Z_a where there is one, otherwise of the only flag there is.
+    #[must_use]
+    pub fn run_lengths(&self, percentile: f64, events: &[Happened]) -> FlagRuns {
+        let flags: Vec<Vec<Option<bool>>> =
+            self.clients.iter().map(|(c, a)| a.as_ref().unwrap_or(c).flags(percentile)).collect();
+        let steps = flags.first().map_or(0, Vec::len);
+        let onsets: Vec<Tick> = events.iter().map(|event| event.window.start).collect();
+        let nominal = onsets.iter().min().map_or(steps, |first| (*first as usize).min(steps));
+        let raised = flags.iter().flat_map(|flags| &flags[..nominal]).filter(|z| **z == Some(true));
+        let arl0 =
+            run_length::RunLength::new((nominal * flags.len()) as f64, raised.count(), flags.len());
+        let runs = run_length::runs(&onsets, steps as Tick - 1);
+        let (mut watched, mut ended) = (0.0, 0);
+        for (run, event) in runs.iter().zip(events) {
+            let raised: Vec<Tick> = (run.onset..=run.until)
+                .filter(|t| flags[event.origin][*t as usize] == Some(true))
+                .collect();
+            let length = run_length::arl1(std::slice::from_ref(run), &raised);
+            watched += length.at_least.unwrap_or(0.0);
+            ended += length.ended;
+        }
+        let arl1 = Runs { watched, ended, censored: runs.len() - ended };
+        FlagRuns { arl0: arl0.into(), arl1 }
+    }
+}
+
+fn pairs(c: &Distances, a: &Distances, thresholds: Thresholds) -> Vec<Option<Flags>> {
+    let distances = FlagThresholds {
+        tau_c: c.nominal.threshold(Tau::Percentile(thresholds.tau_c)),
+        tau_a: a.nominal.threshold(Tau::Percentile(thresholds.tau_a)),
+    };
+    c.watched.iter().zip(&a.watched).map(|(c, a)| distances.flags(*c, *a)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+    use rand_distr::{Distribution as _, StandardNormal};
+
+    use super::*;
+    use crate::rng;
+    use crate::study::metrics::Window;
+
+    const CALIBRATION: usize = 1000;
+
+    /// Noise of two sensors; the second client's is ten times as large in steps 200 to 219 of what
+    /// is watched, and its augmented residual with it.
+    fn residuals() -> Vec<Residuals> {
+        let noise = |client: u64| {
+            let mut rng = rng::stream(client, 0);
+            let shape = (CALIBRATION + 500, 2);
+            let mut r: Array2<f32> =
+                Array2::from_shape_simple_fn(shape, || StandardNormal.sample(&mut rng));
+            if client == 1 {
+                let disturbed = CALIBRATION + 200..CALIBRATION + 220;
+                r.slice_axis_mut(ndarray::Axis(0), disturbed.into())
+                    .mapv_inplace(|v| 10.0 * v + 20.0);
+            }
+            r
+        };
+        (0..2).map(|m| Residuals { c: noise(m), a: Some(noise(m)) }).collect()
+    }
+
+    fn event() -> Happened {
+        Happened { window: Window::new(200, 219), origin: 1, affected: vec![0] }
+    }
+
+    #[test]
+    fn the_look_up_names_the_client_whose_flags_stand() {
+        let flagged = Flagged::new(&residuals(), CALIBRATION);
+        let voted = flagged.look_up(Thresholds::at(99.0).voted()).expect("there is an r_a");
+        let named: Vec<_> = voted.incidents.iter().map(|i| (i.root, i.onset)).collect();
+        assert_eq!(named, [(Some(1), 202)]);
+        let often = flagged.look_up(Thresholds::at(80.0)).expect("there is an r_a");
+        assert!(often.incidents.len() > 10, "every fifth step is flagged somewhere");
+    }
+
+    #[test]
+    fn a_model_with_one_residual_is_flagged_and_names_nobody() {
+        let only: Vec<Residuals> =
+            residuals().into_iter().map(|r| Residuals { a: None, ..r }).collect();
+        let flagged = Flagged::new(&only, CALIBRATION);
+        assert_eq!(flagged.look_up(Thresholds::at(95.0)), None);
+        let runs = flagged.run_lengths(95.0, &[event()]);
+        let mean = Runs::pooled([&runs.arl0]).mean.expect("there are false flags");
+        assert!((10.0..40.0).contains(&mean), "one in twenty by design: {mean}");
+        assert_eq!(runs.arl1, Runs { watched: 0.0, ended: 1, censored: 0 });
+    }
+
+    #[test]
+    fn equal_residuals_never_say_effect() {
+        let flagged = Flagged::new(&residuals(), CALIBRATION);
+        let shares = flagged.pair_shares(Thresholds::at(95.0), |_, _| true).expect("flags");
+        assert!(shares[1] == 0.0 && shares[2] == 0.0, "{shares:?}");
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert_eq!(flagged.pair_shares(Thresholds::at(95.0), |_, _| false), None);
+    }
+}

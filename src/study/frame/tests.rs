@@ -1,0 +1,101 @@
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde_json::json;
+
+use super::*;
+use crate::study::report::Row;
+
+/// Squares numbers, and counts how often it was asked to.
+struct Squares(AtomicUsize);
+
+static SQUARES: Squares = Squares(AtomicUsize::new(0));
+
+impl Study for Squares {
+    fn name(&self) -> &'static str {
+        "squares"
+    }
+
+    fn about(&self) -> &'static str {
+        "squares of seeds"
+    }
+
+    fn jobs(&self, options: &Options) -> Result<Vec<Job>, StudyError> {
+        let job = |seed: u64| {
+            Job::new(format!("seed {seed}"), json!({ "seed": seed }), move || {
+                SQUARES.0.fetch_add(1, Ordering::Relaxed);
+                if seed == 13 {
+                    return Err(StudyError::NoData { study: "squares", how: "bad luck".into() });
+                }
+                Ok((seed * seed) as f64 / 3.0)
+            })
+            .costing(seed as u32)
+        };
+        Ok(options.seeds(4, 2).into_iter().map(job).collect())
+    }
+
+    fn report(&self, options: &Options, done: &[Done]) -> Result<Report, StudyError> {
+        let row = |done: &Done| {
+            let seed: u64 = done.input("seed")?;
+            Ok(Row::new("squares", &seed.to_string(), 1).with("value", done.read::<f64>()?))
+        };
+        let rows = done.iter().map(row).collect::<Result<_, StudyError>>()?;
+        Ok(Report { rows, command: options.command(self.name()), ..Report::default() })
+    }
+}
+
+fn ran(options: &Options, store: &Store, threads: usize, stop_after: usize) -> Ran {
+    let stop = AtomicBool::new(stop_after == 0);
+    let done = AtomicUsize::new(0);
+    let on_progress = |progress: Progress| {
+        if matches!(progress, Progress::Done(_))
+            && done.fetch_add(1, Ordering::Relaxed) + 1 >= stop_after
+        {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let bench = Bench { store, threads, stop: &stop, on_progress: &on_progress };
+    run(&SQUARES, options, &bench).expect("a study that needs nothing")
+}
+
+fn json(ran: &Ran) -> String {
+    serde_json::to_string(&ran.report).expect("plain data")
+}
+
+/// One test, since the number of jobs that were really done is counted for the whole process.
+#[test]
+fn finished_jobs_are_kept_and_only_the_rest_is_done_the_next_time() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let store = Store::new(folder.path().to_owned(), "this program".into());
+    let times = || SQUARES.0.load(Ordering::Relaxed);
+    let options = Options::default();
+
+    let stopped = ran(&options, &store, 1, 3);
+    assert_eq!((stopped.left, times()), (1, 3));
+    // The longest job is begun first, the order of rows is that of the jobs.
+    assert_eq!(
+        json(&stopped).matches("\"method\":\"").count(),
+        3,
+        "what was finished is in the report"
+    );
+    assert!(!json(&stopped).contains(r#""method":"1""#));
+
+    let resumed = ran(&options, &store, 1, usize::MAX);
+    assert_eq!((resumed.left, times()), (0, 4));
+    let again = ran(&options, &store, 2, usize::MAX);
+    assert_eq!((json(&again), times()), (json(&resumed), 4));
+
+    let elsewhere = tempfile::tempdir().expect("a folder for the test");
+    let fresh = Store::new(elsewhere.path().to_owned(), "this program".into());
+    assert_eq!(json(&ran(&options, &fresh, 3, usize::MAX)), json(&resumed));
+    assert_eq!(times(), 8);
+
+    let rebuilt = Store::new(folder.path().to_owned(), "another program".into());
+    assert_eq!(json(&ran(&options, &rebuilt, 2, usize::MAX)), json(&resumed));
+    assert_eq!(times(), 12, "another program does its own jobs");
+
+    let unlucky = ran(&Options { seeds: Some(13), ..options }, &store, 2, usize::MAX);
+    assert_eq!(unlucky.failures.len(), 1);
+    assert!(unlucky.failures[0].to_string().starts_with("seed 13: "));
+    assert_eq!(json(&unlucky).matches("method").count(), 12, "the others are reported");
+    assert_eq!(unlucky.report.command, "headwater study squares --seeds 13");
+}

@@ -1,0 +1,281 @@
+//! One federation, learned on one plant with one seed and looked at from every side.
+//!
+//! Three studies ask about the same thing: how learning went (`convergence`), how states move
+//! together (`correlation`) and what is left over (`residuals`). So a lesson answers all three at
+//! once, and what was found is kept for all of them. Beside the federation stands the centralised
+//! oracle, which sees the raw data of all clients; it is what the paper compares with, and what takes
+//! most of the time.
+//!
+//! Nothing is noised here: what privacy costs is another study.
+
+mod course;
+mod ground;
+mod maps;
+mod norms;
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+
+use ndarray::{ArrayView2, Axis, concatenate};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+pub use self::course::{Beside, Course, Loss, Pass};
+pub use self::ground::{Ground, Plant};
+pub use self::maps::Map;
+pub use self::norms::{Condition, Norms, Trace};
+use super::frame::{Done, Job, Options, StudyError};
+use crate::client::Site;
+use crate::federation::convergence::Yardstick;
+use crate::federation::states::{replay, series};
+use crate::federation::variant::{Fitted, Variant};
+use crate::federation::{FederationError, Hooks, Progress};
+use crate::model::oracle::Oracle;
+use crate::model::train::{self, proprietary};
+use crate::model::weights::ProprietaryWeights;
+use crate::privacy::{Provenance, SigmaRule};
+use crate::rng;
+use crate::session::settings::{Federation, ModelSettings, PrivacySettings, Proprietary};
+
+/// The weights of the server's gradient that are tried: none, the paper's, ten times that.
+pub const ETA2: [f64; 3] = [0.0, 1.0, 10.0];
+
+/// The weight of the method as published.
+pub const PUBLISHED: f64 = 1.0;
+
+/// Under this name lessons are kept, whichever study asked for them first.
+const KEPT_AS: &str = "lesson";
+
+/// Rows that were not fitted to and on which states are compared with the oracle's: two fifths to
+/// align them, the rest to compare.
+const COMPARED: usize = 5000;
+
+/// Sources of a lesson's seed.
+const MODELS: u64 = 0x4D;
+const ORACLE: u64 = 0x4F;
+const FEDERATION: u64 = 0x46;
+
+/// How much is learned from, and how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Rows of the fit slice that the federation learns from, at most.
+    pub rows: usize,
+    /// Passes of the proprietary models, where they are not delivered.
+    pub epochs: usize,
+    /// Passes of Algorithm 1.
+    pub passes: usize,
+    /// Rows that the oracle learns from, at most.
+    pub oracle_rows: usize,
+    /// Its passes.
+    pub oracle_epochs: usize,
+    /// Width of its network.
+    pub oracle_width: usize,
+}
+
+impl Effort {
+    /// The usual one. The paper gives the oracle ten passes; five take as long as all the rest.
+    pub const FULL: Self = Self {
+        rows: 12_000,
+        epochs: 10,
+        passes: 8,
+        oracle_rows: 4000,
+        oracle_epochs: 5,
+        oracle_width: 128,
+    };
+    /// An answer within half a minute.
+    pub const QUICK: Self = Self {
+        rows: 2500,
+        epochs: 3,
+        passes: 4,
+        oracle_rows: 1500,
+        oracle_epochs: 2,
+        oracle_width: 128,
+    };
+}
+
+/// What is learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lesson {
+    /// The plant.
+    pub plant: Plant,
+    /// Its seed, and that of all networks.
+    pub seed: u64,
+    /// How much is learned from.
+    pub effort: Effort,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// Names of the clients.
+    pub clients: Vec<String>,
+    /// How learning went, for each weight of the server's gradient.
+    pub courses: Vec<Course>,
+    /// How states move together, by model.
+    pub maps: Vec<Map>,
+    /// Mean |correlation| of true states of clients of two plants that have nothing in common but
+    /// their kind; none where no state is known.
+    pub strangers: Option<f64>,
+    /// Norms of residuals.
+    pub norms: Vec<Norms>,
+    /// The norms step by step around the first anomaly.
+    pub traces: Vec<Trace>,
+}
+
+impl Findings {
+    /// The course with this weight of the server's gradient.
+    #[must_use]
+    pub fn course(&self, eta2: f64) -> Option<&Course> {
+        self.courses.iter().find(|course| (course.eta2 - eta2).abs() < 1e-9)
+    }
+
+    /// The map of a model.
+    #[must_use]
+    pub fn map(&self, model: &str) -> Option<&Map> {
+        self.maps.iter().find(|map| map.model == model)
+    }
+}
+
+/// The lessons of a study: every plant with every seed.
+#[must_use]
+pub fn jobs(options: &Options) -> Vec<Job> {
+    let plants: &[Plant] = if options.quick {
+        &[Plant::Twin(2), Plant::BuiltIn]
+    } else {
+        &[Plant::Twin(2), Plant::Twin(4), Plant::BuiltIn]
+    };
+    let effort = if options.quick { Effort::QUICK } else { Effort::FULL };
+    let seeds = options.seeds(3, 1);
+    let lessons = plants.iter().flat_map(|&plant| seeds.iter().map(move |&seed| (plant, seed)));
+    lessons.map(|(plant, seed)| Lesson { plant, seed, effort }.job()).collect()
+}
+
+/// What was found, by family, in the order in which it was asked for.
+pub fn by_family(done: &[Done]) -> Result<Vec<(String, Vec<Findings>)>, StudyError> {
+    let mut families: Vec<(String, Vec<Findings>)> = Vec::new();
+    for lesson in done {
+        let (family, found): (String, Findings) = (lesson.input("family")?, lesson.read()?);
+        match families.iter_mut().find(|(name, _)| *name == family) {
+            Some((_, seeds)) => seeds.push(found),
+            None => families.push((family, vec![found])),
+        }
+    }
+    Ok(families)
+}
+
+impl Lesson {
+    fn job(self) -> Job {
+        let Self { plant, seed, effort } = self;
+        let inputs = json!({ "family": plant.name(), "seed": seed, "effort": effort });
+        Job::new(format!("{} seed {seed}", plant.name()), inputs, move || self.run())
+            .costing(plant.clients() as u32)
+            .kept_as(KEPT_AS)
+    }
+
+    /// Learns and looks.
+    pub fn run(&self) -> Result<Findings, StudyError> {
+        let ground = self.plant.ground(self.seed, usize::MAX)?;
+        let strangers = self.plant.strangers(self.seed, &ground)?;
+        self.on(&ground, strangers)
+    }
+
+    /// The same on rows that are there already.
+    fn on(&self, ground: &Ground, strangers: Option<f64>) -> Result<Findings, StudyError> {
+        let Effort { rows, passes, oracle_rows, .. } = self.effort;
+        let settings = ModelSettings {
+            epochs: self.effort.epochs,
+            federation: Federation::Online { passes },
+            ..ModelSettings::default()
+        };
+        let fit = ground.fit.start..ground.fit.end.min(ground.fit.start + rows);
+        let models = match &ground.delivered {
+            Some(models) => models.clone(),
+            None => models(ground, &settings, rng::child(self.seed, MODELS))?,
+        };
+        let oracle = {
+            let rows = fit.start..fit.end.min(fit.start + oracle_rows);
+            self.oracle(&ground.sites(&models, rows), &settings)?
+        };
+
+        let compared =
+            ground.nominal.start..ground.nominal.end.min(ground.nominal.start + COMPARED);
+        let held_out = ground.sites(&models, compared.clone());
+        let yardstick = Yardstick::new(&held_out, &oracle, 2 * compared.len() / 5)?;
+        let learning = ground.sites(&models, fit.clone());
+        let seed = rng::child(self.seed, FEDERATION);
+        let (mut courses, mut published) = (Vec::new(), None);
+        for eta2 in ETA2 {
+            let settings = ModelSettings { eta2, ..settings.clone() };
+            let (course, weights) =
+                course::follow(&learning, &held_out, &yardstick, &settings, seed)?;
+            courses.push(course);
+            if (eta2 - PUBLISHED).abs() < 1e-9 {
+                published = Some(weights);
+            }
+        }
+        let weights = published.expect("the published weight is among those tried");
+
+        let all = ground.sites(&models, 0..ground.steps());
+        let federation = replay(&all, &weights)?;
+        let central = {
+            let rows: Vec<ArrayView2<f32>> = all.iter().map(|site| site.rows).collect();
+            let joint = concatenate(Axis(1), &rows).expect("rows of one plant are of one length");
+            series(&ProprietaryWeights::Filter(oracle.filter.clone()), None, &joint.view())?
+        };
+        let maps = maps::maps(ground, &federation, &central);
+        let residuals = norms::Residuals::of(&all, &federation, &central, &oracle.layout)?;
+        Ok(Findings {
+            clients: ground.names.clone(),
+            courses,
+            maps,
+            strangers,
+            norms: residuals.norms(ground, fit),
+            traces: residuals.traces(ground),
+        })
+    }
+
+    fn oracle(&self, sites: &[Site], settings: &ModelSettings) -> Result<Oracle, FederationError> {
+        let Effort { oracle_epochs: epochs, oracle_width, .. } = self.effort;
+        let settings = ModelSettings { oracle_width, epochs, ..settings.clone() };
+        let privacy = PrivacySettings::default();
+        let seed = rng::child(self.seed, ORACLE);
+        let variant = Variant::CentralisedOracle;
+        match variant.fit(sites, &settings, hooks(&privacy), seed, &mut go_on)? {
+            Fitted::CentralisedOracle(oracle) => Ok(oracle),
+            other => unreachable!("the oracle was asked for, not {other:?}"),
+        }
+    }
+}
+
+/// The clients' proprietary models, of the paper's form, from the fit slice.
+pub(super) fn models(
+    ground: &Ground,
+    settings: &ModelSettings,
+    seed: u64,
+) -> Result<Vec<ProprietaryWeights>, FederationError> {
+    let clients = ground.names.iter().enumerate();
+    clients
+        .map(|(m, name)| {
+            let job = train::Job {
+                client: name,
+                kind: Proprietary::Paper,
+                settings,
+                fit: ground.view(m, ground.fit.clone()),
+                held_out: ground.view(m, 0..0),
+                seed: rng::child(seed, m as u64),
+            };
+            Ok(proprietary(&job, &|_| ControlFlow::Continue(()))?.weights)
+        })
+        .collect()
+}
+
+/// Nothing is noised.
+pub(super) fn hooks(open: &PrivacySettings) -> Hooks<'_> {
+    Hooks { privacy: open, rule: SigmaRule::Analytic, provenance: Provenance::Seeded }
+}
+
+/// Learning goes on to its end.
+pub(super) fn go_on(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
