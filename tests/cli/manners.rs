@@ -40,8 +40,8 @@ fn the_example_of_keys_is_a_file_of_keys() {
     let file = folder.path().join("config/keys.ron");
     fs::write(&file, said(folder.path(), &["keys", "--ron"])).expect("the file can be written");
     assert_eq!(said(folder.path(), &["keys"]), before);
-    fs::write(&file, "{\"quit\": [\"x\"]}").expect("the file can be written");
-    assert!(said(folder.path(), &["keys"]).contains("| `x` | quit |"));
+    fs::write(&file, "{\"quit\": [\"v\"]}").expect("the file can be written");
+    assert!(said(folder.path(), &["keys"]).contains("| `v` | quit |"));
     fs::write(&file, "{\"quit\": [\"?\"]}").expect("the file can be written");
     let output = headwater()
         .env("HEADWATER_CONFIG", folder.path().join("config"))
@@ -65,7 +65,8 @@ fn every_shell_has_completions() {
 #[test]
 fn the_manual_page_names_every_command_and_every_key() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let page = said(folder.path(), &["man"]);
+    // What roff would take for its own is escaped in it.
+    let page = said(folder.path(), &["man"]).replace("\\*(Aq", "'").replace('\\', "");
     assert!(page.starts_with(".ie") || page.starts_with(".TH"), "{page}");
     for words in ["COMMANDS", "KEYS", "EXIT STATUS", "headwater screen", "HEADWATER_CONFIG"] {
         assert!(page.contains(words), "{words}:\n{page}");
@@ -81,7 +82,11 @@ fn without_a_terminal_the_console_is_the_plain_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("short.ron"), SHORT).expect("the session can be written");
     let timeless = |text: String| -> Vec<String> {
-        let lines = text.lines().filter(|line| !line.contains("steps/s") && !line.contains(" s,"));
+        // Only the first run trains, and the wall clock is never the same.
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("training") && !line.contains("steps/s"))
+            .filter(|line| !line.contains(" s,"));
         lines.map(str::to_owned).collect()
     };
     let opened = timeless(said(folder.path(), &["open", "short.ron"]));

@@ -38,7 +38,10 @@ fn trained() -> &'static Path {
 /// The console on that session, with a picture.
 fn console(size: (u16, u16), environment: &[(&str, &str)]) -> Tty {
     let tty = Tty::start(PROGRAM, &["open", "short.ron"], trained(), size, environment);
-    tty.wait_for("REPLAY");
+    tty.wait("measurements", |seen| {
+        let text = seen.text();
+        text.contains("REPLAY") && text.contains("P1") && !text.contains("waiting")
+    });
     tty
 }
 
@@ -288,6 +291,8 @@ fn the_mouse_clicks_opens_scrubs_and_can_be_given_back() {
     tty.wait_for("esc closes");
     tty.keys("\x1b");
     tty.wait_without("esc closes");
+    tty.keys("g01:00\r");
+    tty.wait_for("01:00:0");
     // A press on the left half of the day, dragged further left.
     let (column, row) = tty.find("00:00 ");
     let (from, to) = (column + 10, column + 7);
@@ -323,13 +328,13 @@ fn a_wrong_file_of_keys_is_told_on_the_screen_and_the_keys_stay() {
     tty.wait_for("keys.ron:2:5: no action is called \"pase\"; did you mean \"pause\"?");
     tty.keys(" ");
     tty.wait_for("PAUSED");
-    fs::write(&file, "{\"pause\": [\"p\"]}").expect("the file can be written");
+    fs::write(&file, "{\"pause\": [\"v\"]}").expect("the file can be written");
     tty.keys("K");
     tty.wait_for("keys read");
     tty.keys(" ");
-    tty.keys("p");
+    tty.keys("v");
     tty.wait_for("REPLAY");
-    tty.wait_for("p pause");
+    tty.wait_for("v pause");
     quit(tty);
 }
 
