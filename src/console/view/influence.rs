@@ -1,16 +1,15 @@
-//! Who influences whom: what incidents of this run have shown.
+//! Who influences whom: learned from nominal operation, declared by the session, shown by incidents.
 //!
 //! ```text
 //! ── influence  rows cause, columns feel ──────────────
 //!           P1    P2    P3
-//!  ▲ P1      \   ██9   ▒▒4
-//!    P2             \  ░░2
+//!  ▲ P1      \   ██9   ▒▒4      the darker the stronger; d is only declared
+//!    P2             \    d
 //! ── P1 → ──────────────────────────────────────────────
-//!  P2   felt it in 3 of 3 incidents, after +50 s
-//! ── scale  ░ below .3  ▒ .3  ▓ .5  █ .8 and up ────────
+//!  P2   strength 0.031  evidence 12.4  after 25 s   felt 3 of 3 incidents, +50 s
+//! ── scale ─────────────────────────────────────────────
 //! ```
 
-use jiff::SignedDuration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -19,8 +18,10 @@ use super::pen::{self, cut, heading, part, put, put_right, wrapped};
 use super::scene::Scene;
 use super::verdict::{Verdict, delay};
 use crate::console::mouse::{Hit, Target};
+use crate::console::text::clean;
 use crate::console::watched::Watched;
 use crate::console::widget::heat;
+use crate::evidence::influence::InfluenceGraph;
 use crate::incident::Incident;
 
 /// Cells of a strength: two shades and a digit, and a gap.
@@ -53,33 +54,92 @@ impl Seen {
     }
 }
 
+/// What a cell of the matrix says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Known {
+    /// So strong, of the strongest.
+    Strong(f64),
+    /// Somebody says so.
+    Declared,
+    /// Nothing is known.
+    Nothing,
+}
+
+/// Where the matrix comes from.
+enum Source<'a> {
+    /// Learned with the models.
+    Learned(&'a InfluenceGraph),
+    /// Counted in the incidents of this run.
+    Counted(&'a [Incident]),
+}
+
+impl<'a> Source<'a> {
+    fn of(scene: &Scene<'a>, watched: &'a Watched) -> Self {
+        match scene.graph().filter(|graph| graph.unlearned.is_none()) {
+            Some(graph) => Self::Learned(graph),
+            None => Self::Counted(&watched.incidents),
+        }
+    }
+
+    fn known(&self, from: usize, to: usize, declared: bool) -> Known {
+        match self {
+            Self::Learned(graph) => {
+                let strongest =
+                    graph.pairs.iter().map(|pair| pair.strength).fold(f64::MIN_POSITIVE, f64::max);
+                match graph.between(from, to) {
+                    Some(pair) if pair.learned => Known::Strong(pair.strength / strongest),
+                    _ if declared => Known::Declared,
+                    _ => Known::Nothing,
+                }
+            }
+            Self::Counted(incidents) => {
+                let seen = Seen::of(incidents, from, to);
+                match seen.felt {
+                    0 if declared => Known::Declared,
+                    0 => Known::Nothing,
+                    _ => Known::Strong(seen.share()),
+                }
+            }
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Learned(_) => "learned from nominal operation".into(),
+            Self::Counted(incidents) => format!("as {} incidents have shown it", incidents.len()),
+        }
+    }
+
+    fn scale(&self) -> &'static str {
+        match self {
+            Self::Learned(_) => "░ ▒ ▓ █ strength by the strongest, digit tenths   d declared only",
+            Self::Counted(_) => "░ ▒ ▓ █ share of its incidents that were felt   d declared only",
+        }
+    }
+}
+
 /// Draws the view into `area`, its lower part scrolled by `skip` lines.
 pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let theme = scene.theme;
     let mut rest = area;
-    let counted = scene.watched.map_or(0, |watched| watched.incidents.len());
-    let said = format!("as {counted} incidents have shown it");
+    let top = pen::take(&mut rest, 1);
+    let Some(watched) = scene.watched else {
+        heading(buffer, top, &[("influence", theme.strong)], theme);
+        put(buffer, rest, 1, 0, "nothing has been decided yet", theme.label);
+        return;
+    };
+    let source = Source::of(scene, watched);
+    let said = source.words();
     let parts = [
         ("influence", theme.strong),
         ("rows cause, columns feel", theme.text),
         (said.as_str(), theme.label),
     ];
-    heading(buffer, pen::take(&mut rest, 1), &parts, theme);
-    let Some(watched) = scene.watched else {
-        put(buffer, rest, 1, 0, "nothing has been decided yet", theme.label);
-        return;
-    };
-    let clients = scene.measured.clients.len();
-    let rows = (clients as u16 + 1).min(rest.height * 2 / 3);
-    matrix(scene, watched, pen::take(&mut rest, rows), buffer, hits);
-    let scale = [
-        ("scale", theme.strong),
-        ("░ below .3", theme.label),
-        ("▒ .3", theme.label),
-        ("▓ .5", theme.label),
-        ("█ .8 and up: share of its incidents that were felt", theme.label),
-    ];
+    heading(buffer, top, &parts, theme);
+    let rows = (scene.measured.clients.len() as u16 + 1).min(rest.height * 2 / 3);
+    matrix(scene, &source, pen::take(&mut rest, rows), buffer, hits);
     if rest.height >= 6 {
+        let scale = [("scale", theme.strong), (source.scale(), theme.label)];
         heading(buffer, pen::take_last(&mut rest, 1), &scale, theme);
     }
     let lines = about(scene, watched, rest.width);
@@ -92,7 +152,7 @@ pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &
 }
 
 /// The matrix; where not all clients fit, those around the chosen one.
-fn matrix(scene: &Scene, watched: &Watched, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+fn matrix(scene: &Scene, source: &Source, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let theme = scene.theme;
     let clients = scene.measured.clients.len();
     let name = scene.name_cells(10);
@@ -121,13 +181,18 @@ fn matrix(scene: &Scene, watched: &Watched, area: Rect, buffer: &mut Buffer, hit
                 put_right(buffer, row, end, 0, "\\", theme.frame);
                 continue;
             }
-            let seen = Seen::of(&watched.incidents, from, to);
-            if seen.felt == 0 {
-                put_right(buffer, row, end, 0, "·", theme.frame);
-                continue;
+            let declared =
+                scene.graph().and_then(|g| g.between(from, to)).is_some_and(|pair| pair.declared);
+            match source.known(from, to, declared) {
+                Known::Strong(strength) => {
+                    let x = row.x.saturating_add(end.saturating_sub(3));
+                    let cells = Rect { x, width: 3, ..row }.intersection(row);
+                    let style = if declared { theme.strong } else { theme.trend };
+                    heat::draw(strength, style, cells, buffer);
+                }
+                Known::Declared => put_right(buffer, row, end, 0, "d", theme.text),
+                Known::Nothing => put_right(buffer, row, end, 0, "·", theme.frame),
             }
-            let cells = Rect { x: row.x.saturating_add(end.saturating_sub(3)), width: 3, ..row };
-            heat::draw(seen.share(), theme.trend, cells.intersection(row), buffer);
         }
     }
 }
@@ -139,39 +204,76 @@ fn about(scene: &Scene, watched: &Watched, width: u16) -> Vec<(String, Style)> {
     let name = usize::from(scene.name_cells(10));
     let mut lines = Vec::new();
     for to in (0..clients).filter(|to| *to != chosen) {
-        let seen = Seen::of(&watched.incidents, chosen, to);
-        let text = match seen {
-            Seen { roots: 0, .. } => "no incident began there so far".to_owned(),
-            Seen { felt: 0, roots, .. } => format!("has not felt any of {roots}"),
-            Seen { roots, felt, delay_s } => {
-                format!("felt {felt} of {roots} incidents, {} later in the middle", delay(delay_s))
-            }
-        };
+        let text = format!("{}{}", learned(scene, to), felt(watched, chosen, to));
         lines.push((format!("{:<name$}  {text}", scene.name(to)), theme.text));
     }
-    if let Some(last) = watched.incidents.iter().rev().find(|i| i.root == Some(chosen)) {
-        let way: Vec<String> = last
-            .effects()
-            .map(|m| format!("{} {}", scene.name(m.client), delay(last.delay_s(m))))
-            .collect();
-        if !way.is_empty() {
-            lines.push((
-                format!("last: #{} {} → {}", last.number, scene.name(chosen), way.join(" → ")),
-                theme.text,
-            ));
-        }
-    }
+    lines.extend(paths(scene, watched).into_iter().map(|text| (text, theme.text)));
     lines.push((String::new(), theme.text));
-    let period = watched.history.period();
-    let words = format!(
-        "These are counts of what happened here, step by step of {}: they show how trouble travelled, not \
-         that it must. Influence learned from nominal data is shown here once the models hold it.",
-        step(period)
-    );
+    let words = match scene.graph().map(|graph| &graph.unlearned) {
+        Some(None) => {
+            "Strength is by how much the loss on unseen nominal data grows without the influence, evidence \
+             the same in standard errors. It says how an effect can have come about, not that it did; what \
+             nominal operation does not excite cannot be learned from it."
+                .to_owned()
+        }
+        Some(Some(why)) => format!(
+            "Nothing was learned: {}. What is shown are counts of this run's incidents: how trouble \
+             travelled, not that it must.",
+            clean(why)
+        ),
+        None => "What is shown are counts of this run's incidents.".to_owned(),
+    };
     lines.extend(wrapped(&words, width.saturating_sub(2)).into_iter().map(|l| (l, theme.label)));
     lines
 }
 
-fn step(period: SignedDuration) -> String {
-    format!("{} s", period.as_secs_f64())
+/// What the models say of the chosen client's influence on another.
+fn learned(scene: &Scene, to: usize) -> String {
+    let Some(graph) = scene.graph() else { return String::new() };
+    let Some(pair) = graph.between(scene.model.chosen, to) else { return String::new() };
+    let declared = if pair.declared { "  declared" } else { "" };
+    if graph.unlearned.is_some() {
+        return format!("{}   ", declared.trim_start());
+    }
+    let after = pair.delay_steps.map_or(String::new(), |steps| {
+        format!("  after {:.0} s", f64::from(steps) * graph.period_s)
+    });
+    let edge = match (pair.learned, pair.is_evident()) {
+        (true, _) => "",
+        (false, true) => "  left out: it would close a cycle",
+        (false, false) => "  no evidence",
+    };
+    let (strength, evidence) = (pair.strength, pair.evidence);
+    format!("strength {strength:.4}  evidence {evidence:.1}{after}{edge}{declared}   ")
+}
+
+/// What incidents of this run say of it.
+fn felt(watched: &Watched, from: usize, to: usize) -> String {
+    match Seen::of(&watched.incidents, from, to) {
+        Seen { roots: 0, .. } => "no incident began there so far".to_owned(),
+        Seen { felt: 0, roots, .. } => format!("felt none of {roots} incidents"),
+        Seen { roots, felt, delay_s } => {
+            format!("felt {felt} of {roots} incidents, {} later", delay(delay_s))
+        }
+    }
+}
+
+/// The ways of the last incident that began at the chosen client, foretold and seen.
+fn paths(scene: &Scene, watched: &Watched) -> Vec<String> {
+    let chosen = scene.model.chosen;
+    let Some(last) = watched.incidents.iter().rev().find(|i| i.root == Some(chosen)) else {
+        return Vec::new();
+    };
+    last.effects()
+        .map(|member| {
+            let seen = delay(last.delay_s(member));
+            let way = scene.graph().and_then(|graph| graph.path(chosen, member.client));
+            let Some(way) = way else {
+                return format!("#{}: {} seen {seen}, by no known way", last.number, scene.name(member.client));
+            };
+            let names: Vec<&str> = way.clients.iter().map(|client| scene.name(*client)).collect();
+            let foretold = way.delay_s.map_or_else(|| "delay not known".to_owned(), |s| format!("foretold {}", delay(s)));
+            format!("#{}: {}  {foretold}, seen {seen}", last.number, names.join(" → "))
+        })
+        .collect()
 }

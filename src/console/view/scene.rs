@@ -10,6 +10,7 @@ use crate::console::theme::Theme;
 use crate::console::watched::{Trace, Watched};
 use crate::console::widget::flags::Said;
 use crate::console::window::{Window, ZOOMS};
+use crate::evidence::influence::InfluenceGraph;
 use crate::evidence::threshold::FlagThresholds;
 use crate::federation::History;
 use crate::history::{Bucket, Column};
@@ -78,6 +79,12 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn history(&self) -> Option<&'a History> {
         self.model.prepared.as_ref()?.history.as_ref()
+    }
+
+    /// Who influences whom, where that is kept with the models.
+    #[must_use]
+    pub fn graph(&self) -> Option<&'a InfluenceGraph> {
+        Some(&self.model.prepared.as_ref()?.influences.graph)
     }
 
     /// The method that decides.
