@@ -293,9 +293,8 @@ fn the_mouse_clicks_opens_scrubs_and_can_be_given_back() {
     tty.wait_without("esc closes");
     tty.keys("g01:00\r");
     tty.wait_for("01:00:0");
-    // A press on the left half of the day, dragged further left.
-    let (column, row) = tty.find("00:00 ");
-    let (from, to) = (column + 10, column + 7);
+    // A press on the left half of the day, which is the second line, dragged further left.
+    let (row, from, to) = (2, 20, 15);
     tty.keys(&format!("\x1b[<0;{from};{row}M\x1b[<32;{to};{row}M\x1b[<0;{to};{row}m"));
     tty.wait_for("BACK");
     tty.keys("\x1b[F");
