@@ -108,6 +108,8 @@ pub const SCREENS: [Action; 8] = [
 ];
 
 /// Everything the screen depends on.
+// Switches of the screen, each on its own.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Debug)]
 pub struct Model {
     /// What is watched, as its file says.
@@ -257,6 +259,8 @@ pub enum Effect {
 
 impl Model {
     /// The console before anything is known but the session.
+    // It is kept.
+    #[allow(clippy::large_types_passed_by_value)]
     #[must_use]
     pub fn new(session: &Session, theme: Theme) -> Self {
         let clock = Clock::of(session);

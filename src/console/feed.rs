@@ -160,16 +160,16 @@ pub type Ready = (Watch, Arc<Prepared>);
 pub type Tell<'a> = &'a mut (dyn FnMut(Training) + Send);
 
 /// Makes or reads the models of `session` and opens it.
-pub fn ready(session: Session, tell: Tell) -> Result<Ready, OpenError> {
-    let mut told = Told::new(&session, Instant::now());
+pub fn ready(session: &Session, tell: Tell) -> Result<Ready, OpenError> {
+    let mut told = Told::new(session, Instant::now());
     tell(told.word(&prepare::Stage::Reading, Instant::now()));
     fault();
-    let file = prepare::cache_file(&session);
-    let prepared = prepare::prepare(&session, &file, &mut |stage| {
+    let file = prepare::cache_file(session);
+    let prepared = prepare::prepare(session, &file, &mut |stage| {
         tell(told.word(&stage, Instant::now()));
         std::ops::ControlFlow::Continue(())
     })?;
-    let watch = watch::Watch::open(&session, &prepared)?;
+    let watch = watch::Watch::open(session, &prepared)?;
     Ok((watch, Arc::new(prepared)))
 }
 

@@ -56,12 +56,11 @@ impl Pulse {
         feeding: bool,
         wake: Option<Duration>,
     ) -> Beat {
-        let woken = match wake {
-            Some(after) => *self.told.get_or_insert_with(Instant::now) + after,
-            None => {
-                self.told = None;
-                self.drawn
-            }
+        let woken = if let Some(after) = wake {
+            *self.told.get_or_insert_with(Instant::now) + after
+        } else {
+            self.told = None;
+            self.drawn
         };
         tokio::select! {
             biased;

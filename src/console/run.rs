@@ -159,7 +159,7 @@ struct Console {
 
 fn feed(session: &Session, model: &Model) -> io::Result<Feed> {
     let own = session.clone();
-    feed::spawn(session, model.pace, move |tell| feed::ready(own, tell))
+    feed::spawn(session, model.pace, move |tell| feed::ready(&own, tell))
 }
 
 /// The operator's name, as the log knows it.
@@ -278,7 +278,7 @@ impl Console {
                 let found = env::current_dir().map(|folder| sessions::list(&folder));
                 update(&mut self.model, Msg::Sessions(found.unwrap_or_default()));
             }
-            Effect::Bell => self.term.ring()?,
+            Effect::Bell => term::ring()?,
             Effect::Mouse(ours) => self.term.capture(ours)?,
             Effect::Copy(text) => {
                 self.term.copy(&text)?;

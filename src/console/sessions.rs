@@ -38,8 +38,10 @@ pub fn list(folder: &Path) -> Vec<Openable> {
         .read_dir()
         .into_iter()
         .flatten()
-        .filter_map(|entry| entry.ok()?.path().to_str().map(str::to_owned))
-        .filter(|path| path.ends_with(".ron") && !path.ends_with("keys.ron"))
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "ron"))
+        .filter(|path| path.file_name().is_some_and(|name| name != "keys.ron"))
+        .filter_map(|path| path.to_str().map(str::to_owned))
         .collect();
     files.sort();
     shipped.chain(files.iter().map(|file| openable(file))).collect()

@@ -54,7 +54,7 @@ pub fn still(session: &Session, still: &Still) -> Result<Picture, ConsoleError> 
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: still.look.ascii };
     let theme = Theme::new(still.look.theme.unwrap_or(Choice::Auto), terminal);
     let mut model = Model::new(session, theme);
-    let ready = feed::ready(session.clone(), &mut |training| {
+    let ready = feed::ready(session, &mut |training| {
         update(&mut model, Msg::Report(Report::Training(training)));
     });
     let ready = ready.map_err(ConsoleError::Stream)?;

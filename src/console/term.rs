@@ -91,13 +91,6 @@ impl Term {
         out.flush()
     }
 
-    /// Rings the terminal's bell.
-    pub fn ring(&mut self) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        out.write_all(b"\x07")?;
-        out.flush()
-    }
-
     /// Shows what `view` draws: the cells that changed, in one write, and nothing if none did.
     /// Returns what `view` returned.
     pub fn draw<T: Default>(&mut self, view: impl FnOnce(&mut Buffer) -> T) -> io::Result<T> {
@@ -146,6 +139,13 @@ impl Drop for Term {
     fn drop(&mut self) {
         restore();
     }
+}
+
+/// Rings the terminal's bell.
+pub fn ring() -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(b"\x07")?;
+    out.flush()
 }
 
 /// Gives the terminal back if it is taken. Nobody is left to hear about a failure.

@@ -44,10 +44,11 @@ impl Options {
     pub fn command(&self, study: &str) -> String {
         let mut command = format!("headwater study {study}");
         if let Some(seeds) = self.seeds {
-            command += &format!(" --seeds {seeds}");
+            command.push_str(" --seeds ");
+            command.push_str(&seeds.to_string());
         }
         if self.quick {
-            command += " --quick";
+            command.push_str(" --quick");
         }
         command
     }
@@ -169,14 +170,32 @@ pub enum StudyError {
     Session(#[from] crate::session::SessionError),
     /// Detection could not be carried out.
     #[error(transparent)]
-    Detection(#[from] super::detection::DetectionError),
+    Detection(Box<super::detection::DetectionError>),
     /// A federation could not learn.
     #[error(transparent)]
-    Federation(#[from] crate::federation::FederationError),
+    Federation(Box<crate::federation::FederationError>),
     /// A session could not be prepared.
     #[error(transparent)]
-    Prepare(#[from] crate::engine::prepare::PrepareError),
+    Prepare(Box<crate::engine::prepare::PrepareError>),
     /// A session could not be run.
     #[error(transparent)]
-    Run(#[from] crate::engine::run::RunError),
+    Run(Box<crate::engine::run::RunError>),
+}
+
+/// Large errors are kept apart: a result is handed on far more often than it fails.
+macro_rules! boxed {
+    ($($variant:ident($error:ty)),* $(,)?) => {
+        $(impl From<$error> for StudyError {
+            fn from(error: $error) -> Self {
+                Self::$variant(Box::new(error))
+            }
+        })*
+    };
+}
+
+boxed! {
+    Detection(super::detection::DetectionError),
+    Federation(crate::federation::FederationError),
+    Prepare(crate::engine::prepare::PrepareError),
+    Run(crate::engine::run::RunError),
 }

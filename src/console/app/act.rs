@@ -63,10 +63,10 @@ pub(super) fn act(model: &mut Model, action: Action) -> Option<Effect> {
     }
 }
 
-fn pace(model: &mut Model) -> Option<Effect> {
+fn pace(model: &mut Model) -> Effect {
     // Another pace ends a run to a time ahead.
     model.seeking = None;
-    Some(Effect::Wish(Wish::Pace(model.pace)))
+    Effect::Wish(Wish::Pace(model.pace))
 }
 
 fn in_time(model: &mut Model, action: Action) -> Option<Effect> {
@@ -78,15 +78,15 @@ fn in_time(model: &mut Model, action: Action) -> Option<Effect> {
                 return None;
             }
             model.pace.paused = !model.pace.paused;
-            return pace(model);
+            return Some(pace(model));
         }
         Action::Faster => {
             model.pace.speed = model.pace.speed.faster();
-            return pace(model);
+            return Some(pace(model));
         }
         Action::Slower => {
             model.pace.speed = model.pace.speed.slower();
-            return pace(model);
+            return Some(pace(model));
         }
         Action::StepOnce => {
             model.follow();

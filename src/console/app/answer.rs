@@ -55,7 +55,7 @@ impl Model {
         match prompt.purpose {
             Purpose::Filter => self.filter = Filter::read(prompt.line.text()),
             Purpose::Search => {
-                self.search = prompt.line.text().to_owned();
+                prompt.line.text().clone_into(&mut self.search);
                 self.help = Some(0);
             }
             _ => {}
@@ -84,10 +84,10 @@ impl Model {
             },
             Purpose::Command => self.run_line(&text),
             Purpose::Note(incident) => {
-                Ok(self.order(Deed::Note { incident, text: text.trim().to_owned() }, None))
+                Ok(Some(self.order(Deed::Note { incident, text: text.trim().to_owned() }, None)))
             }
             Purpose::Shelf(incident) => match command::shelf(&text) {
-                Some(seconds) => Ok(self.shelve(incident, seconds)),
+                Some(seconds) => Ok(Some(self.shelve(incident, seconds))),
                 None => Err("expected a time up to 24h, such as 30m".into()),
             },
             Purpose::Value(knob) => turning::typed(knob, &text, &self.names)
@@ -137,11 +137,11 @@ impl Model {
             }
             Command::Note(text) => {
                 let incident = self.chosen_incident().map(|i| i.number).ok_or("no incident yet")?;
-                self.order(Deed::Note { incident, text }, None)
+                Some(self.order(Deed::Note { incident, text }, None))
             }
             Command::Shelve(seconds) => {
                 let incident = self.chosen_incident().map(|i| i.number).ok_or("no incident yet")?;
-                self.shelve(incident, seconds)
+                Some(self.shelve(incident, seconds))
             }
             Command::Open(name) => {
                 self.question = Some(Question::Open(name));
@@ -179,9 +179,9 @@ impl Model {
         let at = choices.iter().position(|(key, _)| Some(*key) == answer)?;
         match question {
             Question::Shelve { incident, shift_s } => match at {
-                0 => self.shelve(incident, 600),
-                1 => self.shelve(incident, 3600),
-                2 => self.shelve(incident, shift_s),
+                0 => Some(self.shelve(incident, 600)),
+                1 => Some(self.shelve(incident, 3600)),
+                2 => Some(self.shelve(incident, shift_s)),
                 _ => {
                     self.prompt = Some(Prompt::new(Purpose::Shelf(incident), ""));
                     None
@@ -189,12 +189,12 @@ impl Model {
             },
             Question::Correct { incident, roots } => {
                 let root = *roots.get(at)?;
-                self.order(Deed::Correct { incident, root }, None)
+                Some(self.order(Deed::Correct { incident, root }, None))
             }
             _ if at != 0 => None,
-            Question::Accept { incident } => self.order(Deed::Accept { incident }, None),
-            Question::TakeOut { client } => self.order(Deed::TakeOut { client }, None),
-            Question::Commit { to, .. } => self.order_turn(to, None),
+            Question::Accept { incident } => Some(self.order(Deed::Accept { incident }, None)),
+            Question::TakeOut { client } => Some(self.order(Deed::TakeOut { client }, None)),
+            Question::Commit { to, .. } => Some(self.order_turn(to, None)),
             Question::Open(name) => Some(Effect::Open(name)),
             Question::Mark | Question::ToMark => None,
         }

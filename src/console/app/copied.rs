@@ -1,5 +1,7 @@
 //! What leaves the screen: what is chosen, for the clipboard; a name for a picture.
 
+use std::fmt::Write as _;
+
 use super::{Focus, Model, Screen};
 use crate::incident::Incident;
 
@@ -42,10 +44,10 @@ fn incident(model: &Model, incident: &Incident) -> String {
     for member in &incident.members {
         let part = if incident.root == Some(member.client) { "root" } else { "effect" };
         let delay = incident.delay_s(member);
-        text += &format!("{}\t{part}\t{delay:+} s\n", name(member.client));
+        let _ = writeln!(text, "{}\t{part}\t{delay:+} s", name(member.client));
     }
     if !incident.note.is_empty() {
-        text += &format!("note\t{}\n", incident.note);
+        let _ = writeln!(text, "note\t{}", incident.note);
     }
     text
 }
@@ -57,7 +59,7 @@ fn client(model: &Model) -> Option<String> {
     for (sensor, channel) in client.sensors.iter().zip(client.channels.clone()) {
         let value = measured.history.value_at(channel, moment);
         let value = value.map_or_else(|| "missing".to_owned(), |value| value.to_string());
-        text += &format!("{}\t{value}\t{}\n", sensor.name, sensor.unit);
+        let _ = writeln!(text, "{}\t{value}\t{}", sensor.name, sensor.unit);
     }
     Some(text)
 }

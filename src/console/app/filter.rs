@@ -91,8 +91,8 @@ pub fn incident(entry: &Entry) -> Option<u64> {
         | What::RootFinal { incident, .. }
         | What::Rose { incident, .. }
         | What::Closed { incident, .. }
-        | What::WasShelved { incident } => Some(*incident),
-        What::Did(
+        | What::WasShelved { incident }
+        | What::Did(
             Action::Acknowledge { incident }
             | Action::Shelve { incident, .. }
             | Action::Unshelve { incident }

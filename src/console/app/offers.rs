@@ -28,8 +28,7 @@ impl Model {
         let playing = matches!(self.stage, Stage::Playing | Stage::Reading);
         let tunable = self.is_watched() && !self.knobs().is_empty();
         match action {
-            Action::Pause => playing || self.playback.is_some(),
-            Action::Faster | Action::Slower => playing || self.playback.is_some(),
+            Action::Pause | Action::Faster | Action::Slower => playing || self.playback.is_some(),
             Action::StepOnce => playing && self.pace.paused,
             Action::Live => on_data && self.look.is_some(),
             Action::Open => self.opens(),
@@ -46,7 +45,6 @@ impl Model {
             },
             Action::NextPanel | Action::PreviousPanel => on_data && self.screen == Screen::Overview,
             Action::Truth => on_data && self.measured.as_ref().is_some_and(|m| m.truth.is_known()),
-            Action::Copy => on_data,
             Action::Acknowledge => self.alarm_is(|state| {
                 matches!(
                     state,
@@ -82,6 +80,7 @@ impl Model {
             | Action::Mark
             | Action::LoopStart
             | Action::LoopEnd
+            | Action::Copy
             | Action::Sort => on_data,
             _ => true,
         }
@@ -104,9 +103,10 @@ impl Model {
     fn opens(&self) -> bool {
         match self.screen {
             _ if self.tuning.as_ref().is_some_and(super::Tuning::has_moved) => true,
-            Screen::Overview => self.newest().is_some(),
             Screen::Client => self.role(self.chosen) != crate::console::watched::Role::Quiet,
-            Screen::Influence | Screen::Training | Screen::Incident(_) => self.newest().is_some(),
+            Screen::Overview | Screen::Influence | Screen::Training | Screen::Incident(_) => {
+                self.newest().is_some()
+            }
             Screen::Privacy => !self.knobs().is_empty(),
             Screen::Log => self.chosen_entry().is_some(),
             Screen::Sessions => !self.sessions.is_empty(),

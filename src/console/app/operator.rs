@@ -10,8 +10,8 @@ use crate::incident::{Action as Deed, AlarmState, Order};
 
 impl Model {
     /// An order of this operator.
-    pub(super) fn order(&mut self, action: Deed, why: Option<String>) -> Option<Effect> {
-        Some(Effect::Wish(Wish::Order(Order { who: self.who.clone(), action, why })))
+    pub(super) fn order(&self, action: Deed, why: Option<String>) -> Effect {
+        Effect::Wish(Wish::Order(Order { who: self.who.clone(), action, why }))
     }
 
     fn with_incident(&mut self, deed: impl FnOnce(u64) -> Deed) -> Option<Effect> {
@@ -19,7 +19,7 @@ impl Model {
             self.remark = Some(Remark::done("no incident yet"));
             return None;
         };
-        self.order(deed(number), None)
+        Some(self.order(deed(number), None))
     }
 
     /// The chosen incident has been seen; where nothing was pointed at, the newest that asks for it.
@@ -49,7 +49,7 @@ impl Model {
     }
 
     /// Shelves an incident.
-    pub(super) fn shelve(&mut self, incident: u64, seconds: u32) -> Option<Effect> {
+    pub(super) fn shelve(&self, incident: u64, seconds: u32) -> Effect {
         self.order(Deed::Shelve { incident, seconds }, None)
     }
 
@@ -62,7 +62,7 @@ impl Model {
             self.remark = Some(Remark::done("nothing is shelved"));
             return None;
         };
-        self.order(Deed::Unshelve { incident }, None)
+        Some(self.order(Deed::Unshelve { incident }, None))
     }
 
     /// The client that an action on clients means: the root of the incident in hand, or the chosen.
@@ -82,7 +82,7 @@ impl Model {
         let client = self.client_meant();
         let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref())?;
         if standing.clients.get(client) == Some(&AlarmState::OutOfService) {
-            return self.order(Deed::PutBack { client }, None);
+            return Some(self.order(Deed::PutBack { client }, None));
         }
         self.question = Some(Question::TakeOut { client });
         None

@@ -60,7 +60,7 @@ fn offered(model: &mut Model, gesture: Gesture, spot: &Spot) -> Option<Taken> {
         (Target::Incident(number), Gesture::Click | Gesture::DoubleClick) => {
             model.incident = Some(number);
             model.focus = Focus::Incidents;
-            opened(model, gesture)
+            Some(opened(model, gesture))
         }
         (Target::Incident(_), Gesture::Wheel { down }) => {
             model.focus = Focus::Incidents;
@@ -68,11 +68,11 @@ fn offered(model: &mut Model, gesture: Gesture, spot: &Spot) -> Option<Taken> {
         }
         (Target::Entry(number), Gesture::Click | Gesture::DoubleClick) => {
             model.entry = Some(number);
-            opened(model, gesture)
+            Some(opened(model, gesture))
         }
         (Target::Session(at), Gesture::Click | Gesture::DoubleClick) => {
             model.session = at;
-            opened(model, gesture)
+            Some(opened(model, gesture))
         }
         (Target::Entry(_) | Target::Session(_), Gesture::Wheel { down }) => {
             Some(Taken(act(model, if down { Action::Down } else { Action::Up })))
@@ -83,7 +83,7 @@ fn offered(model: &mut Model, gesture: Gesture, spot: &Spot) -> Option<Taken> {
             }
             model.knob = Some(knob);
             model.focus = Focus::Knobs;
-            opened(model, gesture)
+            Some(opened(model, gesture))
         }
         (Target::Knob(knob), Gesture::Wheel { down }) => {
             if model.knob != Some(knob) {
@@ -97,9 +97,8 @@ fn offered(model: &mut Model, gesture: Gesture, spot: &Spot) -> Option<Taken> {
 }
 
 /// A double click goes into what was chosen.
-fn opened(model: &mut Model, gesture: Gesture) -> Option<Taken> {
-    let effect = (gesture == Gesture::DoubleClick).then(|| act(model, Action::Open)).flatten();
-    Some(Taken(effect))
+fn opened(model: &mut Model, gesture: Gesture) -> Taken {
+    Taken((gesture == Gesture::DoubleClick).then(|| act(model, Action::Open)).flatten())
 }
 
 impl Model {

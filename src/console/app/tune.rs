@@ -66,11 +66,11 @@ impl Model {
             self.question = Some(Question::Commit { from, to: turn, step });
             return None;
         }
-        self.order_turn(turn, why)
+        Some(self.order_turn(turn, why))
     }
 
     /// Orders a knob to be set.
-    pub(super) fn order_turn(&mut self, turn: Turn, why: Option<String>) -> Option<Effect> {
+    pub(super) fn order_turn(&self, turn: Turn, why: Option<String>) -> Effect {
         let what = turn.knob().name(&self.raw_names);
         self.order(Deed::Set { what, to: turn.value() }, why)
     }
@@ -92,6 +92,6 @@ impl Model {
             self.remark = Some(Remark::done(what));
             return None;
         };
-        self.order(Deed::Undo { entry }, None)
+        Some(self.order(Deed::Undo { entry }, None))
     }
 }

@@ -3,6 +3,8 @@
 //! While it moves, the engine is asked what the day so far would have looked like. One question is on
 //! its way at a time; when its answer comes and the knob has moved on, the next one is asked.
 
+use std::fmt::Write as _;
+
 use crate::engine::run::Outlook;
 use crate::engine::run::knob::{Knob, Turn};
 use crate::evidence::threshold::FlagThresholds;
@@ -125,20 +127,21 @@ fn from_now_on(knob: Knob, steps: u64) -> String {
 fn compared(before: &Outlook, after: &Outlook) -> String {
     let mut words = format!("{} → {} alarms", before.alarms, after.alarms);
     if let (Some(was), Some(is)) = (&before.score, &after.score) {
-        words += &format!(", {} → {} false", was.false_alarms, is.false_alarms);
+        let _ = write!(words, ", {} → {} false", was.false_alarms, is.false_alarms);
         let missed = is.labelled - is.detected;
         let attacks = if missed == 1 { "attack" } else { "attacks" };
-        words += &match (missed, was.labelled - was.detected) {
+        let missed_then = match (missed, was.labelled - was.detected) {
             (0, 0) => ", none missed".to_owned(),
             (now, then) if now == then => format!(", {now} labelled {attacks} missed as before"),
             (now, then) => format!(", {now} labelled {attacks} missed, not {then}"),
         };
+        words.push_str(&missed_then);
         let roots = |right: usize| match right {
             1 => "1 root right".to_owned(),
             n => format!("{n} roots right"),
         };
         if was.root_right != is.root_right {
-            words += &format!(", {}, not {}", roots(is.root_right), was.root_right);
+            let _ = write!(words, ", {}, not {}", roots(is.root_right), was.root_right);
         }
     }
     words

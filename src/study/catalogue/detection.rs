@@ -48,8 +48,8 @@ const METHODS: [Method; 11] = [
     Method { name: "paper-99.5", label: "paper, 99.5 %" },
     Method { name: "paper-99-vote", label: "paper, 99 %, 3 of 5" },
     Method { name: "evidence", label: "evidence" },
-    Method { name: "evidence-paper-model", label: "same, paper's filter" },
     Method { name: "evidence-linear-model", label: "same, linear model" },
+    Method { name: "evidence-tier-2", label: "evidence, tier 2" },
     Method { name: "evidence-1-bit", label: "evidence, 1 bit" },
     Method { name: "evidence-1-bit-eps-4", label: "evidence, 1 bit, ε=4" },
     Method { name: "evidence-1-bit-eps-2", label: "evidence, 1 bit, ε=2" },
@@ -197,14 +197,12 @@ fn outcome(family: &str, bed: Bed, seed: u64) -> Result<Outcome, StudyError> {
             });
         }
     }
-    let kind = Proprietary::default();
-    let models = trial.models(kind)?;
-    let setup = || Setup { models: Some(Arc::clone(&models)), ..Setup::new(kind) };
-    let on_filters = Setup { models: Some(Arc::clone(&filters)), ..Setup::new(Proprietary::Paper) };
+    // Both modes stand on the same filters.
+    let setup = || Setup { models: Some(Arc::clone(&filters)), ..Setup::new(Proprietary::Paper) };
     for (name, setup) in [
         ("evidence", setup()),
-        ("evidence-paper-model", on_filters),
         ("evidence-linear-model", Setup::new(Proprietary::Linear)),
+        ("evidence-tier-2", setup().with_states()),
         ("evidence-1-bit", setup().one_bit(None)),
         ("evidence-1-bit-eps-4", setup().one_bit(Some(4.0))),
         ("evidence-1-bit-eps-2", setup().one_bit(Some(2.0))),
@@ -449,7 +447,8 @@ fn root_table(lines: &[Line]) -> Table {
     );
     table.note(
         "Paper: look-up on the flags of the federated models at a percentile. Evidence: five levels \
-         on the model that watches by default; below it the same on other models.",
+         on the same proprietary filters; below it the same on a linear predictor. \
+         Tier 2: states are sent too.",
     );
     table.note(
         "ARL0: nominal steps per false incident (>: none in all that was watched). ARL1: from an \

@@ -36,7 +36,7 @@ impl Study for Privacy {
 
     fn report(&self, options: &Options, done: &[Done]) -> Result<Report, StudyError> {
         let [noise, flags, spent] = PARTS.map(|part| found(part, done));
-        let (noise, flags, spent) = (Lines::of(noise?), Lines::of(flags?), Lines::of(spent?));
+        let (noise, flags, spent) = (Lines::of(&noise?), Lines::of(&flags?), Lines::of(&spent?));
         let rows = noise.rows("σ").chain(flags.rows("truth")).chain(spent.rows("method")).collect();
         Ok(Report {
             study: self.name().into(),
@@ -86,7 +86,7 @@ struct Lines(Vec<Vec<Map<String, Value>>>);
 struct Line<'a>(&'a [Map<String, Value>]);
 
 impl Lines {
-    fn of(seeds: Vec<Vec<Map<String, Value>>>) -> Self {
+    fn of(seeds: &[Vec<Map<String, Value>>]) -> Self {
         let settings = seeds.first().map_or(0, Vec::len);
         let line = |i: usize| seeds.iter().filter_map(|seed| seed.get(i).cloned()).collect();
         Self((0..settings).map(line).collect())

@@ -87,7 +87,7 @@ pub(super) struct Attack {
 
 /// Watches `session` by every method, with models that are made once.
 pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, StudyError> {
-    let prepared = prepare(&session, &cache_file(&session), &mut |_| ControlFlow::Continue(()))?;
+    let prepared = prepare(session, &cache_file(session), &mut |_| ControlFlow::Continue(()))?;
     METHODS
         .iter()
         .map(|method| {

@@ -25,7 +25,7 @@ struct Distances {
 
 impl Distances {
     /// µ and Σ are those of the `calibration` first rows once the filter has settled.
-    fn new(residuals: ArrayView2<f32>, calibration: usize) -> Self {
+    fn new(residuals: &ArrayView2<f32>, calibration: usize) -> Self {
         let (first, watched) = residuals.split_at(Axis(0), calibration.min(residuals.nrows()));
         let settled: Vec<f32> =
             first.outer_iter().skip(SETTLING).flat_map(|row| row.to_vec()).collect();
@@ -91,7 +91,7 @@ pub struct FlagRuns {
 impl Flagged {
     /// From residuals whose first `calibration` rows are for calibration.
     pub(super) fn new(residuals: &[Residuals], calibration: usize) -> Self {
-        let of = |r: &ndarray::Array2<f32>| Distances::new(r.view(), calibration);
+        let of = |r: &ndarray::Array2<f32>| Distances::new(&r.view(), calibration);
         let clients = residuals.iter().map(|r| (of(&r.c), r.a.as_ref().map(of))).collect();
         Self { clients }
     }
@@ -145,7 +145,7 @@ impl Flagged {
         let raised = flags.iter().flat_map(|flags| &flags[..nominal]).filter(|z| **z == Some(true));
         let arl0 =
             run_length::RunLength::new((nominal * flags.len()) as f64, raised.count(), flags.len());
-        let runs = run_length::runs(&onsets, steps as Tick - 1);
+        let runs = run_length::runs(&onsets, Tick::try_from(steps).unwrap_or(Tick::MAX) - 1);
         let (mut watched, mut ended) = (0.0, 0);
         for (run, event) in runs.iter().zip(events) {
             let raised: Vec<Tick> = (run.onset..=run.until)
@@ -188,9 +188,9 @@ mod tests {
             let mut r: Array2<f32> =
                 Array2::from_shape_simple_fn(shape, || StandardNormal.sample(&mut rng));
             if client == 1 {
-                let disturbed = CALIBRATION + 200..CALIBRATION + 220;
-                r.slice_axis_mut(ndarray::Axis(0), disturbed.into())
-                    .mapv_inplace(|v| 10.0 * v + 20.0);
+                for mut row in r.outer_iter_mut().skip(CALIBRATION + 200).take(20) {
+                    row.mapv_inplace(|v| 10.0 * v + 20.0);
+                }
             }
             r
         };

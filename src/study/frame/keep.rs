@@ -49,6 +49,7 @@ impl Store {
 
     /// Keeps a result, and hands it back as it will be read the next time: a number that has been
     /// written and read once does not change any more.
+    #[must_use]
     pub fn keep(&self, study: &str, inputs: &Value, result: &Value) -> Value {
         let text = result.to_string();
         // A result that cannot be kept is made again the next time: not worth failing for.

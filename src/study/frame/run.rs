@@ -89,12 +89,11 @@ fn work(study: &str, jobs: &[Job], bench: &Bench) -> Vec<Outcome> {
 
 fn one(study: &str, job: &Job, bench: &Bench) -> Result<Value, StudyError> {
     let study = job.shared.unwrap_or(study);
-    let result = match bench.store.find(study, &job.inputs) {
-        Some(kept) => kept,
-        None => {
-            (bench.on_progress)(Progress::Begun(&job.label));
-            bench.store.keep(study, &job.inputs, &(job.work)()?)
-        }
+    let result = if let Some(kept) = bench.store.find(study, &job.inputs) {
+        kept
+    } else {
+        (bench.on_progress)(Progress::Begun(&job.label));
+        bench.store.keep(study, &job.inputs, &(job.work)()?)
     };
     (bench.on_progress)(Progress::Done(&job.label));
     Ok(result)

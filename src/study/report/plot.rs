@@ -99,7 +99,9 @@ fn lines(out: &mut String, width: usize, (x, y): (&Axis, &Axis), series: &[Serie
             }
         }
         let seen: Vec<_> = places.into_iter().flatten().collect();
-        seen.iter().for_each(|place| canvas.set(*place));
+        for place in &seen {
+            canvas.set(*place);
+        }
         if series.len() > 1 {
             for place in seen.iter().step_by(seen.len().div_ceil(8).max(1)) {
                 canvas.mark(*place, mark);
@@ -171,20 +173,21 @@ const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 fn matrix(out: &mut String, names: &[String], values: &[f64]) {
     let n = names.len();
     let margin = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let head: String = names.iter().map(|name| format!("{name:>8}")).collect();
-    let _ = writeln!(out, "{:margin$}{head}", "");
+    let _ = write!(out, "{:margin$}", "");
+    for name in names {
+        let _ = write!(out, "{name:>8}");
+    }
+    out.push('\n');
     for (name, row) in names.iter().zip(values.chunks(n.max(1))) {
-        let pad = margin - name.chars().count();
-        let cells: String = row
-            .iter()
-            .map(|v| {
-                if v.is_nan() {
-                    return format!("{:>8}", "–");
-                }
+        let _ = write!(out, "{name}{:1$}", "", margin - name.chars().count());
+        for v in row {
+            let _ = if v.is_nan() {
+                write!(out, "{:>8}", "–")
+            } else {
                 let shade = SHADES[(v.abs().min(1.0) * 4.0).round() as usize];
-                format!(" {shade}{v:>6.2}")
-            })
-            .collect();
-        let _ = writeln!(out, "{name}{:pad$}{cells}", "");
+                write!(out, " {shade}{v:>6.2}")
+            };
+        }
+        out.push('\n');
     }
 }

@@ -132,7 +132,7 @@ impl Sheet {
             self.segment((at, bottom), (at, bottom + 5.0), self.theme.ink());
             self.text((at, bottom + 20.0), "middle", 12, &short(tick));
         }
-        self.text(((LEFT + right) / 2.0, bottom + 38.0), "middle", 12, &x.label);
+        self.text((f64::midpoint(LEFT, right), bottom + 38.0), "middle", 12, &x.label);
         for (s, colour) in series.iter().zip(self.theme.colours().into_iter().cycle()) {
             let places: Vec<_> = s.points.iter().map(|p| Some((at_x(p.0)?, at_y(p.1)?))).collect();
             // What has no place breaks the line.

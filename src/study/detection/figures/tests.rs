@@ -59,7 +59,7 @@ fn a_false_alarm_a_right_name_and_a_wrong_one() {
     assert_eq!(figures.arl1, Runs { watched: 6.0, ended: 2, censored: 0 });
     // C2 was named first of all; C1 has the least weight of the three.
     assert_eq!((figures.ac1, figures.ac3), (Some(0.5), Some(1.0)));
-    assert_eq!(figures.mrr, Some((1.0 + 1.0 / 3.0) / 2.0));
+    assert_eq!(figures.mrr, Some(f64::midpoint(1.0, 1.0 / 3.0)));
     // Of 20 anomalous steps 8 bear the right name, of 13 named ones inside 8 are right.
     assert_eq!(figures.step_recall, Some(0.4));
     assert_eq!(figures.inside_precision, Some(8.0 / 13.0));
