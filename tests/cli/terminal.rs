@@ -99,7 +99,7 @@ fn a_pause_freezes_and_an_idle_screen_writes_nothing_at_all() {
     assert_eq!(tty.seen().bytes.len(), before, "an idle screen is silent");
     assert_eq!(tty.seen().text(), text);
     let busy = cpu_ticks(tty.id());
-    std::thread::sleep(Duration::from_millis(1000));
+    std::thread::sleep(Duration::from_secs(1));
     if let (Some(before), Some(after)) = (busy, cpu_ticks(tty.id())) {
         assert!(after - before <= 1, "an idle program does nothing");
     }
