@@ -139,11 +139,11 @@ pub fn measure() -> Result<Figures, BenchError> {
     })
 }
 
+/// Training, cache and replay in seconds; pictures; the program in a terminal.
+type OnDisk = ((f64, f64, f64), FrameUs, Sitting);
+
 /// What needs a folder for models.
-fn on_disk(
-    session: &Session,
-    folder: &Path,
-) -> Result<((f64, f64, f64), FrameUs, Sitting), BenchError> {
+fn on_disk(session: &Session, folder: &Path) -> Result<OnDisk, BenchError> {
     // Under the name by which a console started on this folder finds them.
     let file = prepare::cache_file(session);
     let file = folder.join(file.file_name().unwrap_or("models.safetensors".as_ref()));

@@ -1,6 +1,7 @@
 //! Which keys ask for which action: the table's own, or what a file makes of them.
 
 use std::env;
+use std::fmt::Write;
 
 use super::action::{Action, TABLE};
 use super::key::{Chord, Key};
@@ -75,7 +76,7 @@ pub fn keys_table(keymap: &Keymap) -> String {
         let keys = keymap.keys(row.action).iter();
         let keys: Vec<String> =
             keys.map(|chord| format!("`{}`", chord.to_string().replace('|', "\\|"))).collect();
-        text += &format!("| {} | {} | {} |\n", keys.join(" "), row.name, row.what);
+        let _ = writeln!(text, "| {} | {} | {} |", keys.join(" "), row.name, row.what);
     }
     text
 }

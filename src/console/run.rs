@@ -281,7 +281,7 @@ impl Console {
             Effect::Bell => term::ring()?,
             Effect::Mouse(ours) => self.term.capture(ours)?,
             Effect::Copy(text) => {
-                self.term.copy(&text)?;
+                term::copy(&text)?;
                 let letters = text.chars().count();
                 self.say(Remark::done(&format!("{letters} characters to the clipboard")));
             }

@@ -84,13 +84,6 @@ impl Term {
         if mouse { execute!(io::stdout(), Capture) } else { execute!(io::stdout(), Release) }
     }
 
-    /// Hands `text` to the clipboard of whoever sits at the terminal, however far away (OSC 52).
-    pub fn copy(&mut self, text: &str) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        write!(out, "\x1b]52;c;{}\x1b\\", base64::encode(text.as_bytes()))?;
-        out.flush()
-    }
-
     /// Shows what `view` draws: the cells that changed, in one write, and nothing if none did.
     /// Returns what `view` returned.
     pub fn draw<T: Default>(&mut self, view: impl FnOnce(&mut Buffer) -> T) -> io::Result<T> {
@@ -139,6 +132,13 @@ impl Drop for Term {
     fn drop(&mut self) {
         restore();
     }
+}
+
+/// Hands `text` to the clipboard of whoever sits at the terminal, however far away (OSC 52).
+pub fn copy(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    write!(out, "\x1b]52;c;{}\x1b\\", base64::encode(text.as_bytes()))?;
+    out.flush()
 }
 
 /// Rings the terminal's bell.

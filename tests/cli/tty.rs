@@ -12,7 +12,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use vt100::{Parser, Screen};
 
 /// Long enough for a loaded machine with two cores and a build without optimisation.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// How often the screen is looked at.
 const GLANCE: Duration = Duration::from_millis(5);
 /// What begins every picture.
@@ -94,7 +94,7 @@ impl Tty {
         let keyboard = pair.master.take_writer().expect("the terminal can be typed at");
         let shown = Arc::clone(&seen);
         thread::spawn(move || {
-            let mut bytes = [0; 64 * 1024];
+            let mut bytes = vec![0; 64 * 1024];
             while let Ok(read @ 1..) = output.read(&mut bytes) {
                 shown.lock().expect("nobody panics while looking").take(&bytes[..read]);
             }

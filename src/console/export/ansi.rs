@@ -26,7 +26,7 @@ pub fn write(picture: &Buffer) -> String {
         for run in runs {
             match codes(run.style) {
                 codes if codes.is_empty() => text += &run.text,
-                codes => text += &format!("\x1b[0{codes}m{}\x1b[0m", run.text),
+                codes => text.extend(["\x1b[0", &codes, "m", &run.text, "\x1b[0m"]),
             }
         }
         text.push('\n');

@@ -7,6 +7,7 @@
 //! }
 //! ```
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
@@ -54,7 +55,7 @@ pub fn example() -> String {
         let keys: Vec<String> =
             row.keys.iter().map(|chord| format!("{:?}", chord.name())).collect();
         let line = format!("    {:?}: [{}],", row.name, keys.join(", "));
-        text += &format!("{line:50} // {}\n", row.what);
+        let _ = writeln!(text, "{line:50} // {}", row.what);
     }
     text + "}\n"
 }
@@ -239,10 +240,9 @@ fn places(text: &str) -> Vec<(usize, usize)> {
             (Within::Nothing, '/') if letters.peek() == Some(&'/') => Within::Line,
             (Within::Nothing, '/') if letters.peek() == Some(&'*') => Within::Block,
             (Within::Text, '\\') => Within::Escape,
-            (Within::Text, '"') | (Within::Line, '\n') => Within::Nothing,
+            (Within::Text, '"') | (Within::Line, '\n') | (Within::BlockEnd, _) => Within::Nothing,
             (Within::Block, '*') if letters.peek() == Some(&'/') => Within::BlockEnd,
             (Within::Escape, _) => Within::Text,
-            (Within::BlockEnd, _) => Within::Nothing,
             (within, _) => within,
         };
     }
@@ -273,13 +273,13 @@ mod tests {
 
     #[test]
     fn an_action_that_is_named_gets_these_keys_and_no_other() {
-        let map = parse("keys.ron", "{\"pause\": [\"p\", \"g g\"]}").expect("right");
+        let map = parse("keys.ron", "{\"pause\": [\"v\", \"V V\"]}").expect("right");
         let meaning = |before, c| map.meaning(before, Key::char(c));
-        assert_eq!(meaning(None, 'p'), Meaning::Do(Action::Pause));
+        assert_eq!(meaning(None, 'v'), Meaning::Do(Action::Pause));
         assert_eq!(meaning(None, ' '), Meaning::Nothing);
-        assert_eq!(meaning(None, 'g'), Meaning::Begins);
-        assert_eq!(meaning(Some(Key::char('g')), 'g'), Meaning::Do(Action::Pause));
-        assert_eq!(meaning(Some(Key::char('g')), 'p'), Meaning::Nothing);
+        assert_eq!(meaning(None, 'V'), Meaning::Begins);
+        assert_eq!(meaning(Some(Key::char('V')), 'V'), Meaning::Do(Action::Pause));
+        assert_eq!(meaning(Some(Key::char('V')), 'v'), Meaning::Nothing);
         assert_eq!(map.keys(Action::Help), Action::Help.row().keys);
     }
 
@@ -306,11 +306,11 @@ mod tests {
 
     #[test]
     fn a_key_given_twice_is_refused() {
-        let told = complaints("{\"pause\": [\"p\"], \"truth\": [\"p\"]}");
-        assert_eq!(told, ["keys.ron:1:28: \"p\" is taken by \"pause\""]);
-        let told = complaints("{\"pause\": [\"p\"], \"truth\": [\"p q\"]}");
-        assert_eq!(told, ["keys.ron:1:28: \"p q\" gets in the way of \"pause\""]);
-        let told = complaints("{\"pause\": [\"p\"], \"pause\": [\"u\"]}");
+        let told = complaints("{\"pause\": [\"v\"], \"truth\": [\"v\"]}");
+        assert_eq!(told, ["keys.ron:1:28: \"v\" is taken by \"pause\""]);
+        let told = complaints("{\"pause\": [\"v\"], \"truth\": [\"v q\"]}");
+        assert_eq!(told, ["keys.ron:1:28: \"v q\" gets in the way of \"pause\""]);
+        let told = complaints("{\"pause\": [\"v\"], \"pause\": [\"V\"]}");
         assert_eq!(told, ["keys.ron:1:18: \"pause\" stands here twice"]);
     }
 
