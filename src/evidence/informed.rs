@@ -3,8 +3,10 @@
 //!
 //! r_g = r_w − H̄ᵀ[ε̂, 1], with ε̂ within what nominal data showed of it. What is left can be smaller
 //! than what was there, when another explains it, and clearer, when another's doing no longer hides
-//! it. Since ε̂ depends on what others say, it alone makes nobody a root: the server wants a client's
-//! own symbols to speak for that too.
+//! it. Since ε̂ depends on what others say, the server wants a client's own symbols to speak for a root
+//! too. That is not enough against lies: in strongly coupled simulations a client that tells wrong
+//! states can still make a neighbour the named root. Tier 2 is for clients that are trusted; symbols
+//! alone are safe against one liar.
 
 #[cfg(test)]
 mod tests;

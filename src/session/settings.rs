@@ -183,7 +183,7 @@ pub enum Tier {
     Symbols,
     /// Two symbols and a few numbers of its state, for a server that may see states: what other
     /// clients explain is taken out of its residual before the second symbol is made. For up to 16
-    /// clients.
+    /// clients that are trusted: one that lies about its states can make another the named root.
     States,
 }
 

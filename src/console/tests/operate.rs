@@ -264,12 +264,14 @@ fn an_operator_sees_notes_shelves_silences_and_undoes() {
     assert_ne!(state(&desk, incident), before, "done again");
     desk.keys("us2");
     assert_eq!(state(&desk, incident), AlarmState::Shelved);
-    desk.keys("S");
+    desk.keys("u");
     assert_ne!(state(&desk, incident), AlarmState::Shelved);
     desk.keys("s4");
     assert!(desk.console.model.prompt.is_some());
     desk.keys("30m<enter>");
     assert_eq!(last_entry(&desk), What::Did(Action::Shelve { incident, seconds: 1800 }));
+    desk.keys("S");
+    assert_ne!(state(&desk, incident), AlarmState::Shelved);
     let orders = desk.wishes().len();
     desk.keys("2x<esc>N<esc>");
     assert_eq!(desk.wishes().len(), orders, "what was asked was left");

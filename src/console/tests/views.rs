@@ -285,18 +285,19 @@ fn what_is_asked_stands_in_the_last_line() {
 #[test]
 fn an_incident_that_is_answered_shelved_or_noted_says_so() {
     let mut desk = at_work();
-    desk.keys("a");
     let head = |desk: &Desk| {
         let (buffer, _) = picture(&desk.console, 120, 40);
         let rows = text(&buffer);
         rows.into_iter().find(|row| row.contains("#2  01:")).unwrap_or_default()
     };
-    assert!(head(&desk).contains("acked"), "{}", head(&desk));
+    assert!(head(&desk).contains("UNACK"), "{}", head(&desk));
     desk.keys("s1");
     assert!(head(&desk).contains("shelved, 10m00s left"), "{}", head(&desk));
-    desk.keys("nasked the shift<enter>4");
+    desk.keys("unasked the shift<enter>4");
     let (buffer, _) = picture(&desk.console, 120, 40);
     assert!(text(&buffer).iter().any(|row| row.contains("note: asked the shift")));
+    desk.keys("1a");
+    assert!(!head(&desk).contains("UNACK"), "{}", head(&desk));
 }
 
 /// The morning with every client four times over: a dozen of them.

@@ -269,10 +269,16 @@ fn paths(scene: &Scene, watched: &Watched) -> Vec<String> {
             let seen = delay(last.delay_s(member));
             let way = scene.graph().and_then(|graph| graph.path(chosen, member.client));
             let Some(way) = way else {
-                return format!("#{}: {} seen {seen}, by no known way", last.number, scene.name(member.client));
+                return format!(
+                    "#{}: {} seen {seen}, by no known way",
+                    last.number,
+                    scene.name(member.client)
+                );
             };
             let names: Vec<&str> = way.clients.iter().map(|client| scene.name(*client)).collect();
-            let foretold = way.delay_s.map_or_else(|| "delay not known".to_owned(), |s| format!("foretold {}", delay(s)));
+            let foretold = way
+                .delay_s
+                .map_or_else(|| "delay not known".to_owned(), |s| format!("foretold {}", delay(s)));
             format!("#{}: {}  {foretold}, seen {seen}", last.number, names.join(" → "))
         })
         .collect()

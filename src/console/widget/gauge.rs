@@ -32,8 +32,11 @@ impl Knob<'_> {
         if area.width < 3 || area.height == 0 {
             return;
         }
+        let place = |share: f64| area.x + 1 + cell(share, area.width - 2);
+        let (stands, trial) = (place(self.at), self.trial.map(place));
         let last = area.width - 1;
-        for at in 0..=last {
+        // A mark has its own style alone: cells are drawn once.
+        for at in (0..=last).filter(|at| ![Some(stands), trial].contains(&Some(area.x + at))) {
             let glyph = match at {
                 0 => "├",
                 at if at == last => "┤",
@@ -41,11 +44,12 @@ impl Knob<'_> {
             };
             sign(buffer, area.x + at, area.y, glyph, self.theme.frame);
         }
-        let place = |share: f64| area.x + 1 + cell(share, area.width - 2);
         let style = if self.held { self.theme.label } else { self.theme.strong };
-        sign(buffer, place(self.at), area.y, "●", style);
-        if let Some(trial) = self.trial {
-            sign(buffer, place(trial), area.y, "○", self.theme.cursor);
+        if trial != Some(stands) {
+            sign(buffer, stands, area.y, "●", style);
+        }
+        if let Some(trial) = trial {
+            sign(buffer, trial, area.y, "○", self.theme.cursor);
         }
     }
 }

@@ -164,63 +164,6 @@ fn a_fault_is_named_where_it_is() {
     }
 }
 
-/// What a client may say instead of its state.
-fn lies(t: usize, replayed: &Trace) -> Vec<Option<Vec<f64>>> {
-    let then = replayed.at(t % 300).map(|said| said.x_hat.iter().map(|x| f64::from(*x)).collect());
-    let swing = if t % 2 == 0 { 5.0 } else { -5.0 };
-    let slow = if t / 40 % 2 == 0 { 5.0 } else { -5.0 };
-    vec![
-        Some(vec![5.0, -5.0]),
-        Some(vec![1e18, -1e18]),
-        Some(vec![f64::NAN, 1.0]),
-        Some(vec![swing, swing]),
-        Some(vec![slow, -slow]),
-        Some(vec![0.0, 0.0]),
-        Some(vec![1.0]),
-        then,
-        None,
-    ]
-}
-
-#[test]
-fn a_client_that_lies_about_its_state_makes_nobody_else_the_root() {
-    let mut world = world();
-    let stretch = traces(CLIENTS, &EDGES, 900, 6, |_, _| 0.0);
-    let replayed = world.fit[0].clone();
-    let mut felt = 0.0f64;
-    for liar in 0..CLIENTS {
-        for kind in 0..lies(0, &replayed).len() {
-            let lie = |m: usize, t: usize| {
-                (m == liar && t >= 100).then(|| lies(t, &replayed)[kind].clone())
-            };
-            let reports = world.reports(&stretch, lie);
-            let roots = world.roots(&reports);
-            assert!(roots.is_empty(), "{liar} tells lie {kind}: named {roots:?}");
-            felt = felt.max(elevated(&reports, 1).1);
-        }
-    }
-    assert!(felt > 0.5, "some lies are strong enough to matter: {felt}");
-}
-
-#[test]
-fn beside_a_lie_a_fault_is_pinned_on_no_innocent() {
-    let mut world = world();
-    let push = |m: usize, t: usize| if m == 3 && (500..530).contains(&t) { 2.5 } else { 0.0 };
-    let stretch = traces(CLIENTS, &EDGES, 700, 8, push);
-    let replayed = world.fit[0].clone();
-    for liar in 0..3 {
-        for kind in 0..lies(0, &replayed).len() {
-            let lie = |m: usize, t: usize| {
-                (m == liar && t >= 100).then(|| lies(t, &replayed)[kind].clone())
-            };
-            let reports = world.reports(&stretch, lie);
-            let roots = world.roots(&reports);
-            assert!(roots.iter().all(|root| *root == 3), "{liar} tells lie {kind}: {roots:?}");
-            assert!(!roots.is_empty(), "{liar} tells lie {kind} and hides a fault of another");
-        }
-    }
-}
-
 #[test]
 fn a_client_that_vanishes_leaves_the_others_their_own_symbols() {
     let mut world = world();
