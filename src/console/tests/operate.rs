@@ -158,7 +158,7 @@ fn an_incident_is_played_again_into_the_newest_data() {
     let onset = desk.console.model.chosen_incident().expect("an attack").onset;
     desk.keys("p");
     assert_eq!(onset.duration_since(desk.moment()).as_secs(), 60);
-    desk.pass(Duration::from_secs(3600));
+    desk.pass(Duration::from_hours(1));
     assert_eq!((desk.console.model.look, desk.console.model.wake_in()), (None, None));
 }
 

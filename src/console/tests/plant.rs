@@ -218,11 +218,13 @@ impl Desk {
 
     /// The wishes so far.
     pub fn wishes(&self) -> Vec<&Wish> {
-        let wish = |effect| match effect {
-            &Effect::Wish(ref wish) => Some(wish),
-            _ => None,
-        };
-        self.console.effects.iter().filter_map(wish).collect()
+        let mut wishes = Vec::new();
+        for effect in &self.console.effects {
+            if let Effect::Wish(wish) = effect {
+                wishes.push(wish);
+            }
+        }
+        wishes
     }
 
     /// The moment looked at, as the plant's clock shows it.

@@ -216,7 +216,7 @@ fn title(scene: &Scene, client: usize, area: Rect, buffer: &mut Buffer) {
     }
     match scene.watched.and_then(|w| w.latest.get(client)).map(|sight| sight.standing) {
         Some(Standing::OutOfCalibration) => {
-            parts.push(("? out of calibration".into(), theme.missing))
+            parts.push(("? out of calibration".into(), theme.missing));
         }
         Some(Standing::Unreliable) => {
             parts.push(("? not to be believed: unlike its calibration".into(), theme.missing));

@@ -189,10 +189,10 @@ fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<R
                 delay(incident.delay_s(member))
             );
             if let Some(explained) = member.explained.filter(|_| width >= 60) {
-                text += &format!("  explained {:.0} %", 100.0 * explained);
+                text = format!("{text}  explained {:.0} %", 100.0 * explained);
             }
             if let Some(quiet) = member.quiet_since.filter(|_| width >= 60) {
-                text += &format!("  quiet since {}", clock.time(quiet));
+                text = format!("{text}  quiet since {}", clock.time(quiet));
             }
             let pieces = vec![(format!("    {glyph} "), theme.effect), (text, theme.effect)];
             Row { pieces, incident: incident.number }

@@ -266,7 +266,7 @@ pub fn truth(scene: &Scene, axis: &Axis, client: usize, area: Rect, buffer: &mut
 pub struct Lanes {
     name: u16,
     /// Quantities, and the axis of each.
-    lanes: Vec<(Quantity, Axis)>,
+    beside: Vec<(Quantity, Axis)>,
     verdict: u16,
 }
 
@@ -294,7 +294,7 @@ impl Lanes {
         let free = width.saturating_sub(3 + name + 1 + readings + gaps + verdict);
         let columns = free / wanted.len() as u16;
         let mut x = 3 + name + 1;
-        let lanes = wanted
+        let beside = wanted
             .iter()
             .map(|lane| {
                 let margin = x + reading(*lane, &wanted);
@@ -302,7 +302,7 @@ impl Lanes {
                 (*lane, scene.axis(margin, columns))
             })
             .collect();
-        Self { name, lanes, verdict }
+        Self { name, beside, verdict }
     }
 
     /// Names of the lanes and the length of a column.
@@ -310,7 +310,7 @@ impl Lanes {
         let label = scene.theme.label;
         put(buffer, area, 3, 0, &cut("client", self.name), label);
         let mut end = area.width;
-        for (at, (lane, axis)) in self.lanes.iter().enumerate() {
+        for (at, (lane, axis)) in self.beside.iter().enumerate() {
             let column = crate::console::clock::round_length(axis.window.column_s());
             let text = match lane {
                 Quantity::Level(Trace::Evidence) => "evidence, alarm from 1",
@@ -333,12 +333,12 @@ impl Lanes {
     }
 
     fn quantities(&self) -> Vec<Quantity> {
-        self.lanes.iter().map(|(lane, _)| *lane).collect()
+        self.beside.iter().map(|(lane, _)| *lane).collect()
     }
 
     /// Times below each lane.
     pub fn labels(&self, scene: &Scene, area: Rect, buffer: &mut Buffer) {
-        for (_, lane) in &self.lanes {
+        for (_, lane) in &self.beside {
             axis::labels(scene, lane, area, buffer);
         }
     }
@@ -363,7 +363,7 @@ impl Lanes {
         let style = if chosen { theme.cursor } else { theme.text };
         put(buffer, area, 3, 0, &cut(&known.name, self.name), style);
         let mut end = 0;
-        for (lane, axis) in &self.lanes {
+        for (lane, axis) in &self.beside {
             let trend = Rect { x: area.x.saturating_add(axis.margin), width: axis.columns, ..area }
                 .intersection(area);
             self.reading(scene, client, *lane, axis, area, buffer);

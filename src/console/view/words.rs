@@ -69,11 +69,10 @@ fn calm(scene: &Scene, client: usize) -> String {
 pub fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
     let mut said = Vec::new();
     let clock = scene.model.clock;
-    match incident.root {
-        Some(root) => {
-            let name = scene.name(root);
-            let p = incident.posterior.get(root);
-            said.push(match (incident.origin, p) {
+    if let Some(root) = incident.root {
+        let name = scene.name(root);
+        let p = incident.posterior.get(root);
+        said.push(match (incident.origin, p) {
                 (Origin::Single, _) => {
                     format!("{name} alone shows something, and nobody else has felt it in time.")
                 }
@@ -87,11 +86,9 @@ pub fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
                     "Both flags of {name} are on; whoever only has Z_c on is explained by the others."
                 ),
             });
-        }
-        None => {
-            let names = super::incidents::who(scene, incident);
-            said.push(format!("The root cannot be told: {names}."));
-        }
+    } else {
+        let names = super::incidents::who(scene, incident);
+        said.push(format!("The root cannot be told: {names}."));
     }
     if let Some(first) = incident.first_out {
         let (name, time) = (scene.name(first.client), clock.time(first.time));

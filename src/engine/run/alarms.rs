@@ -33,6 +33,13 @@ impl Alarms {
         }
     }
 
+    /// Takes facts in their order.
+    pub fn hear_all(&mut self, facts: &[Fact]) {
+        for fact in facts {
+            self.hear(fact);
+        }
+    }
+
     /// All of them.
     pub fn list(&self) -> &[Alarm] {
         &self.0

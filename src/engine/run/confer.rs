@@ -14,7 +14,7 @@ use crate::evidence::informed::{Answers, Informed};
 use crate::evidence::site::Reading;
 use crate::evidence::symbol::{Grading, Symbol};
 use crate::federation::FederationError;
-use crate::link::Sender;
+use crate::link::{Innovation, Sender};
 use crate::model::proprietary::{Proprietary as _, VendorModel};
 use crate::privacy::{Account, Counted};
 use crate::session::Session;
@@ -166,7 +166,7 @@ impl Conference {
         step: usize,
         y: &[f32],
         watching: &VendorModel,
-        reading: &Reading,
+        reading: Reading,
         r_w: &[f32],
         account: &mut Account<'_>,
     ) -> Option<Symbol> {
@@ -179,7 +179,7 @@ impl Conference {
         // While it says nothing about its step it says nothing about its state.
         let x_hat = &model.output().x_hat;
         let said = reading.symbol.and_then(|_| member.line.say_entered(step, x_hat, account));
-        self.foreteller.hear(&mut self.memory, client, said.as_ref().map(|said| said.z()));
+        self.foreteller.hear(&mut self.memory, client, said.as_ref().map(Innovation::z));
         reading.symbol?;
         if member.foretold.is_empty() {
             return None;

@@ -276,7 +276,7 @@ impl Evidence {
             if let Some(conference) = &mut self.conference {
                 let Watcher { y, model, site, .. } = &*watcher;
                 let beside =
-                    conference.step(step, y, model, &reading, site.whitened(), &mut account);
+                    conference.step(step, y, model, reading, site.whitened(), &mut account);
                 let said = watcher.send(beside, &self.scores, &mut account);
                 let beside = receive(&self.settings.grading, m, step, &said, tap);
                 if let (Report::Symbol(own), Report::Symbol(beside)) = (*report, beside) {
@@ -293,9 +293,7 @@ impl Evidence {
         let server = &self.desk.server;
         for (m, (sight, watcher)) in sights.iter_mut().zip(&self.watchers).enumerate() {
             sight.surprise = watcher.distance.sqrt();
-            sight.level = match self.reports[m] {
-                report => report.own().map(|symbol| symbol.level() as u8),
-            };
+            sight.level = self.reports[m].own().map(|symbol| symbol.level() as u8);
             sight.evidence = (server.evidence(m) / server.threshold(m)) as f32;
             sight.standing = server.standing(m);
         }

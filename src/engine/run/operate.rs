@@ -79,7 +79,7 @@ impl Run {
                 _ => {}
             }
         }
-        facts.iter().for_each(|fact| self.alarms.hear(fact));
+        self.alarms.hear_all(&facts);
         Ok(facts)
     }
 

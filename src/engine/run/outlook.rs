@@ -48,10 +48,11 @@ impl Run {
         let desk = match mode {
             Mode::Evidence => {
                 let desk = self.methods.evidence.as_ref()?.desk();
-                Desk::Evidence(desk.afresh(arl0_s / self.layout.period_s))
+                Desk::Evidence(Box::new(desk.afresh(arl0_s / self.layout.period_s)))
             }
             Mode::Paper => {
-                Desk::Paper(self.methods.paper.as_ref()?.desk().afresh(thresholds.clone()))
+                let desk = self.methods.paper.as_ref()?.desk();
+                Desk::Paper(Box::new(desk.afresh(thresholds.clone())))
             }
         };
         let start = self.spans.first()?.0;

@@ -29,8 +29,8 @@ pub(super) struct Tape {
 
 /// The server's part of either method.
 pub(super) enum Desk {
-    Evidence(evidence::Desk),
-    Paper(paper::Desk),
+    Evidence(Box<evidence::Desk>),
+    Paper(Box<paper::Desk>),
 }
 
 impl Tape {
@@ -57,7 +57,7 @@ impl Tape {
             told.clear();
             let row = t * clients..(t + 1) * clients;
             if *follows == Follows::Anew && t > 0 {
-                annunciator.end().iter().for_each(|fact| alarms.hear(fact));
+                alarms.hear_all(&annunciator.end());
                 match &mut desk {
                     Desk::Evidence(desk) => desk.reset(),
                     Desk::Paper(desk) => desk.reset(),
@@ -68,9 +68,9 @@ impl Tape {
                 Desk::Paper(desk) => desk.step(&self.measured[row], *time, &mut told),
             }
             let facts = annunciator.step(&told.step(*time, t as u64 + 1));
-            facts.iter().for_each(|fact| alarms.hear(fact));
+            alarms.hear_all(&facts);
         }
-        annunciator.end().iter().for_each(|fact| alarms.hear(fact));
+        alarms.hear_all(&annunciator.end());
         alarms
     }
 }

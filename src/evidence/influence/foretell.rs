@@ -117,15 +117,12 @@ impl Foreteller {
         let psi = &mut memory.psi[client];
         let width = source.width();
         psi.copy_within(..(LAGS - 1) * width, width);
-        match z.filter(sound) {
-            Some(z) => {
-                source.write(z, &mut psi[..width]);
-                memory.spoken[client] += 1;
-            }
-            None => {
-                psi[..width].fill(0.0);
-                memory.spoken[client] = 0;
-            }
+        if let Some(z) = z.filter(sound) {
+            source.write(z, &mut psi[..width]);
+            memory.spoken[client] += 1;
+        } else {
+            psi[..width].fill(0.0);
+            memory.spoken[client] = 0;
         }
     }
 }

@@ -202,7 +202,9 @@ impl Messenger {
             }
             let std = (squares.0 / f64::max(squares.1, 1.0)).sqrt();
             let scale = if std > 1e-12 { std.recip() } else { 0.0 };
-            row.iter_mut().for_each(|g| *g *= scale);
+            for g in row {
+                *g *= scale;
+            }
         }
         Self { standard, kept, gain }
     }

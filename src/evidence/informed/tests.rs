@@ -18,7 +18,6 @@ struct World {
     /// The cuts of each client's own symbols.
     own: Vec<(Nominal, LevelCuts)>,
     enrolments: Vec<Enrolment>,
-    fit: Vec<Trace>,
 }
 
 fn own_distances(nominal: &mut Nominal, trace: &Trace) -> Vec<f32> {
@@ -63,7 +62,7 @@ fn world() -> World {
         informed.push(fitted.map(|(informed, _)| informed));
         own.push((nominal, cuts));
     }
-    World { foreteller, lines, informed, own, enrolments, fit }
+    World { foreteller, lines, informed, own, enrolments }
 }
 
 impl World {
@@ -92,8 +91,8 @@ impl World {
                         }
                     })
                     .collect();
-                for m in 0..CLIENTS {
-                    let said = stretch[m].at(t).expect("nobody is silent");
+                for (m, trace) in stretch.iter().enumerate() {
+                    let said = trace.at(t).expect("nobody is silent");
                     let told = self.lines[m].say(t, said.x_hat).expect("finite").z().to_vec();
                     let z = lie(m, t).unwrap_or(Some(told));
                     self.foreteller.hear(&mut memory, m, z.as_deref());

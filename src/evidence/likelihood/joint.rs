@@ -176,9 +176,9 @@ mod tests {
         let mut counts = vec![0.0; 25];
         for (i, share) in [0.8, 0.15, 0.04, 0.008, 0.002].into_iter().enumerate() {
             counts[i * 5 + i] = 1600.0 * share;
-            (0..5).for_each(|j| {
-                counts[i * 5 + j] += 400.0 * share * [0.8, 0.15, 0.04, 0.008, 0.002][j]
-            });
+            for (j, beside) in [0.8, 0.15, 0.04, 0.008, 0.002].into_iter().enumerate() {
+                counts[i * 5 + j] += 400.0 * share * beside;
+            }
         }
         let response = RandomisedResponse::new(5, None);
         let hypotheses = Hypotheses::default();
