@@ -80,7 +80,9 @@ fn noise(rows: u32, restless_from: u32) -> String {
         let wider = if t >= restless_from { 1.6 } else { 1.0 };
         let cells = [wider * draw(), wider * draw(), draw(), draw()];
         write!(text, "{t}").expect("a text takes everything");
-        cells.iter().for_each(|cell| write!(text, ",{cell}").expect("a text takes everything"));
+        for cell in &cells {
+            write!(text, ",{cell}").expect("a text takes everything");
+        }
         text.push('\n');
     }
     text

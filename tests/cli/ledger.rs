@@ -142,7 +142,8 @@ fn table(folder: &Path) {
         let wave = (f64::from(t) / 40.0).sin();
         let row = [wave, 2.0 - wave, 5.0 * wave, 0.3].map(|v| v + 0.2 * noise());
         let clock = format!("2026-03-01 00:{:02}:{:02}", t / 60, t % 60);
-        text += &format!("{clock},{:.4},{:.4},{:.4},{:.4}\n", row[0], row[1], row[2], row[3]);
+        let line = format!("{clock},{:.4},{:.4},{:.4},{:.4}\n", row[0], row[1], row[2], row[3]);
+        text.push_str(&line);
     }
     fs::write(folder.join("data.csv"), text).expect("the data can be written");
     let session = "Session(about: \"two stations\", source: Table(data: \".\", \
