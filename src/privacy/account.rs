@@ -168,6 +168,13 @@ impl Tally {
         self.0.iter().map(|(spend, n)| spend.rho() * *n as f64).sum()
     }
 
+    /// Whether it costs more by ρ; where neither is protected, whether it tells more often.
+    #[must_use]
+    pub fn is_costlier_than(&self, other: &Self) -> bool {
+        let (own, others) = (self.rho(), other.rho());
+        own > others || (own.is_infinite() && self.releases() > other.releases())
+    }
+
     /// √(Σ(Δ/σ)²) over the Gaussian releases.
     fn strength(&self) -> f64 {
         self.0

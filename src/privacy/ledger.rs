@@ -499,7 +499,7 @@ impl Ledger {
 
     /// The costlier of two tallies, by ρ.
     fn costlier(a: Tally, b: Tally) -> Tally {
-        if b.rho() > a.rho() { b } else { a }
+        if b.is_costlier_than(&a) { b } else { a }
     }
 
     /// What has been spent over `scope`, as of `now`.

@@ -15,7 +15,6 @@ pub struct Window {
     held: VecDeque<(i64, Tally)>,
     total: Tally,
     peak: Tally,
-    peak_rho: f64,
 }
 
 impl Window {
@@ -28,7 +27,6 @@ impl Window {
             held: VecDeque::new(),
             total: Tally::default(),
             peak: Tally::default(),
-            peak_rho: 0.0,
         }
     }
 
@@ -42,9 +40,7 @@ impl Window {
             _ => self.held.push_back((bucket, released.clone())),
         }
         self.total.merge(released);
-        let rho = self.total.rho();
-        if rho > self.peak_rho {
-            self.peak_rho = rho;
+        if self.total.is_costlier_than(&self.peak) {
             self.peak.clone_from(&self.total);
         }
     }
@@ -78,7 +74,7 @@ impl Window {
         total
     }
 
-    /// The busiest window there has been, by ρ: what protects *any* such stretch of time.
+    /// The costliest window there has been: what protects *any* such stretch of time.
     #[must_use]
     pub fn peak(&self) -> &Tally {
         &self.peak
@@ -120,6 +116,15 @@ mod tests {
         window.add(1_000_000, &one());
         assert_eq!(window.total().releases(), 1);
         assert_eq!(window.peak().releases(), 500);
+    }
+
+    #[test]
+    fn where_nothing_protects_the_busiest_window_is_the_one_with_the_most_releases() {
+        let mut window = Window::new(1, 60);
+        for second in 0..600 {
+            window.add(second, &Tally::of(Spend::Clear, 1));
+        }
+        assert_eq!(window.peak().releases(), 61);
     }
 
     #[test]

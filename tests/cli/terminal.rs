@@ -53,6 +53,13 @@ fn paused(size: (u16, u16), environment: &[(&str, &str)]) -> Tty {
     tty
 }
 
+/// Ahead at full speed to a time of the day, and standing still there.
+fn go(tty: &mut Tty, time: &str) {
+    tty.keys(&format!("g{time}\r"));
+    let arrived = |line: &str| line.contains("PAUSED") && line.contains(&format!(" {time}:"));
+    tty.wait(time, |seen| seen.text().lines().next().is_some_and(arrived));
+}
+
 fn quit(mut tty: Tty) {
     tty.keys("q");
     assert_eq!(tty.end(), 0);
@@ -71,7 +78,7 @@ fn config(keys: &str) -> (TempDir, PathBuf) {
 fn the_start_shows_a_picture_and_quitting_gives_the_terminal_back() {
     let tty = console((120, 40), &[]);
     {
-        let seen = tty.seen();
+        let seen = tty.picture("a picture", |_| true);
         let (screen, text) = (seen.screen(), seen.text());
         assert!(screen.alternate_screen() && screen.hide_cursor() && screen.bracketed_paste());
         for words in ["short", "P1", "P2", "P3", "? help"] {
@@ -84,24 +91,19 @@ fn the_start_shows_a_picture_and_quitting_gives_the_terminal_back() {
 #[test]
 fn a_pause_freezes_and_an_idle_screen_writes_nothing_at_all() {
     let tty = paused((100, 30), &[]);
-    // What was on its way when the key was pressed may still come.
-    let mut before = tty.seen().bytes.len();
+    // What was on its way when the key was pressed may still come; then nothing, for longer than
+    // any clock or blink would wait.
+    let begun = Instant::now();
     loop {
-        std::thread::sleep(Duration::from_millis(400));
-        let now = tty.seen().bytes.len();
-        if now == before {
+        let (bytes, ticks) = (tty.seen().bytes.len(), cpu_ticks(tty.id()));
+        std::thread::sleep(Duration::from_millis(2500));
+        let silent = tty.seen().bytes.len() == bytes;
+        let worked = ticks.zip(cpu_ticks(tty.id())).map_or(0, |(before, after)| after - before);
+        if silent && worked <= 1 {
             break;
         }
-        before = now;
-    }
-    let text = tty.seen().text();
-    std::thread::sleep(Duration::from_millis(1500));
-    assert_eq!(tty.seen().bytes.len(), before, "an idle screen is silent");
-    assert_eq!(tty.seen().text(), text);
-    let busy = cpu_ticks(tty.id());
-    std::thread::sleep(Duration::from_secs(1));
-    if let (Some(before), Some(after)) = (busy, cpu_ticks(tty.id())) {
-        assert!(after - before <= 1, "an idle program does nothing");
+        let told = format!("silent: {silent}, hundredths of a second of work: {worked}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "never idle; {told}");
     }
     quit(tty);
 }
@@ -124,19 +126,21 @@ fn looking_back_and_returning() {
     quit(tty);
 }
 
+/// How many incidents ask for an acknowledgement, as the first line says.
+fn asking(screen: &str) -> Option<usize> {
+    screen.lines().next()?.split_once(" UNACK")?.0.rsplit_once('▲')?.1.parse().ok()
+}
+
 #[test]
 fn an_incident_is_found_acknowledged_and_a_threshold_tried_without_regret() {
     let mut tty = paused((140, 45), &[]);
     // Ahead at full speed, past the attack.
-    tty.keys("g01:50\r");
-    tty.wait_for("01:50:00");
-    tty.wait_for("UNACK");
+    go(&mut tty, "01:50");
     // Models made in a moment raise several.
-    let asking = |text: String| text.matches("UNACK").count();
-    let before = asking(tty.seen().text());
+    let before = asking(&tty.picture("a picture", |_| true).text()).expect("something asks");
     tty.keys("a");
     tty.wait_for("acknowledge");
-    tty.wait("one fewer that asks", |seen| asking(seen.text()) < before);
+    tty.wait("one fewer that asks", |seen| asking(&seen.text()).unwrap_or(0) + 1 == before);
     let trial = |text: String| text.lines().any(|l| l.contains('→') && l.contains(" alarms"));
     tty.keys("+");
     tty.wait("the consequences of a trial", |seen| trial(seen.text()));
@@ -233,7 +237,7 @@ fn job(parent: u32) -> u32 {
 #[test]
 fn without_colour_bold_and_reversed_text_remain() {
     let mut tty = paused((120, 40), &[("NO_COLOR", "1")]);
-    let seen = tty.seen();
+    let seen = tty.picture("a picture", |_| true);
     let places = (0..40).flat_map(|row| (0..120).map(move |column| (row, column)));
     let cells: Vec<&vt100::Cell> = places
         .filter_map(|(row, column)| seen.screen().cell(row, column))
@@ -257,7 +261,7 @@ fn without_colour_bold_and_reversed_text_remain() {
 #[test]
 fn a_locale_without_utf_8_gets_ascii_and_nothing_else() {
     let tty = paused((120, 40), &[("LANG", "C")]);
-    let seen = tty.seen();
+    let seen = tty.picture("a picture", |_| true);
     assert!(seen.bytes.is_ascii(), "{}", seen.text());
     assert!(seen.text().contains("left right look back"), "{}", seen.text());
     drop(seen);
@@ -295,8 +299,7 @@ fn the_mouse_clicks_opens_scrubs_and_can_be_given_back() {
     tty.wait_for("esc closes");
     tty.keys("\x1b");
     tty.wait_without("esc closes");
-    tty.keys("g01:00\r");
-    tty.wait_for("01:00:0");
+    go(&mut tty, "01:00");
     // A press on the left half of the day, which is the second line, dragged further left.
     let (row, from, to) = (2, 20, 15);
     tty.keys(&format!("\x1b[<0;{from};{row}M\x1b[<32;{to};{row}M\x1b[<0;{to};{row}m"));
@@ -350,9 +353,8 @@ fn a_theme_of_its_own_fills_the_field() {
         (80, 24),
         &[],
     );
-    tty.wait_for("REPLAY");
     {
-        let seen = tty.seen();
+        let seen = tty.picture("a replay", |seen| seen.text().contains("REPLAY"));
         let field = seen.screen().cell(23, 79).map(vt100::Cell::bgcolor);
         assert_eq!(field, Some(vt100::Color::Idx(254)));
         assert_eq!(seen.screen().mouse_protocol_mode(), vt100::MouseProtocolMode::None);

@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const GLANCE: Duration = Duration::from_millis(5);
 /// What begins every picture.
 const BEGIN: &[u8] = b"\x1b[?2026h";
+/// What ends it.
+const END: &[u8] = b"\x1b[?2026l";
 
 /// A terminal with a program in it.
 pub struct Tty {
@@ -43,6 +45,12 @@ impl Seen {
         let begun = self.bytes[from..].windows(BEGIN.len()).filter(|w| *w == BEGIN).count();
         self.pictures.extend(vec![Instant::now(); begun]);
         self.parser.process(bytes);
+    }
+
+    /// Whether the last picture has come to its end: half of one shows things that never were.
+    fn is_whole(&self) -> bool {
+        let last = |mark: &[u8]| self.bytes.windows(mark.len()).rposition(|w| w == mark);
+        !self.screen().alternate_screen() || last(BEGIN) <= last(END)
     }
 
     /// The screen.
@@ -113,12 +121,21 @@ impl Tty {
         self.keyboard.flush().expect("the terminal can be typed at");
     }
 
-    /// Waits until `holds` of what is seen; the failure shows the screen.
+    /// Waits until `holds` of a whole picture; the failure shows the screen.
     pub fn wait(&self, what: &str, holds: impl Fn(&Seen) -> bool) {
+        drop(self.picture(what, holds));
+    }
+
+    /// The same, to look at that picture.
+    pub fn picture(&self, what: &str, holds: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
         let begun = Instant::now();
-        while !holds(&self.seen()) {
-            let screen = self.seen().text();
-            assert!(begun.elapsed() < PATIENCE, "never saw {what}:\n{screen}");
+        loop {
+            let seen = self.seen();
+            if seen.is_whole() && holds(&seen) {
+                return seen;
+            }
+            assert!(begun.elapsed() < PATIENCE, "never saw {what}:\n{}", seen.text());
+            drop(seen);
             thread::sleep(GLANCE);
         }
     }
@@ -141,7 +158,7 @@ impl Tty {
 
     /// Column and row of `text`, counted from 1.
     pub fn find(&self, text: &str) -> (usize, usize) {
-        let screen = self.seen().text();
+        let screen = self.picture("a picture", |_| true).text();
         let place = screen.lines().enumerate().find_map(|(row, line)| {
             line.find(text).map(|at| (line[..at].chars().count() + 1, row + 1))
         });

@@ -203,7 +203,8 @@ fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<R
             .iter()
             .map(|m| format!("{} {}", scene.name(m.client), delay(incident.delay_s(m))))
             .collect();
-        let text = format!("    {glyph} {} more: {}", rest.len(), rest.join(", "));
+        let more = if whole == 0 { String::new() } else { format!("{} more: ", rest.len()) };
+        let text = format!("    {glyph} {more}{}", rest.join(", "));
         rows.push(Row { pieces: vec![(text, theme.effect)], incident: incident.number });
     }
     rows

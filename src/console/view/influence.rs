@@ -106,6 +106,7 @@ impl<'a> Source<'a> {
     fn words(&self) -> String {
         match self {
             Self::Learned(_) => "learned from nominal operation".into(),
+            Self::Counted([_]) => "as one incident has shown it".into(),
             Self::Counted(incidents) => format!("as {} incidents have shown it", incidents.len()),
         }
     }

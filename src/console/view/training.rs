@@ -86,8 +86,10 @@ fn charts(scene: &Scene, history: &History, skip: usize, area: Rect, buffer: &mu
 fn loss(scene: &Scene, name: &str, losses: &[f64], area: Rect, buffer: &mut Buffer) {
     let theme = scene.theme;
     let mut rest = area;
-    let course = match (losses.first(), losses.last()) {
-        (Some(first), Some(last)) => format!("{} → {}", short(*first), short(*last)),
+    // One word of progress is mostly chance: the ends are means over a tenth.
+    let tenth = losses.len().div_ceil(10);
+    let course = match (mean(&losses[..tenth]), mean(&losses[losses.len() - tenth..])) {
+        (Some(first), Some(last)) => format!("{} → {}", short(first), short(last)),
         _ => String::new(),
     };
     let parts = [(name, theme.strong), (course.as_str(), theme.label)];
@@ -110,8 +112,8 @@ fn words(scene: &Scene, history: &History) -> Vec<String> {
         });
     }
     said.push(
-        "The server learns how clients' states depend on each other; each client learns to explain \
-         its own residual by what the server tells it. No measurement takes part."
+        "The server learns how clients' states depend on each other; each client learns to correct \
+         its own states by the gradients that come back. No measurement leaves its client."
             .to_owned(),
     );
     if let Some(prepared) = &scene.model.prepared {
@@ -123,13 +125,13 @@ fn words(scene: &Scene, history: &History) -> Vec<String> {
 /// By how much the mean loss fell from the tenth before the last to the last, as a share.
 fn last_tenth(losses: &[f64]) -> Option<f64> {
     let tenth = losses.len() / 10;
-    if tenth == 0 {
-        return None;
-    }
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let last = mean(&losses[losses.len() - tenth..]);
-    let before = mean(&losses[losses.len() - 2 * tenth..losses.len() - tenth]);
+    let last = mean(&losses[losses.len() - tenth..])?;
+    let before = mean(&losses[losses.len() - 2 * tenth..losses.len() - tenth])?;
     Some((before - last) / before.abs().max(1e-12)).filter(|change| change.is_finite())
+}
+
+fn mean(losses: &[f64]) -> Option<f64> {
+    (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64)
 }
 
 /// A number of bytes as people read it.
