@@ -62,7 +62,7 @@ fn title(scene: &Scene, shown: usize, all: usize, area: Rect, buffer: &mut Buffe
     let figures = figures(scene);
     let today = figures.today;
     let total = (today.p1 + today.p2 + today.p3).max(1);
-    let share = |n: usize| 100 * n / total;
+    let share = |n: usize| (200 * n + total) / (2 * total);
     parts.push((
         format!(
             "today priority 1: {} ({} %)  2: {} ({} %)  3: {} ({} %)",
