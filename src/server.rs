@@ -12,8 +12,8 @@ mod together;
 
 use std::ops::Range;
 
-pub use self::together::{Estimator, Map, Together};
 use self::together::Look;
+pub use self::together::{Estimator, Map, Together};
 use crate::link::{Gradient, Message, States, Tap};
 use crate::model::kernel::WeightsError;
 use crate::model::online::{Descent, Learner};

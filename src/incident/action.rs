@@ -127,7 +127,7 @@ impl Action {
             Self::Shelve { incident, seconds } => {
                 let span = Span { seconds: f64::from(*seconds) };
                 format!("#{incident} shelved for {span}")
-            },
+            }
             Self::Unshelve { incident } => format!("#{incident} unshelved"),
             Self::TakeOut { client } => format!("{} out of service", name(*client)),
             Self::PutBack { client } => format!("{} back in service", name(*client)),

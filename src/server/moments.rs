@@ -35,7 +35,7 @@ impl Moments {
         let mut products = self.products.iter_mut();
         for (i, one) in self.distance.iter().enumerate() {
             self.sum[i] += one;
-            for (product, other) in products.by_ref().zip(&self.distance[..=i]) {
+            for (other, product) in self.distance[..=i].iter().zip(products.by_ref()) {
                 *product += one * other;
             }
         }

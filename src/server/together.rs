@@ -143,7 +143,8 @@ impl Look {
     /// Nothing seen yet of so many states; none where they are too many.
     pub(super) fn new(states: usize) -> Option<Self> {
         let moments = || Moments::new(states);
-        (states <= MOST_STATES).then(|| Self { passed: 0, moments: [moments(), moments(), moments()] })
+        (states <= MOST_STATES)
+            .then(|| Self { passed: 0, moments: [moments(), moments(), moments()] })
     }
 
     /// Begins again.

@@ -58,12 +58,7 @@ impl Filter {
 
     /// Whether it lets this line through, which says what `words` makes of it.
     #[must_use]
-    pub fn shows(
-        &self,
-        entry: &Entry,
-        words: &dyn Fn(&Entry) -> String,
-        names: &[String],
-    ) -> bool {
+    pub fn shows(&self, entry: &Entry, words: &dyn Fn(&Entry) -> String, names: &[String]) -> bool {
         let says = || {
             let who = entry.who.as_deref().unwrap_or("engine");
             let why = entry.why.as_deref().unwrap_or_default();

@@ -40,7 +40,7 @@ impl Model {
 
     /// Asks for how long the chosen incident is shelved.
     pub(super) fn ask_shelf(&mut self) {
-        let chosen = self.chosen_incident().map(|incident| (incident.number, incident.is_open()));
+        let chosen = self.chosen_incident().map(|incident| (incident.number, incident.is_listed()));
         let incident = match chosen {
             Some((incident, true)) => incident,
             Some((incident, false)) => {

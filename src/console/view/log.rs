@@ -53,7 +53,8 @@ fn title(scene: &Scene, shown: usize, all: usize, area: Rect, buffer: &mut Buffe
     let filter = &scene.model.filter;
     let mut parts: Vec<(String, Style)> = vec![("log".into(), theme.strong)];
     if filter.is_empty() {
-        parts.push((format!("{all} lines"), theme.label));
+        let noun = if all == 1 { "line" } else { "lines" };
+        parts.push((format!("{all} {noun}"), theme.label));
     } else {
         parts
             .push((format!("filter {}", crate::console::text::clean(filter.text())), theme.cursor));

@@ -205,7 +205,9 @@ impl Stack {
         let x = put(buffer, area, 3, 0, &cut(&known.name, self.name - 1), style);
         let room = area.width.saturating_sub(x + 1);
         put(buffer, area, x + 1, 0, &cut(&known.title, room), theme.label);
-        for (y, (text, style)) in (1..area.height).zip(beside(scene, client, verdict, self.name - 1)) {
+        for (y, (text, style)) in
+            (1..area.height).zip(beside(scene, client, verdict, self.name - 1))
+        {
             put(buffer, area, 3, y, &cut(&text, self.name - 1), style);
         }
     }

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! ── states that move together  tenths of the correlation, - opposite ──────
-//!  proprietary 0.31    augmented 0.33      server 0.35         oracle
-//!       P1    P2            P1    P2            P1    P2       not made
-//!  P1    \  ▓▓6▒-3     P1    \  ▓▓6▒-3     P1    \  ▓▓6▒-3
-//!  P2 ▓▓6▒-3   \       P2 ▓▓6▒-3   \       P2 ▓▓6▒-3   \
+//!  proprietary 0.31    augmented 0.33      server 0.35         oracle not made
+//!       P1    P2            P1    P2            P1    P2
+//!  P1    \ -▒3 ▓6     P1    \ -▒3 ▓6     P1    \ -▒3 ▓6
+//!      -▒3   \  ·         -▒3   \  ·         -▒3   \  ·
 //!  As states reached the server in the last 5760 rounds it looked at. …
 //! ```
 //!
@@ -15,15 +15,15 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::pen::{self, cut, heading, part, put, put_right, wrapped};
+use super::pen::{self, cut, fitting, heading, part, put, put_right, wrapped};
 use super::scene::Scene;
 use crate::console::widget::heat;
 use crate::privacy::Spend;
 use crate::server::{Estimator, Map, Together};
 
-/// Cells of a correlation of two states, and of two clients with a gap.
+/// Cells of a correlation of two states, its sign first, and of two clients after a gap.
 const STATE: u16 = 3;
-const PAIR: u16 = 4;
+const PAIR: u16 = 3;
 /// What is below this is no more than a dot.
 const FAINT: f64 = 0.1;
 
@@ -156,11 +156,9 @@ fn states(scene: &Scene, together: &Together, map: Map, area: Rect, buffer: &mut
             if value.abs() < FAINT {
                 put_right(buffer, row, x + STATE, 0, "·", theme.frame);
             } else {
-                let cell = Rect { x: row.x.saturating_add(x), width: STATE, ..row };
+                put(buffer, row, x, 0, if value < 0.0 { "-" } else { " " }, style);
+                let cell = Rect { x: row.x.saturating_add(x + 1), width: STATE - 1, ..row };
                 heat::draw(value.abs(), style, cell.intersection(row), buffer);
-                if value < 0.0 {
-                    put(buffer, row, x + 1, 0, "-", style);
-                }
             }
         }
     }
@@ -171,9 +169,11 @@ fn clients(scene: &Scene, map: Map, area: Rect, buffer: &mut Buffer) {
     let theme = scene.theme;
     let name = name_cells(scene);
     let all = scene.measured.clients.len();
+    // Columns stand in the order of the rows; a name that has no room above one is left out.
     for to in 0..all {
         let end = name + (to as u16 + 1) * PAIR - 1;
-        put_right(buffer, area, end, 0, &cut(scene.name(to), PAIR - 1), theme.label);
+        let said = fitting([scene.name(to).to_owned()], PAIR - 1).unwrap_or_default();
+        put_right(buffer, area, end, 0, &said, theme.label);
     }
     for (y, from) in (1..area.height).zip(0..all) {
         let row = part(area, y, 1);
@@ -186,7 +186,7 @@ fn clients(scene: &Scene, map: Map, area: Rect, buffer: &mut Buffer) {
             } else if value < FAINT {
                 put_right(buffer, row, end, 0, "·", theme.frame);
             } else {
-                let cell = Rect { x: row.x.saturating_add(end - 3), width: 3, ..row };
+                let cell = Rect { x: row.x.saturating_add(end - 2), width: 2, ..row };
                 heat::draw(value, theme.trend, cell.intersection(row), buffer);
             }
         }

@@ -216,9 +216,8 @@ fn fitted(mut parts: Vec<Part>, room: u16) -> Vec<Part> {
         parts.iter().map(|part| usize::from(width(&part.text)) + 2).sum::<usize>().saturating_sub(2)
     }
     for (step, rank) in STEPS {
-        let concerned = |part: &Part| {
-            part.rank == rank && (step == Step::Drop || part.short.is_some())
-        };
+        let concerned =
+            |part: &Part| part.rank == rank && (step == Step::Drop || part.short.is_some());
         while needed(&parts) > usize::from(room)
             && let Some(at) = parts.iter().rposition(concerned)
         {

@@ -28,9 +28,9 @@ pub fn of_client(scene: &Scene, client: usize) -> Vec<String> {
         (State::Missing, _) => said.push(format!("Nothing comes from {name}.")),
         (State::Effect, Some(incident)) => {
             let root = incident.root.map_or("?", |root| scene.name(root));
-            let later = incident.member(client).map_or(String::new(), |member| {
-                format!(" {}", after(incident.delay_s(member)))
-            });
+            let later = incident
+                .member(client)
+                .map_or(String::new(), |member| format!(" {}", after(incident.delay_s(member))));
             said.push(format!(
                 "{name} only feels what began at {root}: it rose{later}, and is silent by design."
             ));
