@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use jiff::Timestamp;
 use nalgebra::{DMatrix, DVector};
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -26,12 +26,13 @@ use crate::link::Tap;
 use crate::model::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
+use crate::model::forgetting;
 use crate::model::kernel::WeightsError;
 use crate::model::kernel::gaussian::{Gaussian, RIDGE};
 use crate::model::kernel::mahalanobis::Mahalanobis;
 use crate::model::train::{self, SETTLING, TrainError};
 use crate::model::weights::{LstmFc, ProprietaryWeights};
-use crate::privacy::{Counted, Provenance, Randomness, Trained};
+use crate::privacy::{Counted, FilterMemory, PrivacyError, Provenance, Randomness, Trained};
 use crate::rng;
 use crate::session::Session;
 use crate::stream::{Layout, Part, StreamError};
@@ -41,7 +42,7 @@ const PROPRIETARY: u64 = 0x50;
 pub(super) const FEDERATION: u64 = 0x46;
 
 /// What a preparation consists of: one that lacks something is made anew.
-const CONTENT: &str = "models, federation, calibration, influence";
+const CONTENT: &str = "models, federation, calibration, influence, memory";
 
 /// Distances kept of a calibration: any percentile is read between two of them.
 const KEPT_DISTANCES: usize = 2001;
@@ -136,6 +137,8 @@ pub struct PreparedClient {
     pub nominal_c: Nominal,
     /// Nominal r_a.
     pub nominal_a: Nominal,
+    /// How far one sample reaches through its models, where that could be measured.
+    pub memory: Option<FilterMemory>,
 }
 
 /// The nominal distribution of a residual, and the distances it gave on the calibration range.
@@ -162,6 +165,9 @@ pub enum PrepareError {
     /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// What was measured makes no sense.
+    #[error(transparent)]
+    Privacy(#[from] PrivacyError),
     /// What was prepared cannot be kept.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -192,6 +198,7 @@ struct ClientCalibration {
     left_out: Vec<(String, LeftOut)>,
     c: StoredNominal,
     a: StoredNominal,
+    memory: Option<FilterMemory>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -289,6 +296,7 @@ fn make(
             left_out: client.left_out.clone(),
             c: nominal(&run.r_c).ok_or_else(too_short)?,
             a: nominal(&augmented.r_a).ok_or_else(too_short)?,
+            memory: memory(&models, &phi, &client.calibration.view())?,
         });
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
@@ -383,6 +391,26 @@ fn train_proprietary(
     })
 }
 
+/// How far one sample reaches through a client's models: the one that watches or the chain that
+/// sends, whichever remembers more.
+fn memory(
+    models: &ClientVendor,
+    phi: &LstmFc,
+    rows: &ArrayView2<f32>,
+) -> Result<Option<FilterMemory>, PrepareError> {
+    let Some(mut moves) = forgetting::moves(models.federated(), Some(phi), rows)? else {
+        return Ok(None);
+    };
+    if models.sending.is_some()
+        && let Some(watching) = forgetting::moves(&models.watching, None, rows)?
+    {
+        // Not a number is passed on: nothing can be said about such a model.
+        let larger = |a: f64, b: f64| if b <= a { a } else { b };
+        moves.iter_mut().zip(watching).for_each(|(a, b)| *a = larger(*a, b));
+    }
+    Ok(Some(FilterMemory::measured(&moves)?))
+}
+
 /// µ, Σ and the distances of residuals once the filter has settled.
 fn nominal(residuals: &Array2<f32>) -> Option<StoredNominal> {
     let sensors = residuals.ncols();
@@ -439,6 +467,7 @@ fn restore(checkpoint: Checkpoint, file: &Path, session: &Session) -> Option<Pre
                 phi: models.augment?,
                 nominal_c: calibration.c.restore()?,
                 nominal_a: calibration.a.restore()?,
+                memory: calibration.memory,
                 name: models.name,
             })
         })

@@ -44,14 +44,17 @@ pub fn score_run_length(scores: &[(i32, f64)], threshold: u32) -> f64 {
             }
         }
     }
+    // No score leads further down than this, and eliminating a state leads nobody further either.
+    let furthest = scores.iter().map(|(score, _)| score.saturating_neg().max(0)).max().unwrap_or(0);
     for last in (1..n).rev() {
+        let lowest = last.saturating_sub(furthest as usize);
         let (earlier, rest) = step.split_at_mut(last);
         let row = &rest[0];
-        let leaving = alarm[last] + row[..last].iter().sum::<f64>();
+        let leaving = alarm[last] + row[lowest..last].iter().sum::<f64>();
         for (from, other) in earlier.iter_mut().enumerate() {
             let share = other[last] / leaving;
             if share > 0.0 {
-                for to in 0..last {
+                for to in lowest..last {
                     other[to] += share * row[to];
                 }
                 alarm[from] += share * alarm[last];

@@ -272,6 +272,14 @@ impl Ledger {
         match &record.entry {
             Entry::Opened(_) => return Err(Why::OutOfPlace("the ledger is opened twice")),
             Entry::Budget { budget } => self.terms.budget = *budget,
+            Entry::Delta { delta } => {
+                let terms = Terms { delta: *delta, ..self.terms }.checked();
+                self.terms = terms.map_err(|e| Why::NotARecord(e.to_string()))?;
+            }
+            Entry::Memory { memory } => {
+                let memory = memory.checked().map_err(|e| Why::NotARecord(e.to_string()))?;
+                self.terms.memory = memory;
+            }
             Entry::Released { spend, .. } if !spend.is_sound() => {
                 return Err(Why::OutOfPlace("no mechanism has such settings"));
             }
@@ -345,7 +353,7 @@ impl Ledger {
     ) -> Result<(), (Budget, Tally)> {
         let Some(budget) = self.terms.budget else { return Ok(()) };
         let next = Tally::of(spend, 1);
-        let spent = match budget.over {
+        let spent = match self.reaching(budget.over) {
             Scope::Lifetime => self.lifetime.clone(),
             scope => {
                 let this_sample = match &self.sample {
@@ -511,6 +519,7 @@ impl Ledger {
     /// What the busiest stretch of that length has cost: the figure that holds for *any* of them.
     #[must_use]
     pub fn worst(&self, scope: Scope) -> Composed {
+        let scope = self.reaching(scope);
         let live = match scope {
             Scope::Sample => self.live_sample().clone(),
             Scope::Minute => self.minute.peak().clone(),
@@ -528,6 +537,7 @@ impl Ledger {
     /// The releases counted over `scope` at `now`, the filter's memory included.
     #[must_use]
     pub fn tally(&self, scope: Scope, now: Timestamp) -> Tally {
+        let scope = self.reaching(scope);
         if scope == Scope::Lifetime {
             // Every release is counted in full: there is no later one to echo in.
             return self.lifetime.clone();
@@ -537,6 +547,11 @@ impl Ledger {
             return within;
         }
         within.and(&self.one_sample().echo(&self.terms.memory))
+    }
+
+    /// What a stretch of samples reaches into: where nothing is forgotten, into everything after it.
+    fn reaching(&self, scope: Scope) -> Scope {
+        if self.terms.memory.is_endless() { Scope::Lifetime } else { scope }
     }
 
     /// The releases about the samples within `scope` at `now`.
@@ -608,7 +623,7 @@ impl Ledger {
             let tally = spent.and(&pace.times(later_s / seconds));
             tally.epsilon(self.terms.delta).0 <= limit
         };
-        let horizon = match budget.over {
+        let horizon = match self.reaching(budget.over) {
             Scope::Sample => return if fits(0.0) { Exhaustion::Never } else { Exhaustion::Now },
             Scope::Minute => self.minute.seconds() as f64,
             Scope::Hour => self.hour.seconds() as f64,
@@ -651,22 +666,70 @@ impl Ledger {
         Pace { tally, seconds: (age + 1.0).clamp(1.0, PACE_S) }
     }
 
-    /// Changes the budget from now on; the line says so. What is spent stays spent, so a budget
-    /// below it is refused.
+    /// Whether a budget covers what is spent: what is spent stays spent.
+    pub fn check_budget(
+        &self,
+        budget: Option<Budget>,
+        now: Timestamp,
+    ) -> Result<(), PrivacyError> {
+        self.covers(budget, self.terms.delta, now)
+    }
+
+    /// Whether the budget covers what is spent when it is read at another δ.
+    pub fn check_delta(&self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
+        Terms { delta, ..self.terms }.checked()?;
+        self.covers(self.terms.budget, delta, now)
+    }
+
+    fn covers(
+        &self,
+        budget: Option<Budget>,
+        delta: f64,
+        now: Timestamp,
+    ) -> Result<(), PrivacyError> {
+        let Some(Budget { epsilon: asked, over, .. }) = budget else { return Ok(()) };
+        let spent = self.tally(over, now).epsilon(delta).0;
+        if spent <= asked {
+            return Ok(());
+        }
+        Err(PrivacyError::BelowSpent { client: self.client.clone(), over, asked, spent })
+    }
+
+    /// Changes the budget from now on; the line says so.
     pub fn set_budget(
         &mut self,
         budget: Option<Budget>,
         now: Timestamp,
     ) -> Result<String, PrivacyError> {
-        if let Some(budget) = budget {
-            let spent = self.spent(budget.over, now).epsilon;
-            if budget.epsilon < spent {
-                return Err(PrivacyError::BelowSpent { asked: budget.epsilon, spent });
-            }
-        }
+        self.check_budget(budget, now)?;
         self.terms.budget = budget;
-        (self.routine, self.alarm, self.stopped) = (Gate::default(), Gate::default(), false);
+        self.judge_anew();
         Ok(self.write(now, Entry::Budget { budget }))
+    }
+
+    /// Reads every composed ε at another δ from now on; the line says so.
+    pub fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<String, PrivacyError> {
+        self.check_delta(delta, now)?;
+        self.terms.delta = delta;
+        self.judge_anew();
+        Ok(self.write(now, Entry::Delta { delta }))
+    }
+
+    /// Takes samples to be remembered in another way from now on, where the terms are the same
+    /// otherwise; the line says so.
+    pub fn set_memory(
+        &mut self,
+        memory: FilterMemory,
+        now: Timestamp,
+    ) -> Result<String, PrivacyError> {
+        self.terms.memory = memory.checked()?;
+        self.judge_anew();
+        Ok(self.write(now, Entry::Memory { memory }))
+    }
+
+    /// What fitted before need not fit now, and the other way round.
+    fn judge_anew(&mut self) {
+        (self.routine, self.alarm, self.stopped) = (Gate::default(), Gate::default(), false);
     }
 }
 
