@@ -67,7 +67,7 @@ pub use gaussian::SigmaRule;
 pub use ledger::books::{self, Books};
 pub use ledger::{Counted, Entered, Exhaustion, Ledger, Refusal, Scope, Terms, Trained};
 pub use mechanism::{Clip, Gaussian};
-pub use memory::FilterMemory;
+pub use memory::{FilterMemory, Known};
 pub use outlook::{Knob, Outlook, Rung, Situation};
 pub use protection::Protection;
 pub use randomness::{Provenance, Randomness};

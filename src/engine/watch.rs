@@ -220,7 +220,8 @@ impl Watch {
 
     /// What other ε would mean, worked out anew only where a knob has changed that it depends on.
     fn ladder(&self) -> Arc<[Rung]> {
-        let knobs = [Knob::Mode, Knob::Arl0, Knob::Delta].map(|knob| self.run.turned(knob)).to_vec();
+        let knobs =
+            [Knob::Mode, Knob::Arl0, Knob::Delta].map(|knob| self.run.turned(knob)).to_vec();
         let mut kept = self.ladder.borrow_mut();
         if let Some((_, ladder)) = kept.as_ref().filter(|(of, _)| *of == knobs) {
             return Arc::clone(ladder);

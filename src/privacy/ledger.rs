@@ -9,6 +9,9 @@
 //! | sample | one sample | its own releases and the filter's memory of it |
 //! | minute, hour, day | any such stretch of time | the releases within it and the memory of its end |
 //! | lifetime | the client's whole history | every release |
+//!
+//! Where a client's models were not seen to forget, one sample reaches into all that is said after it
+//! until they begin anew: every scope then counts all of the live releases, or all of a training.
 
 use std::io::BufRead;
 
@@ -353,8 +356,9 @@ impl Ledger {
     ) -> Result<(), (Budget, Tally)> {
         let Some(budget) = self.terms.budget else { return Ok(()) };
         let next = Tally::of(spend, 1);
-        let spent = match self.reaching(budget.over) {
+        let spent = match budget.over {
             Scope::Lifetime => self.lifetime.clone(),
+            scope if self.terms.memory.is_endless() => self.ever_since(scope, time),
             scope => {
                 let this_sample = match &self.sample {
                     Some((last, tally)) if *last == time => tally.clone(),
@@ -519,7 +523,11 @@ impl Ledger {
     /// What the busiest stretch of that length has cost: the figure that holds for *any* of them.
     #[must_use]
     pub fn worst(&self, scope: Scope) -> Composed {
-        let scope = self.reaching(scope);
+        if self.terms.memory.is_endless() && scope != Scope::Lifetime {
+            // A run of the models begins anew with a training, and with what is live.
+            let trained = self.trainings.iter().map(|s| s.most(Scope::Lifetime));
+            return trained.fold(self.live.clone(), Self::costlier).composed(self.terms.delta);
+        }
         let live = match scope {
             Scope::Sample => self.live_sample().clone(),
             Scope::Minute => self.minute.peak().clone(),
@@ -537,10 +545,12 @@ impl Ledger {
     /// The releases counted over `scope` at `now`, the filter's memory included.
     #[must_use]
     pub fn tally(&self, scope: Scope, now: Timestamp) -> Tally {
-        let scope = self.reaching(scope);
         if scope == Scope::Lifetime {
             // Every release is counted in full: there is no later one to echo in.
             return self.lifetime.clone();
+        }
+        if self.terms.memory.is_endless() {
+            return self.ever_since(scope, now);
         }
         let within = self.within(scope, now);
         if within.releases() == 0 {
@@ -549,9 +559,17 @@ impl Ledger {
         within.and(&self.one_sample().echo(&self.terms.memory))
     }
 
-    /// What a stretch of samples reaches into: where nothing is forgotten, into everything after it.
-    fn reaching(&self, scope: Scope) -> Scope {
-        if self.terms.memory.is_endless() { Scope::Lifetime } else { scope }
+    /// What the samples within `scope` at `now` can have moved where nothing is forgotten: all that is
+    /// live, and all of every training that some of them belong to.
+    fn ever_since(&self, scope: Scope, now: Timestamp) -> Tally {
+        let mut all = self.live.clone();
+        for stretch in &self.trainings {
+            let seconds = scope.seconds().unwrap_or(0.0);
+            if seconds > 0.0 && stretch.within(seconds, now).releases() > 0 {
+                all.merge(&stretch.most(Scope::Lifetime));
+            }
+        }
+        all
     }
 
     /// The releases about the samples within `scope` at `now`.
@@ -623,7 +641,8 @@ impl Ledger {
             let tally = spent.and(&pace.times(later_s / seconds));
             tally.epsilon(self.terms.delta).0 <= limit
         };
-        let horizon = match self.reaching(budget.over) {
+        let horizon = match budget.over {
+            _ if self.terms.memory.is_endless() => CENTURY_S,
             Scope::Sample => return if fits(0.0) { Exhaustion::Never } else { Exhaustion::Now },
             Scope::Minute => self.minute.seconds() as f64,
             Scope::Hour => self.hour.seconds() as f64,
@@ -667,11 +686,7 @@ impl Ledger {
     }
 
     /// Whether a budget covers what is spent: what is spent stays spent.
-    pub fn check_budget(
-        &self,
-        budget: Option<Budget>,
-        now: Timestamp,
-    ) -> Result<(), PrivacyError> {
+    pub fn check_budget(&self, budget: Option<Budget>, now: Timestamp) -> Result<(), PrivacyError> {
         self.covers(budget, self.terms.delta, now)
     }
 

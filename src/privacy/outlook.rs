@@ -337,17 +337,17 @@ fn buys(knob: Knob, situation: &Situation<'_>) -> Result<Option<Buys>, PrivacyEr
     })
 }
 
-/// Symbols until an alarm; the elevated half of them alone where the whole says too little for a
-/// table of its size.
+/// Symbols until an alarm: of a sum over all levels, or of one over the elevated half of them where
+/// that is sooner. The table of the first is too coarse for what a small ε leaves over.
 fn delay(response: &Response, quiet: &[f64], faulty: &[f64], arl0: f64) -> Option<f64> {
-    if let Some(cusum) = SymbolCusum::design(response, quiet, faulty, arl0) {
-        return Some(cusum.arl1);
-    }
+    let graded = SymbolCusum::design(response, quiet, faulty, arl0).map(|cusum| cusum.arl1);
     let (quiet, faulty) = (response.heard(quiet), response.heard(faulty));
     let half = quiet.len().div_ceil(2);
     let above = |shares: &[f64]| shares[half..].iter().sum::<f64>();
-    let told = FlagCusum::design(above(&quiet), above(&faulty), arl0)?;
-    (told.arl1 < told.arl0).then_some(told.arl1)
+    let halved = FlagCusum::design(above(&quiet), above(&faulty), arl0)
+        .filter(|told| told.arl1 < told.arl0)
+        .map(|told| told.arl1);
+    graded.into_iter().chain(halved).reduce(f64::min)
 }
 
 /// A watch climbs by the mean score of a fault until its threshold; the burst after it confirms.

@@ -105,8 +105,8 @@ fn remembered(settings: &PrivacySettings, remembers: Option<(&str, &FilterMemory
     };
     if memory.is_endless() {
         return format!(
-            "The models of {client} were not seen to forget a sample: one sample costs what the whole \
-             history costs."
+            "The models of {client} were not seen to forget a sample of its nominal data: one sample is \
+             taken to move all that is said after it, and costs as much."
         );
     }
     let steps = match memory.later_steps() {
@@ -168,7 +168,8 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
         said.extend(evidence_tells(session));
     }
     said.push(
-        "What is usual for a client's states, their mean and spread, is taken to be known.".to_owned(),
+        "What is usual for a client's states, their mean and spread, is taken to be known."
+            .to_owned(),
     );
     said
 }

@@ -277,8 +277,8 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
         "what another ε of a {what} would mean, at one false alarm in {}",
         turning::length(setting.arl0_s)
     );
-    let alarms = setting.mode == Mode::Evidence
-        && scene.model.subject.privacy.thrift == Thrift::WhileRaised;
+    let alarms =
+        setting.mode == Mode::Evidence && scene.model.subject.privacy.thrift == Thrift::WhileRaised;
     let day = if alarms { "a day with one alarm" } else { "a day costs" };
     let head = format!("    ε   wrong    alarm after  {day}");
     let mut lines: Lines = vec![vec![(head, theme.label)]];
@@ -294,7 +294,8 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
         let style = if here { theme.strong } else { theme.text };
         let name = rung.epsilon.map_or_else(|| "none".to_owned(), |e| e.to_string());
         let mark = if here { "▸" } else { " " };
-        let day = if rung.day.is_finite() { format!("ε {:.0}", rung.day) } else { "no bound".into() };
+        let day =
+            if rung.day.is_finite() { format!("ε {:.0}", rung.day) } else { "no bound".into() };
         let (delay, bar) = match rung.buys {
             Some(buys) => {
                 let cells = (buys.delay_s / longest * BAR as f64).ceil() as usize;

@@ -83,11 +83,7 @@ impl Books {
     }
 
     /// Whether a budget covers what every client has spent.
-    pub fn check_budget(
-        &self,
-        budget: Option<Budget>,
-        now: Timestamp,
-    ) -> Result<(), PrivacyError> {
+    pub fn check_budget(&self, budget: Option<Budget>, now: Timestamp) -> Result<(), PrivacyError> {
         self.ledgers.iter().try_for_each(|ledger| ledger.check_budget(budget, now))
     }
 
