@@ -96,9 +96,12 @@ pub struct Watch {
     /// The last step, and what was spent when somebody asked last.
     last: Option<Timestamp>,
     spent: RefCell<Option<(Timestamp, Arc<[Spent]>)>>,
-    /// What other ε would mean, with the knobs it was worked out for.
-    ladder: RefCell<Option<(Vec<Turn>, Arc<[Rung]>)>>,
+    /// What other ε would mean.
+    ladder: RefCell<Option<Priced>>,
 }
+
+/// Rungs of ε, with the knobs they were worked out for.
+type Priced = ([Turn; 3], Arc<[Rung]>);
 
 impl Watch {
     /// Fits and calibrates, and stands before the first step.
@@ -220,8 +223,7 @@ impl Watch {
 
     /// What other ε would mean, worked out anew only where a knob has changed that it depends on.
     fn ladder(&self) -> Arc<[Rung]> {
-        let knobs =
-            [Knob::Mode, Knob::Arl0, Knob::Delta].map(|knob| self.run.turned(knob)).to_vec();
+        let knobs = [Knob::Mode, Knob::Arl0, Knob::Delta].map(|knob| self.run.turned(knob));
         let mut kept = self.ladder.borrow_mut();
         if let Some((_, ladder)) = kept.as_ref().filter(|(of, _)| *of == knobs) {
             return Arc::clone(ladder);

@@ -105,7 +105,7 @@ impl FilterMemory {
     /// after the sample, in units of the largest of all. Endless where they do not fade.
     pub fn covering(moves: &[f64], resolution: f64) -> Result<Self, PrivacyError> {
         let late = &moves[moves.len() - moves.len() / 4..];
-        if late.is_empty() || late.iter().any(|left| !(*left <= FORGOTTEN)) {
+        if late.is_empty() || !late.iter().all(|left| *left <= FORGOTTEN) {
             return Ok(Self::ENDLESS);
         }
         let seen = || (0_i32..).zip(moves).filter(|(_, size)| **size > FLOOR);

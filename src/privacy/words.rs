@@ -75,7 +75,7 @@ fn how_long(settings: &PrivacySettings, remembers: Option<(&str, &FilterMemory)>
              fairly (2.7 to 1), ε 10 hardly (22 000 to 1); \"no bound\" is something sent as it is.",
             settings.delta
         ),
-        "One release is protected for good. Releases about the same stretch of time add up: the longer \
+        "What is protected stays protected. Releases about the same stretch of time add up: the longer \
          the stretch, the larger its ε."
             .to_owned(),
         remembered(settings, remembers),

@@ -181,15 +181,12 @@ fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
         let standing = watched.standing.as_ref()?;
         standing.states.get(scene.model.chosen).copied()
     });
-    let (clip, cut) = match knob {
-        Knob::EpsilonG => {
-            let bound = privacy.clip_gradient;
-            (Clip::Ball { bound }, format!("a length of {bound}"))
-        }
-        _ => {
-            let bound = privacy.clip_state;
-            (Clip::Box { bound, dimension: states.unwrap_or(1) }, format!("±{bound}"))
-        }
+    let (clip, cut) = if knob == Knob::EpsilonG {
+        let bound = privacy.clip_gradient;
+        (Clip::Ball { bound }, format!("a length of {bound}"))
+    } else {
+        let bound = privacy.clip_state;
+        (Clip::Box { bound, dimension: states.unwrap_or(1) }, format!("±{bound}"))
     };
     let delta = scene.model.knobs().iter().find_map(|turn| match turn {
         Turn::Delta(delta) => Some(*delta),
