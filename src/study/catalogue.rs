@@ -24,7 +24,7 @@ pub fn all() -> Vec<&'static dyn Study> {
         &convergence::Convergence,
         &correlation::Correlation,
         &residuals::Residuals,
-        &plant::Plant,
+        &plant::PlantDay,
         &recorded::HAI,
         &recorded::TEP,
         &recorded::BATADAL,

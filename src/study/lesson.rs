@@ -9,6 +9,7 @@
 //! Nothing is noised here: what privacy costs is another study.
 
 mod course;
+mod flags;
 mod ground;
 mod maps;
 mod norms;
@@ -25,6 +26,7 @@ pub use self::course::{Beside, Course, Loss, Pass};
 pub use self::ground::{Ground, Plant};
 pub use self::maps::Map;
 pub use self::norms::{Condition, Norms, Trace};
+use super::detection::flags::ModelFlags;
 use super::frame::{Done, Job, Options, StudyError};
 use crate::client::Site;
 use crate::federation::convergence::Yardstick;
@@ -92,6 +94,10 @@ impl Effort {
         oracle_epochs: 2,
         oracle_width: 128,
     };
+
+    fn of(options: &Options) -> Self {
+        if options.quick { Self::QUICK } else { Self::FULL }
+    }
 }
 
 /// What is learned.
@@ -121,6 +127,10 @@ pub struct Findings {
     pub norms: Vec<Norms>,
     /// The norms step by step around the first anomaly.
     pub traces: Vec<Trace>,
+    /// Flags on what each model leaves over; run lengths in steps.
+    pub flags: Vec<ModelFlags>,
+    /// Seconds between two steps.
+    pub period_s: f64,
 }
 
 impl Findings {
@@ -145,10 +155,24 @@ pub fn jobs(options: &Options) -> Vec<Job> {
     } else {
         &[Plant::Twin(2), Plant::Twin(4), Plant::BuiltIn]
     };
-    let effort = if options.quick { Effort::QUICK } else { Effort::FULL };
-    let seeds = options.seeds(3, 1);
-    let lessons = plants.iter().flat_map(|&plant| seeds.iter().map(move |&seed| (plant, seed)));
-    lessons.map(|(plant, seed)| Lesson { plant, seed, effort }.job()).collect()
+    plants.iter().flat_map(|&plant| jobs_of(plant, options)).collect()
+}
+
+/// What the oracle had, for the foot of a table that shows it.
+#[must_use]
+pub fn oracle_note(options: &Options) -> String {
+    let Effort { oracle_rows, oracle_epochs, oracle_width, .. } = Effort::of(options);
+    format!(
+        "The oracle sees the raw data of all clients: width {oracle_width}, {oracle_epochs} passes \
+         over at most {oracle_rows} rows (the paper gives it ten passes)."
+    )
+}
+
+/// The lessons of one plant.
+pub fn jobs_of(plant: Plant, options: &Options) -> impl Iterator<Item = Job> {
+    let effort = Effort::of(options);
+    let seeds = options.seeds(3, 1).into_iter();
+    seeds.map(move |seed| Lesson { plant, seed, effort }.job())
 }
 
 /// What was found, by family, in the order in which it was asked for.
@@ -232,6 +256,8 @@ impl Lesson {
             strangers,
             norms: residuals.norms(ground, fit),
             traces: residuals.traces(ground),
+            flags: flags::flags(ground, &federation, &central, &oracle.layout),
+            period_s: ground.period_s,
         })
     }
 

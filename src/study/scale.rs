@@ -168,6 +168,8 @@ mod tests {
         Ground {
             names: vec!["C1".into(), "C2".into()],
             anomalous: vec![false; 400],
+            events: Vec::new(),
+            period_s: 1.0,
             delivered: None,
             states: None,
             fit: 0..200,

@@ -28,11 +28,13 @@ impl Study for Convergence {
     fn report(&self, options: &Options, done: &[Done]) -> Result<Report, StudyError> {
         let families = lesson::by_family(done)?;
         let lines: Vec<Line> = families.iter().flat_map(lines).collect();
+        let mut feedback = feedback(&lines);
+        feedback.note(lesson::oracle_note(options));
         Ok(Report {
             study: self.name().into(),
             title: self.about().into(),
             command: options.command(self.name()),
-            tables: vec![feedback(&lines), condition(&families)],
+            tables: vec![feedback, condition(&families)],
             charts: families.iter().flat_map(charts).collect(),
             reading: reading(&families),
             rows: lines.iter().map(Line::row).collect(),

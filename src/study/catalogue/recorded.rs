@@ -156,6 +156,8 @@ impl Study for Recorded {
         for (name, runs) in &runs {
             let lines = Line::all(name, runs);
             report.tables.push(watched::table(name, &lines, *name == PAPERS));
+            let flags: Vec<_> = runs.iter().flatten().flat_map(|seen| &seen.flags).collect();
+            report.tables.push(watched::flag_table("Flags of each model", &flags));
             report.tables.push(watched::attack_table("Every event", runs));
             report.charts.push(watched::chart(name, &lines));
             report.reading.extend(watched::comparison(&lines));

@@ -27,11 +27,13 @@ impl Study for Residuals {
     fn report(&self, options: &Options, done: &[Done]) -> Result<Report, StudyError> {
         let families = lesson::by_family(done)?;
         let lines: Vec<Line> = families.iter().flat_map(lines).collect();
+        let mut table = table(&lines);
+        table.note(lesson::oracle_note(options));
         Ok(Report {
             study: self.name().into(),
             title: self.about().into(),
             command: options.command(self.name()),
-            tables: vec![table(&lines)],
+            tables: vec![table],
             charts: families.iter().flat_map(charts).collect(),
             reading: reading(&families),
             rows: lines.iter().map(Line::row).collect(),

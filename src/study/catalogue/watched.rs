@@ -1,5 +1,7 @@
 //! A session watched by both modes, and what came of it: shared by the studies of plants on a clock.
 
+mod flags;
+
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
@@ -7,16 +9,21 @@ use serde::{Deserialize, Serialize};
 use crate::engine::prepare::{cache_file, prepare};
 use crate::engine::run::Run;
 use crate::fact::Fact;
+use crate::federation::variant::Variant;
 use crate::session::{Mode, Session, Tau, Vote};
 use crate::study::detection::figures::Runs;
+use crate::study::detection::flags::ModelFlags;
 use crate::study::frame::StudyError;
 use crate::study::metrics::delay::per_day;
 use crate::study::metrics::etapr::{Thetas, etapr};
 use crate::study::metrics::run_length::{self, RunLength};
 use crate::study::metrics::{Tick, Window, share};
-use crate::study::published::{TABLE_4, Table4};
+use crate::study::published::{RootCause, Table4};
 use crate::study::report::{Axis, Bar, Cell, Chart, Drawing, Row, Spread, Table};
 use crate::study::score::Verdict;
+
+use self::flags::Raised;
+pub(super) use self::flags::flag_table;
 
 /// A way to watch.
 pub(super) struct Method {
@@ -72,6 +79,8 @@ pub(super) struct Seen {
     pub mrr: Option<f64>,
     pub etapr_f1: Option<f64>,
     pub attacks: Vec<Attack>,
+    /// The flags of the proprietary and the augmented models, where they were raised; in seconds.
+    pub flags: Vec<ModelFlags>,
 }
 
 /// What became of one attack.
@@ -100,12 +109,21 @@ pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, StudyError> {
             let mut run = Run::open(&session, &prepared, method.mode, None)?;
             let mut facts = Vec::new();
             let mut alarms = Vec::new();
-            while run.step(&mut facts)?.is_some() {
+            let mut raised = Raised::default();
+            while let Some(time) = run.step(&mut facts)? {
                 alarms.extend(facts.drain(..).filter_map(alarm));
+                if method.flags.is_some() {
+                    raised.step(time, run.sights());
+                }
             }
             facts.extend(run.end());
             alarms.extend(facts.drain(..).filter_map(alarm));
-            Ok(seen(method, &run, &alarms))
+            let mut seen = seen(method, &run, &alarms);
+            if let Some((percentile, false)) = method.flags {
+                let tail_s = session.replay.tail.seconds;
+                seen.flags = raised.judge(percentile, run.layout(), run.events(), tail_s);
+            }
+            Ok(seen)
         })
         .collect()
 }
@@ -149,6 +167,7 @@ fn seen(method: &Method, run: &Run, turns: &[Turn]) -> Seen {
         mrr: None,
         etapr_f1: None,
         attacks: Vec::new(),
+        flags: Vec::new(),
     };
     let Some(judgement) = run.judgement() else { return seen };
     let score = judgement.score();
@@ -271,7 +290,7 @@ impl<'a> Line<'a> {
     fn printed(&self) -> Option<&'static Table4> {
         let (percentile, is_voted) = self.method.flags?;
         let is_told = !is_voted && self.attacks() > 0;
-        TABLE_4.iter().find(|p| is_told && (p.percentile - percentile).abs() < 1e-9)
+        Table4::find(Variant::Federated, percentile).filter(|_| is_told)
     }
 
     pub fn row(&self) -> Row {
@@ -331,22 +350,24 @@ pub(super) fn table(title: &str, lines: &[Line], is_papers: bool) -> Table {
     let mut table = Table::new(title, 2, &columns);
     for line in lines {
         let paper = line.printed();
-        let printed = |of: fn(&Table4) -> f64, digits| Cell::number(paper.map(of), digits);
+        let printed = |of: fn(&Table4) -> f64| Cell::number(paper.map(of), 1);
+        let named = paper.and_then(|paper| paper.root_cause);
         let arl1 = line.arl1();
-        let delay = paper.map(|p| {
-            let (mean, std) = p.delay_min;
-            Spread { mean, std: Some(std), n: 0 }
+        let delay = named.map(|RootCause { delay_min: (mean, std), .. }| Spread {
+            mean,
+            std: Some(std),
+            n: 0,
         });
         table.line(vec![
             Cell::text(line.family),
             Cell::text(line.method.label),
             minutes(&line.arl0()),
-            printed(|p| p.arl0_min, 1),
+            printed(|p| p.arl0_min),
             minutes(&arl1),
-            printed(|p| p.arl1_min, 1),
+            printed(|p| p.arl1_min),
             Cell::count(arl1.censored),
             Cell::spread(line.accuracy(), 2),
-            printed(|p| p.accuracy, 2),
+            Cell::number(named.map(|n| n.accuracy), 2),
             Cell::spread(line.named_min(), 2),
             Cell::spread(delay, 2),
             Cell::text(format!("{} of {}", line.detected(), line.attacks())),

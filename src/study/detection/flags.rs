@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::figures::{Happened, Runs, Said};
 use crate::evidence::lookup::{Voting, look_up};
 use crate::evidence::threshold::{FlagThresholds, Flags, NominalDistances, flag};
-use crate::federation::variant::Residuals;
+use crate::federation::variant::{Residuals, Variant};
 use crate::model::kernel::gaussian::{Gaussian, RIDGE};
 use crate::model::kernel::mahalanobis::Mahalanobis;
 use crate::model::train::SETTLING;
 use crate::session::{Tau, Vote};
 use crate::study::metrics::Tick;
-use crate::study::metrics::run_length;
+use crate::study::metrics::run_length::{self, RunLength};
 
 /// Distances of one residual: those of the calibration, and those of all that is watched.
 #[derive(Debug, Clone)]
@@ -88,9 +88,75 @@ pub struct FlagRuns {
     pub arl1: Runs,
 }
 
+/// Percentiles at which the flags of the models are judged.
+pub const PERCENTILES: [f64; 2] = [95.0, 99.5];
+
+/// The flags of one model at one percentile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelFlags {
+    /// Its name.
+    pub model: String,
+    /// Of the threshold.
+    pub percentile: f64,
+    /// How long one waits for them.
+    pub runs: FlagRuns,
+}
+
+impl ModelFlags {
+    /// Of a model at every percentile.
+    #[must_use]
+    pub fn of(model: Variant, flagged: &Flagged, events: &[Happened]) -> Vec<Self> {
+        let at = |percentile| Self {
+            model: model.name().into(),
+            percentile,
+            runs: flagged.run_lengths(percentile, events),
+        };
+        PERCENTILES.map(at).into()
+    }
+}
+
+/// All seeds of one model's flags at one percentile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlagLine {
+    /// Whose.
+    pub model: Variant,
+    /// Of the threshold.
+    pub percentile: f64,
+    /// Runs behind it.
+    pub seeds: usize,
+    /// Time per flag in nominal operation.
+    pub arl0: RunLength,
+    /// From an onset to the next flag.
+    pub arl1: RunLength,
+}
+
+impl FlagLine {
+    /// One line per percentile and model, of those that there are.
+    #[must_use]
+    pub fn all(flags: &[&ModelFlags]) -> Vec<Self> {
+        let lines = PERCENTILES.into_iter().flat_map(|percentile| {
+            Variant::ALL.into_iter().filter_map(move |model| {
+                let own: Vec<&FlagRuns> = flags
+                    .iter()
+                    .filter(|f| f.model == model.name() && (f.percentile - percentile).abs() < 1e-9)
+                    .map(|f| &f.runs)
+                    .collect();
+                (!own.is_empty()).then(|| Self {
+                    model,
+                    percentile,
+                    seeds: own.len(),
+                    arl0: Runs::pooled(own.iter().map(|runs| &runs.arl0)),
+                    arl1: Runs::pooled(own.iter().map(|runs| &runs.arl1)),
+                })
+            })
+        });
+        lines.collect()
+    }
+}
+
 impl Flagged {
     /// From residuals whose first `calibration` rows are for calibration.
-    pub(super) fn new(residuals: &[Residuals], calibration: usize) -> Self {
+    pub(in crate::study) fn new(residuals: &[Residuals], calibration: usize) -> Self {
         let of = |r: &ndarray::Array2<f32>| Distances::new(&r.view(), calibration);
         let clients = residuals.iter().map(|r| (of(&r.c), r.a.as_ref().map(of))).collect();
         Self { clients }
@@ -143,8 +209,7 @@ impl Flagged {
         let onsets: Vec<Tick> = events.iter().map(|event| event.window.start).collect();
         let nominal = onsets.iter().min().map_or(steps, |first| (*first as usize).min(steps));
         let raised = flags.iter().flat_map(|flags| &flags[..nominal]).filter(|z| **z == Some(true));
-        let arl0 =
-            run_length::RunLength::new((nominal * flags.len()) as f64, raised.count(), flags.len());
+        let arl0 = RunLength::new((nominal * flags.len()) as f64, raised.count(), flags.len());
         let runs = run_length::runs(&onsets, Tick::try_from(steps).unwrap_or(Tick::MAX) - 1);
         let (mut watched, mut ended) = (0.0, 0);
         for (run, event) in runs.iter().zip(events) {

@@ -14,8 +14,10 @@ use crate::session::{Family, Session, Source, TwinSource};
 use crate::stream::decimate::Decimated;
 use crate::stream::plant::PlantStream;
 use crate::stream::twin::TwinStream;
-use crate::stream::{Frame, Label, Stream, StreamError};
+use crate::stream::{Event, Frame, Label, Layout, Stream, StreamError};
+use crate::study::detection::figures::Happened;
 use crate::study::frame::StudyError;
+use crate::study::metrics::{Tick, Window};
 
 /// States of a client of the synthetic plant.
 const STATES: usize = 2;
@@ -46,6 +48,10 @@ pub struct Ground {
     pub states: Option<Array2<f32>>,
     /// Whether something was wrong at a step, anywhere.
     pub anomalous: Vec<bool>,
+    /// What was wrong, in steps from the first.
+    pub events: Vec<Happened>,
+    /// Seconds between two steps.
+    pub period_s: f64,
     /// Normal operation to learn from.
     pub fit: Range<usize>,
     /// Normal operation that nothing is fitted to.
@@ -143,7 +149,7 @@ fn twin(clients: usize, seed: u64, steps: usize) -> Result<Ground, StreamError> 
     let steps = steps.min(slices.steps());
     let mut measured = Array2::<f64>::zeros((steps, layout.width()));
     let mut states = Array2::<f32>::zeros((steps, STATES * clients));
-    let mut anomalous = Vec::with_capacity(steps);
+    let mut labels = Vec::with_capacity(steps);
     let mut frame = Frame::for_layout(&layout);
     for t in 0..steps {
         if !stream.next(&mut frame)? {
@@ -152,7 +158,7 @@ fn twin(clients: usize, seed: u64, steps: usize) -> Result<Ground, StreamError> 
         measured.row_mut(t).iter_mut().zip(&frame.values).for_each(|(to, v)| *to = *v);
         let x = stream.plant().states().as_flattened();
         states.row_mut(t).iter_mut().zip(x).for_each(|(to, x)| *to = *x as f32);
-        anomalous.push(matches!(frame.label, Label::Anomalous { .. }));
+        labels.push(frame.label);
     }
     let fit = slices.fit.start..slices.fit.end.min(steps);
     let rows = (0..clients).map(|m| {
@@ -164,10 +170,34 @@ fn twin(clients: usize, seed: u64, steps: usize) -> Result<Ground, StreamError> 
         rows: rows.collect(),
         delivered: None,
         states: Some(states),
-        anomalous,
+        anomalous: labels.iter().map(is_anomalous).collect(),
+        events: happened(&labels, stream.events(), &layout),
+        period_s: layout.period_s,
         nominal: slices.calibration.start.min(steps)..slices.nominal.end.min(steps),
         fit,
     })
+}
+
+fn is_anomalous(label: &Label) -> bool {
+    matches!(label, Label::Anomalous { .. })
+}
+
+/// Each known event from the first to the last step that is labelled with it.
+fn happened(labels: &[Label], events: &[Event], layout: &Layout) -> Vec<Happened> {
+    let place = |name: &String| layout.clients.iter().position(|client| client.name == *name);
+    let found = events.iter().enumerate().filter_map(|(e, event)| {
+        let of_event =
+            |label: &Label| matches!(label, Label::Anomalous { event: Some(n) } if *n as usize == e);
+        let first = labels.iter().position(of_event)?;
+        let last = labels.iter().rposition(of_event)?;
+        let tick = |step| Tick::try_from(step).unwrap_or(Tick::MAX);
+        Some(Happened {
+            window: Window::new(tick(first), tick(last)),
+            origin: place(event.origins.first()?)?,
+            affected: event.affected.iter().filter_map(place).collect(),
+        })
+    });
+    found.collect()
 }
 
 fn standardised(measured: &ArrayView2<f64>, fit: &Range<usize>) -> Array2<f32> {
@@ -194,20 +224,20 @@ fn built_in(seed: u64, steps: usize) -> Result<Ground, StudyError> {
     let layout = stream.layout().clone();
     let mut frame = Frame::for_layout(&layout);
     let mut values: Vec<Vec<f32>> = vec![Vec::new(); views.len()];
-    let mut anomalous = Vec::new();
-    while anomalous.len() < steps && stream.next(&mut frame)? {
+    let mut labels = Vec::new();
+    while labels.len() < steps && stream.next(&mut frame)? {
         for (m, (view, values)) in views.iter().zip(&mut values).enumerate() {
             let start = values.len();
             values.resize(start + view.used.len(), f32::NAN);
             view.standardise(frame.row(&layout, m), &mut values[start..]);
         }
-        anomalous.push(matches!(frame.label, Label::Anomalous { .. }));
+        labels.push(frame.label);
     }
-    let at = |hours: f64| ((hours * 3600.0 / layout.period_s) as usize).min(anomalous.len());
+    let at = |hours: f64| ((hours * 3600.0 / layout.period_s) as usize).min(labels.len());
     // As the session divides the history before its day: a third to learn from.
     let (fit, day) = (at(source.history_h / 3.0), at(source.history_h));
     let rows = values.into_iter().zip(&views).map(|(values, view)| {
-        Array2::from_shape_vec((anomalous.len(), view.used.len()), values)
+        Array2::from_shape_vec((labels.len(), view.used.len()), values)
             .expect("every row holds one value of each sensor")
     });
     Ok(Ground {
@@ -215,7 +245,9 @@ fn built_in(seed: u64, steps: usize) -> Result<Ground, StudyError> {
         rows: rows.collect(),
         delivered: Some(models.iter().map(|client| client.federated().clone()).collect()),
         states: None,
-        anomalous,
+        anomalous: labels.iter().map(is_anomalous).collect(),
+        events: happened(&labels, stream.events(), &layout),
+        period_s: layout.period_s,
         fit: 0..fit,
         nominal: fit..day,
     })

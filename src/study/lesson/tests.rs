@@ -5,6 +5,8 @@ use ndarray::Array2;
 use super::*;
 use crate::model::train::test_support::plant;
 use crate::study::catalogue;
+use crate::study::detection::figures::Happened;
+use crate::study::metrics::Window;
 
 /// Two clients of which the second sees what the first does, with something wrong at the end.
 fn ground() -> Ground {
@@ -16,6 +18,8 @@ fn ground() -> Ground {
         delivered: None,
         states: None,
         anomalous: (0..260).map(|t| (240..250).contains(&t)).collect(),
+        events: vec![Happened { window: Window::new(240, 249), origin: 0, affected: vec![1] }],
+        period_s: 1.0,
         fit: 0..80,
         nominal: 80..220,
     }

@@ -53,6 +53,8 @@ fn a_false_alarm_a_right_name_and_a_wrong_one() {
     assert_eq!((figures.events, figures.detected, figures.right), (2, 2, 1));
     assert_eq!(figures.precision, Some(1.0 / 3.0));
     assert_eq!(figures.recall, Some(0.5));
+    // The false alarm came before anything had happened.
+    assert_eq!((figures.f1, figures.f1_from_first_event), (Some(0.4), Some(0.5)));
     assert_eq!(figures.delays, [3.0, 3.0]);
     // Fifty nominal steps, one alarm in them; both anomalies answered three steps after their onset.
     assert_eq!(figures.arl0, Runs { watched: 50.0, ended: 1, censored: 1 });
