@@ -157,8 +157,8 @@ fn captured(session: &Session) -> Captured {
     let go_on = &mut |_: headwater::engine::prepare::Stage| ControlFlow::Continue(());
     let prepared = prepare_listened_to(session, &file, &tap(), go_on).expect("prepared");
     for mode in [Mode::Evidence, Mode::Paper] {
-        let mut run = Run::open(session, &prepared, mode, None).expect("opened");
-        run.set_tap(tap());
+        let opened = Run::open_listened_to(session, &prepared, mode, None, tap());
+        let mut run = opened.expect("opened");
         let mut facts = Vec::new();
         while run.step(&mut facts).expect("a built-in plant").is_some() {}
         run.end();
