@@ -1,4 +1,4 @@
-//! The client's half of tier 2: what others explain is taken out of the whitened residual, and what
+//! The client's half of tier 2: what another explains is taken out of the whitened residual, and what
 //! is left is graded by itself.
 //!
 //! r_g = r_w − H̄ᵀ[ε̂, 1], with ε̂ within what nominal data showed of it and foretold from the state of
