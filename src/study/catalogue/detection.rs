@@ -80,6 +80,9 @@ fn cost(bed: Bed) -> u32 {
 /// Models without flags to look up: they take long to learn and are only flagged, on A2.
 const SLOW: [Variant; 2] = [Variant::CentralisedOracle, Variant::WithoutProprietary];
 
+/// Seeds of these at most.
+const SLOW_SEEDS: usize = 3;
+
 impl Study for Detection {
     fn name(&self) -> &'static str {
         "detection"
@@ -96,8 +99,8 @@ impl Study for Detection {
             Job::new(format!("{family}, seed {seed}"), inputs, move || outcome(family, bed, seed))
                 .costing(cost(bed))
         };
-        // In a hurry one seed must do for the models that take long to learn.
-        let slow_seeds = if options.quick { &seeds[..seeds.len().min(1)] } else { &seeds[..] };
+        // Fewer must do for the models that take minutes to learn: their flags hardly differ.
+        let slow_seeds = &seeds[..seeds.len().min(if options.quick { 1 } else { SLOW_SEEDS })];
         let slow =
             SLOW.into_iter().flat_map(|model| slow_seeds.iter().map(move |s| flags(model, *s)));
         let families = families(options)

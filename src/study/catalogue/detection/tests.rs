@@ -77,7 +77,7 @@ fn a_quick_study_has_fewer_jobs_and_every_job_its_own_inputs() {
         Detection.jobs(&options).expect("synthetic data is always here")
     };
     let (all, quick) = (jobs(false), jobs(true));
-    assert_eq!(all.len(), 7 * 5 + 2 * 5);
+    assert_eq!(all.len(), 7 * 5 + 2 * 3);
     assert!(quick.len() < all.len() / 3);
     let mut inputs: Vec<String> = all.iter().map(|job| job.inputs.to_string()).collect();
     inputs.sort();
