@@ -225,7 +225,7 @@ pub fn prepare(
     prepare_listened_to(session, file, &Tap::default(), on_stage)
 }
 
-/// The same, with every message of the federation shown to `tap`.
+/// The same, with every message of the federation, and of learning influence, shown to `tap`.
 pub fn prepare_listened_to(
     session: &Session,
     file: &Path,
@@ -279,7 +279,7 @@ fn make(
     federation.set_tap(tap);
     let mut outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
     let _ = on_stage(Stage::Calibrating);
-    let influences = influence::learn(session, &material, &models)?;
+    let influences = influence::learn(session, &material, &models, tap)?;
     for (released, more) in outcome.released.iter_mut().zip(&influences.released) {
         released.extend(more);
     }

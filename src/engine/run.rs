@@ -65,7 +65,7 @@ use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
 use crate::link::Tap;
 use crate::model::kernel::WeightsError;
 use crate::model::weights::FilterWeights;
-use crate::privacy::{Account, Books, Ledger, PrivacyError, Provenance, Terms};
+use crate::privacy::{Account, Books, Ledger, PrivacyError, Provenance, Terms, Trained};
 use crate::session::privacy::BudgetSettings;
 use crate::session::{Mark, Mode, Session, Tau};
 use crate::stream::decimate::Decimated;
@@ -161,6 +161,8 @@ pub struct Run {
     /// Of the method that does not decide: nothing of what it would send is sent.
     unsent: Books,
     spent: TrainingSpent,
+    /// What was released about each client before the first step.
+    told_again: Vec<Vec<Trained>>,
     /// States of every client's sending model.
     states: Vec<usize>,
     tap: Tap,
@@ -177,8 +179,20 @@ impl Run {
         mode: Mode,
         until: Option<Mark>,
     ) -> Result<Self, RunError> {
+        Self::open_listened_to(session, prepared, mode, until, Tap::default())
+    }
+
+    /// The same, with every message from the first one on shown to `tap`: in tier 2 clients tell what
+    /// they said about nominal data again before the first step.
+    pub fn open_listened_to(
+        session: &Session,
+        prepared: &Prepared,
+        mode: Mode,
+        until: Option<Mark>,
+        tap: Tap,
+    ) -> Result<Self, RunError> {
         let stream = Grids::of(session)?.open(session, Part::Replay)?;
-        Self::over(stream, session, prepared, mode, until, Along::Deciding)
+        Self::assemble(stream, session, prepared, (mode, Along::Deciding), until, tap)
     }
 
     /// The same over frames from elsewhere. With both methods along, what crosses is kept, so that
@@ -191,6 +205,17 @@ impl Run {
         until: Option<Mark>,
         along: Along,
     ) -> Result<Self, RunError> {
+        Self::assemble(stream, session, prepared, (mode, along), until, Tap::default())
+    }
+
+    fn assemble(
+        stream: Box<dyn Stream>,
+        session: &Session,
+        prepared: &Prepared,
+        (mode, along): (Mode, Along),
+        until: Option<Mark>,
+        tap: Tap,
+    ) -> Result<Self, RunError> {
         let stream = Decimated::new(stream, prepared.every);
         let layout = stream.layout().clone();
         if !prepare::fits(prepared, &layout) {
@@ -199,7 +224,7 @@ impl Run {
         let wanted = |this: Mode| along == Along::Both || mode == this;
         let methods = Methods {
             evidence: wanted(Mode::Evidence)
-                .then(|| Evidence::new(session, prepared).map(Box::new))
+                .then(|| Evidence::new(session, prepared, &tap).map(Box::new))
                 .transpose()?,
             paper: wanted(Mode::Paper)
                 .then(|| Paper::new(session, prepared, layout.period_s).map(Box::new))
@@ -213,9 +238,11 @@ impl Run {
         let unsent = Books::unwritten(names().zip(terms.iter().map(unlimited)))?;
         let mut books = Books::unwritten(names().zip(terms.iter().copied()))?;
         books.enter_training(prepared.spent.from, &prepared.spent.clients);
-        if let Some(evidence) = &methods.evidence {
-            books.enter_training(prepared.spent.from, &prepared.spent.beside(&evidence.counted()));
-        }
+        let told_again = methods
+            .evidence
+            .as_ref()
+            .map_or_else(Vec::new, |evidence| prepared.spent.beside(&evidence.counted()));
+        books.enter_training(prepared.spent.from, &told_again);
         let thresholds = prepared
             .clients
             .iter()
@@ -253,8 +280,9 @@ impl Run {
             books,
             unsent,
             spent: prepared.spent.clone(),
+            told_again,
             states: prepared.clients.iter().map(sending_states).collect(),
-            tap: Tap::default(),
+            tap,
             too_coarse: too_coarse(prepared),
         })
     }
@@ -263,6 +291,7 @@ impl Run {
     pub fn keep_ledger(&mut self, kept: &[Ledger]) -> Result<(), RunError> {
         self.books.write_from(self.spent.from, kept)?;
         self.books.enter_training(self.spent.from, &self.spent.clients);
+        self.books.enter_training(self.spent.from, &self.told_again);
         Ok(())
     }
 
@@ -280,11 +309,6 @@ impl Run {
     /// The ledgers' lines since this was asked last, where they are written.
     pub fn take_ledger_lines(&mut self) -> String {
         self.books.take_lines()
-    }
-
-    /// Lets `tap` hear every message from now on.
-    pub fn set_tap(&mut self, tap: Tap) {
-        self.tap = tap;
     }
 
     /// The thresholds of every client.
