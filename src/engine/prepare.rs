@@ -34,6 +34,7 @@ use crate::model::train::{self, SETTLING, TrainError};
 use crate::model::weights::{LstmFc, ProprietaryWeights};
 use crate::privacy::{Counted, FilterMemory, PrivacyError, Provenance, Randomness, Trained};
 use crate::rng;
+use crate::server::Together;
 use crate::session::Session;
 use crate::stream::{Layout, Part, StreamError};
 
@@ -42,7 +43,7 @@ const PROPRIETARY: u64 = 0x50;
 pub(super) const FEDERATION: u64 = 0x46;
 
 /// What a preparation consists of: one that lacks something is made anew.
-const CONTENT: &str = "models, federation, calibration, influence, memory";
+const CONTENT: &str = "models, federation, calibration, influence, memory, correlation";
 
 /// Distances kept of a calibration: any percentile is read between two of them.
 const KEPT_DISTANCES: usize = 2001;
@@ -84,6 +85,8 @@ pub struct Prepared {
     pub spent: TrainingSpent,
     /// Who influences whom.
     pub influences: Influences,
+    /// How states move together; nothing where training was too short or states are too many.
+    pub together: Option<Together>,
     /// Where it is kept.
     pub file: PathBuf,
 }
@@ -188,6 +191,7 @@ struct Calibration {
     history: Option<History>,
     spent: TrainingSpent,
     influences: Influences,
+    together: Option<Together>,
     clients: Vec<ClientCalibration>,
 }
 
@@ -245,6 +249,20 @@ pub fn prepare_listened_to(
     let restored = restore(checkpoint, file, session)
         .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
     Ok(Prepared { fresh: true, ..restored })
+}
+
+/// Keeps what the oracle says about how states move together, beside the models it was made for.
+pub fn keep_oracle(prepared: &mut Prepared, correlation: Vec<f32>) -> Result<(), PrepareError> {
+    let together = prepared.together.clone().and_then(|known| known.with_oracle(correlation));
+    let Some(together) = together else { return Ok(()) };
+    let mut checkpoint = Checkpoint::load(&prepared.file, None)?;
+    if let Ok(mut kept) = serde_json::from_str::<Calibration>(&checkpoint.thresholds) {
+        kept.together = Some(together.clone());
+        checkpoint.thresholds = serde_json::to_string(&kept).unwrap_or_default();
+        checkpoint.save(&prepared.file)?;
+        prepared.together = Some(together);
+    }
+    Ok(())
 }
 
 fn make(
@@ -307,6 +325,7 @@ fn make(
         history: Some(outcome.history),
         spent,
         influences,
+        together: outcome.together,
         clients: calibrations,
     };
     Ok(Checkpoint {
@@ -481,6 +500,7 @@ fn restore(checkpoint: Checkpoint, file: &Path, session: &Session) -> Option<Pre
         stopped: calibration.stopped,
         spent: calibration.spent,
         influences: calibration.influences.with_declared(&session.edges),
+        together: calibration.together.filter(Together::is_whole),
         file: file.to_path_buf(),
     })
 }
@@ -562,6 +582,7 @@ pub fn fits(prepared: &Prepared, layout: &Layout) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::Estimator;
 
     const SHORT: &str = "Session(about: \"short\", source: Plant(history_h: 3, hours: 1), \
         sampling: (decimate: Every(5)))";
@@ -596,6 +617,13 @@ mod tests {
         let learning: u64 = kept.influences.released[0].iter().map(|counted| counted.count).sum();
         assert_eq!(Some(states), rounds(&fresh).map(|rounds| learning + 2 * rounds as u64));
         assert_eq!(fresh.server, kept.server);
+        assert_eq!(fresh.together, kept.together, "how states move together is kept");
+        let mut kept = kept;
+        let states: usize = kept.together.as_ref().map_or(0, |known| known.states.iter().sum());
+        keep_oracle(&mut kept, vec![0.5; states * states]).expect("kept");
+        let again = prepare(&session, &file, &mut |_| panic!("nothing is left to do"));
+        let again = again.expect("loaded").together.expect("kept");
+        assert!(again.map(Estimator::Oracle).is_some_and(|map| map.size() == states));
         for (fresh, kept) in fresh.clients.iter().zip(&kept.clients) {
             assert_eq!(fresh.nominal_a, kept.nominal_a);
             assert_eq!(fresh.phi, kept.phi);

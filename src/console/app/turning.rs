@@ -3,6 +3,7 @@
 use super::goal::seconds;
 use crate::engine::run::knob::{Knob, Turn, Unsettable};
 use crate::fact::{Number, Value};
+use crate::session::settings::Span;
 use crate::session::{Mode, Tau};
 
 /// Percentiles that a press steps through: the further out, the finer.
@@ -134,10 +135,7 @@ pub fn shown(turn: Turn) -> String {
 /// A length of time in its largest fitting unit.
 #[must_use]
 pub fn length(seconds: f64) -> String {
-    let units = [(86_400.0, "d"), (3600.0, "h"), (60.0, "m")];
-    let whole = units.into_iter().find(|(s, _)| seconds >= *s && (seconds / s).fract() == 0.0);
-    let (size, unit) = whole.unwrap_or((1.0, "s"));
-    format!("{}{unit}", seconds / size)
+    Span { seconds }.to_string()
 }
 
 /// The knob's name as the screen writes it.

@@ -26,6 +26,9 @@ use crate::incident::{Figures, Incident};
 /// Effects shown below an incident before the rest is only counted.
 const EFFECTS: usize = 6;
 
+/// Pieces of an incident's line that are never left out: up to whose it is.
+const HEAD: usize = 5;
+
 /// A row of the list.
 struct Row {
     pieces: Vec<(String, Style)>,
@@ -157,7 +160,7 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Vec<(String, Style)> 
     if !incident.note.is_empty() {
         say(format!("note: {}", crate::console::text::clean(&incident.note)), theme.label);
     }
-    pieces
+    pen::whole(pieces, HEAD, width)
 }
 
 /// The root, or who it may be.
