@@ -24,7 +24,7 @@
 //! | [`health`] | calibration before arming, live standing of each client |
 //! | [`reach`] | which clients a root can affect |
 //! | [`influence`] | who influences whom, learned from nominal states |
-//! | [`informed`] | tier 2: what others explain is taken out of a client's residual too |
+//! | [`informed`] | tier 2: what another explains is taken out of a client's residual too |
 //! | [`slate`] | the reports of one step, in whatever order they come |
 //! | [`inference`] | the server's half: symbols in, incidents out |
 #![doc = include_str!("evidence/tried.md")]

@@ -32,6 +32,10 @@ pub enum Message<'a> {
     Symbol(Graded<'a>),
     /// From a client to the server, once per step (paper mode).
     Flags(FlagPair<'a>),
+    /// From a client to the server, while influence is learned and once per step in tier 2.
+    Innovation(Innovation<'a>),
+    /// From the server to a client, once per step in tier 2.
+    Foretold(Foretold<'a>),
 }
 
 impl Message<'_> {
@@ -42,6 +46,8 @@ impl Message<'_> {
             Self::States(States { x_c, x_a, .. }) => size(x_c) + size(x_a),
             Self::Gradient(Gradient { g, .. }) => size(g),
             Self::Symbol(_) | Self::Flags(_) => 1,
+            Self::Innovation(innovation) => innovation.numbers().map(size).sum(),
+            Self::Foretold(foretold) => size(foretold.numbers()),
         }
     }
 
@@ -59,6 +65,8 @@ impl Message<'_> {
                 head(2 + u8::from(*raised), *client, *step);
             }
             Self::Flags(FlagPair { client, step, .. }) => head(4, *client, *step),
+            Self::Innovation(innovation) => head(5, innovation.client(), innovation.step()),
+            Self::Foretold(foretold) => head(6, foretold.client(), foretold.step()),
         }
         let mut numbers = |numbers: &Released<Numbers>| {
             out.extend(numbers.value().as_slice().iter().flat_map(|x| (*x as f32).to_le_bytes()));
@@ -73,6 +81,8 @@ impl Message<'_> {
             Self::Flags(FlagPair { z_c, z_a, .. }) => {
                 out.push(u8::from(z_c.value().0) | u8::from(z_a.value().0) << 1);
             }
+            Self::Innovation(innovation) => innovation.numbers().for_each(numbers),
+            Self::Foretold(foretold) => numbers(foretold.numbers()),
         }
     }
 }

@@ -19,12 +19,21 @@ const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only
     history_h: 1, hours: 1.6), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
     model: (federation: Online(passes: 2)), PRIVACY)";
 
+/// C1 drives C2, and both tell of their states.
+const STATES: &str = "Session(about: \"two that tell of their states\", \
+    source: Twin(family: A, clients: 2), sampling: (decimate: Every(1)), \
+    ranges: (fit: (until: \"+2500 steps\"), calibration: (from: \"+2500 steps\", \
+        until: \"+4000 steps\"), replay: (from: \"+4000 steps\", until: \"+5000 steps\")), \
+    model: (proprietary: Paper, epochs: 1, federation: Online(passes: 1)), \
+    thresholds: (arl0: \"3000s\", tier: States), PRIVACY)";
+
 /// What crossed: as bytes and as text, one after the other.
 #[derive(Default)]
 struct Captured {
     bytes: Vec<u8>,
     text: String,
     messages: usize,
+    payload: usize,
 }
 
 impl Captured {
@@ -33,6 +42,13 @@ impl Captured {
         self.text += &serde_json::to_string(message).expect("a message can be written");
         self.text.push('\n');
         self.messages += 1;
+        self.payload += message.bytes();
+    }
+
+    /// How many messages of a kind crossed.
+    fn count(&self, kind: &str) -> usize {
+        let tag = format!("{{\"message\":\"{kind}\"");
+        self.text.lines().filter(|line| line.starts_with(&tag)).count()
     }
 }
 
@@ -157,8 +173,8 @@ fn captured(session: &Session) -> Captured {
     let go_on = &mut |_: headwater::engine::prepare::Stage| ControlFlow::Continue(());
     let prepared = prepare_listened_to(session, &file, &tap(), go_on).expect("prepared");
     for mode in [Mode::Evidence, Mode::Paper] {
-        let mut run = Run::open(session, &prepared, mode, None).expect("opened");
-        run.set_tap(tap());
+        let opened = Run::open_listened_to(session, &prepared, mode, None, tap());
+        let mut run = opened.expect("opened");
         let mut facts = Vec::new();
         while run.step(&mut facts).expect("a built-in plant").is_some() {}
         run.end();
@@ -166,19 +182,28 @@ fn captured(session: &Session) -> Captured {
     std::mem::take(&mut *captured.lock().expect("nobody sends any more"))
 }
 
-fn session(privacy: &str) -> Session {
-    let text = SHORT.replace("PRIVACY", privacy);
+fn session(text: &str, privacy: &str) -> Session {
+    let text = text.replace("PRIVACY", privacy);
     Session::parse("short", Path::new(""), &text).expect("a sound session")
 }
 
 #[test]
 fn no_measurement_crosses_in_any_form() {
-    for privacy in [
-        "privacy: ()",
-        "privacy: (epsilon_c: 8, epsilon_a: 8, epsilon_g: 8, epsilon_flag: 2, thrift: WhileRaised)",
-    ] {
-        let session = session(privacy);
-        let (needles, captured) = (needles(&session, 5), captured(&session));
+    let noised =
+        "privacy: (epsilon_c: 8, epsilon_a: 8, epsilon_g: 8, epsilon_flag: 2, thrift: WhileRaised)";
+    for (text, privacy, every) in
+        [(SHORT, "privacy: ()", 5), (SHORT, noised, 5), (STATES, "privacy: ()", 1)]
+    {
+        let session = session(text, privacy);
+        let (needles, captured) = (needles(&session, every), captured(&session));
+        let heads = 13 * captured.messages;
+        assert_eq!(captured.bytes.len(), heads + captured.payload, "every byte is counted");
+        assert!(captured.count("innovation") > 400, "influence is learned from what is told");
+        if text == STATES {
+            // Both tell of learning, of calibrating and of every step that is watched; C2 hears back.
+            assert!(captured.count("innovation") > 2 * (2 * 3_800 + 900), "tier 2 is told");
+            assert!(captured.count("foretold") > 3_800 + 900, "and answered");
+        }
         assert!(needles.wide.len() > 50_000 && captured.messages > 4_000, "{privacy}");
         let found = needles.found_in(&captured);
         assert!(found.is_empty(), "{privacy}: {} leaks, such as {:?}", found.len(), &found[..1]);
@@ -187,7 +212,8 @@ fn no_measurement_crosses_in_any_form() {
         let excerpt = &captured.bytes[..3000];
         let lines: String = captured.text.split_inclusive('\n').take(20).collect();
         let leak = |bytes: &[u8], text: &str| {
-            let mut leaky = Captured { bytes: excerpt.to_vec(), text: lines.clone(), messages: 0 };
+            let mut leaky =
+                Captured { bytes: excerpt.to_vec(), text: lines.clone(), ..Captured::default() };
             leaky.bytes.splice(1501..1501, bytes.iter().copied());
             leaky.text += text;
             needles.found_in(&leaky).len()

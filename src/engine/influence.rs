@@ -14,7 +14,7 @@ use crate::evidence::influence::{InfluenceGraph, learn};
 use crate::evidence::site::SiteSettings;
 use crate::evidence::whitening::Whitening;
 use crate::federation::FederationError;
-use crate::link::Sender;
+use crate::link::{Sender, Tap};
 use crate::model::kernel::WeightsError;
 use crate::model::proprietary::VendorModel;
 use crate::privacy::Counted;
@@ -45,11 +45,12 @@ impl Influences {
     }
 }
 
-/// Learns from the fit range, judged by the calibration range.
+/// Learns from the fit range, judged by the calibration range; `tap` hears what is told.
 pub(super) fn learn(
     session: &Session,
     material: &Material,
     models: &[ClientVendor],
+    tap: &Tap,
 ) -> Result<Influences, PrepareError> {
     let names: Vec<String> = material.clients.iter().map(|client| client.name.clone()).collect();
     let period_s = material.layout.period_s;
@@ -75,8 +76,8 @@ pub(super) fn learn(
     }
     let (mut fit, mut held_out) = (Vec::new(), Vec::new());
     for (line, [of_fit, of_calibration]) in lines.iter_mut().zip(&traces) {
-        fit.push(teach(line, of_fit).map_err(FederationError::from)?);
-        held_out.push(teach(line, of_calibration).map_err(FederationError::from)?);
+        fit.push(teach(line, of_fit, tap).map_err(FederationError::from)?);
+        held_out.push(teach(line, of_calibration, tap).map_err(FederationError::from)?);
     }
     let learned = learn::learn(&names, period_s, &fit, &held_out);
     Ok(Influences {

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use jiff::Timestamp;
 use nalgebra::{DMatrix, DVector};
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -26,12 +26,13 @@ use crate::link::Tap;
 use crate::model::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
+use crate::model::forgetting;
 use crate::model::kernel::WeightsError;
 use crate::model::kernel::gaussian::{Gaussian, RIDGE};
 use crate::model::kernel::mahalanobis::Mahalanobis;
 use crate::model::train::{self, SETTLING, TrainError};
 use crate::model::weights::{LstmFc, ProprietaryWeights};
-use crate::privacy::{Counted, Provenance, Randomness, Trained};
+use crate::privacy::{Counted, FilterMemory, PrivacyError, Provenance, Randomness, Trained};
 use crate::rng;
 use crate::server::Together;
 use crate::session::Session;
@@ -42,7 +43,7 @@ const PROPRIETARY: u64 = 0x50;
 pub(super) const FEDERATION: u64 = 0x46;
 
 /// What a preparation consists of: one that lacks something is made anew.
-const CONTENT: &str = "models, federation, calibration, influence, correlation";
+const CONTENT: &str = "models, federation, calibration, influence, memory, correlation";
 
 /// Distances kept of a calibration: any percentile is read between two of them.
 const KEPT_DISTANCES: usize = 2001;
@@ -139,6 +140,8 @@ pub struct PreparedClient {
     pub nominal_c: Nominal,
     /// Nominal r_a.
     pub nominal_a: Nominal,
+    /// How far one sample reaches through its models, where that could be measured.
+    pub memory: Option<FilterMemory>,
 }
 
 /// The nominal distribution of a residual, and the distances it gave on the calibration range.
@@ -165,6 +168,9 @@ pub enum PrepareError {
     /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// What was measured makes no sense.
+    #[error(transparent)]
+    Privacy(#[from] PrivacyError),
     /// What was prepared cannot be kept.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -196,6 +202,7 @@ struct ClientCalibration {
     left_out: Vec<(String, LeftOut)>,
     c: StoredNominal,
     a: StoredNominal,
+    memory: Option<FilterMemory>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -222,7 +229,7 @@ pub fn prepare(
     prepare_listened_to(session, file, &Tap::default(), on_stage)
 }
 
-/// The same, with every message of the federation shown to `tap`.
+/// The same, with every message of the federation, and of learning influence, shown to `tap`.
 pub fn prepare_listened_to(
     session: &Session,
     file: &Path,
@@ -290,7 +297,7 @@ fn make(
     federation.set_tap(tap);
     let mut outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
     let _ = on_stage(Stage::Calibrating);
-    let influences = influence::learn(session, &material, &models)?;
+    let influences = influence::learn(session, &material, &models, tap)?;
     for (released, more) in outcome.released.iter_mut().zip(&influences.released) {
         released.extend(more);
     }
@@ -307,6 +314,7 @@ fn make(
             left_out: client.left_out.clone(),
             c: nominal(&run.r_c).ok_or_else(too_short)?,
             a: nominal(&augmented.r_a).ok_or_else(too_short)?,
+            memory: memory(&models, &phi, &client.calibration.view())?,
         });
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
@@ -402,6 +410,26 @@ fn train_proprietary(
     })
 }
 
+/// How far one sample reaches through a client's models: the one that watches or the chain that
+/// sends, whichever remembers more.
+fn memory(
+    models: &ClientVendor,
+    phi: &LstmFc,
+    rows: &ArrayView2<f32>,
+) -> Result<Option<FilterMemory>, PrepareError> {
+    let Some(mut moves) = forgetting::moves(models.federated(), Some(phi), rows)? else {
+        return Ok(None);
+    };
+    if models.sending.is_some()
+        && let Some(watching) = forgetting::moves(&models.watching, None, rows)?
+    {
+        // Not a number is passed on: nothing can be said about such a model.
+        let larger = |a: f64, b: f64| if b <= a { a } else { b };
+        moves.iter_mut().zip(watching).for_each(|(a, b)| *a = larger(*a, b));
+    }
+    Ok(Some(FilterMemory::measured(&moves)?))
+}
+
 /// µ, Σ and the distances of residuals once the filter has settled.
 fn nominal(residuals: &Array2<f32>) -> Option<StoredNominal> {
     let sensors = residuals.ncols();
@@ -458,6 +486,7 @@ fn restore(checkpoint: Checkpoint, file: &Path, session: &Session) -> Option<Pre
                 phi: models.augment?,
                 nominal_c: calibration.c.restore()?,
                 nominal_a: calibration.a.restore()?,
+                memory: calibration.memory,
                 name: models.name,
             })
         })

@@ -58,13 +58,15 @@ use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
 use crate::evidence::influence::InfluenceGraph;
 use crate::evidence::threshold::{FlagThresholds, NominalDistances};
+use crate::evidence::whitening;
 use crate::fact::{self, Fact, Number};
 use crate::federation::{self, FederationError};
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
 use crate::link::Tap;
 use crate::model::kernel::WeightsError;
 use crate::model::weights::FilterWeights;
-use crate::privacy::{Account, Books, Ledger, PrivacyError, Provenance, Terms};
+use crate::privacy::{Account, Books, Ledger, PrivacyError, Provenance, Terms, Trained};
+use crate::session::privacy::BudgetSettings;
 use crate::session::{Mark, Mode, Session, Tau};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
@@ -143,6 +145,8 @@ pub struct Run {
     tape: Option<Tape>,
     /// A setting was changed on the way.
     tuned: bool,
+    /// What a budget is for and what happens when it is gone, whatever its ε.
+    budget: BudgetSettings,
     annunciator: Annunciator,
     told: Told,
     /// What the method that does not decide says: nobody hears it.
@@ -157,6 +161,8 @@ pub struct Run {
     /// Of the method that does not decide: nothing of what it would send is sent.
     unsent: Books,
     spent: TrainingSpent,
+    /// What was released about each client before the first step.
+    told_again: Vec<Vec<Trained>>,
     /// States of every client's sending model.
     states: Vec<usize>,
     tap: Tap,
@@ -173,8 +179,20 @@ impl Run {
         mode: Mode,
         until: Option<Mark>,
     ) -> Result<Self, RunError> {
+        Self::open_listened_to(session, prepared, mode, until, Tap::default())
+    }
+
+    /// The same, with every message from the first one on shown to `tap`: in tier 2 clients tell what
+    /// they said about nominal data again before the first step.
+    pub fn open_listened_to(
+        session: &Session,
+        prepared: &Prepared,
+        mode: Mode,
+        until: Option<Mark>,
+        tap: Tap,
+    ) -> Result<Self, RunError> {
         let stream = Grids::of(session)?.open(session, Part::Replay)?;
-        Self::over(stream, session, prepared, mode, until, Along::Deciding)
+        Self::assemble(stream, session, prepared, (mode, Along::Deciding), until, tap)
     }
 
     /// The same over frames from elsewhere. With both methods along, what crosses is kept, so that
@@ -187,6 +205,17 @@ impl Run {
         until: Option<Mark>,
         along: Along,
     ) -> Result<Self, RunError> {
+        Self::assemble(stream, session, prepared, (mode, along), until, Tap::default())
+    }
+
+    fn assemble(
+        stream: Box<dyn Stream>,
+        session: &Session,
+        prepared: &Prepared,
+        (mode, along): (Mode, Along),
+        until: Option<Mark>,
+        tap: Tap,
+    ) -> Result<Self, RunError> {
         let stream = Decimated::new(stream, prepared.every);
         let layout = stream.layout().clone();
         if !prepare::fits(prepared, &layout) {
@@ -195,20 +224,25 @@ impl Run {
         let wanted = |this: Mode| along == Along::Both || mode == this;
         let methods = Methods {
             evidence: wanted(Mode::Evidence)
-                .then(|| Evidence::new(session, prepared).map(Box::new))
+                .then(|| Evidence::new(session, prepared, &tap).map(Box::new))
                 .transpose()?,
             paper: wanted(Mode::Paper)
                 .then(|| Paper::new(session, prepared, layout.period_s).map(Box::new))
                 .transpose()?,
         };
         let names = || layout.clients.iter().map(|client| client.name.as_str());
-        let terms = Terms::of(&session.privacy)?;
-        let unsent = Books::unwritten(names(), Terms { budget: None, ..terms })?;
-        let mut books = Books::unwritten(names(), terms)?;
+        let lags = whitening::LAGS as u64;
+        let terms = prepared.clients.iter().map(|c| Terms::of(&session.privacy, c.memory, lags));
+        let terms: Vec<Terms> = terms.collect::<Result<_, _>>()?;
+        let unlimited = |terms: &Terms| Terms { budget: None, ..*terms };
+        let unsent = Books::unwritten(names().zip(terms.iter().map(unlimited)))?;
+        let mut books = Books::unwritten(names().zip(terms.iter().copied()))?;
         books.enter_training(prepared.spent.from, &prepared.spent.clients);
-        if let Some(evidence) = &methods.evidence {
-            books.enter_training(prepared.spent.from, &prepared.spent.beside(&evidence.counted()));
-        }
+        let told_again = methods
+            .evidence
+            .as_ref()
+            .map_or_else(Vec::new, |evidence| prepared.spent.beside(&evidence.counted()));
+        books.enter_training(prepared.spent.from, &told_again);
         let thresholds = prepared
             .clients
             .iter()
@@ -232,6 +266,7 @@ impl Run {
             sights: vec![Sight::default(); clients],
             tape: (along == Along::Both).then(Tape::default),
             tuned: false,
+            budget: session.privacy.budget.unwrap_or_default(),
             annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
             told: Told::new(clients),
             unheard: Told::new(clients),
@@ -245,8 +280,9 @@ impl Run {
             books,
             unsent,
             spent: prepared.spent.clone(),
+            told_again,
             states: prepared.clients.iter().map(sending_states).collect(),
-            tap: Tap::default(),
+            tap,
             too_coarse: too_coarse(prepared),
         })
     }
@@ -255,6 +291,7 @@ impl Run {
     pub fn keep_ledger(&mut self, kept: &[Ledger]) -> Result<(), RunError> {
         self.books.write_from(self.spent.from, kept)?;
         self.books.enter_training(self.spent.from, &self.spent.clients);
+        self.books.enter_training(self.spent.from, &self.told_again);
         Ok(())
     }
 
@@ -272,11 +309,6 @@ impl Run {
     /// The ledgers' lines since this was asked last, where they are written.
     pub fn take_ledger_lines(&mut self) -> String {
         self.books.take_lines()
-    }
-
-    /// Lets `tap` hear every message from now on.
-    pub fn set_tap(&mut self, tap: Tap) {
-        self.tap = tap;
     }
 
     /// The thresholds of every client.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::cusum::{self, Tail};
-use super::informed::Pairs;
+use super::informed::Remainder;
 use super::likelihood::{Hypotheses, Tables};
 use super::site::SiteSettings;
 use super::symbol::{Grading, LevelCounts, RandomisedResponse, Symbol};
@@ -28,9 +28,9 @@ pub struct Enrolment {
     pub fallback: Option<Vigil>,
     /// How often its watch was raised in calibration, and how often it was looked at.
     pub raised: (u64, u64),
-    /// What it tells of pairs of symbols, where it will send them (tier 2).
+    /// What it tells of its second symbols, where it will send them (tier 2).
     #[serde(default)]
-    pub informed: Option<Pairs>,
+    pub remainder: Option<Remainder>,
 }
 
 impl Enrolment {
@@ -58,7 +58,7 @@ impl Enrolment {
             manner: Manner::EveryStep,
             fallback,
             raised: (0, 0),
-            informed: None,
+            remainder: None,
         }
     }
 
@@ -97,7 +97,7 @@ impl Enrolment {
             manner: settings.manner,
             fallback: settings.fallback,
             raised: (0, 0),
-            informed: None,
+            remainder: None,
         };
         let said: Vec<Said<privacy::Symbol>> = steps
             .iter()

@@ -2,16 +2,32 @@
 //!
 //! ```text
 //! idle   S_m = max(0, S_m + λ^RC_m)           alarm when S_m > b_m
-//!        (tier 2: and its own symbols alone come to within ln 10 of their own threshold)
 //! open   A_m = Σ from the onset on of λ^RC_m + Σ over whom m reaches of λ^PE     never floored
 //!        root = argmax A, final a few steps after the alarm; posterior = softmax A
 //!        E = max(0, E − H_root)               closed when E > 4
 //! ```
 //!
 //! Detection is floored, so that it forgets; attribution is not, since flooring each hypothesis by
-//! itself would destroy their order. In tier 2, where a second symbol depends on what others say, it
-//! may hasten an alarm and may speak against a root, and never for one. A missing report contributes nothing. The server sees symbols
-//! and enrolments, nothing else.
+//! itself would destroy their order. A missing report contributes nothing. The server sees symbols and
+//! enrolments, nothing else.
+//!
+//! # What a neighbour explains
+//!
+//! In tier 2 a client also tells what of its step one other client, its explainer, does not explain.
+//! Those second symbols are added up like the first, L_m beside S_m. A client that alarms while L_m
+//! stays low is explained. That is said in two ways:
+//!
+//! ```text
+//! held back   as long as all who alarm are explained: an incident is not said
+//! passed on   root explained by n, n alarms itself, is not explained, leads the rest: n is the root
+//! ```
+//!
+//! When an incident begins and ends, whom symbols alone blame and who glows on is decided as if there
+//! were no second symbols. So whatever a client says about its state, every incident that is said is
+//! one of tier 1 on the same first symbols, and its root is the one of tier 1 or the explainer of that
+//! one. L_m depends on nobody but m and its explainer: a liar can have the blame passed to itself, can
+//! pass its own blame to the one whom all others blame most, and cannot pass that of a second client
+//! to a third.
 
 mod incident;
 #[cfg(test)]
@@ -23,10 +39,10 @@ use serde::{Deserialize, Serialize};
 
 use super::cusum::{Cusum, alarm_threshold};
 use super::health::{Report, Standing, Watch};
-use super::likelihood::{Hypotheses, JointRatios, JointTables, Ratios, Tables};
+use super::likelihood::{Hypotheses, Ratios, Tables};
 use super::reach::Reach;
 use super::site::Enrolment;
-use super::symbol::{Grading, LevelCounts, RandomisedResponse};
+use super::symbol::{Grading, LevelCounts, Symbol};
 use super::watch::Odds;
 
 /// How the server decides: one set of numbers for all data.
@@ -99,14 +115,10 @@ struct Client {
     enrolment: Enrolment,
     tables: Tables,
     ratios: Ratios,
-    /// Of pairs, where it sends them.
-    joint: Option<Box<JointRatios>>,
     threshold: f64,
-    /// What its own symbols must come to besides, where it sends pairs.
-    own_threshold: f64,
     cusum: Cusum,
-    /// What its own symbols alone have said since S_m was zero.
-    alone: f64,
+    /// What is left once its explainer is known.
+    left: Option<Left>,
     watch: Watch,
     /// Evidence that it is quiet again, while an incident is open or glows on.
     quiet: f64,
@@ -129,34 +141,16 @@ impl Client {
 
     /// What its report says.
     fn weigh(&self, report: Report) -> Weights {
-        let alone = |symbol| {
-            let root_cause = self.ratios.root_cause(symbol);
-            Weights {
-                detection: root_cause,
-                alone: root_cause,
-                root_cause,
-                propagated_effect: self.ratios.propagated_effect(symbol),
-            }
-        };
+        let of = |symbol| Weights::of(self.ratios, symbol);
         match report {
-            Report::Symbol(symbol) => alone(symbol),
-            Report::Raised(symbol) => alone(symbol).and(self.odds.raised()),
+            Report::Symbol(symbol) => of(symbol),
+            Report::Raised(symbol) => of(symbol).and(self.odds.raised()),
             Report::Quiet => Weights::default().and(self.odds.quiet()),
             Report::Informed(own, beside) => {
-                let alone = alone(own);
+                let own = of(own);
                 // What is tolerated is known of its own symbols alone.
-                let Some(joint) = self.joint.as_ref().filter(|_| !self.tolerates) else {
-                    return alone;
-                };
-                let detection = joint.root_cause(own, beside);
-                Weights {
-                    detection,
-                    alone: alone.alone,
-                    root_cause: detection.min(alone.root_cause),
-                    propagated_effect: joint
-                        .propagated_effect(own, beside)
-                        .min(alone.propagated_effect),
-                }
+                let left = self.left.as_ref().filter(|_| !self.tolerates);
+                Weights { left: left.map_or(own.left, |l| l.ratios.root_cause(beside)), ..own }
             }
             Report::Missing | Report::Invalid => Weights::default(),
         }
@@ -164,55 +158,82 @@ impl Client {
 
     /// Adds what a step says to its evidence.
     fn add(&mut self, weights: Weights, step: u64) {
-        self.cusum.add(weights.detection, step);
-        self.alone = if self.cusum.value() > 0.0 { self.alone + weights.alone } else { 0.0 };
+        self.cusum.add(weights.root_cause, step);
+        if let Some(left) = &mut self.left {
+            left.cusum.add(weights.left, step);
+        }
     }
 
     fn forget(&mut self, step: u64) {
         self.cusum.reset(step);
-        self.alone = 0.0;
+        if let Some(left) = &mut self.left {
+            left.cusum.reset(step);
+        }
     }
 
-    /// How far its evidence is beyond its threshold, if its own symbols speak for it too.
+    /// How far its evidence is beyond its threshold.
     fn beyond(&self) -> Option<f64> {
-        let own = self.joint.is_none() || self.alone > self.own_threshold;
         let over = self.cusum.value() - self.threshold;
-        (own && over > 0.0).then_some(over)
+        (over > 0.0).then_some(over)
     }
+
+    /// Who explains its alarm.
+    fn explained_by(&self) -> Option<usize> {
+        let left = self.left.as_ref().filter(|_| self.beyond().is_some())?;
+        (left.cusum.value() <= UNEXPLAINED * left.threshold).then_some(left.explainer)
+    }
+}
+
+/// What the second symbols of a client say.
+#[derive(Debug, Clone)]
+struct Left {
+    explainer: usize,
+    ratios: Ratios,
+    threshold: f64,
+    /// L_m.
+    cusum: Cusum,
 }
 
 /// What one report says.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weights {
-    /// λ^RC of all of it.
-    detection: f64,
-    /// λ^RC of the client's own symbol alone.
-    alone: f64,
-    /// λ^RC as far as it does not depend on what others say.
+    /// λ^RC.
     root_cause: f64,
-    /// λ^PE, likewise.
+    /// λ^PE.
     propagated_effect: f64,
+    /// λ^RC of what is left; of everything where nothing is known to explain it.
+    left: f64,
 }
 
 impl Weights {
+    fn of(ratios: Ratios, symbol: Symbol) -> Self {
+        let root_cause = ratios.root_cause(symbol);
+        let propagated_effect = ratios.propagated_effect(symbol);
+        Self { root_cause, propagated_effect, left: root_cause }
+    }
+
     /// With what a raised or silent watch says besides, for a root cause and for who feels one.
     fn and(self, (root_cause, propagated_effect): (f64, f64)) -> Self {
         Self {
-            detection: self.detection + root_cause,
-            alone: self.alone + root_cause,
             root_cause: self.root_cause + root_cause,
             propagated_effect: self.propagated_effect + propagated_effect,
+            left: self.left + root_cause,
         }
     }
 }
 
-/// Whatever others say, a client raises alarms at most so many times as often as is wanted.
-const OFTEN: f64 = 10.0;
+/// Share of its threshold from which on what is left of an alarm counts as unexplained.
+const UNEXPLAINED: f64 = 0.5;
 
 /// An open incident and what is added up for it.
 #[derive(Debug, Clone)]
 struct Open {
-    incident: Incident,
+    /// What first symbols say. It decides when the incident begins and ends.
+    by_symbols: Incident,
+    /// Who takes the root's place.
+    heir: Option<usize>,
+    /// What is said; nothing as long as everything is explained.
+    said: Option<Incident>,
     /// A_m.
     attribution: Vec<f64>,
     /// E.
@@ -243,7 +264,8 @@ impl Inference {
     pub fn new(grading: Grading, rules: Rules, enrolments: &[Enrolment], reach: Reach) -> Self {
         let m = enrolments.len();
         let reach = if reach.clients() == m { reach } else { Reach::unknown(m) };
-        let clients = enrolments.iter().map(|e| enrol(&grading, &rules, e.clone(), m)).collect();
+        let enrolled = enrolments.iter().enumerate();
+        let clients = enrolled.map(|(at, e)| enrol(&grading, &rules, e.clone(), at, m)).collect();
         Self {
             grading,
             rules,
@@ -355,27 +377,22 @@ impl Inference {
             client.quiet = 0.0;
             client.since_alarm.clear();
         }
-        self.incidents += 1;
-        let root = largest(&attribution, winner);
-        let mut incident = Incident {
-            number: self.incidents,
+        let root = self.nameable(largest(&attribution, winner));
+        let mut by_symbols = Incident {
+            number: 0,
             onset,
             opened: self.step,
             last_evidence: self.step,
-            root: self.nameable(root),
+            root,
             frozen: false,
-            would_now_say: None,
+            would_now_say: root,
             posterior: vec![0.0; m],
             effects: Vec::new(),
         };
-        incident.would_now_say = incident.root;
-        softmax(&attribution, &mut incident.posterior);
-        let mut open = Open { incident, attribution, against: 0.0 };
-        let changes = self.changes.len();
-        self.join_effects(&mut open);
-        // An alarm already tells who is affected.
-        self.changes.truncate(changes);
-        self.changes.push(Change::Opened(open.incident.clone()));
+        softmax(&attribution, &mut by_symbols.posterior);
+        let mut open = Open { by_symbols, heir: None, said: None, attribution, against: 0.0 };
+        self.join_effects(&mut open.by_symbols);
+        self.say(&mut open);
         self.open = Some(open);
     }
 
@@ -396,23 +413,27 @@ impl Inference {
                 *a = f64::NEG_INFINITY;
             }
         }
-        let leader = largest(&open.attribution, open.incident.root.unwrap_or(0));
-        softmax(&open.attribution, &mut open.incident.posterior);
-        let now = self.nameable(leader);
-        open.incident.would_now_say = now;
-        if !open.incident.frozen {
-            open.incident.root = now;
+        let by_symbols = &mut open.by_symbols;
+        let leader = largest(&open.attribution, by_symbols.root.unwrap_or(0));
+        softmax(&open.attribution, &mut by_symbols.posterior);
+        by_symbols.would_now_say = self.nameable(leader);
+        if !by_symbols.frozen {
+            by_symbols.root = by_symbols.would_now_say;
         }
-        let followed = open.incident.root.unwrap_or(leader);
+        let followed = by_symbols.root.unwrap_or(leader);
         open.against = (open.against - self.recent[from + followed]).max(0.0);
         if open.against == 0.0 {
-            open.incident.last_evidence = self.step;
+            by_symbols.last_evidence = self.step;
         }
-        self.join_effects(&mut open);
-        let age = self.step - open.incident.opened;
-        if !open.incident.frozen && age >= self.rules.freeze_after {
-            open.incident.frozen = true;
-            self.changes.push(Change::Frozen(open.incident.clone()));
+        self.join_effects(by_symbols);
+        self.say(&mut open);
+        let age = self.step - open.by_symbols.opened;
+        if !open.by_symbols.frozen && age >= self.rules.freeze_after {
+            open.by_symbols.frozen = true;
+            if let Some(said) = &mut open.said {
+                said.frozen = true;
+                self.changes.push(Change::Frozen(said.clone()));
+            }
         }
         let closing = if !self.clients[followed].is_heard() {
             Some(Closing::Unreliable)
@@ -429,38 +450,91 @@ impl Inference {
         }
     }
 
-    fn join_effects(&mut self, open: &mut Open) {
+    fn join_effects(&self, by_symbols: &mut Incident) {
         for (n, client) in self.clients.iter().enumerate() {
-            let known = open.incident.effects.iter().any(|effect| effect.client == n);
-            if Some(n) == open.incident.root {
-                open.incident.effects.retain(|effect| effect.client != n);
+            let known = by_symbols.effects.iter().any(|effect| effect.client == n);
+            if Some(n) == by_symbols.root {
+                by_symbols.effects.retain(|effect| effect.client != n);
             } else if !known && client.cusum.value() > self.rules.effect_evidence {
                 let onset = client.cusum.onset();
-                let effect = Effect { client: n, onset, joined: self.step };
-                open.incident.effects.push(effect);
-                let incident = open.incident.number;
-                self.changes.push(Change::Affected { incident, effect });
+                by_symbols.effects.push(Effect { client: n, onset, joined: self.step });
             }
         }
     }
 
+    /// Whether somebody alarms whom nobody explains.
+    fn is_unexplained(&self) -> bool {
+        self.clients.iter().any(|c| c.beyond().is_some() && c.explained_by().is_none())
+    }
+
+    /// Who takes the place of `root`: its explainer, if that one alarms, is not explained itself and
+    /// leads all others.
+    fn heir(&self, root: usize, attribution: &[f64]) -> Option<usize> {
+        let heir = self.clients[root].explained_by()?;
+        let client = &self.clients[heir];
+        let alarms = client.beyond().is_some() && client.explained_by().is_none();
+        let mut others = attribution.iter().enumerate().filter(|(n, _)| *n != root);
+        (alarms && others.all(|(_, a)| *a <= attribution[heir])).then_some(heir)
+    }
+
+    /// Says what symbols say, with the blame where it belongs once explanations are known.
+    fn say(&mut self, open: &mut Open) {
+        let now = open.by_symbols.would_now_say;
+        let heir_now = now.and_then(|root| self.heir(root, &open.attribution));
+        if !open.by_symbols.frozen {
+            open.heir = heir_now;
+        } else if open.heir.is_some_and(|heir| !self.clients[heir].is_heard()) {
+            open.heir = None;
+        }
+        let before = open.said.take();
+        if before.is_none() && !self.is_unexplained() {
+            return;
+        }
+        let mut said = open.by_symbols.clone();
+        if let Some((root, heir)) = now.zip(heir_now) {
+            said.would_now_say = self.nameable(heir);
+            said.posterior[heir] += said.posterior[root];
+            said.posterior[root] = 0.0;
+        }
+        let known = before.as_ref().map_or(&[][..], |before| &before.effects);
+        if let Some((root, heir)) = said.root.zip(open.heir) {
+            said.root = self.nameable(heir);
+            said.effects.retain(|effect| effect.client != heir);
+            let (onset, joined) = (self.clients[root].cusum.onset(), self.step);
+            let effect = known.iter().find(|effect| effect.client == root).copied();
+            said.effects.push(effect.unwrap_or(Effect { client: root, onset, joined }));
+        }
+        if let Some(before) = &before {
+            (said.number, said.opened) = (before.number, before.opened);
+            let incident = said.number;
+            let new = said.effects.iter().filter(|effect| !known.contains(effect));
+            self.changes.extend(new.map(|effect| Change::Affected { incident, effect: *effect }));
+        } else {
+            self.incidents += 1;
+            (said.number, said.opened) = (self.incidents, self.step);
+            self.changes.push(Change::Opened(said.clone()));
+        }
+        open.said = Some(said);
+    }
+
     fn close(&mut self, open: Open, closing: Closing) {
-        let Open { mut incident, .. } = open;
-        incident.frozen = true;
+        let Open { by_symbols, said, .. } = open;
+        let Incident { root, effects, .. } = by_symbols;
         if matches!(closing, Closing::PersistentChange | Closing::Accepted) {
-            for n in incident.root.iter().copied().chain(incident.effects.iter().map(|e| e.client))
-            {
+            for n in root.iter().copied().chain(effects.iter().map(|e| e.client)) {
                 self.clients[n].tolerate(&self.rules);
             }
         }
         for (n, client) in self.clients.iter_mut().enumerate() {
-            let affected = incident.effects.iter().any(|effect| effect.client == n);
+            let affected = effects.iter().any(|effect| effect.client == n);
             if affected && client.quiet <= self.rules.closing_evidence {
                 client.glows_until = self.step + self.rules.afterglow;
             }
             client.forget(self.step);
         }
-        self.changes.push(Change::Closed(incident, closing));
+        if let Some(incident) = said {
+            self.changes.push(Change::Closed(Incident { frozen: true, ..incident }, closing));
+        }
     }
 
     /// Closes what is open: the run ends, or an operator accepts it.
@@ -476,7 +550,7 @@ impl Inference {
     pub fn enrol_again(&mut self, client: usize, enrolment: Enrolment) {
         let m = self.clients.len();
         if let Some(slot) = self.clients.get_mut(client) {
-            *slot = enrol(&self.grading, &self.rules, enrolment, m);
+            *slot = enrol(&self.grading, &self.rules, enrolment, client, m);
             slot.forget(self.step);
         }
     }
@@ -486,14 +560,19 @@ impl Inference {
         self.rules.arl0 = arl0;
         let m = self.clients.len();
         for client in &mut self.clients {
-            (client.threshold, client.own_threshold) = thresholds(&client.enrolment, m, arl0);
+            client.threshold = alarm_threshold(&client.enrolment.tail, m, arl0);
+            if let Some((left, remainder)) =
+                client.left.as_mut().zip(client.enrolment.remainder.as_ref())
+            {
+                left.threshold = alarm_threshold(&remainder.tail, m, arl0);
+            }
         }
     }
 
     /// The open incident.
     #[must_use]
     pub fn incident(&self) -> Option<&Incident> {
-        self.open.as_ref().map(|open| &open.incident)
+        self.open.as_ref()?.said.as_ref()
     }
 
     /// Steps taken; the last one has this number.
@@ -551,39 +630,37 @@ impl Client {
     const AS_CALIBRATED: f64 = 0.1;
 }
 
-fn enrol(grading: &Grading, rules: &Rules, enrolment: Enrolment, clients: usize) -> Client {
+fn enrol(
+    grading: &Grading,
+    rules: &Rules,
+    enrolment: Enrolment,
+    at: usize,
+    clients: usize,
+) -> Client {
     let tables = enrolment.tables(grading, &rules.hypotheses);
-    let joint = enrolment.informed.as_ref().map(|pairs| {
-        let response = RandomisedResponse::new(grading.levels(), enrolment.epsilon);
-        let tables = JointTables::new(grading, &rules.hypotheses, &pairs.counts, &response);
-        Box::new(tables.ratios(&rules.hypotheses))
+    // Nobody explains itself, and a stranger explains nobody.
+    let remainder =
+        enrolment.remainder.as_ref().filter(|r| r.explainer != at && r.explainer < clients);
+    let left = remainder.map(|remainder| Left {
+        explainer: remainder.explainer,
+        ratios: remainder.ratios(grading, &rules.hypotheses, enrolment.epsilon),
+        threshold: alarm_threshold(&remainder.tail, clients, rules.arl0),
+        cusum: Cusum::default(),
     });
-    let (threshold, own_threshold) = thresholds(&enrolment, clients, rules.arl0);
     Client {
         odds: enrolment.odds(grading, &rules.hypotheses),
         raised: false,
-        joint,
-        threshold,
-        own_threshold,
+        threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
+        left,
         ratios: tables.ratios(&rules.hypotheses),
         watch: Watch::new(&tables.nominal),
         tables,
         enrolment,
         cusum: Cusum::default(),
-        alone: 0.0,
         quiet: 0.0,
         glows_until: 0,
         since_alarm: LevelCounts::new(grading.levels()),
         tolerates: false,
-    }
-}
-
-/// b_m, and what its own symbols must come to besides where it sends pairs.
-fn thresholds(enrolment: &Enrolment, clients: usize, arl0: f64) -> (f64, f64) {
-    let own = alarm_threshold(&enrolment.tail, clients, arl0);
-    match &enrolment.informed {
-        Some(pairs) => (alarm_threshold(&pairs.tail, clients, arl0), own - OFTEN.ln()),
-        None => (own, own),
     }
 }
 

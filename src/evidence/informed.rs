@@ -1,12 +1,10 @@
-//! The client's half of tier 2: what others explain is taken out of the whitened residual, and what
+//! The client's half of tier 2: what another explains is taken out of the whitened residual, and what
 //! is left is graded by itself.
 //!
-//! r_g = r_w − H̄ᵀ[ε̂, 1], with ε̂ within what nominal data showed of it. What is left can be smaller
-//! than what was there, when another explains it, and clearer, when another's doing no longer hides
-//! it. Since ε̂ depends on what others say, the server wants a client's own symbols to speak for a root
-//! too. That is not enough against lies: in strongly coupled simulations a client that tells wrong
-//! states can still make a neighbour the named root. Tier 2 is for clients that are trusted; symbols
-//! alone are safe against one liar.
+//! r_g = r_w − H̄ᵀ[ε̂, 1], with ε̂ within what nominal data showed of it and foretold from the state of
+//! one other client, the explainer. Since ε̂ depends on what another says, r_g never speaks for an alarm
+//! or a root: the server hears it only as to whether an alarm of this client is explained, see
+//! [`inference`](super::inference).
 
 #[cfg(test)]
 mod tests;
@@ -18,11 +16,12 @@ use super::features::bounded;
 use super::influence::foretell::Foreteller;
 use super::influence::line::{Heard, Line};
 use super::influence::messenger::Trace;
-use super::likelihood::{Hypotheses, JointCounts, JointTables};
+use super::likelihood::{Hypotheses, Ratios, Tables};
 use super::ridge::Ridge;
 use super::site::{Enrolment, Nominal, SiteSettings};
-use super::symbol::{Grading, LevelCuts, Symbol};
+use super::symbol::{Grading, LevelCounts, LevelCuts, RandomisedResponse, Symbol};
 use super::threshold::NominalDistances;
+use crate::link::Tap;
 use crate::privacy::PrivacyError;
 use crate::rng::Rng;
 
@@ -39,6 +38,7 @@ impl Answers {
         foreteller: &Foreteller,
         heard: &[Heard],
         lines: &mut [impl std::borrow::BorrowMut<Line>],
+        tap: &Tap,
     ) -> Result<Vec<Self>, PrivacyError> {
         let mut memory = foreteller.memory();
         let mut answers = vec![Self::default(); heard.len()];
@@ -47,7 +47,7 @@ impl Answers {
             for (m, answers) in answers.iter_mut().enumerate() {
                 let told = foreteller.foretell(&memory, m, &mut epsilon);
                 answers.0.push(if told {
-                    Some(lines[m].borrow_mut().hear(t, &epsilon)?.epsilon().to_vec())
+                    Some(lines[m].borrow_mut().hear(t, &epsilon, tap)?.epsilon().to_vec())
                 } else {
                     None
                 });
@@ -158,44 +158,56 @@ impl Informed {
     }
 }
 
-/// What a client that will send pairs tells about them.
+/// What a client tells about what its explainer leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pairs {
-    /// How often each pair of levels occurred in calibration.
-    pub counts: JointCounts,
-    /// The tail of its calibration excursions by what pairs say.
+pub struct Remainder {
+    /// Whose state explains.
+    pub explainer: usize,
+    /// How often each level of the second symbol occurred in calibration.
+    pub counts: LevelCounts,
+    /// The tail of its calibration excursions.
     pub tail: Tail,
 }
 
-impl Enrolment {
-    /// The same of a client that will send pairs at every step: its true symbols, and beside them
-    /// what of each step the others do not explain, where they had something to say.
+impl Remainder {
+    /// What each second symbol says.
     #[must_use]
-    pub fn with_pairs(
+    pub fn ratios(
+        &self,
+        grading: &Grading,
+        hypotheses: &Hypotheses,
+        epsilon: Option<f64>,
+    ) -> Ratios {
+        let response = RandomisedResponse::new(grading.levels(), epsilon);
+        Tables::new(grading, hypotheses, &self.counts, &response).ratios(hypotheses)
+    }
+}
+
+impl Enrolment {
+    /// The same of a client that will send pairs: its true symbols, and beside them what of each
+    /// step `explainer` does not explain, where it had something to say.
+    #[must_use]
+    pub fn explained_by(
         self,
-        symbols: &[Option<Symbol>],
-        beside: &[Option<Symbol>],
+        explainer: usize,
+        [symbols, beside]: [&[Option<Symbol>]; 2],
         settings: &SiteSettings,
         hypotheses: &Hypotheses,
         rng: &mut Rng,
     ) -> Self {
         let response = settings.response();
         let grading = &settings.grading;
-        let steps =
-            || symbols.iter().zip(beside).filter_map(|(own, beside)| Some(((*own)?, *beside)));
-        let pairs = steps().filter_map(|(own, beside)| Some((own, beside?)));
-        let counts = JointCounts::of(grading.levels(), pairs);
-        let alone = self.tables(grading, hypotheses).ratios(hypotheses);
-        let both = JointTables::new(grading, hypotheses, &counts, &response).ratios(hypotheses);
-        let peaks = cusum::excursion_peaks(steps().map(|(own, beside)| {
-            let own = response.rehearse(own, rng);
-            match beside.map(|beside| response.rehearse(beside, rng)) {
-                Some(beside) => both.root_cause(own, beside),
-                None => alone.root_cause(own),
-            }
+        let counts = LevelCounts::of(grading.levels(), beside.iter().flatten().copied());
+        let mut remainder = Remainder { explainer, counts, tail: Tail::fit(&[], 0) };
+        let own = self.tables(grading, hypotheses).ratios(hypotheses);
+        let left = remainder.ratios(grading, hypotheses, settings.epsilon);
+        let steps = symbols.iter().zip(beside).filter_map(|(own, beside)| Some(((*own)?, *beside)));
+        let peaks = cusum::excursion_peaks(steps.map(|(symbol, beside)| match beside {
+            Some(beside) => left.root_cause(response.rehearse(beside, rng)),
+            None => own.root_cause(response.rehearse(symbol, rng)),
         }));
-        let tail = Tail::fit(&peaks, self.counts.total() as usize);
-        Self { informed: Some(Pairs { counts, tail }), ..self }
+        remainder.tail = Tail::fit(&peaks, self.counts.total() as usize);
+        Self { remainder: Some(remainder), ..self }
     }
 }
 

@@ -4,10 +4,6 @@
 //! Under RC and PE a step's p-value follows Beta(a, 1); N is counted on the client's calibration.
 //! All three pass through the client's randomised response before they are compared.
 
-mod joint;
-
-pub use joint::{JointCounts, JointRatios, JointTables};
-
 use serde::{Deserialize, Serialize};
 
 use super::symbol::{Grading, LevelCounts, MOST_LEVELS, RandomisedResponse, Symbol};

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{Sender, size};
+use super::{Message, Sender, Tap};
 use crate::privacy::{Numbers, Released};
 
 /// z(t) and, while influence is learned, ε(t) of one client.
@@ -40,10 +40,9 @@ impl Innovation<'_> {
         self.epsilon.map(|epsilon| epsilon.value().as_slice())
     }
 
-    /// Bytes of payload.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        size(self.z) + self.epsilon.map_or(0, size)
+    /// Everything it carries.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = &Released<Numbers>> {
+        [self.z].into_iter().chain(self.epsilon)
     }
 }
 
@@ -56,10 +55,12 @@ pub struct Foretold<'a> {
 }
 
 impl<'a> Foretold<'a> {
-    /// The server's word to `client` about `step`.
+    /// The server's word to `client` about `step`, heard by `tap`.
     #[must_use]
-    pub fn new(client: usize, step: usize, epsilon: &'a Released<Numbers>) -> Self {
-        Self { client, step, epsilon }
+    pub fn new(client: usize, step: usize, epsilon: &'a Released<Numbers>, tap: &Tap) -> Self {
+        let foretold = Self { client, step, epsilon };
+        tap.hear(&Message::Foretold(foretold));
+        foretold
     }
 
     /// The place of the client in the federation.
@@ -80,10 +81,9 @@ impl<'a> Foretold<'a> {
         self.epsilon.value().as_slice()
     }
 
-    /// Bytes of payload.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        size(self.epsilon)
+    /// Everything it carries.
+    pub(super) fn numbers(&self) -> &Released<Numbers> {
+        self.epsilon
     }
 }
 
@@ -94,14 +94,17 @@ impl Sender {
         self.client
     }
 
-    /// What this client says about its state at `step`.
+    /// What this client says about its state at `step`, heard by `tap`.
     #[must_use]
     pub fn innovation<'a>(
         &self,
         step: usize,
         z: &'a Released<Numbers>,
         epsilon: Option<&'a Released<Numbers>>,
+        tap: &Tap,
     ) -> Innovation<'a> {
-        Innovation { client: self.client, step, z, epsilon }
+        let innovation = Innovation { client: self.client, step, z, epsilon };
+        tap.hear(&Message::Innovation(innovation));
+        innovation
     }
 }

@@ -181,9 +181,11 @@ pub enum Tier {
     /// One graded symbol a step.
     #[default]
     Symbols,
-    /// Two symbols and a few numbers of its state, for a server that may see states: what other
-    /// clients explain is taken out of its residual before the second symbol is made. For up to 16
-    /// clients that are trusted: one that lies about its states can make another the named root.
+    /// Two symbols and a few numbers of its state, for a server that may see states: what one other
+    /// client explains is taken out of its residual before the second symbol is made. An alarm that
+    /// is explained is held back, or its blame passes to the one who explains it; a client that lies
+    /// about its states can hide what it explains, and makes nobody but itself the root. For up to
+    /// 16 clients.
     States,
 }
 

@@ -9,6 +9,7 @@ pub mod figures;
 pub mod flags;
 mod influence;
 mod judge;
+mod lie;
 pub(in crate::study) mod rows;
 mod spending;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use crate::stream::{Stream, StreamError};
 
 pub use federation::Federation;
 pub use judge::{FalseAlarm, Judged, Missed, Row};
+pub use lie::{Liar, Lie};
 use rows::Rows;
 pub use spending::{Heard, Spoken};
 pub use trial::Trial;

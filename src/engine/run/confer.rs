@@ -1,7 +1,9 @@
-//! Tier 2: clients tell the server about their states, and hear what the others explain of theirs.
+//! Tier 2: clients tell the server about their states, and hear what another explains of theirs.
 
 #[cfg(test)]
 mod tests;
+
+use jiff::Timestamp;
 
 use super::RunError;
 use super::evidence::Fitted;
@@ -14,9 +16,9 @@ use crate::evidence::informed::{Answers, Informed};
 use crate::evidence::site::Reading;
 use crate::evidence::symbol::{Grading, Symbol};
 use crate::federation::FederationError;
-use crate::link::{Innovation, Sender};
+use crate::link::{Innovation, Sender, Tap};
 use crate::model::proprietary::{Proprietary as _, VendorModel};
-use crate::privacy::{Account, Counted};
+use crate::privacy::{Account, Books, Counted};
 use crate::session::Session;
 
 /// One client's part.
@@ -25,9 +27,9 @@ struct Member {
     /// The model whose states are sent, where another one watches.
     sending: Option<VendorModel>,
     line: Line,
-    /// None for a client that nobody is known to influence.
+    /// None for a client that nobody explains.
     informed: Option<Informed>,
-    /// What of each calibration step the others do not explain.
+    /// What of each calibration step its explainer does not explain.
     calibration: Vec<Option<Symbol>>,
     /// What the server foretells of the step at hand; empty when it cannot.
     foretold: Vec<f64>,
@@ -52,6 +54,7 @@ impl Conference {
         material: &Material,
         fitted: &mut [Fitted],
         grading: &Grading,
+        tap: &Tap,
     ) -> Result<Self, RunError> {
         let influences = &prepared.influences;
         let Some(foreteller) = influences.foreteller.clone() else {
@@ -85,13 +88,13 @@ impl Conference {
         let mut answers = |range: usize| -> Result<Vec<Answers>, FederationError> {
             let mut heard = Vec::new();
             for (line, traces) in lines.iter_mut().zip(&traces) {
-                heard.push(tell(line, &traces[range])?);
+                heard.push(tell(line, &traces[range], tap)?);
             }
-            Ok(Answers::gather(&foreteller, &heard, &mut lines)?)
+            Ok(Answers::gather(&foreteller, &heard, &mut lines, tap)?)
         };
         let (fit, calibration) = (answers(0)?, answers(1)?);
         for (m, member) in members.iter_mut().enumerate() {
-            if foreteller.parents(m).next().is_none() {
+            if foreteller.explainer(m).is_none() {
                 continue;
             }
             let [of_fit, of_calibration] = &traces[m];
@@ -118,11 +121,12 @@ impl Conference {
         Ok(Self { foreteller, memory, members, grading: grading.clone(), epsilon: Vec::new() })
     }
 
-    /// What of each calibration step of a client the others do not explain; none for a client that
-    /// sends one symbol only.
-    pub fn calibration(&self, client: usize) -> Option<&[Option<Symbol>]> {
+    /// Who explains a client, and what of each of its calibration steps that one does not; none for a
+    /// client that sends one symbol only.
+    pub fn calibration(&self, client: usize) -> Option<(usize, &[Option<Symbol>])> {
         let member = &self.members[client];
-        member.informed.as_ref().map(|_| &member.calibration[..])
+        let explainer = self.foreteller.explainer(client).filter(|_| member.informed.is_some())?;
+        Some((explainer, &member.calibration[..]))
     }
 
     /// What was released about each client before the first step.
@@ -147,28 +151,30 @@ impl Conference {
     }
 
     /// Before a step: what came so far foretells it.
-    pub fn foretell(&mut self, step: usize) {
+    pub fn foretell(&mut self, step: usize, time: Timestamp, books: &mut Books, tap: &Tap) {
         for (m, member) in self.members.iter_mut().enumerate() {
             member.foretold.clear();
             if self.foreteller.foretell(&self.memory, m, &mut self.epsilon) {
-                // What cannot be noised is not sent.
-                if let Ok(foretold) = member.line.hear(step, &self.epsilon) {
+                // What cannot be noised or afforded is not sent.
+                let account = &mut Account { books, client: m, time };
+                if let Some(foretold) = member.line.hear_entered(step, &self.epsilon, account, tap)
+                {
                     member.foretold.extend_from_slice(foretold.epsilon());
                 }
             }
         }
     }
 
-    /// A client's step: its state goes out, and beside its own symbol stands what of the step the
-    /// others do not explain, where they had something to say.
+    /// A client's step: its state goes out, and beside its own symbol stands what of the step its
+    /// explainer does not explain, where that one had something to say.
     pub fn step(
         &mut self,
         step: usize,
         y: &[f32],
         watching: &VendorModel,
-        reading: Reading,
-        r_w: &[f32],
+        (reading, r_w): (Reading, &[f32]),
         account: &mut Account<'_>,
+        tap: &Tap,
     ) -> Option<Symbol> {
         let client = account.client;
         let member = &mut self.members[client];
@@ -178,7 +184,7 @@ impl Conference {
         let model = member.sending.as_ref().unwrap_or(watching);
         // While it says nothing about its step it says nothing about its state.
         let x_hat = &model.output().x_hat;
-        let said = reading.symbol.and_then(|_| member.line.say_entered(step, x_hat, account));
+        let said = reading.symbol.and_then(|_| member.line.say_entered(step, x_hat, account, tap));
         self.foreteller.hear(&mut self.memory, client, said.as_ref().map(Innovation::z));
         reading.symbol?;
         if member.foretold.is_empty() {

@@ -130,8 +130,8 @@ impl Desk {
 }
 
 impl Evidence {
-    /// Fits and calibrates every client, and enrols it.
-    pub fn new(session: &Session, prepared: &Prepared) -> Result<Self, RunError> {
+    /// Fits and calibrates every client, and enrols it; `tap` hears what is told for that.
+    pub fn new(session: &Session, prepared: &Prepared, tap: &Tap) -> Result<Self, RunError> {
         let views = |_: &Layout| Some(prepared.clients.iter().map(|c| c.view.clone()).collect());
         let material = Material::read(session, prepared.every, &views)?;
         let rules = Rules::with_arl0(session.thresholds.arl0.seconds / material.layout.period_s);
@@ -146,7 +146,7 @@ impl Evidence {
         let conference = match session.thresholds.tier {
             Tier::Symbols => None,
             Tier::States => {
-                Some(Conference::open(session, prepared, &material, &mut fitted, grading)?)
+                Some(Conference::open(session, prepared, &material, &mut fitted, grading, tap)?)
             }
         };
         for (m, fitted) in fitted.into_iter().enumerate() {
@@ -204,8 +204,14 @@ impl Evidence {
         self.desk.set_arl0(arl0_steps);
     }
 
+    /// Whether every symbol may have another ε from now on.
+    pub fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.watchers.iter().try_for_each(|watcher| watcher.voice.check_epsilon(epsilon))
+    }
+
     /// Another ε of every symbol from now on; the server hears the clients under new enrolments.
     pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.check_epsilon(epsilon)?;
         self.settings.epsilon = epsilon;
         let rules = *self.desk.server.rules();
         for (m, watcher) in self.watchers.iter_mut().enumerate() {
@@ -264,7 +270,7 @@ impl Evidence {
     ) {
         let step = self.desk.server.steps() as usize + 1;
         if let Some(conference) = &mut self.conference {
-            conference.foretell(step);
+            conference.foretell(step, frame.time, books, tap);
         }
         for (m, (watcher, report)) in self.watchers.iter_mut().zip(&mut self.reports).enumerate() {
             watcher.view.standardise(frame.row(layout, m), &mut watcher.y);
@@ -275,8 +281,8 @@ impl Evidence {
             *report = receive(&self.settings.grading, m, step, &said, tap);
             if let Some(conference) = &mut self.conference {
                 let Watcher { y, model, site, .. } = &*watcher;
-                let beside =
-                    conference.step(step, y, model, reading, site.whitened(), &mut account);
+                let read = (reading, site.whitened());
+                let beside = conference.step(step, y, model, read, &mut account, tap);
                 let said = watcher.send(beside, &self.scores, &mut account);
                 let beside = receive(&self.settings.grading, m, step, &said, tap);
                 if let (Report::Symbol(own), Report::Symbol(beside)) = (*report, beside) {
@@ -357,7 +363,7 @@ impl Watcher {
 /// What a client tells of itself: of one symbol a step, or of pairs.
 fn enrolment(
     symbols: &[Option<Symbol>],
-    beside: Option<&[Option<Symbol>]>,
+    beside: Option<(usize, &[Option<Symbol>])>,
     settings: &SiteSettings,
     rules: &Rules,
     voice: &mut Voice,
@@ -365,9 +371,9 @@ fn enrolment(
 ) -> Enrolment {
     let enrolment = Enrolment::rehearsed(symbols, settings, &rules.hypotheses, voice);
     match beside {
-        Some(beside) => {
-            let mut noise = rng::stream(seed, PAIRS);
-            enrolment.with_pairs(symbols, beside, settings, &rules.hypotheses, &mut noise)
+        Some((explainer, beside)) => {
+            let (noise, both) = (&mut rng::stream(seed, PAIRS), [symbols, beside]);
+            enrolment.explained_by(explainer, both, settings, &rules.hypotheses, noise)
         }
         None => enrolment,
     }

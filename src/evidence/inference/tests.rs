@@ -341,6 +341,93 @@ fn a_what_if_over_a_day_of_symbols_takes_milliseconds() {
     assert!(alarms >= 1);
 }
 
+/// Enrolments of four clients that explain each other in a ring, and the same without.
+fn ring() -> [Vec<Enrolment>; 2] {
+    let plain = enrolments(4);
+    let settings = SiteSettings::default();
+    let explained = plain.iter().enumerate().map(|(m, enrolment)| {
+        let mut rng = rng::stream(98, m as u64);
+        let mut draws = || (0..2000).map(|_| Some(draw(1.0, &mut rng))).collect::<Vec<_>>();
+        let (own, beside) = (draws(), draws());
+        let explainer = (m + 3) % 4;
+        let mut noise = rng::stream(97, m as u64);
+        enrolment.clone().explained_by(
+            explainer,
+            [&own, &beside],
+            &settings,
+            &Hypotheses::default(),
+            &mut noise,
+        )
+    });
+    [explained.collect(), plain]
+}
+
+fn ring_server(enrolments: &[Enrolment]) -> Inference {
+    let reach = Reach::from_edges(4, [(0, 2)]);
+    Inference::new(Grading::five_levels(), Rules::with_arl0(ARL0), enrolments, reach)
+}
+
+/// Reports of a stretch of pairs; levels of whoever is in trouble are high.
+fn pairs(levels: &[Vec<(usize, usize)>]) -> Vec<Vec<Report>> {
+    let pair = |(own, beside): &(usize, usize)| Report::Informed(at(*own), at(*beside));
+    levels.iter().map(|step| step.iter().map(pair).collect()).collect()
+}
+
+#[test]
+fn an_alarm_that_a_quiet_neighbour_explains_is_held_back_and_one_that_it_does_not_is_said() {
+    let [explained, _] = ring();
+    let step = |beside| vec![(0, 0), (4, beside), (0, 0), (0, 0)];
+    let said = |beside| {
+        let mut server = ring_server(&explained);
+        roots(&run(&mut server, &pairs(&vec![step(beside); 20])))
+    };
+    assert_eq!(said(0), []);
+    let unexplained = said(4);
+    assert!(!unexplained.is_empty() && unexplained.iter().all(|root| *root == Some(1)));
+}
+
+#[test]
+fn the_blame_passes_to_a_neighbour_that_explains_it_and_alarms_itself() {
+    let [explained, plain] = ring();
+    // Client 1 shows more than client 0, and nothing that client 0 does not explain.
+    let step = |t: usize| vec![(if t % 3 == 0 { 3 } else { 4 }, 4), (4, 0), (0, 0), (0, 0)];
+    let world = pairs(&(0..20).map(step).collect::<Vec<_>>());
+    let last = |enrolments: &[Enrolment]| {
+        closed(&run(&mut ring_server(enrolments), &world)).pop().expect("an incident").0
+    };
+    assert_eq!(last(&plain).root, Some(1));
+    let incident = last(&explained);
+    assert_eq!(incident.root, Some(0));
+    assert_eq!(incident.verdict(1), Some(Verdict::PropagatedEffect));
+    assert!((incident.posterior.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn nobody_is_explained_by_itself_or_by_a_stranger() {
+    let [mut explained, _] = ring();
+    for (m, enrolment) in explained.iter_mut().enumerate() {
+        let remainder = enrolment.remainder.as_mut().expect("explained");
+        remainder.explainer = if m % 2 == 0 { m } else { 9 };
+    }
+    let mut server = ring_server(&explained);
+    let changes = run(&mut server, &pairs(&vec![vec![(0, 0), (4, 0), (0, 0), (0, 0)]; 20]));
+    assert!(roots(&changes).contains(&Some(1)), "nothing is explained: {changes:?}");
+}
+
+/// Four clients with stretches of trouble, and whatever second symbols.
+fn troubled() -> impl Strategy<Value = Vec<Vec<(usize, usize)>>> {
+    let stretch =
+        (prop::collection::vec(0usize..3, 4), 1usize..15).prop_flat_map(|(low, steps)| {
+            let client = |low: usize| {
+                let own = if low == 0 { 3usize..5 } else { 0usize..2 };
+                (own, 0usize..5)
+            };
+            let step: Vec<_> = low.into_iter().map(client).collect();
+            prop::collection::vec(step, steps)
+        });
+    prop::collection::vec(stretch, 1..20).prop_map(|stretches| stretches.concat())
+}
+
 fn any_report() -> impl Strategy<Value = Report> {
     prop_oneof![
         6 => (0usize..5).prop_map(|l| Report::Symbol(at(l))),
@@ -363,6 +450,30 @@ proptest! {
             if let Some(incident) = server.incident() {
                 prop_assert!((incident.posterior.iter().sum::<f64>() - 1.0).abs() < 1e-9);
                 prop_assert!(incident.onset <= incident.opened);
+            }
+        }
+    }
+
+    #[test]
+    fn second_symbols_raise_no_alarm_and_pass_blame_to_nobody_but_the_explainer(
+        levels in troubled(),
+    ) {
+        let [explained, plain] = ring();
+        let (mut both, mut alone) = (ring_server(&explained), ring_server(&plain));
+        for reports in pairs(&levels) {
+            both.step(&reports);
+            alone.step(&reports);
+            for m in 0..4 {
+                prop_assert_eq!(both.evidence(m), alone.evidence(m));
+            }
+            let Some(said) = both.incident() else { continue };
+            let by_symbols = alone.incident();
+            prop_assert!(by_symbols.is_some(), "{said:?} is said of nothing");
+            if let Some(by_symbols) = by_symbols {
+                prop_assert_eq!(said.onset, by_symbols.onset);
+                let explainer = by_symbols.root.map(|root| (root + 3) % 4);
+                prop_assert!(said.root == by_symbols.root || said.root == explainer);
+                prop_assert!((said.posterior.iter().sum::<f64>() - 1.0).abs() < 1e-9);
             }
         }
     }

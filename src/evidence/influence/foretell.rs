@@ -1,4 +1,4 @@
-//! The server at work: what others explain of a client's next ε.
+//! The server at work: what one client's state explains of another's next ε.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,8 @@ pub(super) struct Part {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Foreteller {
     sources: Vec<Source>,
-    parts: Vec<Vec<Part>>,
+    /// For each client, of the one who explains most of it.
+    parts: Vec<Option<Part>>,
 }
 
 /// What the server remembers of the last steps.
@@ -67,13 +68,14 @@ pub struct Memory {
 }
 
 impl Foreteller {
-    pub(super) fn new(sources: Vec<Source>, parts: Vec<Vec<Part>>) -> Self {
+    pub(super) fn new(sources: Vec<Source>, parts: Vec<Option<Part>>) -> Self {
         Self { sources, parts }
     }
 
-    /// Who foretells something of `client`.
-    pub fn parents(&self, client: usize) -> impl Iterator<Item = usize> + '_ {
-        self.parts[client].iter().map(|part| part.from)
+    /// Whose state foretells something of `client`.
+    #[must_use]
+    pub fn explainer(&self, client: usize) -> Option<usize> {
+        self.parts[client].as_ref().map(|part| part.from)
     }
 
     /// Number of clients.
@@ -91,21 +93,17 @@ impl Foreteller {
         }
     }
 
-    /// What the others foretell of the next ε of `client`; false when nobody does, or when one of
-    /// them has not spoken for long enough. `out` is emptied first.
+    /// What its explainer foretells of the next ε of `client`; false when it has none, or when that
+    /// one has not spoken for long enough. `out` is emptied first.
     pub fn foretell(&self, memory: &Memory, client: usize, out: &mut Vec<f64>) -> bool {
         out.clear();
-        let parts = &self.parts[client];
-        if parts.is_empty() || parts.iter().any(|part| memory.spoken[part.from] < LAGS) {
+        let Some(Part { from, coefficients }) = &self.parts[client] else { return false };
+        if memory.spoken[*from] < LAGS {
             return false;
         }
-        out.resize(self.sources[client].features.states(), 0.0);
-        for Part { from, coefficients } in parts {
-            let psi = &memory.psi[*from];
-            for (out, row) in out.iter_mut().zip(coefficients.chunks_exact(psi.len())) {
-                *out += row.iter().zip(psi).map(|(b, psi)| b * psi).sum::<f64>();
-            }
-        }
+        let psi = &memory.psi[*from];
+        let rows = coefficients.chunks_exact(psi.len());
+        out.extend(rows.map(|row| row.iter().zip(psi).map(|(b, psi)| b * psi).sum::<f64>()));
         true
     }
 

@@ -56,7 +56,7 @@ pub fn learn(clients: &[String], period_s: f64, fit: &[Heard], held_out: &[Heard
         unlearned: None,
     };
     graph.settle();
-    let parts = (0..clients.len()).map(|to| parts(&system, &fit, &graph, to)).collect();
+    let parts = (0..clients.len()).map(|to| part(&system, &fit, &graph, to)).collect();
     Learned { graph, foreteller: Some(Foreteller::new(sources, parts)) }
 }
 
@@ -97,28 +97,16 @@ fn pairs(system: &System, held_out: &Stretch<'_>, clients: usize) -> Vec<Influen
     pairs
 }
 
-/// What foretells the ε of `to`: everyone with evidence, beside its own past, which takes its share
-/// in the fit and is then left to the client's own whitening.
-fn parts(system: &System, fit: &Stretch<'_>, graph: &InfluenceGraph, to: usize) -> Vec<Part> {
-    let parents: Vec<usize> = graph
-        .pairs
-        .iter()
-        .filter(|pair| pair.to == to && pair.is_evident())
-        .map(|pair| pair.from)
-        .collect();
-    let blocks = || [to].into_iter().chain(parents.iter().copied()).map(|n| fit.block(n));
-    let regressors: Vec<usize> = blocks().flatten().collect();
-    let Some(solution) = system.alone(&regressors, fit.outputs(to)) else { return Vec::new() };
-    let mut from = fit.block(to).len();
-    parents
-        .into_iter()
-        .map(|parent| {
-            let width = fit.block(parent).len();
-            let rows = solution.rows(from, width);
-            from += width;
-            let coefficients =
-                rows.column_iter().flat_map(|c| c.iter().copied().collect::<Vec<_>>());
-            Part { from: parent, coefficients: coefficients.collect() }
-        })
-        .collect()
+/// What foretells the ε of `to`: the strongest of its influences alone, so that it depends on one
+/// client's word; beside its own past, which takes its share in the fit and is then left to the
+/// client's own whitening.
+fn part(system: &System, fit: &Stretch<'_>, graph: &InfluenceGraph, to: usize) -> Option<Part> {
+    let influences = graph.pairs.iter().filter(|pair| pair.to == to && pair.learned);
+    let from = influences.max_by(|a, b| a.strength.total_cmp(&b.strength))?.from;
+    let (own, other) = (fit.block(to), fit.block(from));
+    let regressors: Vec<usize> = own.clone().chain(other.clone()).collect();
+    let solution = system.alone(&regressors, fit.outputs(to))?;
+    let rows = solution.rows(own.len(), other.len());
+    let coefficients = rows.column_iter().flat_map(|c| c.iter().copied().collect::<Vec<_>>());
+    Some(Part { from, coefficients: coefficients.collect() })
 }

@@ -4,7 +4,7 @@
 use super::messenger::{LARGEST_EPSILON, Messenger, Said, Trace};
 use crate::evidence::features::{LARGEST_Z, bounded};
 use crate::federation::Hooks;
-use crate::link::{Foretold, Innovation, Sender};
+use crate::link::{Foretold, Innovation, Sender, Tap};
 use crate::privacy::{
     Account, Channel, Counted, Estimate, Numbers, PrivacyError, Protection, Purpose, Randomness,
     Released, What,
@@ -28,6 +28,7 @@ pub struct Line {
     protection: Protection,
     live: Randomness,
     sent: Option<Released<Numbers>>,
+    come_back: Option<Released<Numbers>>,
     buffers: [Vec<f64>; 2],
 }
 
@@ -51,6 +52,7 @@ impl Line {
             back: protection.gradient_channel(random(BACK)),
             live: random(LIVE),
             sent: None,
+            come_back: None,
             protection,
             buffers: [vec![0.0; states], vec![0.0; states]],
         })
@@ -69,6 +71,7 @@ impl Line {
         step: usize,
         x_hat: &[f32],
         account: &mut Account<'_>,
+        tap: &Tap,
     ) -> Option<Innovation<'_>> {
         let [z, _] = &mut self.buffers;
         self.messenger.z(x_hat, z);
@@ -76,38 +79,70 @@ impl Line {
         let Account { books, client, time } = account;
         let entered =
             books.enter(*client, *time, What::ProprietaryState, Purpose::Routine, guarded).ok()?;
-        Some(self.sender.innovation(step, self.sent.insert(entered), None))
+        Some(self.sender.innovation(step, self.sent.insert(entered), None, tap))
     }
 
     /// z of a step, as it crosses.
-    pub fn say(&mut self, step: usize, x_hat: &[f32]) -> Result<Innovation<'_>, PrivacyError> {
+    pub fn say(
+        &mut self,
+        step: usize,
+        x_hat: &[f32],
+        tap: &Tap,
+    ) -> Result<Innovation<'_>, PrivacyError> {
         let [z, _] = &mut self.buffers;
         self.messenger.z(x_hat, z);
         let z = self.z.send(&Estimate::of_state(z))?;
-        Ok(self.sender.innovation(step, z, None))
+        Ok(self.sender.innovation(step, z, None, tap))
     }
 
     /// z and ε of a step, as they cross while influence is learned.
-    pub fn teach(&mut self, step: usize, said: Said<'_>) -> Result<Innovation<'_>, PrivacyError> {
+    pub fn teach(
+        &mut self,
+        step: usize,
+        said: Said<'_>,
+        tap: &Tap,
+    ) -> Result<Innovation<'_>, PrivacyError> {
         let [z, epsilon] = &mut self.buffers;
         self.messenger.z(said.x_hat, z);
         self.messenger.epsilon(said.r_w, epsilon);
         let z = self.z.send(&Estimate::of_state(z))?;
         let epsilon = self.epsilon.send(&Estimate::of_state(epsilon))?;
-        Ok(self.sender.innovation(step, z, Some(epsilon)))
+        Ok(self.sender.innovation(step, z, Some(epsilon), tap))
     }
 
     /// What the server foretells, as it comes back.
-    pub fn hear(&mut self, step: usize, epsilon: &[f64]) -> Result<Foretold<'_>, PrivacyError> {
+    pub fn hear(
+        &mut self,
+        step: usize,
+        epsilon: &[f64],
+        tap: &Tap,
+    ) -> Result<Foretold<'_>, PrivacyError> {
         let epsilon = self.back.send(&Estimate::of_gradient(epsilon))?;
-        Ok(Foretold::new(self.sender.client(), step, epsilon))
+        Ok(Foretold::new(self.sender.client(), step, epsilon, tap))
+    }
+
+    /// The same of a step that is being watched, entered in the client's ledger. It is noised like a
+    /// gradient and, like one, made of what was released before.
+    pub fn hear_entered(
+        &mut self,
+        step: usize,
+        epsilon: &[f64],
+        account: &mut Account<'_>,
+        tap: &Tap,
+    ) -> Option<Foretold<'_>> {
+        let guarded = self.protection.gradient(epsilon, &mut self.live).ok()?;
+        let Account { books, client, time } = account;
+        let entered =
+            books.enter(*client, *time, What::Gradient, Purpose::Routine, guarded).ok()?;
+        Some(Foretold::new(*client, step, self.come_back.insert(entered), tap))
     }
 
     /// What was released about this client outside of its ledger, which has yet to be told.
     #[must_use]
     pub fn counted(&self) -> Vec<Counted> {
-        let counted = [&self.z, &self.epsilon].map(|c| c.counted(What::ProprietaryState));
-        counted.into_iter().filter(|counted| counted.count > 0).collect()
+        let told = [&self.z, &self.epsilon].map(|c| c.counted(What::ProprietaryState));
+        let come_back = self.back.counted(What::Gradient);
+        told.into_iter().chain([come_back]).filter(|counted| counted.count > 0).collect()
     }
 }
 
@@ -127,21 +162,25 @@ impl Heard {
         Self { states, z: Vec::new(), epsilon: Vec::new(), spoken: Vec::new() }
     }
 
-    /// The client's message of the next step; none when it said nothing. What cannot be taken for a
-    /// message counts as none.
+    /// The client's message of the next step; none when it said nothing.
     pub fn receive(&mut self, message: Option<&Innovation<'_>>) {
+        self.hear(message.map(Innovation::z), message.and_then(Innovation::epsilon));
+    }
+
+    /// z and ε of the next step as numbers. What cannot be taken for a message counts as none.
+    pub fn hear(&mut self, z: Option<&[f64]>, epsilon: Option<&[f64]>) {
         let sound =
             |values: &[f64]| values.len() == self.states && values.iter().all(|v| v.is_finite());
-        let message = message.filter(|m| sound(m.z()) && m.epsilon().is_none_or(sound));
+        let z = z.filter(|z| sound(z) && epsilon.is_none_or(sound));
         let length = self.z.len() + self.states;
-        if let Some(message) = message {
-            self.z.extend(message.z().iter().map(|z| bounded(*z, LARGEST_Z)));
-            let epsilon = message.epsilon().into_iter().flatten();
+        if let Some(z) = z {
+            self.z.extend(z.iter().map(|z| bounded(*z, LARGEST_Z)));
+            let epsilon = epsilon.into_iter().flatten();
             self.epsilon.extend(epsilon.map(|e| bounded(*e, LARGEST_EPSILON)));
         }
         self.z.resize(length, 0.0);
         self.epsilon.resize(length, 0.0);
-        self.spoken.push(message.is_some());
+        self.spoken.push(z.is_some());
     }
 
     /// Numbers in z.
@@ -170,11 +209,11 @@ impl Heard {
 }
 
 /// Lets a client tell the server a whole stretch, z and ε.
-pub fn teach(line: &mut Line, trace: &Trace) -> Result<Heard, PrivacyError> {
+pub fn teach(line: &mut Line, trace: &Trace, tap: &Tap) -> Result<Heard, PrivacyError> {
     let mut heard = Heard::new(line.states());
     for t in 0..trace.steps() {
         match trace.at(t) {
-            Some(said) => heard.receive(Some(&line.teach(t, said)?)),
+            Some(said) => heard.receive(Some(&line.teach(t, said, tap)?)),
             None => heard.receive(None),
         }
     }
@@ -182,11 +221,11 @@ pub fn teach(line: &mut Line, trace: &Trace) -> Result<Heard, PrivacyError> {
 }
 
 /// Lets a client tell the server a whole stretch, z alone.
-pub fn tell(line: &mut Line, trace: &Trace) -> Result<Heard, PrivacyError> {
+pub fn tell(line: &mut Line, trace: &Trace, tap: &Tap) -> Result<Heard, PrivacyError> {
     let mut heard = Heard::new(line.states());
     for t in 0..trace.steps() {
         match trace.at(t) {
-            Some(said) => heard.receive(Some(&line.say(t, said.x_hat)?)),
+            Some(said) => heard.receive(Some(&line.say(t, said.x_hat, tap)?)),
             None => heard.receive(None),
         }
     }

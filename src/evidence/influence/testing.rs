@@ -5,7 +5,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use super::line::{Heard, Line, teach};
 use super::messenger::{Messenger, Said, Trace};
 use crate::federation::Hooks;
-use crate::link::Sender;
+use crate::link::{Sender, Tap};
 use crate::model::proprietary::Filter;
 use crate::model::train::test_support::small_filter;
 use crate::privacy::{Provenance, SigmaRule};
@@ -65,7 +65,8 @@ pub(crate) fn lines(fit: &[Trace]) -> Vec<Line> {
 
 /// What a server hears of these stretches.
 pub(crate) fn heard(lines: &mut [Line], traces: &[Trace]) -> Vec<Heard> {
-    let told = lines.iter_mut().zip(traces).map(|(line, trace)| teach(line, trace));
+    let told =
+        lines.iter_mut().zip(traces).map(|(line, trace)| teach(line, trace, &Tap::default()));
     told.collect::<Result<_, _>>().expect("numbers are finite")
 }
 

@@ -4,6 +4,7 @@ use crate::evidence::inference::{Change, Inference, Rules};
 use crate::evidence::influence::learn::learn;
 use crate::evidence::influence::testing::{Edge, heard, lines, names, traces};
 use crate::evidence::reach::Reach;
+use crate::link::Tap;
 use crate::rng;
 
 /// C1 drives C2, which drives C3; C4 stands alone.
@@ -18,6 +19,8 @@ struct World {
     /// The cuts of each client's own symbols.
     own: Vec<(Nominal, LevelCuts)>,
     enrolments: Vec<Enrolment>,
+    /// What C1 said of its state in nominal times, for replays.
+    nominal: Vec<Vec<f64>>,
 }
 
 fn own_distances(nominal: &mut Nominal, trace: &Trace) -> Vec<f32> {
@@ -32,8 +35,10 @@ fn world() -> World {
     let (heard_fit, held_out) = (heard(&mut lines, &fit), heard(&mut lines, &calibration));
     let learned = learn(&names(CLIENTS), 1.0, &heard_fit, &held_out);
     let foreteller = learned.foreteller.expect("enough to learn from");
-    let answers = Answers::gather(&foreteller, &heard_fit, &mut lines).expect("finite");
-    let told = Answers::gather(&foreteller, &held_out, &mut lines).expect("finite");
+    let answers =
+        Answers::gather(&foreteller, &heard_fit, &mut lines, &Tap::default()).expect("finite");
+    let told =
+        Answers::gather(&foreteller, &held_out, &mut lines, &Tap::default()).expect("finite");
     let settings = SiteSettings::default();
     let hypotheses = Hypotheses::default();
     let (mut informed, mut own, mut enrolments) = (Vec::new(), Vec::new(), Vec::new());
@@ -47,22 +52,29 @@ fn world() -> World {
             .map(|d| cuts.symbol(d))
             .collect();
         let mut noise = rng::stream(1, m as u64);
-        let has_parents = foreteller.parents(m).next().is_some();
-        let fitted = has_parents.then(|| {
-            let of_fit = (&fit[m], &answers[m]);
-            Informed::fit(lines[m].states(), &settings.grading, of_fit, (&calibration[m], &told[m]))
-        });
         let enrolment = Enrolment::new(&symbols, &settings, &hypotheses, &mut noise);
-        enrolments.push(match &fitted {
-            Some((_, beside)) => {
-                enrolment.with_pairs(&symbols, beside, &settings, &hypotheses, &mut noise)
-            }
-            None => enrolment,
-        });
-        informed.push(fitted.map(|(informed, _)| informed));
+        let Some(explainer) = foreteller.explainer(m) else {
+            enrolments.push(enrolment);
+            informed.push(None);
+            own.push((nominal, cuts));
+            continue;
+        };
+        let (states, of_fit) = (lines[m].states(), (&fit[m], &answers[m]));
+        let (fitted, beside) =
+            Informed::fit(states, &settings.grading, of_fit, (&calibration[m], &told[m]));
+        let both: [&[Option<Symbol>]; 2] = [&symbols, &beside];
+        enrolments.push(enrolment.explained_by(
+            explainer,
+            both,
+            &settings,
+            &hypotheses,
+            &mut noise,
+        ));
+        informed.push(Some(fitted));
         own.push((nominal, cuts));
     }
-    World { foreteller, lines, informed, own, enrolments }
+    let nominal = (0..300).filter_map(|t| heard_fit[0].z(t).map(<[f64]>::to_vec)).collect();
+    World { foreteller, lines, informed, own, enrolments, nominal }
 }
 
 impl World {
@@ -93,7 +105,11 @@ impl World {
                     .collect();
                 for (m, trace) in stretch.iter().enumerate() {
                     let said = trace.at(t).expect("nobody is silent");
-                    let told = self.lines[m].say(t, said.x_hat).expect("finite").z().to_vec();
+                    let told = self.lines[m]
+                        .say(t, said.x_hat, &Tap::default())
+                        .expect("finite")
+                        .z()
+                        .to_vec();
                     let z = lie(m, t).unwrap_or(Some(told));
                     self.foreteller.hear(&mut memory, m, z.as_deref());
                 }
@@ -103,17 +119,28 @@ impl World {
     }
 
     fn roots(&self, reports: &[Vec<Report>]) -> Vec<usize> {
-        let rules = Rules::with_arl0(3000.0);
-        let grading = Grading::five_levels();
-        let reach = Reach::from_edges(CLIENTS, EDGES.map(|(from, to, ..)| (from, to)));
-        let mut server = Inference::new(grading, rules, &self.enrolments, reach);
-        let changes: Vec<Change> = reports.iter().flat_map(|r| server.step(r).to_vec()).collect();
-        let roots = changes.iter().filter_map(|change| match change {
-            Change::Opened(incident) | Change::Frozen(incident) => incident.root,
-            _ => None,
-        });
-        roots.collect()
+        roots(&self.enrolments, reports)
     }
+
+    /// Who is named by first symbols alone.
+    fn roots_by_symbols(&self, reports: &[Vec<Report>]) -> Vec<usize> {
+        let alone = self.enrolments.iter().cloned();
+        let alone: Vec<_> = alone.map(|e| Enrolment { remainder: None, ..e }).collect();
+        roots(&alone, reports)
+    }
+}
+
+fn roots(enrolments: &[Enrolment], reports: &[Vec<Report>]) -> Vec<usize> {
+    let rules = Rules::with_arl0(3000.0);
+    let grading = Grading::five_levels();
+    let reach = Reach::from_edges(CLIENTS, EDGES.map(|(from, to, ..)| (from, to)));
+    let mut server = Inference::new(grading, rules, enrolments, reach);
+    let changes: Vec<Change> = reports.iter().flat_map(|r| server.step(r).to_vec()).collect();
+    let roots = changes.iter().filter_map(|change| match change {
+        Change::Opened(incident) | Change::Frozen(incident) => incident.root,
+        _ => None,
+    });
+    roots.collect()
 }
 
 fn elevated(reports: &[Vec<Report>], client: usize) -> (f64, f64) {
@@ -170,4 +197,101 @@ fn a_client_that_vanishes_leaves_the_others_their_own_symbols() {
     let reports = world.reports(&stretch, |m, t| (m == 0 && t >= 100).then_some(None));
     assert!(reports[110..].iter().all(|r| matches!(r[1], Report::Symbol(_))));
     assert!(reports[110..].iter().all(|r| matches!(r[2], Report::Informed(..))));
+}
+
+/// What a client may say instead of its state.
+fn lies(t: usize, truth: &[f64], replayed: &[Vec<f64>]) -> Vec<Option<Vec<f64>>> {
+    let swing = if t % 2 == 0 { 5.0 } else { -5.0 };
+    let slow = if t / 40 % 2 == 0 { 5.0 } else { -5.0 };
+    vec![
+        Some(vec![1.0, 1.0]),
+        Some(vec![5.0, -5.0]),
+        Some(truth.iter().map(|z| -z).collect()),
+        Some(replayed[t % replayed.len()].clone()),
+        Some(vec![1e18, -1e18]),
+        Some(vec![f64::NAN, 1.0]),
+        Some(vec![swing, swing]),
+        Some(vec![slow, -slow]),
+        Some(vec![1.0]),
+        None,
+    ]
+}
+
+/// Runs a stretch once for every lie of every client, told from step 100 on.
+fn with_lies(stretch: &[Trace], mut check: impl FnMut(&World, usize, usize, &[Vec<Report>])) {
+    let mut world = world();
+    let replayed = world.nominal.clone();
+    for liar in 0..CLIENTS {
+        let truth: Vec<Vec<f64>> = (0..stretch[liar].steps())
+            .map(|t| {
+                let said = stretch[liar].at(t).expect("nobody is silent");
+                let line = &mut world.lines[liar];
+                line.say(t, said.x_hat, &Tap::default()).expect("finite").z().to_vec()
+            })
+            .collect();
+        for kind in 0..lies(0, &truth[0], &replayed).len() {
+            let reports = world.reports(stretch, |m, t| {
+                (m == liar && t >= 100).then(|| lies(t, &truth[t], &replayed)[kind].clone())
+            });
+            check(&world, liar, kind, &reports);
+        }
+    }
+}
+
+#[test]
+fn a_client_that_lies_about_its_state_makes_nobody_else_the_root() {
+    let mut felt = 0.0f64;
+    for seed in [6, 16, 26] {
+        let stretch = traces(CLIENTS, &EDGES, 900, seed, |_, _| 0.0);
+        with_lies(&stretch, |world, liar, kind, reports| {
+            let (roots, alone) = (world.roots(reports), world.roots_by_symbols(reports));
+            let blamed: Vec<_> = roots.iter().filter(|root| !alone.contains(root)).collect();
+            assert!(blamed.iter().all(|root| **root == liar), "{liar}, {kind}: {blamed:?}");
+            felt = felt.max(elevated(reports, 1).1);
+        });
+    }
+    assert!(felt > 0.5, "some lies are strong enough to matter: {felt}");
+}
+
+#[test]
+fn beside_a_lie_about_a_state_a_fault_is_pinned_on_no_innocent_and_is_not_hidden() {
+    for guilty in 0..CLIENTS {
+        let push = |m: usize, t: usize| {
+            if m == guilty && (500..530).contains(&t) { 2.5 } else { 0.0 }
+        };
+        let stretch = traces(CLIENTS, &EDGES, 700, 8 + guilty as u64, push);
+        with_lies(&stretch, |world, liar, kind, reports| {
+            // One that hides its own fault leaves its effects to speak, in either tier.
+            if liar == guilty {
+                return;
+            }
+            let roots = world.roots(reports);
+            let innocent = roots.iter().any(|root| *root != guilty && *root != liar);
+            assert!(!innocent, "{liar} tells lie {kind}, fault at {guilty}: {roots:?}");
+            assert!(!roots.is_empty(), "{liar} tells lie {kind} and hides a fault of {guilty}");
+        });
+    }
+}
+
+#[test]
+fn what_is_foretold_of_a_client_depends_on_one_other_alone() {
+    let world = world();
+    let foretold = |loud: usize, client: usize| {
+        let mut memory = world.foreteller.memory();
+        for t in 0..20 {
+            for m in 0..CLIENTS {
+                let z = if m == loud { [5.0, -5.0] } else { [0.1 * f64::from(t % 3), 0.2] };
+                world.foreteller.hear(&mut memory, m, Some(&z));
+            }
+        }
+        let mut out = Vec::new();
+        world.foreteller.foretell(&memory, client, &mut out).then_some(out)
+    };
+    for client in 0..CLIENTS {
+        let honest = foretold(CLIENTS, client);
+        for loud in 0..CLIENTS {
+            let explains = world.foreteller.explainer(client) == Some(loud);
+            assert_eq!(foretold(loud, client) != honest, explains, "{loud} about {client}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use ndarray::{ArrayView2, Axis};
 
 use super::rows::{ClientRows, Rows};
-use super::{DetectionError, Setup, go_on, influence};
+use super::{DetectionError, Liar, Setup, go_on, influence};
 use crate::evidence::health::Report;
 use crate::evidence::inference::{Change, Closing, Incident, Inference, Rules};
 use crate::evidence::influence::InfluenceGraph;
@@ -32,7 +32,7 @@ pub(super) struct Client {
     pub enrolment: Enrolment,
     /// Its readings of all that is watched.
     pub readings: Vec<Reading>,
-    /// What of each step the others do not explain, where they have something to say (tier 2).
+    /// What of each step its explainer does not explain, where that has something to say (tier 2).
     pub beside: Vec<Option<Symbol>>,
 }
 
@@ -61,6 +61,8 @@ pub struct Federation {
     setup: Setup,
     watched_from: usize,
     graph: Option<InfluenceGraph>,
+    explaining: Option<influence::Explaining>,
+    liar: Option<Liar>,
 }
 
 impl Federation {
@@ -78,12 +80,26 @@ impl Federation {
         let mut clients = (0..rows.clients.len())
             .map(|m| client(rows, m, fit, watched_from, setup, seed))
             .collect::<Result<Vec<_>, _>>()?;
-        let graph = if setup.needs_influence() {
-            Some(influence::confer(rows, &mut clients, fit, watched_from, setup, seed)?)
+        let (graph, explaining) = if setup.needs_influence() {
+            let conferred = influence::confer(rows, &mut clients, fit, watched_from, setup, seed)?;
+            (Some(conferred.0), conferred.1)
         } else {
-            None
+            (None, None)
         };
-        Ok(Self { clients, setup: setup.clone(), watched_from, graph })
+        let setup = setup.clone();
+        let mut federation = Self { clients, setup, watched_from, graph, explaining, liar: None };
+        federation.believe(None)?;
+        Ok(federation)
+    }
+
+    /// One client lies from now on, or none.
+    pub fn believe(&mut self, liar: Option<Liar>) -> Result<(), DetectionError> {
+        if let Some(explaining) = &mut self.explaining {
+            let beside = explaining.beside(liar.as_ref())?;
+            self.clients.iter_mut().zip(beside).for_each(|(client, beside)| client.beside = beside);
+        }
+        self.liar = liar;
+        Ok(())
     }
 
     /// Who influences whom, where the setup asks for it.
@@ -115,7 +131,9 @@ impl Federation {
         let enrolments: Vec<Enrolment> = self.clients.iter().map(|c| c.enrolment.clone()).collect();
         let grading = self.setup.site.grading.clone();
         let response = self.setup.site.response();
-        let mut server = Inference::new(grading, rules, &enrolments, reach);
+        let mut server = Inference::new(grading.clone(), rules, &enrolments, reach);
+        let liar = self.liar.filter(|liar| liar.about_symbols);
+        let liars_truth = liar.map_or_else(Vec::new, |liar| self.clients[liar.client].symbols());
         let mut noise: Vec<rng::Rng> = (0..self.clients.len())
             .map(|m| rng::stream(rng::child(seed, m as u64), RESPONSE))
             .collect();
@@ -131,6 +149,10 @@ impl Federation {
                     ),
                     nothing => nothing,
                 };
+            }
+            if let Some(liar) = liar {
+                let beside = self.clients[liar.client].beside.get(t).copied().flatten();
+                reports[liar.client] = liar.report(&grading, &liars_truth, t, beside);
             }
             incidents.extend(closed(server.step(&reports)));
         }

@@ -1,15 +1,17 @@
 //! What the clients of a study tell each other through the server: who influences whom, and in tier
-//! 2 what of each step the others explain.
+//! 2 what of each step another explains.
 
 use super::federation::Client;
 use super::rows::Rows;
-use super::{DetectionError, Setup};
-use crate::evidence::influence::line::{Line, teach, tell};
+use super::{DetectionError, Liar, Setup};
+use crate::evidence::influence::foretell::Foreteller;
+use crate::evidence::influence::line::{Heard, Line, teach, tell};
 use crate::evidence::influence::messenger::{Messenger, Trace, Tracer};
 use crate::evidence::influence::{InfluenceGraph, learn};
 use crate::evidence::informed::{Answers, Informed};
+use crate::evidence::symbol::Symbol;
 use crate::federation::Hooks;
-use crate::link::Sender;
+use crate::link::{Sender, Tap};
 use crate::privacy::{Provenance, SigmaRule};
 use crate::rng;
 use crate::session::{PrivacySettings, Tier};
@@ -25,7 +27,38 @@ struct Traces {
     watched: Trace,
 }
 
-/// Learns who influences whom and, in tier 2, lets every client know what the others explain.
+/// How clients explain each other while they are watched.
+pub(super) struct Explaining {
+    foreteller: Foreteller,
+    lines: Vec<Line>,
+    informed: Vec<Option<Informed>>,
+    /// What every client's models say, and what the server hears of it when all tell the truth.
+    traces: Vec<Trace>,
+    heard: Vec<Heard>,
+}
+
+impl Explaining {
+    /// What of each step of every client its explainer does not explain.
+    pub fn beside(
+        &mut self,
+        liar: Option<&Liar>,
+    ) -> Result<Vec<Vec<Option<Symbol>>>, DetectionError> {
+        let heard: Vec<Heard> = self
+            .heard
+            .iter()
+            .enumerate()
+            .map(|(m, truth)| liar.map_or_else(|| truth.clone(), |liar| liar.states(m, truth)))
+            .collect();
+        let answers = Answers::gather(&self.foreteller, &heard, &mut self.lines, &Tap::default())?;
+        let clients = self.informed.iter_mut().zip(&self.traces).zip(&answers);
+        let beside = clients.map(|((informed, trace), answers)| {
+            informed.as_mut().map_or_else(Vec::new, |informed| informed.symbols(trace, answers))
+        });
+        Ok(beside.collect())
+    }
+}
+
+/// Learns who influences whom and, in tier 2, lets every client know what its explainer explains.
 pub(super) fn confer(
     rows: &Rows,
     clients: &mut [Client],
@@ -33,10 +66,11 @@ pub(super) fn confer(
     watched_from: usize,
     setup: &Setup,
     seed: u64,
-) -> Result<InfluenceGraph, DetectionError> {
+) -> Result<(InfluenceGraph, Option<Explaining>), DetectionError> {
     let privacy = PrivacySettings::default();
     let hooks =
         Hooks { privacy: &privacy, rule: SigmaRule::Analytic, provenance: Provenance::Seeded };
+    let nobody = &Tap::default();
     let mut traces = Vec::new();
     let mut lines = Vec::new();
     for (m, client) in clients.iter_mut().enumerate() {
@@ -49,42 +83,41 @@ pub(super) fn confer(
     let mut fit_heard = Vec::new();
     let mut held_out = Vec::new();
     for (line, traces) in lines.iter_mut().zip(&traces) {
-        fit_heard.push(teach(line, &traces.fit)?);
-        held_out.push(teach(line, &traces.calibration)?);
+        fit_heard.push(teach(line, &traces.fit, nobody)?);
+        held_out.push(teach(line, &traces.calibration, nobody)?);
     }
     let names: Vec<String> = rows.layout.clients.iter().map(|c| c.name.clone()).collect();
     let learned = learn::learn(&names, rows.layout.period_s, &fit_heard, &held_out);
     let Some(foreteller) = learned.foreteller.filter(|_| setup.tier == Tier::States) else {
-        return Ok(learned.graph);
+        return Ok((learned.graph, None));
     };
-    let mut watched = Vec::new();
+    let mut heard = Vec::new();
     for (line, traces) in lines.iter_mut().zip(&traces) {
-        watched.push(tell(line, &traces.watched)?);
+        heard.push(tell(line, &traces.watched, nobody)?);
     }
-    let fit_answers = Answers::gather(&foreteller, &fit_heard, &mut lines)?;
-    let calibration_answers = Answers::gather(&foreteller, &held_out, &mut lines)?;
-    let watched_answers = Answers::gather(&foreteller, &watched, &mut lines)?;
+    let fit_answers = Answers::gather(&foreteller, &fit_heard, &mut lines, nobody)?;
+    let calibration_answers = Answers::gather(&foreteller, &held_out, &mut lines, nobody)?;
+    let mut informed = Vec::new();
     for (m, client) in clients.iter_mut().enumerate() {
-        if foreteller.parents(m).next().is_none() {
-            continue;
-        }
-        let (mut informed, symbols) = Informed::fit(
-            lines[m].states(),
-            &setup.site.grading,
-            (&traces[m].fit, &fit_answers[m]),
-            (&traces[m].calibration, &calibration_answers[m]),
-        );
-        let mut noise = rng::stream(rng::child(seed, m as u64), PAIRS);
-        client.enrolment = client.enrolment.clone().with_pairs(
-            &client.calibration,
-            &symbols,
-            &setup.site,
-            &setup.rules.hypotheses,
-            &mut noise,
-        );
-        client.beside = informed.symbols(&traces[m].watched, &watched_answers[m]);
+        informed.push(foreteller.explainer(m).map(|explainer| {
+            let (informed, symbols) = Informed::fit(
+                lines[m].states(),
+                &setup.site.grading,
+                (&traces[m].fit, &fit_answers[m]),
+                (&traces[m].calibration, &calibration_answers[m]),
+            );
+            client.enrolment = client.enrolment.clone().explained_by(
+                explainer,
+                [&client.calibration, &symbols],
+                &setup.site,
+                &setup.rules.hypotheses,
+                &mut rng::stream(rng::child(seed, m as u64), PAIRS),
+            );
+            informed
+        }));
     }
-    Ok(learned.graph)
+    let traces = traces.into_iter().map(|traces| traces.watched).collect();
+    Ok((learned.graph, Some(Explaining { foreteller, lines, informed, traces, heard })))
 }
 
 fn trace(rows: &Rows, m: usize, client: &mut Client, fit: usize, watched_from: usize) -> Traces {
