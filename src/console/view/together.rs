@@ -200,18 +200,18 @@ fn notes(scene: &Scene, together: &Together, cells: u16) -> Vec<String> {
         trained.into_iter().any(|trained| trained.spend != Spend::Clear)
     });
     let noise = if noise { ", noise and all" } else { "" };
-    let mut said = format!(
-        "As states reached the server in {} rounds at the end of training{noise}: nothing more was \
-         sent for it.",
-        together.rounds
-    );
-    said.push_str(&match together.map(Estimator::Oracle) {
-        Some(_) => " The oracle's are of the calibration range.".to_owned(),
+    let oracle = match together.map(Estimator::Oracle) {
+        Some(_) => "The oracle's are of the calibration range.".to_owned(),
         None => format!(
-            " The oracle needs everybody's measurements in one place; where they may be, headwater \
+            "The oracle needs everybody's measurements in one place; where they may be, headwater \
              train {} --oracle makes it.",
             scene.model.name
         ),
-    });
+    };
+    let said = format!(
+        "As states reached the server in {} rounds at the end of training{noise}: nothing more was \
+         sent for it. {oracle}",
+        together.rounds
+    );
     wrapped(&said, cells.saturating_sub(2))
 }
