@@ -201,8 +201,8 @@ fn a_client_that_vanishes_leaves_the_others_their_own_symbols() {
 
 /// What a client may say instead of its state.
 fn lies(t: usize, truth: &[f64], replayed: &[Vec<f64>]) -> Vec<Option<Vec<f64>>> {
-    let swing = if t % 2 == 0 { 5.0 } else { -5.0 };
-    let slow = if t / 40 % 2 == 0 { 5.0 } else { -5.0 };
+    let swing = if t.is_multiple_of(2) { 5.0 } else { -5.0 };
+    let slow = if (t / 40).is_multiple_of(2) { 5.0 } else { -5.0 };
     vec![
         Some(vec![1.0, 1.0]),
         Some(vec![5.0, -5.0]),

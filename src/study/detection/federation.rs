@@ -95,7 +95,7 @@ impl Federation {
     /// One client lies from now on, or none.
     pub fn believe(&mut self, liar: Option<Liar>) -> Result<(), DetectionError> {
         if let Some(explaining) = &mut self.explaining {
-            let beside = explaining.beside(liar.as_ref())?;
+            let beside = explaining.beside(liar)?;
             self.clients.iter_mut().zip(beside).for_each(|(client, beside)| client.beside = beside);
         }
         self.liar = liar;

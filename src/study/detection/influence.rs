@@ -41,7 +41,7 @@ impl Explaining {
     /// What of each step of every client its explainer does not explain.
     pub fn beside(
         &mut self,
-        liar: Option<&Liar>,
+        liar: Option<Liar>,
     ) -> Result<Vec<Vec<Option<Symbol>>>, DetectionError> {
         let heard: Vec<Heard> = self
             .heard

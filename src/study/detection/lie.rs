@@ -91,7 +91,7 @@ pub struct Liar {
 
 impl Liar {
     /// What the server hears of the states of `client`.
-    pub(super) fn states(&self, client: usize, truth: &Heard) -> Heard {
+    pub(super) fn states(self, client: usize, truth: &Heard) -> Heard {
         if client != self.client {
             return truth.clone();
         }
@@ -104,7 +104,7 @@ impl Liar {
 
     /// What the server hears instead of the true report of `client`, whose true levels are known.
     pub(super) fn report(
-        &self,
+        self,
         grading: &Grading,
         truth: &[Option<Symbol>],
         t: usize,
