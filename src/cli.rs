@@ -34,6 +34,7 @@ mod train;
     name = "headwater",
     version,
     max_term_width = 100,
+    after_long_help = manual::environment(),
     args_conflicts_with_subcommands = true
 )]
 struct Cli {

@@ -192,6 +192,20 @@ pub struct Ledger {
     /// Where the noise came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub randomness: Option<String>,
+    /// How far one sample reaches into later releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+}
+
+/// How far one sample reaches into later releases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The share of its effect that is left a step later; `null` where it was seen not to fade.
+    pub contraction: Option<Number>,
+    /// Later symbols that it can still turn; `null` where there is no end.
+    pub later_symbols: Option<u64>,
+    /// "measured", "declared" or "assumed".
+    pub known: String,
 }
 
 /// What some releases cost together.

@@ -28,7 +28,7 @@ use crate::model::online::Descent;
 use crate::model::weights::{FilterWeights, LstmFc};
 use crate::privacy::{Counted, PrivacyError, Protection, Provenance, Randomness, SigmaRule};
 use crate::rng;
-use crate::server::Server;
+use crate::server::{Server, Together};
 use crate::session::settings::{self, ModelSettings, Optimiser, PrivacySettings};
 
 /// φ begins as a small correction (I11): its output layer is scaled by this.
@@ -73,6 +73,8 @@ pub struct Outcome {
     pub stopped: bool,
     /// What was released about each client, and what was sent back to it.
     pub released: Vec<Vec<Counted>>,
+    /// How states moved together at the end, as the server saw it.
+    pub together: Option<Together>,
 }
 
 /// Noise of a given size instead of one that follows from (ε, δ), as in the paper's experiments.
@@ -304,7 +306,13 @@ impl Federation {
                 break;
             }
         }
-        Ok(Outcome { weights: self.weights(), history, stopped, released: self.released() })
+        Ok(Outcome {
+            weights: self.weights(),
+            history,
+            stopped,
+            released: self.released(),
+            together: self.server.together(),
+        })
     }
 
     /// What has been learned so far.

@@ -6,6 +6,7 @@
 pub mod augment;
 pub mod checkpoint;
 pub mod ekf;
+pub mod forgetting;
 pub mod frozen;
 pub mod kernel;
 pub mod network;

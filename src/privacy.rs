@@ -67,8 +67,8 @@ pub use gaussian::SigmaRule;
 pub use ledger::books::{self, Books};
 pub use ledger::{Counted, Entered, Exhaustion, Ledger, Refusal, Scope, Terms, Trained};
 pub use mechanism::{Clip, Gaussian};
-pub use memory::FilterMemory;
-pub use outlook::{Knob, Outlook, Situation};
+pub use memory::{FilterMemory, Known};
+pub use outlook::{Knob, Outlook, Rung, Situation};
 pub use protection::Protection;
 pub use randomness::{Provenance, Randomness};
 pub use release::{Estimate, Flag, Guarded, InTheClear, Numbers, Released, Spend, Symbol, What};
@@ -106,11 +106,29 @@ pub enum PrivacyError {
         found: f64,
     },
     /// A budget cannot be set below what is already spent.
-    #[error("a budget of ε {asked:.2} is below the {spent:.2} already spent")]
+    #[error("{client} has spent {} over {} already: a budget of ε {asked} is below that", spent_words(*.spent), .over.label())]
     BelowSpent {
+        /// Who has spent it.
+        client: String,
+        /// Over which stretch of time.
+        over: Scope,
         /// The budget asked for.
         asked: f64,
         /// What is spent.
         spent: f64,
     },
+    /// Levels behind kept answers cannot be shown.
+    #[error(
+        "answers are drawn once and kept: levels sent as they are would give away what the kept \
+         answers have hidden so far"
+    )]
+    Kept,
+}
+
+fn spent_words(epsilon: f64) -> String {
+    if epsilon.is_finite() {
+        format!("ε {epsilon:.2}")
+    } else {
+        "more than any ε (something was sent as it is)".to_owned()
+    }
 }

@@ -7,8 +7,13 @@
 //!
 //! It knows what arrived in messages and nothing else: no measurement, no client's weights.
 
+mod moments;
+mod together;
+
 use std::ops::Range;
 
+use self::together::Look;
+pub use self::together::{Estimator, Map, Together};
 use crate::link::{Gradient, Message, States, Tap};
 use crate::model::kernel::WeightsError;
 use crate::model::online::{Descent, Learner};
@@ -29,6 +34,8 @@ pub struct Server {
     d_out: Vec<f32>,
     sending: Vec<f64>,
     tap: Tap,
+    /// How states move together; nothing where there are too many of them.
+    look: Option<Look>,
 }
 
 impl Server {
@@ -55,6 +62,7 @@ impl Server {
             d_out: vec![0.0; end],
             sending: Vec::with_capacity(end),
             tap: Tap::default(),
+            look: Look::new(end),
         })
     }
 
@@ -102,6 +110,31 @@ impl Server {
     /// Forgets what f_s has seen: a new pass begins.
     pub fn forget(&mut self) {
         self.f_s.forget();
+        self.look_anew();
+    }
+
+    /// How states move together is told by the rounds from here on.
+    pub fn look_anew(&mut self) {
+        if let Some(look) = &mut self.look {
+            look.anew();
+        }
+    }
+
+    /// Looks at the states of a step: what arrived, and x_s that was computed elsewhere from this
+    /// server's weights.
+    pub fn look_at(&mut self, x_c: &[f32], x_a: &[f32], x_s: impl Fn() -> Vec<f32>) {
+        if let Some(look) = &mut self.look
+            && look.is_due()
+        {
+            look.take([x_c, x_a, &x_s()]);
+        }
+    }
+
+    /// How states moved together since it was last told to look anew.
+    #[must_use]
+    pub fn together(&self) -> Option<Together> {
+        let states = self.spans.iter().map(Range::len).collect();
+        self.look.as_ref()?.together(states)
     }
 
     /// Takes one client's message of the present round.
@@ -120,6 +153,11 @@ impl Server {
             let e = x_s - x_a;
             loss += f64::from(e * e);
             *d = 2.0 * e;
+        }
+        if let Some(look) = &mut self.look
+            && look.is_due()
+        {
+            look.take([&self.x_c, &self.x_a, x_s]);
         }
         if let Some(pace) = learn {
             self.f_s.learn(&self.d_out, pace);

@@ -70,7 +70,7 @@ fn print_privacy(out: &mut impl Write, session: &Session) -> Result<()> {
         return Ok(());
     }
     let mut head = "privacy";
-    for sentence in explain(session, session.mode).sentences() {
+    for sentence in explain(session, session.mode, None).sentences() {
         for line in wrapped(sentence) {
             writeln!(out, "{head:<12}{line}")?;
             head = "";

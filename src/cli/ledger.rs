@@ -13,7 +13,7 @@ use clap::Args;
 use color_eyre::eyre::{Result, WrapErr as _, bail};
 use serde::Serialize;
 
-use crate::privacy::{Bound, Composed, Counted, Ledger, Scope, Spend, books};
+use crate::privacy::{Bound, Composed, Counted, FilterMemory, Ledger, Scope, Spend, books};
 
 #[derive(Debug, Args)]
 pub(super) struct LedgerArgs {
@@ -65,6 +65,7 @@ struct Account<'a> {
     spent: Vec<Spent>,
     training: Spent,
     mechanisms: &'a [Counted],
+    memory: FilterMemory,
 }
 
 #[derive(Debug, Serialize)]
@@ -101,6 +102,7 @@ impl<'a> Account<'a> {
             spent: Scope::ALL.iter().map(spent).collect(),
             training: Spent::of("training", &ledger.trained()),
             mechanisms: ledger.counts(),
+            memory: ledger.terms().memory,
         }
     }
 }
@@ -111,6 +113,7 @@ fn print(out: &mut impl Write, ledger: &Ledger) -> Result<()> {
     for scope in Scope::ALL {
         print_spent(out, scope.label(), &ledger.worst(scope))?;
     }
+    writeln!(out, "  {}", remembered(&ledger.terms().memory))?;
     let trained = ledger.trained();
     if trained.releases > 0 {
         print_spent(out, "of it, training", &trained)?;
@@ -139,6 +142,16 @@ fn print_spent(out: &mut impl Write, over: &str, composed: &Composed) -> Result<
         composed.bound.label()
     )?;
     Ok(())
+}
+
+/// How far a sample reaches, counted above.
+fn remembered(memory: &FilterMemory) -> String {
+    let known = memory.known().label();
+    if memory.is_endless() {
+        return format!("a sample reaches into everything after it ({known})");
+    }
+    let steps = memory.later_steps();
+    format!("a sample reaches {steps} steps on ({known}, contraction {:.2})", memory.contraction())
 }
 
 fn figure(epsilon: f64) -> String {

@@ -12,10 +12,13 @@ use super::Cli;
 use crate::console::{KEYS_FILE, actions};
 
 /// What the environment may say.
-const ENVIRONMENT: [(&str, &str); 7] = [
+const ENVIRONMENT: [(&str, &str); 10] = [
+    ("HEADWATER_OPERATOR", "who is at the console, for its log; else USER or LOGNAME"),
     ("HEADWATER_CACHE", "the folder in which models are kept between runs"),
+    ("XDG_CACHE_HOME, LOCALAPPDATA, HOME", "the folder above it when HEADWATER_CACHE is not set"),
     ("HEADWATER_CONFIG", "the folder in which keys.ron is looked for"),
-    ("XDG_CONFIG_HOME", "the folder above it when HEADWATER_CONFIG is not set"),
+    ("XDG_CONFIG_HOME, HOME", "the folder above it when HEADWATER_CONFIG is not set"),
+    ("HEADWATER_FAULT", "a fault for tests: engine-panic ends the engine's thread"),
     ("NO_COLOR", "no colours: bold, dim, underlined and reversed text instead"),
     ("COLORTERM, TERM", "how many colours the terminal has"),
     ("COLORFGBG", "whether its background is light"),
@@ -28,6 +31,12 @@ const EXIT: [(&str, &str); 4] = [
     ("2", "wrong usage"),
     ("128 + n", "the console was ended by signal n"),
 ];
+
+/// The same at the end of the long help.
+pub(super) fn environment() -> String {
+    let rows = ENVIRONMENT.map(|(name, what)| format!("  {name}\n          {what}"));
+    format!("Environment:\n{}", rows.join("\n"))
+}
 
 /// The manual page.
 pub(super) fn man(out: &mut impl Write) -> Result<()> {
@@ -87,4 +96,43 @@ fn tagged(page: &mut Roff, tag: &str, what: &str) {
 /// Completions for `shell`.
 pub(super) fn completions(out: &mut impl Write, shell: Shell) {
     generate(shell, &mut Cli::command(), "headwater", out);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Names of our own variables in all sources below a folder.
+    fn variables(folder: &Path, found: &mut Vec<String>) {
+        let mark = concat!("\"", "HEADWATER_");
+        for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                variables(&path, found);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let text = std::fs::read_to_string(&path).expect("a source");
+                let names = text.split(mark).skip(1).filter_map(|rest| rest.split('"').next());
+                found.extend(names.map(|name| format!("{}{name}", mark.trim_start_matches('"'))));
+            }
+        }
+    }
+
+    #[test]
+    fn every_variable_of_our_own_is_in_the_manual_the_help_and_the_readme() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut found = Vec::new();
+        variables(&root.join("src"), &mut found);
+        let readme = std::fs::read_to_string(root.join("README.md")).expect("a README");
+        let mut page = Vec::new();
+        man(&mut page).expect("a page");
+        let page = String::from_utf8(page).expect("text").replace("\\-", "-");
+        assert!(found.len() > 3, "{found:?}");
+        for name in found {
+            assert!(environment().contains(&name), "{name} is not in the help");
+            assert!(page.contains(&name), "{name} is not in the manual");
+            assert!(readme.contains(&name), "{name} is not in the README");
+        }
+    }
 }

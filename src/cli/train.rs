@@ -15,7 +15,7 @@ use super::{SessionArgs, interrupt};
 use crate::engine::compare::{Comparison, compare};
 use crate::engine::decimation;
 use crate::engine::material::{LeftOut, Material};
-use crate::engine::prepare::{Prepared, Stage, cache_file, prepare};
+use crate::engine::prepare::{Prepared, Stage, cache_file, keep_oracle, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
 use crate::model::train::{Progress, TrainReport};
@@ -29,7 +29,8 @@ pub(super) struct TrainArgs {
     /// Make the proprietary models alone, as a vendor delivers them
     #[arg(long)]
     proprietary: bool,
-    /// Train the centralised oracle too, and say how near the federation comes to it (takes minutes)
+    /// Train the centralised oracle too, say how near the federation comes to it, and keep how its
+    /// states move together for the console (takes minutes)
     #[arg(long)]
     oracle: bool,
     /// With --proprietary: judge every kind of model beside persistence, write nothing
@@ -73,7 +74,7 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
     }
     let stop = interrupt::watch("what was learned is kept");
     let bar = bar();
-    let prepared = prepare(&session, &file, &mut |stage| {
+    let mut prepared = prepare(&session, &file, &mut |stage| {
         match stage {
             Stage::Reading => bar.set_message("reading nominal data"),
             Stage::Delivered => bar.set_message("proprietary models as delivered"),
@@ -101,7 +102,12 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
     bar.finish_and_clear();
     print_prepared(out, &session, &prepared)?;
     out.flush()?;
-    print_comparison(out, &compare(&session, &prepared, args.oracle)?)
+    let found = compare(&session, &prepared, args.oracle)?;
+    print_comparison(out, &found)?;
+    if let Some(correlation) = found.oracle {
+        keep_oracle(&mut prepared, correlation)?;
+    }
+    Ok(())
 }
 
 fn was_stopped(session: &Session, file: &Path) -> bool {

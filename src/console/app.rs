@@ -36,7 +36,6 @@ use super::window::ZOOMS;
 use crate::engine::prepare::Prepared;
 use crate::engine::run::knob::Knob;
 use crate::fact::Priority;
-use crate::incident::{Action as Deed, Entry, What};
 use crate::session::{Session, Source};
 
 mod act;
@@ -346,18 +345,8 @@ impl Model {
 
     /// What the newest line of the log did, in words; what was undone by its own.
     fn last_deed(&self) -> Option<String> {
-        let log = &self.watched.as_ref()?.log;
-        let undoes = |entry: &Entry| match entry.what {
-            What::Did(Deed::Undo { entry }) => log.iter().find(|known| known.number == entry),
-            _ => None,
-        };
-        let last = log.last()?;
-        let (what, entry) = match undoes(last).map(|undone| (undone, undoes(undone))) {
-            None => ("", last),
-            Some((undone, None)) => ("undone: ", undone),
-            Some((_, Some(done))) => ("done again: ", done),
-        };
-        Some(format!("{what}{}", entry.words(&self.names)))
+        let watched = self.watched.as_ref()?;
+        Some(watched.words(watched.log.last()?, &self.names))
     }
 
     fn finest_zoom(&self) -> usize {

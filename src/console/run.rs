@@ -164,8 +164,9 @@ fn feed(session: &Session, model: &Model) -> io::Result<Feed> {
 
 /// The operator's name, as the log knows it.
 fn who() -> String {
-    let name = ["HEADWATER_OPERATOR", "USER", "LOGNAME"].into_iter().find_map(|v| env::var(v).ok());
-    clean(name.filter(|name| !name.trim().is_empty()).as_deref().unwrap_or("operator"))
+    let names = ["HEADWATER_OPERATOR", "USER", "LOGNAME"].into_iter();
+    let name = names.filter_map(|v| env::var(v).ok()).find(|name| !name.trim().is_empty());
+    clean(name.as_deref().unwrap_or("operator"))
 }
 
 impl Console {

@@ -41,6 +41,7 @@ mod sensors;
 mod sessions;
 mod summary;
 mod tail;
+mod together;
 mod top;
 mod training;
 mod verdict;

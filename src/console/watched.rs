@@ -8,7 +8,7 @@ use crate::engine::watch::{News, Standing};
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::Priority;
 use crate::history::{Bucket, Column, History};
-use crate::incident::{Entry, Incident, Origin};
+use crate::incident::{Action, Entry, Incident, Origin, What};
 
 /// One quantity that is drawn over time for every client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,23 +172,42 @@ impl Watched {
         }
     }
 
+    /// A line of the log in words: what is undone or done again is said by its own.
+    #[must_use]
+    pub fn words(&self, entry: &Entry, names: &[String]) -> String {
+        let undoes = |entry: &Entry| match entry.what {
+            What::Did(Action::Undo { entry }) => self.log.iter().find(|e| e.number == entry),
+            _ => None,
+        };
+        let (what, entry) = match undoes(entry).map(|undone| (undone, undoes(undone))) {
+            None => ("", entry),
+            Some((undone, None)) => ("undone: ", undone),
+            Some((_, Some(done))) => ("done again: ", done),
+        };
+        format!("{what}{}", entry.words(names))
+    }
+
     /// The incident of that number.
     #[must_use]
     pub fn incident(&self, number: u64) -> Option<&Incident> {
         self.incidents.get((number as usize).checked_sub(1)?)
     }
 
-    /// Incidents that had opened and not yet closed at a moment, the earliest first.
-    pub fn open_at(&self, moment: Timestamp) -> impl DoubleEndedIterator<Item = &Incident> {
-        self.incidents.iter().filter(move |incident| was_open(incident, moment))
+    /// Incidents whose evidence had begun by a moment, as is known today, the newest first.
+    pub fn begun_by(&self, moment: Timestamp) -> impl Iterator<Item = &Incident> {
+        self.incidents.iter().rev().filter(move |incident| incident.onset <= moment)
     }
 
-    /// What a client was at a moment, as is known today.
+    /// What a client was at a moment, as is known today: an incident is there from the first of its
+    /// evidence on, also where it was found later.
     #[must_use]
     pub fn role_at(&self, client: usize, moment: Timestamp) -> Role {
         let concerns =
             |i: &&Incident| i.member(client).is_some_and(|member| member.onset <= moment);
-        let Some(incident) = self.open_at(moment).rev().find(concerns) else { return Role::Quiet };
+        let lasts = |i: &&Incident| i.closed.is_none_or(|closed| closed.time > moment);
+        let Some(incident) = self.begun_by(moment).filter(lasts).find(concerns) else {
+            return Role::Quiet;
+        };
         if incident.root != Some(client) {
             // Without a named root everyone who shows something is a candidate, and no effect.
             return match incident.root {
@@ -202,10 +221,6 @@ impl Watched {
             Role::Root(incident.number)
         }
     }
-}
-
-fn was_open(incident: &Incident, moment: Timestamp) -> bool {
-    incident.opened <= moment && incident.closed.is_none_or(|closed| closed.time > moment)
 }
 
 fn values(sight: &Sight) -> [f64; Trace::COUNT] {

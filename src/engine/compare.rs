@@ -33,6 +33,8 @@ pub struct Comparison {
     pub clients: Vec<ClientComparison>,
     /// Mean |correlation| between states of different clients, by model.
     pub correlation: Vec<(&'static str, f64)>,
+    /// Correlation of every pair of the oracle's states, row by row, where one was made.
+    pub oracle: Option<Vec<f32>>,
 }
 
 /// One client's part.
@@ -78,6 +80,7 @@ pub fn compare(
         ("server", coupling(&states.x_s)),
     ];
     let mut beside = vec![Vec::new(); nominal.len()];
+    let mut of_oracle = None;
     if oracle {
         let fit: Vec<Site> = models()
             .map(|(rows, client)| Site {
@@ -109,6 +112,8 @@ pub fn compare(
                 let model = ProprietaryWeights::Filter(oracle.filter.clone());
                 let central = series(&model, None, &joint.view())?;
                 correlations.push(("oracle", coupling(&central.x_hat_c)));
+                let all = correlation(&central.x_hat_c.view());
+                of_oracle = Some(all.iter().map(|value| *value as f32).collect());
             }
         }
     }
@@ -124,6 +129,7 @@ pub fn compare(
             })
             .collect(),
         correlation: correlations,
+        oracle: of_oracle,
     })
 }
 

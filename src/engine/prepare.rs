@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use jiff::Timestamp;
 use nalgebra::{DMatrix, DVector};
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -26,13 +26,15 @@ use crate::link::Tap;
 use crate::model::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
+use crate::model::forgetting;
 use crate::model::kernel::WeightsError;
 use crate::model::kernel::gaussian::{Gaussian, RIDGE};
 use crate::model::kernel::mahalanobis::Mahalanobis;
 use crate::model::train::{self, SETTLING, TrainError};
 use crate::model::weights::{LstmFc, ProprietaryWeights};
-use crate::privacy::{Counted, Provenance, Randomness, Trained};
+use crate::privacy::{Counted, FilterMemory, PrivacyError, Provenance, Randomness, Trained};
 use crate::rng;
+use crate::server::Together;
 use crate::session::Session;
 use crate::stream::{Layout, Part, StreamError};
 
@@ -41,7 +43,7 @@ const PROPRIETARY: u64 = 0x50;
 pub(super) const FEDERATION: u64 = 0x46;
 
 /// What a preparation consists of: one that lacks something is made anew.
-const CONTENT: &str = "models, federation, calibration, influence";
+const CONTENT: &str = "models, federation, calibration, influence, memory, correlation";
 
 /// Distances kept of a calibration: any percentile is read between two of them.
 const KEPT_DISTANCES: usize = 2001;
@@ -83,6 +85,8 @@ pub struct Prepared {
     pub spent: TrainingSpent,
     /// Who influences whom.
     pub influences: Influences,
+    /// How states move together; nothing where training was too short or states are too many.
+    pub together: Option<Together>,
     /// Where it is kept.
     pub file: PathBuf,
 }
@@ -136,6 +140,8 @@ pub struct PreparedClient {
     pub nominal_c: Nominal,
     /// Nominal r_a.
     pub nominal_a: Nominal,
+    /// How far one sample reaches through its models, where that could be measured.
+    pub memory: Option<FilterMemory>,
 }
 
 /// The nominal distribution of a residual, and the distances it gave on the calibration range.
@@ -162,6 +168,9 @@ pub enum PrepareError {
     /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// What was measured makes no sense.
+    #[error(transparent)]
+    Privacy(#[from] PrivacyError),
     /// What was prepared cannot be kept.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -182,6 +191,7 @@ struct Calibration {
     history: Option<History>,
     spent: TrainingSpent,
     influences: Influences,
+    together: Option<Together>,
     clients: Vec<ClientCalibration>,
 }
 
@@ -192,6 +202,7 @@ struct ClientCalibration {
     left_out: Vec<(String, LeftOut)>,
     c: StoredNominal,
     a: StoredNominal,
+    memory: Option<FilterMemory>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -238,6 +249,20 @@ pub fn prepare_listened_to(
     let restored = restore(checkpoint, file, session)
         .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
     Ok(Prepared { fresh: true, ..restored })
+}
+
+/// Keeps what the oracle says about how states move together, beside the models it was made for.
+pub fn keep_oracle(prepared: &mut Prepared, correlation: Vec<f32>) -> Result<(), PrepareError> {
+    let together = prepared.together.clone().and_then(|known| known.with_oracle(correlation));
+    let Some(together) = together else { return Ok(()) };
+    let mut checkpoint = Checkpoint::load(&prepared.file, None)?;
+    if let Ok(mut kept) = serde_json::from_str::<Calibration>(&checkpoint.thresholds) {
+        kept.together = Some(together.clone());
+        checkpoint.thresholds = serde_json::to_string(&kept).unwrap_or_default();
+        checkpoint.save(&prepared.file)?;
+        prepared.together = Some(together);
+    }
+    Ok(())
 }
 
 fn make(
@@ -289,6 +314,7 @@ fn make(
             left_out: client.left_out.clone(),
             c: nominal(&run.r_c).ok_or_else(too_short)?,
             a: nominal(&augmented.r_a).ok_or_else(too_short)?,
+            memory: memory(&models, &phi, &client.calibration.view())?,
         });
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
@@ -299,6 +325,7 @@ fn make(
         history: Some(outcome.history),
         spent,
         influences,
+        together: outcome.together,
         clients: calibrations,
     };
     Ok(Checkpoint {
@@ -383,6 +410,26 @@ fn train_proprietary(
     })
 }
 
+/// How far one sample reaches through a client's models: the one that watches or the chain that
+/// sends, whichever remembers more.
+fn memory(
+    models: &ClientVendor,
+    phi: &LstmFc,
+    rows: &ArrayView2<f32>,
+) -> Result<Option<FilterMemory>, PrepareError> {
+    let Some(mut moves) = forgetting::moves(models.federated(), Some(phi), rows)? else {
+        return Ok(None);
+    };
+    if models.sending.is_some()
+        && let Some(watching) = forgetting::moves(&models.watching, None, rows)?
+    {
+        // Not a number is passed on: nothing can be said about such a model.
+        let larger = |a: f64, b: f64| if b <= a { a } else { b };
+        moves.iter_mut().zip(watching).for_each(|(a, b)| *a = larger(*a, b));
+    }
+    Ok(Some(FilterMemory::measured(&moves)?))
+}
+
 /// µ, Σ and the distances of residuals once the filter has settled.
 fn nominal(residuals: &Array2<f32>) -> Option<StoredNominal> {
     let sensors = residuals.ncols();
@@ -439,6 +486,7 @@ fn restore(checkpoint: Checkpoint, file: &Path, session: &Session) -> Option<Pre
                 phi: models.augment?,
                 nominal_c: calibration.c.restore()?,
                 nominal_a: calibration.a.restore()?,
+                memory: calibration.memory,
                 name: models.name,
             })
         })
@@ -452,6 +500,7 @@ fn restore(checkpoint: Checkpoint, file: &Path, session: &Session) -> Option<Pre
         stopped: calibration.stopped,
         spent: calibration.spent,
         influences: calibration.influences.with_declared(&session.edges),
+        together: calibration.together.filter(Together::is_whole),
         file: file.to_path_buf(),
     })
 }
@@ -533,6 +582,7 @@ pub fn fits(prepared: &Prepared, layout: &Layout) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::Estimator;
 
     const SHORT: &str = "Session(about: \"short\", source: Plant(history_h: 3, hours: 1), \
         sampling: (decimate: Every(5)))";
@@ -567,6 +617,13 @@ mod tests {
         let learning: u64 = kept.influences.released[0].iter().map(|counted| counted.count).sum();
         assert_eq!(Some(states), rounds(&fresh).map(|rounds| learning + 2 * rounds as u64));
         assert_eq!(fresh.server, kept.server);
+        assert_eq!(fresh.together, kept.together, "how states move together is kept");
+        let mut kept = kept;
+        let states: usize = kept.together.as_ref().map_or(0, |known| known.states.iter().sum());
+        keep_oracle(&mut kept, vec![0.5; states * states]).expect("kept");
+        let again = prepare(&session, &file, &mut |_| panic!("nothing is left to do"));
+        let again = again.expect("loaded").together.expect("kept");
+        assert!(again.map(Estimator::Oracle).is_some_and(|map| map.size() == states));
         for (fresh, kept) in fresh.clients.iter().zip(&kept.clients) {
             assert_eq!(fresh.nominal_a, kept.nominal_a);
             assert_eq!(fresh.phi, kept.phi);

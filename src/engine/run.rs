@@ -58,6 +58,7 @@ use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
 use crate::evidence::influence::InfluenceGraph;
 use crate::evidence::threshold::{FlagThresholds, NominalDistances};
+use crate::evidence::whitening;
 use crate::fact::{self, Fact, Number};
 use crate::federation::{self, FederationError};
 use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
@@ -65,6 +66,7 @@ use crate::link::Tap;
 use crate::model::kernel::WeightsError;
 use crate::model::weights::FilterWeights;
 use crate::privacy::{Account, Books, Ledger, PrivacyError, Provenance, Terms, Trained};
+use crate::session::privacy::BudgetSettings;
 use crate::session::{Mark, Mode, Session, Tau};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
@@ -143,6 +145,8 @@ pub struct Run {
     tape: Option<Tape>,
     /// A setting was changed on the way.
     tuned: bool,
+    /// What a budget is for and what happens when it is gone, whatever its ε.
+    budget: BudgetSettings,
     annunciator: Annunciator,
     told: Told,
     /// What the method that does not decide says: nobody hears it.
@@ -227,9 +231,12 @@ impl Run {
                 .transpose()?,
         };
         let names = || layout.clients.iter().map(|client| client.name.as_str());
-        let terms = Terms::of(&session.privacy)?;
-        let unsent = Books::unwritten(names(), Terms { budget: None, ..terms })?;
-        let mut books = Books::unwritten(names(), terms)?;
+        let lags = whitening::LAGS as u64;
+        let terms = prepared.clients.iter().map(|c| Terms::of(&session.privacy, c.memory, lags));
+        let terms: Vec<Terms> = terms.collect::<Result<_, _>>()?;
+        let unlimited = |terms: &Terms| Terms { budget: None, ..*terms };
+        let unsent = Books::unwritten(names().zip(terms.iter().map(unlimited)))?;
+        let mut books = Books::unwritten(names().zip(terms.iter().copied()))?;
         books.enter_training(prepared.spent.from, &prepared.spent.clients);
         let told_again = methods
             .evidence
@@ -259,6 +266,7 @@ impl Run {
             sights: vec![Sight::default(); clients],
             tape: (along == Along::Both).then(Tape::default),
             tuned: false,
+            budget: session.privacy.budget.unwrap_or_default(),
             annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
             told: Told::new(clients),
             unheard: Told::new(clients),

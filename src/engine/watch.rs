@@ -21,6 +21,7 @@ use super::run::{ActError, Along, Outlook, Run, RunError};
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Entry, Figures, Incident, Order};
+use crate::privacy::Rung;
 use crate::session::{Mode, Session};
 use crate::stream::{Event, Frame, Layout, Part, Stream, StreamError};
 
@@ -74,6 +75,10 @@ pub struct Standing {
     pub sensors: Vec<Vec<String>>,
     /// What each client has given away, as of a few minutes ago at most.
     pub spent: Arc<[Spent]>,
+    /// What other ε of the symbols or flags that are sent now would mean.
+    pub ladder: Arc<[Rung]>,
+    /// States of each client's sending model.
+    pub states: Vec<usize>,
     /// The entry of the log that undoing would take back.
     pub undoable: Option<u64>,
     /// The entry of the log that redoing would bring back.
@@ -91,7 +96,12 @@ pub struct Watch {
     /// The last step, and what was spent when somebody asked last.
     last: Option<Timestamp>,
     spent: RefCell<Option<(Timestamp, Arc<[Spent]>)>>,
+    /// What other ε would mean.
+    ladder: RefCell<Option<Priced>>,
 }
+
+/// Rungs of ε, with the knobs they were worked out for.
+type Priced = ([Turn; 3], Arc<[Rung]>);
 
 impl Watch {
     /// Fits and calibrates, and stands before the first step.
@@ -101,8 +111,8 @@ impl Watch {
         let (sender, frames) = mpsc::channel();
         let tapped = Box::new(Tapped { stream, frames: sender });
         let run = Run::over(tapped, session, prepared, session.mode, None, Along::Both)?;
-        let spent = RefCell::new(None);
-        Ok(Self { run, raw, frames, told: Vec::new(), entries: 0, last: None, spent })
+        let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
+        Ok(Self { run, raw, frames, told: Vec::new(), entries: 0, last: None, spent, ladder })
     }
 
     /// What measurements look like as they come.
@@ -189,6 +199,8 @@ impl Watch {
             knobs: Knob::all(clients).into_iter().map(|knob| self.run.turned(knob)).collect(),
             sensors: (0..clients).map(|m| self.run.ranked_sensors(m)).collect(),
             spent: self.spent(),
+            ladder: self.ladder(),
+            states: (0..clients).map(|m| self.run.states(m)).collect(),
             undoable: annunciator.log().last_undoable(),
             redoable: annunciator.log().last_redoable(),
         }
@@ -207,6 +219,19 @@ impl Watch {
         let spent: Arc<[Spent]> = ledgers.iter().map(|ledger| Spent::of(ledger, now)).collect();
         *kept = Some((now, Arc::clone(&spent)));
         spent
+    }
+
+    /// What other ε would mean, worked out anew only where a knob has changed that it depends on.
+    fn ladder(&self) -> Arc<[Rung]> {
+        let knobs = [Knob::Mode, Knob::Arl0, Knob::Delta].map(|knob| self.run.turned(knob));
+        let mut kept = self.ladder.borrow_mut();
+        if let Some((_, ladder)) = kept.as_ref().filter(|(of, _)| *of == knobs) {
+            return Arc::clone(ladder);
+        }
+        // Settings that a session was checked for can be priced.
+        let ladder: Arc<[Rung]> = self.run.ladder().unwrap_or_default().into();
+        *kept = Some((knobs, Arc::clone(&ladder)));
+        ladder
     }
 
     fn tell(&mut self, news: &mut News) {

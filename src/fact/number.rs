@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::session::settings::Span;
+
 /// A finite number. Neither NaN nor infinity has a place in a line of JSON, so neither has a place
 /// here.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
@@ -62,6 +64,19 @@ pub enum Value {
     Number(Number),
     /// A word.
     Text(String),
+}
+
+impl Value {
+    /// The value of the setting `what` as people read it: a wanted time between false alarms is a
+    /// length of time, and what is not set is none.
+    #[must_use]
+    pub fn said(&self, what: &str) -> String {
+        match self {
+            Self::Number(number) if what == "arl0" => Span { seconds: number.0 }.to_string(),
+            Self::Unset => "none".to_owned(),
+            _ => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Value {

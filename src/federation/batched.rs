@@ -72,7 +72,10 @@ pub(super) fn run(
     let clients = federation.clients.len();
     let mut course = Course::new(history, on_progress, rounds, WORD, clients);
     let mut stopped = false;
-    for _ in 0..rounds {
+    for round in 0..rounds {
+        if round == rounds / 2 {
+            federation.server.look_anew();
+        }
         let chosen: Vec<usize> =
             (0..batch).map(|_| starts[order.random_range(0..starts.len())]).collect();
         let windows = Windows { starts: &chosen, length, warm_up: WARM_UP };
@@ -195,6 +198,7 @@ impl Learners {
         if stage.server_learns() {
             let (loss, gradient, g) = server_gradient(&self.server.weights, &inbox, &windows)?;
             self.server.descend(&gradient);
+            inbox.show(server, &windows, &g);
             round.server_loss = loss;
             gradients = feedback.then_some(g);
         }
@@ -337,6 +341,17 @@ impl Inbox {
             narrow(&mut self.x_a[at], states.x_a());
         }
         Ok(bytes)
+    }
+
+    /// Lets the server look at what arrived beside its x_s = x_a − ½ ∂L_s/∂x_a.
+    fn show(&self, server: &mut Server, windows: &Windows, g: &[f32]) {
+        let steps = self.x_c.chunks_exact(self.states).zip(self.x_a.chunks_exact(self.states));
+        for (i, ((x_c, x_a), g)) in steps.zip(g.chunks_exact(self.states)).enumerate() {
+            if i % windows.length >= windows.warm_up {
+                let x_s = || x_a.iter().zip(g).map(|(x_a, g)| x_a - 0.5 * g).collect();
+                server.look_at(x_c, x_a, x_s);
+            }
+        }
     }
 }
 

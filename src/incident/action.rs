@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::log::Edit;
 use super::state::NotNow;
 use crate::fact::Value;
+use crate::session::settings::Span;
 
 /// Longest time an alarm may be shelved: longer is out of service, and should say so.
 pub const LONGEST_SHELF_S: u32 = 24 * 3600;
@@ -123,7 +124,10 @@ impl Action {
         let name = |client: usize| names.get(client).map_or("?", String::as_str);
         match self {
             Self::Acknowledge { incident } => format!("#{incident} acknowledged"),
-            Self::Shelve { incident, seconds } => format!("#{incident} shelved for {seconds} s"),
+            Self::Shelve { incident, seconds } => {
+                let span = Span { seconds: f64::from(*seconds) };
+                format!("#{incident} shelved for {span}")
+            }
             Self::Unshelve { incident } => format!("#{incident} unshelved"),
             Self::TakeOut { client } => format!("{} out of service", name(*client)),
             Self::PutBack { client } => format!("{} back in service", name(*client)),
@@ -143,10 +147,12 @@ impl Action {
             Self::Set { what, to } => edits
                 .iter()
                 .find_map(|edit| match edit {
-                    Edit::Setting { from, .. } => Some(format!("{what} {from} → {to}")),
+                    Edit::Setting { from, .. } => {
+                        Some(format!("{what} {} → {}", from.said(what), to.said(what)))
+                    }
                     _ => None,
                 })
-                .unwrap_or_else(|| format!("{what} {to}")),
+                .unwrap_or_else(|| format!("{what} {}", to.said(what))),
             Self::Undo { entry } => format!("entry {entry} undone"),
         }
     }

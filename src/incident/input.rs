@@ -130,6 +130,29 @@ impl QualityKind {
         }
     }
 
+    /// What an operator is told.
+    #[must_use]
+    pub fn said(self) -> String {
+        let length = |word: &str| self.seconds().map_or(String::new(), |s| format!("{word}{s} s"));
+        match self {
+            Self::Gap { .. } => format!("nothing came{}", length(" for ")),
+            Self::Stuck => "a sensor stands still".to_owned(),
+            Self::Range => "a value out of range".to_owned(),
+            Self::ClockJump { .. } => format!("the clock jumped{}", length(" by ")),
+        }
+    }
+
+    /// What an operator is told when it is over.
+    #[must_use]
+    pub fn said_over(self) -> &'static str {
+        match self {
+            Self::Gap { .. } => "data comes again",
+            Self::Stuck => "sensors move again",
+            Self::Range => "values in range again",
+            Self::ClockJump { .. } => "the clock is steady again",
+        }
+    }
+
     /// Its length, where it has one.
     #[must_use]
     pub fn seconds(self) -> Option<f64> {

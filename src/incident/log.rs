@@ -322,16 +322,17 @@ impl Entry {
                 format!("#{incident} root {} final", maybe(*root))
             }
             What::Rose { incident, priority } => {
-                format!("#{incident} is now of priority {priority}")
+                // A client may well be called P1, too.
+                let number = priority.to_string();
+                format!("#{incident} is now of priority {}", number.trim_start_matches('P'))
             }
             What::Closed { incident, why } => format!("#{incident} closed: {why}"),
             What::WasShelved { incident } => format!("#{incident} was shelved"),
             What::Quality { client, what } => {
-                let length = what.seconds().map_or(String::new(), |s| format!(" {s} s"));
-                format!("{}: {}{length}", client.map_or("all", name), what.word())
+                format!("{}: {}", client.map_or("all clients", name), what.said())
             }
             What::QualityOver { client, what } => {
-                format!("{}: {} over", client.map_or("all", name), what.word())
+                format!("{}: {}", client.map_or("all clients", name), what.said_over())
             }
             What::FlagFlood { flags, incidents } => {
                 format!("FLOOD: {flags} flags → {incidents} incidents")

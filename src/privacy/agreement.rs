@@ -4,7 +4,7 @@ use super::PrivacyError;
 use super::budget::{AtZero, Budget};
 use super::gaussian::SigmaRule;
 use super::ledger::{Scope, Terms};
-use super::memory::FilterMemory;
+use super::memory::{FilterMemory, Known};
 use super::randomness::{Provenance, Randomness};
 use super::voice::{Manner, Vigil, Voice};
 use crate::session::Session;
@@ -56,15 +56,48 @@ impl Provenance {
     }
 }
 
+/// The contraction that is taken where none is declared and none could be measured.
+const USUAL: f64 = 0.9;
+
+impl FilterMemory {
+    /// What the ledger of one client goes by: what was measured, or what the session declares where
+    /// that is longer. A declared contraction that the client's own models are seen to break is not
+    /// believed. Symbols look back `lags` further steps.
+    pub fn of(
+        settings: &PrivacySettings,
+        measured: Option<Self>,
+        lags: u64,
+    ) -> Result<Self, PrivacyError> {
+        let stride = if let Thrift::Window(steps) = settings.thrift { steps } else { 1 };
+        let declared = settings
+            .contraction
+            .map(|contraction| Self::new(contraction, 1.0, RESOLUTION))
+            .transpose()?;
+        let memory = match (declared, measured) {
+            (Some(declared), Some(measured)) if measured.outlasts(&declared) => measured,
+            (Some(declared), _) => declared,
+            (None, Some(measured)) => measured,
+            (None, None) => Self::new(USUAL, 1.0, RESOLUTION)?.known_as(Known::Assumed),
+        };
+        Ok(memory.behind(lags, stride))
+    }
+
+    /// The memory that covers the moves that were measured.
+    pub fn measured(moves: &[f64]) -> Result<Self, PrivacyError> {
+        Self::covering(moves, RESOLUTION)
+    }
+}
+
 impl Terms {
-    /// The terms that a session's ledgers are kept by.
-    pub fn of(settings: &PrivacySettings) -> Result<Self, PrivacyError> {
-        // A symbol a window is moved only by what is left of a sample a window later.
-        let steps = if let Thrift::Window(steps) = settings.thrift { steps } else { 1 };
-        let contraction = settings.contraction.powf(steps as f64);
+    /// The terms that one client's ledger is kept by.
+    pub fn of(
+        settings: &PrivacySettings,
+        measured: Option<FilterMemory>,
+        lags: u64,
+    ) -> Result<Self, PrivacyError> {
         Self {
             delta: settings.delta,
-            memory: FilterMemory::new(contraction, 1.0, RESOLUTION)?,
+            memory: FilterMemory::of(settings, measured, lags)?,
             budget: settings.budget.map(Budget::try_from).transpose()?,
         }
         .checked()
@@ -152,16 +185,34 @@ mod tests {
             }),
             ..PrivacySettings::default()
         };
-        let terms = Terms::of(&settings).unwrap();
-        // 0.9^44 is below a hundredth: nothing of a sample is left a window later.
-        assert_eq!(terms.memory.later_symbols(), 1);
+        let terms = Terms::of(&settings, None, 5).unwrap();
+        // After 22 steps and five lags less than a tenth of a sample is left: within one window.
+        assert_eq!((terms.memory.later_symbols(), terms.memory.known()), (1, Known::Assumed));
         let every = PrivacySettings { thrift: Thrift::EveryStep, ..settings.clone() };
-        assert_eq!(Terms::of(&every).unwrap().memory.later_symbols(), 22);
+        assert_eq!(Terms::of(&every, None, 5).unwrap().memory.later_symbols(), 27);
         let budget = terms.budget.unwrap();
         assert_eq!(
             (budget.over, budget.at_zero),
             (Scope::Hour, AtZero::AlarmsOnly { reserve: 2.0 })
         );
         assert_eq!(Manner::of(&settings, 100.0), Manner::Window { steps: 44 });
+    }
+
+    #[test]
+    fn a_declared_memory_is_believed_unless_the_models_show_a_longer_one() {
+        let fading = |contraction: f64| -> Option<FilterMemory> {
+            let moves: Vec<f64> = (0..200).map(|k| contraction.powi(k)).collect();
+            FilterMemory::measured(&moves).ok()
+        };
+        let gone = |declared: Option<f64>, measured: Option<FilterMemory>| {
+            let settings = PrivacySettings { contraction: declared, ..PrivacySettings::default() };
+            let memory = FilterMemory::of(&settings, measured, 0).unwrap();
+            (memory.known(), (100.0 * memory.contraction()).round() as u32)
+        };
+        assert_eq!(gone(Some(0.95), fading(0.8)), (Known::Declared, 95));
+        assert_eq!(gone(Some(0.5), fading(0.8)), (Known::Measured, 80));
+        assert_eq!(gone(None, fading(0.8)), (Known::Measured, 80));
+        assert_eq!(gone(None, None), (Known::Assumed, 90));
+        assert_eq!(gone(Some(0.5), Some(FilterMemory::ENDLESS)), (Known::Measured, 100));
     }
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
 use super::ledger::{Terms, Trained};
+use super::memory::FilterMemory;
 use super::randomness::Provenance;
 use super::release::{Spend, What};
 use super::sha256;
@@ -70,6 +71,16 @@ pub enum Entry {
     Budget {
         /// The new one.
         budget: Option<Budget>,
+    },
+    /// Every composed ε is read at another δ, from now on.
+    Delta {
+        /// The new one.
+        delta: f64,
+    },
+    /// Other models remember a sample in another way, from now on.
+    Memory {
+        /// The new one.
+        memory: FilterMemory,
     },
 }
 

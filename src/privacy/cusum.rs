@@ -44,14 +44,19 @@ pub fn score_run_length(scores: &[(i32, f64)], threshold: u32) -> f64 {
             }
         }
     }
+    // No score leads further than this, and eliminating a state leads nobody further either.
+    let down = scores.iter().map(|(score, _)| score.saturating_neg().max(0)).max().unwrap_or(0);
+    let up = scores.iter().map(|(score, _)| (*score).max(0)).max().unwrap_or(0);
     for last in (1..n).rev() {
+        let lowest = last.saturating_sub(down as usize);
+        let nearest = last.saturating_sub(up as usize);
         let (earlier, rest) = step.split_at_mut(last);
         let row = &rest[0];
-        let leaving = alarm[last] + row[..last].iter().sum::<f64>();
-        for (from, other) in earlier.iter_mut().enumerate() {
+        let leaving = alarm[last] + row[lowest..last].iter().sum::<f64>();
+        for (from, other) in earlier.iter_mut().enumerate().skip(nearest) {
             let share = other[last] / leaving;
             if share > 0.0 {
-                for to in 0..last {
+                for to in lowest..last {
                     other[to] += share * row[to];
                 }
                 alarm[from] += share * alarm[last];
@@ -117,37 +122,42 @@ pub struct SymbolCusum {
     pub arl1: f64,
 }
 
-/// Grid steps per unit of log-likelihood ratio.
-const SCORE_STEPS: f64 = 4.0;
+/// Grid steps per unit of log-likelihood ratio that are tried: a small ε leaves over ratios that a
+/// coarse grid rounds away, and a large one makes a fine grid longer than can be solved.
+const SCORE_STEPS: [f64; 4] = [4.0, 8.0, 16.0, 32.0];
 
 /// The largest chain that is solved: it takes milliseconds.
 const MOST_STATES: u32 = 256;
 
 impl SymbolCusum {
-    /// The lowest threshold whose false alarms are at least `arl0` symbols apart, for symbols
-    /// distributed as `quiet` or `faulty` before they go through `response`. `None` when no
-    /// threshold of a size that can be solved does it.
+    /// The test that is soonest to tell, of those whose false alarms are at least `arl0` symbols apart,
+    /// for symbols distributed as `quiet` or `faulty` before they go through `response`. `None` when
+    /// no threshold of a size that can be solved does it.
     #[must_use]
     pub fn design(response: &Response, quiet: &[f64], faulty: &[f64], arl0: f64) -> Option<Self> {
         let (quiet, faulty) = (response.heard(quiet), response.heard(faulty));
-        let scores: Vec<i32> = quiet
-            .iter()
-            .zip(&faulty)
-            .map(|(q, f)| (SCORE_STEPS * (f / q).ln()).round() as i32)
-            .collect();
+        let designs =
+            SCORE_STEPS.iter().filter_map(|steps| Self::on(*steps, &quiet, &faulty, arl0));
+        designs.reduce(|best, next| if next.arl1 < best.arl1 { next } else { best })
+    }
+
+    /// The lowest threshold on one grid.
+    fn on(steps: f64, quiet: &[f64], faulty: &[f64], arl0: f64) -> Option<Self> {
+        let scores: Vec<i32> =
+            quiet.iter().zip(faulty).map(|(q, f)| (steps * (f / q).ln()).round() as i32).collect();
         let run = |shares: &[f64], threshold| {
             let steps: Vec<_> = scores.iter().copied().zip(shares.iter().copied()).collect();
             score_run_length(&steps, threshold)
         };
-        if scores.iter().all(|s| *s <= 0) || run(&quiet, MOST_STATES) < arl0 {
+        if scores.iter().all(|s| *s <= 0) || run(quiet, MOST_STATES) < arl0 {
             return None;
         }
         let (mut low, mut high) = (1, MOST_STATES);
         while low < high {
             let middle = low + (high - low) / 2;
-            if run(&quiet, middle) >= arl0 { high = middle } else { low = middle + 1 }
+            if run(quiet, middle) >= arl0 { high = middle } else { low = middle + 1 }
         }
-        let (found, arl1) = (run(&quiet, low), run(&faulty, low));
+        let (found, arl1) = (run(quiet, low), run(faulty, low));
         Some(Self { scores, threshold: low, arl0: found, arl1 })
     }
 }

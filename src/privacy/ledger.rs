@@ -9,6 +9,9 @@
 //! | sample | one sample | its own releases and the filter's memory of it |
 //! | minute, hour, day | any such stretch of time | the releases within it and the memory of its end |
 //! | lifetime | the client's whole history | every release |
+//!
+//! Where a client's models were not seen to forget, one sample reaches into all that is said after it
+//! until they begin anew: every scope then counts all of the live releases, or all of a training.
 
 use std::io::BufRead;
 
@@ -272,6 +275,14 @@ impl Ledger {
         match &record.entry {
             Entry::Opened(_) => return Err(Why::OutOfPlace("the ledger is opened twice")),
             Entry::Budget { budget } => self.terms.budget = *budget,
+            Entry::Delta { delta } => {
+                let terms = Terms { delta: *delta, ..self.terms }.checked();
+                self.terms = terms.map_err(|e| Why::NotARecord(e.to_string()))?;
+            }
+            Entry::Memory { memory } => {
+                let memory = memory.checked().map_err(|e| Why::NotARecord(e.to_string()))?;
+                self.terms.memory = memory;
+            }
             Entry::Released { spend, .. } if !spend.is_sound() => {
                 return Err(Why::OutOfPlace("no mechanism has such settings"));
             }
@@ -347,6 +358,7 @@ impl Ledger {
         let next = Tally::of(spend, 1);
         let spent = match budget.over {
             Scope::Lifetime => self.lifetime.clone(),
+            scope if self.terms.memory.is_endless() => self.ever_since(scope, time),
             scope => {
                 let this_sample = match &self.sample {
                     Some((last, tally)) if *last == time => tally.clone(),
@@ -511,6 +523,11 @@ impl Ledger {
     /// What the busiest stretch of that length has cost: the figure that holds for *any* of them.
     #[must_use]
     pub fn worst(&self, scope: Scope) -> Composed {
+        if self.terms.memory.is_endless() && scope != Scope::Lifetime {
+            // A run of the models begins anew with a training, and with what is live.
+            let trained = self.trainings.iter().map(|s| s.most(Scope::Lifetime));
+            return trained.fold(self.live.clone(), Self::costlier).composed(self.terms.delta);
+        }
         let live = match scope {
             Scope::Sample => self.live_sample().clone(),
             Scope::Minute => self.minute.peak().clone(),
@@ -532,11 +549,27 @@ impl Ledger {
             // Every release is counted in full: there is no later one to echo in.
             return self.lifetime.clone();
         }
+        if self.terms.memory.is_endless() {
+            return self.ever_since(scope, now);
+        }
         let within = self.within(scope, now);
         if within.releases() == 0 {
             return within;
         }
         within.and(&self.one_sample().echo(&self.terms.memory))
+    }
+
+    /// What the samples within `scope` at `now` can have moved where nothing is forgotten: all that is
+    /// live, and all of every training that some of them belong to.
+    fn ever_since(&self, scope: Scope, now: Timestamp) -> Tally {
+        let mut all = self.live.clone();
+        for stretch in &self.trainings {
+            let seconds = scope.seconds().unwrap_or(0.0);
+            if seconds > 0.0 && stretch.within(seconds, now).releases() > 0 {
+                all.merge(&stretch.most(Scope::Lifetime));
+            }
+        }
+        all
     }
 
     /// The releases about the samples within `scope` at `now`.
@@ -609,6 +642,7 @@ impl Ledger {
             tally.epsilon(self.terms.delta).0 <= limit
         };
         let horizon = match budget.over {
+            _ if self.terms.memory.is_endless() => CENTURY_S,
             Scope::Sample => return if fits(0.0) { Exhaustion::Never } else { Exhaustion::Now },
             Scope::Minute => self.minute.seconds() as f64,
             Scope::Hour => self.hour.seconds() as f64,
@@ -651,22 +685,66 @@ impl Ledger {
         Pace { tally, seconds: (age + 1.0).clamp(1.0, PACE_S) }
     }
 
-    /// Changes the budget from now on; the line says so. What is spent stays spent, so a budget
-    /// below it is refused.
+    /// Whether a budget covers what is spent: what is spent stays spent.
+    pub fn check_budget(&self, budget: Option<Budget>, now: Timestamp) -> Result<(), PrivacyError> {
+        self.covers(budget, self.terms.delta, now)
+    }
+
+    /// Whether the budget covers what is spent when it is read at another δ.
+    pub fn check_delta(&self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
+        Terms { delta, ..self.terms }.checked()?;
+        self.covers(self.terms.budget, delta, now)
+    }
+
+    fn covers(
+        &self,
+        budget: Option<Budget>,
+        delta: f64,
+        now: Timestamp,
+    ) -> Result<(), PrivacyError> {
+        let Some(Budget { epsilon: asked, over, .. }) = budget else { return Ok(()) };
+        let spent = self.tally(over, now).epsilon(delta).0;
+        if spent <= asked {
+            return Ok(());
+        }
+        Err(PrivacyError::BelowSpent { client: self.client.clone(), over, asked, spent })
+    }
+
+    /// Changes the budget from now on; the line says so.
     pub fn set_budget(
         &mut self,
         budget: Option<Budget>,
         now: Timestamp,
     ) -> Result<String, PrivacyError> {
-        if let Some(budget) = budget {
-            let spent = self.spent(budget.over, now).epsilon;
-            if budget.epsilon < spent {
-                return Err(PrivacyError::BelowSpent { asked: budget.epsilon, spent });
-            }
-        }
+        self.check_budget(budget, now)?;
         self.terms.budget = budget;
-        (self.routine, self.alarm, self.stopped) = (Gate::default(), Gate::default(), false);
+        self.judge_anew();
         Ok(self.write(now, Entry::Budget { budget }))
+    }
+
+    /// Reads every composed ε at another δ from now on; the line says so.
+    pub fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<String, PrivacyError> {
+        self.check_delta(delta, now)?;
+        self.terms.delta = delta;
+        self.judge_anew();
+        Ok(self.write(now, Entry::Delta { delta }))
+    }
+
+    /// Takes samples to be remembered in another way from now on, where the terms are the same
+    /// otherwise; the line says so.
+    pub fn set_memory(
+        &mut self,
+        memory: FilterMemory,
+        now: Timestamp,
+    ) -> Result<String, PrivacyError> {
+        self.terms.memory = memory.checked()?;
+        self.judge_anew();
+        Ok(self.write(now, Entry::Memory { memory }))
+    }
+
+    /// What fitted before need not fit now, and the other way round.
+    fn judge_anew(&mut self) {
+        (self.routine, self.alarm, self.stopped) = (Gate::default(), Gate::default(), false);
     }
 }
 

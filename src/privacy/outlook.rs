@@ -13,6 +13,7 @@ use super::mechanism::Clip;
 use super::price::NumberPrice;
 use super::release::{Spend, What};
 use super::response::Response;
+use super::thrift::Cadence;
 use super::voice::{Manner, Vigil};
 use crate::session::privacy::PrivacySettings;
 
@@ -126,6 +127,64 @@ pub struct Situation<'a> {
     pub quiet: &'a [f64],
     /// … and when the fault is the client's own.
     pub faulty: &'a [f64],
+    /// A pair of flags leaves at every step (paper mode), not one symbol in the session's manner.
+    pub pairs: bool,
+}
+
+impl Situation<'_> {
+    fn manner(&self) -> Manner {
+        if self.pairs { Manner::EveryStep } else { Manner::of(self.settings, self.arl0_steps) }
+    }
+
+    /// What a day releases at `response` a symbol or flag, with one alarm where only alarms speak.
+    fn day(&self, response: Response) -> Tally {
+        let steps = (86_400.0 / self.period_s) as u64;
+        let cadence = match self.manner() {
+            Manner::EveryStep | Manner::Memoised { .. } => Cadence::EveryStep { response },
+            Manner::Window { steps } => Cadence::OncePerWindow { response, steps },
+            Manner::WhileRaised(vigil) => {
+                Cadence::PerAlarm { response, watch: vigil.epsilon, burst: vigil.burst }
+            }
+        };
+        cadence.tally(steps * if self.pairs { 2 } else { 1 }, 1)
+    }
+}
+
+/// ε of a flag or symbol that a person may want to compare.
+pub const LADDER: [f64; 14] =
+    [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+
+/// An ε so large that no answer is ever wrong.
+const CERTAIN: f64 = 60.0;
+
+/// What one ε of a flag or symbol would mean from now on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rung {
+    /// The ε; none is in the clear.
+    pub epsilon: Option<f64>,
+    /// The chance that an answer is not the true one.
+    pub flip: f64,
+    /// How soon a fault is noticed; none where answers say too little.
+    pub buys: Option<Buys>,
+    /// ε of one day of them, composed at the session's δ; infinite in the clear.
+    pub day: f64,
+}
+
+/// Every ε of [`LADDER`], and the clear above it, for what is really sent in this situation.
+pub fn ladder(situation: &Situation<'_>) -> Result<Vec<Rung>, PrivacyError> {
+    let levels = situation.quiet.len() as u8;
+    let rung = |epsilon: Option<f64>| {
+        let told = Some(epsilon.unwrap_or(CERTAIN));
+        let settings = Knob::Flags.set(situation.settings, told);
+        let buys = buys(Knob::Flags, &Situation { settings: &settings, ..*situation })?;
+        let Some(epsilon) = epsilon else {
+            return Ok(Rung { epsilon, flip: 0.0, buys, day: f64::INFINITY });
+        };
+        let response = Response::new(epsilon, levels)?;
+        let day = situation.day(response).epsilon(situation.settings.delta).0;
+        Ok(Rung { epsilon: Some(epsilon), flip: response.flip(), buys, day })
+    };
+    LADDER.iter().copied().map(Some).chain([None]).map(rung).collect()
 }
 
 /// One knob of one client.
@@ -250,7 +309,7 @@ fn buys(knob: Knob, situation: &Situation<'_>) -> Result<Option<Buys>, PrivacyEr
         return Ok(None);
     };
     let response = Response::new(epsilon, levels)?;
-    let manner = Manner::of(settings, situation.arl0_steps);
+    let manner = situation.manner();
     let delayed = |symbols: Option<f64>, steps: f64, spent: f64| {
         symbols.map(|n| Buys {
             delay_steps: n * steps,
@@ -278,17 +337,17 @@ fn buys(knob: Knob, situation: &Situation<'_>) -> Result<Option<Buys>, PrivacyEr
     })
 }
 
-/// Symbols until an alarm; the elevated half of them alone where the whole says too little for a
-/// table of its size.
+/// Symbols until an alarm: of a sum over all levels, or of one over the elevated half of them where
+/// that is sooner. The table of the first is too coarse for what a small ε leaves over.
 fn delay(response: &Response, quiet: &[f64], faulty: &[f64], arl0: f64) -> Option<f64> {
-    if let Some(cusum) = SymbolCusum::design(response, quiet, faulty, arl0) {
-        return Some(cusum.arl1);
-    }
+    let graded = SymbolCusum::design(response, quiet, faulty, arl0).map(|cusum| cusum.arl1);
     let (quiet, faulty) = (response.heard(quiet), response.heard(faulty));
     let half = quiet.len().div_ceil(2);
     let above = |shares: &[f64]| shares[half..].iter().sum::<f64>();
-    let told = FlagCusum::design(above(&quiet), above(&faulty), arl0)?;
-    (told.arl1 < told.arl0).then_some(told.arl1)
+    let halved = FlagCusum::design(above(&quiet), above(&faulty), arl0)
+        .filter(|told| told.arl1 < told.arl0)
+        .map(|told| told.arl1);
+    graded.into_iter().chain(halved).reduce(f64::min)
 }
 
 /// A watch climbs by the mean score of a fault until its threshold; the burst after it confirms.
@@ -369,6 +428,7 @@ mod tests {
             period_s: 5.0,
             quiet: &QUIET,
             faulty: &FAULTY,
+            pairs: false,
         }
     }
 
@@ -447,6 +507,51 @@ mod tests {
         assert!(delay(Thrift::Window(6)).epsilon_to_detect < every.epsilon_to_detect);
         assert!(delay(Thrift::Memoised { permanent: 3.0 }).delay_steps > every.delay_steps);
         assert!(delay(Thrift::WhileRaised).delay_steps > 1.0);
+    }
+
+    #[test]
+    fn a_ladder_prices_the_symbol_that_is_sent() {
+        let settings = settings(2.0);
+        let symbols = ladder(&situation(&settings)).unwrap();
+        assert_eq!(symbols.len(), LADDER.len() + 1);
+        let at = |rungs: &[Rung], epsilon: f64| {
+            *rungs.iter().find(|rung| rung.epsilon == Some(epsilon)).unwrap()
+        };
+        // Five symbols at ε 2: four lies beside one truth.
+        let two = at(&symbols, 2.0);
+        assert!((two.flip - 4.0 / (2.0_f64.exp() + 4.0)).abs() < 1e-12);
+        let day = Tally::of(Spend::Response { epsilon: 2.0, symbols: 5 }, 17_280);
+        assert_eq!(two.day.to_bits(), day.epsilon(1e-5).0.to_bits());
+        let delays: Vec<f64> = symbols.iter().rev().map(|r| r.buys.unwrap().delay_s).collect();
+        assert!(delays.is_sorted(), "{delays:?}");
+        let days: Vec<f64> = symbols.iter().map(|r| r.day).collect();
+        assert!(days.is_sorted() && days[LADDER.len()].is_infinite(), "{days:?}");
+        let flags = ladder(&Situation {
+            quiet: &[0.95, 0.05],
+            faulty: &[0.36, 0.64],
+            pairs: true,
+            ..situation(&settings)
+        });
+        let flag = at(&flags.unwrap(), 2.0);
+        assert!((flag.flip - 1.0 / (2.0_f64.exp() + 1.0)).abs() < 1e-12);
+        assert!(flag.day > 1.9 * two.day, "two flags a step: {} and {}", flag.day, two.day);
+    }
+
+    #[test]
+    fn a_day_of_a_thrifty_manner_is_cheaper_and_flags_know_none() {
+        let settings = |thrift| PrivacySettings { thrift, ..settings(2.0) };
+        let day = |thrift, pairs| {
+            let settings = settings(thrift);
+            let rungs = ladder(&Situation { pairs, ..situation(&settings) }).unwrap();
+            rungs.iter().find(|rung| rung.epsilon == Some(2.0)).unwrap().day
+        };
+        let every = day(Thrift::EveryStep, false);
+        assert!(day(Thrift::Window(12), false) < every / 8.0);
+        assert!(day(Thrift::WhileRaised, false) < every / 100.0);
+        assert_eq!(
+            day(Thrift::WhileRaised, true).to_bits(),
+            day(Thrift::EveryStep, true).to_bits()
+        );
     }
 
     #[test]

@@ -214,8 +214,22 @@ impl Voice {
         Ok(voice)
     }
 
+    /// Whether symbols may have another ε from now on.
+    ///
+    /// A report about a kept answer tells of that answer only, so it may be told at any ε: each is
+    /// priced by its own. A level in the clear is no report: whoever hears it knows what the kept
+    /// answer hid in all the reports before, and their promise is broken after the fact.
+    pub fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        match epsilon {
+            None if self.memo.is_some() => Err(PrivacyError::Kept),
+            Some(epsilon) => Response::new(epsilon, self.symbols).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
     /// Another ε per symbol from now on. Answers that are kept stay kept.
     pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.check_epsilon(epsilon)?;
         let response = epsilon.map(|epsilon| Response::new(epsilon, self.symbols)).transpose()?;
         if let (Manner::Memoised { permanent }, Some(report)) = (self.manner, response) {
             let memo = match self.memo.take() {
@@ -452,7 +466,7 @@ mod tests {
 
     fn books(budget: Option<Budget>) -> Books {
         let terms = Terms { delta: 1e-6, memory: FilterMemory::NONE, budget };
-        Books::unwritten(["P1"], terms).unwrap()
+        Books::unwritten([("P1", terms)]).unwrap()
     }
 
     fn voice(epsilon: Option<f64>, manner: Manner) -> Voice {
@@ -560,5 +574,22 @@ mod tests {
         assert_eq!(voice.rehearsed().releases(), 100);
         voice.set_epsilon(Some(60.0)).unwrap();
         assert_eq!(voice.kept_answer(Symbol(2)), kept[2]);
+    }
+
+    #[test]
+    fn what_kept_answers_hid_is_not_given_away_afterwards() {
+        let mut books = books(None);
+        let mut voice = voice(Some(2.0), Manner::Memoised { permanent: 1.0 });
+        heard(&mut voice, &mut books, 5, |_| 3);
+        assert!(matches!(voice.set_epsilon(None), Err(PrivacyError::Kept)));
+        heard(&mut voice, &mut books, 5, |_| 3);
+        voice.set_epsilon(Some(1.0)).unwrap();
+        heard(&mut voice, &mut books, 5, |_| 3);
+        let told: Vec<(Spend, u64)> =
+            books.ledgers()[0].counts().iter().map(|c| (c.spend, c.count)).collect();
+        let at = |epsilon| Spend::Response { epsilon, symbols: 5 };
+        assert_eq!(told, [(at(2.0), 10), (at(1.0), 5)], "each report at the ε of its day");
+        let mut plain = self::voice(Some(2.0), Manner::EveryStep);
+        assert!(plain.set_epsilon(None).is_ok(), "a step in the clear tells of no other step");
     }
 }

@@ -2,12 +2,13 @@
 //! who has never heard of ε.
 
 use super::gaussian::SigmaRule;
+use super::memory::{FilterMemory, Known};
 use super::outlook::{Knob, caveat};
 use super::randomness::Provenance;
 use super::response::Response;
 use super::voice::Vigil;
 use crate::session::privacy::{AtZero, PrivacySettings, Scope, Thrift};
-use crate::session::{Mode, Session};
+use crate::session::{Mode, Session, Tier};
 
 /// Sentences by what they are about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,93 +29,189 @@ impl Explained {
     }
 }
 
-/// Explains the settings of `session` when `mode` decides.
+/// Explains the settings of `session` when `mode` decides, with the memory of one client's models
+/// where its name and that are known.
 #[must_use]
-pub fn explain(session: &Session, mode: Mode) -> Explained {
+pub fn explain(
+    session: &Session,
+    mode: Mode,
+    remembers: Option<(&str, &FilterMemory)>,
+) -> Explained {
     let settings = &session.privacy;
-    let mut explained = Explained::default();
-    let Explained { protected, how_long, not_protected } = &mut explained;
-
-    protected.push(
-        "Measurements never leave their client. What leaves it is listed here, and every release is \
-         written in the client's ledger."
-            .to_owned(),
-    );
-    match settings.epsilon_flag {
-        Some(epsilon) => protected.push(answers(epsilon, mode)),
-        None => not_protected.push(format!(
-            "{} are sent as they are: whoever listens knows at every step how usual it was.",
-            if mode == Mode::Paper { "Flags" } else { "Symbols" }
-        )),
+    Explained {
+        protected: protected(settings, mode),
+        how_long: how_long(settings, remembers),
+        not_protected: not_protected(session, mode),
     }
+}
+
+fn protected(settings: &PrivacySettings, mode: Mode) -> Vec<String> {
+    let leaves = match mode {
+        Mode::Evidence => "one symbol: how unusual the step was, in five grades",
+        Mode::Paper => {
+            "two flags: whether its own model is surprised, and whether the model that heard from the \
+             others is"
+        }
+    };
+    let mut said = vec![format!(
+        "Measurements never leave their client. What leaves it at a step is {leaves}. Every release is \
+         entered in the client's ledger."
+    )];
+    said.extend(settings.epsilon_flag.map(|epsilon| answers(epsilon, mode)));
     if mode == Mode::Evidence {
-        protected.extend(saving(settings));
+        said.extend(saving(settings));
     }
     for knob in [Knob::States, Knob::AugmentedStates] {
-        match knob.epsilon(settings) {
-            Some(epsilon) => protected.push(noise(knob, epsilon, settings)),
-            None => not_protected.push(format!(
-                "In training {} is sent as it is: about the samples of the fit range nothing is hidden \
-                 by noise.",
-                name(knob)
-            )),
-        }
+        said.extend(knob.epsilon(settings).map(|epsilon| noise(knob, epsilon, settings)));
     }
-    if let (SigmaRule::Classic, Some(epsilon)) = (settings.sigma.into(), largest(settings)) {
-        let standing = SigmaRule::Classic.standing(epsilon, settings.delta);
-        not_protected.extend(caveat(standing, settings.delta).map(|words| capital(&words)));
-    }
+    said
+}
 
-    how_long.push(format!(
-        "Every release says a little, and a little adds up: ε of a minute, an hour, a day and the \
-         whole history grow with the number of releases, each with a chance of {:e} that more is told.",
-        settings.delta
-    ));
-    if settings.contraction > 0.0 {
-        how_long.push(format!(
-            "A filter remembers: a sample goes on moving later releases, each time by at most {} of \
-             the time before. That share is stated by the session, and counted.",
-            settings.contraction
-        ));
-    }
-    how_long.push(match settings.budget {
+fn how_long(settings: &PrivacySettings, remembers: Option<(&str, &FilterMemory)>) -> Vec<String> {
+    let mut said = vec![
+        format!(
+            "ε says how far what is heard can shift the odds between two values that a sample may have \
+             had: by a factor of e^ε at most, but for a chance of δ = {:e}. ε 0.1 hides well, ε 1 \
+             fairly (2.7 to 1), ε 10 hardly (22 000 to 1); \"no bound\" is something sent as it is.",
+            settings.delta
+        ),
+        "What is protected stays protected. Releases about the same stretch of time add up: the longer \
+         the stretch, the larger its ε."
+            .to_owned(),
+        remembered(settings, remembers),
+    ];
+    said.push(match settings.budget {
         Some(budget) => format!(
             "At most ε {} may be spent for {}; then {}.",
             budget.epsilon,
             over(budget.over),
             at_zero(budget.at_zero)
         ),
-        None => "There is no budget: nothing ends by itself.".to_owned(),
+        None => "No budget is set: it is sent for as long as the run lasts, and ε goes on growing."
+            .to_owned(),
     });
+    said
+}
 
+fn remembered(settings: &PrivacySettings, remembers: Option<(&str, &FilterMemory)>) -> String {
+    let Some((client, memory)) = remembers else {
+        let declared = settings.contraction.map_or_else(String::new, |contraction| {
+            format!(" The session declares that {contraction} of its effect is left after a step.")
+        });
+        return format!(
+            "Models remember a sample for a while. How long is measured when they are prepared, and \
+             counted.{declared}"
+        );
+    };
+    if memory.is_endless() {
+        return format!(
+            "The models of {client} were not seen to forget a sample of its nominal data: one sample is \
+             taken to move all that is said after it, and costs as much."
+        );
+    }
+    let steps = match memory.later_steps() {
+        1 => "1 step".to_owned(),
+        n => format!("{n} steps"),
+    };
+    let known = match memory.known() {
+        Known::Measured => "measured on its nominal data",
+        Known::Declared => "declared by the session",
+        Known::Assumed => "a usual value: its nominal data is too short to measure it",
+    };
+    format!(
+        "The models of {client} remember: a sample can turn what is said up to {steps} later, and all \
+         of it is counted. After a step at most {:.2} of its effect is left ({known}).",
+        memory.contraction()
+    )
+}
+
+fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
+    let settings = &session.privacy;
+    let mut said = Vec::new();
+    if settings.epsilon_flag.is_none() {
+        said.push(format!(
+            "{} are sent as they are: whoever listens knows at every step how usual it was.",
+            if mode == Mode::Paper { "Flags" } else { "Symbols" }
+        ));
+    }
+    for knob in [Knob::States, Knob::AugmentedStates] {
+        if knob.epsilon(settings).is_none() {
+            said.push(format!(
+                "In training {} is sent as it is: no noise hides the samples of the fit range.",
+                name(knob)
+            ));
+        }
+    }
+    if settings.epsilon_a.is_some() {
+        said.push(
+            "What φ has learned from a sample stays in the x_a it sends later in training: that is not \
+             counted."
+                .to_owned(),
+        );
+    }
+    if let (SigmaRule::Classic, Some(epsilon)) = (settings.sigma.into(), largest(settings)) {
+        let standing = SigmaRule::Classic.standing(epsilon, settings.delta);
+        said.extend(caveat(standing, settings.delta).map(|words| capital(&words)));
+    }
     if Provenance::of(session) == Provenance::Seeded {
-        not_protected.push(
+        said.push(
             "Seeded: not private. Noise is drawn from a seed, and whoever knows it can take the noise \
              away again."
                 .to_owned(),
         );
     }
-    not_protected.extend(
-        [
-            "That a client exists, when it sends and how often is seen by everybody who listens.",
-            "Before it is heard a client tells how often each of its symbols occurred in calibration; \
-             by the way symbols are made that is nearly the same for all.",
-            "What is usual for a client's states, their mean and spread, is taken to be known.",
-        ]
-        .map(str::to_owned),
+    said.push(
+        "That a client exists, when it sends and how often is seen by everybody who listens."
+            .to_owned(),
     );
-    explained
+    if mode == Mode::Evidence {
+        said.extend(evidence_tells(session));
+    }
+    said.push(
+        "What is usual for a client's states, their mean and spread, is taken to be known."
+            .to_owned(),
+    );
+    said
+}
+
+/// What evidence mode tells beside its symbols.
+fn evidence_tells(session: &Session) -> Vec<String> {
+    let settings = &session.privacy;
+    let mut said = vec![
+        "Before it is heard a client tells how often each of its symbols occurred in calibration; by \
+         the way symbols are made that is nearly the same for all."
+            .to_owned(),
+        "A sensor that has gone flat is told at the highest grade for as long as it is; one sample can \
+         end that, and this is not counted."
+            .to_owned(),
+    ];
+    if session.thresholds.tier == Tier::States {
+        said.push(match settings.epsilon_c {
+            Some(epsilon) => format!(
+                "Beside its symbols a client sends its state at every step, noised (ε {epsilon} each \
+                 time)."
+            ),
+            None => "Beside its symbols a client sends its state at every step, as it is.".to_owned(),
+        });
+    }
+    if settings.reveal_sensor {
+        said.push(
+            "A client that is named as a root says which of its sensors deviate most, as they are."
+                .to_owned(),
+        );
+    }
+    said
 }
 
 fn answers(epsilon: f64, mode: Mode) -> String {
-    let (what, symbols) = match mode {
-        Mode::Paper => ("flag", 2),
-        Mode::Evidence => ("symbol", 5),
+    let (what, others, symbols) = match mode {
+        Mode::Paper => ("flag", "the other", 2),
+        Mode::Evidence => ("symbol", "one of the four others", 5),
     };
     let truth = Response::new(epsilon, symbols).map_or(1.0, |response| response.truth());
     format!(
-        "Each {what} is true with a chance of {:.0} % and drawn at random otherwise (ε {epsilon}): \
-         nobody can be sure of any single one.",
+        "Each {what} is true with a chance of {:.0} %, and otherwise {others} (ε {epsilon}): nobody can \
+         be sure of any single one.",
         100.0 * truth
     )
 }
@@ -142,7 +239,7 @@ fn saving(settings: &PrivacySettings) -> Option<String> {
 
 fn noise(knob: Knob, epsilon: f64, settings: &PrivacySettings) -> String {
     format!(
-        "In training {} is cut to {} of its usual deviations and noised (ε {epsilon} each time).",
+        "In training {} is cut to {} of its usual deviations and noise is added (ε {epsilon} each time).",
         name(knob),
         settings.clip_state
     )
@@ -167,7 +264,9 @@ fn over(scope: Scope) -> &'static str {
     super::Scope::from(scope).label()
 }
 
-fn at_zero(at_zero: AtZero) -> String {
+/// What happens when a budget is gone.
+#[must_use]
+pub fn at_zero(at_zero: AtZero) -> String {
     match at_zero {
         AtZero::Stop => "nothing more is sent".to_owned(),
         AtZero::Slower => "a release waits until older ones are long enough ago".to_owned(),
@@ -194,12 +293,12 @@ mod tests {
     }
 
     fn all(privacy: &str, mode: Mode) -> String {
-        explain(&session(privacy), mode).sentences().collect::<Vec<_>>().join("\n")
+        explain(&session(privacy), mode, None).sentences().collect::<Vec<_>>().join("\n")
     }
 
     #[test]
     fn without_settings_it_says_that_nothing_is_hidden() {
-        let words = explain(&session(""), Mode::Evidence);
+        let words = explain(&session(""), Mode::Evidence, None);
         assert_eq!(words.protected.len(), 1);
         let not = words.not_protected.join("\n");
         assert!(
@@ -222,6 +321,30 @@ mod tests {
         }
         let paper = all("epsilon_flag: 2, thrift: WhileRaised", Mode::Paper);
         assert!(paper.contains("88 %") && !paper.contains("symbols follow"), "{paper}");
+    }
+
+    #[test]
+    fn how_long_a_sample_is_remembered_is_said_with_how_that_is_known() {
+        let said = |memory: &FilterMemory| {
+            explain(&session(""), Mode::Evidence, Some(("P1", memory))).how_long.join("\n")
+        };
+        let fading: Vec<f64> = (0..100).map(|k| 0.5_f64.powi(k)).collect();
+        let measured = FilterMemory::measured(&fading).unwrap().behind(5, 1);
+        let words = said(&measured);
+        for part in ["models of P1", "9 steps later", "0.50 of its effect", "measured on"] {
+            assert!(words.contains(part), "{part}: {words}");
+        }
+        assert!(said(&FilterMemory::ENDLESS).contains("were not seen to forget"));
+        assert!(said(&FilterMemory::NONE).contains("declared by the session"));
+        assert!(all("contraction: 0.7", Mode::Paper).contains("declares that 0.7"));
+    }
+
+    #[test]
+    fn what_is_told_beside_symbols_is_owned_up_to() {
+        let plain = all("epsilon_flag: 2", Mode::Evidence);
+        assert!(plain.contains("how often each of its symbols") && !plain.contains("as a root"));
+        assert!(all("reveal_sensor: true", Mode::Evidence).contains("which of its sensors"));
+        assert!(!all("reveal_sensor: true", Mode::Paper).contains("which of its sensors"));
     }
 
     #[test]

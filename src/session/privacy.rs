@@ -30,9 +30,9 @@ pub struct PrivacySettings {
     pub clip_gradient: f64,
     /// How σ follows from (ε, δ).
     pub sigma: Sigma,
-    /// The share of a sample's effect on a filter that is still there one step later: stated by
-    /// whoever knows the filter, and the base of what one sample costs in all.
-    pub contraction: f64,
+    /// The share of a sample's effect on a filter that is still there one step later, as whoever
+    /// knows the filter states it. It is measured as well, and the longer memory counts.
+    pub contraction: Option<f64>,
     /// How often symbols are sent (evidence mode).
     pub thrift: Thrift,
     /// The private watch behind `thrift: WhileRaised` and a budget's `AlarmsOnly`.
@@ -54,7 +54,7 @@ impl Default for PrivacySettings {
             clip_state: 5.0,
             clip_gradient: 1.0,
             sigma: Sigma::default(),
-            contraction: 0.9,
+            contraction: None,
             thrift: Thrift::default(),
             watch: WatchSettings::default(),
             budget: None,
@@ -109,7 +109,7 @@ impl Default for WatchSettings {
 }
 
 /// How much may be spent over which stretch of time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetSettings {
     /// ε at the session's δ.

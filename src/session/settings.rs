@@ -253,12 +253,19 @@ impl TryFrom<String> for Span {
 
 impl From<Span> for String {
     fn from(span: Span) -> String {
-        for (unit, factor) in [('d', 86_400.0), ('h', 3600.0), ('m', 60.0)] {
-            if span.seconds >= factor && (span.seconds / factor).fract() == 0.0 {
-                return format!("{}{unit}", span.seconds / factor);
-            }
-        }
-        format!("{}s", span.seconds)
+        span.to_string()
+    }
+}
+
+/// In its largest unit that leaves nothing over.
+impl std::fmt::Display for Span {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let units = [('d', 86_400.0), ('h', 3600.0), ('m', 60.0)];
+        let whole = |(_, factor): &(char, f64)| {
+            self.seconds >= *factor && (self.seconds / factor).fract() == 0.0
+        };
+        let (unit, factor) = units.into_iter().find(whole).unwrap_or(('s', 1.0));
+        write!(f, "{}{unit}", self.seconds / factor)
     }
 }
 

@@ -22,7 +22,7 @@ mod spending;
 
 pub use flips::{FlipRow, flips};
 pub use losses::{LossRow, losses};
-pub use spending::{SpendingRow, spending};
+pub use spending::{FAMILIES, PERMANENT, SpendingRow, WATCH, WINDOW, spending};
 
 use super::detection::{BEDS, Bed, DetectionError};
 use crate::federation::FederationError;

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::fact::{Calibrated, Fact, Incident, Ledger, Number, Quality, Summary, Training};
 use crate::session::Mode;
+use crate::session::settings::Span;
 use crate::study::score::{Judgement, Outcome, Score, Verdict};
 
 /// A time of the data's clock.
@@ -23,8 +24,9 @@ pub(super) fn print(out: &mut impl Write, fact: &Fact) -> io::Result<()> {
         Fact::Updated(incident) => print_incident(out, "updated", incident),
         Fact::Closed(incident) => print_incident(out, "closed", incident),
         Fact::Setting(setting) => {
-            let (from, to) = (&setting.from, &setting.to);
-            writeln!(out, "{}  {}: {from:?} → {to:?}", clock(setting.time), setting.what)
+            let what = &setting.what;
+            let (from, to) = (setting.from.said(what), setting.to.said(what));
+            writeln!(out, "{}  {what}: {from} → {to}", clock(setting.time))
         }
         Fact::Ledger(ledger) => print_ledger(out, ledger),
         Fact::Quality(quality) => print_quality(out, quality),
@@ -50,11 +52,13 @@ fn print_training(out: &mut impl Write, training: &Training) -> io::Result<()> {
 fn print_calibrated(out: &mut impl Write, calibrated: &Calibrated) -> io::Result<()> {
     writeln!(
         out,
-        "calibrated  {}: τ_c {}, τ_a {}, one false alarm in {} s wanted",
+        "calibrated  {}: τ_c {}, τ_a {}, one false alarm in {} wanted",
         calibrated.client,
         number(calibrated.tau_c, 2),
         number(calibrated.tau_a, 2),
-        number(calibrated.arl0_target, 0)
+        calibrated
+            .arl0_target
+            .map_or_else(|| "-".into(), |seconds| Span { seconds: seconds.get() }.to_string())
     )
 }
 

@@ -159,6 +159,7 @@ pub fn example(text: &str, clients: &[String]) -> Option<String> {
         Knob::Arl0 => "8h".into(),
         Knob::Mode => "paper".into(),
         Knob::Delta => "1e-5".into(),
+        Knob::Budget => "500".into(),
         _ => "2".into(),
     })
 }

@@ -15,7 +15,8 @@ pub fn text(model: &Model) -> Option<String> {
             let entry = model.chosen_entry()?;
             let who = entry.who.as_deref().unwrap_or("engine");
             let time = model.clock.date_time(entry.time);
-            Some(format!("{time}\t{who}\t{}\n", entry.words(&model.names)))
+            let words = model.watched.as_ref()?.words(entry, &model.names);
+            Some(format!("{time}\t{who}\t{words}\n"))
         }
         Screen::Sessions => model.sessions.get(model.session).map(|s| format!("{}\n", s.name)),
         Screen::Overview | Screen::Privacy => match model.focus() {

@@ -40,9 +40,18 @@ impl Model {
 
     /// Asks for how long the chosen incident is shelved.
     pub(super) fn ask_shelf(&mut self) {
-        let Some(incident) = self.chosen_incident().map(|incident| incident.number) else {
-            self.remark = Some(Remark::done("no incident to shelve"));
-            return;
+        let chosen = self.chosen_incident().map(|incident| (incident.number, incident.is_listed()));
+        let incident = match chosen {
+            Some((incident, true)) => incident,
+            Some((incident, false)) => {
+                let said = format!("#{incident} is over: there is nothing to shelve");
+                self.remark = Some(Remark::done(&said));
+                return;
+            }
+            None => {
+                self.remark = Some(Remark::done("no incident to shelve"));
+                return;
+            }
         };
         let second = self.newest().map_or(0, |now| self.clock.civil_second(now).rem_euclid(86_400));
         self.question = Some(Question::Shelve { incident, shift_s: until_shift_end(second) });

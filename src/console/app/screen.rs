@@ -78,9 +78,8 @@ impl Model {
     /// Incidents whose evidence had begun by the moment looked at, the newest first: what is known
     /// today, also where it became known later.
     pub fn listed(&self) -> impl Iterator<Item = &Incident> {
-        let moment = self.moment();
-        let incidents = self.watched.as_ref().map_or(&[][..], |watched| &watched.incidents);
-        incidents.iter().rev().filter(move |incident| moment.is_some_and(|m| incident.onset <= m))
+        let begun = self.watched.as_ref().zip(self.moment());
+        begun.into_iter().flat_map(|(watched, moment)| watched.begun_by(moment))
     }
 
     /// The chosen incident: the one on the screen, of the chosen line of the log, the one pointed
@@ -130,7 +129,8 @@ impl Model {
         let Some(watched) = &self.watched else { return Vec::new() };
         let seen = |entry: &&Entry| self.look.is_none_or(|look| entry.time <= look);
         let log = watched.log.iter().rev();
-        log.filter(seen).filter(|entry| self.filter.shows(entry, &self.names)).collect()
+        let says = |entry: &Entry| watched.words(entry, &self.names);
+        log.filter(seen).filter(|entry| self.filter.shows(entry, &says, &self.names)).collect()
     }
 
     /// The chosen line of the log: the one pointed at, or the newest.

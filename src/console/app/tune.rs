@@ -84,7 +84,12 @@ impl Model {
 
     /// Takes back the last thing that was done, or brings it back.
     pub(super) fn undo(&mut self, again: bool) -> Option<Effect> {
-        self.tuning = None;
+        // Whoever turned a knob means that, and not what was done before.
+        if self.tuning.take().is_some_and(|tuning| tuning.has_moved()) {
+            self.focus = Focus::Incidents;
+            self.remark = Some(Remark::done("dropped: the knob stays where it was"));
+            return None;
+        }
         let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
         let entry = standing.and_then(|s| if again { s.redoable } else { s.undoable });
         let Some(entry) = entry else {

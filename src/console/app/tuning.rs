@@ -110,7 +110,12 @@ impl Tuning {
 pub fn is_ahead(knob: Knob) -> bool {
     matches!(
         knob,
-        Knob::EpsilonFlag | Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG | Knob::Delta
+        Knob::EpsilonFlag
+            | Knob::EpsilonC
+            | Knob::EpsilonA
+            | Knob::EpsilonG
+            | Knob::Delta
+            | Knob::Budget
     )
 }
 

@@ -3,6 +3,7 @@
 use super::goal::seconds;
 use crate::engine::run::knob::{Knob, Turn, Unsettable};
 use crate::fact::{Number, Value};
+use crate::session::settings::Span;
 use crate::session::{Mode, Tau};
 
 /// Percentiles that a press steps through: the further out, the finer.
@@ -33,6 +34,11 @@ const EPSILONS: [f64; 19] = [
     0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0,
     100.0,
 ];
+/// ε of a whole budget: many symbols.
+const BUDGETS: [f64; 18] = [
+    1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5,
+    5e5,
+];
 const DELTAS: [f64; 7] = [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3];
 
 /// `turn`, so many presses further. A client without a τ of its own starts from the `common` one.
@@ -56,10 +62,11 @@ pub fn stepped(turn: Turn, presses: i32, common: Option<Tau>) -> Turn {
             Mode::Paper => Mode::Evidence,
         }),
         Turn::Mode(mode) => Turn::Mode(mode),
-        Turn::EpsilonFlag(e) => Turn::EpsilonFlag(epsilon(e, presses)),
-        Turn::EpsilonC(e) => Turn::EpsilonC(epsilon(e, presses)),
-        Turn::EpsilonA(e) => Turn::EpsilonA(epsilon(e, presses)),
-        Turn::EpsilonG(e) => Turn::EpsilonG(epsilon(e, presses)),
+        Turn::EpsilonFlag(e) => Turn::EpsilonFlag(epsilon(&EPSILONS, e, presses)),
+        Turn::EpsilonC(e) => Turn::EpsilonC(epsilon(&EPSILONS, e, presses)),
+        Turn::EpsilonA(e) => Turn::EpsilonA(epsilon(&EPSILONS, e, presses)),
+        Turn::EpsilonG(e) => Turn::EpsilonG(epsilon(&EPSILONS, e, presses)),
+        Turn::Budget(e) => Turn::Budget(epsilon(&BUDGETS, e, presses)),
         Turn::Delta(d) => Turn::Delta(along(&DELTAS, d, presses)),
     }
 }
@@ -78,14 +85,14 @@ fn along(ladder: &[f64], now: f64, presses: i32) -> f64 {
     }
 }
 
-/// No protection at all lies above the largest ε.
-fn epsilon(now: Option<f64>, presses: i32) -> Option<f64> {
-    let top = EPSILONS[EPSILONS.len() - 1];
+/// No protection at all, or no budget, lies above the largest ε.
+fn epsilon(ladder: &[f64], now: Option<f64>, presses: i32) -> Option<f64> {
+    let top = ladder.last().copied().unwrap_or(f64::INFINITY);
     match now {
-        None if presses < 0 => Some(along(&EPSILONS, top * 1.01, presses)),
+        None if presses < 0 => Some(along(ladder, top * 1.01, presses)),
         None => None,
         Some(e) if e >= top && presses > 0 => None,
-        Some(e) => Some(along(&EPSILONS, e, presses)),
+        Some(e) => Some(along(ladder, e, presses)),
     }
 }
 
@@ -118,7 +125,8 @@ pub fn shown(turn: Turn) -> String {
         Turn::EpsilonFlag(None)
         | Turn::EpsilonC(None)
         | Turn::EpsilonA(None)
-        | Turn::EpsilonG(None) => "none".into(),
+        | Turn::EpsilonG(None)
+        | Turn::Budget(None) => "none".into(),
         Turn::Delta(d) => format!("{d:e}"),
         other => other.to_string(),
     }
@@ -127,10 +135,7 @@ pub fn shown(turn: Turn) -> String {
 /// A length of time in its largest fitting unit.
 #[must_use]
 pub fn length(seconds: f64) -> String {
-    let units = [(86_400.0, "d"), (3600.0, "h"), (60.0, "m")];
-    let whole = units.into_iter().find(|(s, _)| seconds >= *s && (seconds / s).fract() == 0.0);
-    let (size, unit) = whole.unwrap_or((1.0, "s"));
-    format!("{}{unit}", seconds / size)
+    Span { seconds }.to_string()
 }
 
 /// The knob's name as the screen writes it.
@@ -150,6 +155,7 @@ pub fn title(knob: Knob, clients: &[String]) -> String {
         Knob::EpsilonA => "ε x_a".into(),
         Knob::EpsilonG => "ε gradients".into(),
         Knob::Delta => "δ".into(),
+        Knob::Budget => "ε budget".into(),
     }
 }
 
@@ -179,6 +185,9 @@ mod tests {
         assert_eq!(stepped(e(None), 1, None), e(None));
         assert_eq!(stepped(e(None), -1, None), e(Some(100.0)));
         assert_eq!(stepped(e(None), -2, None), e(Some(50.0)));
+        let budget = Turn::Budget;
+        assert_eq!(stepped(budget(Some(20.0)), 1, None), budget(Some(50.0)));
+        assert_eq!(stepped(budget(Some(5e5)), 1, None), budget(None), "no budget, no end");
     }
 
     #[test]
@@ -200,6 +209,8 @@ mod tests {
         assert_eq!(read(Knob::Mode, "Paper"), Ok(Turn::Mode(Mode::Paper)));
         assert_eq!(read(Knob::EpsilonFlag, "none"), Ok(Turn::EpsilonFlag(None)));
         assert_eq!(read(Knob::Delta, "1e-6"), Ok(Turn::Delta(1e-6)));
+        assert_eq!(read(Knob::Budget, "300"), Ok(Turn::Budget(Some(300.0))));
+        assert_eq!(read(Knob::Budget, "none"), Ok(Turn::Budget(None)));
         assert!(read(Knob::Arl0, "soon").is_err() && read(Knob::TauC(None), "120%").is_err());
     }
 

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
+
 use super::plant::{ATTACK, Desk, attack_ready, attack_session};
 use crate::console::app::{Effect, Focus, Msg, Screen, Stage};
 use crate::console::feed::{self, Report, Wish};
 use crate::console::pace::{Pace, Speed};
+use crate::console::watched::Role;
 use crate::engine::run::knob::Turn;
 use crate::fact::Priority;
 use crate::incident::{Action, AlarmState, Order, What};
@@ -308,6 +311,10 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     desk.keys("<c-r>");
     assert_ne!(thresholds(&mut desk), before, "and done again");
     assert!(desk.said().starts_with("done again: tau_c"), "{}", desk.said());
+    let set = thresholds(&mut desk);
+    desk.keys("+u");
+    assert_eq!(thresholds(&mut desk), set, "what was only tried is dropped, and nothing before it");
+    assert!(desk.said().starts_with("dropped"), "{}", desk.said());
 
     let asked =
         |desk: &Desk| desk.wishes().iter().filter(|wish| matches!(wish, Wish::WhatIf(_))).count();
@@ -338,6 +345,20 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
 }
 
 #[test]
+fn a_client_is_what_the_list_says_from_the_first_evidence_on() {
+    let desk = Desk::looking();
+    let watched = desk.console.model.watched.as_ref().expect("opened");
+    let incident = watched.incident(1).expect("an attack");
+    let root = incident.root.expect("named");
+    assert!(incident.onset < incident.opened, "it takes a while to be sure");
+    let before = incident.onset - SignedDuration::from_secs(1);
+    for (moment, there) in [(before, false), (incident.onset, true), (incident.opened, true)] {
+        assert_eq!(watched.begun_by(moment).any(|i| i.number == 1), there);
+        assert_eq!(watched.role_at(root, moment) != Role::Quiet, there);
+    }
+}
+
+#[test]
 fn what_lies_ahead_is_run_to_and_a_run_that_is_over_still_takes_orders() {
     let mut desk = Desk::attacked(20);
     desk.keys("g01:25<enter>");
@@ -352,7 +373,7 @@ fn what_lies_ahead_is_run_to_and_a_run_that_is_over_still_takes_orders() {
     let prompt = desk.console.model.prompt.as_ref().expect("the line stays to be put right");
     assert_eq!(prompt.error.as_deref(), Some("there is no more data"));
     desk.keys("<esc>:arl0 1h<enter>");
-    assert!(desk.said().contains("arl0"), "{}", desk.said());
+    assert!(desk.said().contains("arl0 1d → 1h"), "{}", desk.said());
 }
 
 fn max() -> Pace {

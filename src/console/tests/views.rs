@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::{Color, Modifier, Style};
 
 use super::fixture::Console;
 use super::plant::{self, Desk};
@@ -203,6 +203,23 @@ fn every_view_at_three_sizes_by_role_on_dark_and_paper_alike() {
             });
             assert_eq!(seen[0], seen[1], "{name} on paper");
             insta::assert_snapshot!(format!("view_{name}_{width}x{height}"), &seen[0]);
+        }
+    }
+}
+
+#[test]
+fn every_view_says_the_same_without_colour() {
+    let mut console = during();
+    for (name, keys) in ALL_SCREENS {
+        goes_to(&mut console, keys);
+        for (width, height) in SIZES {
+            let [dark, mono] = [Choice::Dark, Choice::Mono].map(|choice| {
+                console.model.theme = theme(choice, false);
+                picture(&console, width, height).0
+            });
+            assert_eq!(text(&dark), text(&mono), "{name} {width}x{height}");
+            let plain = |cell: &Cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset);
+            assert!(mono.content().iter().all(plain), "{name} {width}x{height}");
         }
     }
 }

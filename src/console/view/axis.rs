@@ -4,6 +4,8 @@
 //!  30 s a column           10:15     10:20     10:25     10:30
 //! ```
 
+use std::ops::Range;
+
 use jiff::SignedDuration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -42,6 +44,17 @@ pub fn draw(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
 
 /// Draws the labels alone.
 pub fn labels(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
+    labels_beside(scene, axis, &(0..0), area, buffer);
+}
+
+/// The same without those that would reach into the `taken` columns.
+pub fn labels_beside(
+    scene: &Scene,
+    axis: &Axis,
+    taken: &Range<u16>,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let (theme, window, clock) = (scene.theme, axis.window, scene.model.clock);
     let Some((tick, room)) =
         TICKS.into_iter().find(|(tick, room)| tick / window.column_s() >= *room)
@@ -62,6 +75,8 @@ pub fn labels(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
             60..86_400 => clock.minute(at),
             _ => clock.day(at),
         };
-        put(buffer, area, axis.margin + column, 0, &label, theme.label);
+        if column + width(&label) < taken.start || column >= taken.end || taken.is_empty() {
+            put(buffer, area, axis.margin + column, 0, &label, theme.label);
+        }
     }
 }

@@ -64,7 +64,11 @@ fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line> {
         ]);
         let effects = incident.effects().count();
         if listed.len() == 1 {
-            let felt = if effects == 0 { String::new() } else { format!("+{effects} effects, ") };
+            let felt = match effects {
+                0 => String::new(),
+                1 => "+1 effect, ".to_owned(),
+                _ => format!("+{effects} effects, "),
+            };
             let text = format!("  {felt}{}", lasted(incident, scene.newest));
             lines.push(vec![(text, theme.text)]);
         }

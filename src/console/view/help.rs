@@ -24,7 +24,7 @@ const COLUMN: u16 = 40;
 
 /// What the signs of a trend and a grid mean.
 const LEGEND: [(&str, &str); 12] = [
-    ("▂▃▄▆█", "against a limit, which is ▄"),
+    ("▂▃▄▆█", "against a limit, at ▄"),
     ("two rows", "the limit is between"),
     ("· c a #", "no flag, Z_c, Z_a, both"),
     ("1 to 9", "grade of the symbol sent"),
@@ -146,14 +146,13 @@ fn verdicts(theme: &Theme) -> Vec<Entry> {
         (State::Returned, "over before it was acked"),
         (State::Latched, "a change that stays"),
         (State::Shelved, "silenced for a time"),
-        (State::OutOfService, "silenced until put back"),
+        (State::OutOfService, "until it is put back"),
         (State::Missing, "nothing comes from it"),
     ];
     told.into_iter()
         .map(|(state, what)| {
             let mark = theme.mark(state);
-            let word = cut(mark.word, KEYS - 2);
-            Entry::Row(format!("{} {word}", mark.glyph), what.to_owned(), mark.style)
+            Entry::Row(format!("{} {}", mark.glyph, mark.word), what.to_owned(), mark.style)
         })
         .collect()
 }

@@ -39,6 +39,9 @@ use crate::history::{Bucket, Column};
 use crate::incident::{Incident, Member};
 use crate::session::Mode;
 
+/// Marks who rose first on the axis.
+const FIRST_OUT: &str = "▴ first out";
+
 /// Draws incident `number` into `area`, its lower part scrolled by `skip` lines.
 pub fn draw(
     scene: &Scene,
@@ -145,11 +148,11 @@ fn stairs(
     }
     let column = round_length(axis.window.column_s());
     put(buffer, labels, 1, 0, &cut(&column, margin - 1), theme.label);
-    axis::labels(scene, &axis, labels, buffer);
-    if let Some(first) = incident.first_out
-        && let Some(at) = axis.window.column_of(first.time)
-    {
-        put(buffer, labels, margin + at, 0, "▴ first out", theme.single);
+    let first = incident.first_out.and_then(|first| axis.window.column_of(first.time));
+    let taken = first.map_or(0..0, |at| at..at + pen::width(FIRST_OUT) + 1);
+    axis::labels_beside(scene, &axis, &taken, labels, buffer);
+    if let Some(at) = first {
+        put(buffer, labels, margin + at, 0, FIRST_OUT, theme.single);
     }
     let (start, end) = axis.ends();
     let trend = Rect { x: rest.x.saturating_add(margin), width: columns, ..rest };
@@ -307,7 +310,9 @@ fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
 fn operator(scene: &Scene, incident: &Incident, width: u16) -> Block {
     let theme = scene.theme;
     let room = if width >= 110 { width / 2 + width / 10 } else { width }.saturating_sub(3);
-    let mut lines = vec![vec![(words::standing(scene, incident), theme.text)]];
+    let plain = |text: String| vec![(text, theme.text)];
+    let standing = wrapped(&words::standing(scene, incident), room);
+    let mut lines: Vec<Vec<(String, Style)>> = standing.into_iter().map(plain).collect();
     if let Some(root) = incident.root {
         let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(root));
         let names: Vec<String> = ranked
@@ -323,9 +328,7 @@ fn operator(scene: &Scene, incident: &Incident, width: u16) -> Block {
             ]);
         }
     }
-    for text in wrapped(&words::check(scene, incident), room) {
-        lines.push(vec![(text, theme.text)]);
-    }
+    lines.extend(wrapped(&words::check(scene, incident), room).into_iter().map(plain));
     for correction in &incident.corrections {
         let name = |client: Option<usize>| client.map_or("?", |client| scene.name(client));
         let time = scene.model.clock.time(correction.time);

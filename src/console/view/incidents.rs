@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! ── incidents  1 open  1 unseen ────────────────────────────────
-//!  ▲ #7 10:38:00 ROOT   P1  p 0.93  2 effects  4m20s  UNACK
+//!  ▲ #7 10:38:00 ROOT   P1  UNACK  p 0.93  2 effects  4m20s
 //!     ↳ 10:38:50 effect P2  +50 s  explained 91 %
 //!     ↳ 10:39:30 effect P3  +90 s
-//!  ◆ #6 05:02:10 single P3  20 s  cleared, acked
+//!  ◆ #6 05:02:10 single P3  cleared, acked  20 s
 //! ```
 //!
 //! While an operator looks back the list ends where he looks; the heading counts what wants an answer
@@ -25,6 +25,9 @@ use crate::incident::{Figures, Incident};
 
 /// Effects shown below an incident before the rest is only counted.
 const EFFECTS: usize = 6;
+
+/// Pieces of an incident's line that are never left out: whose it is, and what was done about it.
+const HEAD: usize = 6;
 
 /// A row of the list.
 struct Row {
@@ -117,7 +120,7 @@ fn rows(scene: &Scene, width: u16, room: usize) -> Vec<Row> {
     rows
 }
 
-/// `▲ #7 10:38:00 ROOT   P1  p 0.93  2 effects  4m20s  UNACK`
+/// `▲ #7 10:38:00 ROOT   P1  UNACK  p 0.93  2 effects  4m20s`
 fn head(scene: &Scene, incident: &Incident, width: u16) -> Vec<(String, Style)> {
     let (theme, clock) = (scene.theme, scene.model.clock);
     let mark = theme.mark(state_of(incident));
@@ -131,10 +134,19 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Vec<(String, Style)> 
         (format!("{:<6}", nature(incident)), marked),
         (format!(" {}", who(scene, incident)), if over { text } else { theme.strong }),
     ];
+    let state = incident.alarm.state;
+    let said = seen(incident, scene.newest);
+    let style = match (state.wants_acknowledgement(), state.is_silenced()) {
+        (true, _) => mark.style,
+        (false, true) => theme.shelved,
+        (false, false) => theme.label,
+    };
+    let used: u16 = pieces.iter().map(|(text, _)| pen::width(text)).sum();
+    let room = width.saturating_sub(used + 2);
+    let short = said.split(',').next().unwrap_or_default().to_owned();
+    let said = pen::fitting([said, short.clone()], room).unwrap_or(short);
     let mut say = |words: String, style: Style| pieces.push((format!("  {words}"), style));
-    if incident.alarm.state.wants_acknowledgement() {
-        say(seen(incident, scene.newest), mark.style);
-    }
+    say(said, style);
     if let Some(p) = incident.root.and_then(|root| incident.posterior.get(root)) {
         say(format!("p {p:.2}"), text);
     }
@@ -150,14 +162,10 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Vec<(String, Style)> 
     if width >= 60 {
         say(lasted(incident, scene.newest), text);
     }
-    if !incident.alarm.state.wants_acknowledgement() {
-        let style = if incident.alarm.state.is_silenced() { theme.shelved } else { theme.label };
-        say(seen(incident, scene.newest), style);
-    }
     if !incident.note.is_empty() {
         say(format!("note: {}", crate::console::text::clean(&incident.note)), theme.label);
     }
-    pieces
+    pen::whole(pieces, HEAD, width)
 }
 
 /// The root, or who it may be.

@@ -6,7 +6,8 @@
 //!  ▲ P1      \   ██9   ▒▒4      the darker the stronger; d is only declared
 //!    P2             \    d
 //! ── P1 → ──────────────────────────────────────────────
-//!  P2   strength 0.031  evidence 12.4  after 25 s   felt 3 of 3 incidents, +50 s
+//!  P2   strength 0.031  evidence 12.4  after 25 s   felt 3 of 3 incidents, 50 s later
+//! ── states that move together ─────────────────────────
 //! ── scale ─────────────────────────────────────────────
 //! ```
 
@@ -16,7 +17,8 @@ use ratatui::style::Style;
 
 use super::pen::{self, cut, heading, part, put, put_right, wrapped};
 use super::scene::Scene;
-use super::verdict::{Verdict, delay};
+use super::together;
+use super::verdict::{Verdict, after, delay};
 use crate::console::mouse::{Hit, Target};
 use crate::console::text::clean;
 use crate::console::watched::Watched;
@@ -24,6 +26,8 @@ use crate::console::widget::heat;
 use crate::evidence::influence::InfluenceGraph;
 use crate::incident::Incident;
 
+/// Rows that what is known of the chosen client has for itself before states are shown too.
+const ABOUT: u16 = 6;
 /// Cells of a strength: two shades and a digit, and a gap.
 const CELL: u16 = 4;
 
@@ -143,6 +147,8 @@ pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &
         let scale = [("scale", theme.strong), (source.scale(), theme.label)];
         heading(buffer, pen::take_last(&mut rest, 1), &scale, theme);
     }
+    let states = together::rows(scene, rest, ABOUT);
+    together::draw(scene, pen::take_last(&mut rest, states), buffer);
     let lines = about(scene, watched, rest.width);
     let skip = skip.min(lines.len().saturating_sub(usize::from(rest.height.saturating_sub(1))));
     let name = scene.name(scene.model.chosen);
@@ -206,7 +212,11 @@ fn about(scene: &Scene, watched: &Watched, width: u16) -> Vec<(String, Style)> {
     let mut lines = Vec::new();
     for to in (0..clients).filter(|to| *to != chosen) {
         let text = format!("{}{}", learned(scene, to), felt(watched, chosen, to));
-        lines.push((format!("{:<name$}  {text}", scene.name(to)), theme.text));
+        let room = width.saturating_sub(name as u16 + 4);
+        for (at, text) in wrapped(&text, room).into_iter().enumerate() {
+            let whose = if at == 0 { scene.name(to) } else { "" };
+            lines.push((format!("{whose:<name$}  {text}"), theme.text));
+        }
     }
     lines.extend(paths(scene, watched).into_iter().map(|text| (text, theme.text)));
     lines.push((String::new(), theme.text));
@@ -241,7 +251,7 @@ fn learned(scene: &Scene, to: usize) -> String {
     });
     let edge = match (pair.learned, pair.is_evident()) {
         (true, _) => "",
-        (false, true) => "  left out: it would close a cycle",
+        (false, true) => "  left out: it closes a cycle",
         (false, false) => "  no evidence",
     };
     let (strength, evidence) = (pair.strength, pair.evidence);
@@ -254,7 +264,7 @@ fn felt(watched: &Watched, from: usize, to: usize) -> String {
         Seen { roots: 0, .. } => "no incident began there so far".to_owned(),
         Seen { felt: 0, roots, .. } => format!("felt none of {roots} incidents"),
         Seen { roots, felt, delay_s } => {
-            format!("felt {felt} of {roots} incidents, {} later", delay(delay_s))
+            format!("felt {felt} of {roots} incidents, {}", after(delay_s))
         }
     }
 }

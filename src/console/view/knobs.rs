@@ -16,12 +16,14 @@ use ratatui::style::Style;
 use super::pen::{self, cut, heading, part, put};
 use super::scene::Scene;
 use crate::console::app::{Focus, turning};
+use crate::console::clock::length;
 use crate::console::mouse::{Hit, Target};
 use crate::console::watched::Trace;
 use crate::console::widget::gauge::{Knob as Gauge, logarithmic};
 use crate::console::widget::level::ratio;
 use crate::engine::run::knob::{Knob, Turn};
-use crate::privacy::Response;
+use crate::privacy::price::NumberPrice;
+use crate::privacy::{Clip, Response, Scope, words};
 use crate::session::{Mode, Tau};
 
 /// Cells of the title, the value and the gauge.
@@ -125,6 +127,7 @@ fn place(turn: Turn) -> Option<f64> {
             Some(logarithmic(e?, 0.1, 100.0))
         }
         Turn::Delta(d) => Some(logarithmic(d, 1e-9, 1e-3)),
+        Turn::Budget(e) => Some(logarithmic(e?, 1.0, 5e5)),
     }
 }
 
@@ -140,18 +143,78 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
         Turn::Mode(Mode::Evidence) => label("whitened residuals, sequential decision".into()),
         Turn::Mode(Mode::Paper) => label("flags and the published look-up".into()),
         Turn::EpsilonFlag(None) => ("what is said is sent as it is".into(), theme.label),
-        Turn::EpsilonFlag(Some(e)) => label(match Response::binary(e) {
-            Ok(response) => format!("{:.1} % of flags are turned", 100.0 * response.flip()),
-            Err(error) => error.to_string(),
-        }),
+        Turn::EpsilonFlag(Some(e)) => label(answers(scene, e)),
         Turn::EpsilonC(None) | Turn::EpsilonA(None) | Turn::EpsilonG(None) => {
             label("in training, sent as it is".into())
         }
-        Turn::EpsilonC(Some(_)) | Turn::EpsilonA(Some(_)) | Turn::EpsilonG(Some(_)) => {
-            label("noise in training".into())
+        Turn::EpsilonC(Some(e)) | Turn::EpsilonA(Some(e)) | Turn::EpsilonG(Some(e)) => {
+            label(noise(scene, turn.knob(), e))
         }
-        Turn::Delta(_) => label("chance that the promise fails".into()),
+        Turn::Delta(_) => label("chance that ε is exceeded".into()),
+        Turn::Budget(None) => label("nothing ends by itself".into()),
+        Turn::Budget(Some(_)) => label(limit(scene)),
     }
+}
+
+/// "35 % of symbols wrong, alarm after 42s"
+fn answers(scene: &Scene, epsilon: f64) -> String {
+    let Some(standing) = scene.watched.and_then(|watched| watched.standing.as_ref()) else {
+        return String::new();
+    };
+    let (what, symbols) = match standing.mode {
+        Mode::Evidence => ("symbols", 5),
+        Mode::Paper => ("flags", 2),
+    };
+    let flip = Response::new(epsilon, symbols).map_or(0.0, |response| response.flip());
+    let wrong = format!("{:.1} % of {what} wrong", 100.0 * flip);
+    let rung = standing.ladder.iter().find(|r| r.epsilon.is_some_and(|e| same(e, epsilon)));
+    match rung.and_then(|rung| rung.buys) {
+        Some(buys) => format!("{wrong}, alarm after {}", seconds(buys.delay_s)),
+        None => wrong,
+    }
+}
+
+/// "noise of σ 37 on what is cut to ±5"
+fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
+    let privacy = &scene.model.subject.privacy;
+    let states = scene.watched.and_then(|watched| {
+        let standing = watched.standing.as_ref()?;
+        standing.states.get(scene.model.chosen).copied()
+    });
+    let (clip, cut) = if knob == Knob::EpsilonG {
+        let bound = privacy.clip_gradient;
+        (Clip::Ball { bound }, format!("a length of {bound}"))
+    } else {
+        let bound = privacy.clip_state;
+        (Clip::Box { bound, dimension: states.unwrap_or(1) }, format!("±{bound}"))
+    };
+    let delta = scene.model.knobs().iter().find_map(|turn| match turn {
+        Turn::Delta(delta) => Some(*delta),
+        _ => None,
+    });
+    let delta = delta.unwrap_or(privacy.delta);
+    match NumberPrice::of(clip, privacy.sigma.into(), epsilon, delta) {
+        Ok(price) => format!("in training, noise of σ {:.1} on what is cut to {cut}", price.sigma),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// "for any day, then nothing more is sent"
+fn limit(scene: &Scene) -> String {
+    let budget = scene.model.subject.privacy.budget.unwrap_or_default();
+    format!("for {}, then {}", Scope::from(budget.over).label(), words::at_zero(budget.at_zero))
+}
+
+/// Whether two settings of ε are the same.
+#[must_use]
+pub fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-9 * a.abs().max(1.0)
+}
+
+/// A length of time as people read it.
+#[must_use]
+pub fn seconds(seconds: f64) -> String {
+    length(jiff::SignedDuration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
 /// How many clients are above their threshold at the moment.

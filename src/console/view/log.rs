@@ -53,7 +53,8 @@ fn title(scene: &Scene, shown: usize, all: usize, area: Rect, buffer: &mut Buffe
     let filter = &scene.model.filter;
     let mut parts: Vec<(String, Style)> = vec![("log".into(), theme.strong)];
     if filter.is_empty() {
-        parts.push((format!("{all} lines"), theme.label));
+        let noun = if all == 1 { "line" } else { "lines" };
+        parts.push((format!("{all} {noun}"), theme.label));
     } else {
         parts
             .push((format!("filter {}", crate::console::text::clean(filter.text())), theme.cursor));
@@ -62,7 +63,7 @@ fn title(scene: &Scene, shown: usize, all: usize, area: Rect, buffer: &mut Buffe
     let figures = figures(scene);
     let today = figures.today;
     let total = (today.p1 + today.p2 + today.p3).max(1);
-    let share = |n: usize| 100 * n / total;
+    let share = |n: usize| (200 * n + total) / (2 * total);
     parts.push((
         format!(
             "today priority 1: {} ({} %)  2: {} ({} %)  3: {} ({} %)",

@@ -56,6 +56,12 @@ pub fn cut(text: &str, room: u16) -> String {
     kept
 }
 
+/// The first of these texts that fits into `room` cells as a whole.
+#[must_use]
+pub fn fitting(texts: impl IntoIterator<Item = String>, room: u16) -> Option<String> {
+    texts.into_iter().find(|text| width(text) <= room)
+}
+
 /// The lines of `area` from row `y` on, at most `height` of them.
 #[must_use]
 pub fn part(area: Rect, y: u16, height: u16) -> Rect {
@@ -111,6 +117,19 @@ pub fn line(buffer: &mut Buffer, area: Rect, x: u16, y: u16, pieces: &[(String, 
     })
 }
 
+/// Pieces that fit into `room` cells as a whole, in their order; the first `kept` stay in any case.
+#[must_use]
+pub fn whole(pieces: Vec<(String, Style)>, kept: usize, room: u16) -> Vec<(String, Style)> {
+    let mut used = 0_u16;
+    let mut fits = |(at, (text, _)): &(usize, (String, Style))| {
+        let end = used.saturating_add(width(text));
+        let fits = *at < kept || end <= room;
+        used = if fits { end } else { used };
+        fits
+    };
+    pieces.into_iter().enumerate().filter(|piece| fits(piece)).map(|(_, piece)| piece).collect()
+}
+
 /// `text` broken between words where it can be, and inside them where it must be.
 #[must_use]
 pub fn wrapped(text: &str, room: u16) -> Vec<String> {
@@ -127,7 +146,7 @@ pub fn wrapped(text: &str, room: u16) -> Vec<String> {
         }
         // Only a word at the start of a line can still be too long.
         while width(word) > room {
-            let (fits, rest) = word.split_at(fitting(word, room));
+            let (fits, rest) = word.split_at(bytes_within(word, room));
             lines.push(fits.to_owned());
             word = rest;
         }
@@ -138,7 +157,7 @@ pub fn wrapped(text: &str, room: u16) -> Vec<String> {
 }
 
 /// Bytes of `word` that fit into `room` cells: at least one character, so that breaking ends.
-fn fitting(word: &str, room: u16) -> usize {
+fn bytes_within(word: &str, room: u16) -> usize {
     let ends = word.char_indices().map(|(at, c)| at + c.len_utf8());
     let least = word.chars().next().map_or(0, char::len_utf8);
     ends.take_while(|end| width(&word[..*end]) <= room).last().unwrap_or(least)
@@ -177,6 +196,18 @@ mod tests {
             for part in cut {
                 prop_assert!(part.y >= area.y && part.bottom() <= area.bottom());
             }
+        }
+
+        #[test]
+        fn pieces_are_whole_or_absent(
+            texts in prop::collection::vec("[a-z]{1,9}", 0..9), kept in 0_usize..3, room in 0_u16..40,
+        ) {
+            let pieces: Vec<_> = texts.iter().map(|text| (text.clone(), Style::new())).collect();
+            let shown = whole(pieces.clone(), kept, room);
+            prop_assert!(shown.iter().all(|piece| pieces.contains(piece)));
+            let all: u16 = shown.iter().map(|(text, _)| width(text)).sum();
+            let least: u16 = pieces.iter().take(kept).map(|(text, _)| width(text)).sum();
+            prop_assert!(all <= room.max(least));
         }
 
         #[test]

@@ -2,66 +2,79 @@
 //!
 //! ```text
 //! ── thresholds and privacy ───────────────────────────────────────
-//!  ε flags   2      ├────────●────┤  11.9 % of flags are turned
-//! ── what P1 has spent, at δ 1e-5 ─────────────────────────────────
-//!  one sample           1 releases  ε 2.00
-//!  any hour           720 releases  ε 153.10
-//! ── ledger of every client ───────────────────────────────────────
-//!  P1      720 live     2159 trained  ε 310.20
+//!  ε flags   2      ├────────●────┤  35.1 % of symbols wrong, alarm after 42s
 //! ── what is protected ────────────────────────────────────────────
 //!  Measurements never leave their client. …
-//! ── what another ε would mean ────────────────────────────────────
-//!  ε    turned   alarm after   answers at one false alarm in 1d
-//!  1    26.9 %   2m05s         ███████████
+//! ── what P1 has spent, at δ 1e-5 ─────────────────────────────────
+//!  one sample           1 release   ε 2.00
+//!  any hour           720 releases  ε 153.10
+//! ── what another ε of a symbol would mean, at one false alarm in 1d
+//!    ε   wrong    alarm after  a day costs
+//!    1   59.5 %   2m05s        ε 8230      ███████████
+//! ── ledger of every client ───────────────────────────────────────
+//!  P1      720 live     2159 trained  ε 310.20
 //! ```
+//!
+//! Words come first; while a knob is held, what it costs and buys does.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::knobs;
+use super::knobs::{self, same, seconds};
 use super::pen::{self, heading, part, wrapped};
 use super::scene::Scene;
+use crate::console::app::tuning::is_ahead;
 use crate::console::app::turning;
 use crate::console::clock::length;
 use crate::console::mouse::{Hit, Target};
 use crate::engine::run::knob::Turn;
-use crate::privacy::price::FlagPrice;
 use crate::privacy::words::{Explained, explain};
-use crate::privacy::{Exhaustion, Scope};
+use crate::privacy::{Exhaustion, Rung, Scope};
 use crate::session::Mode;
+use crate::session::privacy::{BudgetSettings, Thrift};
 
-/// ε per answer that the table goes through.
-const LADDER: [f64; 9] = [0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0];
+/// Rungs of ε that are shown where all would be too many.
+const RUNGS: usize = 9;
+
+/// Cells of the longest bar.
+const BAR: usize = 24;
 
 /// What the knobs say about privacy.
 struct Setting {
     epsilon: Option<f64>,
+    /// On trial, or as it stands.
     delta: f64,
+    budget: Option<f64>,
+    /// As they stand: what was worked out was worked out for these.
+    ledger_delta: f64,
     arl0_s: f64,
     mode: Mode,
-    period_s: f64,
 }
 
 impl Setting {
     fn of(scene: &Scene) -> Option<Self> {
-        let watched = scene.watched?;
-        let standing = watched.standing.as_ref()?;
+        let standing = scene.watched?.standing.as_ref()?;
         let mut setting = Self {
             epsilon: None,
             delta: 1e-5,
+            budget: None,
+            ledger_delta: 1e-5,
             arl0_s: 86_400.0,
             mode: standing.mode,
-            period_s: watched.history.period().as_secs_f64(),
         };
         let trial = scene.model.tuning.as_ref().map(|tuning| tuning.trial);
         for turn in standing.knobs.iter().copied() {
-            // What is on trial is priced before it is paid.
-            let turn = trial.filter(|trial| trial.knob() == turn.knob()).unwrap_or(turn);
             match turn {
+                Turn::Arl0(s) => setting.arl0_s = s,
+                Turn::Delta(d) => setting.ledger_delta = d,
+                _ => {}
+            }
+            // What is on trial is priced before it is paid.
+            match trial.filter(|trial| trial.knob() == turn.knob()).unwrap_or(turn) {
                 Turn::EpsilonFlag(e) => setting.epsilon = e,
                 Turn::Delta(d) => setting.delta = d,
-                Turn::Arl0(s) => setting.arl0_s = s,
+                Turn::Budget(e) => setting.budget = e,
                 _ => {}
             }
         }
@@ -95,12 +108,19 @@ pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &
     let ladder = ladder(scene, &setting);
     if wide {
         let mut left = left;
-        knobs::draw(scene, pen::take(&mut left, knobs_rows.max(area.height / 2)), buffer, hits);
+        let rows = knobs_rows.max(area.height.saturating_sub(ladder.1.len() as u16 + 1));
+        knobs::draw(scene, pen::take(&mut left, rows), buffer, hits);
         column(scene, &[ladder], 0, left, buffer);
-        column(scene, &[price, ledger, protected, how_long, not], skip, right, buffer);
+        column(scene, &[protected, how_long, not, price, ledger], skip, right, buffer);
     } else {
         knobs::draw(scene, left, buffer, hits);
-        column(scene, &[price, ladder, ledger, protected, how_long, not], skip, right, buffer);
+        let held = scene.model.tuning.as_ref().is_some_and(|tuning| is_ahead(tuning.knob()));
+        let blocks = if held {
+            [ladder, price, protected, how_long, not, ledger]
+        } else {
+            [protected, how_long, not, price, ladder, ledger]
+        };
+        column(scene, &blocks, skip, right, buffer);
     }
 }
 
@@ -137,6 +157,12 @@ fn column(scene: &Scene, blocks: &[Block], skip: usize, area: Rect, buffer: &mut
             }
         }
     }
+    let below = all.saturating_sub(skip + usize::from(area.height));
+    if below > 0 {
+        let last = area.height.saturating_sub(1);
+        let text = format!(" pgdn: {below} more ");
+        pen::put_right(buffer, area, area.width, last, &text, scene.theme.label);
+    }
 }
 
 /// What is protected, for how long and what is not, for whoever asks for the first time: the session
@@ -145,7 +171,12 @@ fn explained(scene: &Scene, setting: &Setting) -> [Vec<String>; 3] {
     let mut session = scene.model.subject.clone();
     session.privacy.epsilon_flag = setting.epsilon;
     session.privacy.delta = setting.delta;
-    let Explained { protected, how_long, not_protected } = explain(&session, setting.mode);
+    let form = session.privacy.budget.unwrap_or_default();
+    session.privacy.budget = setting.budget.map(|epsilon| BudgetSettings { epsilon, ..form });
+    let client = scene.model.chosen;
+    let spent = scene.watched.and_then(|w| w.standing.as_ref()?.spent.get(client));
+    let memory = spent.map(|spent| (scene.name(client), &spent.memory));
+    let Explained { protected, how_long, not_protected } = explain(&session, setting.mode, memory);
     [protected, how_long, not_protected]
 }
 
@@ -153,7 +184,7 @@ fn explained(scene: &Scene, setting: &Setting) -> [Vec<String>; 3] {
 fn price(scene: &Scene, setting: &Setting) -> Block {
     let theme = scene.theme;
     let client = scene.model.chosen;
-    let title = format!("what {} has spent, at δ {:e}", scene.name(client), setting.delta);
+    let title = format!("what {} has spent, at δ {:e}", scene.name(client), setting.ledger_delta);
     let Some(spent) = scene.watched.and_then(|w| w.standing.as_ref()?.spent.get(client)) else {
         return (title, vec![vec![("nothing yet".to_owned(), theme.label)]]);
     };
@@ -163,18 +194,18 @@ fn price(scene: &Scene, setting: &Setting) -> Block {
         .map(|(scope, composed)| {
             vec![
                 (format!("{:<18}", scope.label()), theme.text),
-                (format!("{:>8} releases  ", composed.releases), theme.label),
+                (releases(composed.releases), theme.label),
                 (epsilon(composed.epsilon), theme.strong),
             ]
         })
         .collect();
     lines.push(vec![
         (format!("{:<18}", "of it in training"), theme.text),
-        (format!("{:>8} releases  ", spent.trained.releases), theme.label),
+        (releases(spent.trained.releases), theme.label),
         (epsilon(spent.trained.epsilon), theme.text),
     ]);
     let left = match (spent.budget, spent.exhaustion) {
-        (None, _) => "no budget: nothing ends by itself".to_owned(),
+        (None, _) => "no budget: nothing ends by itself (:budget 500 sets one)".to_owned(),
         (Some(budget), exhaustion) => {
             let when = match exhaustion {
                 Exhaustion::NoBudget | Exhaustion::Never => "lasts at this pace".to_owned(),
@@ -227,56 +258,63 @@ fn ledger(scene: &Scene) -> Block {
     ("ledger of every client".to_owned(), lines)
 }
 
+/// "       1 release   "
+fn releases(count: u64) -> String {
+    let noun = if count == 1 { "release " } else { "releases" };
+    format!("{count:>8} {noun}  ")
+}
+
 /// An ε as people read it.
 fn epsilon(epsilon: f64) -> String {
     if epsilon.is_finite() { format!("ε {epsilon:.2}") } else { "ε no bound".into() }
 }
 
-/// What another ε per answer would mean for detection.
+/// What another ε of a symbol or flag would mean, for what is really sent.
 fn ladder(scene: &Scene, setting: &Setting) -> Block {
     let theme = scene.theme;
-    let arl0 = setting.arl0_s / setting.period_s;
+    let what = if setting.mode == Mode::Paper { "flag" } else { "symbol" };
     let title = format!(
-        "what another ε of a flag would mean, at one false alarm in {}",
+        "what another ε of a {what} would mean, at one false alarm in {}",
         turning::length(setting.arl0_s)
     );
-    let mut lines: Lines = vec![vec![("   ε    turned   alarm after".to_owned(), theme.label)]];
-    let delays: Vec<Option<(f64, f64)>> = LADDER
-        .iter()
-        .map(|epsilon| {
-            let price = FlagPrice::of(*epsilon, arl0).ok()?;
-            Some((price.flip, price.cusum?.arl1 * setting.period_s))
-        })
-        .collect();
-    let longest = delays.iter().flatten().map(|(_, delay)| *delay).fold(1.0, f64::max);
-    for (epsilon, found) in LADDER.iter().zip(delays) {
-        let here = setting.epsilon.is_some_and(|e| (e - epsilon).abs() < 1e-9);
+    let alarms =
+        setting.mode == Mode::Evidence && scene.model.subject.privacy.thrift == Thrift::WhileRaised;
+    let day = if alarms { "a day with one alarm" } else { "a day costs" };
+    let head = format!("    ε   wrong    alarm after  {day}");
+    let mut lines: Lines = vec![vec![(head, theme.label)]];
+    let all = scene.watched.and_then(|w| w.standing.as_ref()).map_or(&[][..], |s| &s.ladder);
+    let shown = shown(all, setting.epsilon);
+    let longest = shown.iter().filter_map(|r| Some(r.buys?.delay_s)).fold(1.0, f64::max);
+    for rung in shown {
+        let here = match (rung.epsilon, setting.epsilon) {
+            (Some(rung), Some(set)) => same(rung, set),
+            (None, None) => true,
+            _ => false,
+        };
         let style = if here { theme.strong } else { theme.text };
+        let name = rung.epsilon.map_or_else(|| "none".to_owned(), |e| e.to_string());
         let mark = if here { "▸" } else { " " };
-        lines.push(match found {
-            None => {
-                vec![(format!("{mark}{epsilon:>4}   too little for any threshold"), theme.label)]
+        let day =
+            if rung.day.is_finite() { format!("ε {:.0}", rung.day) } else { "no bound".into() };
+        let (delay, bar) = match rung.buys {
+            Some(buys) => {
+                let cells = (buys.delay_s / longest * BAR as f64).ceil() as usize;
+                (seconds(buys.delay_s), "█".repeat(cells.clamp(1, BAR)))
             }
-            Some((flip, delay_s)) => {
-                let span = jiff::SignedDuration::try_from_secs_f64(delay_s).unwrap_or_default();
-                let cells = (delay_s / longest * 24.0).ceil() as usize;
-                vec![
-                    (
-                        format!(
-                            "{mark}{epsilon:>4}   {:>5.2} %   {:<9} ",
-                            100.0 * flip,
-                            length(span)
-                        ),
-                        style,
-                    ),
-                    ("█".repeat(cells.clamp(1, 24)), theme.trend),
-                ]
-            }
-        });
-    }
-    if setting.epsilon.is_none() {
-        let text = "none: nothing is turned, an alarm needs no more answers than its evidence";
-        lines.push(vec![(format!("▸ {text}"), theme.strong)]);
+            None => ("too little".to_owned(), String::new()),
+        };
+        let text =
+            format!("{mark}{name:>4}  {:>5.1} %   {delay:<11}  {day:<10} ", 100.0 * rung.flip);
+        lines.push(vec![(text, style), (bar, theme.trend)]);
     }
     (title, lines)
+}
+
+/// The rungs around the ε that is set, and the clear.
+fn shown(all: &[Rung], epsilon: Option<f64>) -> Vec<Rung> {
+    let Some((clear, rungs)) = all.split_last() else { return Vec::new() };
+    let wanted = epsilon.unwrap_or(2.0);
+    let at = rungs.iter().take_while(|r| r.epsilon.is_some_and(|e| e < wanted)).count();
+    let first = at.saturating_sub(RUNGS / 2).min(rungs.len().saturating_sub(RUNGS));
+    rungs.iter().skip(first).take(RUNGS).chain([clear]).copied().collect()
 }

@@ -15,7 +15,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::pen::{cut, put, put_right, take};
+use super::pen::{cut, fitting, put, put_right, take};
 use super::scene::{Axis, Scene};
 use super::verdict::{Verdict, seen};
 use super::{axis, pen};
@@ -202,17 +202,19 @@ impl Stack {
         put(buffer, area, 0, 0, if chosen { "▸" } else { " " }, theme.strong);
         put(buffer, area, 1, 0, mark.glyph, mark.style);
         let style = if chosen { theme.cursor } else { theme.strong };
-        let x = put(buffer, area, 3, 0, &cut(&known.name, self.name), style);
+        let x = put(buffer, area, 3, 0, &cut(&known.name, self.name - 1), style);
         let room = area.width.saturating_sub(x + 1);
         put(buffer, area, x + 1, 0, &cut(&known.title, room), theme.label);
-        for (y, (text, style)) in (1..area.height).zip(beside(scene, client, verdict)) {
-            put(buffer, area, 3, y, &cut(&text, self.name), style);
+        for (y, (text, style)) in
+            (1..area.height).zip(beside(scene, client, verdict, self.name - 1))
+        {
+            put(buffer, area, 3, y, &cut(&text, self.name - 1), style);
         }
     }
 }
 
-/// What is said below the name, the most important first.
-fn beside(scene: &Scene, client: usize, verdict: Verdict) -> Vec<(String, Style)> {
+/// What is said below the name in `room` cells, the most important first.
+fn beside(scene: &Scene, client: usize, verdict: Verdict, room: u16) -> Vec<(String, Style)> {
     let theme = scene.theme;
     let mark = theme.mark(verdict.state);
     let mut lines = Vec::new();
@@ -226,7 +228,9 @@ fn beside(scene: &Scene, client: usize, verdict: Verdict) -> Vec<(String, Style)
                 lines.push((seen(incident, scene.newest), mark.style));
             }
             if let Some(since) = verdict.since {
-                lines.push((format!("since {}", scene.model.clock.time(since)), theme.label));
+                let time = scene.model.clock.time(since);
+                let said = [format!("since {time}"), time];
+                lines.extend(fitting(said, room).map(|text| (text, theme.label)));
             }
         }
     }
@@ -308,23 +312,29 @@ impl Lanes {
     /// Names of the lanes and the length of a column.
     pub fn header(&self, scene: &Scene, area: Rect, buffer: &mut Buffer) {
         let label = scene.theme.label;
-        put(buffer, area, 3, 0, &cut("client", self.name), label);
+        let client = fitting(["client".to_owned()], self.name);
+        put(buffer, area, 3, 0, &client.unwrap_or_default(), label);
         let mut end = area.width;
         for (at, (lane, axis)) in self.beside.iter().enumerate() {
             let column = crate::console::clock::round_length(axis.window.column_s());
-            let text = match lane {
-                Quantity::Level(Trace::Evidence) => "evidence, alarm from 1",
-                Quantity::Level(Trace::DistanceC) => "r_c, own model",
-                Quantity::Level(Trace::DistanceA) => "r_a, with the others",
-                Quantity::Level(_) => "",
-                Quantity::Flags => "Z flags",
+            let (long, short) = match lane {
+                Quantity::Level(Trace::Evidence) => ("evidence, alarm from 1", "evidence"),
+                Quantity::Level(Trace::DistanceC) => ("r_c, own model", "r_c"),
+                Quantity::Level(Trace::DistanceA) => ("r_a, with the others", "r_a"),
+                Quantity::Level(_) => ("", ""),
+                Quantity::Flags => ("Z flags", "Z"),
             };
-            let text = if at == 0 { format!("{text}, {column}/col") } else { text.to_owned() };
+            let length = if at == 0 { format!(", {column}/col") } else { String::new() };
+            let texts = [format!("{long}{length}"), format!("{short}{length}"), short.to_owned()];
             if reading(*lane, &self.quantities()) > 0 {
-                let unit = if *lane == Quantity::Level(Trace::Evidence) { "S/b" } else { "/τ" };
+                let unit = match read(scene, *lane) {
+                    Some(Trace::Evidence) => "S/b",
+                    _ => "/τ",
+                };
                 put_right(buffer, area, axis.margin.saturating_sub(1), 0, unit, label);
             }
-            put(buffer, area, axis.margin, 0, &cut(&text, axis.columns), label);
+            let text = fitting(texts, axis.columns).unwrap_or_default();
+            put(buffer, area, axis.margin, 0, &text, label);
             end = axis.margin + axis.columns + 1;
         }
         if self.verdict > 0 {
@@ -386,9 +396,11 @@ impl Lanes {
             let unseen = unseen(scene, verdict);
             let one_row = area.height < 2;
             let more = if one_row && unseen { " UNACK" } else { "" };
-            let text = format!("{}{number}{more}", mark.word);
             let room = area.width.saturating_sub(end);
-            put(buffer, area, end, 0, &cut(&text, room), mark.style);
+            let said = format!("{}{number}", mark.word);
+            let words = [format!("{said}{more}"), said, mark.word.to_owned()];
+            let text = fitting(words, room).unwrap_or_else(|| cut(mark.word, room));
+            put(buffer, area, end, 0, &text, mark.style);
             if !one_row && unseen {
                 put(buffer, area, end, 1, "UNACK", mark.style);
             }
@@ -408,14 +420,7 @@ impl Lanes {
         if reading(lane, &wanted) == 0 {
             return;
         }
-        // Alone, the flags stand beside the number that decides.
-        let trace = match lane {
-            Quantity::Level(trace) => trace,
-            Quantity::Flags => match Quantity::order(scene.mode())[0] {
-                Quantity::Level(trace) => trace,
-                Quantity::Flags => return,
-            },
-        };
+        let Some(trace) = read(scene, lane) else { return };
         let theme = scene.theme;
         let end = axis.margin.saturating_sub(1);
         match value(scene, client, trace) {
@@ -433,6 +438,14 @@ fn unseen(scene: &Scene, verdict: Verdict) -> bool {
         verdict.incident.and_then(|number| scene.watched.and_then(|w| w.incident(number)));
     verdict.state != State::Effect
         && incident.is_some_and(|incident| incident.alarm.state.wants_acknowledgement())
+}
+
+/// The trace whose value stands before a lane: alone, flags stand beside the number that decides.
+fn read(scene: &Scene, lane: Quantity) -> Option<Trace> {
+    [lane, Quantity::order(scene.mode())[0]].into_iter().find_map(|lane| match lane {
+        Quantity::Level(trace) => Some(trace),
+        Quantity::Flags => None,
+    })
 }
 
 /// Cells of the value before a lane.

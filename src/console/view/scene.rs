@@ -14,6 +14,7 @@ use crate::evidence::influence::InfluenceGraph;
 use crate::evidence::threshold::FlagThresholds;
 use crate::federation::History;
 use crate::history::{Bucket, Column};
+use crate::server::Together;
 use crate::session::Mode;
 
 /// One picture's shared parts.
@@ -85,6 +86,13 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn graph(&self) -> Option<&'a InfluenceGraph> {
         Some(&self.model.prepared.as_ref()?.influences.graph)
+    }
+
+    /// How states move together, where that is kept with the models of these clients.
+    #[must_use]
+    pub fn together(&self) -> Option<&'a Together> {
+        let together = self.model.prepared.as_ref()?.together.as_ref()?;
+        (together.states.len() == self.measured.clients.len()).then_some(together)
     }
 
     /// The method that decides.

@@ -41,7 +41,8 @@ pub fn pieces(scene: &Scene, entry: &Entry) -> Vec<(String, Style)> {
     let (glyph, style) = sign(scene, entry);
     let who = entry.who.as_ref().map_or(String::new(), |who| format!("{}: ", clean(who)));
     let why = entry.why.as_ref().map_or(String::new(), |why| format!("  because {}", clean(why)));
-    let text = format!("{who}{}{why}", clean(&entry.words(scene.names())));
+    let words = scene.watched.map_or_else(String::new, |w| w.words(entry, scene.names()));
+    let text = format!("{who}{}{why}", clean(&words));
     vec![
         (format!("{} ", scene.model.clock.time(entry.time)), theme.label),
         (format!("{glyph} "), style),

@@ -22,12 +22,38 @@ const ELSEWHERE: u8 = 7;
 /// An engine that is further behind is late.
 const LATE: Duration = Duration::from_secs(1);
 
+/// What is given up for room, a part at a time: what stands elsewhere too, words where figures do,
+/// the date before the word that an alarm wants an answer.
+const STEPS: [(Step, u8); 13] = [
+    (Step::Drop, ELSEWHERE),
+    (Step::Shorten, 6),
+    (Step::Shorten, 5),
+    (Step::Shorten, 4),
+    (Step::Shorten, 3),
+    (Step::Drop, 6),
+    (Step::Drop, 5),
+    (Step::Shorten, 2),
+    (Step::Drop, 4),
+    (Step::Shorten, 1),
+    (Step::Drop, 3),
+    (Step::Drop, 2),
+    (Step::Drop, 1),
+];
+
+/// What happens to parts of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// They take their short form.
+    Shorten,
+    /// They go.
+    Drop,
+}
+
 /// A part of the line, and its short form if it has one.
 struct Part {
     text: String,
     short: Option<String>,
-    /// Parts of a lower rank keep their room longer; rank 0 is never dropped, and what can be seen
-    /// elsewhere too is dropped before anything else is shortened.
+    /// Parts of a lower rank keep their room longer, see [`STEPS`]; rank 0 is never dropped.
     rank: u8,
     style: Style,
 }
@@ -82,7 +108,7 @@ fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
     parts.push(Part::new(0, state(model), state_style));
     if let Some(moment) = model.moment() {
         let (date_time, time) = (model.clock.date_time(moment), model.clock.time(moment));
-        parts.push(Part::new(1, date_time, theme.strong).or(time));
+        parts.push(Part::new(2, date_time, theme.strong).or(time));
     }
     if let (Some(look), Some(newest)) = (model.look, model.newest()) {
         let back = length(newest.duration_since(look));
@@ -184,23 +210,21 @@ fn engine(model: &Model, theme: &Theme, parts: &mut Vec<Part>) {
     }
 }
 
-/// Shortens, then drops, those of the highest rank first, until the rest fits into `room`.
+/// Shortens and drops by [`STEPS`] until the rest fits into `room`.
 fn fitted(mut parts: Vec<Part>, room: u16) -> Vec<Part> {
     fn needed(parts: &[Part]) -> usize {
         parts.iter().map(|part| usize::from(width(&part.text)) + 2).sum::<usize>().saturating_sub(2)
     }
-    let highest = |parts: &[Part], wanted: &dyn Fn(&Part) -> bool| {
-        (0..parts.len()).filter(|at| wanted(&parts[*at])).max_by_key(|at| parts[*at].rank)
-    };
-    while needed(&parts) > usize::from(room) {
-        if let Some(at) = highest(&parts, &|part| part.rank >= ELSEWHERE) {
-            parts.remove(at);
-        } else if let Some(at) = highest(&parts, &|part| part.short.is_some()) {
-            parts[at].shorten();
-        } else if let Some(at) = highest(&parts, &|part| part.rank > 0) {
-            parts.remove(at);
-        } else {
-            break;
+    for (step, rank) in STEPS {
+        let concerned =
+            |part: &Part| part.rank == rank && (step == Step::Drop || part.short.is_some());
+        while needed(&parts) > usize::from(room)
+            && let Some(at) = parts.iter().rposition(concerned)
+        {
+            match step {
+                Step::Shorten => parts[at].shorten(),
+                Step::Drop => drop(parts.remove(at)),
+            }
         }
     }
     parts

@@ -117,7 +117,10 @@ fn words(scene: &Scene, history: &History) -> Vec<String> {
             .to_owned(),
     );
     if let Some(prepared) = &scene.model.prepared {
-        said.push(format!("Every {} samples make one step.", prepared.every));
+        said.push(match prepared.every {
+            1 => "Every sample is a step.".to_owned(),
+            every => format!("Every {every} samples make one step."),
+        });
     }
     said
 }

@@ -125,6 +125,18 @@ pub fn delay(seconds: f64) -> String {
     }
 }
 
+/// The same as a phrase: `50 s later`, `5 s earlier`, `at the same time`.
+#[must_use]
+pub fn after(seconds: f64) -> String {
+    let size = delay(seconds.abs());
+    let size = size.trim_start_matches('+');
+    match seconds {
+        ..-0.5 => format!("{size} earlier"),
+        0.5.. => format!("{size} later"),
+        _ => "at the same time".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,5 +145,7 @@ mod tests {
     fn a_delay_has_a_sign_and_a_unit() {
         let said: Vec<String> = [0.0, 50.0, -5.0, 780.0].map(delay).to_vec();
         assert_eq!(said, ["+0 s", "+50 s", "-5 s", "+13 min"]);
+        let said: Vec<String> = [0.0, 50.0, -5.0, 780.0].map(after).to_vec();
+        assert_eq!(said, ["at the same time", "50 s later", "5 s earlier", "13 min later"]);
     }
 }

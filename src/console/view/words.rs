@@ -1,7 +1,7 @@
 //! What the numbers say, in sentences: for whoever sees this screen for the first time.
 
 use super::scene::Scene;
-use super::verdict::{Verdict, delay};
+use super::verdict::{Verdict, after};
 use crate::console::text::clean;
 use crate::console::theme::State;
 use crate::console::watched::Trace;
@@ -28,9 +28,9 @@ pub fn of_client(scene: &Scene, client: usize) -> Vec<String> {
         (State::Missing, _) => said.push(format!("Nothing comes from {name}.")),
         (State::Effect, Some(incident)) => {
             let root = incident.root.map_or("?", |root| scene.name(root));
-            let later = incident.member(client).map_or(String::new(), |member| {
-                format!(" {} after it", delay(incident.delay_s(member)))
-            });
+            let later = incident
+                .member(client)
+                .map_or(String::new(), |member| format!(" {}", after(incident.delay_s(member))));
             said.push(format!(
                 "{name} only feels what began at {root}: it rose{later}, and is silent by design."
             ));
@@ -105,16 +105,17 @@ pub fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
     }
     let effects = incident.effects().count();
     if incident.root.is_some() && effects > 0 {
-        let first = incident.effects().next();
-        let after = first.map_or(String::new(), |m| {
-            format!(", {} first, {} after it", scene.name(m.client), delay(incident.delay_s(m)))
+        let first = incident.effects().next().map_or(String::new(), |m| {
+            let alone = if effects == 1 { "" } else { " first" };
+            format!("{}{alone}, {}", scene.name(m.client), after(incident.delay_s(m)))
         });
-        let felt = if effects == 1 {
-            "1 other feels".to_owned()
-        } else {
-            format!("{effects} others feel")
-        };
-        said.push(format!("{felt} it{after}."));
+        // Sentences are numbered: a number at the beginning of one would be read as part of that.
+        said.push(match effects {
+            1 => format!("One other feels it: {first}."),
+            2 => format!("Two others feel it: {first}."),
+            3 => format!("Three others feel it: {first}."),
+            _ => format!("It is felt by {effects} others: {first}."),
+        });
     }
     said
 }

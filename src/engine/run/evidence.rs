@@ -204,8 +204,14 @@ impl Evidence {
         self.desk.set_arl0(arl0_steps);
     }
 
+    /// Whether every symbol may have another ε from now on.
+    pub fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.watchers.iter().try_for_each(|watcher| watcher.voice.check_epsilon(epsilon))
+    }
+
     /// Another ε of every symbol from now on; the server hears the clients under new enrolments.
     pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.check_epsilon(epsilon)?;
         self.settings.epsilon = epsilon;
         let rules = *self.desk.server.rules();
         for (m, watcher) in self.watchers.iter_mut().enumerate() {

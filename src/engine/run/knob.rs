@@ -26,6 +26,8 @@ pub enum Knob {
     EpsilonG,
     /// δ of the Gaussian mechanisms and of every composed ε.
     Delta,
+    /// ε that every client may spend, over the session's stretch of time.
+    Budget,
 }
 
 /// A knob with the value it is to have.
@@ -49,6 +51,8 @@ pub enum Turn {
     EpsilonG(Option<f64>),
     /// δ.
     Delta(f64),
+    /// ε; none is no end.
+    Budget(Option<f64>),
 }
 
 /// A value that a knob cannot have.
@@ -71,6 +75,7 @@ pub enum Unsettable {
 
 const TAU: &str = "a percentile such as \"97.5%\" (50 to 99.99), or a squared distance above 0";
 const EPSILON: &str = "a number above 0 and at most 100, or nothing for no protection";
+const BUDGET: &str = "a number above 0, or nothing for no budget";
 
 impl Knob {
     /// All knobs of a session with these clients, the common ones first.
@@ -86,6 +91,7 @@ impl Knob {
             Self::EpsilonA,
             Self::EpsilonG,
             Self::Delta,
+            Self::Budget,
         ];
         let own = (0..clients).flat_map(|m| [Self::TauC(Some(m)), Self::TauA(Some(m))]);
         common.into_iter().chain(own).collect()
@@ -108,6 +114,7 @@ impl Knob {
             Self::EpsilonA => "epsilon_a".into(),
             Self::EpsilonG => "epsilon_g".into(),
             Self::Delta => "delta".into(),
+            Self::Budget => "budget".into(),
         }
     }
 
@@ -153,6 +160,11 @@ impl Knob {
                 Value::Number(n) if n.get() > 0.0 && n.get() < 0.1 => Turn::Delta(n.get()),
                 _ => return Err(refuse("a number above 0 and below 0.1")),
             },
+            Self::Budget => match value {
+                Value::Unset => Turn::Budget(None),
+                Value::Number(n) if n.get() > 0.0 => Turn::Budget(Some(n.get())),
+                _ => return Err(refuse(BUDGET)),
+            },
         })
     }
 }
@@ -197,9 +209,11 @@ impl Turn {
             Self::TauC(_, tau) | Self::TauA(_, tau) => tau.map_or(Value::Unset, Value::from),
             Self::Arl0(n) | Self::Delta(n) => number(n),
             Self::Mode(mode) => mode.into(),
-            Self::EpsilonFlag(e) | Self::EpsilonC(e) | Self::EpsilonA(e) | Self::EpsilonG(e) => {
-                e.map_or(Value::Unset, number)
-            }
+            Self::EpsilonFlag(e)
+            | Self::EpsilonC(e)
+            | Self::EpsilonA(e)
+            | Self::EpsilonG(e)
+            | Self::Budget(e) => e.map_or(Value::Unset, number),
         }
     }
 
@@ -216,6 +230,7 @@ impl Turn {
             Self::EpsilonA(_) => Knob::EpsilonA,
             Self::EpsilonG(_) => Knob::EpsilonG,
             Self::Delta(_) => Knob::Delta,
+            Self::Budget(_) => Knob::Budget,
         }
     }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::fact::{self, Fact, Number};
-use crate::privacy::{Composed, Ledger, Scope};
+use crate::privacy::{Composed, FilterMemory, Ledger, Scope};
 
 /// The fact about a ledger as of `now`; none where nothing was released.
 pub(super) fn fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
@@ -22,7 +22,17 @@ pub(super) fn fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
         spent: Scope::ALL.iter().map(|s| figures(Some(*s), &ledger.worst(*s))).collect(),
         mechanisms: ledger.counts().to_vec(),
         randomness: Some(ledger.provenance().label().to_owned()),
+        memory: Some(remembered(&ledger.terms().memory)),
     }))
+}
+
+fn remembered(memory: &FilterMemory) -> fact::Memory {
+    let fades = !memory.is_endless();
+    fact::Memory {
+        contraction: Number::new(memory.contraction()).filter(|_| fades),
+        later_symbols: fades.then(|| memory.later_symbols()),
+        known: memory.known().label().to_owned(),
+    }
 }
 
 fn figures(scope: Option<Scope>, composed: &Composed) -> fact::Spent {

@@ -5,6 +5,8 @@ use super::{Run, paper};
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{Fact, Value};
 use crate::incident::{Action, Closing, Edit, Order, Refusal};
+use crate::privacy::{Budget, PrivacyError};
+use crate::session::privacy::BudgetSettings;
 use crate::session::{Mode, Tau};
 
 /// Why an order is not carried out.
@@ -22,6 +24,9 @@ pub enum ActError {
     /// Nothing has been seen yet.
     #[error("the run has not begun")]
     NotBegun,
+    /// What was released does not allow it.
+    #[error("{0}")]
+    Released(String),
 }
 
 impl Run {
@@ -50,6 +55,7 @@ impl Run {
             Knob::EpsilonA => Turn::EpsilonA(privacy.epsilon_a),
             Knob::EpsilonG => Turn::EpsilonG(privacy.epsilon_g),
             Knob::Delta => Turn::Delta(privacy.delta),
+            Knob::Budget => Turn::Budget(privacy.budget.map(|budget| budget.epsilon)),
         }
     }
 
@@ -58,8 +64,10 @@ impl Run {
         if self.steps == 0 {
             return Err(ActError::NotBegun);
         }
-        if let Action::Set { what, to } = &order.action {
-            self.check(self.turn(what, to)?)?;
+        match &order.action {
+            Action::Set { what, to } => self.check(self.turn(what, to)?)?,
+            Action::Undo { entry } => self.check_undo(*entry)?,
+            _ => {}
         }
         let receipt = self.annunciator.act(order)?;
         let edits = self.annunciator.log().entry(receipt.entry).map(|entry| entry.edits.clone());
@@ -67,8 +75,10 @@ impl Run {
         for edit in edits.unwrap_or_default() {
             match edit {
                 Edit::Setting { what, to, .. } => {
-                    if let Ok(turn) = self.turn(&what, &to) {
-                        self.apply(turn, &mut facts);
+                    if let Ok(turn) = self.turn(&what, &to)
+                        && let Err(why) = self.apply(turn, &mut facts)
+                    {
+                        facts.push(self.quality(None, format!("{what} stays as it was: {why}")));
                     }
                 }
                 Edit::Closed { to: Some(closed), .. } if closed.why == Closing::Accepted => {
@@ -91,17 +101,35 @@ impl Run {
 
     /// Whether a knob can be turned at all.
     fn check(&self, turn: Turn) -> Result<(), ActError> {
-        let along = match turn {
-            Turn::Mode(Mode::Evidence) => self.methods.evidence.is_some(),
-            Turn::Mode(Mode::Paper) => self.methods.paper.is_some(),
-            _ => true,
+        let along = |is: bool| if is { Ok(()) } else { Err(ActError::NotAlong) };
+        let allowed = match turn {
+            Turn::Mode(Mode::Evidence) => return along(self.methods.evidence.is_some()),
+            Turn::Mode(Mode::Paper) => return along(self.methods.paper.is_some()),
+            Turn::EpsilonFlag(epsilon) => {
+                let evidence = self.methods.evidence.as_ref();
+                evidence.map_or(Ok(()), |evidence| evidence.check_epsilon(epsilon))
+            }
+            Turn::Budget(epsilon) => self.check_budget(epsilon),
+            Turn::Delta(delta) => self.books.check_delta(delta, self.now()),
+            _ => Ok(()),
         };
-        if along { Ok(()) } else { Err(ActError::NotAlong) }
+        allowed.map_err(|why| ActError::Released(why.to_string()))
     }
 
-    fn apply(&mut self, turn: Turn, facts: &mut Vec<Fact>) {
+    /// What was spent since an entry was made may forbid to go back to the value before it.
+    fn check_undo(&self, entry: u64) -> Result<(), ActError> {
+        let entry = self.annunciator.log().entry(entry);
+        for edit in entry.iter().flat_map(|entry| &entry.edits) {
+            if let Edit::Setting { what, to, .. } = edit.inverse() {
+                self.check(self.turn(&what, &to)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, turn: Turn, facts: &mut Vec<Fact>) -> Result<(), PrivacyError> {
         self.tuned = true;
-        let period_s = self.layout.period_s;
+        let (period_s, now) = (self.layout.period_s, self.now());
         let (tau, privacy) = (&mut self.session.thresholds, &mut self.session.privacy);
         match turn {
             Turn::TauC(None, Some(to)) => tau.tau_c = to,
@@ -118,19 +146,27 @@ impl Run {
             }
             Turn::Mode(mode) => self.change_mode(mode, facts),
             Turn::EpsilonFlag(epsilon) => {
-                privacy.epsilon_flag = epsilon;
-                let methods = &mut self.methods;
-                let evidence = methods.evidence.as_mut().map(|method| method.set_epsilon(epsilon));
-                let paper = methods.paper.as_mut().map(|method| method.set_epsilon(epsilon));
-                // Answers that are kept allow no stronger ε than the one they were drawn with.
-                for why in [evidence, paper].into_iter().flatten().filter_map(Result::err) {
-                    facts.push(self.quality(None, format!("symbols are sent as before: {why}")));
+                if let Some(evidence) = &mut self.methods.evidence {
+                    evidence.set_epsilon(epsilon)?;
                 }
+                if let Some(paper) = &mut self.methods.paper {
+                    paper.set_epsilon(epsilon)?;
+                }
+                privacy.epsilon_flag = epsilon;
             }
             Turn::EpsilonC(epsilon) => privacy.epsilon_c = epsilon,
             Turn::EpsilonA(epsilon) => privacy.epsilon_a = epsilon,
             Turn::EpsilonG(epsilon) => privacy.epsilon_g = epsilon,
-            Turn::Delta(delta) => privacy.delta = delta,
+            Turn::Delta(delta) => {
+                self.books.set_delta(delta, now)?;
+                self.unsent.set_delta(delta, now)?;
+                privacy.delta = delta;
+            }
+            Turn::Budget(epsilon) => {
+                let settings = epsilon.map(|epsilon| BudgetSettings { epsilon, ..self.budget });
+                self.books.set_budget(settings.map(Budget::try_from).transpose()?, now)?;
+                privacy.budget = settings;
+            }
         }
         if matches!(turn, Turn::TauC(..) | Turn::TauA(..)) {
             self.thresholds = self.thresholds_with(None);
@@ -138,6 +174,7 @@ impl Run {
                 paper.set_thresholds(&self.thresholds);
             }
         }
+        Ok(())
     }
 
     /// What is open belongs to the method that found it.

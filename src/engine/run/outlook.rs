@@ -43,7 +43,8 @@ impl Run {
             | Turn::EpsilonC(_)
             | Turn::EpsilonA(_)
             | Turn::EpsilonG(_)
-            | Turn::Delta(_) => return None,
+            | Turn::Delta(_)
+            | Turn::Budget(_) => return None,
         };
         let desk = match mode {
             Mode::Evidence => {

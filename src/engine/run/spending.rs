@@ -3,8 +3,10 @@
 use super::Run;
 use crate::evidence::likelihood::Hypotheses;
 use crate::evidence::symbol::Grading;
+use crate::privacy::outlook::{self, Rung};
 use crate::privacy::{Budget, Knob, Outlook, PrivacyError, Situation};
 use crate::session::Mode;
+use crate::session::privacy::BudgetSettings;
 
 impl Run {
     /// Every knob of one client as it stands.
@@ -27,10 +29,21 @@ impl Run {
         })
     }
 
-    /// Another budget for every client from now on; refused when one has spent more already.
-    pub fn set_budget(&mut self, budget: Option<Budget>) -> Result<(), PrivacyError> {
-        let now = self.now();
-        self.books.set_budget(budget, now)
+    /// What other ε of the symbols or flags that are sent now would mean.
+    pub fn ladder(&self) -> Result<Vec<Rung>, PrivacyError> {
+        self.situated(0, |_, situation| outlook::ladder(situation))
+    }
+
+    /// States of a client's sending model.
+    #[must_use]
+    pub fn states(&self, client: usize) -> usize {
+        self.states[client]
+    }
+
+    /// Whether every client may have this much to spend, over the session's stretch of time.
+    pub(super) fn check_budget(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        let settings = epsilon.map(|epsilon| BudgetSettings { epsilon, ..self.budget });
+        self.books.check_budget(settings.map(Budget::try_from).transpose()?, self.now())
     }
 
     fn situated<T>(
@@ -52,6 +65,7 @@ impl Run {
             period_s: self.layout.period_s,
             quiet: &quiet,
             faulty: &faulty,
+            pairs: self.mode == Mode::Paper,
         };
         look(self, &situation)
     }

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::privacy::{Budget, Composed, Exhaustion, Ledger, Provenance, Scope};
+use crate::privacy::{Budget, Composed, Exhaustion, FilterMemory, Ledger, Provenance, Scope};
 
 /// Figures that are younger than this are good enough.
 pub(super) const FRESH: SignedDuration = SignedDuration::from_mins(5);
@@ -23,6 +23,8 @@ pub struct Spent {
     pub budget: Option<Budget>,
     /// When that will be gone.
     pub exhaustion: Exhaustion,
+    /// How far one sample reaches into later releases.
+    pub memory: FilterMemory,
     /// Whether the noise came from where nobody can draw it again.
     pub private: bool,
 }
@@ -38,6 +40,7 @@ impl Spent {
             burn_per_hour: ledger.burn_per_hour(now),
             budget: ledger.terms().budget,
             exhaustion: ledger.exhaustion(now),
+            memory: ledger.terms().memory,
             private: ledger.provenance() == Provenance::OperatingSystem,
         }
     }

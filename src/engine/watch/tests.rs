@@ -160,3 +160,132 @@ fn noise_on_the_flags_begins_when_it_is_asked_for() {
     // At ε = 0.5 about 38 % of all flags are turned round.
     assert!(raised * 4 > noisy.sights.len(), "{raised} of {}", noisy.sights.len());
 }
+
+/// The same morning with other privacy settings: nothing of it changes what was trained.
+fn watch_with(change: impl FnOnce(&mut crate::session::privacy::PrivacySettings)) -> Watch {
+    let (session, prepared) = &*PREPARED;
+    let mut session = session.clone();
+    change(&mut session.privacy);
+    Watch::open(&session, prepared).expect("a built-in plant")
+}
+
+fn number(n: f64) -> Value {
+    Value::Number(crate::fact::Number::or_zero(n))
+}
+
+fn most_spent(watch: &Watch) -> f64 {
+    let now = watch.last.expect("it has begun");
+    let hour = |ledger: &crate::privacy::Ledger| ledger.spent(crate::privacy::Scope::Hour, now);
+    watch.run.books().ledgers().iter().map(|l| hour(l).epsilon).fold(0.0, f64::max)
+}
+
+#[test]
+fn a_budget_is_a_knob_that_is_never_below_what_is_spent() {
+    use crate::session::privacy::{AtZero, BudgetSettings, Scope};
+    let form = BudgetSettings { epsilon: 1e5, over: Scope::Hour, at_zero: AtZero::Stop };
+    let mut watch = watch_with(|privacy| {
+        privacy.epsilon_flag = Some(2.0);
+        privacy.budget = Some(form);
+    });
+    steps(&mut watch, 100);
+    let mut news = News::default();
+    let refused = watch.act(set("budget", number(5.0)), &mut news).expect_err("spent already");
+    assert!(matches!(refused, ActError::Released(_)), "{refused}");
+    assert!(refused.to_string().contains("over any hour already"), "{refused}");
+    assert_eq!(watch.standing().undoable, None, "nothing is logged");
+
+    let first = most_spent(&watch) + 20.0;
+    watch.act(set("budget", number(first)), &mut news).expect("enough");
+    assert!(news.facts.iter().any(|fact| matches!(fact, Fact::Setting(s) if s.what == "budget")));
+    let standing = watch.standing();
+    assert!(standing.knobs.contains(&Turn::Budget(Some(first))));
+    assert!(standing.spent.iter().all(|spent| spent.budget.is_some()));
+    steps(&mut watch, 200);
+    assert!(most_spent(&watch) <= first, "it is kept to");
+    let stopped = watch.run.books().ledgers()[0].live().releases;
+    steps(&mut watch, 50);
+    assert_eq!(watch.run.books().ledgers()[0].live().releases, stopped);
+
+    watch.act(set("budget", number(1e5)), &mut news).expect("more");
+    let raised = watch.standing().undoable.expect("a change can be undone");
+    steps(&mut watch, 100);
+    let refused = watch.act(order(Action::Undo { entry: raised }), &mut news);
+    assert!(matches!(refused, Err(ActError::Released(_))), "{refused:?}");
+    watch.act(set("budget", Value::Unset), &mut news).expect("no budget covers everything");
+    let taken = watch.standing().undoable.expect("a change can be undone");
+    watch.act(order(Action::Undo { entry: taken }), &mut news).expect("it covers what is spent");
+    assert!(watch.standing().knobs.contains(&Turn::Budget(Some(1e5))));
+}
+
+#[test]
+fn kept_answers_refuse_to_be_shown_and_may_be_told_of_at_another_epsilon() {
+    use crate::session::privacy::Thrift;
+    let mut watch = watch_with(|privacy| {
+        privacy.epsilon_flag = Some(2.0);
+        privacy.thrift = Thrift::Memoised { permanent: 1.0 };
+    });
+    steps(&mut watch, 60);
+    let mut news = News::default();
+    let refused = watch.act(set("epsilon_flag", Value::Unset), &mut news).expect_err("kept");
+    assert!(refused.to_string().contains("kept"), "{refused}");
+    assert!(watch.standing().knobs.contains(&Turn::EpsilonFlag(Some(2.0))));
+    watch.act(set("epsilon_flag", number(1.0)), &mut news).expect("another report");
+    steps(&mut watch, 10);
+    assert!(watch.standing().knobs.contains(&Turn::EpsilonFlag(Some(1.0))));
+    let counts = watch.run.books().ledgers()[0].counts().to_vec();
+    let told = |epsilon: f64| {
+        let spend = crate::privacy::Spend::Response { epsilon, symbols: 5 };
+        counts.iter().filter(|c| c.spend == spend).map(|c| c.count).sum::<u64>()
+    };
+    assert_eq!((told(2.0), told(1.0)), (20, 10), "{counts:?}");
+}
+
+#[test]
+fn another_delta_is_what_the_ledger_is_read_at() {
+    let mut watch = watch_with(|privacy| privacy.epsilon_flag = Some(0.5));
+    steps(&mut watch, 100);
+    let before = most_spent(&watch);
+    let mut news = News::default();
+    watch.act(set("delta", number(1e-8)), &mut news).expect("a good value");
+    assert!(most_spent(&watch) > before, "a smaller chance to fail costs more");
+    assert!((watch.run.books().ledgers()[0].terms().delta - 1e-8).abs() < 1e-15);
+}
+
+#[test]
+fn epsilon_is_priced_for_what_the_deciding_method_sends() {
+    let mut watch = watch_with(|privacy| privacy.epsilon_flag = Some(2.0));
+    steps(&mut watch, 5);
+    let at_two = |watch: &Watch| {
+        *watch.standing().ladder.iter().find(|r| r.epsilon == Some(2.0)).expect("a rung")
+    };
+    let symbols = at_two(&watch);
+    let mut news = News::default();
+    watch.act(set("mode", Value::Text("paper".into())), &mut news).expect("both are along");
+    let flags = at_two(&watch);
+    let odds = 2.0_f64.exp();
+    assert!((symbols.flip - 4.0 / (odds + 4.0)).abs() < 1e-9, "four lies beside one truth");
+    assert!((flags.flip - 1.0 / (odds + 1.0)).abs() < 1e-9, "one lie beside one truth");
+    assert!(flags.day > 1.9 * symbols.day, "two flags a step");
+    assert!(symbols.buys.is_some() && flags.buys.is_some());
+}
+
+#[test]
+fn what_a_client_remembers_of_a_sample_is_measured_and_told() {
+    let mut watch = watch();
+    let news = steps(&mut watch, 60);
+    assert!(!news.times.is_empty());
+    for spent in watch.standing().spent.iter() {
+        assert_eq!(spent.memory.known(), crate::privacy::Known::Measured);
+    }
+    let fades = watch.standing().spent.iter().map(|s| !s.memory.is_endless()).collect::<Vec<_>>();
+    assert!(fades.contains(&true), "{fades:?}");
+    let facts = watch.run.end();
+    let told = facts.iter().filter_map(|fact| match fact {
+        Fact::Ledger(ledger) => ledger.memory.clone(),
+        _ => None,
+    });
+    let told: Vec<_> = told.collect();
+    assert_eq!(told.len(), 3);
+    assert!(told.iter().all(|memory| memory.known == "measured"), "{told:?}");
+    assert_eq!(told.iter().map(|m| m.contraction.is_some()).collect::<Vec<_>>(), fades);
+}

@@ -228,7 +228,12 @@ fn trouble_with_data_is_a_line_when_it_begins_and_when_it_ends() {
     scene.quality.clear();
     scene.step();
     insta::assert_snapshot!(lines(&facts));
-    let expected = ["P1: stuck", "all: clock jump -30 s", "all: clock jump over", "P1: stuck over"];
+    let expected = [
+        "P1: a sensor stands still",
+        "all clients: the clock jumped by -30 s",
+        "all clients: the clock is steady again",
+        "P1: sensors move again",
+    ];
     assert_eq!(scene.log(), expected);
     assert_eq!(scene.desk.figures().today.p3, 2);
     assert_eq!(scene.desk.figures().alarms_10min, 0);

@@ -21,12 +21,11 @@ pub struct Books {
 }
 
 impl Books {
-    /// Ledgers that count and admit but write nothing.
+    /// Ledgers that count and admit but write nothing, each on its client's terms.
     pub fn unwritten<'a>(
-        clients: impl IntoIterator<Item = &'a str>,
-        terms: Terms,
+        clients: impl IntoIterator<Item = (&'a str, Terms)>,
     ) -> Result<Self, PrivacyError> {
-        let ledgers = clients.into_iter().map(|client| Ledger::unwritten(client, terms));
+        let ledgers = clients.into_iter().map(|(client, terms)| Ledger::unwritten(client, terms));
         Ok(Self {
             ledgers: ledgers.collect::<Result<_, _>>()?,
             lines: String::new(),
@@ -44,6 +43,9 @@ impl Books {
             let continued = kept.iter().find(|kept| kept.client == ledger.client);
             if let Some(kept) = continued {
                 *ledger = kept.clone();
+                if ledger.terms.memory != terms.memory {
+                    self.lines += &ledger.set_memory(terms.memory, time)?;
+                }
                 if ledger.terms.budget != terms.budget {
                     self.lines += &ledger.set_budget(terms.budget, time)?;
                 }
@@ -80,17 +82,40 @@ impl Books {
         Ok(released)
     }
 
+    /// Whether a budget covers what every client has spent.
+    pub fn check_budget(&self, budget: Option<Budget>, now: Timestamp) -> Result<(), PrivacyError> {
+        self.ledgers.iter().try_for_each(|ledger| ledger.check_budget(budget, now))
+    }
+
     /// Another budget for every client from now on; refused by whoever has spent more.
     pub fn set_budget(
         &mut self,
         budget: Option<Budget>,
         now: Timestamp,
     ) -> Result<(), PrivacyError> {
-        // Either all change or none.
+        self.change(|ledger| ledger.set_budget(budget, now))
+    }
+
+    /// Whether every client's budget covers what is spent at another δ.
+    pub fn check_delta(&self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
+        self.ledgers.iter().try_for_each(|ledger| ledger.check_delta(delta, now))
+    }
+
+    /// Another δ of every composed ε from now on; refused where the budget is below what that makes
+    /// of what is spent.
+    pub fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
+        self.change(|ledger| ledger.set_delta(delta, now))
+    }
+
+    /// Either all change or none.
+    fn change(
+        &mut self,
+        change: impl Fn(&mut Ledger) -> Result<String, PrivacyError>,
+    ) -> Result<(), PrivacyError> {
         let mut changed = self.ledgers.clone();
         let mut lines = String::new();
         for ledger in &mut changed {
-            lines += &ledger.set_budget(budget, now)?;
+            lines += &change(ledger)?;
         }
         self.ledgers = changed;
         self.lines += &lines;
@@ -202,7 +227,7 @@ mod tests {
     /// Two clients with a training and five flags each, and the text of it.
     fn written() -> (Books, String) {
         let terms = Terms { delta: 1e-6, memory: FilterMemory::NONE, budget: None };
-        let mut books = Books::unwritten(["P1", "P2"], terms).unwrap();
+        let mut books = Books::unwritten(["P1", "P2"].map(|client| (client, terms))).unwrap();
         books.write_from(at(0), &[]).unwrap();
         let training = vec![trained("one", What::ProprietaryState), trained("one", What::Gradient)];
         books.enter_training(at(-100), &[training.clone(), training]);
@@ -260,7 +285,7 @@ mod tests {
         let (_, text) = written();
         let kept = read(text.as_bytes()).unwrap();
         let terms = *kept[0].terms();
-        let mut books = Books::unwritten(["P1", "P2"], terms).unwrap();
+        let mut books = Books::unwritten(["P1", "P2"].map(|client| (client, terms))).unwrap();
         books.write_from(at(10), &kept).unwrap();
         let training = vec![trained("one", What::ProprietaryState)];
         books.enter_training(at(-100), &[training.clone(), training]);

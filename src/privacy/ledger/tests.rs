@@ -270,3 +270,47 @@ fn a_filter_that_remembers_makes_one_sample_dearer() {
     assert!(with.epsilon(DELTA).0 > without.epsilon(DELTA).0);
     assert_eq!(lifetime, same_lifetime);
 }
+
+#[test]
+fn where_nothing_is_forgotten_a_sample_costs_what_everything_after_it_costs() {
+    let mut random = Randomness::seeded(6, 0);
+    let terms = Terms { delta: DELTA, memory: FilterMemory::ENDLESS, budget: None };
+    let (mut ledger, first) = Ledger::open("P1", terms, at(0)).unwrap();
+    let mut text = first;
+    for second in 0..300 {
+        let guarded = flag(0.2, &mut random);
+        let entered = ledger.enter(at(second), What::ProprietaryFlag, Purpose::Routine, guarded);
+        text += &entered.unwrap().line;
+    }
+    for scope in Scope::ALL {
+        assert_eq!(ledger.worst(scope).releases, 300, "{scope:?}");
+        assert_eq!(ledger.spent(scope, at(299)).releases, 300, "{scope:?}");
+    }
+    let again = Ledger::restore(text.as_bytes(), None).unwrap();
+    assert!(again.terms().memory.is_endless(), "{text}");
+    // A budget of a minute is one of everything.
+    let budget = Budget::new(20.0, Scope::Minute, AtZero::Slower).unwrap();
+    let terms = Terms { budget: Some(budget), ..terms };
+    let (mut ledger, _) = Ledger::open("P1", terms, at(0)).unwrap();
+    let stopped = until_refused(&mut ledger, 0, 1000, Purpose::Routine).unwrap();
+    assert_eq!(until_refused(&mut ledger, 100_000, 10, Purpose::Routine), Some(100_000));
+    assert!(stopped > 20);
+}
+
+#[test]
+fn another_delta_and_another_memory_are_written_down() {
+    let (mut ledger, mut text) = filled(0.5, 0..100);
+    let before = ledger.spent(Scope::Lifetime, at(100)).epsilon;
+    text += &ledger.set_delta(1e-9, at(100)).unwrap();
+    assert!(ledger.spent(Scope::Lifetime, at(100)).epsilon > before);
+    let memory = FilterMemory::new(0.5, 1.0, 0.1).unwrap().behind(5, 1);
+    text += &ledger.set_memory(memory, at(100)).unwrap();
+    let again = Ledger::restore(text.as_bytes(), Some(ledger.head())).unwrap();
+    assert_eq!(again.terms(), ledger.terms());
+    // What is spent at the budget's own δ may be too much at a smaller one.
+    let budget = Budget::new(before + 0.01, Scope::Lifetime, AtZero::Stop).unwrap();
+    let (mut ledger, _) = filled(0.5, 0..100);
+    let _ = ledger.set_budget(Some(budget), at(100)).unwrap();
+    assert!(matches!(ledger.set_delta(1e-12, at(100)), Err(PrivacyError::BelowSpent { .. })));
+    assert!(ledger.set_delta(2.0, at(100)).is_err());
+}

@@ -27,11 +27,13 @@ impl Check {
         );
         self.positive("privacy.clip_state", privacy.clip_state);
         self.positive("privacy.clip_gradient", privacy.clip_gradient);
-        self.that(
-            (0.0..1.0).contains(&privacy.contraction),
-            "privacy.contraction",
-            format!("expected 0 or more and less than 1, found {}", privacy.contraction),
-        );
+        if let Some(contraction) = privacy.contraction {
+            self.that(
+                (0.0..1.0).contains(&contraction),
+                "privacy.contraction",
+                format!("expected 0 or more and less than 1, found {contraction}"),
+            );
+        }
         self.thrift(privacy);
         if let Some(budget) = privacy.budget {
             self.budget(privacy, budget);

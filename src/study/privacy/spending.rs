@@ -12,11 +12,16 @@ use crate::study::detection::{Heard, Setup, Spoken};
 const DELTA: f64 = 1e-5;
 
 /// The watch of the thrifty manner: ε of an arming, symbols after an alarm.
-const WATCH: (f64, u64) = (8.0, 10);
+pub const WATCH: (f64, u64) = (8.0, 10);
 
-/// Steps in a window, and ε of an answer that is kept.
-const WINDOW: u64 = 5;
-const PERMANENT: f64 = 4.0;
+/// Steps in a window.
+pub const WINDOW: u64 = 5;
+
+/// ε of an answer that is kept.
+pub const PERMANENT: f64 = 4.0;
+
+/// Where it is measured.
+pub const FAMILIES: [&str; 2] = ["A2", "B4"];
 
 /// One method at one ε.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,7 +63,7 @@ const QUICK: [Option<f64>; 4] = [Some(1.0), Some(2.0), Some(4.0), None];
 pub fn spending(seeds: &[u64], quick: bool) -> Result<Vec<SpendingRow>, PrivacyStudyError> {
     let epsilons: &[Option<f64>] = if quick { &QUICK } else { &EPSILONS };
     let mut rows = Vec::new();
-    for family in ["A2", "B4"] {
+    for family in FAMILIES {
         rows.extend(evidence(family, seeds, epsilons)?);
         rows.extend(paper(family, seeds, epsilons, quick)?);
     }

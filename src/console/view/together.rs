@@ -1,0 +1,217 @@
+//! How states of different clients move together, by whose estimate of them it is.
+//!
+//! ```text
+//! ── states that move together  tenths of the correlation, - opposite ──────
+//!  proprietary 0.31    augmented 0.33      server 0.35         oracle not made
+//!       P1    P2            P1    P2            P1    P2
+//!  P1    \ -▒3 ▓6     P1    \ -▒3 ▓6     P1    \ -▒3 ▓6
+//!      -▒3   \  ·         -▒3   \  ·         -▒3   \  ·
+//!  As states reached the server in the last 5760 rounds it looked at. …
+//! ```
+//!
+//! Every state where there is room for it, else a mean for every pair of clients, else one mean for
+//! each estimator.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::pen::{self, cut, fitting, heading, part, put, put_right, wrapped};
+use super::scene::Scene;
+use crate::console::widget::heat;
+use crate::privacy::Spend;
+use crate::server::{Estimator, Map, Together};
+
+/// Cells of a correlation of two states, its sign first, and of two clients after a gap.
+const STATE: u16 = 3;
+const PAIR: u16 = 3;
+/// What is below this is no more than a dot.
+const FAINT: f64 = 0.1;
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    States,
+    Clients,
+    Means,
+}
+
+/// Rows of a picture in an area that must keep `least` rows for other things; none where nothing is
+/// known.
+#[must_use]
+pub fn rows(scene: &Scene, area: Rect, least: u16) -> u16 {
+    let Some(together) = scene.together() else { return 0 };
+    let room = area.height.saturating_sub(least);
+    let notes = notes(scene, together, area.width).len() as u16;
+    let needed = |detail| height(detail, together) + notes;
+    let fits = [Detail::States, Detail::Clients, Detail::Means].into_iter().find(|detail| {
+        needed(*detail) <= room && is_wide_enough(scene, *detail, together, area.width)
+    });
+    fits.map_or(if room >= 2 { 2 } else { 0 }, needed)
+}
+
+/// Rows without the notes: a heading, the estimators, and the matrix with its names.
+fn height(detail: Detail, together: &Together) -> u16 {
+    match detail {
+        Detail::States => 3 + together.states.iter().sum::<usize>() as u16,
+        Detail::Clients => 3 + together.states.len() as u16,
+        Detail::Means => 2,
+    }
+}
+
+fn is_wide_enough(scene: &Scene, detail: Detail, together: &Together, cells: u16) -> bool {
+    let (name, slot) = (name_cells(scene), slot(cells));
+    match detail {
+        Detail::States => name + STATE * together.states.iter().sum::<usize>() as u16 <= slot,
+        Detail::Clients => name + PAIR * together.states.len() as u16 <= slot,
+        Detail::Means => true,
+    }
+}
+
+/// Cells of one estimator, with a gap after it.
+fn slot(cells: u16) -> u16 {
+    (cells / Estimator::ALL.len() as u16).saturating_sub(2)
+}
+
+fn name_cells(scene: &Scene) -> u16 {
+    scene.name_cells(6) + 2
+}
+
+/// Draws into `area`, which has the height that [`rows`] asked for.
+pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+    let Some(together) = scene.together() else { return };
+    let theme = scene.theme;
+    let mut rest = area;
+    let notes = notes(scene, together, area.width);
+    let without = area.height.saturating_sub(notes.len() as u16);
+    let detail = [Detail::States, Detail::Clients]
+        .into_iter()
+        .find(|detail| height(*detail, together) == without)
+        .filter(|detail| is_wide_enough(scene, *detail, together, area.width))
+        .unwrap_or(Detail::Means);
+    let scale = match detail {
+        Detail::States => "correlation in tenths, - opposite",
+        Detail::Clients => "mean |correlation| of two clients, tenths",
+        Detail::Means => "mean |correlation| between clients",
+    };
+    let title = [("states that move together", theme.strong), (scale, theme.label)];
+    heading(buffer, pen::take(&mut rest, 1), &title, theme);
+    if detail == Detail::Means {
+        let means = Estimator::ALL.map(|of| title_of(together, of)).join("  ");
+        let row = pen::take(&mut rest, 1);
+        put(buffer, row, 1, 0, &cut(&means, row.width.saturating_sub(1)), theme.text);
+    } else {
+        let maps = pen::take(&mut rest, height(detail, together) - 1);
+        let cells = slot(area.width) + 2;
+        for (at, of) in (0..).zip(Estimator::ALL) {
+            let x = maps.x.saturating_add(1 + at * cells);
+            let slot = Rect { x, width: cells - 2, ..maps }.intersection(maps);
+            put(buffer, slot, 0, 0, &cut(&title_of(together, of), slot.width), theme.text);
+            let Some(map) = together.map(of) else { continue };
+            let below = part(slot, 1, u16::MAX);
+            match detail {
+                Detail::States => states(scene, together, map, below, buffer),
+                Detail::Clients | Detail::Means => clients(scene, map, below, buffer),
+            }
+        }
+    }
+    for (y, text) in (0..rest.height).zip(notes) {
+        put(buffer, rest, 1, y, &text, theme.label);
+    }
+}
+
+fn title_of(together: &Together, of: Estimator) -> String {
+    match together.map(of) {
+        Some(map) => format!("{} {:.2}", of.word(), map.mean()),
+        None => format!("{} not made", of.word()),
+    }
+}
+
+/// Every state of every client; those of one client stand back.
+fn states(scene: &Scene, together: &Together, map: Map, area: Rect, buffer: &mut Buffer) {
+    let theme = scene.theme;
+    let name = name_cells(scene);
+    let owners: Vec<usize> = together
+        .states
+        .iter()
+        .enumerate()
+        .flat_map(|(m, states)| std::iter::repeat_n(m, *states))
+        .collect();
+    let mut last = None;
+    for ((y, one), owner) in (1..area.height).zip(0..map.size()).zip(&owners) {
+        let row = part(area, y, 1);
+        if last.replace(*owner) != Some(*owner) {
+            let said = cut(scene.name(*owner), name - 2);
+            put(buffer, row, 0, 0, &said, theme.text);
+            let x = name + one as u16 * STATE + 1;
+            put(buffer, area, x, 0, &said, theme.label);
+        }
+        for (other, of) in owners.iter().enumerate() {
+            let x = name + other as u16 * STATE;
+            if one == other {
+                put_right(buffer, row, x + STATE, 0, "\\", theme.frame);
+                continue;
+            }
+            let value = map.at(one, other);
+            let style = if owner == of { theme.frame } else { theme.trend };
+            if value.abs() < FAINT {
+                put_right(buffer, row, x + STATE, 0, "·", theme.frame);
+            } else {
+                put(buffer, row, x, 0, if value < 0.0 { "-" } else { " " }, style);
+                let cell = Rect { x: row.x.saturating_add(x + 1), width: STATE - 1, ..row };
+                heat::draw(value.abs(), style, cell.intersection(row), buffer);
+            }
+        }
+    }
+}
+
+/// One mean for every pair of clients.
+fn clients(scene: &Scene, map: Map, area: Rect, buffer: &mut Buffer) {
+    let theme = scene.theme;
+    let name = name_cells(scene);
+    let all = scene.measured.clients.len();
+    // Columns stand in the order of the rows; a name that has no room above one is left out.
+    for to in 0..all {
+        let end = name + (to as u16 + 1) * PAIR - 1;
+        let said = fitting([scene.name(to).to_owned()], PAIR - 1).unwrap_or_default();
+        put_right(buffer, area, end, 0, &said, theme.label);
+    }
+    for (y, from) in (1..area.height).zip(0..all) {
+        let row = part(area, y, 1);
+        put(buffer, row, 0, 0, &cut(scene.name(from), name - 1), theme.text);
+        for to in 0..all {
+            let end = name + (to as u16 + 1) * PAIR - 1;
+            let value = map.between(from, to);
+            if from == to {
+                put_right(buffer, row, end, 0, "\\", theme.frame);
+            } else if value < FAINT {
+                put_right(buffer, row, end, 0, "·", theme.frame);
+            } else {
+                let cell = Rect { x: row.x.saturating_add(end - 2), width: 2, ..row };
+                heat::draw(value, theme.trend, cell.intersection(row), buffer);
+            }
+        }
+    }
+}
+
+/// Where it comes from, and what is not there.
+fn notes(scene: &Scene, together: &Together, cells: u16) -> Vec<String> {
+    let noise = scene.model.prepared.as_ref().is_some_and(|prepared| {
+        let trained = prepared.spent.clients.iter().flatten();
+        trained.into_iter().any(|trained| trained.spend != Spend::Clear)
+    });
+    let noise = if noise { ", noise and all" } else { "" };
+    let mut said = format!(
+        "As states reached the server in {} rounds at the end of training{noise}: nothing more was \
+         sent for it.",
+        together.rounds
+    );
+    said.push_str(&match together.map(Estimator::Oracle) {
+        Some(_) => " The oracle's are of the calibration range.".to_owned(),
+        None => format!(
+            " The oracle needs everybody's measurements in one place; where they may be, headwater \
+             train {} --oracle makes it.",
+            scene.model.name
+        ),
+    });
+    wrapped(&said, cells.saturating_sub(2))
+}
