@@ -170,7 +170,7 @@ fn twin(clients: usize, seed: u64, steps: usize) -> Result<Ground, StreamError> 
         rows: rows.collect(),
         delivered: None,
         states: Some(states),
-        anomalous: labels.iter().map(is_anomalous).collect(),
+        anomalous: labels.iter().copied().map(is_anomalous).collect(),
         events: happened(&labels, stream.events(), &layout),
         period_s: layout.period_s,
         nominal: slices.calibration.start.min(steps)..slices.nominal.end.min(steps),
@@ -178,7 +178,7 @@ fn twin(clients: usize, seed: u64, steps: usize) -> Result<Ground, StreamError> 
     })
 }
 
-fn is_anomalous(label: &Label) -> bool {
+fn is_anomalous(label: Label) -> bool {
     matches!(label, Label::Anomalous { .. })
 }
 
@@ -245,7 +245,7 @@ fn built_in(seed: u64, steps: usize) -> Result<Ground, StudyError> {
         rows: rows.collect(),
         delivered: Some(models.iter().map(|client| client.federated().clone()).collect()),
         states: None,
-        anomalous: labels.iter().map(is_anomalous).collect(),
+        anomalous: labels.iter().copied().map(is_anomalous).collect(),
         events: happened(&labels, stream.events(), &layout),
         period_s: layout.period_s,
         fit: 0..fit,
