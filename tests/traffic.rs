@@ -66,11 +66,18 @@ struct Needles {
     /// turns up in a million bytes by chance.
     narrow: HashSet<[u8; 8]>,
     text: HashSet<String>,
+    /// Single numbers of four bytes. One of them is met by chance, as often as its neighbour.
+    single: HashSet<u32>,
 }
 
 impl Needles {
     fn new() -> Self {
-        Self { wide: HashSet::new(), narrow: HashSet::new(), text: HashSet::new() }
+        Self {
+            wide: HashSet::new(),
+            narrow: HashSet::new(),
+            text: HashSet::new(),
+            single: HashSet::new(),
+        }
     }
 
     fn add(&mut self, row: &[f64]) {
@@ -82,13 +89,13 @@ impl Needles {
             self.wide.insert(value.to_be_bytes());
             let short = value as f32;
             self.wide.insert(f64::from(short).to_le_bytes());
-            for text in [
-                format!("{value}"),
-                format!("{short}"),
-                format!("{value:.6}"),
-                format!("{value:.8}"),
-                format!("{value:.6e}"),
-            ] {
+            self.single.insert(short.to_bits());
+            let mut written =
+                vec![format!("{value:.6}"), format!("{value:.8}"), format!("{value:.6e}")];
+            if f64::from(short).to_bits() != value.to_bits() {
+                written.push(format!("{value}"));
+            }
+            for text in written {
                 if text.chars().filter(char::is_ascii_digit).count() >= 7 {
                     self.text.insert(text);
                 }
@@ -119,16 +126,33 @@ impl Needles {
                 found.push(format!("byte {at}: two floats of a row"));
             }
         }
-        // A number in text is a run of these characters; it may also stand inside a longer one.
         for (line, text) in captured.text.lines().enumerate() {
-            for token in text.split(|c: char| !(c.is_ascii_digit() || "+-.e".contains(c))) {
-                if self.text.contains(token) {
-                    found.push(format!("line {line}: {token}"));
-                }
+            for token in numbers(text).filter(|token| self.text.contains(*token)) {
+                found.push(format!("line {line}: {token}"));
             }
         }
         found
     }
+
+    /// How many numbers in messages are a measured number of four bytes, and how many are the
+    /// neighbour of one: what chance alone would find.
+    fn singles_in(&self, text: &str) -> (usize, usize) {
+        let all = || numbers(text).filter_map(|token| token.parse::<f32>().ok()).map(f32::to_bits);
+        let met = all().filter(|bits| self.single.contains(bits)).count();
+        // Of a measured pair of neighbours neither is the other's chance.
+        let near = |bits: &u32| self.single.contains(&(bits ^ 1)) && !self.single.contains(bits);
+        (met, all().filter(near).count())
+    }
+}
+
+/// A number in text is a run of these characters; it may also stand inside a longer one.
+fn numbers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_digit() || "+-.e".contains(c)))
+}
+
+/// Whether what was met is more than chance meets.
+fn is_more_than_chance((met, chance): (usize, usize)) -> bool {
+    met > 3 * chance + 30
 }
 
 /// Whether a number has digits of its own: noised gradients lie on a grid of 2⁻¹⁵, and a measurement
@@ -214,6 +238,9 @@ fn no_measurement_crosses_in_any_form() {
         let found = needles.found_in(&captured);
         assert!(found.is_empty(), "{privacy}: {} leaks, such as {:?}", found.len(), &found[..1]);
 
+        let singles = needles.singles_in(&captured.text);
+        assert!(!is_more_than_chance(singles), "{privacy}: {singles:?} single numbers");
+
         // The search must be able to find what it looks for, wherever it stands among the rest.
         let excerpt = &captured.bytes[..3000];
         let lines: String = captured.text.split_inclusive('\n').take(20).collect();
@@ -231,5 +258,10 @@ fn no_measurement_crosses_in_any_form() {
         for needle in needles.text.iter().take(100) {
             assert!(leak(&[], &format!("{{\"message\":[1,{needle},2]}}\n")) > 0, "{needle}");
         }
+        // One number in a hundred messages would be too many.
+        let few = needles.single.iter().take(captured.messages / 100);
+        let planted: String = few.map(|bits| format!("[{}]\n", f32::from_bits(*bits))).collect();
+        let (more, _) = needles.singles_in(&planted);
+        assert!(is_more_than_chance((singles.0 + more, singles.1)), "{singles:?} + {more}");
     }
 }
