@@ -260,8 +260,8 @@ fn no_measurement_crosses_in_any_form() {
         }
         // One number in a hundred messages would be too many.
         let few = needles.single.iter().take(captured.messages / 100);
-        let planted: String = few.map(|bits| format!("[{}]\n", f32::from_bits(*bits))).collect();
-        let (more, _) = needles.singles_in(&planted);
+        let planted: Vec<String> = few.map(|bits| f32::from_bits(*bits).to_string()).collect();
+        let (more, _) = needles.singles_in(&planted.join("\n"));
         assert!(is_more_than_chance((singles.0 + more, singles.1)), "{singles:?} + {more}");
     }
 }
