@@ -153,7 +153,7 @@ pub fn title(knob: Knob, clients: &[String]) -> String {
         Knob::EpsilonFlag => "ε flags".into(),
         Knob::EpsilonC => "ε x̂_c".into(),
         Knob::EpsilonA => "ε x_a".into(),
-        Knob::EpsilonG => "ε gradients".into(),
+        Knob::EpsilonG => "ε gradient".into(),
         Knob::Delta => "δ".into(),
         Knob::Budget => "ε budget".into(),
     }
