@@ -47,6 +47,6 @@ pub use export::Format;
 pub use feed::OpenError;
 pub use keymap::{KEYS_FILE, KeysError, actions, example_keys, keys_in_force, keys_table};
 pub use run::{Appearance, ConsoleError, Ending, is_possible, run};
-pub use still::{Picture, Still, still, view_names};
+pub use still::{Moment, Picture, Still, still, view_names};
 pub use theme::Choice as ThemeChoice;
 pub use timing::Twelve;

@@ -7,16 +7,15 @@ use clap::builder::PossibleValuesParser;
 use color_eyre::eyre::Result;
 
 use super::{LookArgs, SessionArgs};
-use crate::console::{self, Format, Still};
-use crate::session::Mark;
+use crate::console::{self, Format, Moment, Still};
 
 #[derive(Debug, Args)]
 pub(super) struct ScreenArgs {
     #[command(flatten)]
     session: SessionArgs,
-    /// The moment: a time of the data's clock, or a distance from the start such as "+8h"
-    #[arg(long, value_name = "T", value_parser = mark)]
-    at: Option<Mark>,
+    /// The moment: a time of the data's clock such as 10:38, or a distance from the start such as "+8h"
+    #[arg(long, value_name = "T")]
+    at: Option<Moment>,
     /// Columns and rows
     #[arg(long, value_name = "WxH", default_value = "120x40", value_parser = size)]
     size: (u16, u16),
@@ -32,10 +31,6 @@ pub(super) struct ScreenArgs {
 
 fn views() -> PossibleValuesParser {
     PossibleValuesParser::new(console::view_names())
-}
-
-fn mark(text: &str) -> Result<Mark, String> {
-    Mark::try_from(text.to_owned())
 }
 
 fn size(text: &str) -> Result<(u16, u16), String> {

@@ -43,7 +43,7 @@ mod answer;
 pub mod command;
 mod copied;
 pub mod filter;
-mod goal;
+pub(super) mod goal;
 mod line;
 mod offers;
 mod operator;

@@ -2,12 +2,15 @@
 //! own view is drawn once. The same session, seed and moment give the same picture everywhere.
 
 use std::env;
+use std::str::FromStr;
 
-use jiff::Timestamp;
+use jiff::civil::Time;
+use jiff::{Span, Timestamp};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::action::Action;
+use super::app::goal;
 use super::app::{Effect, Model, Msg, SCREENS, Screen, update};
 use super::clock::Clock;
 use super::export::{self, Format};
@@ -23,13 +26,33 @@ use crate::session::{Mark, Session};
 #[derive(Debug, Clone, Copy)]
 pub struct Still<'a> {
     /// The moment; the end of the data where none is given.
-    pub at: Option<Mark>,
+    pub at: Option<Moment>,
     /// Columns and rows.
     pub size: (u16, u16),
     /// One of [`view_names`].
     pub view: &'a str,
     /// What it looks like. The terminal that happens to be there has no say.
     pub look: Appearance,
+}
+
+/// When a picture is taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Moment {
+    /// The first time that the data's clock shows this.
+    Clock(Time),
+    /// A time, or a distance from the start.
+    Mark(Mark),
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(time) = goal::clock(text.trim()) {
+            return Ok(Self::Clock(time));
+        }
+        Mark::try_from(text.to_owned()).map(Self::Mark).map_err(|why| format!("{why}; or 10:38"))
+    }
 }
 
 /// A picture, ready to be written.
@@ -70,7 +93,7 @@ pub(super) fn run_to(
     model: &mut Model,
     session: &Session,
     (mut watch, prepared): Ready,
-    at: Option<Mark>,
+    at: Option<Moment>,
 ) -> Result<(), OpenError> {
     let mut learn = |report| {
         update(model, Msg::Report(report));
@@ -102,7 +125,7 @@ pub(super) fn run_to(
 
 /// The moment at which a picture is taken.
 struct End {
-    at: Option<Mark>,
+    at: Option<Moment>,
     clock: Clock,
     first: Option<Timestamp>,
     frames: u64,
@@ -120,9 +143,19 @@ impl End {
         let first = self.first.unwrap_or(time);
         match self.at {
             None => false,
-            Some(Mark::At(civil)) => self.clock.instant(civil).is_some_and(|at| time > at),
-            Some(Mark::After(seconds)) => time.duration_since(first).as_secs_f64() > seconds,
-            Some(Mark::Step(steps)) => self.frames > steps,
+            Some(Moment::Clock(shown)) => {
+                let begun = self.clock.civil(first);
+                let days = Span::new().days(i64::from(shown < begun.time()));
+                let at = begun.date().to_datetime(shown).saturating_add(days);
+                self.clock.instant(at).is_some_and(|at| time > at)
+            }
+            Some(Moment::Mark(Mark::At(civil))) => {
+                self.clock.instant(civil).is_some_and(|at| time > at)
+            }
+            Some(Moment::Mark(Mark::After(seconds))) => {
+                time.duration_since(first).as_secs_f64() > seconds
+            }
+            Some(Moment::Mark(Mark::Step(steps))) => self.frames > steps,
         }
     }
 }

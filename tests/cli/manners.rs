@@ -109,6 +109,9 @@ fn a_picture_is_the_same_every_time_in_every_format() {
     assert!(svg.starts_with("<svg ") && svg.contains("#e4e4e4"), "{svg}");
     assert!(screen(&["--ascii"]).is_ascii());
     assert_ne!(screen(&["--view", "client"]), text);
+    // The day begins at midnight.
+    let at = ["screen", "short.ron", "--at", "01:00", "--size", "100x30"];
+    assert_eq!(said(folder.path(), &at), text);
 }
 
 #[test]

@@ -61,7 +61,8 @@ pub fn is_mark(c: char) -> bool {
 }
 
 /// `10:38` or `10:38:20`.
-fn clock(text: &str) -> Option<Time> {
+#[must_use]
+pub fn clock(text: &str) -> Option<Time> {
     let mut parts = text.split(':');
     let mut part = || {
         let text = parts.next()?;
