@@ -47,7 +47,7 @@ mod unix {
     const END: &[u8] = b"\x1b[?2026l";
     /// Starts that are timed.
     const STARTS: usize = 5;
-    /// A console that says nothing for so long is idle.
+    /// A console that says nothing and does nothing for so long is at rest.
     const QUIET: Duration = Duration::from_secs(1);
     /// How long an idle console is watched.
     const WATCHED: Duration = Duration::from_secs(3);
@@ -127,12 +127,17 @@ mod unix {
         fn idle_percent(&mut self) -> io::Result<Option<f64>> {
             self.keyboard.write_all(b" ")?;
             let begun = Instant::now();
-            while self.output.recv_timeout(QUIET).is_ok() {
-                if begun.elapsed() > PATIENCE {
-                    return Ok(None);
+            let Some(mut before) = self.ticks() else { return Ok(None) };
+            // A start on a busy machine may be silent and still have something to do.
+            while begun.elapsed() < PATIENCE {
+                let silent = self.output.recv_timeout(QUIET).is_err();
+                let Some(now) = self.ticks() else { return Ok(None) };
+                let at_rest = silent && now - before < 1.0;
+                before = now;
+                if at_rest {
+                    break;
                 }
             }
-            let Some(before) = self.ticks() else { return Ok(None) };
             thread::sleep(WATCHED);
             let used = self.ticks().map(|after| (after - before) / TICKS);
             Ok(used.map(|used| 100.0 * used / WATCHED.as_secs_f64()))
