@@ -99,7 +99,7 @@ impl Study for Detection {
             Job::new(format!("{family}, seed {seed}"), inputs, move || outcome(family, bed, seed))
                 .costing(cost(bed))
         };
-        // Fewer must do for the models that take minutes to learn: their flags hardly differ.
+        // Fewer must do for the models that take minutes to learn.
         let slow_seeds = &seeds[..seeds.len().min(if options.quick { 1 } else { SLOW_SEEDS })];
         let slow =
             SLOW.into_iter().flat_map(|model| slow_seeds.iter().map(move |s| flags(model, *s)));
