@@ -18,7 +18,7 @@ pub mod source;
 mod validate;
 
 pub use mark::Mark;
-pub use privacy::{PrivacySettings, Thrift};
+pub use privacy::{Alphabet, PrivacySettings, Thrift};
 pub use problem::{Problem, SessionError};
 pub use settings::{
     Decimation, Mode, ModelSettings, Optimiser, Proprietary, ReplaySettings, Sampling, Span, Tau,

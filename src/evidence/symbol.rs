@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::threshold::NominalDistances;
 use crate::privacy::Response;
+use crate::session::Alphabet;
 
 /// One step's level as it is sent: 0 is ordinary, the highest is as rare as the last cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -103,6 +104,15 @@ impl Grading {
             _ => 0.0,
         };
         (0..self.levels()).map(|l| reach(l) - reach(l + 1)).collect()
+    }
+}
+
+impl From<Alphabet> for Grading {
+    fn from(alphabet: Alphabet) -> Self {
+        match alphabet {
+            Alphabet::Graded => Self::five_levels(),
+            Alphabet::OneBit => Self::one_bit(),
+        }
     }
 }
 
@@ -266,6 +276,15 @@ mod tests {
         assert!(refused.iter().all(|n| grading.receive(*n).is_none()));
         assert_eq!(grading.receive(4.0), Some(grading.highest()));
         assert_eq!(grading.receive(-0.0), Some(Symbol::ORDINARY));
+    }
+
+    #[test]
+    fn a_session_that_asks_for_one_bit_gets_one() {
+        for alphabet in [Alphabet::Graded, Alphabet::OneBit] {
+            let grading = Grading::from(alphabet);
+            assert_eq!(grading.levels(), usize::from(alphabet.symbols()), "{alphabet:?}");
+        }
+        assert_eq!(Grading::from(Alphabet::OneBit), Grading::one_bit());
     }
 
     #[test]

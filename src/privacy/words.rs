@@ -7,7 +7,7 @@ use super::outlook::{Knob, caveat};
 use super::randomness::Provenance;
 use super::response::Response;
 use super::voice::Vigil;
-use crate::session::privacy::{AtZero, PrivacySettings, Scope, Thrift};
+use crate::session::privacy::{Alphabet, AtZero, PrivacySettings, Scope, Thrift};
 use crate::session::{Mode, Session, Tier};
 
 /// Sentences by what they are about.
@@ -47,7 +47,10 @@ pub fn explain(
 
 fn protected(settings: &PrivacySettings, mode: Mode) -> Vec<String> {
     let leaves = match mode {
-        Mode::Evidence => "one symbol: how unusual the step was, in five grades",
+        Mode::Evidence => match settings.symbol {
+            Alphabet::Graded => "one symbol: how unusual the step was, in five grades",
+            Alphabet::OneBit => "one bit: whether the step was unusual",
+        },
         Mode::Paper => {
             "two flags: whether its own model is surprised, and whether the model that heard from the \
              others is"
@@ -57,7 +60,7 @@ fn protected(settings: &PrivacySettings, mode: Mode) -> Vec<String> {
         "Measurements never leave their client. What leaves it at a step is {leaves}. Every release is \
          entered in the client's ledger."
     )];
-    said.extend(settings.epsilon_flag.map(|epsilon| answers(epsilon, mode)));
+    said.extend(settings.epsilon_flag.map(|epsilon| answers(epsilon, settings.symbol, mode)));
     if mode == Mode::Evidence {
         said.extend(saving(settings));
     }
@@ -177,13 +180,18 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
 /// What evidence mode tells beside its symbols.
 fn evidence_tells(session: &Session) -> Vec<String> {
     let settings = &session.privacy;
+    let told = match settings.symbol {
+        Alphabet::Graded => "at the highest grade",
+        Alphabet::OneBit => "as unusual",
+    };
     let mut said = vec![
         "Before it is heard a client tells how often each of its symbols occurred in calibration; by \
          the way symbols are made that is nearly the same for all."
             .to_owned(),
-        "A sensor that has gone flat is told at the highest grade for as long as it is; one sample can \
-         end that, and this is not counted."
-            .to_owned(),
+        format!(
+            "A sensor that has gone flat is told {told} for as long as it is; one sample can end that, \
+             and this is not counted."
+        ),
     ];
     if session.thresholds.tier == Tier::States {
         said.push(match settings.epsilon_c {
@@ -203,10 +211,13 @@ fn evidence_tells(session: &Session) -> Vec<String> {
     said
 }
 
-fn answers(epsilon: f64, mode: Mode) -> String {
-    let (what, others, symbols) = match mode {
-        Mode::Paper => ("flag", "the other", 2),
-        Mode::Evidence => ("symbol", "one of the four others", 5),
+fn answers(epsilon: f64, alphabet: Alphabet, mode: Mode) -> String {
+    let (what, others, symbols) = match (mode, alphabet) {
+        (Mode::Paper, _) => ("flag", "the other", 2),
+        (Mode::Evidence, Alphabet::Graded) => {
+            ("symbol", "one of the four others", alphabet.symbols())
+        }
+        (Mode::Evidence, Alphabet::OneBit) => ("bit", "the other", alphabet.symbols()),
     };
     let truth = Response::new(epsilon, symbols).map_or(1.0, |response| response.truth());
     format!(
@@ -321,6 +332,16 @@ mod tests {
         }
         let paper = all("epsilon_flag: 2, thrift: WhileRaised", Mode::Paper);
         assert!(paper.contains("88 %") && !paper.contains("symbols follow"), "{paper}");
+    }
+
+    #[test]
+    fn one_bit_is_told_truly_more_often_than_a_grade() {
+        let graded = all("epsilon_flag: 2", Mode::Evidence);
+        assert!(graded.contains("five grades") && graded.contains("65 %"), "{graded}");
+        let bit = all("epsilon_flag: 2, symbol: OneBit", Mode::Evidence);
+        assert!(bit.contains("one bit: whether the step was unusual"), "{bit}");
+        assert!(bit.contains("88 %") && bit.contains("told as unusual"), "{bit}");
+        assert!(!bit.contains("grade"), "{bit}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! ```ron
 //! privacy: (
 //!     epsilon_flag: 2.0,
+//!     symbol: OneBit,
 //!     thrift: Window(12),
 //!     budget: (epsilon: 200.0, over: Day, at_zero: AlarmsOnly(reserve: 60.0)),
 //! )
@@ -33,6 +34,8 @@ pub struct PrivacySettings {
     /// The share of a sample's effect on a filter that is still there one step later, as whoever
     /// knows the filter states it. It is measured as well, and the longer memory counts.
     pub contraction: Option<f64>,
+    /// What a symbol can say (evidence mode).
+    pub symbol: Alphabet,
     /// How often symbols are sent (evidence mode).
     pub thrift: Thrift,
     /// The private watch behind `thrift: WhileRaised` and a budget's `AlarmsOnly`.
@@ -55,6 +58,7 @@ impl Default for PrivacySettings {
             clip_gradient: 1.0,
             sigma: Sigma::default(),
             contraction: None,
+            symbol: Alphabet::default(),
             thrift: Thrift::default(),
             watch: WatchSettings::default(),
             budget: None,
@@ -72,6 +76,27 @@ pub enum Sigma {
     /// Theorems 7.1 and 7.2 as printed, with a public bound: unproved from ε = 1 on, and false for
     /// large ε.
     Classic,
+}
+
+/// What a symbol can say of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Alphabet {
+    /// How unusual it was, in five grades.
+    #[default]
+    Graded,
+    /// Whether it was unusual: one bit. At a small ε it is told more reliably than a grade.
+    OneBit,
+}
+
+impl Alphabet {
+    /// Different symbols there are.
+    #[must_use]
+    pub fn symbols(self) -> u8 {
+        match self {
+            Self::Graded => 5,
+            Self::OneBit => 2,
+        }
+    }
 }
 
 /// How often symbols are sent.

@@ -162,7 +162,7 @@ fn answers(scene: &Scene, epsilon: f64) -> String {
         return String::new();
     };
     let (what, symbols) = match standing.mode {
-        Mode::Evidence => ("symbols", 5),
+        Mode::Evidence => ("symbols", scene.model.subject.privacy.symbol.symbols()),
         Mode::Paper => ("flags", 2),
     };
     let flip = Response::new(epsilon, symbols).map_or(0.0, |response| response.flip());

@@ -405,6 +405,7 @@ fn site_settings(session: &Session, arl0_steps: f64) -> SiteSettings {
     let privacy = &session.privacy;
     let for_alarms = |budget: &BudgetSettings| matches!(budget.at_zero, AtZero::AlarmsOnly { .. });
     SiteSettings {
+        grading: privacy.symbol.into(),
         epsilon: privacy.epsilon_flag,
         manner: Manner::of(privacy, arl0_steps),
         fallback: privacy.budget.filter(for_alarms).map(|_| Vigil::of(privacy, arl0_steps)),

@@ -52,7 +52,7 @@ impl Run {
         look: impl FnOnce(&Self, &Situation<'_>) -> Result<T, PrivacyError>,
     ) -> Result<T, PrivacyError> {
         let grading = match self.mode {
-            Mode::Evidence => Grading::five_levels(),
+            Mode::Evidence => Grading::from(self.session.privacy.symbol),
             Mode::Paper => Grading::one_bit(),
         };
         let root_cause = Hypotheses::default().root_cause;
