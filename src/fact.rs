@@ -81,7 +81,8 @@ pub struct Incident {
     pub step: u64,
     /// The named root cause; `null` when nobody can be named.
     pub root: Option<String>,
-    /// Probability of each client as the root, in the order of the session.
+    /// Probability of each client as the root, in the order of the session. The look-up of paper mode
+    /// has none: it names a root or nobody, and 1 for whom it names is all there is.
     pub posterior: Posterior,
     /// The client whose evidence rose first.
     pub first_out: Option<String>,
@@ -103,6 +104,18 @@ pub struct Incident {
     /// The sensors of the root that deviate most, where the session lets it say so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sensors: Vec<String>,
+    /// Clients that take part and have a sensor which is itself at fault.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<SensorFault>,
+}
+
+/// A client has a sensor that is itself at fault; which one it does not say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SensorFault {
+    /// Whose.
+    pub client: String,
+    /// "stuck", "range" or "gap".
+    pub what: String,
 }
 
 /// A client that feels an incident.
@@ -232,7 +245,8 @@ pub struct Quality {
     /// Since when.
     pub time: Timestamp,
     /// What is wrong with it: "gap", "stuck", "range", "clock jump", "out of calibration" with or
-    /// without the reason, or why rows were left out.
+    /// without the reason, "not to be believed", or why rows were left out; or that it is well again:
+    /// "data comes again", "sensors move again", "values in range again", "as calibrated again".
     pub what: String,
     /// How long the gap or the jump is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

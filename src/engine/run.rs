@@ -17,6 +17,7 @@
 //! | `explain` | by which influences an effect can have come about |
 //! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
 //! | `ledger`, `spending` | what was released, and what the knobs would change about it |
+//! | `sensors` | sensors that are themselves at fault, in either mode |
 //! | `told` | what either says about a step, as the annunciator takes it |
 //! | `alarms` | the alarms that were raised, for the score |
 //! | [`sight`] | what can be seen of every client at a step |
@@ -34,6 +35,7 @@ mod ledger;
 mod operate;
 pub mod outlook;
 mod paper;
+mod sensors;
 pub mod sight;
 mod spending;
 mod tape;
@@ -49,10 +51,11 @@ use self::evidence::Evidence;
 pub use self::operate::ActError;
 pub use self::outlook::Outlook;
 use self::paper::Paper;
+use self::sensors::Sensors;
 use self::sight::Sight;
 use self::tape::Tape;
 use self::told::Told;
-use super::material::LeftOut;
+use super::material::{LeftOut, Material};
 use super::prepare::{self, Prepared, PreparedClient, TrainingSpent};
 use super::resolution::Grids;
 use crate::evidence::health::{CalibrationHealth, Standing};
@@ -69,7 +72,9 @@ use crate::privacy::{Account, Books, Ledger, PrivacyError, Provenance, Terms, Tr
 use crate::session::privacy::BudgetSettings;
 use crate::session::{Mark, Mode, Session, Tau};
 use crate::stream::decimate::Decimated;
-use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
+use crate::stream::{
+    self, Continuity, Event, Frame, Label, Layout, NoteKind, Part, Stream, StreamError,
+};
 use crate::study::score::{Judgement, Watched};
 
 /// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
@@ -141,6 +146,7 @@ pub struct Run {
     nominal: Vec<[NominalDistances; 2]>,
     thresholds: Vec<FlagThresholds>,
     methods: Methods,
+    sensors: Sensors,
     sights: Vec<Sight>,
     tape: Option<Tape>,
     /// A setting was changed on the way.
@@ -152,8 +158,10 @@ pub struct Run {
     /// What the method that does not decide says: nobody hears it.
     unheard: Told,
     frame: Frame,
-    /// First and last instant of every run.
+    /// First and last instant of every stretch without a gap.
     spans: Vec<(Timestamp, Timestamp)>,
+    /// Why rows were left out at the last step.
+    left_out: Vec<NoteKind>,
     steps: u64,
     labelled: bool,
     alarms: Alarms,
@@ -221,10 +229,12 @@ impl Run {
         if !prepare::fits(prepared, &layout) {
             return Err(RunError::Layout);
         }
+        let views = |_: &Layout| Some(prepared.clients.iter().map(|c| c.view.clone()).collect());
+        let material = Material::read(session, prepared.every, &views)?;
         let wanted = |this: Mode| along == Along::Both || mode == this;
         let methods = Methods {
             evidence: wanted(Mode::Evidence)
-                .then(|| Evidence::new(session, prepared, &tap).map(Box::new))
+                .then(|| Evidence::new(session, prepared, &material, &tap).map(Box::new))
                 .transpose()?,
             paper: wanted(Mode::Paper)
                 .then(|| Paper::new(session, prepared, layout.period_s).map(Box::new))
@@ -263,6 +273,7 @@ impl Run {
             nominal,
             thresholds,
             methods,
+            sensors: Sensors::new(&material),
             sights: vec![Sight::default(); clients],
             tape: (along == Along::Both).then(Tape::default),
             tuned: false,
@@ -274,6 +285,7 @@ impl Run {
             stream,
             layout,
             spans: Vec::new(),
+            left_out: Vec::new(),
             steps: 0,
             labelled: false,
             alarms: Alarms::default(),
@@ -402,7 +414,7 @@ impl Run {
         let anew = self.bridge(continuity, facts);
         self.steps += 1;
         match self.spans.last_mut() {
-            Some(span) if continuity != Continuity::NewRun => span.1 = time,
+            Some(span) if continuity == Continuity::Next => span.1 = time,
             _ => self.spans.push((time, time)),
         }
         self.labelled |= self.frame.label != Label::Unlabelled;
@@ -414,9 +426,10 @@ impl Run {
         self.decide();
         self.keep(anew);
         if let Some(why) = self.books.take_trouble() {
-            facts.push(self.quality(None, format!("nothing was sent: {why}")));
+            let what = format!("nothing was sent: {why}");
+            facts.push(self.annunciator.note(time, None, &what));
         }
-        self.tell_standings(facts);
+        self.tell_standings();
         facts.append(&mut self.annunciator.step(&self.told.step(time, self.steps)));
         self.add_to(&mut facts[said..]);
         for fact in &facts[said..] {
@@ -461,6 +474,8 @@ impl Run {
         let (books, unsent, tap) = (&mut self.books, &mut self.unsent, &self.tap);
         let deaf = &Tap::default();
         unheard.clear();
+        self.sensors.step(frame, layout);
+        self.sensors.tell(told);
         let (heard, silent) = ((told, books, tap), (unheard, unsent, deaf));
         let (to_evidence, to_paper) = match mode {
             Mode::Evidence => (heard, silent),
@@ -496,25 +511,28 @@ impl Run {
         };
         if missing <= LONGEST_BRIDGE {
             each!(self.methods, method => method.skip(missing));
+            self.sensors.skip(missing);
             return false;
         }
         // What is open belongs to the run that ended, and closes at its last instant.
         facts.append(&mut self.annunciator.end());
         each!(self.methods, method => method.reset());
+        self.sensors.reset();
         true
     }
 
     /// Sensors that cannot be watched, and clients whose calibration cannot be relied on.
-    fn tell_health(&self, facts: &mut Vec<Fact>) {
+    fn tell_health(&mut self, facts: &mut Vec<Fact>) {
+        let time = self.frame.time;
         for (client, sensor) in &self.too_coarse {
             let what = format!("without {sensor}: {}", LeftOut::TooCoarse);
-            facts.push(self.quality(Some(client.clone()), what));
+            facts.push(self.annunciator.note(time, self.layout.client(client), &what));
         }
         let Some(evidence) = self.methods.evidence.as_ref().filter(|_| self.mode == Mode::Evidence)
         else {
             return;
         };
-        for (client, health) in self.names().zip(evidence.health()) {
+        for (client, health) in evidence.health().iter().enumerate() {
             let what = match health {
                 CalibrationHealth::Healthy => continue,
                 CalibrationHealth::Short { .. } => health.to_string(),
@@ -522,27 +540,37 @@ impl Run {
                     format!("out of calibration: {health}")
                 }
             };
-            facts.push(self.quality(Some(client), what));
+            facts.push(self.annunciator.note(time, Some(client), &what));
         }
     }
 
-    fn tell_standings(&self, facts: &mut Vec<Fact>) {
-        for (client, standing) in &self.told.standings {
-            let what = match standing {
-                Standing::Trusted => "as calibrated again",
-                Standing::OutOfCalibration => "out of calibration",
-                Standing::Unreliable => "not to be believed: nothing like its calibration",
+    /// How far clients are believed is known by the method that listens to them.
+    fn tell_standings(&mut self) {
+        if self.mode != Mode::Evidence {
+            return;
+        }
+        for (client, sight) in self.sights.iter().enumerate() {
+            let what = match sight.standing {
+                Standing::Trusted => continue,
+                Standing::OutOfCalibration => QualityKind::OutOfCalibration,
+                Standing::Unreliable => QualityKind::Unbelievable,
             };
-            let client = self.layout.clients[*client].name.clone();
-            facts.push(self.quality(Some(client), what.to_owned()));
+            self.told.quality.push(QualityNote { client: Some(client), what });
         }
     }
 
-    /// Rows that had to be left out.
-    fn tell_notes(&self, facts: &mut Vec<Fact>) {
+    /// Rows that had to be left out: each is a fact, a stretch of them is one line of the log.
+    fn tell_notes(&mut self, facts: &mut Vec<Fact>) {
+        let before = std::mem::take(&mut self.left_out);
         for note in &self.frame.notes {
             let what = format!("{} ({} line {})", note.what, note.place, note.line);
-            facts.push(self.quality(None, what));
+            let known = before.contains(&note.what) || self.left_out.contains(&note.what);
+            facts.push(if known {
+                self.quality(None, what)
+            } else {
+                self.annunciator.note(self.frame.time, None, &what)
+            });
+            self.left_out.push(note.what);
         }
     }
 

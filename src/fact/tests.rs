@@ -29,6 +29,7 @@ fn incident() -> Incident {
         would_now_say: None,
         why: None,
         sensors: Vec::new(),
+        faults: Vec::new(),
     }
 }
 

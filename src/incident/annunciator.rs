@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::figures::date;
-use super::group::{Closed, Incident, Origin};
-use super::input::{ClientState, Closing, QualityNote, Step};
+use super::group::{Closed, Incident, Origin, SensorTrouble};
+use super::input::{ClientState, Closing, QualityKind, QualityNote, Step};
 use super::log::{Entry, Log, What};
 use super::rate::{Rates, Turn};
 use super::rules::Rules;
@@ -28,6 +28,13 @@ pub(super) struct Post {
     pub out_of_service: bool,
 }
 
+/// Something that is wrong with data, and when that was last seen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Trouble {
+    note: QualityNote,
+    seen: Timestamp,
+}
+
 /// All incidents of a run, and what operators did about them.
 #[derive(Debug, Clone)]
 pub struct Annunciator {
@@ -44,7 +51,7 @@ pub struct Annunciator {
     pub(super) listed: BTreeSet<u64>,
     /// Which incident an episode of the decision belongs to, until the episode is over.
     pub(super) episodes: BTreeMap<u64, u64>,
-    pub(super) quality: Vec<QualityNote>,
+    pub(super) quality: Vec<Trouble>,
     /// When something went wrong with data on this day.
     pub(super) quality_lines: Vec<Timestamp>,
     pub(super) settings: BTreeMap<String, Value>,
@@ -105,6 +112,7 @@ impl Annunciator {
         self.split(&clients);
         self.open_singles(&clients);
         self.close_singles(&clients);
+        self.mark_faults();
         self.follow_priorities();
         self.follow_floods(elapsed_s);
         self.tell()
@@ -165,26 +173,81 @@ impl Annunciator {
         }
     }
 
-    /// A line when something goes wrong and one when it is well again, however long it lasts.
+    /// A line when something goes wrong and one when it is well again, however long it lasts. Of a
+    /// sensor that is believed only when it has been well for a while.
     fn notice_quality(&mut self, notes: &[QualityNote]) {
         let like =
             |a: &QualityNote, b: &QualityNote| a.client == b.client && a.what.is_like(b.what);
         let known = |note: &&QualityNote| note.client.is_none_or(|c| c < self.posts.len());
-        let mut present: Vec<QualityNote> = Vec::new();
+        if notes.is_empty() && self.quality.is_empty() {
+            return;
+        }
+        let mut present: Vec<Trouble> = Vec::new();
         for note in notes.iter().filter(known) {
-            if !present.iter().any(|other| like(other, note)) {
-                present.push(QualityNote { client: note.client, what: note.what.tidy() });
+            if !present.iter().any(|other| like(&other.note, note)) {
+                let note = QualityNote { client: note.client, what: note.what.tidy() };
+                present.push(Trouble { note, seen: self.now });
             }
         }
-        let before = std::mem::replace(&mut self.quality, present.clone());
-        for note in before.iter().filter(|note| !present.iter().any(|other| like(other, note))) {
-            self.enter(What::QualityOver { client: note.client, what: note.what });
+        let before = std::mem::take(&mut self.quality);
+        let holds = |trouble: &Trouble| {
+            trouble.note.is_of_a_sensor()
+                && self.now.duration_since(trouble.seen) < self.rules.settled
+        };
+        let gone = |trouble: &&Trouble| !present.iter().any(|p| like(&p.note, &trouble.note));
+        let (held, over): (Vec<Trouble>, Vec<Trouble>) =
+            before.iter().filter(gone).copied().partition(holds);
+        for Trouble { note, .. } in over {
+            let still = |other: &Trouble| {
+                other.note.client == note.client && other.note.what.is_of_calibration()
+            };
+            // Less believed, or a little more, is not as calibrated again.
+            if !(note.what.is_of_calibration() && present.iter().any(still)) {
+                self.enter(What::QualityOver { client: note.client, what: note.what });
+                self.tell_quality_over(&note);
+            }
         }
-        for note in present.iter().filter(|note| !before.iter().any(|other| like(other, note))) {
-            self.enter(What::Quality { client: note.client, what: note.what });
-            self.quality_lines.push(self.now);
-            self.tell_quality(note);
+        for Trouble { note, .. } in &present {
+            if !before.iter().any(|other| like(&other.note, note)) {
+                self.enter(What::Quality { client: note.client, what: note.what });
+                self.quality_lines.push(self.now);
+                self.tell_quality(note);
+            }
         }
+        self.quality = present;
+        self.quality.extend(held);
+    }
+
+    /// An incident says which of its members have a sensor that is itself at fault.
+    fn mark_faults(&mut self) {
+        let of_sensors: Vec<(usize, QualityKind)> = self
+            .quality
+            .iter()
+            .filter(|trouble| trouble.note.is_of_a_sensor())
+            .filter_map(|trouble| Some((trouble.note.client?, trouble.note.what)))
+            .collect();
+        for (client, what) in of_sensors {
+            let Some(number) = self.home(client).map(|incident| incident.number) else { continue };
+            let told = |fault: &SensorTrouble| fault.client == client && fault.what.is_like(what);
+            if self.at(number).faults.iter().any(told) {
+                continue;
+            }
+            let time = self.now;
+            self.at_mut(number).faults.push(SensorTrouble { client, what, time });
+            self.enter(What::SensorFault { incident: number, client, what });
+            self.report(number, format!("{}: {}", self.names[client], what.said()));
+        }
+    }
+
+    /// Something about data, or about what was learned from it, that is no trouble of one step: a line
+    /// of the log and the fact.
+    pub fn note(&mut self, time: Timestamp, client: Option<usize>, text: &str) -> Fact {
+        let client = client.filter(|client| *client < self.names.len());
+        let what = What::Noted { client, text: text.to_owned() };
+        let entry = Entry { number: 0, time, who: None, what, edits: Vec::new(), why: None };
+        self.log.add(entry);
+        self.quality_lines.push(time);
+        self.quality_fact(time, client, text.to_owned(), None)
     }
 
     fn follow_floods(&mut self, elapsed_s: f64) {
@@ -212,7 +275,10 @@ impl Annunciator {
                 let opening = self.news.get(&number).is_some_and(|news| news.opened);
                 if !opening {
                     self.enter(What::Rose { incident: number, priority });
-                    self.report(number, format!("now {priority}"));
+                    // A client may well be called P1, too.
+                    let number_of = priority.to_string();
+                    let words = format!("now of priority {}", number_of.trim_start_matches('P'));
+                    self.report(number, words);
                     self.fire(number, AlarmEvent::AskAgain);
                 }
             }
@@ -375,8 +441,8 @@ impl Annunciator {
 
     /// What is wrong with the data now.
     #[must_use]
-    pub fn quality(&self) -> &[QualityNote] {
-        &self.quality
+    pub fn quality(&self) -> impl Iterator<Item = QualityNote> {
+        self.quality.iter().map(|trouble| trouble.note)
     }
 
     /// The sequence of events.

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::input::{ClientState, Closing, Outcome};
+use super::input::{ClientState, Closing, Outcome, QualityKind};
 use super::rules::Rules;
 use super::state::AlarmState;
 use crate::fact::Priority;
@@ -23,6 +23,17 @@ pub struct Member {
     pub explained: Option<f64>,
     /// Steps on end for which it was not explained.
     pub unexplained: u64,
+}
+
+/// A sensor of a client that takes part is itself at fault. Which one stays with the client.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SensorTrouble {
+    /// Whose.
+    pub client: usize,
+    /// What is wrong with it.
+    pub what: QualityKind,
+    /// When that became known of this incident.
+    pub time: Timestamp,
 }
 
 /// The client whose evidence rose first; it stays until the incident closes.
@@ -103,6 +114,9 @@ pub struct Incident {
     pub members: Vec<Member>,
     /// Who rose first.
     pub first_out: Option<FirstOut>,
+    /// Sensors of members that were found to be at fault while it was open.
+    #[serde(default)]
+    pub faults: Vec<SensorTrouble>,
     /// What the root was thought to be.
     pub corrections: Vec<Correction>,
     /// The highest priority it has had: one that was P1 is not played down.
@@ -131,6 +145,7 @@ impl Incident {
             posterior: Vec::new(),
             members: Vec::new(),
             first_out: None,
+            faults: Vec::new(),
             corrections: Vec::new(),
             priority: Priority::P2,
             alarm: Alarm { state: AlarmState::Normal, shelved_until: None },

@@ -99,6 +99,14 @@ pub struct QualityNote {
     pub what: QualityKind,
 }
 
+impl QualityNote {
+    /// Whether a sensor of one client is itself at fault.
+    #[must_use]
+    pub fn is_of_a_sensor(&self) -> bool {
+        self.client.is_some() && self.what.is_of_a_sensor()
+    }
+}
+
 /// The ways in which data can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum QualityKind {
@@ -111,6 +119,10 @@ pub enum QualityKind {
     Stuck,
     /// A value that the sensor cannot have.
     Range,
+    /// What its client says is elevated too often; it counts, with this said beside it.
+    OutOfCalibration,
+    /// What its client says is nothing like its calibration, and is not heard.
+    Unbelievable,
     /// The clock went on by more, or less, than a period.
     ClockJump {
         /// By how much; negative when it went back.
@@ -126,6 +138,8 @@ impl QualityKind {
             Self::Gap { .. } => "gap",
             Self::Stuck => "stuck",
             Self::Range => "range",
+            Self::OutOfCalibration => "out of calibration",
+            Self::Unbelievable => "not to be believed: nothing like its calibration",
             Self::ClockJump { .. } => "clock jump",
         }
     }
@@ -135,9 +149,11 @@ impl QualityKind {
     pub fn said(self) -> String {
         let length = |word: &str| self.seconds().map_or(String::new(), |s| format!("{word}{s} s"));
         match self {
+            Self::Gap { .. } if self.seconds().is_none() => "a sensor sends nothing".to_owned(),
             Self::Gap { .. } => format!("nothing came{}", length(" for ")),
             Self::Stuck => "a sensor stands still".to_owned(),
             Self::Range => "a value out of range".to_owned(),
+            Self::OutOfCalibration | Self::Unbelievable => self.word().to_owned(),
             Self::ClockJump { .. } => format!("the clock jumped{}", length(" by ")),
         }
     }
@@ -149,6 +165,7 @@ impl QualityKind {
             Self::Gap { .. } => "data comes again",
             Self::Stuck => "sensors move again",
             Self::Range => "values in range again",
+            Self::OutOfCalibration | Self::Unbelievable => "as calibrated again",
             Self::ClockJump { .. } => "the clock is steady again",
         }
     }
@@ -160,8 +177,24 @@ impl QualityKind {
             Self::Gap { seconds } | Self::ClockJump { seconds } => {
                 Some(seconds).filter(|s| s.is_finite() && *s != 0.0)
             }
-            Self::Stuck | Self::Range => None,
+            Self::Stuck | Self::Range | Self::OutOfCalibration | Self::Unbelievable => None,
         }
+    }
+
+    /// Whether a sensor itself is at fault.
+    #[must_use]
+    pub fn is_of_a_sensor(self) -> bool {
+        match self {
+            Self::Stuck | Self::Range => true,
+            Self::Gap { .. } => self.seconds().is_none(),
+            Self::OutOfCalibration | Self::Unbelievable | Self::ClockJump { .. } => false,
+        }
+    }
+
+    /// Whether it says how far a client is to be believed.
+    #[must_use]
+    pub fn is_of_calibration(self) -> bool {
+        matches!(self, Self::OutOfCalibration | Self::Unbelievable)
     }
 
     /// The same with a length that can be written down; 0 is an unknown one.
@@ -171,7 +204,7 @@ impl QualityKind {
         match self {
             Self::Gap { .. } => Self::Gap { seconds },
             Self::ClockJump { .. } => Self::ClockJump { seconds },
-            Self::Stuck | Self::Range => self,
+            Self::Stuck | Self::Range | Self::OutOfCalibration | Self::Unbelievable => self,
         }
     }
 

@@ -114,6 +114,22 @@ pub enum What {
         /// What it was.
         what: QualityKind,
     },
+    /// A sensor of a client that takes part in an incident is at fault.
+    SensorFault {
+        /// In this incident.
+        incident: u64,
+        /// Whose.
+        client: usize,
+        /// What is wrong with it.
+        what: QualityKind,
+    },
+    /// Something about data, or about what was learned from it, in words.
+    Noted {
+        /// Whose.
+        client: Option<usize>,
+        /// The words.
+        text: String,
+    },
     /// More flags than anybody could follow.
     FlagFlood {
         /// In ten minutes.
@@ -333,6 +349,12 @@ impl Entry {
             }
             What::QualityOver { client, what } => {
                 format!("{}: {}", client.map_or("all clients", name), what.said_over())
+            }
+            What::SensorFault { incident, client, what } => {
+                format!("#{incident} {}: {}", name(*client), what.said())
+            }
+            What::Noted { client, text } => {
+                format!("{}: {text}", client.map_or("all clients", name))
             }
             What::FlagFlood { flags, incidents } => {
                 format!("FLOOD: {flags} flags → {incidents} incidents")

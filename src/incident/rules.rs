@@ -17,6 +17,9 @@ pub struct Rules {
     pub confident: f64,
     /// An effect is a fault of its own once it was unexplained for this many steps on end.
     pub unexplained_steps: u64,
+    /// A sensor is well again once nothing was wrong with it for this long: a value at the edge of
+    /// its range is one trouble and not many.
+    pub settled: SignedDuration,
     /// Steps after which an incident without an episode is taken for a change that stays.
     pub oldest: u64,
 }
@@ -29,10 +32,11 @@ impl Rules {
     #[must_use]
     pub fn with_period(period_s: f64) -> Self {
         let window_s = Self::WINDOW_STEPS * period_s;
+        let window =
+            SignedDuration::try_from_secs_f64(window_s).unwrap_or(SignedDuration::MAX).abs();
         Self {
-            window: SignedDuration::try_from_secs_f64(window_s)
-                .unwrap_or(SignedDuration::MAX)
-                .abs(),
+            window,
+            settled: window,
             freeze_after: 5,
             margin: 0.1,
             confident: 0.8,

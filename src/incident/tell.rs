@@ -1,8 +1,10 @@
 //! Facts: everything that became known of an incident in one step is said at once, in the order of
 //! the numbers.
 
+use jiff::Timestamp;
+
 use super::annunciator::Annunciator;
-use super::group::Incident;
+use super::group::{Incident, SensorTrouble};
 use super::input::{Closing, QualityNote};
 use super::log::What;
 use crate::fact::{self, Fact, Number, Posterior};
@@ -29,7 +31,12 @@ impl Annunciator {
         for (number, news) in std::mem::take(&mut self.news) {
             if news.opened {
                 self.enter_first_out(number);
-                facts.push(Fact::Opened(self.fact(number, None)));
+                let faults = self.at(number).faults.iter();
+                let said = |fault: &SensorTrouble| {
+                    format!("{}: {}", self.names[fault.client], fault.what.said())
+                };
+                let why = faults.map(said).reduce(|all, more| format!("{all}; {more}"));
+                facts.push(Fact::Opened(self.fact(number, why)));
             } else if !news.updates.is_empty() {
                 let why = news.updates.join("; ");
                 facts.push(Fact::Updated(self.fact(number, Some(why))));
@@ -51,12 +58,29 @@ impl Annunciator {
     }
 
     pub(super) fn tell_quality(&mut self, note: &QualityNote) {
-        self.facts.push(Fact::Quality(fact::Quality {
-            client: note.client.map(|client| self.names[client].clone()),
-            time: self.now,
-            what: note.what.word().to_owned(),
-            seconds: note.what.seconds().and_then(Number::new),
-        }));
+        let (what, seconds) = (note.what.word().to_owned(), note.what.seconds());
+        let fact = self.quality_fact(self.now, note.client, what, seconds);
+        self.facts.push(fact);
+    }
+
+    /// A gap or a jump of the clock has its length and no end; everything else is well again some day.
+    pub(super) fn tell_quality_over(&mut self, note: &QualityNote) {
+        if note.client.is_some() {
+            let what = note.what.said_over().to_owned();
+            let fact = self.quality_fact(self.now, note.client, what, None);
+            self.facts.push(fact);
+        }
+    }
+
+    pub(super) fn quality_fact(
+        &self,
+        time: Timestamp,
+        client: Option<usize>,
+        what: String,
+        seconds: Option<f64>,
+    ) -> Fact {
+        let client = client.map(|client| self.names[client].clone());
+        Fact::Quality(fact::Quality { client, time, what, seconds: seconds.and_then(Number::new) })
     }
 
     /// An incident as it stands.
@@ -85,10 +109,23 @@ impl Annunciator {
             would_now_say: incident.second_thought().map(name),
             why,
             sensors: Vec::new(),
+            faults: incident
+                .faults
+                .iter()
+                .map(|fault| fact::SensorFault {
+                    client: name(fault.client),
+                    what: fault.what.word().to_owned(),
+                })
+                .collect(),
         }
     }
 
+    /// Where no probabilities are known, a rule has named the root, and is sure of it.
     fn posterior(&self, incident: &Incident) -> Posterior {
+        if incident.posterior.is_empty() {
+            let sure = |root: usize| (self.names[root].clone(), Number::or_zero(1.0));
+            return Posterior(incident.root.map(sure).into_iter().collect());
+        }
         let pairs = self.names.iter().zip(&incident.posterior);
         Posterior(pairs.map(|(name, p)| (name.clone(), Number::or_zero(*p))).collect())
     }

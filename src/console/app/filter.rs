@@ -92,6 +92,7 @@ pub fn incident(entry: &Entry) -> Option<u64> {
         | What::Rose { incident, .. }
         | What::Closed { incident, .. }
         | What::WasShelved { incident }
+        | What::SensorFault { incident, .. }
         | What::Did(
             Action::Acknowledge { incident }
             | Action::Shelve { incident, .. }
@@ -113,9 +114,10 @@ pub fn clients(entry: &Entry) -> Vec<usize> {
             vec![*client]
         }
         What::RootMoved { from, to, .. } => from.iter().chain(to).copied().collect(),
-        What::Quality { client, .. } | What::QualityOver { client, .. } => {
-            client.iter().copied().collect()
-        }
+        What::Quality { client, .. }
+        | What::QualityOver { client, .. }
+        | What::Noted { client, .. } => client.iter().copied().collect(),
+        What::SensorFault { client, .. } => vec![*client],
         What::Did(Action::TakeOut { client } | Action::PutBack { client }) => vec![*client],
         What::Did(Action::Correct { .. }) => entry
             .edits

@@ -62,7 +62,9 @@ fn sign(scene: &Scene, entry: &Entry) -> (&'static str, Style) {
         What::FirstOut { .. } => ("▴", theme.text),
         What::Joined { .. } => (theme.mark(State::Effect).glyph, theme.text),
         What::Left { .. } => ("◆", theme.single),
-        What::Quality { .. } => ("?", theme.missing),
+        What::Quality { .. } | What::SensorFault { .. } | What::Noted { .. } => {
+            ("?", theme.missing)
+        }
         What::Flood { .. } | What::FlagFlood { .. } => ("!", theme.single),
         What::RootFinal { .. } | What::WasShelved { .. } => (" ", theme.text),
         What::Closed { .. } | What::QualityOver { .. } | What::FloodOver => (" ", theme.label),

@@ -90,6 +90,10 @@ pub fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
         let names = super::incidents::who(scene, incident);
         said.push(format!("The root cannot be told: {names}."));
     }
+    for fault in &incident.faults {
+        let (name, what) = (scene.name(fault.client), fault.what.said());
+        said.push(format!("{name}: {what}. What it shows may be no more than that."));
+    }
     if let Some(first) = incident.first_out {
         let (name, time) = (scene.name(first.client), clock.time(first.time));
         said.push(if incident.disagrees() {

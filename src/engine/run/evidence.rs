@@ -131,9 +131,12 @@ impl Desk {
 
 impl Evidence {
     /// Fits and calibrates every client, and enrols it; `tap` hears what is told for that.
-    pub fn new(session: &Session, prepared: &Prepared, tap: &Tap) -> Result<Self, RunError> {
-        let views = |_: &Layout| Some(prepared.clients.iter().map(|c| c.view.clone()).collect());
-        let material = Material::read(session, prepared.every, &views)?;
+    pub fn new(
+        session: &Session,
+        prepared: &Prepared,
+        material: &Material,
+        tap: &Tap,
+    ) -> Result<Self, RunError> {
         let rules = Rules::with_arl0(session.thresholds.arl0.seconds / material.layout.period_s);
         let settings = site_settings(session, rules.arl0);
         let levels = settings.grading.levels() as u8;
@@ -141,12 +144,12 @@ impl Evidence {
         let mut watchers = Vec::new();
         let mut enrolments = Vec::new();
         let mut health = Vec::new();
-        let mut fitted = fit_all(prepared, &material, &settings)?;
+        let mut fitted = fit_all(prepared, material, &settings)?;
         let grading = &settings.grading;
         let conference = match session.thresholds.tier {
             Tier::Symbols => None,
             Tier::States => {
-                Some(Conference::open(session, prepared, &material, &mut fitted, grading, tap)?)
+                Some(Conference::open(session, prepared, material, &mut fitted, grading, tap)?)
             }
         };
         for (m, fitted) in fitted.into_iter().enumerate() {
@@ -289,7 +292,6 @@ impl Evidence {
                     *report = Report::Informed(own, beside);
                 }
             }
-            told.note_faults(m, watcher.site.sensor_faults());
         }
         self.desk.step(&self.reports, frame.time, told);
     }
@@ -427,8 +429,10 @@ fn hear(changes: &[Change], times: &[Timestamp; LOOK_BACK], now: u64, told: &mut
                 let onset = time_of(times, incident.onset, now);
                 told.follow(incident, onset, Some((*closing).into()));
             }
-            Change::Standing { client, standing } => told.standings.push((*client, *standing)),
-            Change::Opened(_) | Change::Frozen(_) | Change::Affected { .. } => {}
+            Change::Opened(_)
+            | Change::Frozen(_)
+            | Change::Affected { .. }
+            | Change::Standing { .. } => {}
         }
     }
 }

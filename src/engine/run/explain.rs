@@ -62,6 +62,7 @@ mod tests {
                 would_now_say: None,
                 why: None,
                 sensors: Vec::new(),
+                faults: Vec::new(),
             })
         };
         let mut facts = [

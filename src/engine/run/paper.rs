@@ -10,7 +10,6 @@ use crate::engine::material::SensorView;
 use crate::engine::prepare::{Prepared, PreparedClient};
 use crate::evidence::lookup::{Voting, look_up};
 use crate::evidence::threshold::{FlagThresholds, Flags, NominalDistances};
-use crate::incident::{QualityKind, QualityNote};
 use crate::link::{FlagPair, Message, Tap};
 use crate::model::augment::Augmentation;
 use crate::model::proprietary::VendorModel;
@@ -212,10 +211,6 @@ impl Paper {
         *steps += 1;
         for (m, (client, measured)) in clients.iter_mut().zip(measured.iter_mut()).enumerate() {
             client.view.standardise(frame.row(layout, m), &mut client.y);
-            if client.y.iter().all(|y| y.is_nan()) {
-                let what = QualityKind::Gap { seconds: 0.0 };
-                told.quality.push(QualityNote { client: Some(m), what });
-            }
             let account = Account { books, client: m, time: frame.time };
             *measured = client.look(desk.thresholds[m], *steps, account, tap);
         }

@@ -4,7 +4,6 @@
 
 use jiff::Timestamp;
 
-use crate::evidence::health::Standing;
 use crate::evidence::inference;
 use crate::evidence::sensor::SensorFault;
 use crate::incident::{ClientState, Closing, Outcome, QualityKind, QualityNote, Step};
@@ -16,8 +15,6 @@ pub(super) struct Told {
     pub clients: Vec<ClientState>,
     /// What is wrong with the data.
     pub quality: Vec<QualityNote>,
-    /// Clients that are to be believed more, or less, from here on.
-    pub standings: Vec<(usize, Standing)>,
     outcome: Outcome,
     decided: bool,
 }
@@ -28,7 +25,6 @@ impl Told {
         Self {
             clients: vec![ClientState::default(); clients],
             quality: Vec::new(),
-            standings: Vec::new(),
             outcome: Outcome {
                 episode: 0,
                 onset: Timestamp::UNIX_EPOCH,
@@ -46,7 +42,6 @@ impl Told {
     pub fn clear(&mut self) {
         self.clients.fill(ClientState::default());
         self.quality.clear();
-        self.standings.clear();
         self.decided = false;
     }
 
