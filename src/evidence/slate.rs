@@ -14,6 +14,30 @@ pub struct Slate {
     reports: Vec<Report>,
 }
 
+/// What a client sends for one step, as it comes over the wire: nobody has checked the numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Posted {
+    /// Who says so.
+    pub client: usize,
+    /// For which step.
+    pub step: u64,
+    /// What.
+    pub says: Says,
+}
+
+/// What is said.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Says {
+    /// A symbol.
+    Symbol(f64),
+    /// The first symbol after its watch was raised.
+    Raised(f64),
+    /// Two of them (tier 2).
+    Informed([f64; 2]),
+    /// Nothing, as agreed while its watch is armed.
+    Quiet,
+}
+
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receipt {
@@ -46,43 +70,32 @@ impl Slate {
         self.step
     }
 
-    /// Takes a message as it came over the wire.
+    /// Takes a symbol.
     pub fn receive(&mut self, client: usize, step: u64, number: f64) -> Receipt {
-        self.take(client, step, |grading| Some(Report::Symbol(grading.receive(number)?)))
+        self.take(Posted { client, step, says: Says::Symbol(number) })
     }
 
-    /// Takes a message of tier 2.
-    pub fn receive_informed(&mut self, client: usize, step: u64, numbers: [f64; 2]) -> Receipt {
-        self.take(client, step, |grading| {
-            let [own, informed] = numbers;
-            Some(Report::Informed(grading.receive(own)?, grading.receive(informed)?))
-        })
-    }
-
-    fn take(
-        &mut self,
-        client: usize,
-        step: u64,
-        read: impl Fn(&Grading) -> Option<Report>,
-    ) -> Receipt {
-        let Some(report) = self.reports.get_mut(client) else { return Receipt::Stranger };
-        match step.cmp(&self.step) {
+    /// Takes what came, whenever it came.
+    pub fn take(&mut self, posted: Posted) -> Receipt {
+        let Some(report) = self.reports.get_mut(posted.client) else { return Receipt::Stranger };
+        match posted.step.cmp(&self.step) {
             std::cmp::Ordering::Less => return Receipt::Late,
             std::cmp::Ordering::Greater => return Receipt::Early,
             std::cmp::Ordering::Equal => {}
         }
-        let Some(received) = read(&self.grading) else {
+        let Some(received) = posted.says.read(&self.grading) else {
             *report = Report::Invalid;
             return Receipt::Invalid;
         };
-        match *report {
-            Report::Missing | Report::Quiet => {
+        match (*report, received) {
+            (held, received) if held == received => Receipt::Duplicate,
+            (Report::Missing | Report::Quiet, received) => {
                 *report = received;
                 Receipt::Taken
             }
-            held if held == received => Receipt::Duplicate,
-            Report::Raised(held) if received == Report::Symbol(held) => Receipt::Duplicate,
-            Report::Symbol(_) | Report::Raised(_) | Report::Informed(..) | Report::Invalid => {
+            // Silence contradicts nothing: whoever speaks was not silent.
+            (_, Report::Quiet) => Receipt::Duplicate,
+            _ => {
                 *report = Report::Invalid;
                 Receipt::Contradiction
             }
@@ -103,8 +116,27 @@ impl Slate {
 
     /// Goes on to the next step.
     pub fn turn(&mut self) {
-        self.step += 1;
+        self.turn_to(self.step + 1);
+    }
+
+    /// Goes on to any other step.
+    pub fn turn_to(&mut self, step: u64) {
+        self.step = step;
         self.reports.fill(Report::Missing);
+    }
+}
+
+impl Says {
+    /// The report, if every number is a symbol.
+    fn read(self, grading: &Grading) -> Option<Report> {
+        Some(match self {
+            Self::Symbol(number) => Report::Symbol(grading.receive(number)?),
+            Self::Raised(number) => Report::Raised(grading.receive(number)?),
+            Self::Informed([own, beside]) => {
+                Report::Informed(grading.receive(own)?, grading.receive(beside)?)
+            }
+            Self::Quiet => Report::Quiet,
+        })
     }
 }
 
@@ -130,27 +162,47 @@ mod tests {
     fn a_pair_counts_only_if_both_are_symbols_and_only_once() {
         let mut slate = Slate::new(3, Grading::five_levels(), 0);
         let at = |level| Grading::five_levels().symbol(level).expect("a level of the grading");
-        assert_eq!(slate.receive_informed(0, 0, [4.0, 1.0]), Receipt::Taken);
-        assert_eq!(slate.receive_informed(0, 0, [4.0, 1.0]), Receipt::Duplicate);
+        let pair = |client, numbers| Posted { client, step: 0, says: Says::Informed(numbers) };
+        assert_eq!(slate.take(pair(0, [4.0, 1.0])), Receipt::Taken);
+        assert_eq!(slate.take(pair(0, [4.0, 1.0])), Receipt::Duplicate);
         assert_eq!(slate.reports()[0], Report::Informed(at(4), at(1)));
-        assert_eq!(slate.receive_informed(1, 0, [4.0, f64::NAN]), Receipt::Invalid);
-        assert_eq!(slate.receive_informed(2, 0, [1.0, 1.0]), Receipt::Taken);
+        assert_eq!(slate.take(pair(1, [4.0, f64::NAN])), Receipt::Invalid);
+        assert_eq!(slate.take(pair(2, [1.0, 1.0])), Receipt::Taken);
         assert_eq!(slate.receive(2, 0, 1.0), Receipt::Contradiction);
         assert_eq!(slate.reports()[2], Report::Invalid);
+    }
+
+    #[test]
+    fn who_speaks_was_not_silent_whichever_is_heard_first() {
+        let mut slate = Slate::new(2, Grading::five_levels(), 0);
+        let says = |client, says| Posted { client, step: 0, says };
+        assert_eq!(slate.take(says(0, Says::Quiet)), Receipt::Taken);
+        assert_eq!(slate.take(says(0, Says::Raised(3.0))), Receipt::Taken);
+        assert_eq!(slate.take(says(1, Says::Raised(3.0))), Receipt::Taken);
+        assert_eq!(slate.take(says(1, Says::Quiet)), Receipt::Duplicate);
+        assert_eq!(slate.reports()[0], slate.reports()[1]);
+    }
+
+    fn says() -> impl Strategy<Value = Says> {
+        let number = || prop_oneof![Just(0.0), Just(3.0), Just(9.0), Just(f64::NAN)];
+        prop_oneof![
+            3 => number().prop_map(Says::Symbol),
+            1 => number().prop_map(Says::Raised),
+            1 => (number(), number()).prop_map(|(own, beside)| Says::Informed([own, beside])),
+            1 => Just(Says::Quiet),
+        ]
     }
 
     proptest! {
         #[test]
         fn the_order_of_arrival_does_not_matter(
-            messages in prop::collection::vec(
-                (0usize..4, 4u64..7, prop_oneof![Just(0.0), Just(3.0), Just(9.0), Just(f64::NAN)]), 0..20,
-            ),
+            messages in prop::collection::vec((0usize..5, 4u64..7, says()), 0..20),
             turn in 0usize..20,
         ) {
-            let gather = |messages: &[(usize, u64, f64)]| {
+            let gather = |messages: &[(usize, u64, Says)]| {
                 let mut slate = Slate::new(4, Grading::five_levels(), 5);
-                for (client, step, number) in messages {
-                    slate.receive(*client, *step, *number);
+                for (client, step, says) in messages {
+                    slate.take(Posted { client: *client, step: *step, says: *says });
                 }
                 slate.reports().to_vec()
             };

@@ -13,7 +13,8 @@ use crate::evidence::health::{CalibrationHealth, Report};
 use crate::evidence::inference::{Change, Closing, Inference, Rules};
 use crate::evidence::reach::Reach;
 use crate::evidence::site::{Enrolment, Reading, Site, SiteSettings};
-use crate::evidence::symbol::{Grading, MOST_LEVELS, Symbol};
+use crate::evidence::slate::{Posted, Says, Slate};
+use crate::evidence::symbol::{MOST_LEVELS, Symbol};
 use crate::evidence::watch::score;
 use crate::evidence::whitening::{Recording, Sample};
 use crate::link::{Graded, Message, Tap};
@@ -67,8 +68,18 @@ pub(super) struct Evidence {
     settings: SiteSettings,
     /// What each level adds to a watched sum.
     scores: [f64; MOST_LEVELS],
-    reports: Vec<Report>,
+    /// What is on its way to the server.
+    post: Vec<Posted>,
+    /// What has come there.
+    slate: Slate,
+    /// What happens on the way, in a test.
+    #[cfg(test)]
+    pub tamper: Option<Tamper>,
 }
+
+/// Changes what is on its way to the server.
+#[cfg(test)]
+pub(super) type Tamper = fn(u64, &mut Vec<Posted>);
 
 /// The server's part: what was sent in, what it says about it out. It depends on nothing else, so
 /// that a recorded day can be decided again under other settings.
@@ -177,13 +188,16 @@ impl Evidence {
         let fresh = Inference::new(settings.grading.clone(), rules, &enrolments, reach);
         Ok(Self {
             desk: Desk::new(fresh, watchers.len()),
-            reports: vec![Report::Missing; watchers.len()],
+            post: Vec::with_capacity(watchers.len()),
+            slate: Slate::new(watchers.len(), settings.grading.clone(), 0),
             watchers,
             health,
             scores: score(&settings.grading, &rules.hypotheses),
             settings,
             conference,
             seed: session.seed,
+            #[cfg(test)]
+            tamper: None,
         })
     }
 
@@ -199,7 +213,7 @@ impl Evidence {
 
     /// What was sent at the last step, a report a client.
     pub fn reports(&self) -> &[Report] {
-        &self.reports
+        self.slate.reports()
     }
 
     /// Another wanted number of steps between two false alarms, from now on.
@@ -275,25 +289,35 @@ impl Evidence {
         if let Some(conference) = &mut self.conference {
             conference.foretell(step, frame.time, books, tap);
         }
-        for (m, (watcher, report)) in self.watchers.iter_mut().zip(&mut self.reports).enumerate() {
+        self.post.clear();
+        for (m, watcher) in self.watchers.iter_mut().enumerate() {
             watcher.view.standardise(frame.row(layout, m), &mut watcher.y);
             watcher.inputs.standardise(&frame.inputs[layout.input_span(m)], &mut watcher.known);
             let reading = watcher.look();
             let mut account = Account { books, client: m, time: frame.time };
             let said = watcher.send(reading.symbol, &self.scores, &mut account);
-            *report = receive(&self.settings.grading, m, step, &said, tap);
+            let mut says = cross(m, step, &said, tap);
             if let Some(conference) = &mut self.conference {
                 let Watcher { y, model, site, .. } = &*watcher;
                 let read = (reading, site.whitened());
                 let beside = conference.step(step, y, model, read, &mut account, tap);
                 let said = watcher.send(beside, &self.scores, &mut account);
-                let beside = receive(&self.settings.grading, m, step, &said, tap);
-                if let (Report::Symbol(own), Report::Symbol(beside)) = (*report, beside) {
-                    *report = Report::Informed(own, beside);
+                let beside = cross(m, step, &said, tap);
+                if let (Some(Says::Symbol(own)), Some(Says::Symbol(beside))) = (says, beside) {
+                    says = Some(Says::Informed([own, beside]));
                 }
             }
+            self.post.extend(says.map(|says| Posted { client: m, step: step as u64, says }));
         }
-        self.desk.step(&self.reports, frame.time, told);
+        #[cfg(test)]
+        if let Some(tamper) = self.tamper {
+            tamper(step as u64, &mut self.post);
+        }
+        self.slate.turn_to(step as u64);
+        for posted in &self.post {
+            self.slate.take(*posted);
+        }
+        self.desk.step(self.slate.reports(), frame.time, told);
     }
 
     /// What can be seen of every client now.
@@ -301,7 +325,7 @@ impl Evidence {
         let server = &self.desk.server;
         for (m, (sight, watcher)) in sights.iter_mut().zip(&self.watchers).enumerate() {
             sight.surprise = watcher.distance.sqrt();
-            sight.level = self.reports[m].own().map(|symbol| symbol.level() as u8);
+            sight.level = self.reports()[m].own().map(|symbol| symbol.level() as u8);
             sight.evidence = (server.evidence(m) / server.threshold(m)) as f32;
             sight.standing = server.standing(m);
         }
@@ -381,24 +405,23 @@ fn enrolment(
     }
 }
 
-/// What the server makes of what crossed.
-fn receive(
-    grading: &Grading,
+/// What crosses, as the server will read it.
+fn cross(
     client: usize,
     step: usize,
     said: &Said<Released<privacy::Symbol>>,
     tap: &Tap,
-) -> Report {
+) -> Option<Says> {
     let graded = |raised, symbol| {
         let graded = Graded::new(client, step, raised, symbol);
         tap.hear(&Message::Symbol(graded));
-        grading.receive(graded.number())
+        graded.number()
     };
     match said {
-        Said::Symbol(symbol) => graded(false, symbol).map_or(Report::Invalid, Report::Symbol),
-        Said::Raised(symbol) => graded(true, symbol).map_or(Report::Invalid, Report::Raised),
-        Said::Quiet => Report::Quiet,
-        Said::Nothing => Report::Missing,
+        Said::Symbol(symbol) => Some(Says::Symbol(graded(false, symbol))),
+        Said::Raised(symbol) => Some(Says::Raised(graded(true, symbol))),
+        Said::Quiet => Some(Says::Quiet),
+        Said::Nothing => None,
     }
 }
 
