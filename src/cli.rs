@@ -180,7 +180,9 @@ pub fn main() -> ExitCode {
         // The reader of our output went away (`headwater sessions | head -1`): nothing to say.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+            let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+            // Some errors tell their cause themselves.
+            causes.dedup_by(|cause, before| before.ends_with(cause.as_str()));
             // A closed stderr leaves nobody to tell; the exit code still tells it.
             let _ = writeln!(io::stderr(), "headwater: {}", causes.join(": "));
             ExitCode::FAILURE
@@ -217,6 +219,12 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Some(Command::Study(args)) => study::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
             let report = score::run(&args.truth, &args.alarms, args.tail)?;
+            if let Some(line) = report.cut_at_line {
+                let alarms = args.alarms.display();
+                let what = "WARNING: the last line breaks off; it is not counted, nor is what a run \
+                            that was stopped had still to say";
+                let _ = writeln!(io::stderr(), "headwater: {alarms}:{line}: {what}");
+            }
             if args.json {
                 writeln!(out, "{}", serde_json::to_string(&report)?)?;
             } else {

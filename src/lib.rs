@@ -7,6 +7,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`rng`] | reproducible randomness: one generator per seed and source |
+//! | [`threads`] | how many threads work is spread over |
 //! | [`draft`] | files that come into being all at once |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
@@ -51,3 +52,4 @@ pub mod server;
 pub mod session;
 pub mod stream;
 pub mod study;
+pub mod threads;

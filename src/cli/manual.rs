@@ -12,9 +12,10 @@ use super::Cli;
 use crate::console::{KEYS_FILE, actions};
 
 /// What the environment may say.
-const ENVIRONMENT: [(&str, &str); 10] = [
+const ENVIRONMENT: [(&str, &str); 11] = [
     ("HEADWATER_OPERATOR", "who is at the console, for its log; else USER or LOGNAME"),
     ("HEADWATER_CACHE", "the folder in which models are kept between runs"),
+    ("HEADWATER_THREADS", "threads to work with; when not set, as many as there are processors"),
     ("XDG_CACHE_HOME, LOCALAPPDATA, HOME", "the folder above it when HEADWATER_CACHE is not set"),
     ("HEADWATER_CONFIG", "the folder in which keys.ron is looked for"),
     ("XDG_CONFIG_HOME, HOME", "the folder above it when HEADWATER_CONFIG is not set"),

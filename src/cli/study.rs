@@ -122,7 +122,7 @@ fn one(
         Progress::Begun(label) => bar.set_message(label.to_owned()),
         Progress::Done(_) => bar.inc(1),
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = crate::threads::threads();
     let bench = Bench { store, threads, stop, on_progress: &on_progress };
     let ran = frame::run(study, options, &bench);
     bar.finish_and_clear();

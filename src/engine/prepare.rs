@@ -400,7 +400,7 @@ fn train_proprietary(
     material: &Material,
     on_stage: OnStage,
 ) -> Result<Vec<ClientVendor>, TrainError> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = crate::threads::threads();
     let seed = rng::child(session.seed, PROPRIETARY);
     // Models learn on several threads, and each tells of itself.
     let on_stage = Mutex::new(on_stage);

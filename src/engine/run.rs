@@ -39,6 +39,8 @@ mod sensors;
 pub mod sight;
 mod spending;
 mod tape;
+#[cfg(test)]
+mod tests;
 mod told;
 
 use std::time::Duration;
@@ -591,12 +593,20 @@ impl Run {
         facts
     }
 
+    /// What was watched: every step says something of the time since the step before it, and of
+    /// gaps nothing is said.
+    fn watched(&self) -> Watched {
+        let period = SignedDuration::try_from_secs_f64(self.layout.period_s).unwrap_or_default();
+        let since = |from: Timestamp| from.checked_sub(period).unwrap_or(from);
+        Watched::Spans(self.spans.iter().map(|(from, until)| (since(*from), *until)).collect())
+    }
+
     /// What was said held against what is known; nothing where the data has no labels.
     #[must_use]
     pub fn judgement(&self) -> Option<Judgement<'_>> {
         let events: &[Event] = self.stream.events();
         (self.labelled || !events.is_empty()).then(|| {
-            let watched = Watched::Spans(self.spans.clone());
+            let watched = self.watched();
             let tail_s = self.session.replay.tail.seconds;
             Judgement::new(events, self.alarms.list(), &watched, tail_s)
         })

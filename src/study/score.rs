@@ -82,6 +82,16 @@ pub enum Watched {
     /// These stretches, first and last instant. Events outside all of them are not counted, but an
     /// alarm in the tail of such an event is not false either.
     Spans(Vec<(Timestamp, Timestamp)>),
+    /// So many days between two instants, with gaps that nobody knows. Events between them are
+    /// counted.
+    Within {
+        /// First instant.
+        from: Timestamp,
+        /// Last instant.
+        until: Timestamp,
+        /// Time watched.
+        days: f64,
+    },
     /// So many days, nobody knows from when to when. Every event is counted.
     Days(f64),
 }
@@ -170,6 +180,9 @@ impl<'a> Judgement<'a> {
                 let spans = disjoint(&spans.iter().copied().map(window).collect::<Vec<_>>());
                 let watched_s = spans.iter().map(|span| length_s(*span)).sum();
                 (spans, watched_s)
+            }
+            Watched::Within { from, until, days } => {
+                (vec![window((*from, *until))], days * 86_400.0)
             }
             Watched::Days(days) => (vec![Window::new(Tick::MIN, Tick::MAX)], days * 86_400.0),
         };

@@ -73,6 +73,15 @@ fn an_unknown_choice_lists_the_known_ones() {
 }
 
 #[test]
+fn an_unknown_symbol_lists_the_known_ones() {
+    let said = complaint(
+        "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    privacy: (symbol: TwoBits),\n)",
+    );
+    assert!(said.contains("broken.ron:4:"), "{said}");
+    assert!(said.contains("Graded, OneBit"), "{said}");
+}
+
+#[test]
 fn a_missing_key_is_named() {
     insta::assert_snapshot!(complaint("Session(\n    source: Plant(attacks: Day),\n)"));
 }

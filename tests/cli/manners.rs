@@ -125,3 +125,37 @@ fn a_picture_that_cannot_be_is_refused_in_words() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
     }
 }
+
+#[test]
+fn a_file_that_is_not_there_is_said_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = headwater()
+        .current_dir(folder.path())
+        .args(["score", "--truth", "nofile", "--alarms", "nofile"])
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(complaint.starts_with("headwater: nofile: "), "{complaint}");
+    assert_eq!(complaint.matches("os error").count(), 1, "{complaint}");
+}
+
+#[test]
+fn the_facts_of_a_run_that_was_stopped_are_scored_with_a_warning() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let facts = "{\"fact\":\"opened\",\"incident\":1,\"time\":\"2022-08-12T16:00:10Z\",\
+                 \"root\":\"P1\"}\n{\"fact\":\"clos";
+    fs::write(folder.path().join("facts.jsonl"), facts).expect("the facts can be written");
+    let truth = "start,end,origin\n2022-08-12 16:00:00,2022-08-12 16:01:00,P1\n";
+    fs::write(folder.path().join("truth.csv"), truth).expect("the truth can be written");
+    let output = headwater()
+        .current_dir(folder.path())
+        .args(["score", "--truth", "truth.csv", "--alarms", "facts.jsonl", "--json"])
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(0));
+    let warning = String::from_utf8_lossy(&output.stderr);
+    assert!(warning.starts_with("headwater: facts.jsonl:2: WARNING"), "{warning}");
+    let score = String::from_utf8_lossy(&output.stdout);
+    assert!(score.contains("\"root_right\":1") && score.contains("\"cut_at_line\":2"), "{score}");
+}

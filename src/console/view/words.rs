@@ -6,7 +6,7 @@ use crate::console::text::clean;
 use crate::console::theme::State;
 use crate::console::watched::Trace;
 use crate::console::widget::level::ratio;
-use crate::incident::{AlarmState, Closing, Incident, Origin};
+use crate::incident::{AlarmState, Closing, Incident, Origin, QualityKind};
 use crate::session::Mode;
 
 /// What is to be said about a client at the moment looked at.
@@ -92,7 +92,11 @@ pub fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
     }
     for fault in &incident.faults {
         let (name, what) = (scene.name(fault.client), fault.what.said());
-        said.push(format!("{name}: {what}. What it shows may be no more than that."));
+        // A process can leave its range by itself; only a sensor stands still.
+        said.push(match fault.what {
+            QualityKind::Range => format!("{name}: {what}."),
+            _ => format!("{name}: {what}. What it shows may be no more than that."),
+        });
     }
     if let Some(first) = incident.first_out {
         let (name, time) = (scene.name(first.client), clock.time(first.time));

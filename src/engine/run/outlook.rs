@@ -6,7 +6,7 @@ use super::{Run, annunciator};
 use crate::evidence::threshold::FlagThresholds;
 use crate::session::Mode;
 use crate::stream::Stream as _;
-use crate::study::score::{Alarm, Score, Watched};
+use crate::study::score::{Alarm, Score};
 
 /// The run so far, decided under some setting.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +72,7 @@ impl Run {
             .cloned()
             .collect();
         let score = (self.labelled || !self.stream.events().is_empty()).then(|| {
-            let watched = Watched::Spans(self.spans.clone());
+            let watched = self.watched();
             Score::of(&events, alarms, &watched, self.session.replay.tail.seconds)
         });
         Outlook { alarms: alarms.len(), score, thresholds }

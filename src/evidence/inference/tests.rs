@@ -1,3 +1,5 @@
+mod liar;
+
 use super::*;
 use crate::evidence::Verdict;
 use crate::evidence::site::SiteSettings;

@@ -226,8 +226,12 @@ fn trouble_with_data_is_a_line_when_it_begins_and_when_it_ends() {
     scene.quality.truncate(1);
     assert!(scene.steps(5).is_empty());
     scene.quality.clear();
-    scene.step();
+    // Whether it moves again for good is known when it has moved for a while.
+    assert!(scene.steps(59).is_empty());
+    let over = scene.step();
     insta::assert_snapshot!(lines(&facts));
+    assert!(lines(&over).contains(r#""client":"P1""#), "{over:?}");
+    assert!(lines(&over).ends_with(r#""what":"sensors move again"}"#), "{over:?}");
     let expected = [
         "P1: a sensor stands still",
         "all clients: the clock jumped by -30 s",
@@ -237,6 +241,108 @@ fn trouble_with_data_is_a_line_when_it_begins_and_when_it_ends() {
     assert_eq!(scene.log(), expected);
     assert_eq!(scene.desk.figures().today.p3, 2);
     assert_eq!(scene.desk.figures().alarms_10min, 0);
+}
+
+#[test]
+fn a_value_at_the_edge_of_its_range_is_one_trouble_and_not_many() {
+    let mut scene = Scene::new();
+    let mut facts = Vec::new();
+    for _ in 0..30 {
+        scene.quality = vec![QualityNote { client: Some(P2), what: QualityKind::Range }];
+        facts.extend(scene.step());
+        scene.quality.clear();
+        facts.extend(scene.steps(7));
+    }
+    assert_eq!(facts.len(), 1, "{facts:?}");
+    facts.extend(scene.steps(60));
+    let said: Vec<&str> = facts
+        .iter()
+        .map(|fact| match fact {
+            Fact::Quality(quality) => quality.what.as_str(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(said, ["range", "values in range again"]);
+    assert_eq!(scene.log(), ["P2: a value out of range", "P2: values in range again"]);
+    assert_eq!(scene.desk.figures().today.p3, 1);
+}
+
+#[test]
+fn how_far_a_client_is_believed_is_told_as_it_changes() {
+    let mut scene = Scene::new();
+    let mut facts = Vec::new();
+    let mut stands = |what: Option<QualityKind>| {
+        scene.quality =
+            what.map(|what| QualityNote { client: Some(P1), what }).into_iter().collect();
+        facts.extend(scene.steps(3));
+    };
+    stands(Some(QualityKind::OutOfCalibration));
+    stands(Some(QualityKind::Unbelievable));
+    stands(Some(QualityKind::OutOfCalibration));
+    stands(None);
+    let expected = [
+        "P1: out of calibration",
+        "P1: not to be believed: nothing like its calibration",
+        "P1: out of calibration",
+        "P1: as calibrated again",
+    ];
+    assert_eq!(scene.log(), expected);
+    assert_eq!((facts.len(), scene.desk.figures().today.p3), (4, 3));
+}
+
+#[test]
+fn what_is_noted_is_a_line_and_a_fact() {
+    let mut scene = Scene::new();
+    let fact = scene.desk.note(at(5), Some(P3), "calibrated on 80 steps");
+    assert!(
+        fact.to_line().contains(r#""client":"P3","time":"2022-08-12T07:40:05Z","what":"calib"#)
+    );
+    assert_eq!(scene.log(), ["P3: calibrated on 80 steps"]);
+    scene.step();
+    assert_eq!(scene.desk.figures().today.p3, 1);
+}
+
+#[test]
+fn an_incident_says_which_of_its_members_has_a_sensor_at_fault() {
+    let mut scene = Scene::new();
+    let stuck = |client| QualityNote { client: Some(client), what: QualityKind::Stuck };
+    scene.quality = vec![stuck(P1), stuck(P4)];
+    scene.raise(P1, 10).decide(1, 10, Some(P1));
+    let opened = lines(&scene.step());
+    assert!(opened.contains(r#""why":"P1: a sensor stands still""#), "{opened}");
+    assert!(opened.contains(r#""faults":[{"client":"P1","what":"stuck"}]"#), "{opened}");
+    // Who joins later and is at fault says so then, and once.
+    scene.raise(P4, 20);
+    let joined = lines(&scene.steps(2));
+    assert!(joined.contains("; P4: a sensor stands still"), "{joined}");
+    assert_eq!(joined.matches("P4: a sensor stands still").count(), 1, "{joined}");
+    assert!(scene.log().contains(&"#1 P1: a sensor stands still".to_owned()));
+    assert_eq!(scene.incident(1).faults.len(), 2);
+    // It is a fact of the incident, also when the sensor is well again.
+    scene.quality.clear();
+    scene.steps(70);
+    let closed = lines(&scene.over(Closing::Quiet).step());
+    assert!(closed.contains(r#""client":"P4","what":"stuck""#), "{closed}");
+}
+
+#[test]
+fn a_rise_in_priority_is_not_taken_for_a_client() {
+    let mut scene = Scene::new();
+    scene.raise(P1, 10).decide(1, 10, Some(P1)).step();
+    let facts = lines(&scene.raise(P3, 20).step());
+    assert!(facts.contains("P3 joined at +10 s; now of priority 1\""), "{facts}");
+}
+
+#[test]
+fn where_there_are_no_probabilities_the_named_root_is_certain() {
+    let mut scene = Scene::new();
+    scene.raise(P2, 10).decide(1, 10, Some(P2));
+    scene.outcome.as_mut().expect("decided").posterior.clear();
+    assert!(lines(&scene.step()).contains(r#""root":"P2","posterior":{"P2":1.0}"#));
+    let mut scene = Scene::new();
+    scene.raise(P2, 10).decide(1, 10, None);
+    scene.outcome.as_mut().expect("decided").posterior.clear();
+    assert!(lines(&scene.step()).contains(r#""root":null,"posterior":{}"#));
 }
 
 #[test]

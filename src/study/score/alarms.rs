@@ -3,7 +3,8 @@
 //!
 //! Of an incident its opening counts as the alarm, and as its root what the last `updated` fact
 //! says: by then the root is frozen. Other facts are passed over, except the summary, which says
-//! how long was watched.
+//! how long was watched. A last line that breaks off is what a run that was stopped leaves behind: it
+//! is passed over, and said.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -12,7 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 
 use super::error::ScoreError;
-use super::read::{Table, When, text};
+use super::read::{Table, When, text_until_cut};
 use super::{Alarm, Watched};
 
 const FACTS: &str = "facts of `headwater run --json`, one object a line, such as {\"fact\": \
@@ -31,11 +32,13 @@ pub struct AlarmFile {
     pub watched: Option<Watched>,
     /// Whether it says when alarms close: then one that did not close was open to the end.
     pub closings: bool,
+    /// The last line, where it breaks off in the middle: whoever wrote the file was stopped.
+    pub cut_at_line: Option<u64>,
 }
 
 /// Reads an alarm file.
 pub fn read(file: &Path) -> Result<AlarmFile, ScoreError> {
-    let text = text(file, EITHER)?;
+    let text = text_until_cut(file, EITHER)?;
     match text.trim_start().as_bytes().first() {
         Some(b'{') => from_facts(file, &text),
         Some(b'[') => Err(ScoreError::line(file, 1, format!("a JSON array; expected {FACTS}"))),
@@ -119,6 +122,10 @@ fn from_facts(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
     // Where each incident stands in the list, and the line that opened it.
     let mut places: HashMap<u64, (usize, u64)> = HashMap::new();
     let mut watched = None;
+    let mut cut_at_line = None;
+    // A line that was written whole has its end.
+    let last = text.lines().count() as u64;
+    let broken_off = !text.ends_with('\n');
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim().is_empty() {
             continue;
@@ -127,7 +134,13 @@ fn from_facts(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
         let unopened = |incident: u64, what: &str| {
             ScoreError::line(file, number, format!("incident {incident} is {what}, never opened"))
         };
-        let fact: Fact = serde_json::from_str(line).map_err(json)?;
+        let fact: Fact = match serde_json::from_str(line) {
+            Err(error) if error.is_eof() && broken_off && number == last => {
+                cut_at_line = Some(number);
+                break;
+            }
+            fact => fact.map_err(json)?,
+        };
         match fact.fact.as_ref() {
             "opened" => {
                 let said: Said = serde_json::from_str(line).map_err(json)?;
@@ -162,20 +175,24 @@ fn from_facts(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
             _ => {}
         }
     }
-    Ok(AlarmFile { alarms, watched, closings: true })
+    Ok(AlarmFile { alarms, watched, closings: true, cut_at_line })
 }
 
 fn stretch(summary: &Summary) -> Result<Option<Watched>, String> {
+    let days = summary.score.as_ref().and_then(|score| score.days);
+    if let Some(days) = days.filter(|days| *days < 0.0) {
+        return Err(format!("expected a number of days, found {days}"));
+    }
     if let (Some(When(from)), Some(When(until))) = (summary.from, summary.until) {
         if until < from {
             return Err(format!("the summary ends ({until}) before it starts ({from})"));
         }
-        return Ok(Some(Watched::Spans(vec![(from, until)])));
+        return Ok(Some(match days {
+            Some(days) => Watched::Within { from, until, days },
+            None => Watched::Spans(vec![(from, until)]),
+        }));
     }
-    match summary.score.as_ref().and_then(|score| score.days) {
-        Some(days) if days < 0.0 => Err(format!("expected a number of days, found {days}")),
-        days => Ok(days.map(Watched::Days)),
-    }
+    Ok(days.map(Watched::Days))
 }
 
 fn in_order(opened: Timestamp, closed: Timestamp) -> Result<(), String> {
@@ -202,5 +219,5 @@ fn from_table(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
         }
         alarms.push(alarm);
     }
-    Ok(AlarmFile { alarms, watched: None, closings: closed.is_some() })
+    Ok(AlarmFile { alarms, watched: None, closings: closed.is_some(), cut_at_line: None })
 }

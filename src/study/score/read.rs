@@ -14,7 +14,25 @@ use crate::stream::columns::nearest;
 
 /// The text of a file, which must not be empty.
 pub(super) fn text(file: &Path, expected: &str) -> Result<String, ScoreError> {
-    let bytes = fs::read(file).map_err(|source| ScoreError::Io { file: file.into(), source })?;
+    as_text(file, bytes(file)?, expected)
+}
+
+/// The same of a file whose writer may have been stopped in the middle of a letter.
+pub(super) fn text_until_cut(file: &Path, expected: &str) -> Result<String, ScoreError> {
+    let mut bytes = bytes(file)?;
+    if let Err(error) = std::str::from_utf8(&bytes)
+        && error.error_len().is_none()
+    {
+        bytes.truncate(error.valid_up_to());
+    }
+    as_text(file, bytes, expected)
+}
+
+fn bytes(file: &Path) -> Result<Vec<u8>, ScoreError> {
+    fs::read(file).map_err(|source| ScoreError::Io { file: file.into(), source })
+}
+
+fn as_text(file: &Path, bytes: Vec<u8>, expected: &str) -> Result<String, ScoreError> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = good.split(|byte| *byte == b'\n').count() as u64;

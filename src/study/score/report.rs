@@ -25,6 +25,10 @@ pub struct Report {
     pub score: Score,
     /// Where `days` comes from.
     pub days_from: DaysFrom,
+    /// The line at which the alarm file breaks off, where it does: it and what should follow is not
+    /// counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_at_line: Option<u64>,
     /// How long after an event an alarm still belongs to it.
     pub tail_s: f64,
     /// Alarms of an event that already had one.
@@ -116,6 +120,7 @@ impl Report {
         let last = extent.map(|(_, last)| last).filter(|_| file.closings);
         Self {
             days_from,
+            cut_at_line: file.cut_at_line,
             tail_s: tail.seconds,
             repeats: judgement.repeats,
             false_alarms_per_day: per_day(score.false_alarms, score.days),
@@ -167,7 +172,8 @@ fn extent(events: &[Event], file: &AlarmFile) -> Option<(Timestamp, Timestamp)> 
     let times = || events.clone().chain(alarms.clone()).flatten();
     let watched = match &file.watched {
         Some(Watched::Spans(spans)) => spans.iter().map(|(_, until)| *until).max(),
-        _ => None,
+        Some(Watched::Within { until, .. }) => Some(*until),
+        Some(Watched::Days(_)) | None => None,
     };
     Some((times().min()?, times().chain(watched).max()?))
 }

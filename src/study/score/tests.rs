@@ -64,6 +64,20 @@ fn each_kind_of_answer_is_counted_where_it_belongs() {
 }
 
 #[test]
+fn gaps_are_not_watched() {
+    let pieces = Watched::Spans(vec![(at(0), at(600)), (at(43_200), at(43_800))]);
+    let within = Watched::Within { from: at(0), until: at(43_800), days: 1200.0 / 86_400.0 };
+    let events = [event("seen", 100, 200, &["P1"]), event("in the gap", 9000, 9100, &["P1"])];
+    let (known, told) = (
+        Score::of(&events, &[alarm(110, "P1")], &pieces, 300.0),
+        Score::of(&events[..1], &[alarm(110, "P1")], &within, 300.0),
+    );
+    assert!((known.days - 1200.0 / 86_400.0).abs() < 1e-12, "{known:?}");
+    assert_eq!((known.labelled, known.detected), (1, 1));
+    assert!((told.days - known.days).abs() < 1e-12, "{told:?}");
+}
+
+#[test]
 fn a_normal_day_has_a_score_without_shares() {
     let score = Score::of(&[], &[alarm(50, "P1")], &day(), 300.0);
     assert_eq!((score.labelled, score.false_alarms, score.ac1), (0, 1, None));
@@ -352,6 +366,29 @@ fn what_is_wrong_with_an_alarm_file_is_said_with_its_place() {
     file:2: time: expected a time such as "2022-08-12T16:00:00Z" or "2022-08-12 16:00:00", found "12/08/2022"
     file:2: the alarm closes (2022-08-11T00:00:00Z) before it opens (2022-08-12T00:00:00Z)
     "#);
+}
+
+#[test]
+fn a_file_that_breaks_off_is_scored_as_far_as_it_goes_and_says_where() {
+    let truth = "start,end,origin\n2022-08-12 16:00:00,2022-08-12 16:00:59,P1\n";
+    let whole =
+        "{\"fact\":\"opened\",\"incident\":1,\"time\":\"2022-08-12T16:00:10Z\",\"root\":\"P1\"}\n";
+    let second = whole.replace("\"incident\":1", "\"incident\":2").replace("P1", "P1-\u{3b5}");
+    let files = Files::new();
+    let truth = files.write("truth", truth);
+    // Cut anywhere in its last line, and be it in the middle of a letter.
+    for cut in whole.len() + 1..whole.len() + second.len() - 2 {
+        let bytes = [whole.as_bytes(), second.as_bytes()].concat();
+        let alarms = files.write("alarms", &bytes[..cut]);
+        let report = run(&truth, &alarms, TAIL).expect("what is whole is scored");
+        assert_eq!((report.cut_at_line, report.score.root_right), (Some(2), 1), "cut at {cut}");
+    }
+    // A last line that is whole but for its end counts; one that is broken in the middle does not pass.
+    let alarms = files.write("alarms", whole.trim_end());
+    assert_eq!(run(&truth, &alarms, TAIL).expect("whole").cut_at_line, None);
+    let alarms = files.write("alarms", format!("{whole}{{\"fact\":\"upda\n{second}"));
+    let error = run(&truth, &alarms, TAIL).expect_err("garbage in the middle");
+    assert!(files.said(&error).starts_with("alarms:2:"), "{error}");
 }
 
 #[test]
