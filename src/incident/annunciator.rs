@@ -440,7 +440,6 @@ impl Annunciator {
     }
 
     /// What is wrong with the data now.
-    #[must_use]
     pub fn quality(&self) -> impl Iterator<Item = QualityNote> {
         self.quality.iter().map(|trouble| trouble.note)
     }

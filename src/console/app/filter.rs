@@ -117,8 +117,8 @@ pub fn clients(entry: &Entry) -> Vec<usize> {
         What::Quality { client, .. }
         | What::QualityOver { client, .. }
         | What::Noted { client, .. } => client.iter().copied().collect(),
-        What::SensorFault { client, .. } => vec![*client],
-        What::Did(Action::TakeOut { client } | Action::PutBack { client }) => vec![*client],
+        What::SensorFault { client, .. }
+        | What::Did(Action::TakeOut { client } | Action::PutBack { client }) => vec![*client],
         What::Did(Action::Correct { .. }) => entry
             .edits
             .iter()
