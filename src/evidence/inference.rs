@@ -442,10 +442,13 @@ impl Inference {
         }
         let incident = &mut open.incident;
         let leader = largest(&open.attribution, incident.root.unwrap_or(0));
-        softmax(&open.attribution, &mut incident.posterior);
-        incident.would_now_say = self.nameable(leader);
-        if !incident.frozen {
-            incident.root = incident.would_now_say;
+        // That a root is no longer believed is no reason to blame another.
+        if incident.root.is_none_or(|root| self.clients[root].is_heard()) {
+            softmax(&open.attribution, &mut incident.posterior);
+            incident.would_now_say = self.nameable(leader);
+            if !incident.frozen {
+                incident.root = incident.would_now_say;
+            }
         }
         let followed = incident.root.unwrap_or(leader);
         open.against = (open.against - self.recent[from + followed]).max(0.0);
