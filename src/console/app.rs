@@ -500,6 +500,9 @@ fn learn(model: &mut Model, report: Report) -> Option<Effect> {
         Report::Found(found) => {
             let tuning = model.tuning.as_mut()?;
             tuning.hear(*found);
+            if let Some(watched) = &mut model.watched {
+                watched.try_out(tuning.ghost_flags());
+            }
             return tuning.ask().map(|turn| Effect::Wish(Wish::WhatIf(turn)));
         }
         Report::Playing => model.stage = Stage::Playing,

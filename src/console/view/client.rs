@@ -50,7 +50,8 @@ pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &
     axis::draw(scene, &axis, pen::take_last(&mut rest, 1), buffer);
     title(scene, client, pen::take(&mut rest, 1), buffer);
     if area.height >= 30 {
-        for sentence in words::of_client(scene, client).iter().take(2) {
+        let said = words::of_client(scene, client);
+        for sentence in said.iter().take(2).chain(words::look_first(scene, client).as_ref()) {
             let row = pen::take(&mut rest, 1);
             put(
                 buffer,
@@ -246,8 +247,7 @@ fn sensors_title(scene: &Scene, client: usize, shown: Shown, area: Rect, buffer:
     if tally.beyond > 0 {
         parts.push((format!("↕ {} beyond scale", tally.beyond), theme.beyond));
     }
-    let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(client));
-    if ranked.is_some_and(|ranked| !ranked.is_empty()) {
+    if scene.ranked(client).is_some_and(|ranked| !ranked.is_empty()) {
         parts.push(("1 deviates most".to_owned(), theme.label));
     }
     if !scene.measured.is_settled() {

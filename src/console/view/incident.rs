@@ -14,7 +14,7 @@
 //!  P1   3.21   2.31   1.76  #
 //! ── operator ────────────────────────────────────────────────────
 //!  open since 10:38:00, nobody has acknowledged it
-//!  check P1, first at PIT01: …
+//!  check P1: set points, valves, pumps …
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -265,6 +265,9 @@ fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
         Some(look) => (look, look, format!("numbers at {}", scene.model.clock.time(look))),
         None => (incident.onset, end, "numbers, the most of the incident".to_owned()),
     };
+    // Ratios and flags are by the thresholds that stand; what was sent then is history.
+    let judged = watched.judged_until().is_some_and(|until| incident.onset <= until);
+    let title = if judged { format!("{title}, Z re-judged") } else { title };
     let until = until.saturating_add(watched.history.period()).unwrap_or(until);
     let column = watched.history.column(from, until);
     let most = |client: usize, trace: Trace| match watched.bucket(client, trace, &column) {
@@ -285,7 +288,7 @@ fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
             }
             None => (format!(" {:>6}", "?"), theme.missing),
         };
-        let flags = match watched.flags_sent(client, &column) {
+        let flags = match watched.flags(client, &column) {
             FlagCell::Flags { z_c: true, z_a: true } => "#",
             FlagCell::Flags { z_c: true, .. } => "c",
             FlagCell::Flags { z_a: true, .. } => "a",
@@ -313,20 +316,8 @@ fn operator(scene: &Scene, incident: &Incident, width: u16) -> Block {
     let plain = |text: String| vec![(text, theme.text)];
     let standing = wrapped(&words::standing(scene, incident), room);
     let mut lines: Vec<Vec<(String, Style)>> = standing.into_iter().map(plain).collect();
-    if let Some(root) = incident.root {
-        let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(root));
-        let names: Vec<String> = ranked
-            .into_iter()
-            .flatten()
-            .take(4)
-            .map(|name| crate::console::text::clean(name))
-            .collect();
-        if !names.is_empty() {
-            lines.push(vec![
-                (format!("{} deviates most at ", scene.name(root)), theme.label),
-                (names.join(", "), theme.text),
-            ]);
-        }
+    if let Some(which) = words::which_sensor(scene, incident) {
+        lines.extend(wrapped(&which, room).into_iter().map(|text| vec![(text, theme.label)]));
     }
     lines.extend(wrapped(&words::check(scene, incident), room).into_iter().map(plain));
     for correction in &incident.corrections {

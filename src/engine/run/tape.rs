@@ -7,6 +7,7 @@ use super::alarms::Alarms;
 use super::told::Told;
 use super::{evidence, paper};
 use crate::evidence::health::Report;
+use crate::evidence::threshold::Flags;
 use crate::incident::Annunciator;
 
 /// How a step follows the one before.
@@ -46,6 +47,20 @@ impl Tape {
         self.follows.push(if anew { Follows::Anew } else { Follows::On });
         self.reports.extend_from_slice(reports.unwrap_or_default());
         self.measured.extend_from_slice(measured.unwrap_or_default());
+    }
+
+    /// The flags of every step and client as `desk` judges them, in the rows of the steps; nothing
+    /// where no distances were kept.
+    pub fn flag_again(&self, mut desk: paper::Desk) -> Vec<Option<Flags>> {
+        let clients = self.measured.len() / self.times.len().max(1);
+        let mut flags = Vec::with_capacity(self.measured.len());
+        for (row, follows) in self.measured.chunks_exact(clients.max(1)).zip(&self.follows) {
+            if *follows == Follows::Anew {
+                desk.reset();
+            }
+            flags.extend_from_slice(desk.flag(row));
+        }
+        flags
     }
 
     /// Decides everything again: the alarms there would have been.
