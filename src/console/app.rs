@@ -36,6 +36,7 @@ use super::window::ZOOMS;
 use crate::engine::prepare::Prepared;
 use crate::engine::run::knob::Knob;
 use crate::fact::Priority;
+use crate::incident::What;
 use crate::session::{Session, Source};
 
 mod act;
@@ -343,10 +344,12 @@ impl Model {
         self.measured.as_ref()?.clients.get(self.chosen)
     }
 
-    /// What the newest line of the log did, in words; what was undone by its own.
+    /// What an operator did last, in words; what was undone by its own. What came of it may stand
+    /// behind it in the log.
     fn last_deed(&self) -> Option<String> {
         let watched = self.watched.as_ref()?;
-        Some(watched.words(watched.log.last()?, &self.names))
+        let deed = watched.log.iter().rev().find(|entry| matches!(entry.what, What::Did(_)))?;
+        Some(watched.words(deed, &self.names))
     }
 
     fn finest_zoom(&self) -> usize {

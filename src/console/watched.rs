@@ -1,7 +1,7 @@
 //! All that the engine has said so far, in the shape the screen needs it: what was seen of every
 //! client on one axis of time, incidents, the log, how everything stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -88,6 +88,8 @@ pub struct Watched {
     trial: Option<History>,
     /// Sensors that the root of an incident was allowed to name, by the incident's number.
     named: BTreeMap<u64, Vec<String>>,
+    /// Incidents whose time on the shelf ran out.
+    from_shelf: BTreeSet<u64>,
     /// Steps that the history has no row of.
     refused: Vec<usize>,
     row: Vec<f64>,
@@ -116,6 +118,7 @@ impl Watched {
             judged: None,
             trial: None,
             named: BTreeMap::new(),
+            from_shelf: BTreeSet::new(),
             refused: Vec::new(),
             row: vec![f64::NAN; clients * Trace::COUNT],
             flag_row: vec![f64::NAN; 2 * clients],
@@ -155,6 +158,13 @@ impl Watched {
             match self.incidents.get_mut(incident.number as usize - 1) {
                 Some(known) => known.clone_from(incident),
                 None => self.incidents.push(incident.clone()),
+            }
+        }
+        for entry in &news.entries {
+            match entry.what {
+                What::WasShelved { incident } => _ = self.from_shelf.insert(incident),
+                What::Did(Action::Shelve { incident, .. }) => _ = self.from_shelf.remove(&incident),
+                _ => {}
             }
         }
         self.log.extend_from_slice(&news.entries);
@@ -210,6 +220,12 @@ impl Watched {
     #[must_use]
     pub fn named_sensors(&self, incident: u64) -> &[String] {
         self.named.get(&incident).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether an incident came back by itself when its time on the shelf was over.
+    #[must_use]
+    pub fn was_shelved(&self, incident: u64) -> bool {
+        self.from_shelf.contains(&incident)
     }
 
     /// The channel of `trace` of a client in the history.
@@ -397,5 +413,32 @@ mod tests {
         assert_eq!(cell(10, 12, 4.0), FlagCell::Outside);
         let column = watched.history.column(at(0), at(3));
         assert_eq!(watched.flags_sent(0, &column), FlagCell::Flags { z_c: false, z_a: true });
+    }
+
+    #[test]
+    fn flags_judged_anew_stand_at_their_own_steps_where_one_could_not_be_drawn() {
+        let mut watched = Watched::new(1, 1.0);
+        let sight = Sight { flags: Some(Flags::new(false, false)), ..Sight::default() };
+        // The third step lies before the second: another run, for which there is no axis.
+        let news = News {
+            times: [0, 1, 0, 2].map(at).to_vec(),
+            sights: vec![sight; 4],
+            ..News::default()
+        };
+        watched.take(&news);
+        let flags = [false, true, false, false].map(|z| Some(Flags::new(z, false))).to_vec();
+        watched.take(&News { flags: Some(flags), ..News::default() });
+        assert_eq!(watched.judged_until(), Some(at(2)));
+        let z_c = |watched: &Watched, second: i64| {
+            let column = watched.history.column(at(second), at(second + 1));
+            watched.flags(0, &column) == FlagCell::Flags { z_c: true, z_a: false }
+        };
+        assert_eq!([0, 1, 2].map(|second| z_c(&watched, second)), [false, true, false]);
+        let raised = Sight { flags: Some(Flags::new(true, false)), ..Sight::default() };
+        watched.take(&News { times: vec![at(3)], sights: vec![raised], ..News::default() });
+        assert!(z_c(&watched, 3), "what came later stands as it was sent");
+        let sent = [false, false, false, false, true].map(|z| Some(Flags::new(z, false))).to_vec();
+        watched.take(&News { flags: Some(sent), ..News::default() });
+        assert_eq!(watched.judged_until(), None, "nothing differs any more");
     }
 }

@@ -315,3 +315,36 @@ impl Default for ReplaySettings {
         Self { speed: 60.0, from: None, tail: Span { seconds: 300.0 } }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::session::Session;
+
+    #[test]
+    fn without_a_word_about_it_paper_mode_is_as_published() {
+        let thresholds = Thresholds::default();
+        assert_eq!(thresholds.vote, None);
+        assert!((thresholds.deadband - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_vote_is_read_as_it_is_written_and_a_dead_band_is_a_share_of_tau() {
+        let vote = Vote { k: 3, n: 5 };
+        assert_eq!(Vote::read(&vote.to_string()), Some(vote));
+        assert_eq!([Vote::read("5 of 3"), Vote::read("3"), Vote::read("0 of 5")], [None; 3]);
+        let with = |deadband: &str| {
+            let text = format!(
+                "Session(about: \"x\", source: Plant(), thresholds: (deadband: {deadband}))"
+            );
+            Session::parse("test", Path::new(""), &text).map(|_| ()).map_err(|e| format!("{e:?}"))
+        };
+        assert_eq!(with("0.9"), Ok(()));
+        for wrong in ["0.4", "1.1"] {
+            let why = with(wrong).expect_err("no share to fall at");
+            assert!(why.contains("from 0.5 to 1"), "{why}");
+        }
+    }
+}

@@ -91,6 +91,7 @@ impl Model {
     pub fn wording(&self, action: Action) -> Option<&'static str> {
         let on_trial = self.tuning.as_ref().is_some_and(super::Tuning::has_moved);
         match action {
+            Action::Pause if self.stands() => Some("go on"),
             Action::Open if on_trial => Some("set"),
             Action::Close if self.tuning.is_some() => Some("drop"),
             Action::Open if self.screen == Screen::Overview && self.focus() == Focus::Knobs => {
@@ -98,6 +99,11 @@ impl Model {
             }
             _ => None,
         }
+    }
+
+    /// Whether what moves on the screen was stopped.
+    fn stands(&self) -> bool {
+        self.playback.as_ref().map_or(self.pace.paused, |playback| playback.paused)
     }
 
     fn opens(&self) -> bool {

@@ -317,31 +317,49 @@ fn a_dead_band_on_trial_shows_the_flags_that_would_stand_longer() {
 
 #[test]
 fn a_sensor_is_named_outside_its_client_only_where_the_session_allows_it() {
-    let shown = |reveal: bool, keys: &str| {
-        let mut desk = Desk::attacked_where(plant::ATTACK, |session| {
-            session.privacy.reveal_sensor = reveal;
-        });
-        desk.keys(keys);
-        said(&desk).join("\n")
-    };
+    // To 01:29:20, when an incident is open.
+    let desk =
+        |reveal: bool| Desk::attacked_where(112, |session| session.privacy.reveal_sensor = reveal);
+    let (mut silent, mut telling) = (desk(false), desk(true));
     let sensors: Vec<String> = {
-        let desk = Desk::attacked(1);
-        let measured = desk.console.model.measured.as_ref().expect("opened");
+        let measured = silent.console.model.measured.as_ref().expect("opened");
         measured.clients.iter().flat_map(|c| c.sensors.iter().map(|s| s.name.clone())).collect()
     };
     let names = |text: &str| sensors.iter().filter(|name| text.contains(name.as_str())).count();
+    let shows = |desk: &mut Desk, keys: &str| {
+        desk.keys(keys);
+        said(desk).join("\n")
+    };
     for view in ["1", "4", "7"] {
-        assert_eq!(names(&shown(false, view)), 0, "{}", shown(false, view));
+        let shown = shows(&mut silent, view);
+        assert_eq!(names(&shown), 0, "{shown}");
     }
-    assert!(names(&shown(false, "2")) > 3, "a client's own view is its own");
-    let incident = shown(false, "4");
-    assert!(
-        incident.contains("Which sensor it is stays at") && incident.contains("key 2"),
-        "{incident}"
-    );
-    assert!(names(&shown(true, "4")) > 0, "{}", shown(true, "4"));
-    assert!(shown(true, "4").contains("says that it deviates most at"));
-    assert!(names(&shown(true, "1")) > 0, "{}", shown(true, "1"));
+    assert!(names(&shows(&mut silent, "2")) > 3, "a client's own view is its own");
+    let incident = shows(&mut silent, "4");
+    assert!(incident.contains("Which sensor it is stays at P1"), "{incident}");
+    silent.keys("<enter>");
+    assert_eq!(silent.console.model.screen, Screen::Client, "where the key that is said leads");
+    let incident = shows(&mut telling, "4");
+    assert!(names(&incident) > 0 && incident.contains("says that it deviates most"), "{incident}");
+    let overview = shows(&mut telling, "1");
+    assert!(names(&overview) > 0, "{overview}");
+}
+
+#[test]
+fn an_alarm_that_comes_back_from_the_shelf_says_that_it_was_there() {
+    // To 01:28:55, when an incident has just opened.
+    let mut desk = Desk::attacked(107);
+    desk.keys("s420s<enter>");
+    assert!(said(&desk).join("\n").contains("shelved, 20s left"), "{}", said(&desk).join("\n"));
+    desk.steps(5);
+    for view in ["1", "4"] {
+        desk.keys(view);
+        assert!(said(&desk).join("\n").contains("UNACK, was shelved"));
+    }
+    desk.keys("a");
+    assert!(!said(&desk).join("\n").contains("UNACK, was shelved"));
+    desk.keys(":mode paper<enter>");
+    assert!(desk.said().contains("mode evidence → paper"), "what was done: {}", desk.said());
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
         Turn::TauA(None, _) => label(above(scene, Trace::DistanceA)),
         Turn::TauC(Some(_), _) | Turn::TauA(Some(_), _) => label("of its own".into()),
         Turn::Vote(None) => label("every step names its root".into()),
-        Turn::Vote(Some(vote)) => label(format!("{} of {} steps name the root", vote.k, vote.n)),
+        Turn::Vote(Some(_)) => label("steps must name the root".into()),
         Turn::Deadband(share) if share >= 1.0 => label("a flag falls at τ".into()),
         Turn::Deadband(share) => label(falls(scene, share)),
         Turn::Arl0(s) => label(format!("one false alarm in {}", turning::length(s))),

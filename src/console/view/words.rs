@@ -62,16 +62,16 @@ pub fn named_sensors(scene: &Scene, incident: &Incident) -> Vec<String> {
     named.iter().map(|name| clean(name)).collect()
 }
 
-/// Where it is shown which sensor of a root deviates: at the client, unless it has told.
+/// Where it is shown which sensor of a root deviates: at the client, unless it has told. `leads` there.
 #[must_use]
-pub fn which_sensor(scene: &Scene, incident: &Incident) -> Option<String> {
+pub fn which_sensor(scene: &Scene, incident: &Incident, leads: Action) -> Option<String> {
     let name = scene.name(incident.root?);
     let named = named_sensors(scene, incident);
     if !named.is_empty() {
         let first: Vec<String> = named.into_iter().take(4).collect();
         return Some(format!("{name} says that it deviates most at {}.", first.join(", ")));
     }
-    let key = scene.model.keymap.keys(Action::ShowClient).first();
+    let key = scene.model.keymap.keys(leads).first();
     let key = key.map_or(String::new(), |chord| format!(", key {}", scene.theme.key(*chord)));
     Some(format!("Which sensor it is stays at {name}: its own view shows it{key}."))
 }
