@@ -101,14 +101,14 @@ fn along(ladder: &[f64], now: f64, presses: i32) -> f64 {
 /// So many votes stricter or laxer; no vote at all is the laxest.
 fn vote(now: Option<Vote>, presses: i32) -> Option<Vote> {
     let laxer = |limit: u32| VOTES.iter().filter(|vote| vote.k < limit).count();
-    let k = now.map_or(0, |vote| vote.k);
+    let (k, steps) = (now.map_or(0, |vote| vote.k), presses.unsigned_abs() as usize);
     // Rungs are counted from 1: 0 is no vote.
     let rung = match presses {
         0 => return now,
-        1.. => laxer(k + 1) as i32 + presses,
-        _ => laxer(k) as i32 + 1 + presses,
+        1.. => laxer(k + 1) + steps,
+        _ => (laxer(k) + 1).saturating_sub(steps),
     };
-    let rung = usize::try_from(rung).unwrap_or(0).min(VOTES.len());
+    let rung = rung.min(VOTES.len());
     let found = rung.checked_sub(1).map(|at| VOTES[at]);
     // Never the wrong way, where what stands is beyond the last rung.
     if presses > 0 && found.map_or(0, |vote| vote.k) < k { now } else { found }

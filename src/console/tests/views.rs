@@ -279,7 +279,7 @@ fn a_threshold_that_is_set_flags_the_past_anew_says_so_and_undone_shows_it_as_se
         desk.keys(&format!(":mode {mode}<enter>1"));
         let flags = |desk: &Desk| -> Vec<String> {
             let z =
-                |row: &&String| row.get(18..).is_some_and(|row| row.trim_start().starts_with("Z"));
+                |row: &&String| row.get(18..).is_some_and(|row| row.trim_start().starts_with('Z'));
             said(desk).iter().filter(z).cloned().collect()
         };
         let incidents =
