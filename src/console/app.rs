@@ -36,7 +36,7 @@ use super::window::ZOOMS;
 use crate::engine::prepare::Prepared;
 use crate::engine::run::knob::Knob;
 use crate::fact::Priority;
-use crate::incident::What;
+use crate::incident::{Action as Deed, What};
 use crate::session::{Session, Source};
 
 mod act;
@@ -349,7 +349,14 @@ impl Model {
     fn last_deed(&self) -> Option<String> {
         let watched = self.watched.as_ref()?;
         let deed = watched.log.iter().rev().find(|entry| matches!(entry.what, What::Did(_)))?;
-        Some(watched.words(deed, &self.names))
+        let words = watched.words(deed, &self.names);
+        let knob = match &deed.what {
+            What::Did(Deed::Set { what, .. }) => Knob::named(what, &self.raw_names),
+            _ => None,
+        };
+        // Flags of the past have just changed before his eyes.
+        let judged = watched.judged_until().is_some() && knob.is_some_and(Knob::judges_flags);
+        Some(if judged { format!("{words}; the flags so far are re-judged by it") } else { words })
     }
 
     fn finest_zoom(&self) -> usize {

@@ -185,7 +185,7 @@ impl Watch {
     fn judges_flags(&self, fact: &Fact) -> bool {
         let Fact::Setting(setting) = fact else { return false };
         let knob = Knob::named(&setting.what, self.run.annunciator().names());
-        knob.is_some_and(|knob| self.run.turned(knob).judges_flags())
+        knob.is_some_and(Knob::judges_flags)
     }
 
     /// The run so far under the settings that stand now.

@@ -63,7 +63,7 @@ impl Question {
             }
             Self::Correct { incident, .. } => format!("the root of #{incident} is"),
             Self::TakeOut { client } => {
-                format!("take {} out of service? silent until it is put back", name(*client))
+                format!("take {} out of service? silent until put back", name(*client))
             }
             Self::Commit { from, to, step } => format!(
                 "{} {} → {} from step {} on? what was released stays released",

@@ -291,6 +291,7 @@ fn a_threshold_that_is_set_flags_the_past_anew_says_so_and_undone_shows_it_as_se
         let raised = |rows: &[String]| rows.join("").matches(['c', '#']).count();
         assert!(raised(&flags(&desk)) > raised(&sent), "{:?}\n{sent:?}", flags(&desk));
         assert!(said(&desk).join("\n").contains("Z re-judged"), "{}", said(&desk).join("\n"));
+        assert!(desk.said().ends_with("the flags so far are re-judged by it"), "{}", desk.said());
         assert_eq!(incidents(&desk), declared, "what was declared stays");
         desk.keys("4");
         assert!(said(&desk).join("\n").contains("Z re-judged"), "{}", said(&desk).join("\n"));

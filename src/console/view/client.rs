@@ -5,7 +5,7 @@
 //!    S/b      3.21           ▂▂▂▃▂▂▂▅████     evidence against 1
 //!    r_c     2.31τ  ‖r‖ 1.9  ▂▂▂▃▂▂▂▅████     distances against τ
 //!    r_a     0.42τ  ‖r‖ 0.8  ▂▂▂▃▂▂▂▂▂▂▂▂
-//!    Z                       ·······ccccc     flags as they were sent
+//!    Z                       ·······ccccc     flags by the thresholds that stand
 //!    symbols                 ·······11233     grades as they were sent
 //! ── 12 sensors  those that deviate most are numbered ───────────
 //!  1 PIT01  ↑61.48 bar       ⡠⠤⠒⠒⠊⠉⠑⠢⣀⡠⠤

@@ -110,6 +110,12 @@ impl Knob {
         common.into_iter().chain(own).collect()
     }
 
+    /// Whether it decides about flags, so that those of the whole run so far change with it.
+    #[must_use]
+    pub fn judges_flags(self) -> bool {
+        matches!(self, Self::TauC(_) | Self::TauA(_) | Self::Deadband)
+    }
+
     /// Whether turning it changes anything while this method decides, or what is shown of the other.
     #[must_use]
     pub fn matters_in(self, mode: Mode) -> bool {
@@ -249,12 +255,6 @@ impl Turn {
             | Self::EpsilonG(e)
             | Self::Budget(e) => e.map_or(Value::Unset, number),
         }
-    }
-
-    /// Whether it decides about flags, so that those of the whole run so far change with it.
-    #[must_use]
-    pub fn judges_flags(self) -> bool {
-        matches!(self, Self::TauC(..) | Self::TauA(..) | Self::Deadband(_))
     }
 
     /// Whose value it is.

@@ -174,7 +174,7 @@ impl Run {
                 privacy.budget = settings;
             }
         }
-        if turn.judges_flags() || matches!(turn, Turn::Vote(_)) {
+        if turn.knob().judges_flags() || matches!(turn, Turn::Vote(_)) {
             let rule = self.rule_with(None);
             self.thresholds.clone_from(&rule.thresholds);
             if let Some(paper) = &mut self.methods.paper {
