@@ -17,7 +17,7 @@
 //! | [`features`], [`ridge`], [`whitening`] | the client's own past is taken out of its residual |
 //! | [`sensor`] | flat lines, gaps, ranges, resolution, ranking of sensors |
 //! | [`symbol`] | graded symbols and randomised response |
-//! | [`site`] | the client's half: sample in, symbol out |
+//! | [`site`], `new_normal` | the client's half: sample in, symbol out; changes that it lives with |
 //! | [`enrolment`], [`watch`] | what a client tells of itself first; what its silence says |
 //! | [`likelihood`] | nominal, root-cause and propagated-effect tables |
 //! | [`cusum`] | floored CUSUM, tail-fitted alarm threshold, choice of decimation |
@@ -38,6 +38,7 @@ pub mod influence;
 pub mod informed;
 pub mod likelihood;
 pub mod lookup;
+mod new_normal;
 pub mod reach;
 pub mod ridge;
 pub mod sensor;

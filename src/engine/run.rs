@@ -61,7 +61,7 @@ use crate::evidence::threshold::{FlagThresholds, NominalDistances};
 use crate::evidence::whitening;
 use crate::fact::{self, Fact, Number};
 use crate::federation::{self, FederationError};
-use crate::incident::{Annunciator, QualityKind, QualityNote, Rules};
+use crate::incident::{Annunciator, Closing, QualityKind, QualityNote, Rules};
 use crate::link::Tap;
 use crate::model::kernel::WeightsError;
 use crate::model::weights::FilterWeights;
@@ -501,8 +501,13 @@ impl Run {
             return false;
         }
         // What is open belongs to the run that ended, and closes at its last instant.
-        facts.append(&mut self.annunciator.end());
+        let anew = continuity == Continuity::NewRun;
+        let why = if anew { Closing::EndOfRun } else { Closing::NoData };
+        facts.append(&mut self.annunciator.end(why));
         each!(self.methods, method => method.reset());
+        if let (true, Some(evidence)) = (anew, &mut self.methods.evidence) {
+            evidence.forget_new_normals();
+        }
         true
     }
 
@@ -554,7 +559,7 @@ impl Run {
 
     /// The run is over: closes what is open and says what was released.
     pub fn end(&mut self) -> Vec<Fact> {
-        let mut facts = self.annunciator.end();
+        let mut facts = self.annunciator.end(Closing::EndOfRun);
         self.add_to(&mut facts);
         for fact in &facts {
             self.alarms.hear(fact);

@@ -127,8 +127,12 @@ impl Tail {
 }
 
 /// b_m = max(ln(M·ARL0), tail of the client's own calibration, what that calibration has seen).
+///
+/// A calibration shorter than ARL0 has not seen what it is to promise: by as much as it is shorter, a
+/// longer time is asked of it.
 #[must_use]
 pub fn alarm_threshold(tail: &Tail, clients: usize, arl0: f64) -> f64 {
+    let arl0 = if tail.steps > 0 { arl0 * (arl0 / tail.steps as f64).max(1.0) } else { arl0 };
     let extrapolated = tail.threshold(clients, arl0).max(tail.seen(clients, arl0));
     wald_threshold(clients, arl0).max(extrapolated)
 }
@@ -167,8 +171,10 @@ mod tests {
         assert_eq!(tail.seen(2, 3000.0), 4.0);
         assert!((tail.omega - 13.0 / 13.5).abs() < 1e-12);
         let b = alarm_threshold(&tail, 2, 3000.0);
-        assert!((b - 6000f64.ln()).abs() < 1e-9);
-        assert_eq!(alarm_threshold(&Tail::fit(&[], 0), 2, 3000.0), b);
+        assert!((b - 9000f64.ln()).abs() < 1e-9, "2000 steps are two thirds of 3000: {b}");
+        let long = alarm_threshold(&Tail::fit(&[2.5, 3.0, 4.0], 3000), 2, 3000.0);
+        assert!((long - 6000f64.ln()).abs() < 1e-9, "{long}");
+        assert_eq!(alarm_threshold(&Tail::fit(&[], 0), 2, 3000.0), long);
     }
 
     #[test]

@@ -11,23 +11,25 @@
 //! itself would destroy their order. A missing report contributes nothing. The server sees symbols and
 //! enrolments, nothing else.
 //!
+//! # What a root can explain
+//!
+//! Others join an incident once their evidence is enough: little of it from a client that the root is
+//! declared to reach, and from anybody else so much that chance seldom makes an effect of a bystander.
+//! Where the session declares who reaches whom, a client that alarms and that neither the root nor
+//! anybody else who stirs can reach has a fault of its own ([`Inference::has_own_fault`]): it is no effect,
+//! and stays on watch when the incident closes.
+//!
 //! # What a neighbour explains
 //!
 //! In tier 2 a client also tells what of its step one other client, its explainer, does not explain.
 //! Those second symbols are added up like the first, L_m beside S_m. A client that alarms while L_m
-//! stays low is explained. That is said in two ways:
+//! stays low is explained, and as long as all who alarm are explained an incident is *held back*: it is
+//! followed, and not said. How much is explained is shown beside an effect.
 //!
-//! ```text
-//! held back   as long as all who alarm are explained: an incident is not said
-//! passed on   root explained by n, n alarms itself, is not explained, leads the rest: n is the root
-//! ```
-//!
-//! When an incident begins and ends, whom symbols alone blame and who glows on is decided as if there
-//! were no second symbols. So whatever a client says about its state, every incident that is said is
-//! one of tier 1 on the same first symbols, and its root is the one of tier 1 or the explainer of that
-//! one. L_m depends on nobody but m and its explainer: a liar can have the blame passed to itself, can
-//! pass its own blame to the one whom all others blame most, and cannot pass that of a second client
-//! to a third.
+//! Second symbols do nothing else. When an incident begins and ends and whom it names is decided as if
+//! there were none, so whatever a client says about its state, every root that is named is one that
+//! tier 1 names on the same first symbols. What is left to a liar is to hide the alarm of a client that
+//! it explains, as long as nobody else alarms.
 
 mod incident;
 #[cfg(test)]
@@ -42,8 +44,9 @@ use super::health::{Report, Standing, Watch};
 use super::likelihood::{Hypotheses, Ratios, Tables};
 use super::reach::Reach;
 use super::site::Enrolment;
-use super::symbol::{Grading, LevelCounts, Symbol};
+use super::symbol::{Grading, Symbol};
 use super::watch::Odds;
+use crate::privacy::Manner;
 
 /// How the server decides: one set of numbers for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -56,13 +59,18 @@ pub struct Rules {
     pub freeze_after: u64,
     /// Evidence against the root at which an incident closes.
     pub closing_evidence: f64,
-    /// Evidence at which another client counts as affected.
+    /// Evidence at which a client counts as affected that the root is known to reach.
     pub effect_evidence: f64,
+    /// How many bystanders may be taken for affected in one incident, on average, where nothing is
+    /// known of who reaches whom.
+    pub bystanders: f64,
     /// Steps after which an incident is taken for a change that stays.
     pub oldest: u64,
     /// Steps for which a client that was still affected when its incident closed raises no alarm of
     /// its own.
     pub afterglow: u64,
+    /// Steps without a report of its root after which an incident is over.
+    pub silence: u64,
 }
 
 impl Rules {
@@ -75,9 +83,18 @@ impl Rules {
             freeze_after: 5,
             closing_evidence: 4.0,
             effect_evidence: 5.0,
+            bystanders: 0.05,
             oldest: 150,
             afterglow: 60,
+            silence: 20,
         }
+    }
+
+    /// Evidence at which a client counts as affected of which nobody knows whether it can be: that of
+    /// a bystander crosses it in at most e^−x of its steps.
+    fn stranger_evidence(&self, clients: usize) -> f64 {
+        let steps = clients.saturating_sub(1).max(1) as f64 * self.afterglow.max(1) as f64;
+        (steps / self.bystanders).ln().max(self.effect_evidence)
     }
 }
 
@@ -124,10 +141,8 @@ struct Client {
     quiet: f64,
     /// Until when it raises no alarm.
     glows_until: u64,
-    /// Its symbols since the alarm.
-    since_alarm: LevelCounts,
-    /// A change that stays is being tolerated.
-    tolerates: bool,
+    /// Steps since it said anything.
+    silent: u64,
     /// What silence and a raised watch say.
     odds: Odds,
     /// Its watch was raised: what it sends now was chosen by that, and tells nothing of its standing.
@@ -147,9 +162,7 @@ impl Client {
             Report::Raised(symbol) => of(symbol).and(self.odds.raised()),
             Report::Quiet => Weights::default().and(self.odds.quiet()),
             Report::Informed(own, beside) => {
-                let own = of(own);
-                // What is tolerated is known of its own symbols alone.
-                let left = self.left.as_ref().filter(|_| !self.tolerates);
+                let (own, left) = (of(own), self.left.as_ref());
                 Weights { left: left.map_or(own.left, |l| l.ratios.root_cause(beside)), ..own }
             }
             Report::Missing | Report::Invalid => Weights::default(),
@@ -181,6 +194,21 @@ impl Client {
     fn explained_by(&self) -> Option<usize> {
         let left = self.left.as_ref().filter(|_| self.beyond().is_some())?;
         (left.cusum.value() <= UNEXPLAINED * left.threshold).then_some(left.explainer)
+    }
+
+    /// The share of its evidence that its explainer explains, where it has both.
+    fn explained(&self) -> Option<f64> {
+        let (own, left) = (self.cusum.value(), self.left.as_ref()?.cusum.value());
+        (own > 0.0).then(|| (1.0 - left / own).clamp(0.0, 1.0))
+    }
+
+    /// Steps after which its silence is one: a client that reports once in a window is not silent
+    /// between two reports.
+    fn patience(&self, rules: &Rules) -> u64 {
+        match self.enrolment.manner {
+            Manner::Window { steps } => rules.silence.max(3 * steps),
+            Manner::EveryStep | Manner::WhileRaised(_) | Manner::Memoised { .. } => rules.silence,
+        }
     }
 }
 
@@ -228,12 +256,11 @@ const UNEXPLAINED: f64 = 0.5;
 /// An open incident and what is added up for it.
 #[derive(Debug, Clone)]
 struct Open {
-    /// What first symbols say. It decides when the incident begins and ends.
-    by_symbols: Incident,
-    /// Who takes the root's place.
-    heir: Option<usize>,
-    /// What is said; nothing as long as everything is explained.
-    said: Option<Incident>,
+    incident: Incident,
+    /// Whether it has been said: not as long as everything is explained.
+    said: bool,
+    /// Since when it is followed.
+    since: u64,
     /// A_m.
     attribution: Vec<f64>,
     /// E.
@@ -252,6 +279,8 @@ pub struct Inference {
     step: u64,
     incidents: u64,
     open: Option<Open>,
+    /// What an operator accepted last.
+    accepted: Option<Open>,
     changes: Vec<Change>,
     // Of this step.
     own: Vec<f64>,
@@ -275,6 +304,7 @@ impl Inference {
             step: 0,
             incidents: 0,
             open: None,
+            accepted: None,
             changes: Vec::new(),
             own: vec![0.0; m],
             felt: vec![0.0; m],
@@ -316,12 +346,10 @@ impl Inference {
             if standing != before {
                 self.changes.push(Change::Standing { client: m, standing });
             }
-            client.forgive(&self.rules);
+            let is_silent = matches!(report, Report::Missing | Report::Invalid);
+            client.silent = if is_silent { client.silent + 1 } else { 0 };
             let heard = standing != Standing::Unreliable;
             let weights = if heard { client.weigh(report) } else { Weights::default() };
-            if let (true, Some(symbol)) = (heard, report.own()) {
-                client.since_alarm.add(symbol);
-            }
             (self.own[m], self.felt[m]) = (weights.root_cause, weights.propagated_effect);
             client.quiet = (client.quiet - self.own[m]).max(0.0);
             if client.quiet > self.rules.closing_evidence {
@@ -375,10 +403,9 @@ impl Inference {
         }
         for client in &mut self.clients {
             client.quiet = 0.0;
-            client.since_alarm.clear();
         }
         let root = self.nameable(largest(&attribution, winner));
-        let mut by_symbols = Incident {
+        let mut incident = Incident {
             number: 0,
             onset,
             opened: self.step,
@@ -389,9 +416,9 @@ impl Inference {
             posterior: vec![0.0; m],
             effects: Vec::new(),
         };
-        softmax(&attribution, &mut by_symbols.posterior);
-        let mut open = Open { by_symbols, heir: None, said: None, attribution, against: 0.0 };
-        self.join_effects(&mut open.by_symbols);
+        softmax(&attribution, &mut incident.posterior);
+        let mut open = Open { incident, said: false, since: self.step, attribution, against: 0.0 };
+        self.join_effects(&mut open);
         self.say(&mut open);
         self.open = Some(open);
     }
@@ -413,30 +440,32 @@ impl Inference {
                 *a = f64::NEG_INFINITY;
             }
         }
-        let by_symbols = &mut open.by_symbols;
-        let leader = largest(&open.attribution, by_symbols.root.unwrap_or(0));
-        softmax(&open.attribution, &mut by_symbols.posterior);
-        by_symbols.would_now_say = self.nameable(leader);
-        if !by_symbols.frozen {
-            by_symbols.root = by_symbols.would_now_say;
+        let incident = &mut open.incident;
+        let leader = largest(&open.attribution, incident.root.unwrap_or(0));
+        softmax(&open.attribution, &mut incident.posterior);
+        incident.would_now_say = self.nameable(leader);
+        if !incident.frozen {
+            incident.root = incident.would_now_say;
         }
-        let followed = by_symbols.root.unwrap_or(leader);
+        let followed = incident.root.unwrap_or(leader);
         open.against = (open.against - self.recent[from + followed]).max(0.0);
         if open.against == 0.0 {
-            by_symbols.last_evidence = self.step;
+            incident.last_evidence = self.step;
         }
-        self.join_effects(by_symbols);
+        self.join_effects(&mut open);
         self.say(&mut open);
-        let age = self.step - open.by_symbols.opened;
-        if !open.by_symbols.frozen && age >= self.rules.freeze_after {
-            open.by_symbols.frozen = true;
-            if let Some(said) = &mut open.said {
-                said.frozen = true;
-                self.changes.push(Change::Frozen(said.clone()));
+        let age = self.step - open.since;
+        if !open.incident.frozen && age >= self.rules.freeze_after {
+            open.incident.frozen = true;
+            if open.said {
+                self.changes.push(Change::Frozen(open.incident.clone()));
             }
         }
-        let closing = if !self.clients[followed].is_heard() {
+        let root = &self.clients[followed];
+        let closing = if !root.is_heard() {
             Some(Closing::Unreliable)
+        } else if root.silent >= root.patience(&self.rules) {
+            Some(Closing::NoData)
         } else if open.against > self.rules.closing_evidence {
             Some(Closing::Quiet)
         } else if age >= self.rules.oldest {
@@ -450,14 +479,28 @@ impl Inference {
         }
     }
 
-    fn join_effects(&self, by_symbols: &mut Incident) {
-        for (n, client) in self.clients.iter().enumerate() {
-            let known = by_symbols.effects.iter().any(|effect| effect.client == n);
-            if Some(n) == by_symbols.root {
-                by_symbols.effects.retain(|effect| effect.client != n);
-            } else if !known && client.cusum.value() > self.rules.effect_evidence {
-                let onset = client.cusum.onset();
-                by_symbols.effects.push(Effect { client: n, onset, joined: self.step });
+    /// Evidence from which on a client counts as affected by `root`.
+    fn enough(&self, root: Option<usize>, client: usize) -> f64 {
+        match root {
+            Some(root) if self.reach.reaches(root, client) => self.rules.effect_evidence,
+            _ => self.rules.stranger_evidence(self.clients.len()),
+        }
+    }
+
+    fn join_effects(&mut self, open: &mut Open) {
+        let incident = &mut open.incident;
+        for n in 0..self.clients.len() {
+            let known = incident.effects.iter().any(|effect| effect.client == n);
+            let cusum = &self.clients[n].cusum;
+            if Some(n) == incident.root {
+                incident.effects.retain(|effect| effect.client != n);
+            } else if !known && cusum.value() > self.enough(incident.root, n) {
+                let effect = Effect { client: n, onset: cusum.onset(), joined: self.step };
+                incident.effects.push(effect);
+                if open.said {
+                    let incident = incident.number;
+                    self.changes.push(Change::Affected { incident, effect });
+                }
             }
         }
     }
@@ -467,74 +510,90 @@ impl Inference {
         self.clients.iter().any(|c| c.beyond().is_some() && c.explained_by().is_none())
     }
 
-    /// Who takes the place of `root`: its explainer, if that one alarms, is not explained itself and
-    /// leads all others.
-    fn heir(&self, root: usize, attribution: &[f64]) -> Option<usize> {
-        let heir = self.clients[root].explained_by()?;
-        let client = &self.clients[heir];
-        let alarms = client.beyond().is_some() && client.explained_by().is_none();
-        let mut others = attribution.iter().enumerate().filter(|(n, _)| *n != root);
-        (alarms && others.all(|(_, a)| *a <= attribution[heir])).then_some(heir)
-    }
-
-    /// Says what symbols say, with the blame where it belongs once explanations are known.
+    /// Says what is open once there is something that nobody explains.
     fn say(&mut self, open: &mut Open) {
-        let now = open.by_symbols.would_now_say;
-        let heir_now = now.and_then(|root| self.heir(root, &open.attribution));
-        if !open.by_symbols.frozen {
-            open.heir = heir_now;
-        } else if open.heir.is_some_and(|heir| !self.clients[heir].is_heard()) {
-            open.heir = None;
-        }
-        let before = open.said.take();
-        if before.is_none() && !self.is_unexplained() {
-            return;
-        }
-        let mut said = open.by_symbols.clone();
-        if let Some((root, heir)) = now.zip(heir_now) {
-            said.would_now_say = self.nameable(heir);
-            said.posterior[heir] += said.posterior[root];
-            said.posterior[root] = 0.0;
-        }
-        let known = before.as_ref().map_or(&[][..], |before| &before.effects);
-        if let Some((root, heir)) = said.root.zip(open.heir) {
-            said.root = self.nameable(heir);
-            said.effects.retain(|effect| effect.client != heir);
-            let (onset, joined) = (self.clients[root].cusum.onset(), self.step);
-            let effect = known.iter().find(|effect| effect.client == root).copied();
-            said.effects.push(effect.unwrap_or(Effect { client: root, onset, joined }));
-        }
-        if let Some(before) = &before {
-            (said.number, said.opened) = (before.number, before.opened);
-            let incident = said.number;
-            let new = said.effects.iter().filter(|effect| !known.contains(effect));
-            self.changes.extend(new.map(|effect| Change::Affected { incident, effect: *effect }));
-        } else {
+        if !open.said && self.is_unexplained() {
+            open.said = true;
             self.incidents += 1;
-            (said.number, said.opened) = (self.incidents, self.step);
-            self.changes.push(Change::Opened(said.clone()));
+            (open.incident.number, open.incident.opened) = (self.incidents, self.step);
+            self.changes.push(Change::Opened(open.incident.clone()));
         }
-        open.said = Some(said);
     }
 
-    fn close(&mut self, open: Open, closing: Closing) {
-        let Open { by_symbols, said, .. } = open;
-        let Incident { root, effects, .. } = by_symbols;
-        if matches!(closing, Closing::PersistentChange | Closing::Accepted) {
-            for n in root.iter().copied().chain(effects.iter().map(|e| e.client)) {
-                self.clients[n].tolerate(&self.rules);
+    fn close(&mut self, mut open: Open, closing: Closing) {
+        let incident = &mut open.incident;
+        for n in 0..self.clients.len() {
+            // What was never an effect of this is not over with it.
+            if self.is_not_of(incident.root, n) && closing != Closing::EndOfRun {
+                incident.effects.retain(|effect| effect.client != n);
+                continue;
             }
+            let affected = incident.effects.iter().any(|effect| effect.client == n);
+            let (step, rules) = (self.step, &self.rules);
+            let client = &mut self.clients[n];
+            if affected && client.quiet <= rules.closing_evidence {
+                client.glows_until = step + rules.afterglow;
+            }
+            client.forget(step);
         }
-        for (n, client) in self.clients.iter_mut().enumerate() {
-            let affected = effects.iter().any(|effect| effect.client == n);
-            if affected && client.quiet <= self.rules.closing_evidence {
-                client.glows_until = self.step + self.rules.afterglow;
-            }
+        incident.frozen = true;
+        if open.said {
+            let incident = incident.clone();
+            self.changes.push(Change::Closed(incident, closing));
+        }
+        self.accepted = (closing == Closing::Accepted).then_some(open);
+    }
+
+    /// Whether a client alarms with something that neither `root` nor anybody else who stirs can have
+    /// caused.
+    fn is_not_of(&self, root: Option<usize>, client: usize) -> bool {
+        let stirs = |other: usize| self.evidence(other) > self.rules.effect_evidence;
+        root.is_some_and(|root| {
+            root != client
+                && self.clients[client].beyond().is_some()
+                && self.reach.excludes(root, client)
+                && !(0..self.clients.len()).any(|n| stirs(n) && self.reach.reaches(n, client))
+        })
+    }
+
+    /// The share of a client's evidence that another client explains, where that is known (tier 2).
+    #[must_use]
+    pub fn explained(&self, client: usize) -> Option<f64> {
+        self.clients[client].explained()
+    }
+
+    /// Whether a client takes part in what is open with a fault of its own.
+    #[must_use]
+    pub fn has_own_fault(&self, client: usize) -> bool {
+        self.incident().is_some_and(|incident| self.is_not_of(incident.root, client))
+    }
+
+    /// Whether a client's evidence is enough to count as affected by what is open.
+    #[must_use]
+    pub fn is_affected(&self, client: usize) -> bool {
+        let root = self.incident().and_then(|incident| incident.root);
+        let enough = match root {
+            Some(root) if root == client => self.rules.effect_evidence,
+            _ => self.enough(root, client),
+        };
+        self.evidence(client) > enough
+    }
+
+    /// What a client has shown so far speaks for nothing.
+    pub fn forget(&mut self, client: usize) {
+        if let Some(client) = self.clients.get_mut(client) {
             client.forget(self.step);
         }
-        if let Some(incident) = said {
-            self.changes.push(Change::Closed(Incident { frozen: true, ..incident }, closing));
+    }
+
+    /// What was accepted last is not: it is open again, unless something else is by now.
+    pub fn take_back(&mut self) -> bool {
+        let Some(accepted) = self.accepted.take() else { return false };
+        if self.open.is_some() {
+            return false;
         }
+        self.open = Some(Open { since: self.step, against: 0.0, ..accepted });
+        true
     }
 
     /// Closes what is open: the run ends, or an operator accepts it.
@@ -572,7 +631,7 @@ impl Inference {
     /// The open incident.
     #[must_use]
     pub fn incident(&self) -> Option<&Incident> {
-        self.open.as_ref()?.said.as_ref()
+        self.open.as_ref().filter(|open| open.said).map(|open| &open.incident)
     }
 
     /// Steps taken; the last one has this number.
@@ -612,24 +671,6 @@ impl Inference {
     }
 }
 
-impl Client {
-    /// After a change that stays, what the client has shown since the alarm is no evidence.
-    fn tolerate(&mut self, rules: &Rules) {
-        self.ratios = self.tables.tolerant_ratios(&rules.hypotheses, &self.since_alarm);
-        self.tolerates = true;
-    }
-
-    /// Once its symbols look as calibrated again, they are weighed as before.
-    fn forgive(&mut self, rules: &Rules) {
-        if self.tolerates && self.watch.variation(&self.tables.nominal) < Self::AS_CALIBRATED {
-            self.ratios = self.tables.ratios(&rules.hypotheses);
-            self.tolerates = false;
-        }
-    }
-
-    const AS_CALIBRATED: f64 = 0.1;
-}
-
 fn enrol(
     grading: &Grading,
     rules: &Rules,
@@ -659,8 +700,7 @@ fn enrol(
         cusum: Cusum::default(),
         quiet: 0.0,
         glows_until: 0,
-        since_alarm: LevelCounts::new(grading.levels()),
-        tolerates: false,
+        silent: 0,
     }
 }
 

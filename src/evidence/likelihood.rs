@@ -78,25 +78,9 @@ impl Tables {
     /// What each symbol says.
     #[must_use]
     pub fn ratios(&self, hypotheses: &Hypotheses) -> Ratios {
-        self.ratios_against(&self.nominal, hypotheses)
-    }
-
-    /// What each symbol says after a change that stays, in the light of the symbols seen since.
-    ///
-    /// The ratio is taken against the larger of N and the live shares L: Σ L·RC/max(L, N) ≤ 1, and
-    /// the same for N, so the bound on false alarms holds while the change lasts and after it.
-    #[must_use]
-    pub fn tolerant_ratios(&self, hypotheses: &Hypotheses, live: &LevelCounts) -> Ratios {
-        let total = live.total().max(1.0);
-        let shares = live.counts().iter().map(|n| n / total);
-        let envelope: Vec<f64> = self.nominal.iter().zip(shares).map(|(n, l)| n.max(l)).collect();
-        self.ratios_against(&envelope, hypotheses)
-    }
-
-    fn ratios_against(&self, usual: &[f64], hypotheses: &Hypotheses) -> Ratios {
         let mut ratios = Ratios::default();
         let w = hypotheses.affected;
-        for (level, nominal) in usual.iter().enumerate().take(MOST_LEVELS) {
+        for (level, nominal) in self.nominal.iter().enumerate().take(MOST_LEVELS) {
             let nominal = nominal.max(f64::MIN_POSITIVE);
             ratios.root_cause[level] = (self.root_cause[level] / nominal).ln();
             ratios.propagated_effect[level] =
@@ -164,15 +148,6 @@ mod tests {
         assert!(ratios.root_cause(at(0)) < -1.0);
         assert!(ratios.root_cause(at(4)) > 5.0);
         assert!(ratios.propagated_effect(at(4)) < ratios.root_cause(at(4)));
-    }
-
-    #[test]
-    fn a_change_that_is_tolerated_makes_neither_old_nor_new_levels_suspicious() {
-        let (grading, tables) = tables(&[1600.0, 300.0, 80.0, 16.0, 4.0], None);
-        let highest = (0..150).map(|_| grading.highest());
-        let ratios = tables.tolerant_ratios(&Hypotheses::default(), &LevelCounts::of(5, highest));
-        let at = |level| grading.symbol(level).expect("a level of the grading");
-        assert!(ratios.root_cause(at(0)) < 0.0 && ratios.root_cause(at(4)) < 0.0);
     }
 
     proptest! {

@@ -50,6 +50,17 @@ impl Reach {
         self.reaches[from * self.clients + to]
     }
 
+    /// Whether a fault of `from` is known not to be felt by `to`: of both it is known whom they reach
+    /// or who reaches them, and there is no way from one to the other.
+    #[must_use]
+    pub fn excludes(&self, from: usize, to: usize) -> bool {
+        self.is_placed(from) && self.is_placed(to) && !self.reaches(from, to)
+    }
+
+    fn is_placed(&self, client: usize) -> bool {
+        (0..self.clients).any(|n| self.reaches(client, n) || self.reaches(n, client))
+    }
+
     /// Whom a fault of `from` can affect.
     pub fn affected(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.clients).filter(move |to| self.reaches(from, *to))
@@ -66,6 +77,14 @@ mod tests {
         let reach = Reach::from_edges(4, [(0, 1), (1, 2), (2, 0), (3, 9), (3, 3)]);
         assert_eq!(reach.affected(0).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(reach.affected(3).count(), 0);
+    }
+
+    #[test]
+    fn only_where_both_are_placed_one_is_known_not_to_reach_the_other() {
+        let reach = Reach::from_edges(4, [(0, 1), (1, 2)]);
+        assert!(reach.excludes(2, 0) && !reach.excludes(0, 2));
+        assert!(!reach.excludes(3, 0) && !reach.excludes(0, 3), "nobody said anything about 3");
+        assert!(!Reach::unknown(2).excludes(0, 1));
     }
 
     proptest! {

@@ -5,6 +5,7 @@
 
 pub use super::enrolment::Enrolment;
 use super::health::CalibrationHealth;
+use super::new_normal::NewNormal;
 use super::sensor::{HabitFit, SensorFault, SensorHabit, SensorRanking, SensorWatch};
 use super::symbol::{Grading, LevelCuts, RandomisedResponse, Symbol};
 use super::threshold::NominalDistances;
@@ -73,6 +74,11 @@ impl Nominal {
         self.distance.squared(r_w).unwrap_or(f32::NAN)
     }
 
+    /// µ.
+    pub(super) fn mean(&self) -> &[f64] {
+        self.gaussian.mean().as_slice()
+    }
+
     /// Each sensor's residual in its own standard deviations.
     fn standardised<'a>(&'a self, r_w: &'a [f32]) -> impl Iterator<Item = f64> + 'a {
         let (mean, covariance) = (self.gaussian.mean(), self.gaussian.covariance());
@@ -85,7 +91,8 @@ impl Nominal {
 /// What a client makes of one step. Nothing but the symbol leaves it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
-    /// d² of the whitened residual; NaN when there is none.
+    /// d² of the whitened residual, from the nearer normal where there are two; NaN when there is
+    /// none.
     pub distance: f32,
     /// The true symbol; none while the run settles or when too much is missing.
     pub symbol: Option<Symbol>,
@@ -105,6 +112,9 @@ pub struct Site {
     past: Past,
     watch: SensorWatch,
     ranking: SensorRanking,
+    new_normal: NewNormal,
+    /// A flat line that was accepted, until it ends.
+    flat_line_accepted: bool,
     r_w: Vec<f32>,
 }
 
@@ -150,6 +160,8 @@ impl Site {
             past: whitening.past(),
             watch: SensorWatch::new(habits.clone()),
             ranking: SensorRanking::new(sensors),
+            new_normal: NewNormal::new(sensors, &NominalDistances::default()),
+            flat_line_accepted: false,
             r_w: vec![f32::NAN; sensors],
             habits,
             whitening,
@@ -159,7 +171,7 @@ impl Site {
         (site, calibration)
     }
 
-    /// Takes a nominal stretch as the new normal: µ, Σ and the cuts are set on it.
+    /// Sets µ, Σ and the cuts on a nominal stretch.
     pub fn calibrate(&mut self, nominal: &Recording) -> Calibration {
         let sensors = self.whitening.sensors();
         let rows = self.whitening.rows(nominal, self.settings.settling);
@@ -168,6 +180,7 @@ impl Site {
             rows.chunks_exact(sensors.max(1)).map(|row| self.nominal.squared(row)).collect();
         let nominal = NominalDistances::new(distances.iter().copied());
         self.cuts = LevelCuts::new(&self.settings.grading, &nominal);
+        self.new_normal = NewNormal::new(sensors, &nominal);
         Calibration {
             symbols: distances.iter().map(|d| self.cuts.symbol(*d)).collect(),
             distances: nominal,
@@ -188,8 +201,11 @@ impl Site {
             return Reading { distance: f32::NAN, symbol: None, flat_line: false };
         }
         self.ranking.step(self.nominal.standardised(&self.r_w));
-        let distance = self.nominal.squared(&self.r_w);
-        let flat_line = self.settings.flat_line && self.watch.any(SensorFault::FlatLine);
+        let calibrated = self.nominal.squared(&self.r_w);
+        let distance = self.new_normal.judge(&mut self.nominal, &self.r_w, calibrated);
+        let flat = self.watch.any(SensorFault::FlatLine);
+        self.flat_line_accepted &= flat;
+        let flat_line = self.settings.flat_line && flat && !self.flat_line_accepted;
         let symbol = if flat_line {
             Some(self.settings.grading.highest())
         } else {
@@ -198,7 +214,25 @@ impl Site {
         Reading { distance, symbol, flat_line }
     }
 
-    /// A new run begins.
+    /// What the last `steps` showed is normal from here on, beside what was calibrated.
+    pub fn take_as_normal(&mut self, steps: usize) {
+        self.new_normal.take(&mut self.nominal, steps);
+        self.flat_line_accepted = self.watch.any(SensorFault::FlatLine);
+    }
+
+    /// What was taken as normal last is not.
+    pub fn take_back_normal(&mut self) {
+        self.new_normal.take_back();
+        self.flat_line_accepted = false;
+    }
+
+    /// Nothing but the calibration is normal.
+    pub fn forget_new_normal(&mut self) {
+        self.new_normal.forget();
+        self.flat_line_accepted = false;
+    }
+
+    /// A new run begins. What was taken as normal stays so.
     pub fn reset(&mut self) {
         self.whitening.forget(&mut self.past);
         self.watch = SensorWatch::new(self.habits.clone());

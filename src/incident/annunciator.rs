@@ -110,13 +110,25 @@ impl Annunciator {
         self.tell()
     }
 
-    /// The run is over: closes what is open.
-    pub fn end(&mut self) -> Vec<Fact> {
+    /// The run is over, or nothing comes for too long: closes what is open.
+    pub fn end(&mut self, why: Closing) -> Vec<Fact> {
         for number in self.open.clone() {
-            self.close(number, Closing::EndOfRun);
+            self.close(number, why);
         }
         self.episodes.clear();
         self.tell()
+    }
+
+    /// The decision no longer follows an incident: it ends with its root's evidence.
+    pub fn unfollow(&mut self, incident: u64) {
+        self.episodes.retain(|_, number| *number != incident);
+    }
+
+    /// The decision's own number of an incident that it follows, or followed until an operator
+    /// closed it.
+    #[must_use]
+    pub fn episode(&self, incident: u64) -> Option<u64> {
+        self.episodes.iter().find(|(_, number)| **number == incident).map(|(episode, _)| *episode)
     }
 
     /// Another method decides from now on: what the one before found is no longer followed.
@@ -268,9 +280,11 @@ impl Annunciator {
                 self.fire(number, AlarmEvent::Suppress);
                 self.fire(number, AlarmEvent::Release);
             }
-            Closing::Quiet | Closing::Unreliable | Closing::EndOfRun | Closing::MethodChanged => {
-                self.fire(number, AlarmEvent::Return);
-            }
+            Closing::Quiet
+            | Closing::NoData
+            | Closing::Unreliable
+            | Closing::EndOfRun
+            | Closing::MethodChanged => self.fire(number, AlarmEvent::Return),
         }
         self.relist(number);
     }

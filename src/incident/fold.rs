@@ -182,12 +182,17 @@ impl Annunciator {
         Some(member.onset)
     }
 
-    /// An anomaly of one client that nothing explains, and that has outlived the propagation window.
+    /// An anomaly of one client that nothing explains, and that is beyond doubt by itself or has
+    /// outlived the propagation window.
     pub(super) fn open_singles(&mut self, clients: &[ClientState]) {
         for (client, state) in clients.iter().enumerate() {
             let Some(onset) = state.raised_since else { continue };
-            let old = self.now.duration_since(onset) > self.rules.window;
-            if old && state.own_fault && !self.posts[client].spent && self.home(client).is_none() {
+            let certain = state.alarms || self.now.duration_since(onset) > self.rules.window;
+            if certain
+                && state.own_fault
+                && !self.posts[client].spent
+                && self.home(client).is_none()
+            {
                 let number = self.open(Origin::Single, onset, Some(client));
                 self.join(number, client, clients);
             }

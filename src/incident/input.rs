@@ -3,7 +3,7 @@
 //! | here | evidence mode | paper mode |
 //! |---|---|---|
 //! | [`ClientState::raised_since`] | onset of the CUSUM while it is above the effect's evidence | first of the flags Z_c |
-//! | [`ClientState::own_fault`] | the server-informed residual is anomalous too (tier 2) | Z_a |
+//! | [`ClientState::own_fault`] | it alarms, and nobody who stirs is declared to reach it | Z_a |
 //! | [`Outcome`] | the open incident of the sequential decision, or the one just closed | the look-up |
 
 use jiff::Timestamp;
@@ -31,6 +31,8 @@ pub struct ClientState {
     pub raised_since: Option<Timestamp>,
     /// What it shows is not explained by what the others do.
     pub own_fault: bool,
+    /// Its own evidence is enough for an alarm: an own fault need not outlive the propagation window.
+    pub alarms: bool,
     /// Share of its residual that the others explain, where that is known.
     pub explained: Option<f64>,
 }
@@ -59,8 +61,10 @@ pub struct Outcome {
 pub enum Closing {
     /// Its evidence has ended.
     Quiet,
-    /// It would not end, and is tolerated from here on.
+    /// It would not end, and is taken as normal from here on.
     PersistentChange,
+    /// Nothing came from its root any more, or from anybody.
+    NoData,
     /// Its root turned out to be a client that cannot be believed.
     Unreliable,
     /// An operator took it as the new normal.
@@ -81,6 +85,7 @@ impl std::fmt::Display for Closing {
         match self {
             Self::Quiet => f.write_str("quiet"),
             Self::PersistentChange => f.write_str("persistent change"),
+            Self::NoData => f.write_str("no more data"),
             Self::Unreliable => f.write_str("root unreliable"),
             Self::Accepted => f.write_str("accepted as new normal"),
             Self::EndOfRun => f.write_str("end of run"),

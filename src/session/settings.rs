@@ -187,9 +187,9 @@ pub enum Tier {
     Symbols,
     /// Two symbols and a few numbers of its state, for a server that may see states: what one other
     /// client explains is taken out of its residual before the second symbol is made. An alarm that
-    /// is explained is held back, or its blame passes to the one who explains it; a client that lies
-    /// about its states can hide what it explains, and makes nobody but itself the root. For up to
-    /// 16 clients.
+    /// is explained is held back as long as nobody else alarms; roots are named as without states. So
+    /// a client that lies about its states can hide what it explains, and makes nobody the root. For
+    /// up to 16 clients.
     States,
 }
 

@@ -2,7 +2,8 @@
 
 use super::{Focus, Model, Screen, Stage};
 use crate::console::action::Action;
-use crate::incident::AlarmState;
+use crate::incident::{AlarmState, Incident};
+use crate::session::Mode;
 
 impl Model {
     /// Whether `action` would change anything here and now.
@@ -58,9 +59,13 @@ impl Model {
             Action::Note | Action::Correct | Action::PlayIncident => {
                 self.chosen_incident().is_some()
             }
-            Action::Accept => self.chosen_incident().is_some_and(|incident| {
-                incident.is_open() || incident.alarm.state == AlarmState::Latched
-            }),
+            // Only evidence knows a normal that can be another one.
+            Action::Accept => {
+                let lasts = |incident: &Incident| {
+                    incident.is_open() || incident.alarm.state == AlarmState::Latched
+                };
+                self.mode() == Mode::Evidence && self.chosen_incident().is_some_and(lasts)
+            }
             Action::PreviousIncident | Action::NextIncident => {
                 self.watched.as_ref().is_some_and(|watched| !watched.incidents.is_empty())
             }

@@ -164,7 +164,7 @@ impl Model {
     }
 
     /// The method that decides.
-    fn mode(&self) -> Mode {
+    pub(super) fn mode(&self) -> Mode {
         let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
         standing.map_or(Mode::Evidence, |standing| standing.mode)
     }

@@ -10,7 +10,7 @@ use super::told::Told;
 use crate::engine::material::{ClientMaterial, Material, SensorView};
 use crate::engine::prepare::{Prepared, PreparedClient};
 use crate::evidence::health::{CalibrationHealth, Report};
-use crate::evidence::inference::{Change, Closing, Inference, Rules};
+use crate::evidence::inference::{Change, Closing, Incident, Inference, Rules};
 use crate::evidence::reach::Reach;
 use crate::evidence::site::{Enrolment, Reading, Site, SiteSettings};
 use crate::evidence::symbol::{Grading, MOST_LEVELS, Symbol};
@@ -77,6 +77,8 @@ pub(super) struct Desk {
     /// The server before it heard anything: every run begins with it.
     fresh: Inference,
     server: Inference,
+    /// Who takes what it shows as normal from here on, and of how many steps.
+    renewed: Vec<(usize, usize)>,
     /// Since when each client's evidence has not been back at zero.
     risen: Vec<Option<Timestamp>>,
     /// Times of the last steps, a ring by the server's number of the step.
@@ -88,6 +90,7 @@ impl Desk {
         Self {
             server: fresh.clone(),
             fresh,
+            renewed: Vec::with_capacity(clients),
             risen: vec![None; clients],
             times: [Timestamp::UNIX_EPOCH; LOOK_BACK],
         }
@@ -116,15 +119,17 @@ impl Desk {
     pub fn step(&mut self, reports: &[Report], time: Timestamp, told: &mut Told) {
         let now = self.server.steps() + 1;
         self.times[now as usize % LOOK_BACK] = time;
-        hear(self.server.step(reports), &self.times, now, told);
+        hear(self.server.step(reports), &self.times, now, &mut self.renewed, told);
         if let Some(incident) = self.server.incident() {
             told.follow(incident, time_of(&self.times, incident.onset, now), None);
         }
-        let enough = self.server.rules().effect_evidence;
         for (m, (risen, state)) in self.risen.iter_mut().zip(&mut told.clients).enumerate() {
-            let evidence = self.server.evidence(m);
-            *risen = if evidence > 0.0 { risen.or(Some(time)) } else { None };
-            state.raised_since = risen.filter(|_| evidence > enough);
+            let has_any = self.server.evidence(m) > 0.0;
+            *risen = if has_any { risen.or(Some(time)) } else { None };
+            state.raised_since = risen.filter(|_| self.server.is_affected(m));
+            state.own_fault = self.server.has_own_fault(m);
+            state.alarms = state.own_fault;
+            state.explained = self.server.explained(m);
         }
     }
 }
@@ -226,10 +231,31 @@ impl Evidence {
         Ok(())
     }
 
-    /// What is going on is the new normal: what its clients have shown since the alarm is no
-    /// evidence any more.
-    pub fn accept(&mut self) {
-        self.desk.server.end(Closing::Accepted);
+    /// What clients have shown in so many steps is the new normal. `episode` is the server's own
+    /// number of the incident, if it is one of its own.
+    pub fn accept(&mut self, members: &[(usize, usize)], episode: Option<u64>) {
+        let server = &mut self.desk.server;
+        let is_open = |open: &Incident| Some(open.number) == episode;
+        if server.incident().is_some_and(is_open) {
+            server.end(Closing::Accepted);
+        }
+        for (client, steps) in members {
+            server.forget(*client);
+            self.watchers[*client].site.take_as_normal(*steps);
+        }
+    }
+
+    /// What was accepted is not. Says whether the server follows the incident again.
+    pub fn take_back(&mut self, members: &[usize], episode: Option<u64>) -> bool {
+        for client in members {
+            self.watchers[*client].site.take_back_normal();
+        }
+        episode.is_some() && self.desk.server.take_back()
+    }
+
+    /// Nothing but what was calibrated is normal: another run has begun.
+    pub fn forget_new_normals(&mut self) {
+        self.watchers.iter_mut().for_each(|watcher| watcher.site.forget_new_normal());
     }
 
     /// A new run begins: nothing of the one before counts.
@@ -292,6 +318,9 @@ impl Evidence {
             told.note_faults(m, watcher.site.sensor_faults());
         }
         self.desk.step(&self.reports, frame.time, told);
+        for (client, steps) in self.desk.renewed.drain(..) {
+            self.watchers[client].site.take_as_normal(steps);
+        }
     }
 
     /// What can be seen of every client now.
@@ -417,10 +446,20 @@ fn sample<'a>(y: &'a [f32], inputs: &'a [f32], model: &'a VendorModel) -> Sample
     Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs }
 }
 
-fn hear(changes: &[Change], times: &[Timestamp; LOOK_BACK], now: u64, told: &mut Told) {
+fn hear(
+    changes: &[Change],
+    times: &[Timestamp; LOOK_BACK],
+    now: u64,
+    renewed: &mut Vec<(usize, usize)>,
+    told: &mut Told,
+) {
     for change in changes {
         match change {
             Change::Closed(incident, closing) => {
+                if *closing == Closing::PersistentChange {
+                    let since = |onset: u64| (now + 1).saturating_sub(onset) as usize;
+                    renewed.extend(incident.members().map(|(m, onset)| (m, since(onset))));
+                }
                 // By now its onset may lie further back than times are kept; the annunciator knows
                 // it from the opening.
                 let onset = time_of(times, incident.onset, now);

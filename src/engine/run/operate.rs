@@ -6,7 +6,7 @@ use super::knob::{Knob, Turn, Unsettable};
 use super::{Run, paper};
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{Fact, Value};
-use crate::incident::{Action, Closing, Edit, Order, Refusal};
+use crate::incident::{Action, Closed, Closing, Edit, Order, Refusal};
 use crate::privacy::{Budget, PrivacyError};
 use crate::session::privacy::BudgetSettings;
 use crate::session::{Mode, Tau};
@@ -26,6 +26,9 @@ pub enum ActError {
     /// Nothing has been seen yet.
     #[error("the run has not begun")]
     NotBegun,
+    /// The published method has none.
+    #[error("the look-up has no new normal: raise τ of the client instead, or decide by evidence")]
+    NoNewNormal,
     /// What was released does not allow it.
     #[error("{0}")]
     Released(String),
@@ -69,6 +72,7 @@ impl Run {
             return Err(ActError::NotBegun);
         }
         match &order.action {
+            Action::Accept { .. } if self.mode == Mode::Paper => return Err(ActError::NoNewNormal),
             Action::Set { what, to } => self.check(self.turn(what, to)?)?,
             Action::Undo { entry } => self.check_undo(*entry)?,
             _ => {}
@@ -85,16 +89,47 @@ impl Run {
                         facts.push(self.quality(None, format!("{what} stays as it was: {why}")));
                     }
                 }
-                Edit::Closed { to: Some(closed), .. } if closed.why == Closing::Accepted => {
-                    if let Some(evidence) = &mut self.methods.evidence {
-                        evidence.accept();
-                    }
+                Edit::Closed { incident, to: Some(closed), .. } if was_accepted(closed) => {
+                    self.take_as_normal(incident);
+                }
+                Edit::Closed { incident, from: Some(closed), to: None } if was_accepted(closed) => {
+                    self.take_back(incident);
                 }
                 _ => {}
             }
         }
         self.alarms.hear_all(&facts);
         Ok(facts)
+    }
+
+    /// Whoever takes part in an incident lives with what it shows.
+    fn take_as_normal(&mut self, incident: u64) {
+        let (now, period_s) = (self.now(), self.layout.period_s);
+        let episode = self.annunciator.episode(incident);
+        let members = self.annunciator.incident(incident).map(|incident| &incident.members);
+        let members: Vec<(usize, usize)> = members
+            .into_iter()
+            .flatten()
+            .map(|member| {
+                let seconds = now.duration_since(member.onset).as_secs_f64();
+                (member.client, (seconds / period_s).round() as usize + 1)
+            })
+            .collect();
+        if let Some(evidence) = &mut self.methods.evidence {
+            evidence.accept(&members, episode);
+        }
+    }
+
+    /// It does not: the incident is open again, and followed as long as there is evidence for it.
+    fn take_back(&mut self, incident: u64) {
+        let episode = self.annunciator.episode(incident);
+        let members = self.annunciator.incident(incident).map(|incident| &incident.members);
+        let members: Vec<usize> = members.into_iter().flatten().map(|m| m.client).collect();
+        let evidence = self.methods.evidence.as_mut();
+        let followed = evidence.is_some_and(|evidence| evidence.take_back(&members, episode));
+        if !followed {
+            self.annunciator.unfollow(incident);
+        }
     }
 
     fn turn(&self, what: &str, to: &Value) -> Result<Turn, ActError> {
@@ -229,4 +264,8 @@ impl Run {
         let read = |(m, nominal): (usize, &[_; 2])| paper::read(nominal, [tau(m, 0), tau(m, 1)]);
         self.nominal.iter().enumerate().map(read).collect()
     }
+}
+
+fn was_accepted(closed: Closed) -> bool {
+    closed.why == Closing::Accepted
 }

@@ -8,7 +8,7 @@ use super::told::Told;
 use super::{evidence, paper};
 use crate::evidence::health::Report;
 use crate::evidence::threshold::Flags;
-use crate::incident::Annunciator;
+use crate::incident::{Annunciator, Closing};
 
 /// How a step follows the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Tape {
             told.clear();
             let row = t * clients..(t + 1) * clients;
             if *follows == Follows::Anew && t > 0 {
-                alarms.hear_all(&annunciator.end());
+                alarms.hear_all(&annunciator.end(Closing::EndOfRun));
                 match &mut desk {
                     Desk::Evidence(desk) => desk.reset(),
                     Desk::Paper(desk) => desk.reset(),
@@ -85,7 +85,7 @@ impl Tape {
             let facts = annunciator.step(&told.step(*time, t as u64 + 1));
             alarms.hear_all(&facts);
         }
-        alarms.hear_all(&annunciator.end());
+        alarms.hear_all(&annunciator.end(Closing::EndOfRun));
         alarms
     }
 }

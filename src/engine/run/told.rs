@@ -104,6 +104,7 @@ impl From<inference::Closing> for Closing {
         match closing {
             inference::Closing::Quiet => Self::Quiet,
             inference::Closing::PersistentChange => Self::PersistentChange,
+            inference::Closing::NoData => Self::NoData,
             inference::Closing::Unreliable => Self::Unreliable,
             inference::Closing::Accepted => Self::Accepted,
             inference::Closing::EndOfRun => Self::EndOfRun,

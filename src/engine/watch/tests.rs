@@ -1,3 +1,5 @@
+mod lasting;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::LazyLock;

@@ -42,9 +42,7 @@ impl Incident {
     /// The client whose evidence began first: the classical first-out, beside the model's root.
     #[must_use]
     pub fn first_out(&self) -> Option<usize> {
-        let root = self.root.map(|root| (self.onset, root));
-        let effects = self.effects.iter().map(|effect| (effect.onset, effect.client));
-        root.into_iter().chain(effects).min().map(|(_, client)| client)
+        self.members().min_by_key(|(client, onset)| (*onset, *client)).map(|(client, _)| client)
     }
 
     /// Whether all evidence now speaks for another root than the one that was named.
@@ -67,13 +65,23 @@ impl Incident {
     }
 }
 
+impl Incident {
+    /// Its root and whoever feels it, each with the first step of its evidence.
+    pub fn members(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let root = self.root.map(|root| (root, self.onset));
+        root.into_iter().chain(self.effects.iter().map(|effect| (effect.client, effect.onset)))
+    }
+}
+
 /// Why an incident closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Closing {
     /// Its evidence has ended.
     Quiet,
-    /// It would not end: the root's new behaviour is tolerated from here on, and that is said.
+    /// It would not end: whoever takes part takes it as normal from here on, and that is said.
     PersistentChange,
+    /// Nothing came from its root any more.
+    NoData,
     /// Its root turned out to be a client that cannot be believed.
     Unreliable,
     /// An operator took it as the new normal.

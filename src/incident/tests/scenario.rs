@@ -279,7 +279,7 @@ fn the_facts_of_a_fault_from_beginning_to_end() {
 #[test]
 fn the_end_of_a_run_closes_what_is_open() {
     let mut scene = Scene::fault_at_p1();
-    let facts = scene.desk.end();
+    let facts = scene.desk.end(Closing::EndOfRun);
     assert!(lines(&facts).contains("\"why\":\"end of run\""));
     assert_eq!(scene.desk.open_incidents().count(), 0);
 }
