@@ -140,6 +140,25 @@ impl History {
         Ok(())
     }
 
+    /// A history of the same instants with other channels: `values` is asked for every row in turn
+    /// and fills one value a channel. NaN is missing.
+    #[must_use]
+    pub fn beside(&self, channels: usize, mut values: impl FnMut(usize, &mut [f64])) -> Self {
+        let mut other = Self {
+            period: self.period,
+            times: self.times.clone(),
+            channels: vec![Pyramid::default(); channels],
+        };
+        let mut row = vec![f64::NAN; channels];
+        for at in 0..self.times.len() {
+            values(at, &mut row);
+            for (channel, value) in other.channels.iter_mut().zip(&row) {
+                channel.push(*value as f32);
+            }
+        }
+        other
+    }
+
     /// The value of `channel` in the last row at or before `time`, unless it is missing there or
     /// `time` lies in a gap.
     #[must_use]
@@ -151,6 +170,12 @@ impl History {
         };
         let value = self.channels.get(channel)?.value(row)?;
         (within && value.is_finite()).then_some(value)
+    }
+
+    /// The value of `channel` in `row`; NaN where it is missing.
+    #[must_use]
+    pub fn value(&self, channel: usize, row: usize) -> Option<f32> {
+        self.channels.get(channel)?.value(row)
     }
 
     /// What there is in `from..until`, for any channel. Costs two binary searches.

@@ -36,6 +36,7 @@ use super::window::ZOOMS;
 use crate::engine::prepare::Prepared;
 use crate::engine::run::knob::Knob;
 use crate::fact::Priority;
+use crate::incident::{Action as Deed, What};
 use crate::session::{Session, Source};
 
 mod act;
@@ -343,10 +344,19 @@ impl Model {
         self.measured.as_ref()?.clients.get(self.chosen)
     }
 
-    /// What the newest line of the log did, in words; what was undone by its own.
+    /// What an operator did last, in words; what was undone by its own. What came of it may stand
+    /// behind it in the log.
     fn last_deed(&self) -> Option<String> {
         let watched = self.watched.as_ref()?;
-        Some(watched.words(watched.log.last()?, &self.names))
+        let deed = watched.log.iter().rev().find(|entry| matches!(entry.what, What::Did(_)))?;
+        let words = watched.words(deed, &self.names);
+        let knob = match &deed.what {
+            What::Did(Deed::Set { what, .. }) => Knob::named(what, &self.raw_names),
+            _ => None,
+        };
+        // Flags of the past have just changed before his eyes.
+        let judged = watched.judged_until().is_some() && knob.is_some_and(Knob::judges_flags);
+        Some(if judged { format!("{words}; the flags so far are re-judged by it") } else { words })
     }
 
     fn finest_zoom(&self) -> usize {
@@ -500,6 +510,9 @@ fn learn(model: &mut Model, report: Report) -> Option<Effect> {
         Report::Found(found) => {
             let tuning = model.tuning.as_mut()?;
             tuning.hear(*found);
+            if let Some(watched) = &mut model.watched {
+                watched.try_out(tuning.ghost_flags());
+            }
             return tuning.ask().map(|turn| Effect::Wish(Wish::WhatIf(turn)));
         }
         Report::Playing => model.stage = Stage::Playing,

@@ -1,12 +1,14 @@
 //! All that the engine has said so far, in the shape the screen needs it: what was seen of every
 //! client on one axis of time, incidents, the log, how everything stands.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 
 use crate::engine::run::sight::Sight;
 use crate::engine::watch::{News, Standing};
-use crate::evidence::threshold::FlagThresholds;
-use crate::fact::Priority;
+use crate::evidence::threshold::{FlagThresholds, Flags};
+use crate::fact::{Fact, Priority};
 use crate::history::{Bucket, Column, History};
 use crate::incident::{Action, Entry, Incident, Origin, What};
 
@@ -80,7 +82,26 @@ pub struct Watched {
     pub latest: Vec<Sight>,
     /// How everything stands; nothing before the first step.
     pub standing: Option<Standing>,
+    /// Flags of the past that are no longer judged as they were sent.
+    judged: Option<Judged>,
+    /// Flags as they would be under the setting on trial.
+    trial: Option<History>,
+    /// Sensors that the root of an incident was allowed to name, by the incident's number.
+    named: BTreeMap<u64, Vec<String>>,
+    /// Incidents whose time on the shelf ran out.
+    from_shelf: BTreeSet<u64>,
+    /// Steps that the history has no row of.
+    refused: Vec<usize>,
     row: Vec<f64>,
+    flag_row: Vec<f64>,
+}
+
+/// Flags judged anew, two channels a client.
+#[derive(Debug, Clone)]
+struct Judged {
+    /// The last step that was judged anew.
+    until: Timestamp,
+    flags: History,
 }
 
 impl Watched {
@@ -94,7 +115,13 @@ impl Watched {
             log: Vec::new(),
             latest: Vec::new(),
             standing: None,
+            judged: None,
+            trial: None,
+            named: BTreeMap::new(),
+            from_shelf: BTreeSet::new(),
+            refused: Vec::new(),
             row: vec![f64::NAN; clients * Trace::COUNT],
+            flag_row: vec![f64::NAN; 2 * clients],
         }
     }
 
@@ -108,7 +135,24 @@ impl Watched {
             self.latest.clear();
             self.latest.extend_from_slice(sights);
             // A run that starts again before the end of the last one cannot be drawn on one axis.
-            let _ = self.history.push(*time, &self.row);
+            if self.history.push(*time, &self.row).is_err() {
+                self.refused.push(self.history.len() + self.refused.len());
+            } else if let Some(judged) = &mut self.judged {
+                for (row, sight) in self.flag_row.chunks_exact_mut(2).zip(sights) {
+                    row.copy_from_slice(&pair(sight.flags));
+                }
+                let _ = judged.flags.push(*time, &self.flag_row);
+            }
+        }
+        if let Some(flags) = &news.flags {
+            self.judge(flags);
+        }
+        for fact in &news.facts {
+            if let Fact::Opened(said) | Fact::Updated(said) = fact
+                && !said.sensors.is_empty()
+            {
+                self.named.insert(said.incident, said.sensors.clone());
+            }
         }
         for incident in &news.incidents {
             match self.incidents.get_mut(incident.number as usize - 1) {
@@ -116,7 +160,72 @@ impl Watched {
                 None => self.incidents.push(incident.clone()),
             }
         }
+        for entry in &news.entries {
+            match entry.what {
+                What::WasShelved { incident } => _ = self.from_shelf.insert(incident),
+                What::Did(Action::Shelve { incident, .. }) => _ = self.from_shelf.remove(&incident),
+                _ => {}
+            }
+        }
         self.log.extend_from_slice(&news.entries);
+    }
+
+    /// From now on the flags of the past are these, a row of clients a step.
+    fn judge(&mut self, flags: &[Option<Flags>]) {
+        let judged = self.flags_beside(flags);
+        let sent = |row: usize, client: usize| {
+            [Trace::FlagC, Trace::FlagA]
+                .map(|trace| self.history.value(Self::channel(client, trace), row))
+        };
+        let same = |row: usize, client: usize| {
+            let now = [0, 1].map(|which| judged.value(2 * client + which, row));
+            let value = |v: Option<f32>| v.filter(|v| !v.is_nan());
+            sent(row, client).map(value) == now.map(value)
+        };
+        let as_sent =
+            (0..self.history.len()).all(|row| (0..self.clients).all(|client| same(row, client)));
+        let until = self.history.last();
+        self.judged = until.filter(|_| !as_sent).map(|until| Judged { until, flags: judged });
+    }
+
+    /// What the setting on trial would have made of the flags of the past, a row of clients a step.
+    pub fn try_out(&mut self, flags: Option<&[Option<Flags>]>) {
+        self.trial = flags.filter(|flags| !flags.is_empty()).map(|flags| self.flags_beside(flags));
+    }
+
+    /// Two channels a client on the axis of the history.
+    fn flags_beside(&self, flags: &[Option<Flags>]) -> History {
+        let clients = self.clients;
+        let mut step = 0;
+        self.history.beside(2 * clients, |_, row| {
+            while self.refused.binary_search(&step).is_ok() {
+                step += 1;
+            }
+            let of = |client: usize| flags.get(step * clients + client).copied().flatten();
+            for (client, row) in row.chunks_exact_mut(2).enumerate() {
+                row.copy_from_slice(&pair(of(client)));
+            }
+            step += 1;
+        })
+    }
+
+    /// Until when flags are shown as they are judged now and not as they were sent, where these
+    /// differ.
+    #[must_use]
+    pub fn judged_until(&self) -> Option<Timestamp> {
+        self.judged.as_ref().map(|judged| judged.until)
+    }
+
+    /// The sensors that the root of an incident named, where the session lets it.
+    #[must_use]
+    pub fn named_sensors(&self, incident: u64) -> &[String] {
+        self.named.get(&incident).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether an incident came back by itself when its time on the shelf was over.
+    #[must_use]
+    pub fn was_shelved(&self, incident: u64) -> bool {
+        self.from_shelf.contains(&incident)
     }
 
     /// The channel of `trace` of a client in the history.
@@ -158,17 +267,34 @@ impl Watched {
         }
     }
 
+    /// The flags of a client in a column by the thresholds that stand, noise and all: as they were
+    /// sent where nothing was changed since.
+    #[must_use]
+    pub fn flags(&self, client: usize, column: &Column) -> FlagCell {
+        match &self.judged {
+            Some(judged) => cell(&judged.flags, [2 * client, 2 * client + 1], column),
+            None => self.flags_sent(client, column),
+        }
+    }
+
     /// The flags of a client in a column as they were sent, noise and all.
     #[must_use]
     pub fn flags_sent(&self, client: usize, column: &Column) -> FlagCell {
-        let raised = |trace| match self.bucket(client, trace, column) {
-            Bucket::Values { high, .. } => Ok(high > 0.5),
-            Bucket::Missing => Err(FlagCell::Missing),
-            Bucket::Outside => Err(FlagCell::Outside),
-        };
-        match (raised(Trace::FlagC), raised(Trace::FlagA)) {
-            (Ok(z_c), Ok(z_a)) => FlagCell::Flags { z_c, z_a },
-            (Err(cell), _) | (_, Err(cell)) => cell,
+        let channels = [Trace::FlagC, Trace::FlagA].map(|trace| Self::channel(client, trace));
+        cell(&self.history, channels, column)
+    }
+
+    /// The flags of a client in a column under the setting on trial; steps that came after its
+    /// answer are judged by `tau` alone.
+    #[must_use]
+    pub fn flags_on_trial(&self, client: usize, column: &Column, tau: FlagThresholds) -> FlagCell {
+        let known = self.trial.as_ref().filter(|trial| match column {
+            Column::Rows { rows, .. } => rows.end <= trial.len(),
+            Column::Outside | Column::Gap => true,
+        });
+        match known {
+            Some(trial) => cell(trial, [2 * client, 2 * client + 1], column),
+            None => self.flags_at(client, column, tau),
         }
     }
 
@@ -223,8 +349,27 @@ impl Watched {
     }
 }
 
+/// Z_c and Z_a as numbers.
+fn pair(flags: Option<Flags>) -> [f64; 2] {
+    let number = |z: bool| if z { 1.0 } else { 0.0 };
+    flags.map_or([f64::NAN; 2], |flags| [number(flags.z_c), number(flags.z_a)])
+}
+
+/// The flags in the two channels of Z_c and Z_a.
+fn cell(history: &History, channels: [usize; 2], column: &Column) -> FlagCell {
+    let raised = |channel| match history.bucket(channel, column) {
+        Bucket::Values { high, .. } => Ok(high > 0.5),
+        Bucket::Missing => Err(FlagCell::Missing),
+        Bucket::Outside => Err(FlagCell::Outside),
+    };
+    match channels.map(raised) {
+        [Ok(z_c), Ok(z_a)] => FlagCell::Flags { z_c, z_a },
+        [Err(cell), _] | [_, Err(cell)] => cell,
+    }
+}
+
 fn values(sight: &Sight) -> [f64; Trace::COUNT] {
-    let flag = |z: Option<bool>| z.map_or(f64::NAN, |z| if z { 1.0 } else { 0.0 });
+    let [z_c, z_a] = pair(sight.flags);
     [
         f64::from(sight.d_c),
         f64::from(sight.d_a),
@@ -233,8 +378,8 @@ fn values(sight: &Sight) -> [f64; Trace::COUNT] {
         f64::from(sight.surprise),
         sight.level.map_or(f64::NAN, f64::from),
         f64::from(sight.evidence),
-        flag(sight.flags.map(|flags| flags.z_c)),
-        flag(sight.flags.map(|flags| flags.z_a)),
+        z_c,
+        z_a,
     ]
 }
 
@@ -268,5 +413,32 @@ mod tests {
         assert_eq!(cell(10, 12, 4.0), FlagCell::Outside);
         let column = watched.history.column(at(0), at(3));
         assert_eq!(watched.flags_sent(0, &column), FlagCell::Flags { z_c: false, z_a: true });
+    }
+
+    #[test]
+    fn flags_judged_anew_stand_at_their_own_steps_where_one_could_not_be_drawn() {
+        let mut watched = Watched::new(1, 1.0);
+        let sight = Sight { flags: Some(Flags::new(false, false)), ..Sight::default() };
+        // The third step lies before the second: another run, for which there is no axis.
+        let news = News {
+            times: [0, 1, 0, 2].map(at).to_vec(),
+            sights: vec![sight; 4],
+            ..News::default()
+        };
+        watched.take(&news);
+        let flags = [false, true, false, false].map(|z| Some(Flags::new(z, false))).to_vec();
+        watched.take(&News { flags: Some(flags), ..News::default() });
+        assert_eq!(watched.judged_until(), Some(at(2)));
+        let z_c = |watched: &Watched, second: i64| {
+            let column = watched.history.column(at(second), at(second + 1));
+            watched.flags(0, &column) == FlagCell::Flags { z_c: true, z_a: false }
+        };
+        assert_eq!([0, 1, 2].map(|second| z_c(&watched, second)), [false, true, false]);
+        let raised = Sight { flags: Some(Flags::new(true, false)), ..Sight::default() };
+        watched.take(&News { times: vec![at(3)], sights: vec![raised], ..News::default() });
+        assert!(z_c(&watched, 3), "what came later stands as it was sent");
+        let sent = [false, false, false, false, true].map(|z| Some(Flags::new(z, false))).to_vec();
+        watched.take(&News { flags: Some(sent), ..News::default() });
+        assert_eq!(watched.judged_until(), None, "nothing differs any more");
     }
 }

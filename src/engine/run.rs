@@ -266,7 +266,7 @@ impl Run {
             .map(|client| [client.nominal_c.distances.clone(), client.nominal_a.distances.clone()])
             .collect();
         let clients = layout.clients.len();
-        Ok(Self {
+        let mut run = Self {
             session: session.clone(),
             mode,
             until,
@@ -298,7 +298,9 @@ impl Run {
             states: prepared.clients.iter().map(sending_states).collect(),
             tap,
             too_coarse: too_coarse(prepared),
-        })
+        };
+        run.count_what_a_dead_band_remembers(prepared.spent.from)?;
+        Ok(run)
     }
 
     /// Writes the ledgers' lines from now on, as a continuation of `kept`; before the first step.

@@ -18,7 +18,7 @@ use super::resolution::Grids;
 use super::run::knob::{Knob, Turn};
 use super::run::sight::Sight;
 use super::run::{ActError, Along, Outlook, Run, RunError};
-use crate::evidence::threshold::FlagThresholds;
+use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Entry, Figures, Incident, Order};
 use crate::privacy::Rung;
@@ -36,6 +36,9 @@ pub struct News {
     pub times: Vec<Timestamp>,
     /// What was seen at each of them, a row of clients a step.
     pub sights: Vec<Sight>,
+    /// The flags of every step so far, judged anew: a row of clients a step. Nothing while those that
+    /// came with the steps still stand.
+    pub flags: Option<Vec<Option<Flags>>>,
     /// Incidents that are new or have changed, each as it stands now.
     pub incidents: Vec<Incident>,
     /// New lines of the log.
@@ -53,6 +56,7 @@ impl News {
             && self.entries.is_empty()
             && self.facts.is_empty()
             && self.incidents.is_empty()
+            && self.flags.is_none()
     }
 }
 
@@ -167,10 +171,21 @@ impl Watch {
 
     /// Carries out what an operator orders.
     pub fn act(&mut self, order: Order, news: &mut News) -> Result<(), ActError> {
+        let said = news.facts.len();
         news.facts.append(&mut self.run.act(order)?);
+        if news.facts[said..].iter().any(|fact| self.judges_flags(fact)) {
+            news.flags = Some(self.run.flags_so_far());
+        }
         self.spent.replace(None);
         self.tell(news);
         Ok(())
+    }
+
+    /// Whether a fact is a setting that decides about flags.
+    fn judges_flags(&self, fact: &Fact) -> bool {
+        let Fact::Setting(setting) = fact else { return false };
+        let knob = Knob::named(&setting.what, self.run.annunciator().names());
+        knob.is_some_and(Knob::judges_flags)
     }
 
     /// The run so far under the settings that stand now.

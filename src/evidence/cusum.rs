@@ -91,6 +91,8 @@ impl Tail {
     const PEAKS: usize = 30;
     /// Weight of the belief that ω = 1, in peaks.
     const PRIOR: f64 = 10.0;
+    /// How far above a record an alarm stands, in mean excesses of the tail.
+    const CLEAR: f64 = 3.0;
 
     /// Fits the peaks of `steps` calibration steps.
     #[must_use]
@@ -119,10 +121,16 @@ impl Tail {
 
     /// The peak that calibration itself exceeded no more often than once in M·`arl0` steps: a tail
     /// heavier than exponential shows in it. Zero when that peak is not among the largest.
+    ///
+    /// A calibration of fewer steps than that cannot show it. Its highest peak is a record, which the
+    /// next stretch of the same length breaks as likely as not, so what is asked for stands clear of
+    /// it.
     #[must_use]
     pub fn seen(&self, clients: usize, arl0: f64) -> f64 {
         let allowed = self.steps as f64 / (clients.max(1) as f64 * arl0.max(1.0));
-        self.largest.get(allowed as usize).copied().unwrap_or(0.0)
+        let Some(peak) = self.largest.get(allowed as usize) else { return 0.0 };
+        let missing = (-allowed.ln()).clamp(0.0, 1.0);
+        peak + Self::CLEAR * missing / self.omega
     }
 }
 
@@ -168,7 +176,7 @@ mod tests {
     #[test]
     fn the_threshold_of_a_calm_client_is_the_bound() {
         let tail = Tail::fit(&[2.5, 3.0, 4.0], 2000);
-        assert_eq!(tail.seen(2, 3000.0), 4.0);
+        assert!(tail.seen(2, 3000.0) < 7.2, "a record of 4, and clear of it");
         assert!((tail.omega - 13.0 / 13.5).abs() < 1e-12);
         let b = alarm_threshold(&tail, 2, 3000.0);
         assert!((b - 9000f64.ln()).abs() < 1e-9, "2000 steps are two thirds of 3000: {b}");
@@ -193,7 +201,9 @@ mod tests {
     fn what_calibration_has_seen_too_often_raises_no_alarm() {
         let peaks = [60.0, 50.0, 3.0, 3.0];
         let tail = Tail::fit(&peaks, 10_000);
-        assert_eq!(alarm_threshold(&tail, 2, 50_000.0), 60.0);
+        let clear = Tail::CLEAR / tail.omega;
+        assert_eq!(alarm_threshold(&tail, 2, 50_000.0), 60.0 + clear);
+        assert!(tail.seen(2, 6000.0) < 60.0 + 0.2 * clear, "nearly as long as it should be");
         // Once in 8000 steps is wanted: one of the two bursts may.
         assert_eq!(tail.seen(2, 4000.0), 50.0);
         assert_eq!(tail.seen(1, 10.0), 0.0);

@@ -1,7 +1,7 @@
-//! Thresholds τ on Mahalanobis distances, the flags Z they give, and what-ifs over a stored history.
+//! Thresholds τ on Mahalanobis distances and the flags Z they give.
 //!
-//! Distances are kept, flags are not: a flag is one comparison away, so a change of τ re-judges a
-//! whole day at once. It must not know where a distance comes from.
+//! Distances are kept wherever a run is: a flag is one comparison away, so that a change of τ
+//! re-judges a whole day at once. It must not know where a distance comes from.
 
 use crate::session::Tau;
 
@@ -110,18 +110,34 @@ impl FlagThresholds {
     }
 }
 
-/// Re-judges a stored history of distances: `out` becomes one entry a step.
-///
-/// One comparison a step, no allocation beyond `out`: a day of one client takes well under a
-/// millisecond.
-pub fn reflag(
-    d2_c: &[f32],
-    d2_a: &[f32],
-    thresholds: FlagThresholds,
-    out: &mut Vec<Option<Flags>>,
-) {
-    out.clear();
-    out.extend(d2_c.iter().zip(d2_a).map(|(c, a)| thresholds.flags(*c, *a)));
+/// A client's flags from step to step. A raised one falls only when its distance is no more than a
+/// share of τ, the dead-band; at a share of 1, which is the published rule, there is nothing to
+/// remember.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flagging {
+    raised: Flags,
+}
+
+impl Flagging {
+    /// (Z_c, Z_a) at the next step; none, and nothing changed, when either distance is missing.
+    /// `dead_band` is a share of τ as a distance, thresholds and distances here are squares.
+    pub fn step(
+        &mut self,
+        d2_c: f32,
+        d2_a: f32,
+        thresholds: FlagThresholds,
+        dead_band: f32,
+    ) -> Option<Flags> {
+        let falls_at = |tau: f32, raised: bool| {
+            if raised { tau * dead_band * dead_band } else { tau }
+        };
+        let now = FlagThresholds {
+            tau_c: falls_at(thresholds.tau_c, self.raised.z_c),
+            tau_a: falls_at(thresholds.tau_a, self.raised.z_a),
+        };
+        self.raised = now.flags(d2_c, d2_a)?;
+        Some(self.raised)
+    }
 }
 
 /// How many steps of a history a threshold flags, and of how many.
@@ -153,13 +169,17 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_flagged_anew_within_milliseconds() {
-        let day: Vec<f32> = (0..86_400).map(|i| (i % 997) as f32).collect();
-        let mut out = Vec::with_capacity(day.len());
-        let start = std::time::Instant::now();
-        reflag(&day, &day, FlagThresholds { tau_c: 500.0, tau_a: 900.0 }, &mut out);
-        assert!(start.elapsed().as_millis() < 50, "{:?}", start.elapsed());
-        assert_eq!(out.len(), day.len());
+    fn a_raised_flag_falls_below_the_dead_band_and_not_before() {
+        let tau = FlagThresholds { tau_c: 100.0, tau_a: 100.0 };
+        let fallen = |dead_band: f32| {
+            let mut flagging = Flagging::default();
+            // Distances by τ: 1.2, 0.95, missing, 0.92, 0.89, 0.95.
+            [144.0, 90.25, f32::NAN, 84.64, 79.21, 90.25]
+                .map(|d2| flagging.step(d2, 0.0, tau, dead_band).map(|flags| flags.z_c))
+        };
+        let [on, off] = [Some(true), Some(false)];
+        assert_eq!(fallen(1.0), [on, off, None, off, off, off]);
+        assert_eq!(fallen(0.9), [on, on, None, on, off, off], "not raised again inside the band");
     }
 
     proptest! {
@@ -177,16 +197,15 @@ mod tests {
         }
 
         #[test]
-        fn a_what_if_is_what_a_run_with_that_threshold_would_have_said(
-            d2_c in prop::collection::vec(prop_oneof![9 => 0.0f32..9.0, 1 => Just(f32::NAN)], 1..80),
+        fn without_a_dead_band_a_flag_is_one_comparison(
+            d2 in prop::collection::vec(prop_oneof![9 => 0.0f32..9.0, 1 => Just(f32::NAN)], 1..80),
             tau_c in 0.0f32..9.0, tau_a in 0.0f32..9.0,
         ) {
-            let d2_a: Vec<f32> = d2_c.iter().rev().copied().collect();
             let thresholds = FlagThresholds { tau_c, tau_a };
-            let live: Vec<_> = d2_c.iter().zip(&d2_a).map(|(c, a)| thresholds.flags(*c, *a)).collect();
-            let mut what_if = vec![None; 7];
-            reflag(&d2_c, &d2_a, thresholds, &mut what_if);
-            prop_assert_eq!(live, what_if);
+            let mut flagging = Flagging::default();
+            for (c, a) in d2.iter().zip(d2.iter().rev()) {
+                prop_assert_eq!(flagging.step(*c, *a, thresholds, 1.0), thresholds.flags(*c, *a));
+            }
         }
     }
 }

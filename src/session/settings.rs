@@ -157,6 +157,9 @@ pub struct Thresholds {
     pub tau_a: Tau,
     /// Paper mode: declare only when `k` of the last `n` steps agree.
     pub vote: Option<Vote>,
+    /// Paper mode: a raised flag falls only below this share of τ, 0.5 to 1. At 1 it falls as soon
+    /// as it is not above τ, which is the published rule.
+    pub deadband: f64,
     /// Evidence mode: wanted time between two false alarms, such as "1d" or "8h".
     pub arl0: Span,
     /// Evidence mode: what leaves a client while it is watched.
@@ -169,6 +172,7 @@ impl Default for Thresholds {
             tau_c: Tau::default(),
             tau_a: Tau::default(),
             vote: None,
+            deadband: 1.0,
             arl0: Span { seconds: 86_400.0 },
             tier: Tier::default(),
         }
@@ -209,7 +213,7 @@ impl Default for Tau {
     }
 }
 
-/// A k-of-n vote.
+/// A k-of-n vote, written "3 of 5" where it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vote {
@@ -217,6 +221,31 @@ pub struct Vote {
     pub k: u32,
     /// … of the last so many.
     pub n: u32,
+}
+
+impl Vote {
+    /// Steps that a vote can look back at.
+    const LONGEST: u32 = 1000;
+
+    /// Whether it can be won, and not only by a horizon nobody waits for.
+    #[must_use]
+    pub fn is_sound(self) -> bool {
+        self.k >= 1 && self.k <= self.n && self.n <= Self::LONGEST
+    }
+
+    /// From "3 of 5" or "3/5".
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let (k, n) = text.split_once("of").or_else(|| text.split_once('/'))?;
+        let vote = Self { k: k.trim().parse().ok()?, n: n.trim().parse().ok()? };
+        vote.is_sound().then_some(vote)
+    }
+}
+
+impl std::fmt::Display for Vote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.k, self.n)
+    }
 }
 
 /// A length of time, written "30s", "5m", "8h" or "1d".
@@ -284,5 +313,38 @@ pub struct ReplaySettings {
 impl Default for ReplaySettings {
     fn default() -> Self {
         Self { speed: 60.0, from: None, tail: Span { seconds: 300.0 } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::session::Session;
+
+    #[test]
+    fn without_a_word_about_it_paper_mode_is_as_published() {
+        let thresholds = Thresholds::default();
+        assert_eq!(thresholds.vote, None);
+        assert!((thresholds.deadband - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_vote_is_read_as_it_is_written_and_a_dead_band_is_a_share_of_tau() {
+        let vote = Vote { k: 3, n: 5 };
+        assert_eq!(Vote::read(&vote.to_string()), Some(vote));
+        assert_eq!([Vote::read("5 of 3"), Vote::read("3"), Vote::read("0 of 5")], [None; 3]);
+        let with = |deadband: &str| {
+            let text = format!(
+                "Session(about: \"x\", source: Plant(), thresholds: (deadband: {deadband}))"
+            );
+            Session::parse("test", Path::new(""), &text).map(|_| ()).map_err(|e| format!("{e:?}"))
+        };
+        assert_eq!(with("0.9"), Ok(()));
+        for wrong in ["0.4", "1.1"] {
+            let why = with(wrong).expect_err("no share to fall at");
+            assert!(why.contains("from 0.5 to 1"), "{why}");
+        }
     }
 }

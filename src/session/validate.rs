@@ -327,11 +327,16 @@ impl Check {
         }
         if let Some(vote) = thresholds.vote {
             self.that(
-                vote.k >= 1 && vote.k <= vote.n && vote.n <= 1000,
+                vote.is_sound(),
                 "thresholds.vote",
                 format!("expected 1 ≤ k ≤ n ≤ 1000, found k: {}, n: {}", vote.k, vote.n),
             );
         }
+        self.that(
+            (0.5..=1.0).contains(&thresholds.deadband),
+            "thresholds.deadband",
+            format!("expected a share of τ from 0.5 to 1, found {}", thresholds.deadband),
+        );
         self.positive("thresholds.arl0", thresholds.arl0.seconds);
         let clients = match &session.source {
             Source::Twin(twin) => twin.clients,

@@ -156,6 +156,8 @@ pub fn example(text: &str, clients: &[String]) -> Option<String> {
     }
     Some(match Knob::named(word, clients)? {
         Knob::TauC(_) | Knob::TauA(_) => "97.5%".into(),
+        Knob::Vote => "3 of 5".into(),
+        Knob::Deadband => "0.9".into(),
         Knob::Arl0 => "8h".into(),
         Knob::Mode => "paper".into(),
         Knob::Delta => "1e-5".into(),

@@ -2,7 +2,8 @@
 
 use super::{Focus, Model, Screen, Stage};
 use crate::console::action::Action;
-use crate::incident::AlarmState;
+use crate::incident::{AlarmState, Incident};
+use crate::session::Mode;
 
 impl Model {
     /// Whether `action` would change anything here and now.
@@ -58,9 +59,13 @@ impl Model {
             Action::Note | Action::Correct | Action::PlayIncident => {
                 self.chosen_incident().is_some()
             }
-            Action::Accept => self.chosen_incident().is_some_and(|incident| {
-                incident.is_open() || incident.alarm.state == AlarmState::Latched
-            }),
+            // Only evidence knows a normal that can be another one.
+            Action::Accept => {
+                let lasts = |incident: &Incident| {
+                    incident.is_open() || incident.alarm.state == AlarmState::Latched
+                };
+                self.mode() == Mode::Evidence && self.chosen_incident().is_some_and(lasts)
+            }
             Action::PreviousIncident | Action::NextIncident => {
                 self.watched.as_ref().is_some_and(|watched| !watched.incidents.is_empty())
             }
@@ -91,6 +96,7 @@ impl Model {
     pub fn wording(&self, action: Action) -> Option<&'static str> {
         let on_trial = self.tuning.as_ref().is_some_and(super::Tuning::has_moved);
         match action {
+            Action::Pause if self.stands() => Some("go on"),
             Action::Open if on_trial => Some("set"),
             Action::Close if self.tuning.is_some() => Some("drop"),
             Action::Open if self.screen == Screen::Overview && self.focus() == Focus::Knobs => {
@@ -98,6 +104,11 @@ impl Model {
             }
             _ => None,
         }
+    }
+
+    /// Whether what moves on the screen was stopped.
+    fn stands(&self) -> bool {
+        self.playback.as_ref().map_or(self.pace.paused, |playback| playback.paused)
     }
 
     fn opens(&self) -> bool {

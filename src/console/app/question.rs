@@ -58,15 +58,12 @@ impl Question {
         let name = |client: usize| clients.get(client).map_or("?", String::as_str);
         match self {
             Self::Shelve { incident, .. } => format!("shelve #{incident} for"),
-            Self::Accept { incident } => format!(
-                "accept what #{incident} shows as the new normal? it will not alarm again until it changes"
-            ),
+            Self::Accept { incident } => {
+                format!("accept #{incident} as the new normal? silent until it changes")
+            }
             Self::Correct { incident, .. } => format!("the root of #{incident} is"),
             Self::TakeOut { client } => {
-                format!(
-                    "take {} out of service? its alarms are silent until it is put back",
-                    name(*client)
-                )
+                format!("take {} out of service? silent until put back", name(*client))
             }
             Self::Commit { from, to, step } => format!(
                 "{} {} → {} from step {} on? what was released stays released",

@@ -5,6 +5,7 @@ use crate::console::action::TABLE;
 use crate::console::watched::Role;
 use crate::engine::run::knob::{Knob, Turn};
 use crate::incident::{Entry, Incident};
+use crate::session::Mode;
 
 /// Rows that a page moves by.
 const PAGE: usize = 6;
@@ -148,20 +149,31 @@ impl Model {
         standing.map_or(&[], |standing| &standing.knobs)
     }
 
+    /// Those of them that change something while the method that stands decides.
+    pub fn offered_knobs(&self) -> impl Iterator<Item = Turn> {
+        let mode = self.mode();
+        self.knobs().iter().copied().filter(move |turn| turn.knob().matters_in(mode))
+    }
+
     /// The chosen knob.
     #[must_use]
     pub fn chosen_knob(&self) -> Option<Turn> {
-        let known = |knob: Knob| self.knobs().iter().copied().find(|turn| turn.knob() == knob);
-        known(self.knob.unwrap_or_else(|| self.first_knob())).or(self.knobs().first().copied())
+        let known = |knob: Knob| self.offered_knobs().find(|turn| turn.knob() == knob);
+        let chosen = self.knob.and_then(known);
+        chosen.or_else(|| known(self.first_knob())).or_else(|| self.offered_knobs().next())
+    }
+
+    /// The method that decides.
+    pub(super) fn mode(&self) -> Mode {
+        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+        standing.map_or(Mode::Evidence, |standing| standing.mode)
     }
 
     /// The knob that decides how many alarms there are.
     fn first_knob(&self) -> Knob {
-        use crate::session::Mode;
-        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
-        match standing.map(|standing| standing.mode) {
-            Some(Mode::Evidence) | None => Knob::Arl0,
-            Some(Mode::Paper) => Knob::TauC(None),
+        match self.mode() {
+            Mode::Evidence => Knob::Arl0,
+            Mode::Paper => Knob::TauC(None),
         }
     }
 
@@ -248,7 +260,7 @@ impl Model {
                     self.incident = neighbour(&listed, now, rows);
                 }
                 Focus::Knobs => {
-                    let knobs: Vec<Knob> = self.knobs().iter().map(|turn| turn.knob()).collect();
+                    let knobs: Vec<Knob> = self.offered_knobs().map(Turn::knob).collect();
                     let now = self.chosen_knob().map(Turn::knob);
                     self.knob = neighbour(&knobs, now, rows);
                     self.tuning = None;

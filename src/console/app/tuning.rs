@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use crate::engine::run::Outlook;
 use crate::engine::run::knob::{Knob, Turn};
-use crate::evidence::threshold::FlagThresholds;
+use crate::evidence::threshold::{FlagThresholds, Flags};
 
 /// What the engine found for one value.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,6 +88,12 @@ impl Tuning {
         Some(&self.answer()?.after.as_ref()?.thresholds)
     }
 
+    /// Flags of every step so far in the newest answer.
+    #[must_use]
+    pub fn ghost_flags(&self) -> Option<&[Option<Flags>]> {
+        Some(&self.found.as_ref()?.after.as_ref()?.flags)
+    }
+
     /// What turning it would have meant, in words: "23 → 9 alarms, 2 labelled attacks missed".
     #[must_use]
     pub fn words(&self, steps: u64) -> String {
@@ -162,7 +168,7 @@ mod tests {
         score.labelled = 12;
         score.detected = detected;
         score.false_alarms = false_alarms;
-        Outlook { alarms, score: Some(score), thresholds: Vec::new() }
+        Outlook { alarms, score: Some(score), thresholds: Vec::new(), flags: Vec::new() }
     }
 
     #[test]

@@ -4,13 +4,24 @@ use super::goal::seconds;
 use crate::engine::run::knob::{Knob, Turn, Unsettable};
 use crate::fact::{Number, Value};
 use crate::session::settings::Span;
-use crate::session::{Mode, Tau};
+use crate::session::{Mode, Tau, Vote};
 
 /// Percentiles that a press steps through: the further out, the finer.
 const PERCENTILES: [f64; 26] = [
     50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.0, 94.0, 95.0, 96.0, 97.0, 97.5, 98.0, 98.5, 99.0,
     99.2, 99.4, 99.5, 99.6, 99.7, 99.8, 99.9, 99.95, 99.98, 99.99,
 ];
+/// Votes, the stricter the further; below them every step speaks for itself.
+const VOTES: [Vote; 6] = [
+    Vote { k: 2, n: 3 },
+    Vote { k: 3, n: 5 },
+    Vote { k: 5, n: 8 },
+    Vote { k: 8, n: 12 },
+    Vote { k: 12, n: 20 },
+    Vote { k: 20, n: 30 },
+];
+/// Shares of τ that a raised flag falls at.
+const DEADBANDS: [f64; 11] = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0];
 /// A press on a distance changes it by a twentieth.
 const FACTOR: f64 = 1.05;
 /// Seconds between false alarms.
@@ -56,6 +67,8 @@ pub fn stepped(turn: Turn, presses: i32, common: Option<Tau>) -> Turn {
     match turn {
         Turn::TauC(client, own) => Turn::TauC(client, tau(own)),
         Turn::TauA(client, own) => Turn::TauA(client, tau(own)),
+        Turn::Vote(now) => Turn::Vote(vote(now, presses)),
+        Turn::Deadband(share) => Turn::Deadband(along(&DEADBANDS, share, presses)),
         Turn::Arl0(s) => Turn::Arl0(along(&RUN_LENGTHS, s, presses)),
         Turn::Mode(mode) if presses % 2 != 0 => Turn::Mode(match mode {
             Mode::Evidence => Mode::Paper,
@@ -85,6 +98,22 @@ fn along(ladder: &[f64], now: f64, presses: i32) -> f64 {
     }
 }
 
+/// So many votes stricter or laxer; no vote at all is the laxest.
+fn vote(now: Option<Vote>, presses: i32) -> Option<Vote> {
+    let laxer = |limit: u32| VOTES.iter().filter(|vote| vote.k < limit).count();
+    let (k, steps) = (now.map_or(0, |vote| vote.k), presses.unsigned_abs() as usize);
+    // Rungs are counted from 1: 0 is no vote.
+    let rung = match presses {
+        0 => return now,
+        1.. => laxer(k + 1) + steps,
+        _ => (laxer(k) + 1).saturating_sub(steps),
+    };
+    let rung = rung.min(VOTES.len());
+    let found = rung.checked_sub(1).map(|at| VOTES[at]);
+    // Never the wrong way, where what stands is beyond the last rung.
+    if presses > 0 && found.map_or(0, |vote| vote.k) < k { now } else { found }
+}
+
 /// No protection at all, or no budget, lies above the largest ε.
 fn epsilon(ladder: &[f64], now: Option<f64>, presses: i32) -> Option<f64> {
     let top = ladder.last().copied().unwrap_or(f64::INFINITY);
@@ -96,7 +125,7 @@ fn epsilon(ladder: &[f64], now: Option<f64>, presses: i32) -> Option<f64> {
     }
 }
 
-/// `knob` at what was typed: `97.5%`, `3.2`, `8h`, `paper`, `none`.
+/// `knob` at what was typed: `97.5%`, `3.2`, `3 of 5`, `8h`, `paper`, `none`.
 pub fn typed(knob: Knob, text: &str, clients: &[String]) -> Result<Turn, Unsettable> {
     let text = text.trim();
     let number = |n: f64| Number::new(n).map(Value::Number);
@@ -113,7 +142,7 @@ pub fn typed(knob: Knob, text: &str, clients: &[String]) -> Result<Turn, Unsetta
     knob.turn(&value, clients)
 }
 
-/// A value as people read it: `97.5%`, `d² 3.2`, `8h`, `paper`, `none`.
+/// A value as people read it: `97.5%`, `d² 3.2`, `3 of 5`, `8h`, `paper`, `none`.
 #[must_use]
 pub fn shown(turn: Turn) -> String {
     match turn {
@@ -122,7 +151,9 @@ pub fn shown(turn: Turn) -> String {
             format!("d² {d:.2}")
         }
         Turn::Arl0(s) => length(s),
-        Turn::EpsilonFlag(None)
+        Turn::Deadband(share) if share >= 1.0 => "off".into(),
+        Turn::Vote(None)
+        | Turn::EpsilonFlag(None)
         | Turn::EpsilonC(None)
         | Turn::EpsilonA(None)
         | Turn::EpsilonG(None)
@@ -148,6 +179,8 @@ pub fn title(knob: Knob, clients: &[String]) -> String {
     match knob {
         Knob::TauC(client) => of("τ_c", client),
         Knob::TauA(client) => of("τ_a", client),
+        Knob::Vote => "vote".into(),
+        Knob::Deadband => "dead-band".into(),
         Knob::Arl0 => "ARL0".into(),
         Knob::Mode => "mode".into(),
         Knob::EpsilonFlag => "ε flags".into(),
@@ -178,6 +211,21 @@ mod tests {
     }
 
     #[test]
+    fn a_vote_grows_stricter_press_by_press_and_none_is_the_laxest() {
+        let vote = |k, n| Turn::Vote(Some(Vote { k, n }));
+        assert_eq!(stepped(Turn::Vote(None), 1, None), vote(2, 3));
+        assert_eq!(stepped(vote(2, 3), 1, None), vote(3, 5));
+        assert_eq!(stepped(vote(4, 9), 1, None), vote(5, 8), "what is no rung goes to the next");
+        assert_eq!(stepped(vote(4, 9), -1, None), vote(3, 5));
+        assert_eq!(stepped(vote(2, 3), -1, None), Turn::Vote(None));
+        assert_eq!(stepped(Turn::Vote(None), -1, None), Turn::Vote(None));
+        assert_eq!(stepped(Turn::Vote(None), 10, None), vote(20, 30));
+        assert_eq!(stepped(vote(50, 90), 1, None), vote(50, 90), "never the wrong way");
+        assert_eq!(stepped(Turn::Deadband(1.0), -2, None), Turn::Deadband(0.9));
+        assert_eq!(stepped(Turn::Deadband(1.0), 1, None), Turn::Deadband(1.0));
+    }
+
+    #[test]
     fn no_protection_lies_above_the_largest_epsilon() {
         let e = Turn::EpsilonFlag;
         assert_eq!(stepped(e(Some(50.0)), 1, None), e(Some(100.0)));
@@ -205,6 +253,15 @@ mod tests {
         assert_eq!(read(Knob::TauC(None), " 97.5% "), Ok(Turn::TauC(None, tau)));
         assert_eq!(read(Knob::TauA(None), "3.2"), Ok(Turn::TauA(None, Some(Tau::Value(3.2)))));
         assert_eq!(read(Knob::TauC(Some(0)), "default"), Ok(Turn::TauC(Some(0), None)));
+        let vote = Turn::Vote(Some(Vote { k: 3, n: 5 }));
+        assert_eq!((read(Knob::Vote, "3 of 5"), read(Knob::Vote, "3/5")), (Ok(vote), Ok(vote)));
+        assert_eq!(read(Knob::Vote, "none"), Ok(Turn::Vote(None)));
+        assert_eq!(read(Knob::Deadband, "0.9"), Ok(Turn::Deadband(0.9)));
+        assert_eq!(read(Knob::Deadband, "off"), Ok(Turn::Deadband(1.0)));
+        assert_eq!(
+            read(Knob::TauC(None), "12%"),
+            Ok(Turn::TauC(None, Some(Tau::Percentile(12.0))))
+        );
         assert_eq!(read(Knob::Arl0, "8h"), Ok(Turn::Arl0(28_800.0)));
         assert_eq!(read(Knob::Mode, "Paper"), Ok(Turn::Mode(Mode::Paper)));
         assert_eq!(read(Knob::EpsilonFlag, "none"), Ok(Turn::EpsilonFlag(None)));
@@ -216,7 +273,15 @@ mod tests {
 
     #[test]
     fn what_is_shown_can_be_typed_again() {
-        for turn in [Turn::Arl0(28_800.0), Turn::EpsilonFlag(None), Turn::Delta(1e-6)] {
+        let vote = Turn::Vote(Some(Vote { k: 3, n: 5 }));
+        for turn in [
+            Turn::Arl0(28_800.0),
+            Turn::EpsilonFlag(None),
+            Turn::Delta(1e-6),
+            vote,
+            Turn::Deadband(0.85),
+            Turn::Deadband(1.0),
+        ] {
             assert_eq!(typed(turn.knob(), &shown(turn), &[]), Ok(turn));
         }
         assert_eq!(length(90.0), "90s");

@@ -9,10 +9,10 @@ use crate::console::app::{Effect, Focus, Msg, Screen, Stage};
 use crate::console::feed::{self, Report, Wish};
 use crate::console::pace::{Pace, Speed};
 use crate::console::watched::Role;
-use crate::engine::run::knob::Turn;
+use crate::engine::run::knob::{Knob, Turn};
 use crate::fact::Priority;
 use crate::incident::{Action, AlarmState, Order, What};
-use crate::session::{Mark, Mode};
+use crate::session::{Mark, Mode, Vote};
 
 fn state(desk: &Desk, incident: u64) -> AlarmState {
     let watched = desk.console.model.watched.as_ref().expect("opened");
@@ -325,7 +325,7 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     assert_eq!(asked(&desk), questions + 2, "the last value is asked for when it is not");
     assert!(desk.console.model.tuning.as_ref().is_some_and(|tuning| tuning.answer().is_some()));
 
-    desk.keys("<esc>6<down><down><enter>soon<enter>");
+    desk.keys("<esc>6<down><down><down><down><enter>soon<enter>");
     assert!(desk.console.model.prompt.as_ref().is_some_and(|prompt| prompt.error.is_some()));
     desk.keys("<backspace><backspace><backspace><backspace>4h<enter>");
     let trial = desk.console.model.tuning.as_ref().map(|tuning| tuning.trial);
@@ -342,6 +342,33 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     assert_eq!(desk.wishes().len(), orders);
     desk.keys(":epsilon_flag 2<enter>y");
     assert!(desk.said().contains("epsilon_flag"), "{}", desk.said());
+}
+
+#[test]
+fn a_vote_and_a_dead_band_are_knobs_like_any_other_where_flags_decide() {
+    let mut desk = Desk::attacked(ATTACK - 10);
+    let offered =
+        |desk: &Desk| -> Vec<Knob> { desk.console.model.offered_knobs().map(Turn::knob).collect() };
+    assert!(!offered(&desk).contains(&Knob::Vote) && !offered(&desk).contains(&Knob::Deadband));
+    desk.keys(":mode paper<enter>");
+    assert_eq!(offered(&desk)[2..4], [Knob::Vote, Knob::Deadband]);
+    desk.keys("6<down><down>++");
+    let tuning = desk.console.model.tuning.as_ref().expect("a knob on trial");
+    assert_eq!(tuning.trial, Turn::Vote(Some(Vote { k: 3, n: 5 })));
+    assert!(tuning.words(0).contains("alarms"), "{}", tuning.words(0));
+    desk.keys("<enter>");
+    assert!(desk.said().contains("vote none → 3 of 5"), "{}", desk.said());
+    desk.keys("6<down>--");
+    let tuning = desk.console.model.tuning.as_ref().expect("a knob on trial");
+    assert_eq!(tuning.trial, Turn::Deadband(0.9));
+    assert!(tuning.words(0).contains("alarms"), "{}", tuning.words(0));
+    desk.keys("<enter>");
+    assert!(desk.console.model.knobs().contains(&Turn::Deadband(0.9)));
+    desk.keys("uu");
+    let back = [Turn::Vote(None), Turn::Deadband(1.0)];
+    assert_eq!(desk.console.model.knobs()[2..4], back, "{}", desk.said());
+    desk.keys(":vote 6 of 5<enter>");
+    assert!(desk.console.model.prompt.as_ref().is_some_and(|prompt| prompt.error.is_some()));
 }
 
 #[test]

@@ -99,6 +99,14 @@ impl Desk {
         Self::over_watch(attack_ready(), steps)
     }
 
+    /// The same of a session that says otherwise about something models do not depend on.
+    pub fn attacked_where(steps: usize, change: impl FnOnce(&mut Session)) -> Self {
+        let (mut session, prepared) = (attack_session(), Arc::clone(&PREPARED.1));
+        change(&mut session);
+        let watch = Watch::open(&session, &prepared).expect("a built-in plant");
+        Self::over_watch((watch, prepared), steps)
+    }
+
     fn over_watch((watch, prepared): Ready, steps: usize) -> Self {
         let opened = opened(&watch, &prepared);
         let console = Console::bare(&session());

@@ -12,6 +12,9 @@ use super::pen::{cut, put, width};
 use crate::console::app::{Model, Prompt, Question};
 use crate::console::theme::Theme;
 
+/// Cells of "esc leave".
+const LEAVE: u16 = 9;
+
 /// Draws what is typed or asked into the first row of `area`; whether there is any.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> bool {
     if let Some(prompt) = &model.prompt {
@@ -49,7 +52,8 @@ fn typed(model: &Model, prompt: &Prompt, theme: &Theme, area: Rect, buffer: &mut
 fn asked(model: &Model, question: &Question, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let choices = question.choices(&model.names);
     let answers: Vec<String> = choices.iter().map(|(_, what)| what.clone()).collect();
-    let needed: u16 = answers.iter().map(|what| width(what) + 5).sum::<u16>() + 8;
+    // A key and a cell before each, two cells behind; two before the first, and the way out.
+    let needed: u16 = answers.iter().map(|what| width(what) + 4).sum::<u16>() + 2 + LEAVE;
     let room = area.width.saturating_sub(needed + 1).max(area.width / 3);
     let text = cut(&question.text(&model.names), room);
     let mut x = put(buffer, area, 1, 0, &text, theme.strong) + 2;

@@ -3,6 +3,9 @@
 //! ```text
 //!  30 s a column           10:15     10:20     10:25     10:30
 //! ```
+//!
+//! Where flags of the past are shown as the threshold that stands now has them, and not as they were
+//! sent, it is said here: `30 s/col, Z re-judged`.
 
 use std::ops::Range;
 
@@ -13,6 +16,7 @@ use ratatui::layout::Rect;
 use super::pen::{put, width};
 use super::scene::{Axis, Scene};
 use crate::console::clock::round_length;
+use crate::console::watched::Watched;
 
 /// Seconds between two labels, and the cells that a label needs with room around it.
 const TICKS: [(i64, i64); 13] = [
@@ -35,7 +39,17 @@ const TICKS: [(i64, i64); 13] = [
 pub fn draw(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
     let margin = Rect { width: axis.margin.min(area.width), ..area };
     let column = round_length(axis.window.column_s());
-    let words = [format!("{column} a column"), format!("{column}/col"), column];
+    let words = match scene.watched.and_then(Watched::judged_until) {
+        Some(until) if until >= axis.window.start(0) => {
+            let time = scene.model.clock.time(until);
+            vec![
+                format!("{column}/col, Z re-judged to {time}"),
+                format!("{column}/col, Z re-judged"),
+                "Z re-judged".to_owned(),
+            ]
+        }
+        _ => vec![format!("{column} a column"), format!("{column}/col"), column],
+    };
     if let Some(words) = words.into_iter().find(|words| width(words) + 1 < margin.width) {
         put(buffer, margin, 1, 0, &words, scene.theme.label);
     }

@@ -5,7 +5,7 @@
 //!    S/b      3.21           ▂▂▂▃▂▂▂▅████     evidence against 1
 //!    r_c     2.31τ  ‖r‖ 1.9  ▂▂▂▃▂▂▂▅████     distances against τ
 //!    r_a     0.42τ  ‖r‖ 0.8  ▂▂▂▃▂▂▂▂▂▂▂▂
-//!    Z                       ·······ccccc     flags as they were sent
+//!    Z                       ·······ccccc     flags by the thresholds that stand
 //!    symbols                 ·······11233     grades as they were sent
 //! ── 12 sensors  those that deviate most are numbered ───────────
 //!  1 PIT01  ↑61.48 bar       ⡠⠤⠒⠒⠊⠉⠑⠢⣀⡠⠤
@@ -50,7 +50,8 @@ pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &
     axis::draw(scene, &axis, pen::take_last(&mut rest, 1), buffer);
     title(scene, client, pen::take(&mut rest, 1), buffer);
     if area.height >= 30 {
-        for sentence in words::of_client(scene, client).iter().take(2) {
+        let said = words::of_client(scene, client);
+        for sentence in said.iter().take(2).chain(words::look_first(scene, client).as_ref()) {
             let row = pen::take(&mut rest, 1);
             put(
                 buffer,
@@ -246,8 +247,7 @@ fn sensors_title(scene: &Scene, client: usize, shown: Shown, area: Rect, buffer:
     if tally.beyond > 0 {
         parts.push((format!("↕ {} beyond scale", tally.beyond), theme.beyond));
     }
-    let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(client));
-    if ranked.is_some_and(|ranked| !ranked.is_empty()) {
+    if scene.ranked(client).is_some_and(|ranked| !ranked.is_empty()) {
         parts.push(("1 deviates most".to_owned(), theme.label));
     }
     if !scene.measured.is_settled() {

@@ -14,7 +14,7 @@
 //!  P1   3.21   2.31   1.76  #
 //! ── operator ────────────────────────────────────────────────────
 //!  open since 10:38:00, nobody has acknowledged it
-//!  check P1, first at PIT01: …
+//!  check P1: set points, valves, pumps …
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -24,8 +24,9 @@ use ratatui::style::Style;
 use super::pen::{self, cut, heading, part, put, wrapped};
 use super::rows::cursor;
 use super::scene::{Axis, Scene};
-use super::verdict::{delay, lasted, nature, seen, state_of};
+use super::verdict::{delay, lasted, nature, seen_after, state_of};
 use super::{axis, incidents, tail, words};
+use crate::console::action::Action;
 use crate::console::app::filter;
 use crate::console::clock::round_length;
 use crate::console::glyph::NONE;
@@ -91,7 +92,7 @@ fn title(scene: &Scene, incident: &Incident, area: Rect, buffer: &mut Buffer) {
     );
     let head = format!("{} #{} {}", mark.glyph, incident.number, nature(incident));
     let priority = format!("priority {}", incident.priority.to_string().trim_start_matches('P'));
-    let seen = seen(incident, scene.newest);
+    let seen = seen_after(scene, incident);
     let lasted = lasted(incident, scene.newest);
     let seen_style =
         if incident.alarm.state.wants_acknowledgement() { mark.style } else { theme.label };
@@ -261,10 +262,14 @@ fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
     let name = usize::from(scene.name_cells(10));
     let end = incident.closed.map_or(scene.newest, |closed| closed.time);
     let during = scene.model.look.filter(|look| (incident.onset..=end).contains(look));
+    // Ratios and flags are by the thresholds that stand; what was sent then is history.
+    let judged = watched.judged_until().is_some_and(|until| incident.onset <= until);
     let (from, until, title) = match during {
         Some(look) => (look, look, format!("numbers at {}", scene.model.clock.time(look))),
+        None if judged => (incident.onset, end, "the most of the incident".to_owned()),
         None => (incident.onset, end, "numbers, the most of the incident".to_owned()),
     };
+    let title = if judged { format!("{title}, Z re-judged") } else { title };
     let until = until.saturating_add(watched.history.period()).unwrap_or(until);
     let column = watched.history.column(from, until);
     let most = |client: usize, trace: Trace| match watched.bucket(client, trace, &column) {
@@ -285,7 +290,7 @@ fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
             }
             None => (format!(" {:>6}", "?"), theme.missing),
         };
-        let flags = match watched.flags_sent(client, &column) {
+        let flags = match watched.flags(client, &column) {
             FlagCell::Flags { z_c: true, z_a: true } => "#",
             FlagCell::Flags { z_c: true, .. } => "c",
             FlagCell::Flags { z_a: true, .. } => "a",
@@ -313,20 +318,8 @@ fn operator(scene: &Scene, incident: &Incident, width: u16) -> Block {
     let plain = |text: String| vec![(text, theme.text)];
     let standing = wrapped(&words::standing(scene, incident), room);
     let mut lines: Vec<Vec<(String, Style)>> = standing.into_iter().map(plain).collect();
-    if let Some(root) = incident.root {
-        let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(root));
-        let names: Vec<String> = ranked
-            .into_iter()
-            .flatten()
-            .take(4)
-            .map(|name| crate::console::text::clean(name))
-            .collect();
-        if !names.is_empty() {
-            lines.push(vec![
-                (format!("{} deviates most at ", scene.name(root)), theme.label),
-                (names.join(", "), theme.text),
-            ]);
-        }
+    if let Some(which) = words::which_sensor(scene, incident, Action::Open) {
+        lines.extend(wrapped(&which, room).into_iter().map(|text| vec![(text, theme.label)]));
     }
     lines.extend(wrapped(&words::check(scene, incident), room).into_iter().map(plain));
     for correction in &incident.corrections {

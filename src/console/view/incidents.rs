@@ -17,7 +17,7 @@ use ratatui::style::Style;
 
 use super::pen::{self, heading, line, part, put};
 use super::scene::Scene;
-use super::verdict::{delay, lasted, nature, seen, state_of};
+use super::verdict::{delay, lasted, nature, seen_after, state_of};
 use crate::console::app::Focus;
 use crate::console::mouse::{Hit, Target};
 use crate::console::theme::State;
@@ -73,8 +73,14 @@ fn title(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let theme = scene.theme;
     let figures = figures(scene);
     let mut parts = vec![("incidents".to_owned(), theme.strong)];
+    // Whoever looks back sees the list of then, and counts of now: what is open wants him still.
+    let mut now = "";
+    if let Some(look) = scene.model.look {
+        parts.push((format!("up to {}", scene.model.clock.time(look)), theme.label));
+        now = "now ";
+    }
     if scene.watched.is_some() {
-        parts.push((format!("{} open", figures.open), theme.label));
+        parts.push((format!("{now}{} open", figures.open), theme.label));
     }
     let unseen = figures.unacknowledged + figures.returned + figures.latched;
     if unseen > 0 {
@@ -82,9 +88,6 @@ fn title(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     }
     if figures.shelved > 0 {
         parts.push((format!("z {} shelved", figures.shelved), theme.shelved));
-    }
-    if let Some(look) = scene.model.look {
-        parts.push((format!("up to {}", scene.model.clock.time(look)), theme.label));
     }
     let parts: Vec<(&str, Style)> = parts.iter().map(|(text, s)| (text.as_str(), *s)).collect();
     heading(buffer, area, &parts, theme);
@@ -135,7 +138,7 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Vec<(String, Style)> 
         (format!(" {}", who(scene, incident)), if over { text } else { theme.strong }),
     ];
     let state = incident.alarm.state;
-    let said = seen(incident, scene.newest);
+    let said = seen_after(scene, incident);
     let style = match (state.wants_acknowledgement(), state.is_silenced()) {
         (true, _) => mark.style,
         (false, true) => theme.shelved,

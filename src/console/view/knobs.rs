@@ -35,7 +35,7 @@ const GAUGE: u16 = 20;
 #[must_use]
 pub fn wanted(scene: &Scene) -> u16 {
     let trial = u16::from(scene.model.tuning.is_some());
-    1 + scene.model.knobs().iter().filter(|turn| !is_own(turn.knob())).count() as u16 + trial
+    1 + scene.model.offered_knobs().filter(|turn| !is_own(turn.knob())).count() as u16 + trial
 }
 
 /// Whether a knob is one client's own: these stand below the others.
@@ -49,7 +49,7 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>)
     let mut rest = area;
     let parts = [("thresholds and privacy", theme.strong), ("+ - turn, u undoes", theme.label)];
     heading(buffer, pen::take(&mut rest, 1), &parts, theme);
-    let turns = scene.model.knobs();
+    let turns: Vec<Turn> = scene.model.offered_knobs().collect();
     if turns.is_empty() {
         put(buffer, rest, 1, 0, "not known before the first step", theme.label);
     }
@@ -121,6 +121,8 @@ fn place(turn: Turn) -> Option<f64> {
             Tau::Percentile(p) => Some(1.0 - logarithmic((100.0 - p).max(0.01), 0.01, 50.0)),
             Tau::Value(d) => Some(logarithmic(d, 0.1, 1000.0)),
         },
+        Turn::Vote(vote) => Some(logarithmic(f64::from(vote?.k), 1.0, 20.0)),
+        Turn::Deadband(share) => Some(((share - 0.5) / 0.5).clamp(0.0, 1.0)),
         Turn::Arl0(s) => Some(logarithmic(s, 600.0, 30.0 * 86_400.0)),
         Turn::Mode(_) => None,
         Turn::EpsilonFlag(e) | Turn::EpsilonC(e) | Turn::EpsilonA(e) | Turn::EpsilonG(e) => {
@@ -139,6 +141,10 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
         Turn::TauC(None, _) => label(above(scene, Trace::DistanceC)),
         Turn::TauA(None, _) => label(above(scene, Trace::DistanceA)),
         Turn::TauC(Some(_), _) | Turn::TauA(Some(_), _) => label("of its own".into()),
+        Turn::Vote(None) => label("every step names its root".into()),
+        Turn::Vote(Some(_)) => label("steps must name the root".into()),
+        Turn::Deadband(share) if share >= 1.0 => label("a flag falls at τ".into()),
+        Turn::Deadband(share) => label(falls(scene, share)),
         Turn::Arl0(s) => label(format!("one false alarm in {}", turning::length(s))),
         Turn::Mode(Mode::Evidence) => label("whitened residuals, sequential decision".into()),
         Turn::Mode(Mode::Paper) => label("flags and the published look-up".into()),
@@ -154,6 +160,14 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
         Turn::Budget(None) => label("nothing ends by itself".into()),
         Turn::Budget(Some(_)) => label(limit(scene)),
     }
+}
+
+/// "a flag falls at 0.9 τ", and what that costs where flags are protected.
+fn falls(scene: &Scene, share: f64) -> String {
+    let falls = format!("a flag falls at {share} τ");
+    let protected =
+        scene.model.knobs().iter().any(|turn| matches!(turn, Turn::EpsilonFlag(Some(_))));
+    if protected { format!("{falls}; it tells of its rise for ever") } else { falls }
 }
 
 /// "35 % of symbols wrong, alarm after 42s"

@@ -18,11 +18,11 @@ use ratatui::style::Style;
 use super::pen::{cut, fitting, put, put_right, take};
 use super::scene::{Axis, Scene};
 use super::verdict::{Verdict, seen};
-use super::{axis, pen};
+use super::{axis, pen, words};
 use crate::console::mouse::{Hit, Target};
 use crate::console::theme::State;
 use crate::console::truth::Role;
-use crate::console::watched::Trace;
+use crate::console::watched::{Trace, Watched};
 use crate::console::widget::flags::FlagGrid;
 use crate::console::widget::level::{Level, ratio};
 use crate::session::Mode;
@@ -234,13 +234,10 @@ fn beside(scene: &Scene, client: usize, verdict: Verdict, room: u16) -> Vec<(Str
             }
         }
     }
-    if verdict.state != State::Normal {
-        let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(client));
-        let words = ranked.into_iter().flatten().map(|name| {
-            let name = crate::console::text::clean(name);
-            (format!("at {name}"), theme.label)
-        });
-        lines.extend(words.take(2));
+    // What stands here is the server's word: it knows a sensor's name only where its client told it.
+    if let Some(incident) = incident.filter(|incident| incident.root == Some(client)) {
+        let names = words::named_sensors(scene, incident);
+        lines.extend(names.into_iter().take(2).map(|name| (format!("at {name}"), theme.label)));
     }
     lines
 }
@@ -315,6 +312,7 @@ impl Lanes {
         let client = fitting(["client".to_owned()], self.name);
         put(buffer, area, 3, 0, &client.unwrap_or_default(), label);
         let mut end = area.width;
+        let judged = scene.watched.and_then(Watched::judged_until).is_some();
         for (at, (lane, axis)) in self.beside.iter().enumerate() {
             let column = crate::console::clock::round_length(axis.window.column_s());
             let (long, short) = match lane {
@@ -322,6 +320,7 @@ impl Lanes {
                 Quantity::Level(Trace::DistanceC) => ("r_c, own model", "r_c"),
                 Quantity::Level(Trace::DistanceA) => ("r_a, with the others", "r_a"),
                 Quantity::Level(_) => ("", ""),
+                Quantity::Flags if judged => ("Z re-judged", "Z"),
                 Quantity::Flags => ("Z flags", "Z"),
             };
             let length = if at == 0 { format!(", {column}/col") } else { String::new() };

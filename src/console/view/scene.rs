@@ -131,6 +131,14 @@ impl<'a> Scene<'a> {
         widest.unwrap_or(0).clamp(2, most)
     }
 
+    /// The sensors of a client that deviate most, for its own screen. It is known of now, and of no
+    /// moment that is looked back at.
+    #[must_use]
+    pub fn ranked(&self, client: usize) -> Option<&'a [String]> {
+        let standing = self.watched?.standing.as_ref().filter(|_| self.model.look.is_none())?;
+        standing.sensors.get(client).map(Vec::as_slice)
+    }
+
     /// What must not be passed in a trace of a client.
     #[must_use]
     pub fn limit(&self, client: usize, trace: Trace) -> f32 {
@@ -184,8 +192,8 @@ impl Axis {
         let Some(watched) = scene.watched else { return Vec::new() };
         let trial = scene.trial(client);
         let said = |column| {
-            let sent = Said::flags(watched.flags_sent(client, column));
-            trial.map_or(sent, |tau| sent.on_trial(watched.flags_at(client, column, tau)))
+            let now = Said::flags(watched.flags(client, column));
+            trial.map_or(now, |tau| now.on_trial(watched.flags_on_trial(client, column, tau)))
         };
         self.steps.iter().map(said).collect()
     }

@@ -101,7 +101,7 @@ pub fn draw(
     let edges = axis.window.half_edges();
     let halves: Vec<Column> =
         edges.windows(2).map(|edge| scene.measured.history.column(edge[0], edge[1])).collect();
-    let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(client));
+    let ranked = scene.ranked(client);
     let calm = Verdict::of(scene, client).state == State::Normal;
     let channels = known.channels.clone().skip(shown.skip).take(shown.sensors);
     for (row, channel) in channels.enumerate() {

@@ -10,7 +10,9 @@ use ratatui::layout::Rect;
 
 use super::pen::{self, cut, heading, line, put, wrapped};
 use super::scene::Scene;
+use super::verdict::Verdict;
 use super::words;
+use crate::console::action::Action;
 use crate::console::app::turning;
 use crate::console::widget::curve::Curve;
 use crate::engine::run::knob::{Knob, Turn};
@@ -53,7 +55,7 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
             &[Knob::EpsilonFlag, Knob::Arl0, Knob::TauC(None), Knob::TauA(None), Knob::Delta]
         }
         Mode::Paper => {
-            &[Knob::EpsilonFlag, Knob::TauC(None), Knob::TauA(None), Knob::Arl0, Knob::Delta]
+            &[Knob::EpsilonFlag, Knob::TauC(None), Knob::TauA(None), Knob::Vote, Knob::Deadband]
         }
     };
     let turns = scene.model.knobs();
@@ -87,7 +89,13 @@ pub fn chosen(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let parts = [("chosen", theme.strong), (name, theme.text)];
     heading(buffer, pen::take(&mut rest, 1), &parts, theme);
     let mut y = 0;
-    for sentence in words::of_client(scene, scene.model.chosen) {
+    let client = scene.model.chosen;
+    let incident = Verdict::of(scene, client).incident;
+    let incident = incident.and_then(|number| scene.watched?.incident(number));
+    let which = incident
+        .filter(|incident| incident.root == Some(client))
+        .and_then(|incident| words::which_sensor(scene, incident, Action::ShowClient));
+    for sentence in words::of_client(scene, client).into_iter().chain(which) {
         for text in wrapped(&sentence, rest.width.saturating_sub(2)) {
             put(buffer, rest, 1, y, &cut(&text, rest.width.saturating_sub(1)), theme.text);
             y += 1;

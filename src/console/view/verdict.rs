@@ -6,7 +6,7 @@ use super::scene::Scene;
 use crate::console::clock::length;
 use crate::console::theme::State;
 use crate::console::watched::{Role, Trace, Watched};
-use crate::incident::{AlarmState, Incident, Origin};
+use crate::incident::{AlarmState, Closing, Incident, Origin};
 
 /// What a client is at the moment looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +102,22 @@ pub fn seen(incident: &Incident, now: Timestamp) -> String {
         AlarmState::SuppressedByDesign => "suppressed".into(),
         AlarmState::Acknowledged => format!("{cleared}acked"),
         AlarmState::Normal if incident.is_open() => "acked".into(),
+        AlarmState::Normal if is_accepted(incident) => "accepted".into(),
         AlarmState::Normal => "cleared".into(),
     }
+}
+
+fn is_accepted(incident: &Incident) -> bool {
+    incident.closed.is_some_and(|closed| closed.why == Closing::Accepted)
+}
+
+/// The same, with a word where it is back from the shelf.
+#[must_use]
+pub fn seen_after(scene: &Scene, incident: &Incident) -> String {
+    let said = seen(incident, scene.newest);
+    let back = scene.watched.is_some_and(|watched| watched.was_shelved(incident.number));
+    let asks = incident.alarm.state.wants_acknowledgement();
+    if back && asks { format!("{said}, was shelved") } else { said }
 }
 
 /// How long an incident lasted, or has lasted by `now`.

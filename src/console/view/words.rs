@@ -2,6 +2,7 @@
 
 use super::scene::Scene;
 use super::verdict::{Verdict, after};
+use crate::console::action::Action;
 use crate::console::text::clean;
 use crate::console::theme::State;
 use crate::console::watched::Trace;
@@ -38,12 +39,41 @@ pub fn of_client(scene: &Scene, client: usize) -> Vec<String> {
         (_, Some(incident)) => said.extend(why(scene, incident).into_iter().take(2)),
         (_, None) => said.push(calm(scene, client)),
     }
-    let sensors = watched.standing.as_ref().and_then(|standing| standing.sensors.get(client));
-    if let Some(sensors) = sensors.filter(|s| !s.is_empty() && verdict.state != State::Normal) {
-        let first: Vec<String> = sensors.iter().take(3).map(|name| clean(name)).collect();
-        said.push(format!("Look first at {}.", first.join(", then ")));
-    }
     said
+}
+
+/// Where to look first at a client in trouble: for its own screen, which may know its sensors. What
+/// deviates most is only known of now.
+#[must_use]
+pub fn look_first(scene: &Scene, client: usize) -> Option<String> {
+    let sensors = scene.ranked(client)?;
+    let in_trouble = Verdict::of(scene, client).state != State::Normal;
+    (in_trouble && !sensors.is_empty()).then(|| {
+        let first: Vec<String> = sensors.iter().take(3).map(|name| clean(name)).collect();
+        format!("Look first at {}.", first.join(", then "))
+    })
+}
+
+/// The sensors that the root of an incident named, safe to show; none where the session does not let
+/// it.
+#[must_use]
+pub fn named_sensors(scene: &Scene, incident: &Incident) -> Vec<String> {
+    let named = scene.watched.map_or(&[][..], |watched| watched.named_sensors(incident.number));
+    named.iter().map(|name| clean(name)).collect()
+}
+
+/// Where it is shown which sensor of a root deviates: at the client, unless it has told. `leads` there.
+#[must_use]
+pub fn which_sensor(scene: &Scene, incident: &Incident, leads: Action) -> Option<String> {
+    let name = scene.name(incident.root?);
+    let named = named_sensors(scene, incident);
+    if !named.is_empty() {
+        let first: Vec<String> = named.into_iter().take(4).collect();
+        return Some(format!("{name} says that it deviates most at {}.", first.join(", ")));
+    }
+    let key = scene.model.keymap.keys(leads).first();
+    let key = key.map_or(String::new(), |chord| format!(", key {}", scene.theme.key(*chord)));
+    Some(format!("Which sensor it is stays at {name}: its own view shows it{key}."))
 }
 
 /// How far a quiet client is from alarm.
@@ -160,15 +190,10 @@ pub fn standing(scene: &Scene, incident: &Incident) -> String {
 /// What to check, by what the incident is.
 #[must_use]
 pub fn check(scene: &Scene, incident: &Incident) -> String {
-    let sensors = |client: usize| {
-        let ranked = scene.watched.and_then(|w| w.standing.as_ref()?.sensors.get(client));
-        let first: Vec<String> =
-            ranked.into_iter().flatten().take(2).map(|name| clean(name)).collect();
-        first.join(" and ")
-    };
     match incident.root {
         Some(root) => {
-            let (name, sensors) = (scene.name(root), sensors(root));
+            let named: Vec<String> = named_sensors(scene, incident).into_iter().take(2).collect();
+            let (name, sensors) = (scene.name(root), named.join(" and "));
             let at =
                 if sensors.is_empty() { String::new() } else { format!(", first at {sensors}") };
             format!("check {name}{at}: set points, valves, pumps and what was last changed by hand")

@@ -31,8 +31,8 @@ pub enum Said {
     Missing,
     /// A pair of flags, and what it would be under the threshold on trial.
     Flags {
-        /// As they were sent.
-        sent: Flags,
+        /// By the thresholds that stand.
+        stands: Flags,
         /// As they would be, where that differs.
         trial: Option<Flags>,
     },
@@ -41,13 +41,15 @@ pub enum Said {
 }
 
 impl Said {
-    /// Flags as they were sent.
+    /// Flags as they stand.
     #[must_use]
-    pub fn flags(sent: FlagCell) -> Self {
-        match sent {
+    pub fn flags(stands: FlagCell) -> Self {
+        match stands {
             FlagCell::Outside => Self::Outside,
             FlagCell::Missing => Self::Missing,
-            FlagCell::Flags { z_c, z_a } => Self::Flags { sent: Flags::new(z_c, z_a), trial: None },
+            FlagCell::Flags { z_c, z_a } => {
+                Self::Flags { stands: Flags::new(z_c, z_a), trial: None }
+            }
         }
     }
 
@@ -65,9 +67,9 @@ impl Said {
     #[must_use]
     pub fn on_trial(self, would_be: FlagCell) -> Self {
         match (self, would_be) {
-            (Self::Flags { sent, .. }, FlagCell::Flags { z_c, z_a }) => {
-                let trial = Some(Flags::new(z_c, z_a)).filter(|flags| *flags != sent);
-                Self::Flags { sent, trial }
+            (Self::Flags { stands, .. }, FlagCell::Flags { z_c, z_a }) => {
+                let trial = Some(Flags::new(z_c, z_a)).filter(|flags| *flags != stands);
+                Self::Flags { stands, trial }
             }
             (other, _) => other,
         }
@@ -99,15 +101,15 @@ impl FlagGrid<'_> {
                     (y..y + rows).for_each(|y| sign(buffer, x, y, MISSING, self.theme.missing));
                 }
                 Said::Grade(grade) => self.put(grade_sign(grade), false, x, y, buffer),
-                Said::Flags { sent, trial } if split => {
-                    let would_be = trial.unwrap_or(sent);
-                    let upper = one("c", sent.z_c, would_be.z_c);
-                    let lower = one("a", sent.z_a, would_be.z_a);
-                    self.put(upper, sent.z_c != would_be.z_c, x, y, buffer);
-                    self.put(lower, sent.z_a != would_be.z_a, x, y + 1, buffer);
+                Said::Flags { stands, trial } if split => {
+                    let would_be = trial.unwrap_or(stands);
+                    let upper = one("c", stands.z_c, would_be.z_c);
+                    let lower = one("a", stands.z_a, would_be.z_a);
+                    self.put(upper, stands.z_c != would_be.z_c, x, y, buffer);
+                    self.put(lower, stands.z_a != would_be.z_a, x, y + 1, buffer);
                 }
-                Said::Flags { sent, trial } => {
-                    self.put(both(sent, trial), trial.is_some(), x, y, buffer);
+                Said::Flags { stands, trial } => {
+                    self.put(both(stands, trial), trial.is_some(), x, y, buffer);
                 }
             }
         }
@@ -125,16 +127,16 @@ impl FlagGrid<'_> {
 
 const GONE: &str = "-";
 
-fn one(letter: &'static str, sent: bool, would_be: bool) -> &'static str {
-    match (sent, would_be) {
+fn one(letter: &'static str, stands: bool, would_be: bool) -> &'static str {
+    match (stands, would_be) {
         (_, true) => letter,
         (true, false) => GONE,
         (false, false) => NONE,
     }
 }
 
-fn both(sent: Flags, trial: Option<Flags>) -> &'static str {
-    match trial.unwrap_or(sent) {
+fn both(stands: Flags, trial: Option<Flags>) -> &'static str {
+    match trial.unwrap_or(stands) {
         Flags { z_c: true, z_a: true } => "#",
         Flags { z_c: true, .. } => "c",
         Flags { z_a: true, .. } => "a",
@@ -161,17 +163,17 @@ mod tests {
         })
     }
 
-    fn sent(c: bool, a: bool) -> Said {
-        Said::Flags { sent: Flags::new(c, a), trial: None }
+    fn stands(c: bool, a: bool) -> Said {
+        Said::Flags { stands: Flags::new(c, a), trial: None }
     }
 
     #[test]
     fn every_pair_has_a_sign_of_its_own() {
         let all = [
-            sent(false, false),
-            sent(true, false),
-            sent(false, true),
-            sent(true, true),
+            stands(false, false),
+            stands(true, false),
+            stands(false, true),
+            stands(true, true),
             Said::Missing,
             Said::Outside,
             Said::Grade(3),
@@ -185,10 +187,10 @@ mod tests {
         let on = FlagCell::Flags { z_c: true, z_a: false };
         let off = FlagCell::Flags { z_c: false, z_a: false };
         let columns = [
-            sent(true, false).on_trial(off),
-            sent(false, false).on_trial(on),
-            sent(true, false).on_trial(on),
-            sent(true, true).on_trial(FlagCell::Missing),
+            stands(true, false).on_trial(off),
+            stands(false, false).on_trial(on),
+            stands(true, false).on_trial(on),
+            stands(true, true).on_trial(FlagCell::Missing),
         ];
         assert_eq!(rows(&columns, 1), ["-cc#"]);
         assert!(matches!(columns[2], Said::Flags { trial: None, .. }), "nothing would change");

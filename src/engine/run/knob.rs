@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::fact::{Number, Value};
-use crate::session::{Mode, Tau};
+use crate::session::{Mode, Tau, Vote};
 
 /// Something that can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,6 +12,10 @@ pub enum Knob {
     TauC(Option<usize>),
     /// τ_a, likewise.
     TauA(Option<usize>),
+    /// Of how many steps so many have to name a root, in paper mode.
+    Vote,
+    /// The share of τ below which a raised flag falls, in paper mode.
+    Deadband,
     /// Wanted time between two false alarms in evidence mode.
     Arl0,
     /// Which method decides.
@@ -37,6 +41,10 @@ pub enum Turn {
     TauC(Option<usize>, Option<Tau>),
     /// τ_a, likewise.
     TauA(Option<usize>, Option<Tau>),
+    /// k of n; none lets every step speak for itself.
+    Vote(Option<Vote>),
+    /// A share of τ; 1 is none.
+    Deadband(f64),
     /// Seconds.
     Arl0(f64),
     /// The method.
@@ -73,7 +81,10 @@ pub enum Unsettable {
     },
 }
 
-const TAU: &str = "a percentile such as \"97.5%\" (50 to 99.99), or a squared distance above 0";
+const TAU: &str =
+    "a percentile such as \"97.5%\", above 0 and below 100, or a squared distance above 0";
+const VOTE: &str = "a vote such as \"3 of 5\", of up to 1000, or nothing for none";
+const DEADBAND: &str = "a share of τ from 0.5 to 1, or nothing for none";
 const EPSILON: &str = "a number above 0 and at most 100, or nothing for no protection";
 const BUDGET: &str = "a number above 0, or nothing for no budget";
 
@@ -84,6 +95,8 @@ impl Knob {
         let common = [
             Self::TauC(None),
             Self::TauA(None),
+            Self::Vote,
+            Self::Deadband,
             Self::Arl0,
             Self::Mode,
             Self::EpsilonFlag,
@@ -97,6 +110,18 @@ impl Knob {
         common.into_iter().chain(own).collect()
     }
 
+    /// Whether it decides about flags, so that those of the whole run so far change with it.
+    #[must_use]
+    pub fn judges_flags(self) -> bool {
+        matches!(self, Self::TauC(_) | Self::TauA(_) | Self::Deadband)
+    }
+
+    /// Whether turning it changes anything while this method decides, or what is shown of the other.
+    #[must_use]
+    pub fn matters_in(self, mode: Mode) -> bool {
+        mode == Mode::Paper || !matches!(self, Self::Vote | Self::Deadband)
+    }
+
     /// Its name in facts and in the log.
     #[must_use]
     pub fn name(self, clients: &[String]) -> String {
@@ -107,6 +132,8 @@ impl Knob {
         match self {
             Self::TauC(client) => of("tau_c", client),
             Self::TauA(client) => of("tau_a", client),
+            Self::Vote => "vote".into(),
+            Self::Deadband => "deadband".into(),
             Self::Arl0 => "arl0".into(),
             Self::Mode => "mode".into(),
             Self::EpsilonFlag => "epsilon_flag".into(),
@@ -143,6 +170,18 @@ impl Knob {
         Ok(match self {
             Self::TauC(client) => Turn::TauC(client, own_tau(client)?),
             Self::TauA(client) => Turn::TauA(client, own_tau(client)?),
+            Self::Vote => match value {
+                Value::Unset => Turn::Vote(None),
+                Value::Text(text) => {
+                    Turn::Vote(Some(Vote::read(text).ok_or_else(|| refuse(VOTE))?))
+                }
+                _ => return Err(refuse(VOTE)),
+            },
+            Self::Deadband => match value {
+                Value::Unset => Turn::Deadband(1.0),
+                Value::Number(n) if (0.5..=1.0).contains(&n.get()) => Turn::Deadband(n.get()),
+                _ => return Err(refuse(DEADBAND)),
+            },
             Self::Arl0 => match value {
                 Value::Number(n) if n.get() >= 1.0 => Turn::Arl0(n.get()),
                 _ => return Err(refuse("seconds, at least 1")),
@@ -176,7 +215,7 @@ pub fn tau(value: &Value) -> Option<Tau> {
         Value::Number(n) => Some(Tau::Value(n.get())).filter(|_| n.get() > 0.0),
         Value::Text(text) => {
             let percentile: f64 = text.strip_suffix('%')?.trim().parse().ok()?;
-            (50.0..=99.99).contains(&percentile).then_some(Tau::Percentile(percentile))
+            (percentile > 0.0 && percentile < 100.0).then_some(Tau::Percentile(percentile))
         }
         Value::Unset | Value::Switch(_) => None,
     }
@@ -207,7 +246,8 @@ impl Turn {
         let number = |n: f64| Number::new(n).map_or(Value::Unset, Value::Number);
         match self {
             Self::TauC(_, tau) | Self::TauA(_, tau) => tau.map_or(Value::Unset, Value::from),
-            Self::Arl0(n) | Self::Delta(n) => number(n),
+            Self::Vote(vote) => vote.map_or(Value::Unset, |vote| Value::Text(vote.to_string())),
+            Self::Arl0(n) | Self::Delta(n) | Self::Deadband(n) => number(n),
             Self::Mode(mode) => mode.into(),
             Self::EpsilonFlag(e)
             | Self::EpsilonC(e)
@@ -223,6 +263,8 @@ impl Turn {
         match self {
             Self::TauC(client, _) => Knob::TauC(client),
             Self::TauA(client, _) => Knob::TauA(client),
+            Self::Vote(_) => Knob::Vote,
+            Self::Deadband(_) => Knob::Deadband,
             Self::Arl0(_) => Knob::Arl0,
             Self::Mode(_) => Knob::Mode,
             Self::EpsilonFlag(_) => Knob::EpsilonFlag,
@@ -254,6 +296,8 @@ mod tests {
             let value = match knob {
                 Knob::TauC(_) | Knob::TauA(_) => Value::Text("97.5%".into()),
                 Knob::Mode => Value::Text("paper".into()),
+                Knob::Vote => Value::Text("3 of 5".into()),
+                Knob::Deadband => number(0.9),
                 Knob::Delta => number(1e-6),
                 _ => number(3.0),
             };
@@ -263,11 +307,24 @@ mod tests {
     }
 
     #[test]
+    fn a_threshold_is_any_percentile_that_a_session_may_name_or_a_distance() {
+        for (text, percentile) in [("0.5%", 0.5), ("12 %", 12.0), ("99.999%", 99.999)] {
+            assert_eq!(tau(&Value::Text(text.into())), Some(Tau::Percentile(percentile)));
+        }
+        assert_eq!(tau(&Value::Number(Number::or_zero(3.2))), Some(Tau::Value(3.2)));
+    }
+
+    #[test]
     fn a_value_that_makes_no_sense_is_refused_in_words() {
         let said = |knob: Knob, value: Value| {
             knob.turn(&value, &["P1".to_owned()]).expect_err("nonsense").to_string()
         };
         assert!(said(Knob::TauC(None), Value::Text("101%".into())).contains("percentile"));
+        assert!(said(Knob::TauC(None), Value::Text("100%".into())).contains("below 100"));
+        assert!(said(Knob::TauC(None), Value::Text("0%".into())).contains("above 0"));
+        assert!(said(Knob::Vote, Value::Text("6 of 5".into())).contains("3 of 5"));
+        assert!(said(Knob::Vote, Value::Text("0/5".into())).contains("3 of 5"));
+        assert!(said(Knob::Deadband, Value::Number(Number::or_zero(0.4))).contains("0.5 to 1"));
         assert!(said(Knob::TauC(None), Value::Unset).contains("tau_c cannot be"));
         assert!(said(Knob::EpsilonFlag, Value::Number(Number::or_zero(-1.0))).contains("above 0"));
         assert!(said(Knob::Mode, Value::Text("magic".into())).contains("evidence or paper"));

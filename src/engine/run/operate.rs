@@ -1,5 +1,7 @@
 //! What an operator orders: entered in the log by the annunciator, carried out here.
 
+use jiff::Timestamp;
+
 use super::knob::{Knob, Turn, Unsettable};
 use super::{Run, paper};
 use crate::evidence::threshold::FlagThresholds;
@@ -51,6 +53,8 @@ impl Run {
             Knob::TauA(None) => Turn::TauA(None, Some(tau.tau_a)),
             Knob::TauC(Some(m)) => Turn::TauC(Some(m), own(m, 0)),
             Knob::TauA(Some(m)) => Turn::TauA(Some(m), own(m, 1)),
+            Knob::Vote => Turn::Vote(tau.vote),
+            Knob::Deadband => Turn::Deadband(tau.deadband),
             Knob::Arl0 => Turn::Arl0(tau.arl0.seconds),
             Knob::Mode => Turn::Mode(self.mode),
             Knob::EpsilonFlag => Turn::EpsilonFlag(privacy.epsilon_flag),
@@ -173,6 +177,8 @@ impl Run {
             Turn::TauA(Some(m), to) => self.own_tau[m][1] = to,
             // Every client needs one.
             Turn::TauC(None, None) | Turn::TauA(None, None) => {}
+            Turn::Vote(vote) => tau.vote = vote,
+            Turn::Deadband(share) => tau.deadband = share,
             Turn::Arl0(seconds) => {
                 tau.arl0.seconds = seconds;
                 if let Some(evidence) = &mut self.methods.evidence {
@@ -203,13 +209,14 @@ impl Run {
                 privacy.budget = settings;
             }
         }
-        if matches!(turn, Turn::TauC(..) | Turn::TauA(..)) {
-            self.thresholds = self.thresholds_with(None);
+        if turn.knob().judges_flags() || matches!(turn, Turn::Vote(_)) {
+            let rule = self.rule_with(None);
+            self.thresholds.clone_from(&rule.thresholds);
             if let Some(paper) = &mut self.methods.paper {
-                paper.set_thresholds(&self.thresholds);
+                paper.set_rule(rule);
             }
         }
-        Ok(())
+        self.count_what_a_dead_band_remembers(now)
     }
 
     /// What is open belongs to the method that found it.
@@ -218,8 +225,32 @@ impl Run {
         facts.append(&mut self.annunciator.change_mode(mode));
     }
 
+    /// A raised flag that falls late tells of whatever raised it, however long ago that was.
+    pub(super) fn count_what_a_dead_band_remembers(
+        &mut self,
+        now: Timestamp,
+    ) -> Result<(), PrivacyError> {
+        if self.mode == Mode::Paper && self.session.thresholds.deadband < 1.0 {
+            self.books.never_forget(now)?;
+        }
+        Ok(())
+    }
+
+    /// When clients are flagged and a root is declared, with one knob turned on trial.
+    pub(super) fn rule_with(&self, trial: Option<Turn>) -> paper::Rule {
+        let stands = &self.session.thresholds;
+        let (mut vote, mut deadband) = (stands.vote, stands.deadband);
+        match trial {
+            Some(Turn::Vote(to)) => vote = to,
+            Some(Turn::Deadband(to)) => deadband = to,
+            _ => {}
+        }
+        let thresholds = self.thresholds_with(trial);
+        paper::Rule { thresholds, deadband: deadband as f32, vote }
+    }
+
     /// The thresholds of every client, with one knob turned on trial.
-    pub(super) fn thresholds_with(&self, trial: Option<Turn>) -> Vec<FlagThresholds> {
+    fn thresholds_with(&self, trial: Option<Turn>) -> Vec<FlagThresholds> {
         let mut common = [self.session.thresholds.tau_c, self.session.thresholds.tau_a];
         let mut own = self.own_tau.clone();
         match trial {

@@ -9,7 +9,7 @@ use super::told::Told;
 use crate::engine::material::SensorView;
 use crate::engine::prepare::{Prepared, PreparedClient};
 use crate::evidence::lookup::{Voting, look_up};
-use crate::evidence::threshold::{FlagThresholds, Flags, NominalDistances};
+use crate::evidence::threshold::{FlagThresholds, Flagging, Flags, NominalDistances};
 use crate::link::{FlagPair, Message, Tap};
 use crate::model::augment::Augmentation;
 use crate::model::proprietary::VendorModel;
@@ -29,13 +29,14 @@ struct Flagger {
     view: SensorView,
     client: ClientStep,
     voice: Voice,
+    flagging: Flagging,
     y: Vec<f32>,
     /// Steps since the run began.
     age: usize,
 }
 
 /// What a client measured at a step, and which of its two flags its randomised response turned round.
-/// Flags follow from it at any τ.
+/// Flags follow from it by any rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     /// d² of r_c; NaN where there is none.
@@ -54,9 +55,9 @@ impl Measured {
     const NOTHING: Self =
         Self { d2_c: f32::NAN, d2_a: f32::NAN, flip_c: false, flip_a: false, sent: false };
 
-    /// What leaves the client at these thresholds.
-    fn flags(self, thresholds: FlagThresholds) -> Option<Flags> {
-        let flags = thresholds.flags(self.d2_c, self.d2_a).filter(|_| self.sent)?;
+    /// What leaves the client whose flags are these.
+    fn sent(self, truth: Option<Flags>) -> Option<Flags> {
+        let flags = truth.filter(|_| self.sent)?;
         Some(Flags::new(flags.z_c ^ self.flip_c, flags.z_a ^ self.flip_a))
     }
 }
@@ -70,12 +71,23 @@ pub(super) struct Paper {
     steps: usize,
 }
 
-/// Thresholds, flags and the look-up: all that follows from what was measured. A recorded day can be
-/// decided again at other thresholds.
+/// When a client is flagged, and when a root is declared.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rule {
+    /// Of every client.
+    pub thresholds: Vec<FlagThresholds>,
+    /// The share of τ that a raised flag falls at.
+    pub deadband: f32,
+    /// Of how many steps so many have to name a root.
+    pub vote: Option<Vote>,
+}
+
+/// Flags and the look-up: all that follows from what was measured. A recorded day can be decided
+/// again by another rule.
 #[derive(Debug, Clone)]
 pub(super) struct Desk {
-    thresholds: Vec<FlagThresholds>,
-    vote: Option<Vote>,
+    rule: Rule,
+    flagging: Vec<Flagging>,
     flags: Vec<Option<Flags>>,
     voting: Option<Voting>,
     episodes: Episodes,
@@ -84,21 +96,25 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    fn new(thresholds: Vec<FlagThresholds>, vote: Option<Vote>) -> Self {
-        let clients = thresholds.len();
+    /// Nothing has been heard.
+    pub fn new(rule: Rule) -> Self {
+        let clients = rule.thresholds.len();
         Self {
-            thresholds,
-            vote,
+            flagging: vec![Flagging::default(); clients],
             flags: vec![None; clients],
-            voting: vote.map(|vote| Voting::new(vote, clients)),
+            voting: rule.vote.map(|vote| Voting::new(vote, clients)),
+            rule,
             episodes: Episodes::new(clients),
             risen: vec![None; clients],
         }
     }
 
-    /// As it was before anything was heard, at other thresholds.
-    pub fn afresh(&self, thresholds: Vec<FlagThresholds>) -> Self {
-        Self::new(thresholds, self.vote)
+    /// Another rule from now on. A vote over another horizon begins with an empty one.
+    fn set_rule(&mut self, rule: Rule) {
+        if rule.vote != self.rule.vote {
+            self.voting = rule.vote.map(|vote| Voting::new(vote, self.flags.len()));
+        }
+        self.rule = rule;
     }
 
     /// A new run begins: nothing of the one before counts.
@@ -106,15 +122,26 @@ impl Desk {
         if let Some(voting) = &mut self.voting {
             voting.reset();
         }
+        self.flagging.fill(Flagging::default());
         self.episodes.forget();
         self.risen.fill(None);
     }
 
+    /// The flags of one step, as they leave the clients.
+    pub fn flag(&mut self, measured: &[Measured]) -> &[Option<Flags>] {
+        let Self { rule, flagging, flags, .. } = self;
+        for (m, measured) in measured.iter().enumerate() {
+            let (d2_c, d2_a) = (measured.d2_c, measured.d2_a);
+            let truth = flagging[m].step(d2_c, d2_a, rule.thresholds[m], rule.deadband);
+            flags[m] = measured.sent(truth);
+        }
+        flags
+    }
+
     /// One step.
     pub fn step(&mut self, measured: &[Measured], time: Timestamp, told: &mut Told) {
-        for (m, measured) in measured.iter().enumerate() {
-            let flags = measured.flags(self.thresholds[m]);
-            self.flags[m] = flags;
+        self.flag(measured);
+        for (m, flags) in self.flags.iter().copied().enumerate() {
             if let Some(flags) = flags {
                 let risen = &mut self.risen[m];
                 *risen = if flags.z_c { risen.or(Some(time)) } else { None };
@@ -154,18 +181,17 @@ impl Paper {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let tau = |client| thresholds(client, &session.thresholds);
-        let thresholds = prepared.clients.iter().map(tau).collect();
+        let rule = Rule {
+            thresholds: prepared.clients.iter().map(tau).collect(),
+            deadband: session.thresholds.deadband as f32,
+            vote: session.thresholds.vote,
+        };
         Ok(Self {
             measured: vec![Measured::NOTHING; clients.len()],
-            desk: Desk::new(thresholds, session.thresholds.vote),
+            desk: Desk::new(rule),
             steps: 0,
             clients,
         })
-    }
-
-    /// Flags and the look-up.
-    pub fn desk(&self) -> &Desk {
-        &self.desk
     }
 
     /// What was measured at the last step, client by client.
@@ -173,9 +199,9 @@ impl Paper {
         &self.measured
     }
 
-    /// Other thresholds from now on.
-    pub fn set_thresholds(&mut self, thresholds: &[FlagThresholds]) {
-        self.desk.thresholds.copy_from_slice(thresholds);
+    /// Another rule from now on.
+    pub fn set_rule(&mut self, rule: Rule) {
+        self.desk.set_rule(rule);
     }
 
     /// Another ε of every flag from now on.
@@ -188,6 +214,7 @@ impl Paper {
         for client in &mut self.clients {
             client.client.reset();
             client.voice.reset();
+            client.flagging = Flagging::default();
             client.age = 0;
         }
         self.desk.reset();
@@ -212,7 +239,7 @@ impl Paper {
         for (m, (client, measured)) in clients.iter_mut().zip(measured.iter_mut()).enumerate() {
             client.view.standardise(frame.row(layout, m), &mut client.y);
             let account = Account { books, client: m, time: frame.time };
-            *measured = client.look(desk.thresholds[m], *steps, account, tap);
+            *measured = client.look(m, &desk.rule, *steps, account, tap);
         }
         desk.step(measured, frame.time, told);
     }
@@ -245,6 +272,7 @@ fn flagger(
         view: client.view.clone(),
         client: step,
         voice: Voice::for_flags(&session.privacy, arl0_steps, random)?,
+        flagging: Flagging::default(),
         y: vec![f32::NAN; client.view.used.len()],
         age: 0,
     })
@@ -254,7 +282,8 @@ impl Flagger {
     /// Takes what stands in `y` and sends its flags; nothing while the filter finds its state.
     fn look(
         &mut self,
-        thresholds: FlagThresholds,
+        client: usize,
+        rule: &Rule,
         step: usize,
         account: Account<'_>,
         tap: &Tap,
@@ -265,9 +294,10 @@ impl Flagger {
             return Measured::NOTHING;
         };
         let measured = Measured { d2_c, d2_a, ..Measured::NOTHING };
-        let Some(truth) = thresholds.flags(d2_c, d2_a) else { return measured };
+        let truth = self.flagging.step(d2_c, d2_a, rule.thresholds[client], rule.deadband);
+        let Some(truth) = truth else { return measured };
         // With two symbols to choose from, whether a flag is turned round does not depend on it:
-        // what was drawn holds at any other threshold too.
+        // what was drawn holds by any other rule too.
         match self.send(truth, step, account, tap) {
             Some(sent) => Measured {
                 flip_c: sent.z_c != truth.z_c,

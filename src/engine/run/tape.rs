@@ -7,6 +7,7 @@ use super::alarms::Alarms;
 use super::told::Told;
 use super::{evidence, paper};
 use crate::evidence::health::Report;
+use crate::evidence::threshold::Flags;
 use crate::incident::{Annunciator, Closing};
 
 /// How a step follows the one before.
@@ -48,6 +49,20 @@ impl Tape {
         self.measured.extend_from_slice(measured.unwrap_or_default());
     }
 
+    /// The flags of every step and client as `desk` judges them, in the rows of the steps; nothing
+    /// where no distances were kept.
+    pub fn flag_again(&self, mut desk: paper::Desk) -> Vec<Option<Flags>> {
+        let clients = self.measured.len() / self.times.len().max(1);
+        let mut flags = Vec::with_capacity(self.measured.len());
+        for (row, follows) in self.measured.chunks_exact(clients.max(1)).zip(&self.follows) {
+            if *follows == Follows::Anew {
+                desk.reset();
+            }
+            flags.extend_from_slice(desk.flag(row));
+        }
+        flags
+    }
+
     /// Decides everything again: the alarms there would have been.
     pub fn decide_again(&self, mut desk: Desk, mut annunciator: Annunciator) -> Alarms {
         let clients = annunciator.names().len();
@@ -72,5 +87,37 @@ impl Tape {
         }
         alarms.hear_all(&annunciator.end(Closing::EndOfRun));
         alarms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::threshold::FlagThresholds;
+
+    #[test]
+    fn a_day_of_three_clients_is_flagged_anew_in_a_moment_run_by_run() {
+        let mut tape = Tape::default();
+        let measured = |t: i64| paper::Measured {
+            d2_c: (997 - t % 997) as f32,
+            d2_a: 0.0,
+            flip_c: false,
+            flip_a: false,
+            sent: true,
+        };
+        for t in 0..86_400 {
+            let time = Timestamp::from_second(t).expect("a second of a day");
+            tape.keep(time, t == 400, None, Some(&[measured(t); 3]));
+        }
+        let tau = FlagThresholds { tau_c: 900.0, tau_a: 900.0 };
+        let rule = paper::Rule { thresholds: vec![tau; 3], deadband: 0.5, vote: None };
+        let start = std::time::Instant::now();
+        let flags = tape.flag_again(paper::Desk::new(rule));
+        assert!(start.elapsed().as_millis() < 1000, "{:?} unoptimised", start.elapsed());
+        assert_eq!(flags.len(), 3 * 86_400);
+        let z_c = |t: usize| flags[3 * t].is_some_and(|flags| flags.z_c);
+        assert!(z_c(0) && z_c(399), "raised, and held inside the band");
+        assert!(!z_c(400), "another run remembers nothing of it");
+        assert!(z_c(997 + 400) && !z_c(997 + 800), "held down to half of τ");
     }
 }

@@ -8,6 +8,7 @@ use super::*;
 use crate::engine::prepare::prepare;
 use crate::fact::Value;
 use crate::incident::{Action, Closing};
+use crate::session::{Tau, Vote};
 
 /// The first hours of an attack day, watched by models made in a moment.
 const SESSION: &str = "Session(about: \"a morning\", \
@@ -95,6 +96,86 @@ fn a_threshold_that_is_set_and_undone_stands_as_before() {
     let entry = after.undoable.expect("a change can be undone");
     watch.act(order(Action::Undo { entry }), &mut news).expect("not overtaken");
     assert_eq!(watch.standing().thresholds, before.thresholds);
+}
+
+/// The same morning with other thresholds: nothing of it changes what was trained.
+fn watch_judged(change: impl FnOnce(&mut Session)) -> Watch {
+    let (session, prepared) = &*PREPARED;
+    let mut session = session.clone();
+    session.mode = Mode::Paper;
+    // Some flags are turned round: what was drawn must hold by another rule, too.
+    session.privacy.epsilon_flag = Some(3.0);
+    change(&mut session);
+    Watch::open(&session, prepared).expect("a built-in plant")
+}
+
+fn flags(news: &News) -> Vec<Option<Flags>> {
+    news.sights.iter().map(|sight| sight.flags).collect()
+}
+
+#[test]
+fn a_threshold_or_dead_band_that_is_set_judges_the_whole_run_anew_and_undone_as_before() {
+    let mut watch = watch_judged(|_| {});
+    let sent = flags(&steps(&mut watch, 1000));
+    let as_if = |change: fn(&mut Session)| flags(&steps(&mut watch_judged(change), 1000));
+    let low = as_if(|session| session.thresholds.tau_c = Tau::Percentile(60.0));
+    let banded = as_if(|session| {
+        session.thresholds.tau_c = Tau::Percentile(60.0);
+        session.thresholds.deadband = 0.8;
+    });
+    assert!(low != sent && banded != low, "each of them is seen in the flags");
+
+    let mut news = News::default();
+    let facts = watch.run().annunciator().log().entries().len();
+    watch.act(set("tau_c", Value::Text("60%".into())), &mut news).expect("a good value");
+    assert_eq!(news.flags.take(), Some(low.clone()), "as if it had stood from the start");
+    assert_eq!(watch.run().annunciator().log().entries().len(), facts + 1, "history stays");
+    watch.act(set("deadband", number(0.8)), &mut news).expect("a good value");
+    assert_eq!(news.flags.take(), Some(banded));
+    for expected in [low, sent] {
+        let entry = watch.standing().undoable.expect("a change can be undone");
+        watch.act(order(Action::Undo { entry }), &mut news).expect("not overtaken");
+        assert_eq!(news.flags.take(), Some(expected));
+    }
+    watch.act(set("vote", Value::Text("3 of 5".into())), &mut news).expect("a good value");
+    assert_eq!(news.flags, None, "a vote is no flag");
+}
+
+#[test]
+fn a_vote_and_a_dead_band_on_trial_say_what_a_run_with_them_would_have_said() {
+    let mut plain = watch_judged(|_| {});
+    steps(&mut plain, 2000);
+    let run = |change: fn(&mut Session)| {
+        let mut watch = watch_judged(change);
+        let flags = flags(&steps(&mut watch, 2000));
+        (watch.so_far().alarms, flags)
+    };
+    let tried = |turn: Turn| {
+        let outlook = plain.what_if(turn).expect("kept");
+        (outlook.alarms, outlook.flags)
+    };
+    let vote = Vote { k: 3, n: 5 };
+    let voted = tried(Turn::Vote(Some(vote)));
+    assert_eq!(voted, run(|session| session.thresholds.vote = Some(Vote { k: 3, n: 5 })));
+    assert!(voted.0 < plain.so_far().alarms, "{} and {}", voted.0, plain.so_far().alarms);
+    let banded = tried(Turn::Deadband(0.8));
+    assert_eq!(banded, run(|session| session.thresholds.deadband = 0.8));
+    assert_eq!(plain.standing().knobs[2..4], [Turn::Vote(None), Turn::Deadband(1.0)]);
+}
+
+#[test]
+fn what_a_dead_band_remembers_is_counted_as_endless_while_flags_are_sent() {
+    let endless = |watch: &Watch| {
+        watch.run().books().ledgers().iter().all(|ledger| ledger.terms().memory.is_endless())
+    };
+    assert!(endless(&watch_judged(|session| session.thresholds.deadband = 0.9)));
+    let mut watch = watch_judged(|session| session.mode = Mode::Evidence);
+    steps(&mut watch, 10);
+    let mut news = News::default();
+    watch.act(set("deadband", number(0.9)), &mut news).expect("a good value");
+    assert!(!endless(&watch), "symbols know no dead-band");
+    watch.act(set("mode", Value::Text("paper".into())), &mut news).expect("both are along");
+    assert!(endless(&watch), "flags do");
 }
 
 #[test]

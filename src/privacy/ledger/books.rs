@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::{Budget, Entered, Ledger, Purpose, Refusal, Terms, Trained};
 use crate::privacy::PrivacyError;
 use crate::privacy::chain::{self, Broken, Chain, Line, Why};
+use crate::privacy::memory::FilterMemory;
 use crate::privacy::release::{Guarded, Released, What};
 
 /// Ledgers in the order of the clients, and lines that nobody has taken yet.
@@ -105,6 +106,14 @@ impl Books {
     /// of what is spent.
     pub fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
         self.change(|ledger| ledger.set_delta(delta, now))
+    }
+
+    /// What is sent from now on remembers every sample for as long as it likes.
+    pub fn never_forget(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
+        if self.ledgers.iter().all(|ledger| ledger.terms().memory.is_endless()) {
+            return Ok(());
+        }
+        self.change(|ledger| ledger.set_memory(FilterMemory::ENDLESS, now))
     }
 
     /// Either all change or none.
