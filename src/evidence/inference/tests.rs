@@ -159,8 +159,8 @@ fn a_declared_edge_lets_the_effect_speak_for_its_root() {
 #[test]
 fn a_change_that_stays_is_closed_as_one_and_its_client_is_heard_again_once_it_lives_with_it() {
     let mut server = server(4, &[(1, 2)]);
-    let (change, later) = ((1, 300..455, 0.1), [(1, 700..730, 0.1), (2, 1000..1030, 0.1)]);
-    // From step 455 on, client 1 takes what it shows as normal: its symbols are ordinary again.
+    let (change, later) = ((1, 300..451, 0.1), [(1, 700..730, 0.1), (2, 1000..1030, 0.1)]);
+    // Once it is closed, client 1 takes what it shows as normal: its symbols are ordinary again.
     let world = world(4, 1500, 4, &[change, later[0].clone(), later[1].clone()]);
     let closed = closed(&run(&mut server, &world));
     let said: Vec<_> = closed.iter().map(|(incident, closing)| (incident.root, *closing)).collect();
