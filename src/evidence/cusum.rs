@@ -192,9 +192,10 @@ mod tests {
         let peaks: Vec<f64> = (0..400).map(|_| -5.0 * (1.0 - rng.random::<f64>()).ln()).collect();
         let tail = Tail::fit(&peaks, 20_000);
         assert!(tail.n == 30 && tail.omega < 0.35, "{tail:?}");
-        // 400 bursts in 20 000 steps, once in 3·17 280: 5 ln(400/20 000·51 840) = 34.7.
+        // 400 bursts in 20 000 steps, once in 3·17 280: 5 ln(400/20 000·51 840) = 34.7; the highest
+        // burst, about 30, and three mean excesses.
         let b = alarm_threshold(&tail, 3, 17_280.0);
-        assert!((25.0..45.0).contains(&b), "{b}");
+        assert!((35.0..55.0).contains(&b), "{b}");
     }
 
     #[test]

@@ -38,7 +38,8 @@ fn table(steps: usize, seed: u64, wrong: &[Wrong], gap: Option<(usize, usize)>) 
     text
 }
 
-fn watch_over(wrong: &[Wrong], gap: Option<(usize, usize)>) -> Watch {
+/// The watch, and the folder that it reads.
+fn watch_over(wrong: &[Wrong], gap: Option<(usize, usize)>) -> (Watch, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let file = |name: &str, text: String| {
         std::fs::write(folder.path().join(name), text).expect("room for a table");
@@ -57,7 +58,7 @@ fn watch_over(wrong: &[Wrong], gap: Option<(usize, usize)>) -> Watch {
     let session = Session::parse("wander", folder.path(), text).expect("a sound session");
     let kept = folder.path().join("kept.safetensors");
     let prepared = prepare(&session, &kept, &mut |_| ControlFlow::Continue(())).expect("prepared");
-    Watch::open(&session, &prepared).expect("three tables")
+    (Watch::open(&session, &prepared).expect("three tables"), folder)
 }
 
 fn all(watch: &Watch) -> Vec<(Option<usize>, Option<Closing>)> {
@@ -86,7 +87,7 @@ const NOISIER: [Wrong; 3] =
 
 #[test]
 fn a_change_that_stays_is_said_once_and_its_client_can_still_be_seen_to_fail() {
-    let mut watch = watch_over(&NOISIER, None);
+    let (mut watch, _folder) = watch_over(&NOISIER, None);
     steps(&mut watch, usize::MAX);
     let expected = [
         (Some(1), Some(Closing::PersistentChange)),
@@ -98,7 +99,7 @@ fn a_change_that_stays_is_said_once_and_its_client_can_still_be_seen_to_fail() {
 
 #[test]
 fn what_is_accepted_does_not_alarm_again_until_it_changes() {
-    let mut watch = watch_over(&NOISIER, None);
+    let (mut watch, _folder) = watch_over(&NOISIER, None);
     let incident = until_open(&mut watch);
     steps(&mut watch, 3);
     act(&mut watch, Action::Accept { incident });
@@ -111,7 +112,7 @@ fn what_is_accepted_does_not_alarm_again_until_it_changes() {
 
 #[test]
 fn an_acceptance_that_is_undone_leaves_an_incident_that_ends_with_its_evidence() {
-    let mut watch = watch_over(&[(1, 300..420, 6.0, 0.0)], None);
+    let (mut watch, _folder) = watch_over(&[(1, 300..420, 6.0, 0.0)], None);
     let incident = until_open(&mut watch);
     steps(&mut watch, 5);
     act(&mut watch, Action::Accept { incident });
@@ -126,7 +127,7 @@ fn an_acceptance_that_is_undone_leaves_an_incident_that_ends_with_its_evidence()
 
 #[test]
 fn what_was_accepted_outlives_a_gap_and_what_is_open_ends_in_it_for_want_of_data() {
-    let mut watch =
+    let (mut watch, _folder) =
         watch_over(&[(1, 300..1400, 4.0, 0.0), (2, 680..700, 8.0, 0.0)], Some((700, 600)));
     let incident = until_open(&mut watch);
     steps(&mut watch, 3);
@@ -139,7 +140,8 @@ fn what_was_accepted_outlives_a_gap_and_what_is_open_ends_in_it_for_want_of_data
 #[test]
 fn a_second_fault_that_the_first_cannot_have_caused_is_an_incident_of_its_own() {
     // A → B is declared: what A shows is no effect of B.
-    let mut watch = watch_over(&[(1, 300..400, 6.0, 0.0), (0, 320..440, 6.0, 0.0)], None);
+    let (mut watch, _folder) =
+        watch_over(&[(1, 300..400, 6.0, 0.0), (0, 320..440, 6.0, 0.0)], None);
     steps(&mut watch, usize::MAX);
     let incidents = watch.run().annunciator().incidents();
     let roots: Vec<_> = incidents.iter().map(|incident| incident.root).collect();
