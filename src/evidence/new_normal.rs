@@ -8,18 +8,21 @@
 //!
 //! ```text
 //! at once       d²/s², s² from the largest distance since the onset: what was seen is ordinary
-//! a window on   d²(r_w − shift)/s² from the last steps
+//! a window on   d²(r_w − shift)/s² from the last steps, and a margin
 //! ```
 
 use super::site::Nominal;
 use super::threshold::NominalDistances;
 
 /// Steps that a new normal is learned from.
-const WINDOW: usize = 60;
+const WINDOW: usize = 120;
 
 /// Share of nominal distances by which two scales are compared: high enough to see noise grow, low
 /// enough to be known from a window.
 const USUAL: f64 = 0.9;
+
+/// A window knows its scale to about a fifth; the new normal errs on the quiet side.
+const MARGIN: f32 = 1.25;
 
 /// How the steps after a change are judged.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -125,7 +128,7 @@ impl NewNormal {
         let calibrated = nominal.mean().iter().enumerate();
         let shift: Vec<f32> = calibrated.map(|(i, mean)| self.shift_of(i, *mean)).collect();
         let distances = NominalDistances::new(self.distances(nominal, WINDOW, Some(&shift)));
-        let squared = (distances.quantile(USUAL) / self.usual).max(1.0);
+        let squared = (MARGIN * distances.quantile(USUAL) / self.usual).max(1.0);
         if squared.is_finite() { Judged::Anew { shift, squared } } else { Judged::AsCalibrated }
     }
 
@@ -208,8 +211,8 @@ mod tests {
         for (noise, shift) in [(1.0, 8.0), (3.0, 0.0), (2.0, -5.0)] {
             let mut client = Client::new();
             client.surprised(100, 1.0, 0.0);
-            assert!(client.surprised(60, noise, shift) > 0.2);
-            client.normal.take(&mut client.nominal, 60);
+            assert!(client.surprised(WINDOW, noise, shift) > 0.2);
+            client.normal.take(&mut client.nominal, WINDOW);
             let after = client.surprised(2000, noise, shift);
             assert!(after < 0.05, "noise {noise}, shift {shift}: {after}");
             assert!(client.surprised(500, 1.0, 0.0) < 0.03, "going back");
@@ -224,7 +227,7 @@ mod tests {
         client.surprised(100, 1.0, 0.0);
         assert!(client.surprised(3, 1.5, 9.0) > 0.9);
         client.normal.take(&mut client.nominal, 3);
-        assert!(client.surprised(60, 1.5, 9.0) < 0.1, "at once");
+        assert!(client.surprised(WINDOW, 1.5, 9.0) < 0.1, "at once");
         assert!(matches!(client.normal.judged, Judged::Anew { .. }));
         assert!(client.surprised(1000, 1.5, 9.0) < 0.05, "later");
         assert!(client.surprised(20, 1.5, 30.0) > 0.9, "more of it");
@@ -233,8 +236,8 @@ mod tests {
     #[test]
     fn what_was_accepted_can_be_taken_back() {
         let mut client = Client::new();
-        client.surprised(60, 1.0, 9.0);
-        client.normal.take(&mut client.nominal, 60);
+        client.surprised(WINDOW, 1.0, 9.0);
+        client.normal.take(&mut client.nominal, WINDOW);
         assert!(client.surprised(100, 1.0, 9.0) < 0.05);
         client.normal.take_back();
         assert!(client.surprised(100, 1.0, 9.0) > 0.9);
