@@ -31,6 +31,7 @@
 //! tier 1 names on the same first symbols. What is left to a liar is to hide the alarm of a client that
 //! it explains, as long as nobody else alarms.
 
+mod client;
 mod incident;
 #[cfg(test)]
 mod tests;
@@ -39,14 +40,13 @@ pub use incident::{Closing, Effect, Incident};
 
 use serde::{Deserialize, Serialize};
 
-use super::cusum::{Cusum, alarm_threshold};
-use super::health::{Report, Standing, Watch};
-use super::likelihood::{Hypotheses, Ratios, Tables};
+use self::client::{Client, Weights};
+use super::cusum::alarm_threshold;
+use super::health::{Report, Standing};
+use super::likelihood::Hypotheses;
 use super::reach::Reach;
 use super::site::Enrolment;
-use super::symbol::{Grading, Symbol};
-use super::watch::Odds;
-use crate::privacy::Manner;
+use super::symbol::Grading;
 
 /// How the server decides: one set of numbers for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -126,133 +126,6 @@ pub enum Change {
     },
 }
 
-/// What the server knows of one client.
-#[derive(Debug, Clone)]
-struct Client {
-    enrolment: Enrolment,
-    tables: Tables,
-    ratios: Ratios,
-    threshold: f64,
-    cusum: Cusum,
-    /// What is left once its explainer is known.
-    left: Option<Left>,
-    watch: Watch,
-    /// Evidence that it is quiet again, while an incident is open or glows on.
-    quiet: f64,
-    /// Until when it raises no alarm.
-    glows_until: u64,
-    /// Steps since it said anything.
-    silent: u64,
-    /// What silence and a raised watch say.
-    odds: Odds,
-    /// Its watch was raised: what it sends now was chosen by that, and tells nothing of its standing.
-    raised: bool,
-}
-
-impl Client {
-    fn is_heard(&self) -> bool {
-        self.watch.standing() != Standing::Unreliable
-    }
-
-    /// What its report says.
-    fn weigh(&self, report: Report) -> Weights {
-        let of = |symbol| Weights::of(self.ratios, symbol);
-        match report {
-            Report::Symbol(symbol) => of(symbol),
-            Report::Raised(symbol) => of(symbol).and(self.odds.raised()),
-            Report::Quiet => Weights::default().and(self.odds.quiet()),
-            Report::Informed(own, beside) => {
-                let (own, left) = (of(own), self.left.as_ref());
-                Weights { left: left.map_or(own.left, |l| l.ratios.root_cause(beside)), ..own }
-            }
-            Report::Missing | Report::Invalid => Weights::default(),
-        }
-    }
-
-    /// Adds what a step says to its evidence.
-    fn add(&mut self, weights: Weights, step: u64) {
-        self.cusum.add(weights.root_cause, step);
-        if let Some(left) = &mut self.left {
-            left.cusum.add(weights.left, step);
-        }
-    }
-
-    fn forget(&mut self, step: u64) {
-        self.cusum.reset(step);
-        if let Some(left) = &mut self.left {
-            left.cusum.reset(step);
-        }
-    }
-
-    /// How far its evidence is beyond its threshold.
-    fn beyond(&self) -> Option<f64> {
-        let over = self.cusum.value() - self.threshold;
-        (over > 0.0).then_some(over)
-    }
-
-    /// Who explains its alarm.
-    fn explained_by(&self) -> Option<usize> {
-        let left = self.left.as_ref().filter(|_| self.beyond().is_some())?;
-        (left.cusum.value() <= UNEXPLAINED * left.threshold).then_some(left.explainer)
-    }
-
-    /// The share of its evidence that its explainer explains, where it has both.
-    fn explained(&self) -> Option<f64> {
-        let (own, left) = (self.cusum.value(), self.left.as_ref()?.cusum.value());
-        (own > 0.0).then(|| (1.0 - left / own).clamp(0.0, 1.0))
-    }
-
-    /// Steps after which its silence is one: a client that reports once in a window is not silent
-    /// between two reports.
-    fn patience(&self, rules: &Rules) -> u64 {
-        match self.enrolment.manner {
-            Manner::Window { steps } => rules.silence.max(3 * steps),
-            Manner::EveryStep | Manner::WhileRaised(_) | Manner::Memoised { .. } => rules.silence,
-        }
-    }
-}
-
-/// What the second symbols of a client say.
-#[derive(Debug, Clone)]
-struct Left {
-    explainer: usize,
-    ratios: Ratios,
-    threshold: f64,
-    /// L_m.
-    cusum: Cusum,
-}
-
-/// What one report says.
-#[derive(Debug, Clone, Copy, Default)]
-struct Weights {
-    /// λ^RC.
-    root_cause: f64,
-    /// λ^PE.
-    propagated_effect: f64,
-    /// λ^RC of what is left; of everything where nothing is known to explain it.
-    left: f64,
-}
-
-impl Weights {
-    fn of(ratios: Ratios, symbol: Symbol) -> Self {
-        let root_cause = ratios.root_cause(symbol);
-        let propagated_effect = ratios.propagated_effect(symbol);
-        Self { root_cause, propagated_effect, left: root_cause }
-    }
-
-    /// With what a raised or silent watch says besides, for a root cause and for who feels one.
-    fn and(self, (root_cause, propagated_effect): (f64, f64)) -> Self {
-        Self {
-            root_cause: self.root_cause + root_cause,
-            propagated_effect: self.propagated_effect + propagated_effect,
-            left: self.left + root_cause,
-        }
-    }
-}
-
-/// Share of its threshold from which on what is left of an alarm counts as unexplained.
-const UNEXPLAINED: f64 = 0.5;
-
 /// An open incident and what is added up for it.
 #[derive(Debug, Clone)]
 struct Open {
@@ -294,7 +167,8 @@ impl Inference {
         let m = enrolments.len();
         let reach = if reach.clients() == m { reach } else { Reach::unknown(m) };
         let enrolled = enrolments.iter().enumerate();
-        let clients = enrolled.map(|(at, e)| enrol(&grading, &rules, e.clone(), at, m)).collect();
+        let clients =
+            enrolled.map(|(at, e)| Client::enrol(&grading, &rules, e.clone(), at, m)).collect();
         Self {
             grading,
             rules,
@@ -612,7 +486,7 @@ impl Inference {
     pub fn enrol_again(&mut self, client: usize, enrolment: Enrolment) {
         let m = self.clients.len();
         if let Some(slot) = self.clients.get_mut(client) {
-            *slot = enrol(&self.grading, &self.rules, enrolment, client, m);
+            *slot = Client::enrol(&self.grading, &self.rules, enrolment, client, m);
             slot.forget(self.step);
         }
     }
@@ -671,39 +545,6 @@ impl Inference {
     #[must_use]
     pub fn elevated_share(&self, client: usize) -> Option<f64> {
         self.clients[client].watch.share_from(self.grading.elevated())
-    }
-}
-
-fn enrol(
-    grading: &Grading,
-    rules: &Rules,
-    enrolment: Enrolment,
-    at: usize,
-    clients: usize,
-) -> Client {
-    let tables = enrolment.tables(grading, &rules.hypotheses);
-    // Nobody explains itself, and a stranger explains nobody.
-    let remainder =
-        enrolment.remainder.as_ref().filter(|r| r.explainer != at && r.explainer < clients);
-    let left = remainder.map(|remainder| Left {
-        explainer: remainder.explainer,
-        ratios: remainder.ratios(grading, &rules.hypotheses, enrolment.epsilon),
-        threshold: alarm_threshold(&remainder.tail, clients, rules.arl0),
-        cusum: Cusum::default(),
-    });
-    Client {
-        odds: enrolment.odds(grading, &rules.hypotheses),
-        raised: false,
-        threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
-        left,
-        ratios: tables.ratios(&rules.hypotheses),
-        watch: Watch::new(&tables.nominal),
-        tables,
-        enrolment,
-        cusum: Cusum::default(),
-        quiet: 0.0,
-        glows_until: 0,
-        silent: 0,
     }
 }
 

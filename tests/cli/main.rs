@@ -1,6 +1,7 @@
 //! The real binary, run as a person runs it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Output;
 
 use assert_cmd::Command;
 
@@ -22,6 +23,17 @@ fn headwater() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
     command.env_remove("RUST_BACKTRACE").env("NO_COLOR", "1");
     command
+}
+
+/// What `score` says of facts and a truth, written into `folder`.
+fn score(folder: &Path, facts: &str, truth: &str) -> Output {
+    std::fs::write(folder.join("facts.jsonl"), facts).expect("the facts can be written");
+    std::fs::write(folder.join("truth.csv"), truth).expect("the truth can be written");
+    headwater()
+        .current_dir(folder)
+        .args(["score", "--truth", "truth.csv", "--alarms", "facts.jsonl", "--json"])
+        .output()
+        .expect("the program runs")
 }
 
 /// The folder of real and standard data beside the project; says loudly when it is absent.

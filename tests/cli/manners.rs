@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::headwater;
+use crate::{headwater, score};
 
 const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only([\"S101\"]), \
     history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"))";
@@ -145,14 +145,8 @@ fn the_facts_of_a_run_that_was_stopped_are_scored_with_a_warning() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let facts = "{\"fact\":\"opened\",\"incident\":1,\"time\":\"2022-08-12T16:00:10Z\",\
                  \"root\":\"P1\"}\n{\"fact\":\"clos";
-    fs::write(folder.path().join("facts.jsonl"), facts).expect("the facts can be written");
     let truth = "start,end,origin\n2022-08-12 16:00:00,2022-08-12 16:01:00,P1\n";
-    fs::write(folder.path().join("truth.csv"), truth).expect("the truth can be written");
-    let output = headwater()
-        .current_dir(folder.path())
-        .args(["score", "--truth", "truth.csv", "--alarms", "facts.jsonl", "--json"])
-        .output()
-        .expect("the program runs");
+    let output = score(folder.path(), facts, truth);
     assert_eq!(output.status.code(), Some(0));
     let warning = String::from_utf8_lossy(&output.stderr);
     assert!(warning.starts_with("headwater: facts.jsonl:2: WARNING"), "{warning}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::headwater;
+use crate::{headwater, score};
 
 /// Three hours of normal operation and two hours of a day with one attack on the boiler.
 const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only([\"S101\"]), \
@@ -212,14 +212,8 @@ fn without_json_the_day_is_told_in_words() {
 fn the_score_of_the_lines_is_the_score_of_the_summary() {
     let folder = place();
     let lines = run(folder.path(), &["short.ron", "--json"]);
-    fs::write(folder.path().join("facts.jsonl"), &lines).expect("the facts can be written");
     let truth = "start,end,origin\n2022-08-12 01:25:04,2022-08-12 01:30:00,P1\n";
-    fs::write(folder.path().join("truth.csv"), truth).expect("the truth can be written");
-    let output = headwater()
-        .current_dir(folder.path())
-        .args(["score", "--truth", "truth.csv", "--alarms", "facts.jsonl", "--json"])
-        .output()
-        .expect("the program runs");
+    let output = score(folder.path(), &lines, truth);
     let score: Value = serde_json::from_slice(&output.stdout).expect("one object");
     let facts = facts(&lines);
     let summary = &facts.last().expect("a summary")["score"];

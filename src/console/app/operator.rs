@@ -6,7 +6,9 @@ use super::question::{Question, until_shift_end};
 use super::{Effect, Focus, Model, Screen};
 use crate::console::feed::Wish;
 use crate::console::remark::Remark;
+use crate::engine::run::ActError;
 use crate::incident::{Action as Deed, AlarmState, Order};
+use crate::session::Mode;
 
 impl Model {
     /// An order of this operator.
@@ -108,6 +110,10 @@ impl Model {
 
     /// Asks whether what the chosen incident shows is normal from now on.
     pub(super) fn ask_acceptance(&mut self) {
+        if self.mode() == Mode::Paper {
+            self.remark = Some(Remark::failed(&ActError::NoNewNormal.to_string()));
+            return;
+        }
         match self.chosen_incident().map(|incident| incident.number) {
             Some(incident) => self.question = Some(Question::Accept { incident }),
             None => self.remark = Some(Remark::done("no incident to accept")),
