@@ -470,3 +470,13 @@ fn an_engine_that_panics_hangs_up_without_a_last_word() {
     let mut feed = feed::spawn(&attack_session(), max(), open).expect("a thread");
     assert!(feed.reports.blocking_recv().is_none(), "the loop takes this for a failure");
 }
+
+#[test]
+fn the_look_up_is_asked_for_no_new_normal() {
+    let mut desk = Desk::attacked(ATTACK + 60);
+    desk.keys(":mode paper<enter>N");
+    assert!(desk.said().contains("the look-up has no new normal"), "{}", desk.said());
+    let orders = desk.wishes().len();
+    desk.keys("y");
+    assert_eq!(desk.wishes().len(), orders, "nothing was asked that could be answered");
+}
