@@ -4,22 +4,22 @@
 //! be used to judge correctness.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::console::{OpenError, Twelve};
-use crate::engine::prepare::{self, PrepareError};
+use crate::console::Twelve;
+use crate::engine;
+use crate::engine::handle::{OpenError, Options};
+use crate::engine::pace::Speed;
+use crate::engine::prepare::{self, PrepareError, Prepared};
+use crate::fact::{Fact, Summary};
 use crate::federation::{FederationError, timing::round_us};
-use crate::model::augment::Augmentation;
-use crate::model::kernel::WeightsError;
 use crate::model::kernel::timing::client_step_ns;
-use crate::model::proprietary::VendorModel;
-use crate::model::step::ClientStep;
 use crate::session::{SHIPPED, Session, SessionError};
-use crate::stream::decimate::Decimated;
-use crate::stream::{self, Frame, Part, Stream, StreamError};
+use crate::stream::StreamError;
 
 mod sitting;
 
@@ -32,7 +32,8 @@ pub struct Figures {
     pub client_step_ns: ClientStepNs,
     /// One round of Algorithm 1, by number of clients.
     pub round_us: RoundUs,
-    /// The attack day from its simulation through decimation and every client's step.
+    /// A whole run of the attack day in the mode of its session, with prepared models: fitting of
+    /// the clients, simulation, every step of clients and server, incidents, facts and score.
     pub day_replay_s: f64,
     /// The default start: federated training and calibration with delivered models.
     pub train_s: f64,
@@ -100,9 +101,9 @@ pub enum BenchError {
     /// A round cannot be held.
     #[error(transparent)]
     Federation(#[from] FederationError),
-    /// A model cannot be run.
+    /// It cannot be run.
     #[error(transparent)]
-    Weights(#[from] WeightsError),
+    Run(OpenError),
     /// A console cannot be drawn.
     #[error("the console could not be measured: {0}")]
     Console(OpenError),
@@ -161,28 +162,30 @@ fn prepare_and_replay(session: &Session, file: &Path) -> Result<(f64, f64, f64),
     prepare::prepare(session, file, &mut go_on).map_err(Box::new)?;
     let train_s = begin.elapsed().as_secs_f64();
     let begin = Instant::now();
-    let prepared = prepare::prepare(session, file, &mut go_on).map_err(Box::new)?;
+    let prepared = Arc::new(prepare::prepare(session, file, &mut go_on).map_err(Box::new)?);
     let cached_s = begin.elapsed().as_secs_f64();
 
     let begin = Instant::now();
-    let mut stream = Decimated::new(stream::open(session, Part::Replay)?, prepared.every);
-    let layout = stream.layout().clone();
-    let mut clients = Vec::new();
-    for client in &prepared.clients {
-        let model = VendorModel::new(&client.sending)?;
-        let augmentation = Augmentation::new(&client.phi, &model)?;
-        let mut step = ClientStep::new(model, Some(augmentation));
-        step.calibrate(&client.nominal_c.gaussian, Some(&client.nominal_a.gaussian));
-        clients.push((step, vec![0.0; client.view.used.len()]));
-    }
-    let mut frame = Frame::for_layout(&layout);
-    while stream.next(&mut frame)? {
-        for (c, (step, row)) in clients.iter_mut().enumerate() {
-            prepared.clients[c].view.standardise(frame.row(&layout, c), row);
-            std::hint::black_box(step.step(row));
-        }
-    }
+    let summary = whole_run(session, &prepared, &mut |facts| {
+        std::hint::black_box(facts);
+    })?;
+    std::hint::black_box(summary);
     Ok((train_s, cached_s, begin.elapsed().as_secs_f64()))
+}
+
+/// Runs `session` as `headwater run` does, from opening to the summary with its score. Every fact
+/// is handed to `see`.
+fn whole_run(
+    session: &Session,
+    prepared: &Arc<Prepared>,
+    see: &mut dyn FnMut(&[Fact]),
+) -> Result<Summary, BenchError> {
+    let prepared = Some(Arc::clone(prepared));
+    let options = Options { prepared, ..Options::facts(Speed::Max) };
+    let engine = engine::spawn(session, options).map_err(|error| BenchError::Run(error.into()))?;
+    let ended = engine.to_end(|_, update| see(&update.news.facts));
+    let (_, ending) = ended.map_err(BenchError::Run)?;
+    Ok(ending.summary)
 }
 
 /// The high-water mark of resident memory, where the system writes one.
@@ -225,10 +228,45 @@ impl std::fmt::Display for Figures {
             Some(percent) => writeln!(f, "idle          {percent:>9.1} % of one core")?,
             None => writeln!(f, "idle          not told by this system")?,
         }
-        writeln!(f, "attack day    {:>9.2} s to simulate and step through", self.day_replay_s)?;
+        writeln!(
+            f,
+            "attack day    {:>9.2} s for a whole run, from opening to the score",
+            self.day_replay_s
+        )?;
         match self.peak_rss_mb {
             Some(mb) => writeln!(f, "memory        {mb:>9.0} MB at most"),
             None => writeln!(f, "memory        not told by this system"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::session::Mode;
+
+    #[test]
+    fn the_day_that_is_timed_is_run_to_its_last_fact_in_the_mode_of_its_session() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let text = "Session(about: \"short\", source: Plant(attacks: Only([\"S101\"]), \
+            history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"))";
+        let mut session = Session::parse("short", Path::new(""), text).expect("a sound session");
+        let go_on = &mut |_: prepare::Stage| ControlFlow::Continue(());
+        let prepared = prepare::prepare(&session, &folder.path().join("kept"), go_on);
+        let prepared = Arc::new(prepared.expect("prepared"));
+        for mode in [Mode::Evidence, Mode::Paper] {
+            session.mode = mode;
+            let mut facts = Vec::new();
+            let see = &mut |new: &[Fact]| facts.extend_from_slice(new);
+            let summary = whole_run(&session, &prepared, see).expect("a built-in plant");
+            assert_eq!((summary.mode, summary.steps), (mode, 2 * 3600 / 5));
+            let opened = facts.iter().filter(|fact| matches!(fact, Fact::Opened(_))).count();
+            let closed = facts.iter().filter(|fact| matches!(fact, Fact::Closed(_))).count();
+            assert!(opened > 0, "the attack is an incident");
+            assert_eq!((opened, closed), (closed, summary.incidents as usize), "{mode:?}");
+            assert!(summary.score.is_some(), "the score is part of the run");
         }
     }
 }

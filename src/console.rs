@@ -2,25 +2,23 @@
 //!
 //! ```text
 //!  keys, signals ─► run ─► Msg ─► update(model) ─► view(model) ─► term: one write per frame
-//!  feed (thread) ──►                    └─► Effect ─► feed: pace, term: suspend
+//!  engine (thread) ►                    └─► Effect ─► engine: commands, term: suspend
 //! ```
 //!
 //! `app` and `view` are pure: no clock, no terminal, no thread. What the outside world does is in
-//! `run`, `term`, `feed` and `signals`, and nowhere else. Nothing imports this module.
+//! `run`, `term` and `signals`, and nowhere else. Nothing imports this module.
 
 mod action;
 mod app;
 mod clock;
 mod day;
 mod export;
-mod feed;
 mod glyph;
 mod key;
 mod keymap;
 mod measured;
 mod mouse;
 mod number;
-mod pace;
 mod pulse;
 mod remark;
 mod run;
@@ -44,9 +42,8 @@ mod window;
 mod tests;
 
 pub use export::Format;
-pub use feed::OpenError;
 pub use keymap::{KEYS_FILE, KeysError, actions, example_keys, keys_in_force, keys_table};
 pub use run::{Appearance, ConsoleError, Ending, is_possible, run};
-pub use still::{Moment, Picture, Still, still, view_names};
+pub use still::{Picture, Still, moment, still, view_names};
 pub use theme::Choice as ThemeChoice;
 pub use timing::Twelve;

@@ -2,8 +2,6 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`material`] | nominal rows of every client, scaled by what the fit range alone tells |
-//! | [`resolution`] | how finely sensors measure, and one grid for nominal and live data |
 //! | [`compare`] | what was learned, on nominal rows that nothing was fitted to |
 //! | [`vendor`] | proprietary models: delivered with the program, or made from the fit range |
 //! | [`prepare`] | from a session to models that can run: delivered or trained, federated, calibrated, kept |
@@ -11,15 +9,21 @@
 //! | [`decimation`] | how many samples become one when the session leaves that to its data |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
 //! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
+//! | [`handle`], `player`, [`pace`], [`progress`] | [`spawn`]: all of it on a thread of its own, commands in, events out |
 //!
 //! It must not know how anything is shown.
 
 pub mod compare;
 pub mod decimation;
+pub mod handle;
 pub mod influence;
-pub mod material;
+mod ledger_file;
+pub mod pace;
+pub(crate) mod player;
 pub mod prepare;
-pub mod resolution;
+pub mod progress;
 pub mod run;
 pub mod vendor;
 pub mod watch;
+
+pub use self::handle::{Handle, spawn};

@@ -21,15 +21,16 @@ pub mod variant;
 use thiserror::Error;
 
 pub use self::course::{History, OnProgress, Progress, Reached};
-use crate::client::{Client, ClientError, Eta, Outbox, Site};
-use crate::link::{Message, Tap};
 use crate::model::kernel::WeightsError;
 use crate::model::online::Descent;
 use crate::model::weights::{FilterWeights, LstmFc};
-use crate::privacy::{Counted, PrivacyError, Protection, Provenance, Randomness, SigmaRule};
+pub use crate::privacy::Hooks;
+use crate::privacy::{Counted, PrivacyError, Protection, Provenance, Randomness};
 use crate::rng;
-use crate::server::{Server, Together};
-use crate::session::settings::{self, ModelSettings, Optimiser, PrivacySettings};
+use crate::server::{Rounds, Together};
+use crate::session::settings::{self, ModelSettings, Optimiser};
+use crate::site::training::{Eta, Outbox, SiteData, SiteError, TrainingSite};
+use crate::wire::{Memory, Order, Wire, WireError};
 
 /// φ begins as a small correction (I11): its output layer is scaled by this.
 const SMALL: f32 = 0.1;
@@ -41,17 +42,6 @@ const ORDER: u64 = u64::MAX - 1;
 /// Sources of one part. The server's way back to client m has source `NOISE` + m.
 const WEIGHTS: u64 = 0;
 const NOISE: u64 = 1;
-
-/// What stands between values and messages, in both directions.
-#[derive(Debug, Clone, Copy)]
-pub struct Hooks<'a> {
-    /// What is noised and how much; what is absent is sent as it is, and counted as such.
-    pub privacy: &'a PrivacySettings,
-    /// How σ follows from (ε, δ).
-    pub rule: SigmaRule,
-    /// Where noise comes from.
-    pub provenance: Provenance,
-}
 
 /// What a federation learns.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,13 +81,16 @@ pub struct Noise {
 pub enum FederationError {
     /// A site cannot take part.
     #[error(transparent)]
-    Client(#[from] ClientError),
+    Site(#[from] SiteError),
     /// Weights that no kernel can run.
     #[error("the federation's networks: {0}")]
     Weights(#[from] WeightsError),
     /// A mechanism gave nothing.
     #[error("a message could not be made: {0}")]
     Privacy(#[from] PrivacyError),
+    /// A message did not arrive.
+    #[error(transparent)]
+    Wire(#[from] WireError),
     /// The sites do not fit together, or hold too little.
     #[error("{0}")]
     Sites(String),
@@ -171,18 +164,19 @@ type Monitor = Box<dyn FnMut(&FederatedWeights) + Send>;
 
 /// Clients and server, ready to learn.
 pub struct Federation {
-    clients: Vec<Client>,
-    server: Server,
+    clients: Vec<TrainingSite>,
+    server: Rounds,
     settings: ModelSettings,
     /// Rows t at which a round is held: something was measured somewhere at t and at t − 1.
     ticks: Vec<usize>,
     seed: u64,
     monitor: Option<Monitor>,
+    wire: Box<dyn Wire>,
 }
 
 impl std::fmt::Debug for Federation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> = self.clients.iter().map(Client::name).collect();
+        let names: Vec<&str> = self.clients.iter().map(TrainingSite::name).collect();
         f.debug_struct("Federation").field("clients", &names).finish_non_exhaustive()
     }
 }
@@ -200,15 +194,20 @@ impl Federation {
         self.monitor = Some(monitor);
     }
 
-    /// Lets `tap` hear every message in both directions.
-    pub fn set_tap(&mut self, tap: &Tap) {
-        self.clients.iter_mut().for_each(|client| client.set_tap(tap.clone()));
-        self.server.set_tap(tap.clone());
+    /// Sends every message over `wire` from now on.
+    pub fn set_wire(&mut self, wire: Box<dyn Wire>) {
+        self.wire = wire;
+    }
+
+    /// The carrier, for whoever sends next.
+    #[must_use]
+    pub fn into_wire(self) -> Box<dyn Wire> {
+        self.wire
     }
 
     /// Sets everything up: each client runs its proprietary model once over its rows.
     pub fn new(
-        sites: &[Site],
+        sites: &[SiteData],
         settings: &ModelSettings,
         hooks: Hooks,
         seed: u64,
@@ -219,7 +218,7 @@ impl Federation {
 
     /// The same with noise of a given size: what it costs in accuracy, whatever it protects.
     pub fn with_noise(
-        sites: &[Site],
+        sites: &[SiteData],
         settings: &ModelSettings,
         hooks: Hooks,
         noise: Noise,
@@ -231,7 +230,7 @@ impl Federation {
     }
 
     fn protected(
-        sites: &[Site],
+        sites: &[SiteData],
         settings: &ModelSettings,
         protection: &dyn Fn(usize) -> Result<Protection, PrivacyError>,
         provenance: Provenance,
@@ -259,16 +258,17 @@ impl Federation {
             let mut init = rng::stream(rng::child(seed, part), WEIGHTS);
             let (sensors, width) = (site.rows.ncols(), settings.augment_width);
             let phi = LstmFc::init(sensors, width, states, SMALL, &mut init);
-            clients.push(Client::new(m, site, &phi, client_descent, eta, outbox)?);
+            clients.push(TrainingSite::new(m, site, &phi, client_descent, eta, outbox)?);
             back.push(protection.gradient_channel(random(SERVER, NOISE + part)));
         }
-        let states: Vec<usize> = clients.iter().map(Client::states).collect();
+        let states: Vec<usize> = clients.iter().map(TrainingSite::states).collect();
         let total = states.iter().sum();
         let mut init = rng::stream(rng::child(seed, SERVER), WEIGHTS);
         let f_s = LstmFc::init(total, settings.server_width, total, 1.0, &mut init);
-        let server = Server::new(&states, &f_s, server_descent, back)?;
+        let server = Rounds::new(&states, &f_s, server_descent, back)?;
         let ticks = ticks(&clients)?;
-        Ok(Self { clients, server, settings: settings.clone(), ticks, seed, monitor: None })
+        let wire: Box<dyn Wire> = Box::new(Memory::default());
+        Ok(Self { clients, server, settings: settings.clone(), ticks, seed, monitor: None, wire })
     }
 
     /// Algorithm 1 from beginning to end, or until `on_progress` breaks it off; what was learned by
@@ -319,7 +319,7 @@ impl Federation {
     #[must_use]
     pub fn weights(&self) -> FederatedWeights {
         FederatedWeights {
-            phi: self.clients.iter().map(Client::phi).collect(),
+            phi: self.clients.iter().map(TrainingSite::phi).collect(),
             server: self.server.weights(),
         }
     }
@@ -327,7 +327,7 @@ impl Federation {
     /// What has been released about each client so far, and what was sent back to it.
     #[must_use]
     pub fn released(&self) -> Vec<Vec<Counted>> {
-        let of = |(m, client): (usize, &Client)| {
+        let of = |(m, client): (usize, &TrainingSite)| {
             let back = self.server.released(m);
             client.released().into_iter().chain([back]).filter(|c| c.count > 0).collect()
         };
@@ -342,30 +342,38 @@ impl Federation {
         pace: f64,
     ) -> Result<Round, FederationError> {
         let feedback = stage.feeds_back(&self.settings);
-        let Self { clients, server, .. } = self;
+        let Self { clients, server, wire, .. } = self;
         let mut round = Round { server_loss: 0.0, sent: Sent::default() };
         for client in clients.iter_mut() {
             client.estimate(t);
         }
         if !clients.iter().all(|client| client.loss().is_finite()) {
-            let client_loss = clients.iter().map(Client::loss).collect();
+            let client_loss = clients.iter().map(TrainingSite::loss).collect();
             return Err(FederationError::Diverged { round: t, server_loss: 0.0, client_loss });
         }
         if stage.server_learns() {
             for client in clients.iter_mut() {
                 let states = client.states_message(t)?;
-                round.sent.up += Message::States(states).bytes();
-                server.receive(&states);
+                round.sent.up += states.payload_bytes();
+                wire.send(states)?;
+                while let Some(message) = wire.receive() {
+                    server.hear(&message);
+                }
             }
-        }
-        if stage.server_learns() {
             round.server_loss = server.round(Some(pace));
         }
         if feedback {
-            for (m, client) in clients.iter_mut().enumerate() {
+            for m in 0..clients.len() {
                 let gradient = server.gradient_message(m)?;
-                round.sent.down += Message::Gradient(gradient).bytes();
-                client.learn(Some(&gradient), pace);
+                round.sent.down += gradient.payload_bytes();
+                wire.send_to_site(gradient)?;
+                while let Some(message) = wire.receive_at_site() {
+                    if let (Order::Gradient(g), Some(client)) =
+                        (message.order(), clients.get_mut(message.client()))
+                    {
+                        client.learn(Some(g), pace);
+                    }
+                }
             }
         } else if stage.clients_learn() {
             for client in clients.iter_mut() {
@@ -376,7 +384,7 @@ impl Federation {
     }
 }
 
-fn ticks(clients: &[Client]) -> Result<Vec<usize>, FederationError> {
+fn ticks(clients: &[TrainingSite]) -> Result<Vec<usize>, FederationError> {
     let Some(first) = clients.first() else {
         return Err(FederationError::Sites("a federation needs at least one site".to_owned()));
     };

@@ -1,7 +1,7 @@
 //! Headwater finds where trouble started in a plant, without any process giving up its data.
 //!
 //! ```text
-//! stream ──► client ──► link ──► server ──► evidence ──► incident ──► engine ──► console
+//! stream ──► site ──► wire ──► server ──► incident ──► engine ──► console
 //! ```
 //!
 //! | module | what it is for |
@@ -14,11 +14,11 @@
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
 //! | [`model`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`privacy`] | what may be released: mechanisms, budget, ledger |
-//! | [`link`] | what may cross between a client and the server |
-//! | [`client`] | one site in training: the only module that sees its measurements |
-//! | [`server`] | learns how clients' states depend on each other, and says so in gradients |
-//! | [`federation`] | Algorithm 1, the baselines, and how near they come to the oracle |
-//! | [`evidence`] | flags and the look-up table; whitened residuals, symbols, sequential decision |
+//! | [`evidence`] | the statistics that sites and server share: symbols, likelihoods, CUSUM, thresholds |
+//! | [`wire`] | the wall: what may cross between a site and the server, and what carries it |
+//! | [`site`] | everything that may see a client's measurements; steps on a row, hands out messages |
+//! | [`server`] | hears messages, decides once a step; learns how clients depend on each other |
+//! | [`federation`] | Algorithm 1 over sites and server, the baselines, and how near they come to the oracle |
 //! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
 //! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
@@ -34,7 +34,6 @@
 
 pub mod bench;
 pub mod cli;
-pub mod client;
 pub mod console;
 pub mod draft;
 pub mod engine;
@@ -43,13 +42,16 @@ pub mod fact;
 pub mod federation;
 pub mod history;
 pub mod incident;
-pub mod link;
 pub mod make;
 pub mod model;
 pub mod privacy;
 pub mod rng;
 pub mod server;
 pub mod session;
+#[cfg(test)]
+mod shared;
+pub mod site;
 pub mod stream;
 pub mod study;
 pub mod threads;
+pub mod wire;

@@ -64,14 +64,17 @@ pub use account::{Bound, Composed, Tally};
 pub use budget::{AtZero, Budget, Purpose};
 pub use channel::{Channel, Units};
 pub use gaussian::SigmaRule;
-pub use ledger::books::{self, Books};
+pub use ledger::books::{self, Book};
 pub use ledger::{Counted, Entered, Exhaustion, Ledger, Refusal, Scope, Terms, Trained};
 pub use mechanism::{Clip, Gaussian};
 pub use memory::{FilterMemory, Known};
 pub use outlook::{Knob, Outlook, Rung, Situation};
-pub use protection::Protection;
+pub use protection::{Hooks, Protection};
 pub use randomness::{Provenance, Randomness};
-pub use release::{Estimate, Flag, Guarded, InTheClear, Numbers, Released, Spend, Symbol, What};
+pub(crate) use release::Unprotected;
+pub use release::{
+    Estimate, Faults, Flag, Guarded, Numbers, Quiet, Ranks, Released, Spend, Symbol, What,
+};
 pub use response::Response;
 pub use voice::{Account, Manner, Said, Vigil, Voice};
 

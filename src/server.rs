@@ -1,197 +1,432 @@
-//! The server in training: f_s learns to predict every client's augmented state from all clients'
-//! proprietary states, and tells each client how its state would have been predicted better.
+//! The server: messages of all sites in, one decision per step out.
 //!
 //! ```text
-//! x_s(t) = f_s(x̂_c(t−1) of all clients),  L_s = Σ ‖x_s − x_a‖²,  g_m = ∂L_s/∂x_a = 2 (x_a − x_s)
+//!  Message ──► hear ──► inbox ─┬─ evidence mode: inference over symbols ─┬─► Decision
+//!                              └─ paper mode: look-up over flags ────────┘
+//!          States ──► rounds: f_s learns, gradients go back (training)
 //! ```
 //!
-//! It knows what arrived in messages and nothing else: no measurement, no client's weights.
+//! It knows what arrived in messages, the session's settings and the shared time grid; nothing else.
+//! It cannot name a measurement:
+//!
+//! ```compile_fail,E0308
+//! use headwater::server::Server;
+//! use headwater::stream::Row;
+//! use headwater::wire::Message;
+//! fn tell(server: &mut Server, row: &Row<'_>, message: &Message) {
+//!     server.hear(row);
+//! }
+//! ```
+//!
+//! A message it takes:
+//!
+//! ```
+//! use headwater::server::Server;
+//! use headwater::stream::Row;
+//! use headwater::wire::Message;
+//! fn tell(server: &mut Server, row: &Row<'_>, message: &Message) {
+//!     server.hear(message);
+//! }
+//! ```
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`inbox`] | the messages of one step, in whatever order they come |
+//! | [`inference`] | the sequential decision over symbols |
+//! | [`lookup`], `episode` | Table 1, its extension to M clients, the vote, how long a verdict holds |
+//! | `evidence`, `flags` | either method as one step of the server |
+//! | [`decision`] | what the server says about a step |
+//! | [`health`] | how far a client's symbols are believed |
+//! | [`reach`], [`influence`] | who can affect whom: declared, and learned from nominal states |
+//! | [`predictions`] | tier 2: what one client's state explains of another |
+//! | [`rounds`], [`Together`] | training: f_s, gradients, how states move together |
+//! | `tape` | what was heard, step by step, to decide it again |
 
+pub mod decision;
+mod episode;
+mod evidence;
+mod flags;
+pub mod health;
+pub mod inbox;
+pub mod inference;
+pub mod influence;
+pub mod lookup;
 mod moments;
+pub mod predictions;
+pub mod reach;
+pub mod rounds;
+mod tape;
 mod together;
 
-use std::ops::Range;
-
-use self::together::Look;
+pub use self::decision::Decision;
+pub use self::inbox::Receipt;
+pub use self::rounds::Rounds;
 pub use self::together::{Estimator, Map, Together};
-use crate::link::{Gradient, Message, States, Tap};
-use crate::model::kernel::WeightsError;
-use crate::model::online::{Descent, Learner};
-use crate::model::weights::LstmFc;
-use crate::privacy::{Channel, Counted, Estimate, PrivacyError, What};
 
-/// The server's model and what arrived in the present round.
+use self::decision::{QualityKind, QualityNote};
+use self::evidence::EvidenceDecider;
+use self::flags::FlagDecider;
+use self::health::{CalibrationHealth, Standing};
+use self::inbox::Inbox;
+use self::predictions::Predictions;
+use self::reach::Reach;
+use self::tape::Tape;
+use crate::evidence::symbol::Grading;
+use crate::evidence::threshold::Flags;
+use crate::privacy::{Faults, Ranks};
+use crate::session::{Mode, Vote};
+use crate::wire::{Content, Follows, Message, Tick, ToSite};
+
+/// What a server is told before it hears anything: settings that everybody knows.
+#[derive(Debug)]
+pub struct Setup {
+    /// The method that decides.
+    pub mode: Mode,
+    /// Number of clients.
+    pub clients: usize,
+    /// Levels of symbols.
+    pub grading: Grading,
+    /// Wanted steps between two false alarms of the whole federation.
+    pub arl0_steps: f64,
+    /// Influences that the session declares.
+    pub reach: Reach,
+    /// Of how many steps so many have to name a root, in paper mode.
+    pub vote: Option<Vote>,
+    /// Tier 2.
+    pub predictions: Option<Predictions>,
+    /// What is heard is kept, so that it can be decided again.
+    pub keep: bool,
+}
+
+/// How the server sees one client after a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServerView {
+    /// (Z_c, Z_a) as they came.
+    pub flags: Option<Flags>,
+    /// Level of the symbol as it came.
+    pub level: Option<u8>,
+    /// S_m by b_m: from 1 on it is an alarm. NaN where there is none.
+    pub evidence: f32,
+    /// How far its symbols are believed.
+    pub standing: Standing,
+}
+
+impl Default for ServerView {
+    fn default() -> Self {
+        Self { flags: None, level: None, evidence: f32::NAN, standing: Standing::Trusted }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Method {
+    Evidence(Box<EvidenceDecider>),
+    Paper(FlagDecider),
+}
+
+/// The server of one federation.
 #[derive(Debug)]
 pub struct Server {
-    f_s: Learner,
-    /// Where each client's states stand.
-    spans: Vec<Range<usize>>,
-    outboxes: Vec<Channel>,
-    step: usize,
-    x_c: Vec<f32>,
-    x_a: Vec<f32>,
-    /// 2 (x_s − x_a).
-    d_out: Vec<f32>,
-    sending: Vec<f64>,
-    tap: Tap,
-    /// How states move together; nothing where there are too many of them.
-    look: Option<Look>,
+    method: Method,
+    inbox: Inbox,
+    predictions: Option<Predictions>,
+    /// Which kinds of fault each client's sensors have, as it told last.
+    faults: Vec<Faults>,
+    /// The sensors that a client named when it was asked.
+    sensors: Vec<Option<Ranks>>,
+    flags: Vec<Option<Flags>>,
+    decision: Decision,
+    tick: Option<Tick>,
+    tape: Option<Tape>,
 }
 
 impl Server {
-    /// A server for clients of `states` states each, with one way back to each of them.
-    pub fn new(
-        states: &[usize],
-        f_s: &LstmFc,
-        descent: Descent,
-        outboxes: Vec<Channel>,
-    ) -> Result<Self, WeightsError> {
-        let mut end = 0;
-        let span = |&states: &usize| {
-            end += states;
-            end - states..end
+    /// A server that has heard nothing.
+    #[must_use]
+    pub fn new(setup: Setup) -> Self {
+        let Setup { mode, clients, grading, arl0_steps, reach, vote, predictions, keep } = setup;
+        let method = match mode {
+            Mode::Evidence => Method::Evidence(Box::new(EvidenceDecider::new(
+                clients,
+                grading.clone(),
+                arl0_steps,
+                reach,
+            ))),
+            Mode::Paper => Method::Paper(FlagDecider::new(clients, vote)),
         };
-        let spans: Vec<_> = states.iter().map(span).collect();
-        Ok(Self {
-            f_s: Learner::new(f_s, descent)?,
-            spans,
-            outboxes,
-            step: 0,
-            x_c: vec![0.0; end],
-            x_a: vec![0.0; end],
-            d_out: vec![0.0; end],
-            sending: Vec::with_capacity(end),
-            tap: Tap::default(),
-            look: Look::new(end),
-        })
-    }
-
-    /// f_s as it is now.
-    #[must_use]
-    pub fn weights(&self) -> LstmFc {
-        self.f_s.weights()
-    }
-
-    /// Goes on with another f_s of the same size.
-    pub fn adopt(&mut self, f_s: &LstmFc) -> Result<(), WeightsError> {
-        self.f_s = self.f_s.replaced_by(f_s)?;
-        Ok(())
-    }
-
-    /// Number of states of all clients together.
-    #[must_use]
-    pub fn states(&self) -> usize {
-        self.x_c.len()
-    }
-
-    /// Whether every weight of f_s is a number.
-    #[must_use]
-    pub fn is_sound(&self) -> bool {
-        self.f_s.is_sound()
-    }
-
-    /// Where the states of client `m` stand in the joint vectors.
-    #[must_use]
-    pub fn span(&self, m: usize) -> Range<usize> {
-        self.spans[m].clone()
-    }
-
-    /// What was sent back to client `m`.
-    #[must_use]
-    pub fn released(&self, m: usize) -> Counted {
-        self.outboxes[m].counted(What::Gradient)
-    }
-
-    /// Lets `tap` hear everything it sends.
-    pub fn set_tap(&mut self, tap: Tap) {
-        self.tap = tap;
-    }
-
-    /// Forgets what f_s has seen: a new pass begins.
-    pub fn forget(&mut self) {
-        self.f_s.forget();
-        self.look_anew();
-    }
-
-    /// How states move together is told by the rounds from here on.
-    pub fn look_anew(&mut self) {
-        if let Some(look) = &mut self.look {
-            look.anew();
+        Self {
+            method,
+            inbox: Inbox::new(clients, grading, 0),
+            predictions,
+            faults: vec![Faults::default(); clients],
+            sensors: vec![None; clients],
+            flags: vec![None; clients],
+            decision: Decision::new(clients),
+            tick: None,
+            tape: keep.then(Tape::default),
         }
     }
 
-    /// Looks at the states of a step: what arrived, and x_s that was computed elsewhere from this
-    /// server's weights.
-    pub fn look_at(&mut self, x_c: &[f32], x_a: &[f32], x_s: impl Fn() -> Vec<f32>) {
-        if let Some(look) = &mut self.look
-            && look.is_due()
-        {
-            look.take([x_c, x_a, &x_s()]);
+    /// Takes a message.
+    pub fn hear(&mut self, message: &Message) -> Receipt {
+        let client = message.client();
+        if client >= self.faults.len() {
+            return Receipt::Stranger;
+        }
+        match message.content() {
+            Content::Enrolment(enrolment) => match &mut self.method {
+                Method::Evidence(decider) => decider.enrol(client, enrolment),
+                // Flags need no enrolment.
+                Method::Paper(_) => return Receipt::Misplaced,
+            },
+            Content::Faults(faults) => self.faults[client] = *faults,
+            Content::Sensors(ranks) => self.sensors[client] = Some(ranks.clone()),
+            // Training is over: `Rounds` hears of states.
+            Content::States { .. } => return Receipt::Misplaced,
+            Content::Summary { .. }
+            | Content::Symbol { .. }
+            | Content::Quiet
+            | Content::Flags { .. } => return self.inbox.take(message),
+        }
+        Receipt::Taken
+    }
+
+    /// A step begins; in tier 2 clients hear what is predicted of it.
+    pub fn begin(&mut self, tick: Tick, send: &mut dyn FnMut(ToSite)) {
+        match tick.follows {
+            Follows::Next => {}
+            Follows::After { missing } => {
+                if let Some(predictions) = &mut self.predictions {
+                    predictions.skip(missing);
+                }
+            }
+            Follows::Anew | Follows::NewRun => {
+                match &mut self.method {
+                    Method::Evidence(decider) => decider.reset(),
+                    Method::Paper(decider) => decider.reset(),
+                }
+                if let Some(predictions) = &mut self.predictions {
+                    predictions.reset();
+                }
+            }
+        }
+        self.inbox.turn_to(tick.step);
+        self.tick = Some(tick);
+        if let Some(predictions) = &mut self.predictions {
+            predictions.predict(tick.step, send);
         }
     }
 
-    /// How states moved together since it was last told to look anew.
+    /// The decision about the step that has begun, from what has come for it.
+    pub fn decide(&mut self) -> &Decision {
+        self.decision.clear();
+        let Some(tick) = self.tick else { return &self.decision };
+        if let Some(predictions) = &mut self.predictions {
+            for client in 0..self.faults.len() {
+                predictions.hear(client, self.inbox.summary(client));
+            }
+        }
+        for (client, flags) in self.flags.iter_mut().enumerate() {
+            *flags = self.inbox.flags(client);
+        }
+        if let Some(tape) = &mut self.tape {
+            match &self.method {
+                Method::Evidence(_) => tape.keep(tick, self.inbox.reports(), &[]),
+                Method::Paper(_) => tape.keep(tick, &[], &self.flags),
+            }
+        }
+        note_faults(&self.faults, &mut self.decision.quality);
+        match &mut self.method {
+            Method::Evidence(decider) => {
+                decider.step(self.inbox.reports(), tick.time, &mut self.decision);
+            }
+            Method::Paper(decider) => {
+                decider.step(&self.flags, tick.time, &mut self.decision);
+            }
+        }
+        &self.decision
+    }
+
+    /// What was decided last.
     #[must_use]
-    pub fn together(&self) -> Option<Together> {
-        let states = self.spans.iter().map(Range::len).collect();
-        self.look.as_ref()?.together(states)
+    pub fn decision(&self) -> &Decision {
+        &self.decision
     }
 
-    /// Takes one client's message of the present round.
-    pub fn receive(&mut self, states: &States) {
-        let span = self.spans[states.client()].clone();
-        self.step = states.step();
-        narrow(&mut self.x_c[span.clone()], states.x_c());
-        narrow(&mut self.x_a[span], states.x_a());
-    }
-
-    /// x_s and L_s from all messages of the round; steps θ_s if asked to, at `pace`.
-    pub fn round(&mut self, learn: Option<f64>) -> f64 {
-        let x_s = self.f_s.forward(&self.x_c);
-        let mut loss = 0.0;
-        for ((d, x_s), x_a) in self.d_out.iter_mut().zip(x_s).zip(&self.x_a) {
-            let e = x_s - x_a;
-            loss += f64::from(e * e);
-            *d = 2.0 * e;
+    /// Tells clients that their last steps are normal from here on: an incident would not end.
+    pub fn renew(&mut self, send: &mut dyn FnMut(ToSite)) {
+        let step = self.inbox.step();
+        if let Method::Evidence(decider) = &mut self.method {
+            for (client, steps) in decider.renewed.drain(..) {
+                send(ToSite::take_as_normal(client, step, steps));
+            }
         }
-        if let Some(look) = &mut self.look
-            && look.is_due()
-        {
-            look.take([&self.x_c, &self.x_a, x_s]);
-        }
-        if let Some(pace) = learn {
-            self.f_s.learn(&self.d_out, pace);
-        }
-        loss
     }
 
-    /// g_m of the round, clipped and noised as the session asks.
-    pub fn gradient_message(&mut self, m: usize) -> Result<Gradient<'_>, PrivacyError> {
-        let Self { spans, outboxes, d_out, sending, tap, .. } = self;
-        sending.clear();
-        sending.extend(d_out[spans[m].clone()].iter().map(|&d| f64::from(-d)));
-        let g = outboxes[m].send(&Estimate::of_gradient(sending))?;
-        let gradient = Gradient::new(m, self.step, g);
-        tap.hear(&Message::Gradient(gradient));
-        Ok(gradient)
-    }
-
-    /// The same for a gradient that was computed elsewhere from this server's weights.
-    pub fn gradient_message_of(
+    /// An operator accepts what clients have shown in so many steps as the new normal. `episode` is the
+    /// decision's own number of the incident, if it is one of its own.
+    pub fn accept(
         &mut self,
-        m: usize,
-        step: usize,
-        g: &[f32],
-    ) -> Result<Gradient<'_>, PrivacyError> {
-        let Self { outboxes, sending, tap, .. } = self;
-        sending.clear();
-        sending.extend(g.iter().map(|&g| f64::from(g)));
-        let gradient = Gradient::new(m, step, outboxes[m].send(&Estimate::of_gradient(sending))?);
-        tap.hear(&Message::Gradient(gradient));
-        Ok(gradient)
+        members: &[(usize, usize)],
+        episode: Option<u64>,
+        send: &mut dyn FnMut(ToSite),
+    ) {
+        let step = self.inbox.step();
+        if let Method::Evidence(decider) = &mut self.method {
+            decider.accept(members.iter().map(|(client, _)| *client), episode);
+        }
+        for (client, steps) in members {
+            send(ToSite::take_as_normal(*client, step, *steps));
+        }
+    }
+
+    /// What was accepted is not. Says whether the incident is followed again.
+    pub fn take_back(
+        &mut self,
+        members: &[usize],
+        episode: Option<u64>,
+        send: &mut dyn FnMut(ToSite),
+    ) -> bool {
+        let step = self.inbox.step();
+        for client in members {
+            send(ToSite::take_back_normal(*client, step));
+        }
+        match &mut self.method {
+            Method::Evidence(decider) => decider.take_back(episode),
+            Method::Paper(_) => false,
+        }
+    }
+
+    /// The message that asks a client which of its sensors deviate most.
+    #[must_use]
+    pub fn ask_for_sensors(&self, client: usize) -> ToSite {
+        ToSite::name_sensors(client, self.inbox.step())
+    }
+
+    /// The sensors that a client named since this was asked last, the first one first.
+    pub fn take_sensors(&mut self, client: usize) -> Option<Ranks> {
+        self.sensors[client].take()
+    }
+
+    /// Another wanted number of steps between two false alarms, from now on.
+    pub fn set_arl0(&mut self, arl0_steps: f64) {
+        if let Method::Evidence(decider) = &mut self.method {
+            decider.set_arl0(arl0_steps);
+        }
+    }
+
+    /// Another vote from now on.
+    pub fn set_vote(&mut self, vote: Option<Vote>) {
+        if let Method::Paper(decider) = &mut self.method {
+            decider.set_vote(vote);
+        }
+    }
+
+    /// The method that decides.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        match self.method {
+            Method::Evidence(_) => Mode::Evidence,
+            Method::Paper(_) => Mode::Paper,
+        }
+    }
+
+    /// Forgets everything that was heard: sites must enrol again.
+    pub fn forget(&mut self) {
+        match &mut self.method {
+            Method::Evidence(decider) => {
+                decider.reset();
+                decider.forget_enrolments();
+            }
+            Method::Paper(decider) => decider.reset(),
+        }
+        if let Some(predictions) = &mut self.predictions {
+            predictions.reset();
+        }
+        self.faults.fill(Faults::default());
+        self.sensors.fill(None);
+        self.flags.fill(None);
+        self.tape = self.tape.as_ref().map(|_| Tape::default());
+    }
+
+    /// The same server before it heard of any step, with everybody enrolled: to decide again what was
+    /// heard. It predicts nothing and keeps nothing.
+    #[must_use]
+    pub fn afresh(&self) -> Self {
+        let mut method = self.method.clone();
+        match &mut method {
+            Method::Evidence(decider) => decider.reset(),
+            Method::Paper(decider) => {
+                decider.reset();
+                *decider = FlagDecider::new(self.faults.len(), decider.vote());
+            }
+        }
+        Self {
+            method,
+            inbox: self.inbox.clone(),
+            predictions: None,
+            faults: vec![Faults::default(); self.faults.len()],
+            sensors: vec![None; self.sensors.len()],
+            flags: vec![None; self.flags.len()],
+            decision: Decision::new(self.faults.len()),
+            tick: None,
+            tape: None,
+        }
+    }
+
+    /// The steps that were heard, where they are kept.
+    #[must_use]
+    pub fn ticks(&self) -> Option<&[Tick]> {
+        self.tape.as_ref().map(Tape::ticks)
+    }
+
+    /// Puts what `other` heard at its `t`-th step into the step that has begun.
+    pub fn hear_again(&mut self, other: &Self, t: usize) {
+        if let Some(tape) = &other.tape {
+            let (reports, flags) = tape.row(t, self.faults.len());
+            self.inbox.restore(reports, flags);
+        }
+    }
+
+    /// The flags of every step, a row of clients a step, where they are kept.
+    #[must_use]
+    pub fn kept_flags(&self) -> Vec<Option<Flags>> {
+        self.tape.as_ref().map_or_else(Vec::new, |tape| tape.flags().to_vec())
+    }
+
+    /// What a client's calibration looks like, as far as it tells.
+    #[must_use]
+    pub fn calibration(&self, client: usize) -> Option<CalibrationHealth> {
+        match &self.method {
+            Method::Evidence(decider) => decider.calibration(client),
+            Method::Paper(_) => None,
+        }
+    }
+
+    /// How the server sees a client after the last step.
+    #[must_use]
+    pub fn view(&self, client: usize) -> ServerView {
+        let mut view = ServerView { flags: self.flags[client], ..ServerView::default() };
+        if let Method::Evidence(decider) = &self.method {
+            let own = self.inbox.reports()[client].own();
+            view.level = own.map(|symbol| symbol.level() as u8);
+            view.evidence = decider.share_of_alarm(client).map_or(f32::NAN, |share| share as f32);
+            view.standing = decider.standing(client);
+        }
+        view
     }
 }
 
-fn narrow(to: &mut [f32], from: &[f64]) {
-    to.iter_mut().zip(from).for_each(|(to, &from)| *to = from as f32);
+/// What is wrong with sensors, client by client.
+fn note_faults(faults: &[Faults], quality: &mut Vec<QualityNote>) {
+    for (client, faults) in faults.iter().enumerate() {
+        for (is, what) in [
+            (faults.gap, QualityKind::Gap { seconds: 0.0 }),
+            (faults.flat_line, QualityKind::Stuck),
+            (faults.out_of_range, QualityKind::Range),
+        ] {
+            if is {
+                quality.push(QualityNote { client: Some(client), what });
+            }
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub mod clock;
 mod locate;
 pub mod mark;
 pub mod privacy;
@@ -17,6 +18,7 @@ pub mod settings;
 pub mod source;
 mod validate;
 
+pub use clock::Clock;
 pub use mark::Mark;
 pub use privacy::{Alphabet, PrivacySettings, Thrift};
 pub use problem::{Problem, SessionError};

@@ -3,11 +3,31 @@
 //! A stream knows where measurements come from and what they mean; it must not know what is done
 //! with them. All sources (a table, the HAI releases, the built-in plant, the synthetic plants)
 //! look the same from here on.
+//!
+//! Who may read the values of a [`Row`] is the one rule that everything private rests on: streams
+//! themselves, models, a site and its local view. Nobody outside the crate can:
+//!
+//! ```compile_fail,E0624
+//! use headwater::stream::Row;
+//! fn look(row: Row<'_>) -> usize {
+//!     row.raw_sensors().len()
+//! }
+//! ```
+//!
+//! How many there are is no secret:
+//!
+//! ```
+//! use headwater::stream::Row;
+//! fn look(row: Row<'_>) -> usize {
+//!     row.sensors()
+//! }
+//! ```
+//!
+//! Inside the crate `tests/architecture.rs` holds every module to it.
 
 use std::ops::Range;
 
 use jiff::Timestamp;
-use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 
 pub mod columns;
@@ -17,6 +37,7 @@ pub mod hai;
 pub mod labels;
 pub mod open;
 pub mod plant;
+pub mod resolution;
 pub mod scaling;
 pub mod table;
 pub mod twin;
@@ -177,9 +198,9 @@ pub struct Frame {
     /// How it stands to the frame before.
     pub continuity: Continuity,
     /// Monitored values of all clients, in [`Layout`] order; NaN is "missing", never anything else.
-    pub values: Vec<f64>,
+    pub(in crate::stream) values: Vec<f64>,
     /// Known inputs of all clients, likewise.
-    pub inputs: Vec<f64>,
+    pub(in crate::stream) inputs: Vec<f64>,
     /// The data set's own label.
     pub label: Label,
     /// What had to be left out since the frame before.
@@ -199,8 +220,59 @@ impl Frame {
 
     /// Client `client`'s measurements.
     #[must_use]
-    pub fn row<'a>(&'a self, layout: &Layout, client: usize) -> &'a [f64] {
-        &self.values[layout.span(client)]
+    pub fn row(&self, layout: &Layout, client: usize) -> Row<'_> {
+        Row {
+            sensors: &self.values[layout.span(client)],
+            inputs: &self.inputs[layout.input_span(client)],
+        }
+    }
+
+    /// The measurements of every client, in the order of the session.
+    pub fn rows<'a>(&'a self, layout: &'a Layout) -> impl Iterator<Item = Row<'a>> {
+        let (mut sensors, mut inputs) = (&self.values[..], &self.inputs[..]);
+        layout.clients.iter().map(move |client| {
+            let row = sensors.split_at(client.sensors.len());
+            let known = inputs.split_at(client.inputs.len());
+            (sensors, inputs) = (row.1, known.1);
+            Row { sensors: row.0, inputs: known.0 }
+        })
+    }
+
+    /// All measurements, for whoever may see them.
+    pub(crate) fn raw_values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// All measurements, for tests that make some.
+    #[cfg(test)]
+    pub(crate) fn raw_values_mut(&mut self) -> &mut Vec<f64> {
+        &mut self.values
+    }
+}
+
+/// The measurements of one client at one instant. Its values are for streams, models, the client's
+/// site and that site's local view alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    sensors: &'a [f64],
+    inputs: &'a [f64],
+}
+
+impl<'a> Row<'a> {
+    /// How many sensors there are.
+    #[must_use]
+    pub fn sensors(self) -> usize {
+        self.sensors.len()
+    }
+
+    /// The monitored values; NaN is "missing".
+    pub(crate) fn raw_sensors(self) -> &'a [f64] {
+        self.sensors
+    }
+
+    /// The known inputs; NaN is "missing".
+    pub(crate) fn raw_inputs(self) -> &'a [f64] {
+        self.inputs
     }
 }
 
@@ -252,10 +324,4 @@ impl Stream for Box<dyn Stream> {
     fn events(&self) -> &[Event] {
         (**self).events()
     }
-}
-
-/// A civil time of the data's own clock as an instant: clocks of plants carry no zone.
-#[must_use]
-pub fn utc(time: DateTime) -> Timestamp {
-    time.to_zoned(jiff::tz::TimeZone::UTC).map_or(Timestamp::MAX, |zoned| zoned.timestamp())
 }

@@ -2,11 +2,13 @@
 //! every table and figure as a command.
 //!
 //! A study compares what was said with what is known. [`metrics`] and [`score`] see verdicts and
-//! labels only and must not know how a verdict came about; [`detection`] brings it about.
+//! labels only and must not know how a verdict came about. What is judged is what a user gets:
+//! [`detection`] runs sessions through the [`engine`](crate::engine) and takes their facts. Only the
+//! paper's other models, which no session can ask for, are made here.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`detection`] | data in, alarms out, judged: the end-to-end figures of both modes |
+//! | [`detection`] | sessions run to their end, their alarms judged: the end-to-end figures of both modes |
 //! | [`metrics`] | pure functions: episodes, steps, run lengths, rankings, delays, eTaPR |
 //! | [`privacy`] | what privacy costs in accuracy, against what is really spent |
 //! | [`score`] | the figures of one run, or of any truth file and any alarm file |
@@ -25,7 +27,7 @@
 //! | ARL1 of 112 steps for anomalies of 10 steps every 100 | an onset is followed until the next one; a run without an alarm is censored, counted with its full length and stated | a run length cannot exceed the time it is followed |
 //! | precision and recall without a definition | per episode end to end, false alarms included; beside it per step over everything, and per step inside anomalies only | the last reading comes nearest to the printed figures and is the most lenient: it is never shown alone |
 //! | run lengths of "our framework" | those of Z_a; per client and step | its printed ARLs equal those of models that have no Z_c |
-//! | how long a declared root holds | named steps at most 5 apart are one incident, named by their majority | one alarm a step is none |
+//! | how long a declared root holds | named steps at most 5 apart are one incident, named by the majority of its first 5 steps; of models that the engine does not run, by the majority of all | one alarm a step is none |
 //! | when a flag falls | as soon as its distance is not above τ; a dead-band below τ and a k-of-n vote can be set, and are off | this is what its equation says; whoever wants a steadier flag says so |
 //! | Table 1 for two clients only | client m is the root when its flags are (1, 1) and no other client has Z_a = 1 | the reading that declares the roots Table 1 declares for every pair |
 //! | minutes at 95 and 99.5 % on HAI, flags per minute | alarms at the data's own pace; delays until the right name stands | a flag is not yet an alarm |

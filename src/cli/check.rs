@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use crate::privacy::words::explain;
 use crate::privacy::{Knob, Provenance};
 use crate::session::{Session, Source};
+use crate::site::local;
 use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError};
 
 /// Frames looked at when the whole is not asked for.
@@ -183,7 +184,7 @@ impl Survey {
                 .or_insert_with(|| (0, format!("{}:{}", note.place, note.line)));
             entry.0 += 1;
         }
-        for (i, value) in frame.values.iter().enumerate() {
+        for (i, value) in local::measurements_of(frame).iter().enumerate() {
             if value.is_nan() {
                 continue;
             }

@@ -7,7 +7,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use color_eyre::eyre::{Result, WrapErr as _, bail};
@@ -41,18 +41,6 @@ pub(super) fn run(out: &mut impl Write, args: &LedgerArgs) -> Result<()> {
         writeln!(out, "every line holds: nothing was changed, added, moved or left out")?;
     }
     Ok(())
-}
-
-/// Ledgers to go on with: those of `file`, or none when it is not there.
-pub(super) fn kept(file: &Path) -> Result<Vec<Ledger>> {
-    if !file.exists() {
-        return Ok(Vec::new());
-    }
-    let text = File::open(file).wrap_err_with(|| file.display().to_string())?;
-    match books::read(BufReader::new(text)) {
-        Ok(ledgers) => Ok(ledgers),
-        Err(broken) => bail!("{}: {broken}; it cannot be continued", file.display()),
-    }
 }
 
 /// One client's ledger in JSON.

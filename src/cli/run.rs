@@ -1,26 +1,23 @@
 //! `headwater run`: a session without a screen, one fact a line, a summary last.
 
 mod bar;
-mod pace;
 mod text;
 
-use std::fs::File;
 use std::io::Write;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use color_eyre::eyre::{Result, WrapErr as _};
+use color_eyre::eyre::{Result, bail, eyre};
 
 use self::bar::Bar;
-use self::pace::{Pace, Speed};
-use super::{SessionArgs, interrupt, ledger};
-use crate::engine::prepare::{self, Prepared, Stage};
-use crate::engine::run::{self, Run};
+use super::{SessionArgs, interrupt};
+use crate::engine;
+use crate::engine::handle::{EngineEvent, Options};
+use crate::engine::pace::Speed;
+use crate::engine::progress::Training;
+use crate::engine::run::Ending;
 use crate::fact::Fact;
-use crate::session::{Mark, Mode, Session};
+use crate::session::{Mark, Mode};
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -73,52 +70,64 @@ fn mark(text: &str) -> Result<Mark, String> {
 }
 
 pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
-    let stop = interrupt::watch("the summary tells what was done");
+    let interrupt = interrupt::watch("the summary tells what was done");
     let session = args.session.open()?;
-    let mode = args.mode.map_or(session.mode, Mode::from);
+    let options = Options {
+        mode: args.mode.map(Mode::from),
+        until: args.until,
+        ledger: args.ledger.clone(),
+        interrupt: Some(interrupt),
+        ..Options::facts(args.speed)
+    };
     let bar = Bar::new();
-    let mut teller = Teller { out, json: args.json, bar: &bar };
-    let prepared = prepared(&session, &mut teller, &stop)?;
-    bar.say("calibrating");
-    let mut run = Run::open(&session, &prepared, mode, args.until)?;
-    let mut kept = Kept::open(args.ledger.as_deref(), &mut run)?;
-    teller.tell(&run.calibrated())?;
-    replay(&mut run, args.speed, &mut teller, &mut kept, &stop)?;
-    bar.clear();
-    Ok(())
-}
-
-/// Where the ledgers' lines go.
-struct Kept(Option<(PathBuf, File)>);
-
-impl Kept {
-    fn open(file: Option<&Path>, run: &mut Run) -> Result<Self> {
-        let Some(file) = file else { return Ok(Self(None)) };
-        run.keep_ledger(&ledger::kept(file)?)?;
-        let opened = File::options().append(true).create(true).open(file);
-        Ok(Self(Some((file.to_owned(), opened.wrap_err_with(|| file.display().to_string())?))))
-    }
-
-    /// Stores what was released; nothing may be said about it before.
-    fn store(&mut self, run: &mut Run) -> Result<()> {
-        if let Self(Some((path, file))) = self {
-            let lines = run.take_ledger_lines();
-            file.write_all(lines.as_bytes()).wrap_err_with(|| path.display().to_string())?;
+    let mut printer = Printer { out, json: args.json, bar: &bar };
+    let mut engine = engine::spawn(&session, options)?;
+    let mut failed = None;
+    while let Some(event) = engine.events.blocking_recv() {
+        match event {
+            EngineEvent::Training(training) => printer.train(&training)?,
+            EngineEvent::Opened(opened) => printer.print(&opened.calibrated)?,
+            EngineEvent::News(update) => {
+                if let Some(time) = update.news.times.last() {
+                    bar.at(*time);
+                }
+                printer.print(&update.news.facts)?;
+            }
+            EngineEvent::Ended(ending) => {
+                printer.sum_up(&ending)?;
+                failed = Some(Ok(()));
+            }
+            // Data that broke off is an error, after all that it gave has been told.
+            EngineEvent::Failed(error) => failed = Some(Err(eyre!(error))),
+            EngineEvent::Playing
+            | EngineEvent::Ordered(_)
+            | EngineEvent::Tried(_)
+            | EngineEvent::Stopped => {}
         }
-        Ok(())
     }
+    bar.clear();
+    failed.unwrap_or_else(|| bail!("the engine ended unexpectedly, as told above"))
 }
 
 /// Where facts go.
-struct Teller<'a, W> {
+struct Printer<'a, W> {
     out: &'a mut W,
     json: bool,
     bar: &'a Bar,
 }
 
-impl<W: Write> Teller<'_, W> {
+impl<W: Write> Printer<'_, W> {
+    /// How far the models are, on the bar; a round of the federation is a fact.
+    fn train(&mut self, training: &Training) -> Result<()> {
+        match training.steps {
+            Some((done, all)) => self.bar.say(&format!("{}: {done} of {all}", training.doing)),
+            None => self.bar.say(&training.doing),
+        }
+        training.fact.as_deref().map_or(Ok(()), |fact| self.print(std::slice::from_ref(fact)))
+    }
+
     /// Writes facts and hands them over at once: whoever reads along sees them when they happen.
-    fn tell(&mut self, facts: &[Fact]) -> Result<()> {
+    fn print(&mut self, facts: &[Fact]) -> Result<()> {
         if facts.is_empty() {
             return Ok(());
         }
@@ -134,75 +143,14 @@ impl<W: Write> Teller<'_, W> {
         })?;
         Ok(())
     }
-}
 
-fn prepared<W: Write + Send>(
-    session: &Session,
-    teller: &mut Teller<W>,
-    stop: &AtomicBool,
-) -> Result<Prepared> {
-    let mut told = Ok(());
-    let prepared = prepare::prepare(session, &prepare::cache_file(session), &mut |stage| {
-        match stage {
-            Stage::Reading => teller.bar.say("reading the nominal data"),
-            Stage::Delivered => teller.bar.say("the models are delivered"),
-            Stage::Calibrating => teller.bar.say("measuring nominal residuals"),
-            Stage::Proprietary(at) => {
-                teller.bar.say(&format!("{}: epoch {} of {}", at.client, at.epoch, at.epochs));
-            }
-            Stage::Federation(at) => {
-                teller.bar.say(&format!("round {} of {}", at.round, at.rounds));
-                if told.is_ok() {
-                    told = teller.tell(&[run::training(&at)]);
-                }
-            }
+    fn sum_up(&mut self, ending: &Ending) -> Result<()> {
+        if self.json {
+            return self.print(&[Fact::Summary(Box::new(ending.summary.clone()))]);
         }
-        if stop.load(Ordering::Relaxed) || told.is_err() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    })?;
-    told?;
-    Ok(prepared)
-}
-
-fn replay<W: Write>(
-    run: &mut Run,
-    speed: Speed,
-    teller: &mut Teller<W>,
-    kept: &mut Kept,
-    stop: &AtomicBool,
-) -> Result<()> {
-    let begun = Instant::now();
-    let mut pace = Pace::new(speed);
-    let mut facts = Vec::new();
-    let mut ending = Ok(Some(()));
-    while let Ok(Some(())) = ending
-        && !stop.load(Ordering::Relaxed)
-    {
-        ending = run.step(&mut facts).map(|step| {
-            step.map(|time| {
-                teller.bar.at(time);
-                pace.wait(time, stop);
-            })
-        });
-        kept.store(run)?;
-        teller.tell(&facts)?;
-        facts.clear();
+        let judgement = ending.judgement();
+        self.bar.aside(|| text::print_end(self.out, &ending.summary, judgement.as_ref()))?;
+        self.out.flush()?;
+        Ok(())
     }
-    let last = run.end();
-    kept.store(run)?;
-    teller.tell(&last)?;
-    let summary = run.summary(begun.elapsed());
-    if teller.json {
-        teller.tell(&[Fact::Summary(Box::new(summary))])?;
-    } else {
-        let judgement = run.judgement();
-        teller.bar.aside(|| text::print_end(teller.out, &summary, judgement.as_ref()))?;
-        teller.out.flush()?;
-    }
-    // Data that broke off is an error, after all that it gave has been told.
-    ending?;
-    Ok(())
 }

@@ -7,14 +7,15 @@ use clap::builder::PossibleValuesParser;
 use color_eyre::eyre::Result;
 
 use super::{LookArgs, SessionArgs};
-use crate::console::{self, Format, Moment, Still};
+use crate::console::{self, Format, Still};
+use crate::engine::handle::Moment;
 
 #[derive(Debug, Args)]
 pub(super) struct ScreenArgs {
     #[command(flatten)]
     session: SessionArgs,
     /// The moment: a time of the data's clock such as 10:38, or a distance from the start such as "+8h"
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = console::moment)]
     at: Option<Moment>,
     /// Columns and rows
     #[arg(long, value_name = "WxH", default_value = "120x40", value_parser = size)]

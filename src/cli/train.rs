@@ -14,13 +14,13 @@ use super::ledger::mechanism;
 use super::{SessionArgs, interrupt};
 use crate::engine::compare::{Comparison, compare};
 use crate::engine::decimation;
-use crate::engine::material::{LeftOut, Material};
 use crate::engine::prepare::{Prepared, Stage, cache_file, keep_oracle, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
 use crate::model::train::{Progress, TrainReport};
 use crate::privacy::Spend;
 use crate::session::{Proprietary as Kind, Session};
+use crate::site::material::{LeftOut, Material};
 
 #[derive(Debug, Args)]
 pub(super) struct TrainArgs {

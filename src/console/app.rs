@@ -20,12 +20,10 @@ use jiff::Timestamp;
 use super::action::Action;
 use super::clock::Clock;
 use super::day::Day;
-use super::feed::{Load, OpenError, Report, Wish};
 use super::key::Key;
 use super::keymap::{Keymap, Meaning};
 use super::measured::{Client, Measured};
 use super::mouse::Point;
-use super::pace::{Pace, Speed};
 use super::remark::Remark;
 use super::sessions::Openable;
 use super::text::clean;
@@ -33,6 +31,8 @@ use super::theme::Theme;
 use super::training::Course;
 use super::watched::Watched;
 use super::window::ZOOMS;
+use crate::engine::handle::{Command, EngineEvent, Load, OpenError};
+use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
 use crate::engine::run::knob::Knob;
 use crate::fact::Priority;
@@ -217,13 +217,13 @@ pub enum Msg {
     /// The operator used the mouse.
     Point(Point),
     /// The stream reported.
-    Report(Report),
+    Report(EngineEvent),
     /// The file of keys was read, or is wrong for this reason: then what there was stays.
     Keys(Result<Keymap, String>),
     /// What can be opened.
     Sessions(Vec<Openable>),
     /// A wish could not be handed over: too many lie unread.
-    Unheard(Wish),
+    Unheard(Command),
     /// So much time has passed on the wall since it was last told.
     Passed(Duration),
     /// Something was done outside.
@@ -240,7 +240,7 @@ pub enum Effect {
     /// Draw every cell anew.
     Redraw,
     /// The feed shall do this.
-    Wish(Wish),
+    Command(Command),
     /// Leave this session for the one of that name.
     Open(String),
     /// Look for what can be opened.
@@ -383,7 +383,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Option<Effect> {
         }
         Msg::Sessions(sessions) => model.sessions = sessions,
         Msg::Unheard(wish) => {
-            if let (Wish::WhatIf(_), Some(tuning)) = (&wish, &mut model.tuning) {
+            if let (Command::WhatIf(_), Some(tuning)) = (&wish, &mut model.tuning) {
                 tuning.unasked();
             }
             model.remark = Some(Remark::failed("the engine is busy; try again"));
@@ -467,10 +467,10 @@ fn is_counted(action: Action) -> bool {
     )
 }
 
-fn learn(model: &mut Model, report: Report) -> Option<Effect> {
+fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
     match report {
-        Report::Training(training) => model.course.take(training),
-        Report::Opened(opened) => {
+        EngineEvent::Training(training) => model.course.take(training),
+        EngineEvent::Opened(opened) => {
             let clients = &opened.layout.clients;
             model.raw_names = clients.iter().map(|client| client.name.clone()).collect();
             model.names = model.raw_names.iter().map(|name| clean(name)).collect();
@@ -480,7 +480,7 @@ fn learn(model: &mut Model, report: Report) -> Option<Effect> {
             model.stage = Stage::Reading;
             model.zoom = model.zoom.max(model.finest_zoom());
         }
-        Report::News(bulletin) => {
+        EngineEvent::News(bulletin) => {
             if let Some(measured) = &mut model.measured {
                 bulletin.news.frames.iter().for_each(|frame| measured.take(frame));
             }
@@ -492,7 +492,7 @@ fn learn(model: &mut Model, report: Report) -> Option<Effect> {
                         && known(incident.number) != Some(Priority::P1)
                 });
                 watched.take(&bulletin.news);
-                watched.standing = bulletin.standing.or(watched.standing.take());
+                watched.snapshot = bulletin.snapshot.or(watched.snapshot.take());
             }
             model.load = bulletin.load;
             if model.seeking.is_some_and(|goal| model.newest().is_some_and(|now| now >= goal)) {
@@ -501,26 +501,28 @@ fn learn(model: &mut Model, report: Report) -> Option<Effect> {
             let live = matches!(model.stage, Stage::Playing) && model.seeking.is_none();
             return (rings && model.bell && live).then_some(Effect::Bell);
         }
-        Report::Ordered(Ok(())) => {
+        EngineEvent::Ordered(Ok(())) => {
             model.remark = model.last_deed().map(|said| Remark::done(&said));
             // A knob that was set elsewhere is no longer where the trial began.
             model.tuning = None;
         }
-        Report::Ordered(Err(why)) => model.remark = Some(Remark::failed(&why)),
-        Report::Found(found) => {
+        EngineEvent::Ordered(Err(why)) => model.remark = Some(Remark::failed(&why)),
+        EngineEvent::Tried(found) => {
             let tuning = model.tuning.as_mut()?;
             tuning.hear(*found);
             if let Some(watched) = &mut model.watched {
                 watched.try_out(tuning.ghost_flags());
             }
-            return tuning.ask().map(|turn| Effect::Wish(Wish::WhatIf(turn)));
+            return tuning.ask().map(|turn| Effect::Command(Command::WhatIf(turn)));
         }
-        Report::Playing => model.stage = Stage::Playing,
-        Report::Ended => {
+        EngineEvent::Playing => model.stage = Stage::Playing,
+        // The picture is complete: nothing follows.
+        EngineEvent::Stopped => {}
+        EngineEvent::Ended(_) => {
             model.seeking = None;
             model.stage = Stage::Ended;
         }
-        Report::Failed(error) => {
+        EngineEvent::Failed(error) => {
             model.seeking = None;
             model.stage = Stage::Failed(error);
         }

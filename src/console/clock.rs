@@ -1,70 +1,8 @@
-//! The clock on the plant's wall: instants as the people there read them.
+//! Times and lengths of time as an operator reads them.
 
-use jiff::civil::DateTime;
-use jiff::tz::Offset;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
-use crate::session::{Session, Source};
-
-/// A fixed distance from UTC. Data time is shown by it and by no other clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clock {
-    offset: Offset,
-}
-
-impl Clock {
-    /// The clock of a session's data.
-    #[must_use]
-    pub fn of(session: &Session) -> Self {
-        let hours = match &session.source {
-            Source::Table(table) => table.time.utc_offset_h,
-            Source::Plant(_) | Source::Twin(_) | Source::Hai(_) => 0.0,
-        };
-        Self { offset: Offset::from_seconds((hours * 3600.0) as i32).unwrap_or(Offset::UTC) }
-    }
-
-    /// Civil time of an instant.
-    #[must_use]
-    pub fn civil(self, time: Timestamp) -> DateTime {
-        self.offset.to_datetime(time)
-    }
-
-    /// The instant of a civil time; `None` at the ends of all time.
-    #[must_use]
-    pub fn instant(self, civil: DateTime) -> Option<Timestamp> {
-        self.offset.to_timestamp(civil).ok()
-    }
-
-    /// `2022-08-12 10:42:20`
-    #[must_use]
-    pub fn date_time(self, time: Timestamp) -> String {
-        self.civil(time).strftime("%Y-%m-%d %H:%M:%S").to_string()
-    }
-
-    /// `10:42:20`
-    #[must_use]
-    pub fn time(self, time: Timestamp) -> String {
-        self.civil(time).strftime("%H:%M:%S").to_string()
-    }
-
-    /// `10:42`
-    #[must_use]
-    pub fn minute(self, time: Timestamp) -> String {
-        self.civil(time).strftime("%H:%M").to_string()
-    }
-
-    /// `08-12`
-    #[must_use]
-    pub fn day(self, time: Timestamp) -> String {
-        self.civil(time).strftime("%m-%d").to_string()
-    }
-
-    /// Seconds since the civil epoch, so that whole hours of this clock are multiples of 3600.
-    #[must_use]
-    pub fn civil_second(self, time: Timestamp) -> i64 {
-        time.as_second() + i64::from(self.offset.seconds())
-    }
-}
+pub use crate::session::Clock;
 
 /// A length of time in at most two units: `45s`, `12m30s`, `3h05m`, `2d04h`.
 #[must_use]

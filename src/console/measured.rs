@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
-use super::feed::Opened;
 use super::scale::{Place, Scale};
 use super::text::clean;
 use super::truth::Truth;
+use crate::engine::handle::Opened;
 use crate::history::History;
+use crate::site::local;
 use crate::stream::{ClientColumns, Frame, Sensor};
 
 /// One client's part of the measurements. Its texts are safe to show.
@@ -77,11 +78,12 @@ impl Measured {
     /// Takes a frame. One that is not later than the last is left out, and counted.
     pub fn take(&mut self, frame: &Frame) {
         self.left_out += frame.notes.len();
-        if self.history.push(frame.time, &frame.values).is_err() {
+        let values = local::measurements_of(frame);
+        if self.history.push(frame.time, values).is_err() {
             self.left_out += 1;
             return;
         }
-        for (scale, value) in self.scales.iter_mut().zip(&frame.values) {
+        for (scale, value) in self.scales.iter_mut().zip(values) {
             scale.push(*value);
         }
         self.truth.take(frame);

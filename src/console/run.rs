@@ -10,7 +10,6 @@ use tokio::sync::mpsc;
 
 use super::app::{Effect, Model, Msg, Stage, update};
 use super::export::{self, Format};
-use super::feed::{self, Feed, OpenError};
 use super::key::Key;
 use super::keymap;
 use super::mouse::{Hit, Mouse};
@@ -22,6 +21,8 @@ use super::term::{self, Term};
 use super::text::clean;
 use super::theme::{Choice, Theme};
 use super::view::view;
+use crate::engine::handle::{OpenError, Options};
+use crate::engine::{self, Handle};
 use crate::session::Session;
 use ratatui::buffer::Buffer;
 
@@ -151,15 +152,14 @@ enum Left {
 struct Console {
     model: Model,
     term: Term,
-    feed: Feed,
+    engine: Handle,
     mouse: Mouse,
     /// What the mouse can do to the picture that is shown.
     hits: Vec<Hit>,
 }
 
-fn feed(session: &Session, model: &Model) -> io::Result<Feed> {
-    let own = session.clone();
-    feed::spawn(session, model.pace, move |tell| feed::ready(&own, tell))
+fn spawn(session: &Session, model: &Model) -> io::Result<Handle> {
+    engine::spawn(session, Options::watched(model.pace))
 }
 
 /// The operator's name, as the log knows it.
@@ -177,8 +177,8 @@ impl Console {
         model.who = who();
         let mut term = Term::take(model.mouse)?;
         let hits = term.draw(|buffer| view(&model, buffer))?;
-        let feed = feed(session, &model)?;
-        let mut console = Self { model, term, feed, mouse: Mouse::default(), hits };
+        let engine = spawn(session, &model)?;
+        let mut console = Self { model, term, engine, mouse: Mouse::default(), hits };
         console.read_keys();
         Ok(console)
     }
@@ -189,7 +189,7 @@ impl Console {
         std::mem::swap(&mut model.keymap, &mut self.model.keymap);
         std::mem::swap(&mut model.who, &mut self.model.who);
         (model.mouse, model.bell) = (self.model.mouse, self.model.bell);
-        self.feed = feed(session, &model)?;
+        self.engine = spawn(session, &model)?;
         self.model = model;
         self.term.repaint();
         Ok(())
@@ -204,7 +204,7 @@ impl Console {
         let (mut feeding, mut over) = (true, false);
         loop {
             let wake = self.model.wake_in();
-            let reports = &mut self.feed.reports;
+            let reports = &mut self.engine.events;
             let effect = tokio::select! {
                 biased;
                 request = signals.next() => match request {
@@ -270,8 +270,8 @@ impl Console {
     fn perform(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
             Effect::Redraw => self.term.repaint(),
-            Effect::Wish(wish) => {
-                if let Err(wish) = self.feed.wish(wish) {
+            Effect::Command(wish) => {
+                if let Err(wish) = self.engine.command(wish) {
                     update(&mut self.model, Msg::Unheard(wish));
                 }
             }

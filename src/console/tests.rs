@@ -5,11 +5,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::app::Screen;
-use super::pace::Speed;
 use super::view::view;
+use crate::engine::pace::Speed;
 use fixture::{Console, playing, preparing};
 
 pub mod fixture;
+mod marks;
 mod operate;
 pub mod plant;
 mod sizes;

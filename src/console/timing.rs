@@ -12,13 +12,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::app::Model;
-use super::feed::OpenError;
-use super::still::run_to;
+use super::still::{FULL_SPEED, run_to};
 use super::term::page;
 use super::theme::{Choice, Terminal, Theme};
 use super::view::view;
+use crate::engine::handle::{OpenError, Options};
 use crate::engine::prepare::{Stage, prepare};
-use crate::engine::watch::Watch;
 use crate::session::Session;
 
 /// Twelve clients whose models are made in a moment: what is drawn matters here, not what is found.
@@ -52,9 +51,9 @@ impl Twelve {
         let session = Session::parse("twelve", Path::new(""), TWELVE)?;
         let mut go_on = |_: Stage| ControlFlow::Continue(());
         let prepared = prepare(&session, &folder.join("twelve.safetensors"), &mut go_on)?;
-        let watch = Watch::open(&session, &prepared)?;
         let mut model = Model::new(&session, Theme::new(Choice::Auto, Terminal::default()));
-        run_to(&mut model, &session, (watch, Arc::new(prepared)), None)?;
+        let prepared = Some(Arc::new(prepared));
+        run_to(&mut model, &session, Options { prepared, ..Options::watched(FULL_SPEED) })?;
         let last = model.newest().ok_or("the plant gave no measurement")?;
         Ok(Self { model, last })
     }

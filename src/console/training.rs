@@ -1,90 +1,6 @@
-//! What is told while a session's models are being made.
+//! The course of training, as the screen draws it.
 
-use std::time::{Duration, Instant};
-
-use crate::engine::prepare::Stage;
-use crate::session::{Session, Source};
-
-/// A word from the engine on the way to the first measurement.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Training {
-    /// What is being done.
-    pub doing: String,
-    /// Steps done and steps in all, where they are counted.
-    pub steps: Option<(usize, usize)>,
-    /// The loss of whoever learns, under its name.
-    pub losses: Vec<(String, f64)>,
-    /// Bytes of all messages between clients and server so far, where there are any.
-    pub bytes: Option<u64>,
-    /// How long this has been going on.
-    pub elapsed: Duration,
-}
-
-impl Training {
-    /// How long it will go on, if it goes on like this.
-    #[must_use]
-    pub fn left(&self) -> Option<Duration> {
-        let (done, all) = self.steps.filter(|(done, all)| 0 < *done && done <= all)?;
-        Some(self.elapsed.mul_f64((all - done) as f64 / done as f64))
-    }
-}
-
-/// Turns what the engine tells of its stages into words for the screen.
-#[derive(Debug)]
-pub struct Told {
-    names: Vec<String>,
-    doing: String,
-    since: Instant,
-}
-
-impl Told {
-    /// Nothing yet.
-    #[must_use]
-    pub fn new(session: &Session, now: Instant) -> Self {
-        let numbered = |letter: char| (1..=64).map(|m| format!("{letter}{m}")).collect();
-        let names = match (&session.clients[..], &session.source) {
-            ([], Source::Twin(_)) => numbered('C'),
-            ([], _) => numbered('P'),
-            (clients, _) => clients.iter().map(|client| client.name.clone()).collect(),
-        };
-        Self { names, doing: String::new(), since: now }
-    }
-
-    /// A stage in words.
-    pub fn word(&mut self, stage: &Stage, now: Instant) -> Training {
-        let (doing, steps, losses, bytes) = match stage {
-            Stage::Reading => ("nominal data is being read".into(), None, Vec::new(), None),
-            Stage::Delivered => {
-                ("the clients' own models come with the program".into(), None, Vec::new(), None)
-            }
-            Stage::Calibrating => {
-                ("what is normal is being measured".into(), None, Vec::new(), None)
-            }
-            Stage::Proprietary(p) => (
-                format!("{} learns from its own nominal data", p.client),
-                Some((p.iteration, p.iterations)),
-                vec![(p.client.to_owned(), p.loss)],
-                None,
-            ),
-            Stage::Federation(p) => {
-                let server = std::iter::once(("server".to_owned(), p.server_loss));
-                let clients = self.names.iter().cloned().zip(p.client_loss.iter().copied());
-                (
-                    "clients and server learn from each other, in rounds".into(),
-                    Some((p.round, p.rounds)),
-                    server.chain(clients).collect(),
-                    Some(p.bytes),
-                )
-            }
-        };
-        if self.doing != doing {
-            self.doing.clone_from(&doing);
-            self.since = now;
-        }
-        let elapsed = now.saturating_duration_since(self.since);
-        Training { doing, steps, losses, bytes, elapsed }
-    }
-}
+use crate::engine::progress::Training;
 
 /// Losses kept for the curves.
 const KEPT: usize = 4096;
@@ -128,6 +44,7 @@ impl Course {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn word(name: &str, loss: f64) -> Training {
         Training {
@@ -136,6 +53,7 @@ mod tests {
             losses: vec![(name.into(), loss)],
             bytes: None,
             elapsed: Duration::from_secs(2),
+            fact: None,
         }
     }
 

@@ -134,7 +134,9 @@ mod tests {
     }
 
     fn frame(second: i64, label: Label) -> Frame {
-        Frame { time: at(second), label, ..Frame::default() }
+        let mut frame = Frame::default();
+        (frame.time, frame.label) = (at(second), label);
+        frame
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::engine::run::sight::Sight;
-use crate::engine::watch::{News, Standing};
+use crate::engine::watch::{News, Snapshot};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::{Fact, Priority};
 use crate::history::{Bucket, Column, History};
@@ -81,7 +81,7 @@ pub struct Watched {
     /// What was seen of every client at the last step.
     pub latest: Vec<Sight>,
     /// How everything stands; nothing before the first step.
-    pub standing: Option<Standing>,
+    pub snapshot: Option<Snapshot>,
     /// Flags of the past that are no longer judged as they were sent.
     judged: Option<Judged>,
     /// Flags as they would be under the setting on trial.
@@ -114,7 +114,7 @@ impl Watched {
             incidents: Vec::new(),
             log: Vec::new(),
             latest: Vec::new(),
-            standing: None,
+            snapshot: None,
             judged: None,
             trial: None,
             named: BTreeMap::new(),
@@ -139,7 +139,7 @@ impl Watched {
                 self.refused.push(self.history.len() + self.refused.len());
             } else if let Some(judged) = &mut self.judged {
                 for (row, sight) in self.flag_row.chunks_exact_mut(2).zip(sights) {
-                    row.copy_from_slice(&pair(sight.flags));
+                    row.copy_from_slice(&pair(sight.server.flags));
                 }
                 let _ = judged.flags.push(*time, &self.flag_row);
             }
@@ -249,7 +249,7 @@ impl Watched {
     /// The thresholds that stand now, as squared distances.
     #[must_use]
     pub fn thresholds(&self, client: usize) -> Option<FlagThresholds> {
-        self.standing.as_ref()?.thresholds.get(client).copied()
+        self.snapshot.as_ref()?.thresholds.get(client).copied()
     }
 
     /// The flags of a client in a column at some thresholds: distances are kept, so that another τ
@@ -369,15 +369,16 @@ fn cell(history: &History, channels: [usize; 2], column: &Column) -> FlagCell {
 }
 
 fn values(sight: &Sight) -> [f64; Trace::COUNT] {
-    let [z_c, z_a] = pair(sight.flags);
+    let Sight { local, server } = sight;
+    let [z_c, z_a] = pair(server.flags);
     [
-        f64::from(sight.d_c),
-        f64::from(sight.d_a),
-        f64::from(sight.r_c),
-        f64::from(sight.r_a),
-        f64::from(sight.surprise),
-        sight.level.map_or(f64::NAN, f64::from),
-        f64::from(sight.evidence),
+        f64::from(local.d_c),
+        f64::from(local.d_a),
+        f64::from(local.r_c),
+        f64::from(local.r_a),
+        f64::from(local.surprise),
+        server.level.map_or(f64::NAN, f64::from),
+        f64::from(server.evidence),
         z_c,
         z_a,
     ]
@@ -387,16 +388,24 @@ fn values(sight: &Sight) -> [f64; Trace::COUNT] {
 mod tests {
     use super::*;
     use crate::evidence::threshold::Flags;
+    use crate::server::ServerView;
+    use crate::site::LocalView;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).expect("a small second is an instant")
     }
 
+    fn flagged(flags: Flags) -> ServerView {
+        ServerView { flags: Some(flags), ..ServerView::default() }
+    }
+
     #[test]
     fn a_column_is_flagged_by_its_largest_distance_and_follows_another_threshold_at_once() {
         let mut watched = Watched::new(1, 1.0);
-        let sight =
-            |d_c, d_a| Sight { d_c, d_a, flags: Some(Flags::new(false, true)), ..Sight::default() };
+        let sight = |d_c, d_a| Sight {
+            local: LocalView { d_c, d_a, ..LocalView::default() },
+            server: flagged(Flags::new(false, true)),
+        };
         let news = News {
             times: (0..4).map(at).collect(),
             sights: vec![sight(1.0, 1.0), sight(3.0, 1.0), sight(1.0, 1.0), Sight::default()],
@@ -418,7 +427,7 @@ mod tests {
     #[test]
     fn flags_judged_anew_stand_at_their_own_steps_where_one_could_not_be_drawn() {
         let mut watched = Watched::new(1, 1.0);
-        let sight = Sight { flags: Some(Flags::new(false, false)), ..Sight::default() };
+        let sight = Sight { server: flagged(Flags::new(false, false)), ..Sight::default() };
         // The third step lies before the second: another run, for which there is no axis.
         let news = News {
             times: [0, 1, 0, 2].map(at).to_vec(),
@@ -434,7 +443,7 @@ mod tests {
             watched.flags(0, &column) == FlagCell::Flags { z_c: true, z_a: false }
         };
         assert_eq!([0, 1, 2].map(|second| z_c(&watched, second)), [false, true, false]);
-        let raised = Sight { flags: Some(Flags::new(true, false)), ..Sight::default() };
+        let raised = Sight { server: flagged(Flags::new(true, false)), ..Sight::default() };
         watched.take(&News { times: vec![at(3)], sights: vec![raised], ..News::default() });
         assert!(z_c(&watched, 3), "what came later stands as it was sent");
         let sent = [false, false, false, false, true].map(|z| Some(Flags::new(z, false))).to_vec();

@@ -6,10 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ndarray::Array2;
 
-use super::material::Material;
 use super::prepare;
 use super::prepare::{FEDERATION, PrepareError, Prepared};
-use crate::client::Site;
 use crate::federation::convergence::{self, Beside};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::federation::states::{replay, series, square_norm};
@@ -20,6 +18,8 @@ use crate::model::weights::ProprietaryWeights;
 use crate::privacy::Provenance;
 use crate::rng;
 use crate::session::Session;
+use crate::site::material::Material;
+use crate::site::training::SiteData;
 
 /// Source of the oracle's seed.
 const ORACLE: u64 = 0x4F;
@@ -63,8 +63,8 @@ pub fn compare(
         server: prepared.server.clone(),
     };
     let models = || material.clients.iter().zip(&prepared.clients);
-    let nominal: Vec<Site> = models()
-        .map(|(rows, client)| Site {
+    let nominal: Vec<SiteData> = models()
+        .map(|(rows, client)| SiteData {
             name: &client.name,
             model: &client.sending,
             rows: rows.calibration.view(),
@@ -82,8 +82,8 @@ pub fn compare(
     let mut beside = vec![Vec::new(); nominal.len()];
     let mut of_oracle = None;
     if oracle {
-        let fit: Vec<Site> = models()
-            .map(|(rows, client)| Site {
+        let fit: Vec<SiteData> = models()
+            .map(|(rows, client)| SiteData {
                 name: &client.name,
                 model: &client.sending,
                 rows: rows.fit.view(),
@@ -141,7 +141,7 @@ fn hooks(session: &Session) -> Hooks<'_> {
 
 /// The weights after every pass of the session's own federated training, run once more: the same
 /// seed gives the same course.
-fn passes(session: &Session, fit: &[Site]) -> Result<Vec<FederatedWeights>, PrepareError> {
+fn passes(session: &Session, fit: &[SiteData]) -> Result<Vec<FederatedWeights>, PrepareError> {
     let seed = rng::child(session.seed, FEDERATION);
     let mut federation = Federation::new(fit, &session.model, hooks(session), seed)?;
     let seen = Arc::new(Mutex::new(Vec::new()));

@@ -8,16 +8,15 @@ use std::ops::ControlFlow;
 
 use ndarray::Array2;
 
-use super::material::{ClientMaterial, Material};
 use super::prepare::PrepareError;
-use super::run::evidence::recorded;
 use crate::evidence::cusum;
 use crate::evidence::likelihood::Hypotheses;
-use crate::evidence::site::{Enrolment, Site, SiteSettings};
-use crate::model::proprietary::VendorModel;
+use crate::evidence::symbol::Grading;
 use crate::model::train::{Job, proprietary};
-use crate::rng;
 use crate::session::{Decimation, ModelSettings, Proprietary, Session};
+use crate::site::enrolment::plain_tail;
+use crate::site::fit;
+use crate::site::material::{ClientMaterial, Material};
 
 /// Samples in a block mean: what the session says, or what its nominal data asks for.
 ///
@@ -47,14 +46,7 @@ fn tail(client: &ClientMaterial) -> Result<f64, PrepareError> {
         seed: 0,
     };
     let weights = proprietary(&job, &|_| ControlFlow::Continue(()))?.weights;
-    let mut model = VendorModel::new(&weights)?;
-    let fit = recorded(&mut model, &client.fit.view(), &client.fit_inputs.view());
-    let calibration =
-        recorded(&mut model, &client.calibration.view(), &client.calibration_inputs.view());
-    let (site, calibration) = Site::fit(&fit, &calibration, SiteSettings::default());
-    let hypotheses = Hypotheses::default();
-    // Symbols are judged as they are: without a budget nothing is drawn.
-    let mut noise = rng::stream(0, 0);
-    let enrolment = Enrolment::new(&calibration.symbols, site.settings(), &hypotheses, &mut noise);
-    Ok(enrolment.tail.omega)
+    let grading = Grading::five_levels();
+    let symbols = fit::grader(client, &weights)?.symbols(&grading);
+    Ok(plain_tail(&symbols, &grading, &Hypotheses::default()).omega)
 }

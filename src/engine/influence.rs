@@ -1,38 +1,30 @@
-//! Who influences whom in a session: learned once, with its models, from its nominal rows.
+//! Who influences whom in a session: learned once, with its models, from what sites tell of their
+//! states.
 
-use ndarray::ArrayView1;
 use serde::{Deserialize, Serialize};
 
-use super::material::{ClientMaterial, Material};
-use super::prepare::{PrepareError, hooks};
-use super::run::evidence::recorded;
-use super::vendor::ClientVendor;
-use crate::evidence::influence::foretell::Foreteller;
-use crate::evidence::influence::line::{Line, teach};
-use crate::evidence::influence::messenger::{Messenger, Trace, Tracer};
-use crate::evidence::influence::{InfluenceGraph, learn};
-use crate::evidence::site::SiteSettings;
-use crate::evidence::whitening::Whitening;
+use super::prepare::PrepareError;
 use crate::federation::FederationError;
-use crate::link::{Sender, Tap};
-use crate::model::kernel::WeightsError;
-use crate::model::proprietary::VendorModel;
-use crate::privacy::Counted;
+use crate::privacy::{Counted, Hooks};
 use crate::rng;
-use crate::session::Session;
+use crate::server::influence::foretell::Foreteller;
+use crate::server::influence::heard::Heard;
+use crate::server::influence::{InfluenceGraph, learn};
+use crate::server::predictions::Predictions;
+use crate::session::{Session, Tier};
+use crate::site::INFLUENCE;
+use crate::site::informed::{Answers, InformedFit};
+use crate::site::line::Line;
+use crate::site::messenger::{Messenger, Trace};
+use crate::wire::{Order, Sender, Wire};
 
-/// Source of a session's seed.
-const INFLUENCE: u64 = 0x49;
-
-/// What is known of influence, kept with the models.
+/// What the server knows of influence, kept with the models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Influences {
     /// Who influences whom, learned and declared.
     pub graph: InfluenceGraph,
-    /// What foretells; none where nothing could be learned.
+    /// What predicts; none where nothing could be learned.
     pub(super) foreteller: Option<Foreteller>,
-    /// Each client's half, where it spoke.
-    pub(super) messengers: Vec<Messenger>,
     /// What was released about each client while influence was learned: part of what its training
     /// released.
     pub released: Vec<Vec<Counted>>,
@@ -45,115 +37,121 @@ impl Influences {
     }
 }
 
-/// Learns from the fit range, judged by the calibration range; `tap` hears what is told.
+/// What sites keep of tier 2.
+#[derive(Debug, Default)]
+pub(super) struct SiteHalves {
+    /// How each site summarises its state; empty where nothing could be learned.
+    pub summaries: Vec<Messenger>,
+    /// What each site takes out of its residual, where the session asks for tier 2.
+    pub informed: Vec<Option<(usize, InformedFit)>>,
+}
+
+/// What a site brings: what its models make of its fit and calibration range, and the right to tell of
+/// its states, where it has it.
+pub(super) struct Told<'a> {
+    pub traces: &'a [Trace; 2],
+    pub sender: Option<Sender>,
+}
+
+/// Learns from the fit range, judged by the calibration range, over `wire`.
 pub(super) fn learn(
     session: &Session,
-    material: &Material,
-    models: &[ClientVendor],
-    tap: &Tap,
-) -> Result<Influences, PrepareError> {
-    let names: Vec<String> = material.clients.iter().map(|client| client.name.clone()).collect();
-    let period_s = material.layout.period_s;
-    let unlearned = |why: &str| Influences {
-        graph: InfluenceGraph::unlearned(&names, period_s, why),
-        foreteller: None,
-        messengers: Vec::new(),
-        released: Vec::new(),
+    names: &[String],
+    period_s: f64,
+    sites: &[Told<'_>],
+    wire: &mut dyn Wire,
+) -> Result<(Influences, SiteHalves), PrepareError> {
+    let unlearned = |why: &str| {
+        let graph = InfluenceGraph::unlearned(names, period_s, why);
+        let influences = Influences { graph, foreteller: None, released: Vec::new() };
+        Ok((influences, SiteHalves::default()))
     };
     if let Some(why) = learn::refusal(names.len()) {
-        return Ok(unlearned(&why));
+        return unlearned(&why);
     }
-    let traces = trace_all(material, models)?;
-    let mut messengers = Vec::new();
-    let mut lines = Vec::new();
-    for (m, (models, [fit, _])) in models.iter().zip(&traces).enumerate() {
-        let Ok(sender) = Sender::new(m, &VendorModel::new(models.federated())?) else {
-            return Ok(unlearned("the states of a client's model never leave it"));
-        };
-        let messenger = Messenger::fit(fit);
-        lines.push(line(session, sender, messenger.clone())?);
-        messengers.push(messenger);
-    }
-    let (mut fit, mut held_out) = (Vec::new(), Vec::new());
-    for (line, [of_fit, of_calibration]) in lines.iter_mut().zip(&traces) {
-        fit.push(teach(line, of_fit, tap).map_err(FederationError::from)?);
-        held_out.push(teach(line, of_calibration, tap).map_err(FederationError::from)?);
-    }
-    let learned = learn::learn(&names, period_s, &fit, &held_out);
-    Ok(Influences {
-        graph: learned.graph,
-        foreteller: learned.foreteller,
-        messengers,
-        released: lines.iter().map(Line::counted).collect(),
-    })
-}
-
-/// A client's line to the server, with the session's noise on it.
-pub(super) fn line(
-    session: &Session,
-    sender: Sender,
-    messenger: Messenger,
-) -> Result<Line, FederationError> {
+    let hooks = Hooks::of(session);
     let seed = rng::child(session.seed, INFLUENCE);
-    Ok(Line::new(sender, messenger, &hooks(session), seed)?)
+    let mut summaries = Vec::new();
+    let mut lines = Vec::new();
+    for site in sites {
+        let Some(sender) = site.sender else {
+            return unlearned("the states of a client's model never leave it");
+        };
+        let summary = Messenger::fit(&site.traces[0]);
+        let line = Line::new(sender, summary.clone(), &hooks, seed);
+        lines.push(line.map_err(FederationError::from)?);
+        summaries.push(summary);
+    }
+    let mut heard = [Vec::new(), Vec::new()];
+    for (m, (line, site)) in lines.iter_mut().zip(sites).enumerate() {
+        for (heard, trace) in heard.iter_mut().zip(site.traces) {
+            heard.push(teach(m, line, trace, wire)?);
+        }
+    }
+    let [fit, held_out] = heard;
+    let learned = learn::learn(names, period_s, &fit, &held_out);
+    let mut released: Vec<Vec<Counted>> = lines.iter().map(Line::counted).collect();
+    let mut informed = vec![None; sites.len()];
+    if let (Tier::States, Some(foreteller)) = (session.thresholds.tier, &learned.foreteller) {
+        let predictions = Predictions::new(foreteller, &hooks, seed);
+        let mut predictions = predictions.map_err(FederationError::from)?;
+        let of_fit = answers(&mut predictions, &fit, wire)?;
+        let of_calibration = answers(&mut predictions, &held_out, wire)?;
+        for (m, site) in sites.iter().enumerate() {
+            released[m].push(predictions.counted(m));
+            let Some(explainer) = predictions.explainer(m) else { continue };
+            let [trace, calibration] = site.traces;
+            let (of_fit, of_calibration) = ((trace, &of_fit[m]), (calibration, &of_calibration[m]));
+            let states = lines[m].states();
+            informed[m] = Some((explainer, InformedFit::new(states, of_fit, of_calibration)));
+        }
+    }
+    let influences = Influences { graph: learned.graph, foreteller: learned.foreteller, released };
+    Ok((influences, SiteHalves { summaries, informed }))
 }
 
-/// What every client's models say about its fit and calibration range, a thread each.
-fn trace_all(
-    material: &Material,
-    models: &[ClientVendor],
-) -> Result<Vec<[Trace; 2]>, WeightsError> {
-    std::thread::scope(|scope| {
-        let jobs: Vec<_> = material
-            .clients
-            .iter()
-            .zip(models)
-            .map(|(client, models)| scope.spawn(move || trace(client, models)))
-            .collect();
-        jobs.into_iter()
-            .map(|job| job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
+/// Lets a client tell the server a whole stretch.
+fn teach(
+    client: usize,
+    line: &mut Line,
+    trace: &Trace,
+    wire: &mut dyn Wire,
+) -> Result<Heard, FederationError> {
+    let mut heard = Heard::new(line.states());
+    for message in line.teach_stretch(trace) {
+        wire.send(message?)?;
+    }
+    heard.receive(client, trace.steps(), std::iter::from_fn(|| wire.receive()));
+    Ok(heard)
 }
 
-fn trace(client: &ClientMaterial, models: &ClientVendor) -> Result<[Trace; 2], WeightsError> {
-    let mut watching = VendorModel::new(&models.watching)?;
-    let mut sending = models.sending.as_ref().map(VendorModel::new).transpose()?;
-    let settling = SiteSettings::default().settling;
-    let (rows, inputs) = (client.fit.view(), client.fit_inputs.view());
-    let whitening = Whitening::fit(&recorded(&mut watching, &rows, &inputs), settling);
-    Ok(traced(&mut watching, sending.as_mut(), &whitening, settling, client))
-}
-
-/// What a client's models say about its fit and calibration range, one entry a row; a row without
-/// any value stands between two runs.
-pub(super) fn traced(
-    watching: &mut VendorModel,
-    mut sending: Option<&mut VendorModel>,
-    whitening: &Whitening,
-    settling: usize,
-    client: &ClientMaterial,
-) -> [Trace; 2] {
-    let ranges = [
-        (client.fit.view(), client.fit_inputs.view()),
-        (client.calibration.view(), client.calibration_inputs.view()),
-    ];
-    ranges.map(|(rows, inputs)| {
-        let cells = |row: ArrayView1<f32>| row.iter().copied().collect::<Vec<f32>>();
-        let rows: Vec<Option<(Vec<f32>, Vec<f32>)>> = rows
-            .outer_iter()
-            .zip(inputs.outer_iter())
-            .map(|(row, known)| is_measured(row.iter()).then(|| (cells(row), cells(known))))
-            .collect();
-        let mut tracer = Tracer::new(watching, sending.as_deref_mut(), whitening, settling);
-        tracer.trace(rows.iter().map(|row| {
-            let known = row.as_ref().map(|(row, known)| (&row[..], &known[..]));
-            (row.is_none(), known)
-        }))
-    })
-}
-
-/// Whether a row has any value.
-pub(super) fn is_measured<'a>(mut row: impl Iterator<Item = &'a f32>) -> bool {
-    row.any(|v| !v.is_nan())
+/// What the server predicts each client from what it heard from all over a stretch.
+fn answers(
+    predictions: &mut Predictions,
+    heard: &[Heard],
+    wire: &mut dyn Wire,
+) -> Result<Vec<Answers>, FederationError> {
+    let steps = heard.iter().map(Heard::steps).min().unwrap_or(0);
+    let mut answers = vec![Answers::none(steps); heard.len()];
+    predictions.reset();
+    for t in 0..steps {
+        let mut sent = Ok(());
+        predictions.predict(t as u64, &mut |message| {
+            if sent.is_ok() {
+                sent = wire.send_to_site(message);
+            }
+        });
+        sent?;
+        while let Some(message) = wire.receive_at_site() {
+            if let (Order::Prediction(epsilon), Some(answers)) =
+                (message.order(), answers.get_mut(message.client()))
+            {
+                answers.take(message.step(), epsilon);
+            }
+        }
+        for (m, heard) in heard.iter().enumerate() {
+            predictions.hear_exactly(m, heard.z(t));
+        }
+    }
+    Ok(answers)
 }

@@ -14,15 +14,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::decimation;
-use super::influence::{self, Influences};
-use super::material::{LeftOut, Material, SensorView};
-use super::resolution::Grids;
+use super::influence::{self, Influences, SiteHalves, Told};
 use super::vendor::{self, ClientVendor};
-use crate::client::Site;
 use crate::evidence::threshold::NominalDistances;
 use crate::federation::states::series;
 use crate::federation::{self, Federation, FederationError, History, Hooks, Outcome};
-use crate::link::Tap;
 use crate::model::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
@@ -30,20 +26,31 @@ use crate::model::forgetting;
 use crate::model::kernel::WeightsError;
 use crate::model::kernel::gaussian::{Gaussian, RIDGE};
 use crate::model::kernel::mahalanobis::Mahalanobis;
+use crate::model::proprietary::VendorModel;
 use crate::model::train::{self, SETTLING, TrainError};
-use crate::model::weights::{LstmFc, ProprietaryWeights};
+use crate::model::weights::LstmFc;
 use crate::privacy::{Counted, FilterMemory, PrivacyError, Provenance, Randomness, Trained};
 use crate::rng;
 use crate::server::Together;
-use crate::session::Session;
+use crate::session::{Session, Tier};
+pub use crate::site::PreparedSite;
+use crate::site::fit;
+use crate::site::grader::GraderFit;
+use crate::site::material::{ClientMaterial, LeftOut, Material, SensorView};
+use crate::site::messenger::Trace;
+pub use crate::site::prepared::Nominal;
+use crate::site::prepared::SiteFit;
+use crate::site::training::SiteData;
+use crate::stream::resolution::Grids;
 use crate::stream::{Layout, Part, StreamError};
+use crate::wire::{Memory, Sender, Wire};
 
 /// Sources of a seed.
 const PROPRIETARY: u64 = 0x50;
 pub(super) const FEDERATION: u64 = 0x46;
 
 /// What a preparation consists of: one that lacks something is made anew.
-const CONTENT: &str = "models, federation, calibration, influence, memory, correlation";
+const CONTENT: &str = "models, federation, calibration, influence, memory, correlation, sites";
 
 /// Distances kept of a calibration: any percentile is read between two of them.
 const KEPT_DISTANCES: usize = 2001;
@@ -72,7 +79,7 @@ pub struct Prepared {
     /// Samples in a block mean.
     pub every: u32,
     /// Clients in the order of the session.
-    pub clients: Vec<PreparedClient>,
+    pub clients: Vec<PreparedSite>,
     /// f_s.
     pub server: LstmFc,
     /// How the federation went.
@@ -99,58 +106,6 @@ pub struct TrainingSpent {
     pub from: Timestamp,
     /// For each client, by kind.
     pub clients: Vec<Vec<Trained>>,
-}
-
-impl TrainingSpent {
-    /// The same about other releases on the same samples: what clients tell again when a run begins.
-    pub(super) fn beside(&self, counted: &[Vec<Counted>]) -> Vec<Vec<Trained>> {
-        let of = |(trained, counted): (&Vec<Trained>, &Vec<Counted>)| {
-            let like = trained.first();
-            let again = |counted: &Counted| {
-                like.map(|like| Trained {
-                    training: format!("{}-told-again", like.training),
-                    what: counted.what,
-                    spend: counted.spend,
-                    count: counted.count,
-                    ..like.clone()
-                })
-            };
-            counted.iter().filter_map(again).collect()
-        };
-        self.clients.iter().zip(counted).map(of).collect()
-    }
-}
-
-/// One client's models and what is normal for them.
-#[derive(Debug, Clone)]
-pub struct PreparedClient {
-    /// Its name.
-    pub name: String,
-    /// The sensors its models see.
-    pub view: SensorView,
-    /// Those they do not, with the reason.
-    pub left_out: Vec<(String, LeftOut)>,
-    /// The model that watches.
-    pub watching: ProprietaryWeights,
-    /// The model whose states may be sent.
-    pub sending: ProprietaryWeights,
-    /// φ_m.
-    pub phi: LstmFc,
-    /// Nominal r_c.
-    pub nominal_c: Nominal,
-    /// Nominal r_a.
-    pub nominal_a: Nominal,
-    /// How far one sample reaches through its models, where that could be measured.
-    pub memory: Option<FilterMemory>,
-}
-
-/// The nominal distribution of a residual, and the distances it gave on the calibration range.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Nominal {
-    /// µ and Σ.
-    pub gaussian: Gaussian,
-    /// From which any τ is read.
-    pub distances: NominalDistances,
 }
 
 /// Why a session cannot be prepared.
@@ -180,6 +135,22 @@ pub enum PrepareError {
         /// Whose.
         client: String,
     },
+    /// What sites fitted cannot be written down.
+    #[error("the fits of the sites cannot be written: {0}")]
+    Fits(postcard::Error),
+    /// Something that is kept or fingerprinted has no JSON form.
+    #[error("{what} cannot be written as JSON: {source}")]
+    Json {
+        /// Which part of the session or of its models.
+        what: &'static str,
+        /// The reason.
+        source: serde_json::Error,
+    },
+}
+
+/// `value` as JSON. An empty text instead of an error would give all sessions one fingerprint.
+fn json(what: &'static str, value: &impl Serialize) -> Result<String, PrepareError> {
+    serde_json::to_string(value).map_err(|source| PrepareError::Json { what, source })
 }
 
 /// What stands beside the tensors.
@@ -215,7 +186,11 @@ struct StoredNominal {
 /// Where `session`'s models are kept between runs.
 #[must_use]
 pub fn cache_file(session: &Session) -> PathBuf {
-    let name = format!("{}-{}.safetensors", session.name, fingerprint(session));
+    let name = match fingerprint(session) {
+        Ok(fingerprint) => format!("{}-{fingerprint}.safetensors", session.name),
+        // Nothing is ever kept under this name: `prepare` fails with the reason.
+        Err(_) => format!("{}.safetensors", session.name),
+    };
     cache_folder(&CacheEnvironment::of_process()).join(name)
 }
 
@@ -226,29 +201,27 @@ pub fn prepare(
     file: &Path,
     on_stage: OnStage,
 ) -> Result<Prepared, PrepareError> {
-    prepare_listened_to(session, file, &Tap::default(), on_stage)
+    prepare_over(session, file, Box::new(Memory::default()), on_stage)
 }
 
-/// The same, with every message of the federation, and of learning influence, shown to `tap`.
-pub fn prepare_listened_to(
+/// The same, with every message of the federation, and of learning influence, sent over `wire`.
+pub fn prepare_over(
     session: &Session,
     file: &Path,
-    tap: &Tap,
+    wire: Box<dyn Wire>,
     on_stage: OnStage,
 ) -> Result<Prepared, PrepareError> {
-    let expected = fingerprint(session);
+    let expected = fingerprint(session)?;
     // A file that is not there, not whole or of something else is simply made anew.
     if let Ok(checkpoint) = Checkpoint::load(file, Some(expected))
-        && let Some(prepared) = restore(checkpoint, file, session)
+        && let Ok(prepared) = restore(checkpoint, file, session)
     {
         return Ok(prepared);
     }
-    let checkpoint = make(session, expected, tap, on_stage)?;
+    let checkpoint = make(session, expected, wire, on_stage)?;
     checkpoint.save(file)?;
     let checkpoint = Checkpoint::load(file, Some(expected))?;
-    let restored = restore(checkpoint, file, session)
-        .ok_or_else(|| PrepareError::TooShort { client: session.name.clone() })?;
-    Ok(Prepared { fresh: true, ..restored })
+    Ok(Prepared { fresh: true, ..restore(checkpoint, file, session)? })
 }
 
 /// Keeps what the oracle says about how states move together, beside the models it was made for.
@@ -256,19 +229,18 @@ pub fn keep_oracle(prepared: &mut Prepared, correlation: Vec<f32>) -> Result<(),
     let together = prepared.together.clone().and_then(|known| known.with_oracle(correlation));
     let Some(together) = together else { return Ok(()) };
     let mut checkpoint = Checkpoint::load(&prepared.file, None)?;
-    if let Ok(mut kept) = serde_json::from_str::<Calibration>(&checkpoint.thresholds) {
-        kept.together = Some(together.clone());
-        checkpoint.thresholds = serde_json::to_string(&kept).unwrap_or_default();
-        checkpoint.save(&prepared.file)?;
-        prepared.together = Some(together);
-    }
+    let mut kept = calibration(&checkpoint, &prepared.file)?;
+    kept.together = Some(together.clone());
+    checkpoint.thresholds = json("the calibration", &kept)?;
+    checkpoint.save(&prepared.file)?;
+    prepared.together = Some(together);
     Ok(())
 }
 
 fn make(
     session: &Session,
     fingerprint: Fingerprint,
-    tap: &Tap,
+    wire: Box<dyn Wire>,
     on_stage: OnStage,
 ) -> Result<Checkpoint, PrepareError> {
     let _ = on_stage(Stage::Reading);
@@ -282,11 +254,11 @@ fn make(
         }
         None => train_proprietary(session, &material, on_stage)?,
     };
-    let sites: Vec<Site> = material
+    let sites: Vec<SiteData> = material
         .clients
         .iter()
         .zip(&models)
-        .map(|(client, models)| Site {
+        .map(|(client, models)| SiteData {
             name: &client.name,
             model: models.federated(),
             rows: client.fit.view(),
@@ -294,13 +266,28 @@ fn make(
         .collect();
     let seed = rng::child(session.seed, FEDERATION);
     let mut federation = Federation::new(&sites, &session.model, hooks(session), seed)?;
-    federation.set_tap(tap);
+    federation.set_wire(wire);
     let mut outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
+    let mut wire = federation.into_wire();
     let _ = on_stage(Stage::Calibrating);
-    let influences = influence::learn(session, &material, &models, tap)?;
+    let graded = grade_all(&material, &models)?;
+    let told: Vec<Told> = graded
+        .iter()
+        .zip(&models)
+        .enumerate()
+        .map(|(m, ((_, traces), models))| {
+            let model = VendorModel::new(models.federated())?;
+            Ok(Told { traces, sender: Sender::new(m, &model).ok() })
+        })
+        .collect::<Result<_, WeightsError>>()?;
+    let names: Vec<String> = material.clients.iter().map(|client| client.name.clone()).collect();
+    let period_s = material.layout.period_s;
+    let (influences, halves) = influence::learn(session, &names, period_s, &told, wire.as_mut())?;
     for (released, more) in outcome.released.iter_mut().zip(&influences.released) {
         released.extend(more);
     }
+    let fits = site_fits(&material, graded, halves);
+    let fits = postcard::to_stdvec(&fits).map_err(PrepareError::Fits)?;
     let mut clients = Vec::new();
     let mut calibrations = Vec::new();
     let phis = outcome.weights.phi.clone();
@@ -333,17 +320,59 @@ fn make(
         clients,
         server: Some(outcome.weights.server),
         oracle: None,
-        thresholds: serde_json::to_string(&calibration).unwrap_or_default(),
+        thresholds: json("the calibration", &calibration)?,
+        fits,
     })
+}
+
+/// Fits every site beside its models, and runs its models over its nominal rows, a thread each.
+fn grade_all(
+    material: &Material,
+    models: &[ClientVendor],
+) -> Result<Vec<(GraderFit, [Trace; 2])>, WeightsError> {
+    let of = |client: &ClientMaterial, models: &ClientVendor| {
+        fit::grader_with_traces(client, &models.watching, models.sending.as_ref())
+    };
+    std::thread::scope(|scope| {
+        let jobs: Vec<_> = material
+            .clients
+            .iter()
+            .zip(models)
+            .map(|(client, models)| scope.spawn(move || of(client, models)))
+            .collect();
+        jobs.into_iter()
+            .map(|job| job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+fn site_fits(
+    material: &Material,
+    graded: Vec<(GraderFit, [Trace; 2])>,
+    halves: SiteHalves,
+) -> Vec<SiteFit> {
+    let SiteHalves { summaries, informed } = halves;
+    let mut summaries = summaries.into_iter();
+    let mut informed = informed.into_iter();
+    let of = |(client, (grader, _)): (&ClientMaterial, (GraderFit, _))| {
+        // A recording has no entry for a row without any value, and neither have its distances.
+        let measured = |t: usize| fit::is_measured(client.calibration.row(t).iter());
+        let informed = informed.next().flatten();
+        SiteFit {
+            inputs: client.inputs.clone(),
+            habits: fit::habits(client),
+            grader,
+            summary: summaries.next(),
+            informed: informed.map(|(by, fit)| (by, fit.keeping(measured))),
+            calibrated: material.calibration_span,
+        }
+    };
+    material.clients.iter().zip(graded).map(of).collect()
 }
 
 /// What stands between values and messages: the session's noise.
 pub(super) fn hooks(session: &Session) -> Hooks<'_> {
-    Hooks {
-        privacy: &session.privacy,
-        rule: session.privacy.sigma.into(),
-        provenance: Provenance::of(session),
-    }
+    Hooks::of(session)
 }
 
 /// What a training released, for the ledgers of all runs that will use its models.
@@ -465,15 +494,45 @@ impl StoredNominal {
     }
 }
 
-/// The models of a checkpoint, if all that is needed is in it.
-fn restore(checkpoint: Checkpoint, file: &Path, session: &Session) -> Option<Prepared> {
-    let calibration: Calibration = serde_json::from_str(&checkpoint.thresholds).ok()?;
+/// An error about the content of a file of models.
+fn unusable(file: &Path, what: String) -> CheckpointError {
+    CheckpointError::Content { path: file.to_path_buf(), what }
+}
+
+/// What stands beside the tensors of a checkpoint that was read from `file`.
+fn calibration(checkpoint: &Checkpoint, file: &Path) -> Result<Calibration, CheckpointError> {
+    serde_json::from_str(&checkpoint.thresholds)
+        .map_err(|why| unusable(file, format!("the calibration cannot be read: {why}")))
+}
+
+/// The models of a checkpoint that was read from `file`; an error says what it lacks.
+fn restore(
+    checkpoint: Checkpoint,
+    file: &Path,
+    session: &Session,
+) -> Result<Prepared, CheckpointError> {
+    let calibration = calibration(&checkpoint, file)?;
+    let fits: Vec<SiteFit> = postcard::from_bytes(&checkpoint.fits)
+        .map_err(|why| unusable(file, format!("the fits of the sites cannot be read: {why}")))?;
+    let (models, calibrated) = (checkpoint.clients.len(), calibration.clients.len());
+    if models != calibrated || models != fits.len() {
+        let what = format!(
+            "{models} clients have models, but {calibrated} are calibrated and {} fitted",
+            fits.len()
+        );
+        return Err(unusable(file, what));
+    }
     let clients = checkpoint
         .clients
         .into_iter()
         .zip(calibration.clients)
-        .map(|(models, calibration)| {
-            Some(PreparedClient {
+        .zip(fits)
+        .map(|((models, calibration), fit)| {
+            let lacks = |what: &str| unusable(file, format!("{} has no {what}", models.name));
+            if !fit.is_whole(models.mean.len()) {
+                return Err(lacks("fit that belongs to its sensors"));
+            }
+            Ok(PreparedSite {
                 view: SensorView {
                     used: calibration.used,
                     names: calibration.names,
@@ -483,18 +542,21 @@ fn restore(checkpoint: Checkpoint, file: &Path, session: &Session) -> Option<Pre
                 left_out: calibration.left_out,
                 sending: models.sending.unwrap_or_else(|| models.proprietary.clone()),
                 watching: models.proprietary,
-                phi: models.augment?,
-                nominal_c: calibration.c.restore()?,
-                nominal_a: calibration.a.restore()?,
+                phi: models.augment.ok_or_else(|| lacks("network φ"))?,
+                nominal_c: calibration.c.restore().ok_or_else(|| lacks("distribution of r_c"))?,
+                nominal_a: calibration.a.restore().ok_or_else(|| lacks("distribution of r_a"))?,
                 memory: calibration.memory,
                 name: models.name,
+                fit,
             })
         })
-        .collect::<Option<Vec<_>>>()?;
-    Some(Prepared {
+        .collect::<Result<Vec<_>, CheckpointError>>()?;
+    Ok(Prepared {
         every: calibration.every,
         clients,
-        server: checkpoint.server?,
+        server: checkpoint
+            .server
+            .ok_or_else(|| unusable(file, "the server has no model".into()))?,
         history: calibration.history,
         fresh: false,
         stopped: calibration.stopped,
@@ -509,8 +571,7 @@ fn restore(checkpoint: Checkpoint, file: &Path, session: &Session) -> Option<Pre
 ///
 /// Files count by name, size and time of change: reading them through would take longer than most
 /// preparations.
-#[must_use]
-pub fn fingerprint(session: &Session) -> Fingerprint {
+pub fn fingerprint(session: &Session) -> Result<Fingerprint, PrepareError> {
     let mut hasher = Hasher::new();
     hasher.text(env!("CARGO_PKG_VERSION"));
     hasher.text(CONTENT);
@@ -523,7 +584,10 @@ pub fn fingerprint(session: &Session) -> Fingerprint {
         noise_of_training(session),
         session.seed,
     );
-    hasher.text(&serde_json::to_string(&parts).unwrap_or_default());
+    hasher.text(&json("the session", &parts)?);
+    if session.thresholds.tier == Tier::States {
+        hasher.text("tier 2");
+    }
     if let Some(folder) = session.data_folder() {
         for part in [Part::Fit, Part::Calibration] {
             for file in data_files(&folder, &part.stretch(session).files) {
@@ -536,7 +600,7 @@ pub fn fingerprint(session: &Session) -> Fingerprint {
             hasher.text(&step.to_string());
         }
     }
-    hasher.finish()
+    Ok(hasher.finish())
 }
 
 /// The part of the privacy settings that shapes models. Models that were trained with noise from a
@@ -631,6 +695,46 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_models_that_cannot_be_used_is_named_with_what_is_wrong() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("kept.safetensors");
+        let session = session(
+            "Session(about: \"short\", source: Twin(clients: 2), model: (proprietary: Linear, \
+             federation: Batched(rounds: 1)))",
+        );
+        let go_on = &mut |_: Stage| ControlFlow::Continue(());
+        prepare(&session, &file, go_on).expect("prepared");
+        let kept = Checkpoint::load(&file, None).expect("kept");
+        let why = |change: &dyn Fn(&mut Checkpoint)| {
+            let mut checkpoint = kept.clone();
+            change(&mut checkpoint);
+            let why = restore(checkpoint, &file, &session).expect_err("something is wrong");
+            why.to_string().replace(&file.display().to_string(), "FILE")
+        };
+        // JSON has no form for what is no number: it is written as null.
+        let null = why(&|kept| {
+            kept.thresholds = kept.thresholds.replacen("\"mean\":[", "\"mean\":[null,", 1);
+        });
+        let expected = "FILE: the calibration cannot be read: invalid type: null, expected f64";
+        assert!(null.starts_with(expected), "{null}");
+        assert_eq!(why(&|kept| kept.server = None), "FILE: the server has no model");
+        assert_eq!(why(&|kept| kept.clients[1].augment = None), "FILE: C2 has no network φ");
+        assert_eq!(
+            why(&|kept| drop(kept.clients.pop())),
+            "FILE: 1 clients have models, but 2 are calibrated and 2 fitted"
+        );
+        let cut = why(&|kept| kept.fits.truncate(40));
+        assert!(cut.starts_with("FILE: the fits of the sites cannot be read: "), "{cut}");
+    }
+
+    #[test]
+    fn what_has_no_json_form_is_an_error_and_not_an_empty_text() {
+        let no_json = std::collections::BTreeMap::from([((1, 2), 3)]);
+        let why = json("the session", &no_json).expect_err("keys of JSON are texts").to_string();
+        assert!(why.starts_with("the session cannot be written as JSON: key must be"), "{why}");
+    }
+
+    #[test]
     fn a_decimation_that_is_left_to_the_data_is_decided_once_and_kept() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let file = folder.path().join("kept.safetensors");
@@ -647,7 +751,7 @@ mod tests {
 
     #[test]
     fn a_change_that_shapes_the_models_is_another_preparation_and_others_are_not() {
-        let of = |text: &str| fingerprint(&session(text));
+        let of = |text: &str| fingerprint(&session(text)).expect("a session is JSON");
         let base = of(SHORT);
         assert_ne!(base, of(&SHORT.replace("Every(5)", "Every(6)")));
         assert_ne!(base, of(&SHORT.replace("hours: 1)", "hours: 1), seed: 2")));

@@ -1,47 +1,38 @@
 //! Runs a prepared session over its replay range: measurements in, facts out, in order.
 //!
 //! ```text
-//!          ┌─ evidence: watching model ─► site ─► Symbol ─► Inference ─┐
-//! Frame ───┤                                                           ├─► Told ─► Annunciator ─► Fact
-//!          └─ paper: sending model + φ ─► flags ─► look-up ─► Episodes ─┘
+//! Frame ─► a Row for each Site ─► Outgoing ─► wire ─► Message ─► Server ─► Decision ─► Annunciator ─► Fact
 //! ```
 //!
 //! A run is pulled step by step by whoever wants its facts, at any pace; nothing in here knows the
-//! wall clock, so that the same session and seed say the same, byte for byte. It must not know how
-//! anything is shown.
+//! wall clock, so that the same session and seed give the same facts, byte for byte. It must not know
+//! how anything is shown.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | `evidence` | evidence mode: sites, symbols, the sequential decision |
-//! | `confer` | tier 2: states out, what others explain back |
+//! | `exchange` | one step over the wire: rows to sites, messages to the server, orders back |
 //! | `explain` | by which influences an effect can have come about |
-//! | `paper`, `episode` | paper mode: flags, the look-up, and how long a verdict holds |
 //! | `ledger`, `spending` | what was released, and what the knobs would change about it |
-//! | `sensors` | sensors that are themselves at fault, in either mode |
-//! | `told` | what either says about a step, as the annunciator takes it |
-//! | `alarms` | the alarms that were raised, for the score |
+//! | `alarms`, `ending` | the alarms that were raised, and the score of the run |
 //! | [`sight`] | what can be seen of every client at a step |
 //! | [`knob`] | what can be tuned while it runs |
-//! | `tape`, [`outlook`] | the run decided again under other settings |
+//! | [`what_if`] | the run decided again under other settings |
 //! | `operate` | what an operator orders, carried out |
 
 mod alarms;
-mod confer;
-mod episode;
-pub(super) mod evidence;
+mod ending;
+mod exchange;
 mod explain;
 pub mod knob;
 mod ledger;
 mod operate;
-pub mod outlook;
-mod paper;
-mod sensors;
 pub mod sight;
 mod spending;
-mod tape;
 #[cfg(test)]
 mod tests;
-mod told;
+#[cfg(test)]
+mod tier2_tests;
+pub mod what_if;
 
 use std::time::Duration;
 
@@ -49,38 +40,41 @@ use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
 use self::alarms::Alarms;
-use self::evidence::Evidence;
+pub use self::ending::Ending;
+use self::exchange::Exchange;
 pub use self::operate::ActError;
-pub use self::outlook::Outlook;
-use self::paper::Paper;
-use self::sensors::Sensors;
 use self::sight::Sight;
-use self::tape::Tape;
-use self::told::Told;
-use super::material::{LeftOut, Material};
-use super::prepare::{self, Prepared, PreparedClient, TrainingSpent};
-use super::resolution::Grids;
-use crate::evidence::health::{CalibrationHealth, Standing};
-use crate::evidence::influence::InfluenceGraph;
-use crate::evidence::threshold::{FlagThresholds, NominalDistances};
-use crate::evidence::whitening;
+pub use self::what_if::Outlook;
+use super::prepare::{self, Prepared, TrainingSpent};
+use crate::evidence::symbol::Grading;
+use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{self, Fact, Number};
-use crate::federation::{self, FederationError};
-use crate::incident::{Annunciator, Closing, QualityKind, QualityNote, Rules};
-use crate::link::Tap;
+use crate::federation;
+use crate::incident::{Annunciator, Closing, QualityKind, QualityNote, Rules, Step};
 use crate::model::kernel::WeightsError;
 use crate::model::weights::FilterWeights;
-use crate::privacy::{Account, Books, Ledger, PrivacyError, Provenance, Terms, Trained};
+use crate::privacy::{Hooks, Ledger, PrivacyError, Provenance};
+use crate::rng;
+use crate::server::health::{CalibrationHealth, Standing};
+use crate::server::influence::InfluenceGraph;
+use crate::server::predictions::Predictions;
+use crate::server::reach::Reach;
+use crate::server::{Server, Setup};
 use crate::session::privacy::BudgetSettings;
-use crate::session::{Mark, Mode, Session, Tau};
+use crate::session::{Clock, Mark, Mode, Session, Tau, Tier};
+use crate::site::material::LeftOut;
+use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
-use crate::stream::{
-    self, Continuity, Event, Frame, Label, Layout, NoteKind, Part, Stream, StreamError,
-};
+use crate::stream::resolution::Grids;
+use crate::stream::{Continuity, Event, Frame, Label, Layout, NoteKind, Part, Stream, StreamError};
 use crate::study::score::{Judgement, Watched};
+use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
 /// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
 const LONGEST_BRIDGE: usize = 40;
+
+/// Source of the server's seed for live predictions.
+const LIVE_PREDICTIONS: u64 = 0x4C;
 
 /// Why a session cannot be run.
 #[derive(Debug, Error)]
@@ -102,36 +96,40 @@ pub enum RunError {
     /// Its tier wants what could not be learned.
     #[error("thresholds.tier: States needs to know who influences whom: {0}")]
     Tier(String),
-    /// A message cannot be made.
+    /// A site cannot be set up.
+    #[error("{client}: {source}")]
+    Site {
+        /// The client's name.
+        client: String,
+        /// What is wrong.
+        source: SiteError,
+    },
+    /// A message did not arrive.
     #[error(transparent)]
-    Federation(#[from] FederationError),
+    Wire(#[from] WireError),
 }
 
-/// The methods at work; the one that the mode names decides.
-#[derive(Debug)]
-struct Methods {
-    evidence: Option<Box<Evidence>>,
-    paper: Option<Box<Paper>>,
+/// How a session is run.
+pub struct RunOptions {
+    /// The method that decides.
+    pub mode: Mode,
+    /// Where to stop.
+    pub until: Option<Mark>,
+    /// Both methods are carried along, so that either can decide from the next step on, and what was
+    /// measured and heard is kept, so that the run can be decided again.
+    pub both: bool,
+    /// What carries messages between sites and server.
+    pub wire: Box<dyn Wire>,
+    /// Ledgers to be continued; with none of them lines are not written.
+    pub ledger: Option<Vec<Ledger>>,
 }
 
-/// Which methods a run carries along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Along {
-    /// The one that decides.
-    Deciding,
-    /// Both, so that either can decide from the next step on, and both can be seen.
-    Both,
-}
-
-macro_rules! each {
-    ($methods:expr, $found:ident => $call:expr) => {
-        if let Some($found) = &mut $methods.evidence {
-            $call;
-        }
-        if let Some($found) = &mut $methods.paper {
-            $call;
-        }
-    };
+impl RunOptions {
+    /// One method, to the end, within the process, without a written ledger.
+    #[must_use]
+    pub fn new(mode: Mode) -> Self {
+        Self { mode, until: None, both: false, wire: Box::new(Memory::default()), ledger: None }
+    }
 }
 
 /// A session on its way through its replay range.
@@ -145,20 +143,17 @@ pub struct Run {
     graph: InfluenceGraph,
     /// τ of each client that has one of its own: of r_c, of r_a.
     own_tau: Vec<[Option<Tau>; 2]>,
-    nominal: Vec<[NominalDistances; 2]>,
     thresholds: Vec<FlagThresholds>,
-    methods: Methods,
-    sensors: Sensors,
+    /// Sites, server and what is between them.
+    exchange: Exchange,
     sights: Vec<Sight>,
-    tape: Option<Tape>,
     /// A setting was changed on the way.
     tuned: bool,
     /// What a budget is for and what happens when it is gone, whatever its ε.
     budget: BudgetSettings,
     annunciator: Annunciator,
-    told: Told,
-    /// What the method that does not decide says: nobody hears it.
-    unheard: Told,
+    /// What is wrong with the data at this step.
+    quality: Vec<QualityNote>,
     frame: Frame,
     /// First and last instant of every stretch without a gap.
     spans: Vec<(Timestamp, Timestamp)>,
@@ -167,104 +162,75 @@ pub struct Run {
     steps: u64,
     labelled: bool,
     alarms: Alarms,
-    books: Books,
-    /// Of the method that does not decide: nothing of what it would send is sent.
-    unsent: Books,
     spent: TrainingSpent,
-    /// What was released about each client before the first step.
-    told_again: Vec<Vec<Trained>>,
     /// States of every client's sending model.
     states: Vec<usize>,
-    tap: Tap,
     /// Sensors that are too coarse to be watched, each after its client.
     too_coarse: Vec<(String, String)>,
 }
 
 impl Run {
-    /// Fits and calibrates the clients of `prepared`, and stands before the first step. The whole
-    /// replay range is run: where a person would enter it is of no account here.
+    /// Sets up the sites and the server of a prepared session, and stands before the first step. The
+    /// whole replay range is run: where a person would enter it is of no account here.
     pub fn open(
         session: &Session,
         prepared: &Prepared,
         mode: Mode,
         until: Option<Mark>,
     ) -> Result<Self, RunError> {
-        Self::open_listened_to(session, prepared, mode, until, Tap::default())
+        Self::open_with(session, prepared, RunOptions { until, ..RunOptions::new(mode) })
     }
 
-    /// The same, with every message from the first one on shown to `tap`: in tier 2 clients tell what
-    /// they said about nominal data again before the first step.
-    pub fn open_listened_to(
+    /// The same in any other way.
+    pub fn open_with(
         session: &Session,
         prepared: &Prepared,
-        mode: Mode,
-        until: Option<Mark>,
-        tap: Tap,
+        options: RunOptions,
     ) -> Result<Self, RunError> {
         let stream = Grids::of(session)?.open(session, Part::Replay)?;
-        Self::assemble(stream, session, prepared, (mode, Along::Deciding), until, tap)
+        Self::over(stream, session, prepared, options)
     }
 
-    /// The same over frames from elsewhere. With both methods along, what crosses is kept, so that
-    /// the run can be decided again.
+    /// The same over frames from elsewhere.
     pub fn over(
         stream: Box<dyn Stream>,
         session: &Session,
         prepared: &Prepared,
-        mode: Mode,
-        until: Option<Mark>,
-        along: Along,
+        options: RunOptions,
     ) -> Result<Self, RunError> {
-        Self::assemble(stream, session, prepared, (mode, along), until, Tap::default())
-    }
-
-    fn assemble(
-        stream: Box<dyn Stream>,
-        session: &Session,
-        prepared: &Prepared,
-        (mode, along): (Mode, Along),
-        until: Option<Mark>,
-        tap: Tap,
-    ) -> Result<Self, RunError> {
+        let RunOptions { mode, until, both, wire, ledger } = options;
         let stream = Decimated::new(stream, prepared.every);
         let layout = stream.layout().clone();
         if !prepare::fits(prepared, &layout) {
             return Err(RunError::Layout);
         }
-        let views = |_: &Layout| Some(prepared.clients.iter().map(|c| c.view.clone()).collect());
-        let material = Material::read(session, prepared.every, &views)?;
-        let wanted = |this: Mode| along == Along::Both || mode == this;
-        let methods = Methods {
-            evidence: wanted(Mode::Evidence)
-                .then(|| Evidence::new(session, prepared, &material, &tap).map(Box::new))
-                .transpose()?,
-            paper: wanted(Mode::Paper)
-                .then(|| Paper::new(session, prepared, layout.period_s).map(Box::new))
-                .transpose()?,
+        let period_s = layout.period_s;
+        let mut sites = Vec::new();
+        for (m, client) in prepared.clients.iter().enumerate() {
+            let options = SiteOptions {
+                client: m,
+                prepared: client,
+                session,
+                period_s,
+                mode,
+                both,
+                keep: both,
+            };
+            let trained = prepared.spent.clients.get(m).map_or(&[][..], Vec::as_slice);
+            let spent = (prepared.spent.from, trained);
+            let site = Site::new(&options, ledger.as_deref(), spent);
+            sites.push(site.map_err(|source| match source {
+                SiteError::NoSummary => RunError::Tier(unlearned(prepared)),
+                source => RunError::Site { client: client.name.clone(), source },
+            })?);
+        }
+        let server = |mode| server(session, prepared, &layout, mode, both);
+        let other = match mode {
+            Mode::Evidence => Mode::Paper,
+            Mode::Paper => Mode::Evidence,
         };
-        let names = || layout.clients.iter().map(|client| client.name.as_str());
-        let lags = whitening::LAGS as u64;
-        let terms = prepared.clients.iter().map(|c| Terms::of(&session.privacy, c.memory, lags));
-        let terms: Vec<Terms> = terms.collect::<Result<_, _>>()?;
-        let unlimited = |terms: &Terms| Terms { budget: None, ..*terms };
-        let unsent = Books::unwritten(names().zip(terms.iter().map(unlimited)))?;
-        let mut books = Books::unwritten(names().zip(terms.iter().copied()))?;
-        books.enter_training(prepared.spent.from, &prepared.spent.clients);
-        let told_again = methods
-            .evidence
-            .as_ref()
-            .map_or_else(Vec::new, |evidence| prepared.spent.beside(&evidence.counted()));
-        books.enter_training(prepared.spent.from, &told_again);
-        let thresholds = prepared
-            .clients
-            .iter()
-            .map(|client| paper::thresholds(client, &session.thresholds))
-            .collect();
-        let nominal = prepared
-            .clients
-            .iter()
-            .map(|client| [client.nominal_c.distances.clone(), client.nominal_a.distances.clone()])
-            .collect();
+        let shadow = both.then(|| server(other)).transpose()?;
+        let exchange = Exchange::open(sites, wire, server(mode)?, shadow)?;
         let clients = layout.clients.len();
         let mut run = Self {
             session: session.clone(),
@@ -272,17 +238,17 @@ impl Run {
             until,
             graph: prepared.influences.graph.clone(),
             own_tau: vec![[None; 2]; clients],
-            nominal,
-            thresholds,
-            methods,
-            sensors: Sensors::new(&material),
+            thresholds: prepared
+                .clients
+                .iter()
+                .map(|client| site::flags::thresholds(client, &session.thresholds))
+                .collect(),
+            exchange,
             sights: vec![Sight::default(); clients],
-            tape: (along == Along::Both).then(Tape::default),
             tuned: false,
             budget: session.privacy.budget.unwrap_or_default(),
             annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
-            told: Told::new(clients),
-            unheard: Told::new(clients),
+            quality: Vec::new(),
             frame: Frame::for_layout(&layout),
             stream,
             layout,
@@ -291,24 +257,12 @@ impl Run {
             steps: 0,
             labelled: false,
             alarms: Alarms::default(),
-            books,
-            unsent,
             spent: prepared.spent.clone(),
-            told_again,
             states: prepared.clients.iter().map(sending_states).collect(),
-            tap,
             too_coarse: too_coarse(prepared),
         };
-        run.count_what_a_dead_band_remembers(prepared.spent.from)?;
+        run.pin_memory_for_deadband(prepared.spent.from)?;
         Ok(run)
-    }
-
-    /// Writes the ledgers' lines from now on, as a continuation of `kept`; before the first step.
-    pub fn keep_ledger(&mut self, kept: &[Ledger]) -> Result<(), RunError> {
-        self.books.write_from(self.spent.from, kept)?;
-        self.books.enter_training(self.spent.from, &self.spent.clients);
-        self.books.enter_training(self.spent.from, &self.told_again);
-        Ok(())
     }
 
     /// The last instant watched.
@@ -317,14 +271,13 @@ impl Run {
     }
 
     /// The ledgers, one a client.
-    #[must_use]
-    pub fn books(&self) -> &Books {
-        &self.books
+    pub fn ledgers(&self) -> impl Iterator<Item = &Ledger> {
+        self.exchange.sites().iter().map(Site::ledger)
     }
 
     /// The ledgers' lines since this was asked last, where they are written.
     pub fn take_ledger_lines(&mut self) -> String {
-        self.books.take_lines()
+        self.exchange.sites_mut().iter_mut().map(Site::take_ledger_lines).collect()
     }
 
     /// The thresholds of every client.
@@ -389,8 +342,7 @@ impl Run {
     /// them. They stay with the client: this is for its own screen.
     #[must_use]
     pub fn ranked_sensors(&self, client: usize) -> Vec<String> {
-        let evidence = self.methods.evidence.as_ref();
-        evidence.map(|evidence| evidence.ranked_sensors(client)).unwrap_or_default()
+        self.exchange.sites()[client].ranked_sensors()
     }
 
     fn names(&self) -> impl Iterator<Item = String> + '_ {
@@ -399,7 +351,7 @@ impl Run {
 
     /// Takes the next step and appends what is new to `facts`; the time of the step, or none at the
     /// end of what is to be run.
-    pub fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, StreamError> {
+    pub fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, RunError> {
         if !self.stream.next(&mut self.frame)? {
             // What was left out after the last frame.
             self.tell_notes(facts);
@@ -415,27 +367,40 @@ impl Run {
             self.declare_knobs();
             self.tell_health(facts);
         }
-        let anew = self.bridge(continuity, facts);
+        let follows = self.bridge(continuity, facts);
         self.steps += 1;
         match self.spans.last_mut() {
             Some(span) if continuity == Continuity::Next => span.1 = time,
             _ => self.spans.push((time, time)),
         }
         self.labelled |= self.frame.label != Label::Unlabelled;
+        self.quality.clear();
         if let Continuity::Gap { seconds } = continuity {
             let what = QualityKind::Gap { seconds };
-            self.told.quality.push(QualityNote { client: None, what });
+            self.quality.push(QualityNote { client: None, what });
         }
         self.tell_notes(facts);
-        self.decide();
-        self.keep(anew);
-        if let Some(why) = self.books.take_trouble() {
+        let tick = Tick { step: self.steps, time, follows };
+        self.exchange.step(&self.frame, &self.layout, tick)?;
+        self.exchange.show(&mut self.sights);
+        if let Some(why) = self.exchange.take_trouble() {
             let what = format!("nothing was sent: {why}");
             facts.push(self.annunciator.note(time, None, &what));
         }
-        self.tell_standings();
-        facts.append(&mut self.annunciator.step(&self.told.step(time, self.steps)));
-        self.add_to(&mut facts[said..]);
+        let decision = self.exchange.server().decision();
+        self.quality.extend_from_slice(&decision.quality);
+        if self.mode == Mode::Evidence {
+            note_standings(&self.sights, &mut self.quality);
+        }
+        let step = Step {
+            time,
+            step: self.steps,
+            clients: &decision.clients,
+            outcomes: decision.outcomes(),
+            quality: &self.quality,
+        };
+        facts.append(&mut self.annunciator.step(&step));
+        self.add_to(&mut facts[said..])?;
         for fact in &facts[said..] {
             self.alarms.hear(fact);
         }
@@ -444,90 +409,48 @@ impl Run {
 
     /// Adds what is known beside the decision: how effects can have come about, and, where the
     /// session lets a root say so, which of its sensors deviate.
-    fn add_to(&mut self, facts: &mut [Fact]) {
+    fn add_to(&mut self, facts: &mut [Fact]) -> Result<(), RunError> {
         explain::explain(&self.graph, facts);
-        let Some(evidence) = &self.methods.evidence else { return };
-        if self.session.privacy.reveal_sensor && self.mode == Mode::Evidence {
-            for fact in facts {
-                if let Fact::Opened(incident) | Fact::Updated(incident) = fact {
-                    let root = incident.root.as_ref().and_then(|root| self.layout.client(root));
-                    let (books, time) = (&mut self.books, incident.time);
-                    let reveal = |client| evidence.reveal(Account { books, client, time });
-                    incident.sensors = root.map(reveal).unwrap_or_default();
-                }
+        if !self.session.privacy.reveal_sensor || self.mode != Mode::Evidence {
+            return Ok(());
+        }
+        for fact in facts {
+            if let Fact::Opened(incident) | Fact::Updated(incident) = fact {
+                let root = incident.root.as_ref().and_then(|root| self.layout.client(root));
+                let Some(root) = root else { continue };
+                let ranks = self.exchange.ask_for_sensors(root, incident.time)?;
+                let sensors = &self.layout.clients[root].sensors;
+                let name = |place: &u16| sensors.get(usize::from(*place)).map(|s| s.name.clone());
+                incident.sensors = ranks.0.iter().filter_map(name).collect();
             }
         }
+        Ok(())
     }
 
     fn is_past_the_end(&self) -> bool {
         let first = self.spans.first().map_or(self.frame.time, |span| span.0);
-        match self.until {
-            None => false,
-            Some(Mark::Step(steps)) => self.steps >= steps,
-            Some(Mark::After(seconds)) => {
-                let length = SignedDuration::try_from_secs_f64(seconds);
-                length.is_ok_and(|length| self.frame.time.duration_since(first) >= length)
-            }
-            Some(Mark::At(civil)) => self.frame.time >= stream::utc(civil),
-        }
-    }
-
-    /// Every method takes the step; the one that decides is heard.
-    fn decide(&mut self) {
-        let Self { methods, told, unheard, mode, frame, layout, sights, .. } = self;
-        let (books, unsent, tap) = (&mut self.books, &mut self.unsent, &self.tap);
-        let deaf = &Tap::default();
-        unheard.clear();
-        self.sensors.step(frame, layout);
-        self.sensors.tell(told);
-        let (heard, silent) = ((told, books, tap), (unheard, unsent, deaf));
-        let (to_evidence, to_paper) = match mode {
-            Mode::Evidence => (heard, silent),
-            Mode::Paper => (silent, heard),
-        };
-        if let Some(evidence) = &mut methods.evidence {
-            let (told, books, tap) = to_evidence;
-            evidence.step(frame, layout, told, books, tap);
-            evidence.show(sights);
-        }
-        if let Some(paper) = &mut methods.paper {
-            let (told, books, tap) = to_paper;
-            paper.step(frame, layout, told, books, tap);
-            paper.show(sights);
-        }
-    }
-
-    fn keep(&mut self, anew: bool) {
-        if let Some(tape) = &mut self.tape {
-            let reports = self.methods.evidence.as_ref().map(|evidence| evidence.reports());
-            let measured = self.methods.paper.as_ref().map(|paper| paper.measured());
-            tape.keep(self.frame.time, anew, reports, measured);
-        }
+        let clock = Clock::of(&self.session);
+        self.until.is_some_and(|mark| mark.is_reached(clock, first, self.steps, self.frame.time))
     }
 
     /// From the step before to this one: next to it, over a gap, or into another run, which is said.
-    fn bridge(&mut self, continuity: Continuity, facts: &mut Vec<Fact>) -> bool {
-        self.told.clear();
+    fn bridge(&mut self, continuity: Continuity, facts: &mut Vec<Fact>) -> Follows {
         let missing = match continuity {
-            Continuity::Next => return false,
+            Continuity::Next => return Follows::Next,
             Continuity::Gap { seconds } => (seconds / self.layout.period_s).round() as usize,
             Continuity::NewRun => usize::MAX,
         };
         if missing <= LONGEST_BRIDGE {
-            each!(self.methods, method => method.skip(missing));
-            self.sensors.skip(missing);
-            return false;
+            return Follows::After { missing };
         }
         // What is open belongs to the run that ended, and closes at its last instant.
-        let anew = continuity == Continuity::NewRun;
-        let why = if anew { Closing::EndOfRun } else { Closing::NoData };
+        let (follows, why) = if continuity == Continuity::NewRun {
+            (Follows::NewRun, Closing::EndOfRun)
+        } else {
+            (Follows::Anew, Closing::NoData)
+        };
         facts.append(&mut self.annunciator.end(why));
-        each!(self.methods, method => method.reset());
-        self.sensors.reset();
-        if let (true, Some(evidence)) = (anew, &mut self.methods.evidence) {
-            evidence.forget_new_normals();
-        }
-        true
+        follows
     }
 
     /// Sensors that cannot be watched, and clients whose calibration cannot be relied on.
@@ -537,11 +460,12 @@ impl Run {
             let what = format!("without {sensor}: {}", LeftOut::TooCoarse);
             facts.push(self.annunciator.note(time, self.layout.client(client), &what));
         }
-        let Some(evidence) = self.methods.evidence.as_ref().filter(|_| self.mode == Mode::Evidence)
-        else {
-            return;
-        };
-        for (client, health) in evidence.health().iter().enumerate() {
+        if !self.session.privacy.tells_faults() {
+            let what = "sensors at fault are known to their client alone (privacy.reveal_faults)";
+            facts.push(self.annunciator.note(time, None, what));
+        }
+        for client in 0..self.layout.clients.len() {
+            let Some(health) = self.exchange.server().calibration(client) else { continue };
             let what = match health {
                 CalibrationHealth::Healthy => continue,
                 CalibrationHealth::Short { .. } => health.to_string(),
@@ -550,21 +474,6 @@ impl Run {
                 }
             };
             facts.push(self.annunciator.note(time, Some(client), &what));
-        }
-    }
-
-    /// How far clients are believed is known by the method that listens to them.
-    fn tell_standings(&mut self) {
-        if self.mode != Mode::Evidence {
-            return;
-        }
-        for (client, sight) in self.sights.iter().enumerate() {
-            let what = match sight.standing {
-                Standing::Trusted => continue,
-                Standing::OutOfCalibration => QualityKind::OutOfCalibration,
-                Standing::Unreliable => QualityKind::Unbelievable,
-            };
-            self.told.quality.push(QualityNote { client: Some(client), what });
         }
     }
 
@@ -590,13 +499,13 @@ impl Run {
     /// The run is over: closes what is open and says what was released.
     pub fn end(&mut self) -> Vec<Fact> {
         let mut facts = self.annunciator.end(Closing::EndOfRun);
-        self.add_to(&mut facts);
+        explain::explain(&self.graph, &mut facts);
         for fact in &facts {
             self.alarms.hear(fact);
         }
         let last = self.now();
-        self.books.close(last);
-        facts.extend(self.books.ledgers().iter().filter_map(|of| ledger::fact(of, last)));
+        self.exchange.sites_mut().iter_mut().for_each(|site| site.close_ledger(last));
+        facts.extend(self.ledgers().filter_map(|of| ledger::fact(of, last)));
         facts
     }
 
@@ -619,6 +528,20 @@ impl Run {
         })
     }
 
+    /// What is needed to sum the run up; `wall` is how long it took.
+    #[must_use]
+    pub fn ending(&self, wall: Duration) -> Ending {
+        let events = self.stream.events().to_vec();
+        Ending {
+            summary: self.summary(wall),
+            is_labelled: self.labelled || !events.is_empty(),
+            events,
+            alarms: self.alarms.list().to_vec(),
+            watched: self.watched(),
+            tail_s: self.session.replay.tail.seconds,
+        }
+    }
+
     /// The last fact; `wall` is how long the run took.
     #[must_use]
     pub fn summary(&self, wall: Duration) -> fact::Summary {
@@ -639,15 +562,79 @@ impl Run {
     }
 }
 
+/// How far clients are believed is known by the method that weighs what they send.
+fn note_standings(sights: &[Sight], quality: &mut Vec<QualityNote>) {
+    for (client, sight) in sights.iter().enumerate() {
+        let what = match sight.server.standing {
+            Standing::Trusted => continue,
+            Standing::OutOfCalibration => QualityKind::OutOfCalibration,
+            Standing::Unreliable => QualityKind::Unbelievable,
+        };
+        quality.push(QualityNote { client: Some(client), what });
+    }
+}
+
+/// Why nothing was learned about influence.
+fn unlearned(prepared: &Prepared) -> String {
+    prepared.influences.graph.unlearned.clone().unwrap_or_default()
+}
+
+/// A server for a session that has heard nothing.
+fn server(
+    session: &Session,
+    prepared: &Prepared,
+    layout: &Layout,
+    mode: Mode,
+    keep: bool,
+) -> Result<Server, RunError> {
+    let predictions = match (mode, session.thresholds.tier) {
+        (Mode::Evidence, Tier::States) => Some(predictions(session, prepared)?),
+        (Mode::Evidence, Tier::Symbols) | (Mode::Paper, _) => None,
+    };
+    Ok(Server::new(Setup {
+        mode,
+        clients: layout.clients.len(),
+        grading: Grading::from(session.privacy.symbol),
+        arl0_steps: session.thresholds.arl0.seconds / layout.period_s,
+        reach: declared_reach(session, layout),
+        vote: session.thresholds.vote,
+        predictions,
+        keep,
+    }))
+}
+
+fn predictions(session: &Session, prepared: &Prepared) -> Result<Predictions, RunError> {
+    let Some(foreteller) = &prepared.influences.foreteller else {
+        return Err(RunError::Tier(unlearned(prepared)));
+    };
+    let fitted = |(m, client): (usize, &PreparedSite)| {
+        foreteller.explainer(m).is_none() || client.fit.informed.is_some()
+    };
+    if !prepared.clients.iter().enumerate().all(fitted) {
+        return Err(RunError::Tier("its models were prepared for tier: Symbols".to_owned()));
+    }
+    let seed = rng::child(rng::child(session.seed, INFLUENCE), LIVE_PREDICTIONS);
+    Ok(Predictions::new(foreteller, &Hooks::of(session), seed)?)
+}
+
+/// Influences that the session declares.
+fn declared_reach(session: &Session, layout: &Layout) -> Reach {
+    let edges = session
+        .edges
+        .iter()
+        .filter_map(|(from, to)| Some((layout.client(from)?, layout.client(to)?)));
+    Reach::from_edges(layout.clients.len(), edges)
+}
+
 fn too_coarse(prepared: &Prepared) -> Vec<(String, String)> {
-    let of = |client: &PreparedClient| {
+    let of = |client: &PreparedSite| {
         let coarse = client.left_out.iter().filter(|(_, why)| *why == LeftOut::TooCoarse);
         coarse.map(|(sensor, _)| (client.name.clone(), sensor.clone())).collect::<Vec<_>>()
     };
     prepared.clients.iter().flat_map(of).collect()
 }
 
-fn sending_states(client: &PreparedClient) -> usize {
+fn sending_states(client: &PreparedSite) -> usize {
     client.sending.filter().map_or(0, FilterWeights::states)
 }
 

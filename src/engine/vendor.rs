@@ -10,12 +10,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::material::{ClientMaterial, Material, SensorView};
 use crate::model::checkpoint::{Checkpoint, CheckpointError, ClientModels, Fingerprint};
 use crate::model::train::{self, Job, Progress, TrainError, TrainReport};
 use crate::model::weights::ProprietaryWeights;
 use crate::rng;
 use crate::session::{ModelSettings, Proprietary, Session, Source};
+use crate::site::material::{ClientMaterial, Material, SensorView};
 use crate::stream::Layout;
 
 /// The built-in plant's models, made by `headwater train plant-normal --proprietary`.

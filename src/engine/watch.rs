@@ -14,15 +14,16 @@ use std::sync::{Arc, mpsc};
 use jiff::Timestamp;
 
 use super::prepare::Prepared;
-use super::resolution::Grids;
 use super::run::knob::{Knob, Turn};
 use super::run::sight::Sight;
-use super::run::{ActError, Along, Outlook, Run, RunError};
+use super::run::what_if::NoAnswer;
+use super::run::{ActError, Outlook, Run, RunError, RunOptions};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Entry, Figures, Incident, Order};
 use crate::privacy::Rung;
 use crate::session::{Mode, Session};
+use crate::stream::resolution::Grids;
 use crate::stream::{Event, Frame, Layout, Part, Stream, StreamError};
 
 pub use spent::Spent;
@@ -62,7 +63,7 @@ impl News {
 
 /// How everything stands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
+pub struct Snapshot {
     /// The method that decides.
     pub mode: Mode,
     /// Steps taken.
@@ -109,12 +110,21 @@ type Priced = ([Turn; 3], Arc<[Rung]>);
 
 impl Watch {
     /// Fits and calibrates, and stands before the first step.
-    pub fn open(session: &Session, prepared: &Prepared) -> Result<Self, RunError> {
-        let stream = Grids::of(session)?.open(session, Part::Replay)?;
+    ///
+    /// With `with_frames` measurements are handed on as they come.
+    pub fn open(
+        session: &Session,
+        prepared: &Prepared,
+        options: RunOptions,
+        with_frames: bool,
+    ) -> Result<Self, RunError> {
+        let mut stream = Grids::of(session)?.open(session, Part::Replay)?;
         let raw = stream.layout().clone();
         let (sender, frames) = mpsc::channel();
-        let tapped = Box::new(Tapped { stream, frames: sender });
-        let run = Run::over(tapped, session, prepared, session.mode, None, Along::Both)?;
+        if with_frames {
+            stream = Box::new(Tapped { stream, frames: sender });
+        }
+        let run = Run::over(stream, session, prepared, options)?;
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
         Ok(Self { run, raw, frames, told: Vec::new(), entries: 0, last: None, spent, ladder })
     }
@@ -137,6 +147,11 @@ impl Watch {
         &self.run
     }
 
+    /// The run itself, for what is kept beside it.
+    pub(super) fn run_mut(&mut self) -> &mut Run {
+        &mut self.run
+    }
+
     /// Disturbances that the data is known to hold.
     #[must_use]
     pub fn events(&self) -> &[Event] {
@@ -150,7 +165,7 @@ impl Watch {
     }
 
     /// Takes the next step and adds what is new; its time, or none at the end.
-    pub fn step(&mut self, news: &mut News) -> Result<Option<Timestamp>, StreamError> {
+    pub fn step(&mut self, news: &mut News) -> Result<Option<Timestamp>, RunError> {
         let step = self.run.step(&mut news.facts);
         news.frames.extend(self.frames.try_iter());
         let step = step?;
@@ -195,17 +210,16 @@ impl Watch {
     }
 
     /// The run so far with one knob turned from its start.
-    #[must_use]
-    pub fn what_if(&self, turn: Turn) -> Option<Outlook> {
+    pub fn what_if(&self, turn: Turn) -> Result<Outlook, NoAnswer> {
         self.run.what_if(turn)
     }
 
     /// How everything stands.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn snapshot(&self) -> Snapshot {
         let annunciator = self.run.annunciator();
         let clients = annunciator.names().len();
-        Standing {
+        Snapshot {
             mode: self.run.mode(),
             steps: self.run.steps(),
             figures: annunciator.figures(),
@@ -230,8 +244,7 @@ impl Watch {
         {
             return Arc::clone(spent);
         }
-        let ledgers = self.run.books().ledgers();
-        let spent: Arc<[Spent]> = ledgers.iter().map(|ledger| Spent::of(ledger, now)).collect();
+        let spent: Arc<[Spent]> = self.run.ledgers().map(|ledger| Spent::of(ledger, now)).collect();
         *kept = Some((now, Arc::clone(&spent)));
         spent
     }

@@ -8,6 +8,8 @@ use crate::rng;
 
 /// Bound on a standardised state.
 pub const LARGEST_Z: f64 = 5.0;
+/// Bound on ε, what was new about a state, in its own standard deviations.
+pub const LARGEST_EPSILON: f64 = 6.0;
 /// Random nonlinear features of a state.
 const HIDDEN: usize = 8;
 /// The random features are a fixed part of the method, the same everywhere.

@@ -12,15 +12,15 @@ use rand::RngExt as _;
 
 use super::course::{Course, History, OnProgress};
 use super::{Federation, FederationError, ORDER, Sent, Stage};
-use crate::client::Client;
-use crate::link::Message;
 use crate::model::network::{FilterNetwork, LstmNetwork, LstmState};
 use crate::model::train::adam::{Adam, Parameters as _};
 use crate::model::train::optimise::WARM_UP;
 use crate::model::weights::LstmFc;
 use crate::rng;
-use crate::server::Server;
+use crate::server::Rounds;
 use crate::session::settings::Optimiser;
+use crate::site::training::TrainingSite;
+use crate::wire::{Content, Order, Wire};
 
 /// Rounds between two words of progress.
 const WORD: usize = 10;
@@ -94,7 +94,7 @@ pub(super) fn run(
 }
 
 /// Rows from which `length` steps can be taken with something measured at every client all along.
-fn starts(clients: &[Client], length: usize) -> Vec<usize> {
+fn starts(clients: &[TrainingSite], length: usize) -> Vec<usize> {
     let steps = clients.first().map_or(0, |client| client.chain().steps());
     let mut run = 0;
     let mut starts = Vec::new();
@@ -178,7 +178,7 @@ impl Learners {
         windows: Windows,
     ) -> Result<Round, FederationError> {
         let feedback = stage.feeds_back(&federation.settings);
-        let Federation { clients, server, .. } = federation;
+        let Federation { clients, server, wire, .. } = federation;
         let mut round = Round {
             server_loss: 0.0,
             client_loss: Vec::with_capacity(clients.len()),
@@ -190,7 +190,8 @@ impl Learners {
             let estimate = Estimate::new(client, &phi.weights, &windows, stage.clients_learn())?;
             round.client_loss.push(f64::from(estimate.loss().to_scalar::<f32>()?));
             if stage.server_learns() {
-                round.sent.up += inbox.take(client, server, &windows, estimate.x_a())?;
+                round.sent.up +=
+                    inbox.take(client, server, wire.as_mut(), &windows, estimate.x_a())?;
             }
             estimates.push(estimate);
         }
@@ -206,7 +207,7 @@ impl Learners {
             for (m, (estimate, phi)) in estimates.iter().zip(&mut self.phi).enumerate() {
                 let g = match &gradients {
                     Some(g) => {
-                        let (bytes, g) = send_back(server, m, &windows, g)?;
+                        let (bytes, g) = send_back(server, wire.as_mut(), m, &windows, g)?;
                         round.sent.down += bytes;
                         Some(g)
                     }
@@ -229,7 +230,7 @@ pub(super) struct Estimate {
 
 impl Estimate {
     pub(super) fn new(
-        client: &Client,
+        client: &TrainingSite,
         phi: &LstmFc,
         windows: &Windows,
         trainable: bool,
@@ -284,7 +285,7 @@ impl Estimate {
     /// ∇ of η1 L_a + η2 L_s by θ_m, L_s through the server's `g`, one per step.
     pub(super) fn gradient(
         &self,
-        client: &Client,
+        client: &TrainingSite,
         windows: &Windows,
         g: Option<&[f32]>,
     ) -> Candle<LstmFc> {
@@ -311,7 +312,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    pub(super) fn new(server: &Server, windows: &Windows) -> Self {
+    pub(super) fn new(server: &Rounds, windows: &Windows) -> Self {
         let states = server.states();
         let zero = vec![0.0; windows.count() * states];
         Self { states, x_c: zero.clone(), x_a: zero }
@@ -320,8 +321,9 @@ impl Inbox {
     /// Sends all of a client's states; how many bytes that took.
     pub(super) fn take(
         &mut self,
-        client: &mut Client,
-        server: &Server,
+        client: &mut TrainingSite,
+        server: &Rounds,
+        wire: &mut dyn Wire,
         windows: &Windows,
         x_a: &Tensor,
     ) -> Result<usize, FederationError> {
@@ -331,20 +333,21 @@ impl Inbox {
             windows.before().zip(x_a.chunks_exact(client.states())).enumerate()
         {
             let states = client.states_message_of(before + 1, x_a)?;
-            bytes += Message::States(states).bytes();
-            let span = server.span(states.client());
-            let at = i * self.states + span.start..i * self.states + span.end;
-            let narrow = |to: &mut [f32], from: &[f64]| {
-                to.iter_mut().zip(from).for_each(|(to, &from)| *to = from as f32);
-            };
-            narrow(&mut self.x_c[at.clone()], states.x_c());
-            narrow(&mut self.x_a[at], states.x_a());
+            bytes += states.payload_bytes();
+            wire.send(states)?;
+            while let Some(message) = wire.receive() {
+                let Content::States { x_c, x_a } = message.content() else { continue };
+                let span = server.span(message.client());
+                let at = i * self.states + span.start..i * self.states + span.end;
+                self.x_c[at.clone()].copy_from_slice(x_c);
+                self.x_a[at].copy_from_slice(x_a);
+            }
         }
         Ok(bytes)
     }
 
     /// Lets the server look at what arrived beside its x_s = x_a − ½ ∂L_s/∂x_a.
-    fn show(&self, server: &mut Server, windows: &Windows, g: &[f32]) {
+    fn show(&self, server: &mut Rounds, windows: &Windows, g: &[f32]) {
         let steps = self.x_c.chunks_exact(self.states).zip(self.x_a.chunks_exact(self.states));
         for (i, ((x_c, x_a), g)) in steps.zip(g.chunks_exact(self.states)).enumerate() {
             if i % windows.length >= windows.warm_up {
@@ -377,7 +380,8 @@ pub(super) fn server_gradient(
 
 /// Sends client `m` its gradients of all steps; how many bytes that took, and what arrived.
 fn send_back(
-    server: &mut Server,
+    server: &mut Rounds,
+    wire: &mut dyn Wire,
     m: usize,
     windows: &Windows,
     g: &[f32],
@@ -386,9 +390,14 @@ fn send_back(
     let mut arrived = Vec::with_capacity(windows.count() * span.len());
     let mut bytes = 0;
     for (before, g) in windows.before().zip(g.chunks_exact(states)) {
-        let gradient = server.gradient_message_of(m, before + 1, &g[span.clone()])?;
-        bytes += Message::Gradient(gradient).bytes();
-        arrived.extend(gradient.g().iter().map(|&g| g as f32));
+        let gradient = server.gradient_message_of(m, before as u64 + 1, &g[span.clone()])?;
+        bytes += gradient.payload_bytes();
+        wire.send_to_site(gradient)?;
+        while let Some(message) = wire.receive_at_site() {
+            if let Order::Gradient(g) = message.order() {
+                arrived.extend_from_slice(g);
+            }
+        }
     }
     Ok((bytes, arrived))
 }

@@ -15,7 +15,6 @@ use ndarray::ArrayView2;
 use super::states::{Series, replay, series};
 use super::variant::side_by_side;
 use super::{FederatedWeights, FederationError};
-use crate::client::Site;
 use crate::model::frozen::Frozen;
 use crate::model::oracle::Oracle;
 use crate::model::proprietary::{Proprietary as _, VendorModel};
@@ -23,6 +22,7 @@ use crate::model::train::SETTLING;
 use crate::model::train::filter::gains;
 use crate::model::train::window::Batch;
 use crate::model::weights::ProprietaryWeights;
+use crate::site::training::SiteData;
 
 /// The quantile reported beside every maximum.
 const QUANTILE: f64 = 0.95;
@@ -91,7 +91,7 @@ impl Beside {
 /// Compares every client with the oracle on nominal rows; the first `calibration` of them are used
 /// to align the oracle's states, the rest to compare.
 pub fn compare(
-    sites: &[Site],
+    sites: &[SiteData],
     weights: &FederatedWeights,
     oracle: &Oracle,
     calibration: usize,
@@ -103,7 +103,7 @@ pub fn compare(
 /// the federation learns, made once for as many weights as there are to compare.
 #[derive(Debug)]
 pub struct Yardstick<'a> {
-    sites: Vec<Site<'a>>,
+    sites: Vec<SiteData<'a>>,
     compared: std::ops::Range<usize>,
     clients: Vec<Fixed>,
 }
@@ -121,7 +121,7 @@ impl<'a> Yardstick<'a> {
     /// Runs the oracle over nominal rows; the first `calibration` of them are used to align its
     /// states, the rest to compare.
     pub fn new(
-        sites: &[Site<'a>],
+        sites: &[SiteData<'a>],
         oracle: &Oracle,
         calibration: usize,
     ) -> Result<Self, FederationError> {
@@ -272,7 +272,7 @@ impl Alignment {
 
 /// ‖F‖ and ‖H‖ along the compared rows, at the proprietary model's own states.
 fn slopes(
-    site: &Site,
+    site: &SiteData,
     own: &Series,
     compared: std::ops::Range<usize>,
 ) -> Result<(Along, Along), FederationError> {
@@ -299,7 +299,7 @@ fn slopes(
 }
 
 /// (h, c) of f_m after each row.
-fn memories(site: &Site) -> Result<Vec<Vec<f32>>, FederationError> {
+fn memories(site: &SiteData) -> Result<Vec<Vec<f32>>, FederationError> {
     let mut model = VendorModel::new(site.model)?;
     let mut memories = Vec::with_capacity(site.rows.nrows());
     for row in site.rows.outer_iter() {

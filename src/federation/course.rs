@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use super::{FederationError, Sent};
-use crate::client::Client;
+use crate::site::training::TrainingSite;
 
 /// A mean loss this many times the first one is divergence, not noise.
 const DIVERGENCE: f64 = 20.0;
@@ -91,7 +91,7 @@ impl<'a> Course<'a> {
     pub(super) fn round(
         &mut self,
         server_loss: f64,
-        clients: &[Client],
+        clients: &[TrainingSite],
         sent: Sent,
     ) -> Result<ControlFlow<()>, FederationError> {
         for (sum, client) in self.client_sums.iter_mut().zip(clients) {

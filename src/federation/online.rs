@@ -44,7 +44,7 @@ fn over(
     let clients = federation.clients.len();
     let mut course = Course::new(history, on_progress, rounds, WORD, clients);
     for pass in 0..passes {
-        federation.clients.iter_mut().for_each(crate::client::Client::forget);
+        federation.clients.iter_mut().for_each(crate::site::training::TrainingSite::forget);
         federation.server.forget();
         for (i, &t) in ticks.iter().enumerate() {
             let pace = pace((pass * ticks.len() + i) as f64 / rounds as f64);

@@ -3,12 +3,12 @@
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use super::{FederatedWeights, FederationError};
-use crate::client::Site;
 use crate::model::augment::Augmentation;
 use crate::model::online::{Descent, Learner};
 use crate::model::proprietary::VendorModel;
 use crate::model::step::ClientStep;
 use crate::model::weights::{LstmFc, ProprietaryWeights};
+use crate::site::training::SiteData;
 
 /// Everything one client computes over a stretch of rows, one row per step.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +80,7 @@ pub struct Replay {
 }
 
 /// Runs everything over the sites' rows, which may be other rows than it was trained on.
-pub fn replay(sites: &[Site], weights: &FederatedWeights) -> Result<Replay, FederationError> {
+pub fn replay(sites: &[SiteData], weights: &FederatedWeights) -> Result<Replay, FederationError> {
     let clients = sites
         .iter()
         .zip(&weights.phi)

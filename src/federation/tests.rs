@@ -10,6 +10,8 @@ use ndarray::Array2;
 use super::*;
 use crate::model::train::test_support::{plant, small_filter};
 use crate::model::weights::ProprietaryWeights;
+use crate::privacy::SigmaRule;
+use crate::session::PrivacySettings;
 
 /// Models and rows of some clients with `sensors` sensors each and two states.
 pub(super) struct Plant {
@@ -28,9 +30,9 @@ impl Plant {
         Self { models, rows }
     }
 
-    pub(super) fn sites(&self) -> Vec<Site<'_>> {
+    pub(super) fn sites(&self) -> Vec<SiteData<'_>> {
         let parts = self.models.iter().zip(&self.rows);
-        parts.map(|(model, rows)| Site { name: "C", model, rows: rows.view() }).collect()
+        parts.map(|(model, rows)| SiteData { name: "C", model, rows: rows.view() }).collect()
     }
 }
 

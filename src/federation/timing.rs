@@ -6,11 +6,11 @@ use ndarray::Array2;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::{Federation, FederationError, Hooks, Stage};
-use crate::client::Site;
 use crate::model::weights::{FilterWeights, LstmFc, Mlp, ProprietaryWeights};
 use crate::privacy::{Provenance, SigmaRule};
 use crate::rng;
 use crate::session::settings::{ModelSettings, PrivacySettings};
+use crate::site::training::SiteData;
 
 /// Sensors of a client, about as many as a client of the built-in plant has.
 const SENSORS: usize = 9;
@@ -33,7 +33,7 @@ pub fn round_us(clients: usize, budget: Duration) -> Result<f64, FederationError
     });
     let rows: Array2<f32> =
         Array2::from_shape_simple_fn((ROWS, SENSORS), || StandardNormal.sample(&mut draw));
-    let site = Site { name: "bench", model: &model, rows: rows.view() };
+    let site = SiteData { name: "bench", model: &model, rows: rows.view() };
     let privacy = PrivacySettings::default();
     let hooks =
         Hooks { privacy: &privacy, rule: SigmaRule::Analytic, provenance: Provenance::Seeded };

@@ -5,12 +5,12 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use super::states::series;
 use super::{FederatedWeights, Federation, FederationError, Hooks, OnProgress};
-use crate::client::Site;
 use crate::model::oracle::{self, Oracle};
 use crate::model::train::{self, Job, predictor};
 use crate::model::weights::{LstmFc, ProprietaryWeights};
 use crate::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
+use crate::site::training::SiteData;
 
 /// The paper's method and its baselines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,7 +52,7 @@ impl Variant {
     /// Makes it from nominal rows.
     pub fn fit(
         self,
-        sites: &[Site],
+        sites: &[SiteData],
         settings: &ModelSettings,
         hooks: Hooks,
         seed: u64,

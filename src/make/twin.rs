@@ -92,7 +92,7 @@ fn write_table(stream: &mut TwinStream, out: &mut impl Write) -> io::Result<usiz
     let mut rows = 0;
     while stream.next(&mut frame).map_err(io::Error::other)? {
         write!(out, "{}", civil(frame.time))?;
-        for &value in &frame.values {
+        for &value in frame.raw_values() {
             write!(out, ",{value:.*}", decimals(value))?;
         }
         writeln!(out, ",{}", u8::from(matches!(frame.label, Label::Anomalous { .. })))?;
@@ -247,7 +247,7 @@ mod tests {
             assert_eq!(cells[0], civil(frame.time).to_string());
             assert_eq!(cells[13] == "1", frame.label != Label::Normal);
             attacked += usize::from(cells[13] == "1");
-            for (cell, value) in cells[1..13].iter().zip(&frame.values) {
+            for (cell, value) in cells[1..13].iter().zip(frame.raw_values()) {
                 let read: f64 = cell.parse().unwrap();
                 assert!((read - value).abs() <= 5e-9 * value.abs().max(1e-6), "{cell} {value}");
             }

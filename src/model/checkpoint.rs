@@ -29,6 +29,9 @@ pub const VERSION: u32 = 1;
 /// The one metadata entry: several would be written in no fixed order.
 const HEADER: &str = "headwater";
 
+/// The tensor of bytes beside the networks.
+const FITS: &str = "fits";
+
 /// Everything trained for one session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Checkpoint {
@@ -42,6 +45,8 @@ pub struct Checkpoint {
     pub oracle: Option<Oracle>,
     /// Thresholds and calibration, as JSON text that belongs to whoever wrote it.
     pub thresholds: String,
+    /// What sites fitted beside their models, as bytes that belong to whoever wrote them; may be empty.
+    pub fits: Vec<u8>,
 }
 
 /// Everything trained for one client.
@@ -218,6 +223,9 @@ impl Checkpoint {
         if let Some(server) = &self.server {
             tensors.add_lstm("server", server)?;
         }
+        if !self.fits.is_empty() {
+            tensors.add_bytes(FITS, &self.fits)?;
+        }
         let mut oracle = None;
         if let Some(Oracle { filter, layout }) = &self.oracle {
             tensors.add_filter("oracle", filter)?;
@@ -282,8 +290,9 @@ impl Checkpoint {
             oracle = Some(Oracle { filter, layout });
         }
         let server = tensors.optional_lstm("server")?;
+        let fits = tensors.optional_bytes(FITS)?;
         tensors.nothing_left()?;
-        Ok(Self { fingerprint, clients, server, oracle, thresholds: header.thresholds })
+        Ok(Self { fingerprint, clients, server, oracle, thresholds: header.thresholds, fits })
     }
 }
 

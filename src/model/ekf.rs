@@ -165,12 +165,9 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
     fn the_filter_reproduces_filterpy_on_both_golden_runs() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/golden/ekf.json");
-        let Ok(text) = std::fs::read_to_string(path) else {
-            eprintln!("SKIPPED: no golden values at {path}: the filter was NOT checked");
-            return;
-        };
+        let text = crate::shared::text("golden/ekf.json");
         let golden: Value = serde_json::from_str(&text).expect("golden values are JSON");
         let cases = golden["cases"].as_array().expect("a list of cases");
         assert_eq!(cases.len(), 2);

@@ -1,9 +1,7 @@
 //! Every row of the reference values, to 1e-6 relative.
 //!
 //! The values were computed by others (mpmath, dp-accounting, autodp, `OpenDP`) and stand beside
-//! the repository; where they are absent these tests say so and pass.
-
-use std::path::Path;
+//! the repository; where they are absent these tests are ignored.
 
 use serde_json::Value;
 
@@ -19,17 +17,9 @@ use super::price::{FlagPrice, QuietPair, votes_needed};
 use super::release::Spend;
 use super::response::Response;
 
-const PLACE: &str = "../shared/golden/privacy.json";
-
-fn golden() -> Option<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PLACE);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Some(serde_json::from_str(&text).expect("the reference values are JSON")),
-        Err(e) => {
-            eprintln!("NOT CHECKED: the reference values {} cannot be read: {e}", path.display());
-            None
-        }
-    }
+fn golden() -> Value {
+    let text = crate::shared::text("golden/privacy.json");
+    serde_json::from_str(&text).expect("the reference values are JSON")
 }
 
 fn number(row: &Value, key: &str) -> f64 {
@@ -49,7 +39,7 @@ fn close(found: f64, expected: f64, row: &Value, key: &str) {
 
 /// Runs `check` on every row of `table`, and insists that there are `rows` of them.
 fn every_row(table: &str, rows: usize, check: impl Fn(&Value, &Value)) {
-    let Some(golden) = golden() else { return };
+    let golden = golden();
     let found = golden[table].as_array().unwrap_or_else(|| panic!("no table {table}"));
     assert_eq!(found.len(), rows, "rows of {table}");
     for row in found {
@@ -58,6 +48,7 @@ fn every_row(table: &str, rows: usize, check: impl Fn(&Value, &Value)) {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn sigma_for_one_release_is_the_reference() {
     every_row("gaussian_single_release_sensitivity_1", 20, |row, _| {
         let (epsilon, delta) = (number(row, "epsilon"), number(row, "delta"));
@@ -77,6 +68,7 @@ fn sigma_for_one_release_is_the_reference() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn the_classic_formula_breaks_where_the_reference_says() {
     every_row("classic_breaks_at", 4, |row, _| {
         let delta = number(row, "delta");
@@ -91,6 +83,7 @@ fn the_classic_formula_breaks_where_the_reference_says() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn repeated_gaussian_releases_cost_what_the_reference_says() {
     every_row("gaussian_T_fold", 42, |row, golden| {
         let mu = 1.0 / number(row, "noise_multiplier");
@@ -121,6 +114,7 @@ fn repeated_gaussian_releases_cost_what_the_reference_says() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn the_noise_multiplier_for_a_total_budget_is_the_reference() {
     every_row("gaussian_noise_multiplier_for_total_budget", 16, |row, _| {
         let found =
@@ -130,6 +124,7 @@ fn the_noise_multiplier_for_a_total_budget_is_the_reference() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn randomised_response_has_the_reference_probabilities() {
     every_row("randomized_response", 5, |row, _| {
         let response = Response::binary(number(row, "epsilon")).unwrap();
@@ -142,6 +137,7 @@ fn randomised_response_has_the_reference_probabilities() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn repeated_flags_cost_what_the_reference_says() {
     every_row("randomized_response_T_fold", 30, |row, golden| {
         let (epsilon, times) = (number(row, "eps_per_flag"), count(row, "T"));
@@ -169,6 +165,7 @@ fn repeated_flags_cost_what_the_reference_says() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn other_libraries_agree_as_far_as_they_are_exact() {
     every_row("pld_cross_check", 4, |row, _| {
         let (times, delta) = (count(row, "T"), number(row, "delta"));
@@ -191,6 +188,7 @@ fn other_libraries_agree_as_far_as_they_are_exact() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn renyi_divergences_are_the_reference() {
     every_row("gaussian_rdp_values", 6, |row, _| {
         let mu = 1.0 / number(row, "noise_multiplier");
@@ -203,6 +201,7 @@ fn renyi_divergences_are_the_reference() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn opendp_agrees() {
     every_row("opendp_0_16_cross_check", 3, |row, _| {
         let found = match row["what"].as_str().unwrap() {
@@ -218,6 +217,7 @@ fn opendp_agrees() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn a_majority_needs_as_many_flags_as_the_reference_says() {
     every_row("rr_utility_flags_needed", 8, |row, _| {
         let response = Response::binary(number(row, "eps_per_flag")).unwrap();
@@ -232,6 +232,7 @@ fn a_majority_needs_as_many_flags_as_the_reference_says() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn a_day_of_flags_costs_what_the_reference_says() {
     every_row("rr_daily_ledger_one_flag_stream", 8, |row, _| {
         let response = Response::binary(number(row, "eps_per_flag")).unwrap();
@@ -242,6 +243,7 @@ fn a_day_of_flags_costs_what_the_reference_says() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn a_cusum_on_flags_runs_as_long_as_the_reference_says() {
     every_row("cusum_on_rr_flags", 14, |row, _| {
         let (epsilon, target) = (number(row, "eps_per_flag"), number(row, "arl0_target_flags"));
@@ -259,6 +261,7 @@ fn a_cusum_on_flags_runs_as_long_as_the_reference_says() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn a_quiet_client_shows_a_pair_as_often_as_the_reference_says() {
     every_row("paper_table1_false_pair_prob", 4, |row, _| {
         let response = Response::binary(number(row, "eps_each_flag")).unwrap();

@@ -326,6 +326,13 @@ impl Ledger {
         Ok(Entered { released: Released::new(value, provenance), line })
     }
 
+    /// Notes a release that is computed from released values: no budget can refuse it.
+    pub(super) fn note_derived(&mut self, time: Timestamp, what: What, spend: Spend) -> String {
+        let randomness = Provenance::OperatingSystem;
+        self.count(time, what, spend, randomness);
+        self.write(time, Entry::Released { what, spend, p: None, randomness })
+    }
+
     /// Whether a release about the sample of `time` would be entered. Which releases are
     /// admitted depends on counts and settings only, so a refusal tells nothing about the data.
     pub fn admit(
@@ -439,6 +446,11 @@ impl Ledger {
     fn count(&mut self, time: Timestamp, what: What, spend: Spend, provenance: Provenance) {
         self.count_kind(what, spend, 1);
         self.closed = false;
+        self.note(provenance);
+        // What is computed from released values tells nothing more.
+        if what.is_derived() {
+            return;
+        }
         let one = Tally::of(spend, 1);
         match &mut self.sample {
             Some((last, tally)) if *last == time => tally.merge(&one),
@@ -453,7 +465,6 @@ impl Ledger {
         self.lifetime.merge(&one);
         self.live.merge(&one);
         self.since.get_or_insert(time);
-        self.note(provenance);
     }
 
     /// Whose ledger it is.

@@ -7,10 +7,34 @@ use super::PrivacyError;
 use super::channel::Channel;
 use super::gaussian::SigmaRule;
 use super::mechanism::{Clip, Gaussian};
-use super::randomness::Randomness;
-use super::release::{Estimate, Flag, Guarded, InTheClear as _, Numbers, Symbol};
+use super::randomness::{Provenance, Randomness};
+use super::release::{Estimate, Flag, Guarded, Numbers, Spend, Symbol, Unprotected as _};
 use super::response::Response;
+use crate::session::Session;
 use crate::session::settings::PrivacySettings;
+
+/// What stands between values and messages, in both directions.
+#[derive(Debug, Clone, Copy)]
+pub struct Hooks<'a> {
+    /// What is noised and how much; what is absent is sent as it is, and counted as such.
+    pub privacy: &'a PrivacySettings,
+    /// How σ follows from (ε, δ).
+    pub rule: SigmaRule,
+    /// Where noise comes from.
+    pub provenance: Provenance,
+}
+
+impl<'a> Hooks<'a> {
+    /// Those of a session.
+    #[must_use]
+    pub fn of(session: &'a Session) -> Self {
+        Self {
+            privacy: &session.privacy,
+            rule: session.privacy.sigma.into(),
+            provenance: Provenance::of(session),
+        }
+    }
+}
 
 /// What stands between a client's values and its messages.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,24 +101,6 @@ impl Protection {
         guard(self.proprietary.as_ref(), Estimate::of_state(state), random)
     }
 
-    /// `x_a` on its way out.
-    pub fn augmented_state(
-        &self,
-        state: &[f64],
-        random: &mut Randomness,
-    ) -> Result<Guarded<Numbers>, PrivacyError> {
-        guard(self.augmented.as_ref(), Estimate::of_state(state), random)
-    }
-
-    /// A gradient on its way back.
-    pub fn gradient(
-        &self,
-        gradient: &[f64],
-        random: &mut Randomness,
-    ) -> Result<Guarded<Numbers>, PrivacyError> {
-        guard(self.gradient.as_ref(), Estimate::of_gradient(gradient), random)
-    }
-
     /// The stream of `x̂_c` in training.
     #[must_use]
     pub fn proprietary_channel(&self, random: Randomness) -> Channel {
@@ -113,11 +119,17 @@ impl Protection {
         Channel::new(self.gradient.clone(), random)
     }
 
+    /// What one gradient would cost if it told anything new.
+    #[must_use]
+    pub fn gradient_spend(&self) -> Spend {
+        self.gradient.as_ref().map_or(Spend::Clear, Gaussian::spend)
+    }
+
     /// A flag on its way out.
     pub fn flag(&self, flag: Flag, random: &mut Randomness) -> Result<Guarded<Flag>, PrivacyError> {
         match &self.flag {
             Some(response) => response.flag(flag, random),
-            None => Ok(flag.in_the_clear()),
+            None => Ok(flag.unprotected()),
         }
     }
 
@@ -129,7 +141,7 @@ impl Protection {
     ) -> Result<Guarded<Symbol>, PrivacyError> {
         match &self.symbol {
             Some(response) => response.symbol(symbol, random),
-            None => Ok(symbol.in_the_clear()),
+            None => Ok(symbol.unprotected()),
         }
     }
 }
@@ -141,7 +153,7 @@ fn guard(
 ) -> Result<Guarded<Numbers>, PrivacyError> {
     match mechanism {
         Some(gaussian) => gaussian.noised(&estimate, random),
-        None => Ok(estimate.in_the_clear()),
+        None => Ok(estimate.unprotected()),
     }
 }
 
@@ -173,8 +185,8 @@ mod tests {
         let protection = Protection::new(&settings, SigmaRule::Analytic, 2, 3).unwrap();
         let mut random = Randomness::seeded(1, 0);
         let c = protection.proprietary_state(&[0.0; 2], &mut random).unwrap().spend();
-        let a = protection.augmented_state(&[0.0; 2], &mut random).unwrap().spend();
-        let g = protection.gradient(&[0.0; 7], &mut random).unwrap().spend();
+        let a = protection.augmented_channel(Randomness::seeded(1, 0)).spend();
+        let g = protection.gradient_spend();
         let strengths = [c, a, g].map(|spend| spend.strength().unwrap());
         assert!(strengths.is_sorted(), "{strengths:?}");
         let flag = protection.flag(Flag(false), &mut random).unwrap().spend();

@@ -1,14 +1,13 @@
 //! What may be released, and the only ways by which it becomes releasable.
 //!
 //! ```text
-//! Estimate, Flag, Symbol ──mechanism──► Guarded<T> ──Ledger::enter──► Released<T> ──► a message
+//! Estimate, Flag, Symbol, Faults, Ranks ──mechanism──► Guarded<T> ──Ledger::enter──► Released<T> ──► a message
 //! ```
 //!
 //! A message takes [`Released`] values only. Nothing but a ledger makes one, and a ledger takes
 //! nothing but a [`Guarded`] value with the price its mechanism put on it; or, in training, a
-//! [`Channel`](super::Channel), which counts what it releases under one price. There is no way from
-//! a row of measurements to either: a measurement has no type here. A value can be sent as it
-//! is only by [`InTheClear`], at the price ε = ∞.
+//! [`Channel`](super::Channel), which counts what it releases under one price. A row of measurements
+//! has no way to either. An unprotected value costs ε = ∞ ([`Unprotected`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -17,20 +16,20 @@ use super::randomness::Provenance;
 
 /// A model's numbers (a state or a gradient) on the way to a mechanism.
 ///
-/// It borrows, cannot be copied out of, and is not [`Serialize`]: it cannot leave by accident.
+/// It borrows, cannot be copied out of, and is not [`Serialize`]: it cannot leave by accident. Only
+/// a site makes one of a state and only the server one of a gradient; `tests/architecture.rs` holds
+/// the crate to it, and nobody outside the crate can make one.
 #[derive(Debug)]
 pub struct Estimate<'a>(&'a [f64]);
 
 impl<'a> Estimate<'a> {
     /// A model's state, `x̂_c` or `x_a`.
-    #[must_use]
-    pub fn of_state(state: &'a [f64]) -> Self {
+    pub(crate) fn of_state(state: &'a [f64]) -> Self {
         Self(state)
     }
 
     /// The gradient that the server returns.
-    #[must_use]
-    pub fn of_gradient(gradient: &'a [f64]) -> Self {
+    pub(crate) fn of_gradient(gradient: &'a [f64]) -> Self {
         Self(gradient)
     }
 
@@ -69,6 +68,25 @@ pub struct Flag(pub bool);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Symbol(pub u8);
 
+/// An armed watch was looked at and not raised: silence that the arming has paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quiet;
+
+/// Which kinds of fault the sensors of a client have at a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Faults {
+    /// A sensor sends nothing.
+    pub gap: bool,
+    /// A sensor that should move does not.
+    pub flat_line: bool,
+    /// A value that its sensor cannot have.
+    pub out_of_range: bool,
+}
+
+/// The sensors of a client that deviate most, the first one first: places in the client's columns.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Ranks(pub Vec<u16>);
+
 /// What a release was about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum What {
@@ -96,6 +114,12 @@ pub enum What {
     /// Which sensors deviate most.
     #[serde(rename = "sensors")]
     Sensors,
+    /// That sensors are themselves at fault.
+    #[serde(rename = "faults")]
+    Faults,
+    /// How a client's symbols were distributed in calibration.
+    #[serde(rename = "enrolment")]
+    Enrolment,
 }
 
 impl What {
@@ -118,6 +142,8 @@ impl What {
             Self::Symbol => "symbol",
             Self::Watch => "watch",
             Self::Sensors => "sensors",
+            Self::Faults => "faults",
+            Self::Enrolment => "enrolment",
         }
     }
 }
@@ -243,10 +269,20 @@ impl<T> Guarded<T> {
 ///
 /// ```compile_fail,E0624
 /// use headwater::privacy::{Provenance, Released};
-/// let measured = vec![0.7, 21.4];
-/// let sent = Released::new(measured, Provenance::OperatingSystem);
+/// fn hand_out(released: Released<f64>, measured: f64) -> Released<f64> {
+///     Released::new(measured, Provenance::OperatingSystem)
+/// }
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+///
+/// One that was released can be handed on:
+///
+/// ```
+/// use headwater::privacy::{Provenance, Released};
+/// fn hand_out(released: Released<f64>, measured: f64) -> Released<f64> {
+///     released
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Released<T> {
     value: T,
     provenance: Provenance,
@@ -293,47 +329,42 @@ impl<T: Serialize> Serialize for Released<T> {
     }
 }
 
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::Estimate<'_> {}
-    impl Sealed for super::Flag {}
-    impl Sealed for super::Symbol {}
-}
-
-/// Sending a value as it is. Every ledger that takes it stands at ε = ∞ from then on.
-pub trait InTheClear: sealed::Sealed {
+/// Values that may be released without protection. Every ledger that takes one stands at ε = ∞ from
+/// then on.
+///
+/// Only this crate can say so of a type: a measurement has no such type.
+pub(crate) trait Unprotected: Sized {
     /// The form in which it is sent.
     type Sent;
 
-    /// The value without any protection, priced accordingly.
-    fn in_the_clear(self) -> Guarded<Self::Sent>;
+    /// The form in which it is sent, unprotected.
+    fn sent(self) -> Self::Sent;
+
+    /// The value without any protection, priced accordingly. No noise is drawn, so its source cannot
+    /// be wrong; ε = ∞ says all there is to say.
+    fn unprotected(self) -> Guarded<Self::Sent> {
+        Guarded::new(self.sent(), Spend::Clear, Provenance::OperatingSystem)
+    }
 }
 
-impl InTheClear for Estimate<'_> {
+impl Unprotected for Estimate<'_> {
     type Sent = Numbers;
 
-    fn in_the_clear(self) -> Guarded<Numbers> {
-        clear(Numbers(self.0.to_vec()))
+    fn sent(self) -> Numbers {
+        Numbers(self.0.to_vec())
     }
 }
 
-impl InTheClear for Flag {
-    type Sent = Self;
+macro_rules! sent_as_it_is {
+    ($($kind:ty),*) => {$(
+        impl Unprotected for $kind {
+            type Sent = Self;
 
-    fn in_the_clear(self) -> Guarded<Self> {
-        clear(self)
-    }
+            fn sent(self) -> Self {
+                self
+            }
+        }
+    )*};
 }
 
-impl InTheClear for Symbol {
-    type Sent = Self;
-
-    fn in_the_clear(self) -> Guarded<Self> {
-        clear(self)
-    }
-}
-
-/// No noise is drawn, so its source cannot be wrong; ε = ∞ says all there is to say.
-fn clear<T>(value: T) -> Guarded<T> {
-    Guarded::new(value, Spend::Clear, Provenance::OperatingSystem)
-}
+sent_as_it_is!(Flag, Symbol, Faults, Ranks);

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::account::Tally;
 use super::budget::{AtZero, Purpose};
-use super::ledger::books::Books;
+use super::ledger::books::Book;
 use super::memory::FilterMemory;
 use super::randomness::Randomness;
-use super::release::{Flag, Guarded, InTheClear as _, Released, Spend, Symbol, What};
+use super::release::{Flag, Guarded, Quiet, Released, Spend, Symbol, Unprotected as _, What};
 use super::response::Response;
 use super::thrift::{Armed, Look, Memoised, Spent, StrongestOf, Watch};
 use super::{PrivacyError, Provenance};
@@ -78,7 +78,7 @@ pub enum Said<T> {
     /// The first one after the watch was raised.
     Raised(T),
     /// The watch is armed and was not raised: silence that says something.
-    Quiet,
+    Quiet(Released<Quiet>),
     /// Silence that says nothing: it was not the client's turn, or its budget is spent.
     Nothing,
 }
@@ -89,7 +89,7 @@ impl<T> Said<T> {
         match self {
             Self::Symbol(value) => Said::Symbol(f(value)),
             Self::Raised(value) => Said::Raised(f(value)),
-            Self::Quiet => Said::Quiet,
+            Self::Quiet(quiet) => Said::Quiet(quiet),
             Self::Nothing => Said::Nothing,
         }
     }
@@ -107,30 +107,28 @@ trait Till {
 /// One client's ledger at one step.
 #[derive(Debug)]
 pub struct Account<'a> {
-    /// Everybody's.
-    pub books: &'a mut Books,
-    /// Whose.
-    pub client: usize,
+    /// The client's own.
+    pub book: &'a mut Book,
     /// The time of the sample that is told of.
     pub time: Timestamp,
 }
 
 impl Till for Account<'_> {
     fn admits(&mut self, purpose: Purpose, spend: Spend) -> bool {
-        self.books.ledger_mut(self.client).admits(self.time, purpose, spend)
+        self.book.ledger_mut().admits(self.time, purpose, spend)
     }
 
     fn pay<T>(&mut self, what: What, purpose: Purpose, guarded: Guarded<T>) -> Option<Released<T>> {
-        self.books.enter(self.client, self.time, what, purpose, guarded).ok()
+        self.book.enter(self.time, what, purpose, guarded).ok()
     }
 
     fn keeps_for_alarms(&self) -> bool {
-        let budget = self.books.ledgers()[self.client].terms().budget;
+        let budget = self.book.ledger().terms().budget;
         budget.is_some_and(|budget| matches!(budget.at_zero, AtZero::AlarmsOnly { .. }))
     }
 
     fn fail(&mut self, why: &PrivacyError) {
-        self.books.fail(why);
+        self.book.fail(why);
     }
 }
 
@@ -344,7 +342,7 @@ impl Voice {
         let guarded = match (&mut self.memo, self.response) {
             (Some(memo), _) => memo.symbol(told, &mut self.random)?,
             (None, Some(response)) => response.symbol(told, &mut self.random)?,
-            (None, None) => told.in_the_clear(),
+            (None, None) => told.unprotected(),
         };
         Ok(till.pay(What::Symbol, purpose, guarded))
     }
@@ -356,7 +354,7 @@ impl Voice {
         score: f64,
     ) -> Result<Said<Released<Symbol>>, PrivacyError> {
         match self.look(till, score)? {
-            Said::Quiet => Ok(Said::Quiet),
+            Said::Quiet(quiet) => Ok(Said::Quiet(quiet)),
             Said::Nothing => Ok(Said::Nothing),
             Said::Raised(()) => {
                 let said = self.speak(till, Purpose::Alarm, told)?;
@@ -396,7 +394,8 @@ impl Voice {
         Ok(match armed.look(score, &mut self.random)? {
             Look::Quiet(armed) => {
                 self.guard = Guard::Armed(armed);
-                Said::Quiet
+                // The arming was entered for as long as it lasts.
+                Said::Quiet(Released::new(Quiet, self.random.provenance()))
             }
             Look::Raised(spent) => {
                 self.guard = rest(spent, self.vigil.burst);
@@ -427,14 +426,14 @@ impl Voice {
             (Purpose::Routine, Said::Nothing)
         };
         match turn {
-            Said::Quiet => return Ok(Said::Quiet),
+            Said::Quiet(quiet) => return Ok(Said::Quiet(quiet)),
             Said::Nothing => return Ok(Said::Nothing),
             Said::Symbol(()) | Said::Raised(()) => {}
         }
         let mut release = |what, flag: Flag| -> Result<Option<Released<Flag>>, PrivacyError> {
             let guarded = match self.response {
                 Some(response) => response.flag(flag, &mut self.random)?,
-                None => flag.in_the_clear(),
+                None => flag.unprotected(),
             };
             Ok(till.pay(what, purpose, guarded))
         };
@@ -464,9 +463,9 @@ mod tests {
         Timestamp::from_second(1_691_798_400 + second).unwrap()
     }
 
-    fn books(budget: Option<Budget>) -> Books {
+    fn book(budget: Option<Budget>) -> Book {
         let terms = Terms { delta: 1e-6, memory: FilterMemory::NONE, budget };
-        Books::unwritten([("P1", terms)]).unwrap()
+        Book::unwritten("P1", terms).unwrap()
     }
 
     fn voice(epsilon: Option<f64>, manner: Manner) -> Voice {
@@ -476,14 +475,14 @@ mod tests {
     /// What is heard when the level is `level(t)` and scores follow it.
     fn heard(
         voice: &mut Voice,
-        books: &mut Books,
+        book: &mut Book,
         steps: i64,
         level: impl Fn(i64) -> u8,
     ) -> Vec<Said<u8>> {
         (0..steps)
             .map(|t| {
                 let score = if level(t) > 1 { 1.0 } else { -1.0 };
-                let mut account = Account { books, client: 0, time: at(t) };
+                let mut account = Account { book, time: at(t) };
                 voice.symbol(&mut account, Symbol(level(t)), score).map(|said| said.value().0)
             })
             .collect()
@@ -495,37 +494,40 @@ mod tests {
 
     #[test]
     fn every_step_is_said_and_paid_for_once() {
-        let mut books = books(None);
-        let said = heard(&mut voice(Some(2.0), Manner::EveryStep), &mut books, 50, |_| 3);
+        let mut book = book(None);
+        let said = heard(&mut voice(Some(2.0), Manner::EveryStep), &mut book, 50, |_| 3);
         assert!(said.iter().all(|s| matches!(s, Said::Symbol(_))));
-        assert_eq!(books.ledgers()[0].live().releases, 50);
-        let clear = heard(&mut voice(None, Manner::EveryStep), &mut books, 3, |t| t as u8);
+        assert_eq!(book.ledger().live().releases, 50);
+        let clear = heard(&mut voice(None, Manner::EveryStep), &mut book, 3, |t| t as u8);
         assert_eq!(clear, [Said::Symbol(0), Said::Symbol(1), Said::Symbol(2)]);
-        assert!(books.ledgers()[0].live().epsilon.is_infinite());
+        assert!(book.ledger().live().epsilon.is_infinite());
     }
 
     #[test]
     fn a_window_is_said_once_by_its_strongest_step() {
-        let mut books = books(None);
+        let mut book = book(None);
         let mut voice = voice(Some(50.0), Manner::Window { steps: 4 });
-        let said = heard(&mut voice, &mut books, 8, |t| u8::from(t == 5) * 4);
+        let said = heard(&mut voice, &mut book, 8, |t| u8::from(t == 5) * 4);
         let silence = Said::Nothing;
         assert_eq!(said[..4], [silence, silence, silence, Said::Symbol(0)]);
         assert_eq!(said[4..], [silence, silence, silence, Said::Symbol(4)]);
-        assert_eq!(releases(&books.ledgers()[0], What::Symbol), 2);
+        assert_eq!(releases(book.ledger(), What::Symbol), 2);
     }
 
     #[test]
     fn a_watch_pays_for_its_arming_and_for_what_follows_an_alarm() {
-        let mut books = books(None);
+        let mut book = book(None);
         let mut voice = voice(Some(2.0), Manner::WhileRaised(VIGIL));
-        let said = heard(&mut voice, &mut books, 300, |t| if t < 200 { 0 } else { 4 });
+        let said = heard(&mut voice, &mut book, 300, |t| if t < 200 { 0 } else { 4 });
         let raised: Vec<usize> = (0..300).filter(|t| matches!(said[*t], Said::Raised(_))).collect();
-        assert!(said[..190].iter().filter(|s| **s == Said::Quiet).count() > 180, "{said:?}");
+        assert!(
+            said[..190].iter().filter(|s| matches!(s, Said::Quiet(_))).count() > 180,
+            "{said:?}"
+        );
         let first = *raised.iter().find(|t| **t >= 200).expect("a long fault raises the watch");
         assert!(first < 240, "raised at {first}");
         assert!(said[first + 1..first + 4].iter().all(|s| matches!(s, Said::Symbol(_))));
-        let ledger = &books.ledgers()[0];
+        let ledger = book.ledger();
         let armings = releases(ledger, What::Watch);
         assert!(armings == raised.len() as u64 || armings == raised.len() as u64 + 1);
         let symbols = said.iter().filter(|s| matches!(s, Said::Raised(_) | Said::Symbol(_)));
@@ -535,30 +537,30 @@ mod tests {
     #[test]
     fn a_spent_budget_ends_it_and_what_is_kept_for_alarms_serves_the_watch() {
         let budget = |at_zero| Budget::new(60.0, Scope::Lifetime, at_zero).ok();
-        let mut stopped = books(budget(AtZero::Stop));
+        let mut stopped = book(budget(AtZero::Stop));
         let said = heard(&mut voice(Some(2.0), Manner::EveryStep), &mut stopped, 300, |_| 0);
         let last = said.iter().rposition(|s| *s != Said::Nothing).expect("some are said");
         assert!(said[..last].iter().all(|s| matches!(s, Said::Symbol(_))), "no gap before the end");
-        assert!(last < 100 && stopped.ledgers()[0].live().epsilon <= 60.0);
+        assert!(last < 100 && stopped.ledger().live().epsilon <= 60.0);
 
-        let mut kept = books(budget(AtZero::AlarmsOnly { reserve: 40.0 }));
+        let mut kept = book(budget(AtZero::AlarmsOnly { reserve: 40.0 }));
         let mut voice = voice(Some(2.0), Manner::EveryStep);
         let said = heard(&mut voice, &mut kept, 300, |t| if t < 250 { 0 } else { 4 });
-        assert!(said.contains(&Said::Quiet));
+        assert!(said.iter().any(|s| matches!(s, Said::Quiet(_))));
         assert!(said[250..].iter().any(|s| matches!(s, Said::Raised(_))), "{said:?}");
-        assert!(kept.ledgers()[0].live().epsilon <= 60.0);
+        assert!(kept.ledger().live().epsilon <= 60.0);
     }
 
     #[test]
     fn flags_of_a_pair_are_two_releases() {
-        let mut books = books(None);
+        let mut book = book(None);
         let mut voice =
             Voice::new(Some(60.0), 2, Manner::EveryStep, VIGIL, Randomness::seeded(1, 0)).unwrap();
-        let mut account = Account { books: &mut books, client: 0, time: at(0) };
+        let mut account = Account { book: &mut book, time: at(0) };
         let said = voice.flags(&mut account, Flag(true), Flag(false));
         let said = said.map(|(c, a)| (c.value().0, a.value().0));
         assert_eq!(said, Said::Symbol((true, false)));
-        assert_eq!(books.ledgers()[0].counts().len(), 2);
+        assert_eq!(book.ledger().counts().len(), 2);
     }
 
     #[test]
@@ -578,15 +580,15 @@ mod tests {
 
     #[test]
     fn what_kept_answers_hid_is_not_given_away_afterwards() {
-        let mut books = books(None);
+        let mut book = book(None);
         let mut voice = voice(Some(2.0), Manner::Memoised { permanent: 1.0 });
-        heard(&mut voice, &mut books, 5, |_| 3);
+        heard(&mut voice, &mut book, 5, |_| 3);
         assert!(matches!(voice.set_epsilon(None), Err(PrivacyError::Kept)));
-        heard(&mut voice, &mut books, 5, |_| 3);
+        heard(&mut voice, &mut book, 5, |_| 3);
         voice.set_epsilon(Some(1.0)).unwrap();
-        heard(&mut voice, &mut books, 5, |_| 3);
+        heard(&mut voice, &mut book, 5, |_| 3);
         let told: Vec<(Spend, u64)> =
-            books.ledgers()[0].counts().iter().map(|c| (c.spend, c.count)).collect();
+            book.ledger().counts().iter().map(|c| (c.spend, c.count)).collect();
         let at = |epsilon| Spend::Response { epsilon, symbols: 5 };
         assert_eq!(told, [(at(2.0), 10), (at(1.0), 5)], "each report at the ε of its day");
         let mut plain = self::voice(Some(2.0), Manner::EveryStep);

@@ -170,6 +170,11 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
     if mode == Mode::Evidence {
         said.extend(evidence_tells(session));
     }
+    said.push(if settings.tells_faults() {
+        "That its sensors are at fault a client tells unprotected.".to_owned()
+    } else {
+        "That its sensors are at fault is known to the client alone.".to_owned()
+    });
     said.push(
         "What is usual for a client's states, their mean and spread, is taken to be known."
             .to_owned(),
@@ -184,10 +189,19 @@ fn evidence_tells(session: &Session) -> Vec<String> {
         Alphabet::Graded => "at the highest grade",
         Alphabet::OneBit => "as unusual",
     };
+    let enrolment = match (settings.epsilon_flag, settings.budget) {
+        (None, _) => {
+            "Before its first symbol a client tells, unprotected, how often each of them occurred in \
+             its calibration and how bursty they were."
+        }
+        (Some(_), None) => {
+            "Before its first symbol a client tells how bursty they were in its calibration: every step \
+             of it is rehearsed, and paid for like a symbol."
+        }
+        (Some(_), Some(_)) => "Of its calibration a client tells nothing: a budget would not last.",
+    };
     let mut said = vec![
-        "Before it is heard a client tells how often each of its symbols occurred in calibration; by \
-         the way symbols are made that is nearly the same for all."
-            .to_owned(),
+        enrolment.to_owned(),
         format!(
             "A sensor that has gone flat is told {told} for as long as it is; one sample can end that, \
              and this is not counted."

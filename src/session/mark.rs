@@ -1,10 +1,13 @@
 //! A place in time, as a person writes it in a session: a civil time or a distance from the start.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use jiff::civil::DateTime;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::Clock;
 use super::settings::Span;
 
 /// A place in a stream: "2022-08-12 16:00:00", "+8h" or "+4000 steps".
@@ -17,6 +20,37 @@ pub enum Mark {
     After(f64),
     /// So many frames after the first.
     Step(u64),
+}
+
+impl Mark {
+    /// Whether a frame stands at the mark or after it. The frame at `time` is number `step` of a
+    /// stream whose frame number 0 is at `first`; `clock` is the clock of the data.
+    ///
+    /// Ranges, `run --until`, the place where playing begins and pictures all ask here: a mark
+    /// means one place of a stream.
+    #[must_use]
+    pub fn is_reached(self, clock: Clock, first: Timestamp, step: u64, time: Timestamp) -> bool {
+        self.compare(clock, first, step, time) != Ordering::Less
+    }
+
+    /// Whether a frame stands after the mark and not at it.
+    #[must_use]
+    pub fn is_passed(self, clock: Clock, first: Timestamp, step: u64, time: Timestamp) -> bool {
+        self.compare(clock, first, step, time) == Ordering::Greater
+    }
+
+    /// How the frame's place compares with the mark.
+    fn compare(self, clock: Clock, first: Timestamp, step: u64, time: Timestamp) -> Ordering {
+        match self {
+            // Civil times are compared: each instant has one, but at the end of the calendar a
+            // civil time has no instant.
+            Mark::At(civil) => clock.civil(time).cmp(&civil),
+            // A distance that no duration can hold lies after every frame.
+            Mark::After(seconds) => SignedDuration::try_from_secs_f64(seconds)
+                .map_or(Ordering::Less, |distance| time.duration_since(first).cmp(&distance)),
+            Mark::Step(steps) => step.cmp(&steps),
+        }
+    }
 }
 
 /// Reads civil time as people write it: `T` or blank, `-` or `/`, seconds optional, or `yyyyMMdd`.
@@ -100,7 +134,14 @@ impl TryFrom<String> for Mark {
         if let Some(steps) = distance.strip_suffix("steps") {
             return steps.trim().parse().map(Mark::Step).map_err(|_| wrong());
         }
-        Span::try_from(distance.to_owned()).map(|s| Mark::After(s.seconds)).map_err(|_| wrong())
+        let span = Span::of_any_length(distance).ok_or_else(wrong)?;
+        if span.is_too_long() {
+            let longest = Mark::After(Span::LONGEST.seconds);
+            return Err(format!(
+                "expected a distance from the start up to {longest}, found {text:?}"
+            ));
+        }
+        Ok(Mark::After(span.seconds))
     }
 }
 
@@ -149,7 +190,63 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_distance_of_more_than_a_hundred_years_is_refused_with_the_limit() {
+        assert_eq!(Mark::try_from("+36525d".to_owned()), Ok(Mark::After(3_155_760_000.0)));
+        for text in ["+36526d", "+1e19s", "+1e30h", "+1e308d"] {
+            let why = Mark::try_from(text.to_owned()).expect_err("too far");
+            assert_eq!(
+                why,
+                format!("expected a distance from the start up to +36525d, found {text:?}")
+            );
+        }
+    }
+
+    #[test]
+    fn a_mark_that_no_frame_can_reach_is_compared_without_a_panic() {
+        for seconds in [1e19, 1e30, f64::MAX, f64::INFINITY, f64::NAN] {
+            let mark = Mark::After(seconds);
+            let (first, last) = (Timestamp::MIN, Timestamp::MAX);
+            assert!(!mark.is_reached(Clock::UTC, first, u64::MAX, last), "{seconds}");
+        }
+        let end = Mark::At(DateTime::MAX);
+        assert!(!end.is_reached(Clock::UTC, Timestamp::MIN, 0, Timestamp::MAX));
+    }
+
+    #[test]
+    fn a_mark_is_reached_at_its_own_frame_and_passed_at_the_next() {
+        let at = |second| Timestamp::from_second(second).expect("a small second is an instant");
+        let nine = Clock::ahead_of_utc(9.0).expect("a real offset");
+        // Nine in the morning of the first day of 1970 in Korea is midnight UTC.
+        let noon = Mark::At(jiff::civil::date(1970, 1, 1).at(12, 0, 0, 0));
+        for (mark, frame) in [(Mark::Step(3), 3_i64), (Mark::After(3.0), 3), (noon, 3 * 3600)] {
+            for (offset, reached, passed) in [(-1, false, false), (0, true, false), (1, true, true)]
+            {
+                let step = frame + offset;
+                let place = (step.cast_unsigned(), at(step));
+                assert_eq!(mark.is_reached(nine, at(0), place.0, place.1), reached, "{mark}");
+                assert_eq!(mark.is_passed(nine, at(0), place.0, place.1), passed, "{mark}");
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_civil_time_means_the_instant_at_which_the_clock_of_the_data_shows_it(
+            quarters in -48_i32..=56, second in -4_000_000_000_i64..4_000_000_000,
+            late in -100_000_i64..100_000,
+        ) {
+            let hours = f64::from(quarters) / 4.0;
+            let clock = Clock::ahead_of_utc(hours).expect("a real offset");
+            let marked = Timestamp::from_second(second).expect("a second of these centuries");
+            let time = Timestamp::from_second(second + late).expect("a second of these centuries");
+            let utc = jiff::tz::Offset::UTC.to_datetime(marked);
+            let shown = utc.checked_add(SignedDuration::from_secs(i64::from(quarters) * 900));
+            let mark = Mark::At(shown.expect("a time of these centuries"));
+            prop_assert_eq!(mark.is_reached(clock, Timestamp::MIN, 0, time), late >= 0);
+            prop_assert_eq!(mark.is_passed(clock, Timestamp::MIN, 0, time), late > 0);
+        }
+
         #[test]
         fn any_text_is_a_mark_or_an_error_and_a_mark_survives_a_round_trip(text in "\\PC*") {
             if let Ok(mark) = Mark::try_from(text) {

@@ -44,6 +44,17 @@ pub struct PrivacySettings {
     pub budget: Option<BudgetSettings>,
     /// Whether a root cause may say which of its sensors deviate most.
     pub reveal_sensor: bool,
+    /// Whether a client whose symbols or flags are protected may say, unprotected, that its sensors are
+    /// at fault. Without protection it always does.
+    pub reveal_faults: bool,
+}
+
+impl PrivacySettings {
+    /// Whether clients tell, unprotected, that their sensors are at fault.
+    #[must_use]
+    pub fn tells_faults(&self) -> bool {
+        self.epsilon_flag.is_none() || self.reveal_faults
+    }
 }
 
 impl Default for PrivacySettings {
@@ -63,6 +74,7 @@ impl Default for PrivacySettings {
             watch: WatchSettings::default(),
             budget: None,
             reveal_sensor: false,
+            reveal_faults: false,
         }
     }
 }

@@ -256,27 +256,44 @@ pub struct Span {
     pub seconds: f64,
 }
 
-impl TryFrom<String> for Span {
-    type Error = String;
+impl Span {
+    /// A hundred years. Sums of a longer time and an instant would leave the calendar.
+    pub const LONGEST: Self = Self { seconds: 36_525.0 * 86_400.0 };
 
-    fn try_from(text: String) -> Result<Self, String> {
-        let wrong = || {
-            format!("expected a length of time such as \"30s\", \"8h\" or \"1d\", found {text:?}")
-        };
-        let unit = text.chars().last().ok_or_else(wrong)?;
+    /// Reads a length of time without asking whether it is too long.
+    pub(super) fn of_any_length(text: &str) -> Option<Self> {
+        let unit = text.chars().last()?;
         let factor = match unit {
             's' => 1.0,
             'm' => 60.0,
             'h' => 3600.0,
             'd' => 86_400.0,
-            _ => return Err(wrong()),
+            _ => return None,
         };
-        let number: f64 = text[..text.len() - 1].trim().parse().map_err(|_| wrong())?;
-        if number.is_finite() && number >= 0.0 {
-            Ok(Self { seconds: number * factor })
-        } else {
-            Err(wrong())
+        let number: f64 = text[..text.len() - 1].trim().parse().ok()?;
+        (number.is_finite() && number >= 0.0).then_some(Self { seconds: number * factor })
+    }
+
+    /// Whether it is longer than [`Span::LONGEST`].
+    pub(super) fn is_too_long(self) -> bool {
+        self.seconds > Self::LONGEST.seconds
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let Some(span) = Self::of_any_length(&text) else {
+            return Err(format!(
+                "expected a length of time such as \"30s\", \"8h\" or \"1d\", found {text:?}"
+            ));
+        };
+        if span.is_too_long() {
+            let longest = Self::LONGEST;
+            return Err(format!("expected a length of time up to {longest}, found {text:?}"));
         }
+        Ok(span)
     }
 }
 

@@ -5,7 +5,8 @@ mod privacy;
 use std::collections::HashSet;
 
 use super::{
-    Attacks, Decimation, Labels, Mark, Problem, Session, Source, Stretch, Tau, TimeFormat, mark,
+    Attacks, Clock, Decimation, Labels, Mark, Problem, Session, Source, Span, Stretch, Tau,
+    TimeFormat, mark,
 };
 use crate::session::privacy::Thrift;
 use crate::session::settings::{Federation, Tier};
@@ -47,6 +48,17 @@ impl Check {
         );
     }
 
+    /// A number of seconds, written in a unit of `unit_s` seconds, that is no longer than any span.
+    fn not_too_long(&mut self, path: &str, value: f64, unit_s: f64) {
+        let longest = Span::LONGEST.seconds / unit_s;
+        // What is not finite is refused elsewhere.
+        self.that(
+            value <= longest || !value.is_finite(),
+            path,
+            format!("expected {longest} at most (a hundred years), found {value}"),
+        );
+    }
+
     fn at_least_one(&mut self, path: &str, value: usize) {
         self.that(value >= 1, path, format!("expected 1 or more, found {value}"));
     }
@@ -71,11 +83,13 @@ impl Check {
         match source {
             Source::Plant(plant) => {
                 self.positive("source.hours", plant.hours);
+                self.not_too_long("source.hours", plant.hours, 3600.0);
                 self.that(
                     plant.history_h.is_finite() && plant.history_h >= 0.0,
                     "source.history_h",
                     format!("expected 0 or more hours, found {}", plant.history_h),
                 );
+                self.not_too_long("source.history_h", plant.history_h, 3600.0);
                 self.that(
                     plant.grid_feedback.is_finite(),
                     "source.grid_feedback",
@@ -113,11 +127,9 @@ impl Check {
                     "source.time.column",
                     "expected the header of the time column",
                 );
-                self.that(
-                    table.time.utc_offset_h.abs() <= 14.0,
-                    "source.time.utc_offset_h",
-                    format!("expected -14 to 14 hours, found {}", table.time.utc_offset_h),
-                );
+                if let Err(why) = Clock::ahead_of_utc(table.time.utc_offset_h) {
+                    self.that(false, "source.time.utc_offset_h", why);
+                }
                 match &table.time.format {
                     TimeFormat::Seconds { since } | TimeFormat::Rows { since } => {
                         self.civil("source.time.format.since", since);
@@ -255,6 +267,7 @@ impl Check {
     fn sampling(&mut self, session: &Session) {
         if let Some(period) = session.sampling.period_s {
             self.positive("sampling.period_s", period);
+            self.not_too_long("sampling.period_s", period, 1.0);
         }
         if let Decimation::Every(k) = session.sampling.decimate {
             self.that(

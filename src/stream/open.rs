@@ -6,7 +6,7 @@ use super::table::TableStream;
 use super::twin::TwinStream;
 use super::window::Window;
 use super::{Stream, StreamError};
-use crate::session::{Session, Source, Stretch};
+use crate::session::{Clock, Session, Source, Stretch};
 
 /// What a stretch of a session's data is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,12 +48,16 @@ impl Part {
 pub fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, StreamError> {
     let stretch = part.stretch(session);
     let folder = session.data_folder().unwrap_or_default();
+    let clock = Clock::of(session);
     Ok(match &session.source {
         Source::Plant(plant) => Box::new(Window::new(
             PlantStream::open(plant, &session.clients, session.seed)?,
             stretch,
+            clock,
         )),
-        Source::Twin(twin) => Box::new(Window::new(TwinStream::open(twin, session.seed)?, stretch)),
+        Source::Twin(twin) => {
+            Box::new(Window::new(TwinStream::open(twin, session.seed)?, stretch, clock))
+        }
         Source::Table(table) => Box::new(Window::new(
             TableStream::open(
                 table,
@@ -64,10 +68,12 @@ pub fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, StreamErro
                 session.sampling.period_s,
             )?,
             stretch,
+            clock,
         )),
         Source::Hai(hai) => Box::new(Window::new(
             HaiStream::open(hai, &folder, &stretch.files, &session.clients)?,
             stretch,
+            clock,
         )),
     })
 }

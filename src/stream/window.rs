@@ -1,15 +1,16 @@
 //! A stretch of a stream: from here, up to there.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::{Continuity, Event, Frame, Layout, Stream, StreamError};
-use crate::session::{Mark, Stretch};
+use crate::session::{Clock, Mark, Stretch};
 
 /// The frames of a stream that lie inside a [`Stretch`].
 pub struct Window<S> {
     inner: S,
     from: Option<Mark>,
     until: Option<Mark>,
+    clock: Clock,
     first: Option<Timestamp>,
     step: u64,
     begun: bool,
@@ -17,27 +18,18 @@ pub struct Window<S> {
 }
 
 impl<S: Stream> Window<S> {
-    /// Looks at `stretch` of `inner`; the stretch's files are the opener's business.
-    pub fn new(inner: S, stretch: &Stretch) -> Self {
+    /// Looks at `stretch` of `inner`, whose civil time is that of `clock`; the stretch's files are
+    /// the opener's business.
+    pub fn new(inner: S, stretch: &Stretch, clock: Clock) -> Self {
         Self {
             inner,
             from: stretch.from,
             until: stretch.until,
+            clock,
             first: None,
             step: 0,
             begun: false,
             over: false,
-        }
-    }
-
-    /// Whether `frame` (the `step`-th since `first`) lies at or after `mark`.
-    fn reached(mark: Mark, frame: &Frame, first: Timestamp, step: u64) -> bool {
-        match mark {
-            Mark::Step(n) => step >= n,
-            Mark::After(seconds) => {
-                frame.time.duration_since(first) >= SignedDuration::from_secs_f64(seconds)
-            }
-            Mark::At(civil) => frame.time >= super::utc(civil),
         }
     }
 }
@@ -52,10 +44,11 @@ impl<S: Stream> Stream for Window<S> {
             let first = *self.first.get_or_insert(frame.time);
             let step = self.step;
             self.step += 1;
-            if self.until.is_some_and(|mark| Self::reached(mark, frame, first, step)) {
+            let reached = |mark: Mark| mark.is_reached(self.clock, first, step, frame.time);
+            if self.until.is_some_and(reached) {
                 break;
             }
-            if self.from.is_none_or(|mark| Self::reached(mark, frame, first, step)) {
+            if self.from.is_none_or(reached) {
                 if !self.begun {
                     self.begun = true;
                     frame.continuity = Continuity::NewRun;

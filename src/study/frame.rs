@@ -168,9 +168,9 @@ pub enum StudyError {
     /// The session cannot be used.
     #[error(transparent)]
     Session(#[from] crate::session::SessionError),
-    /// Detection could not be carried out.
+    /// A mechanism of privacy cannot be made.
     #[error(transparent)]
-    Detection(Box<super::detection::DetectionError>),
+    Privacy(#[from] crate::privacy::PrivacyError),
     /// A federation could not learn.
     #[error(transparent)]
     Federation(Box<crate::federation::FederationError>),
@@ -179,7 +179,10 @@ pub enum StudyError {
     Prepare(Box<crate::engine::prepare::PrepareError>),
     /// A session could not be run.
     #[error(transparent)]
-    Run(Box<crate::engine::run::RunError>),
+    Run(crate::engine::handle::OpenError),
+    /// There is no thread for the engine.
+    #[error("no thread for the engine: {0}")]
+    Thread(#[from] std::io::Error),
 }
 
 /// Large errors are kept apart: a result is handed on far more often than it fails.
@@ -194,8 +197,6 @@ macro_rules! boxed {
 }
 
 boxed! {
-    Detection(super::detection::DetectionError),
     Federation(crate::federation::FederationError),
     Prepare(crate::engine::prepare::PrepareError),
-    Run(crate::engine::run::RunError),
 }

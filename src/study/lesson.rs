@@ -28,7 +28,6 @@ pub use self::maps::Map;
 pub use self::norms::{Condition, Norms, Trace};
 use super::detection::flags::ModelFlags;
 use super::frame::{Done, Job, Options, StudyError};
-use crate::client::Site;
 use crate::federation::convergence::Yardstick;
 use crate::federation::states::{replay, series};
 use crate::federation::variant::{Fitted, Variant};
@@ -39,6 +38,7 @@ use crate::model::weights::ProprietaryWeights;
 use crate::privacy::{Provenance, SigmaRule};
 use crate::rng;
 use crate::session::settings::{Federation, ModelSettings, PrivacySettings, Proprietary};
+use crate::site::training::SiteData;
 
 /// The weights of the server's gradient that are tried: none, the paper's, ten times that.
 pub const ETA2: [f64; 3] = [0.0, 1.0, 10.0];
@@ -261,7 +261,11 @@ impl Lesson {
         })
     }
 
-    fn oracle(&self, sites: &[Site], settings: &ModelSettings) -> Result<Oracle, FederationError> {
+    fn oracle(
+        &self,
+        sites: &[SiteData],
+        settings: &ModelSettings,
+    ) -> Result<Oracle, FederationError> {
         let Effort { oracle_epochs: epochs, oracle_width, .. } = self.effort;
         let settings = ModelSettings { oracle_width, epochs, ..settings.clone() };
         let privacy = PrivacySettings::default();

@@ -15,7 +15,6 @@
 //!
 //! Rows come in a fixed order and depend on the seeds alone.
 
-mod flags;
 mod flips;
 mod losses;
 mod spending;
@@ -24,40 +23,27 @@ pub use flips::{FlipRow, flips};
 pub use losses::{LossRow, losses};
 pub use spending::{FAMILIES, PERMANENT, SpendingRow, WATCH, WINDOW, spending};
 
-use super::detection::{BEDS, Bed, DetectionError};
-use crate::federation::FederationError;
-use crate::privacy::PrivacyError;
-
-/// Why there is no figure.
-#[derive(Debug, thiserror::Error)]
-pub enum PrivacyStudyError {
-    /// Data or models cannot be had.
-    #[error(transparent)]
-    Detection(Box<DetectionError>),
-    /// A federation cannot learn.
-    #[error(transparent)]
-    Federation(Box<FederationError>),
-    /// A mechanism cannot be made.
-    #[error(transparent)]
-    Privacy(#[from] PrivacyError),
-}
-
-impl From<DetectionError> for PrivacyStudyError {
-    fn from(error: DetectionError) -> Self {
-        Self::Detection(Box::new(error))
-    }
-}
-
-impl From<FederationError> for PrivacyStudyError {
-    fn from(error: FederationError) -> Self {
-        Self::Federation(Box::new(error))
-    }
-}
+use super::detection::{TWINS, Twin, as_published};
+use super::frame::StudyError;
+use crate::session::Session;
+use crate::session::settings::Federation;
 
 /// A family of the detection study.
-fn bed(name: &str) -> Bed {
-    let found = BEDS.iter().find(|(known, _)| *known == name);
-    found.map(|(_, bed)| *bed).expect("families are named as in the detection study")
+fn twin(name: &str) -> Twin {
+    let found = TWINS.into_iter().find(|twin| twin.name == name);
+    found.expect("families are named as in the detection study")
+}
+
+/// The published method on a family, flags at the 95th percentile; with models that are made quickly
+/// for whoever is in a hurry.
+fn published(family: &str, seed: u64, quick: bool) -> Result<Session, StudyError> {
+    let mut session = twin(family).session(seed)?;
+    as_published(&mut session, 95.0, false);
+    if quick {
+        session.model.epochs = 2;
+        session.model.federation = Federation::Online { passes: 2 };
+    }
+    Ok(session)
 }
 
 /// Mean of what there is; none of nothing.

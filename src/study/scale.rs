@@ -6,7 +6,6 @@ use std::time::Instant;
 use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
-use crate::client::Site;
 use crate::federation::states::{Replay, replay};
 use crate::federation::{Federation, FederationError};
 use crate::model::train::SETTLING;
@@ -14,6 +13,7 @@ use crate::model::weights::ProprietaryWeights;
 use crate::rng;
 use crate::session::TwinSource;
 use crate::session::settings::{self, ModelSettings, PrivacySettings};
+use crate::site::training::SiteData;
 use crate::stream::twin::slices;
 use crate::study::frame::StudyError;
 use crate::study::lesson::{Ground, Plant, hooks, models};
@@ -106,7 +106,7 @@ impl<'a> Plants<'a> {
     /// The clients of `copies` plants over at most `length` of the rows `from`: each copy sees
     /// another stretch of them. How far two copies are apart is the same in all rows: it is as fixed
     /// as the phases of two clients of one plant.
-    fn sites(&self, copies: usize, from: &Range<usize>, length: usize) -> Vec<Site<'a>> {
+    fn sites(&self, copies: usize, from: &Range<usize>, length: usize) -> Vec<SiteData<'a>> {
         let length = length.min(from.len().saturating_sub(shift(copies - 1)));
         let stretches = (0..copies).map(|copy| from.start + shift(copy));
         stretches.flat_map(|start| self.ground.sites(self.models, start..start + length)).collect()

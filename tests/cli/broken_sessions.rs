@@ -156,6 +156,45 @@ fn a_budget_that_cannot_be_kept_says_what_it_lacks() {
 }
 
 #[test]
+fn a_time_that_is_too_long_is_pointed_at_with_the_longest_possible_one() {
+    let most = "36525d, found";
+    for (line, expected) in [
+        ("ranges: (fit: (until: \"+1e19s\"))", format!("distance from the start up to +{most}")),
+        ("ranges: (replay: (from: \"+1e30h\"))", format!("distance from the start up to +{most}")),
+        ("replay: (from: \"+1e19s\")", format!("distance from the start up to +{most}")),
+        ("replay: (tail: \"1e30d\")", format!("length of time up to {most}")),
+        ("thresholds: (arl0: \"1e19s\")", format!("length of time up to {most}")),
+        ("sampling: (period_s: 1e19)", "expected 3155760000 at most".into()),
+    ] {
+        let said = complaint(&format!(
+            "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    {line},\n)"
+        ));
+        assert!(said.contains(&expected), "{line}: {said}");
+        assert!(said.contains("broken.ron:4:"), "{line}: {said}");
+    }
+    for key in ["hours", "history_h"] {
+        let said =
+            complaint(&format!("Session(\n    about: \"x\",\n    source: Plant({key}: 1e30),\n)"));
+        assert!(said.contains("broken.ron:3:"), "{said}");
+        assert!(said.contains(&format!("source.{key}: expected 876600 at most")), "{said}");
+    }
+}
+
+#[test]
+fn a_clock_that_no_plant_has_is_refused_with_the_real_ones() {
+    let session = |hours: &str| {
+        table(&format!("{CLIENTS}\n{RANGES}"))
+            .replace("column: \"time\"", &format!("column: \"time\", utc_offset_h: {hours}"))
+    };
+    for hours in ["14.5", "-12.5", "26"] {
+        let said = complaint(&session(hours));
+        let expected = "source.time.utc_offset_h: expected -12 to 14 hours ahead of UTC, found";
+        assert!(said.contains(&format!("{expected} {hours}")), "{said}");
+        assert!(said.contains("broken.ron:3:"), "{said}");
+    }
+}
+
+#[test]
 fn an_unknown_hai_release_lists_the_known_ones() {
     insta::assert_snapshot!(complaint(
         "Session(\n    about: \"x\",\n    source: Hai(version: \"23.5\", data: \"hai\"),\n    ranges: (\n        fit: (files: [\"a\"]),\n        calibration: (files: [\"b\"]),\n        replay: (files: [\"c\"]),\n    ),\n)"

@@ -95,22 +95,25 @@ fn what_make_writes_is_the_same_bytes_for_the_same_seed() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn tennessee_eastman_is_read_whole() {
-    let Some(data) = shared("data/tep") else { return };
+    let data = shared("data/tep");
     let answer = stdout(&["check", "tep", "--full", "--data", text(&data)]);
     insta::assert_snapshot!(answer.replace(text(&data), "[data]"));
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn batadal_is_read_whole() {
-    let Some(data) = shared("data/batadal") else { return };
+    let data = shared("data/batadal");
     let answer = stdout(&["check", "batadal", "--full", "--data", text(&data)]);
     insta::assert_snapshot!(answer.replace(text(&data), "[data]"));
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn a_real_hour_of_hai_is_read_whole() {
-    let Some(data) = shared("data/hai") else { return };
+    let data = shared("data/hai");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("hour.ron");
     let file = "files: [\"hai-20.07-train1-first3498s.csv.gz\"]";

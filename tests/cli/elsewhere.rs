@@ -35,8 +35,9 @@ fn said_of<'a>(facts: &'a [Value], client: &str) -> Vec<&'a str> {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn three_real_attacks_are_seen_and_named_and_a_thin_calibration_is_said() {
-    let Some(data) = shared("data/hai") else { return };
+    let data = shared("data/hai");
     let facts = facts("hai-21.03-fragments", Some(&data));
     let score = score(&facts);
     let figures = ["labelled", "detected", "root_right"].map(|figure| score[figure].as_u64());
@@ -47,8 +48,9 @@ fn three_real_attacks_are_seen_and_named_and_a_thin_calibration_is_said() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn attacks_on_a_water_network_are_found_although_live_data_is_coarser_than_nominal() {
-    let Some(data) = shared("data/batadal") else { return };
+    let data = shared("data/batadal");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("batadal.ron");
     let shipped = include_str!("../../sessions/batadal.ron");

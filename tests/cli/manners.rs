@@ -116,7 +116,13 @@ fn a_picture_is_the_same_every_time_in_every_format() {
 
 #[test]
 fn a_picture_that_cannot_be_is_refused_in_words() {
-    for args in [["--size", "0x5"], ["--size", "wide"], ["--view", "nothing"], ["--at", "noon"]] {
+    for args in [
+        ["--size", "0x5"],
+        ["--size", "wide"],
+        ["--view", "nothing"],
+        ["--at", "noon"],
+        ["--at", "+1e19s"],
+    ] {
         let output = headwater()
             .args(["screen", "plant-normal"])
             .args(args)

@@ -222,9 +222,58 @@ fn the_score_of_the_lines_is_the_score_of_the_summary() {
     }
 }
 
+/// Half an hour of two clients, a row a second from midnight of a clock nine hours ahead of UTC.
+fn korean_table(folder: &Path) {
+    let row = |second: u32| {
+        let wave = |period: u32| f64::from(second * 7919 % period) / f64::from(period);
+        let (hour, minute) = (second / 3600, second / 60 % 60);
+        format!(
+            "2022-08-12 {hour:02}:{minute:02}:{:02},{:.3},{:.3},{:.3},{:.3}\n",
+            second % 60,
+            wave(97),
+            wave(193),
+            wave(389),
+            wave(769),
+        )
+    };
+    let table: String =
+        std::iter::once("time,a1,a2,b1,b2\n".to_owned()).chain((0..1800).map(row)).collect();
+    fs::write(folder.join("day.csv"), table).expect("the data can be written");
+    let file = "files: [\"day.csv\"]";
+    let session = format!(
+        "Session(about: \"a table\", source: Table(data: \".\", \
+         time: (column: \"time\", utc_offset_h: 9)), \
+         clients: [(name: \"A\", columns: [\"a*\"]), (name: \"B\", columns: [\"b*\"])], \
+         sampling: (decimate: Every(1)), \
+         model: (proprietary: Linear, federation: Batched(rounds: 1)), \
+         ranges: (fit: ({file}, until: \"2022-08-12 00:10:00\"), \
+         calibration: ({file}, from: \"2022-08-12 00:10:00\", until: \"2022-08-12 00:20:00\"), \
+         replay: ({file}, from: \"2022-08-12 00:20:00\")))"
+    );
+    fs::write(folder.join("korea.ron"), session).expect("the session can be written");
+}
+
+#[test]
+fn a_run_ends_at_the_time_that_the_clock_of_the_data_shows() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    korean_table(folder.path());
+    let until = ["korea.ron", "--until", "2022-08-12 00:25:00", "--json"];
+    let facts = facts(&run(folder.path(), &until));
+    let summary = facts.last().expect("a summary");
+    assert_eq!(summary["steps"], 300, "{summary}");
+    assert_eq!(time(&summary["from"]).to_string(), "2022-08-11T15:20:00Z");
+    assert_eq!(time(&summary["until"]).to_string(), "2022-08-11T15:24:59Z");
+}
+
 #[test]
 fn nonsense_is_wrong_usage() {
-    for args in [["--speed", "0"], ["--mode", "magic"], ["--until", "tomorrow"]] {
+    for args in [
+        ["--speed", "0"],
+        ["--mode", "magic"],
+        ["--until", "tomorrow"],
+        ["--until", "+1e19s"],
+        ["--until", "+1e30h"],
+    ] {
         let output = headwater().args(["run", "twin"]).args(args).output().expect("runs");
         assert_eq!(output.status.code(), Some(2), "{args:?}");
     }

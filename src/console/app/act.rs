@@ -5,9 +5,9 @@ use super::question::Question;
 use super::time::FAR;
 use super::{Effect, Focus, Model, Screen, Sorting, Stage, copied, filter};
 use crate::console::action::Action;
-use crate::console::feed::Wish;
 use crate::console::remark::Remark;
 use crate::console::watched::Role;
+use crate::engine::handle::Command;
 
 /// Presses of a knob that shift stands for.
 const FAR_TURN: i32 = 10;
@@ -66,7 +66,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Option<Effect> {
 fn pace(model: &mut Model) -> Effect {
     // Another pace ends a run to a time ahead.
     model.seeking = None;
-    Effect::Wish(Wish::Pace(model.pace))
+    Effect::Command(Command::Pace(model.pace))
 }
 
 fn in_time(model: &mut Model, action: Action) -> Option<Effect> {
@@ -92,7 +92,7 @@ fn in_time(model: &mut Model, action: Action) -> Option<Effect> {
             model.follow();
             model.pace.paused = true;
             model.seeking = None;
-            return Some(Effect::Wish(Wish::Step));
+            return Some(Effect::Command(Command::Step));
         }
         Action::Back => model.look_by(-1),
         Action::Forward => model.look_by(1),

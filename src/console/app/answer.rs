@@ -8,10 +8,10 @@ use super::goal::{self, Goal};
 use super::prompt::{Prompt, Purpose};
 use super::question::Question;
 use super::{Effect, Model, Stage, act, turning};
-use crate::console::feed::Wish;
 use crate::console::key::Key;
 use crate::console::remark::Remark;
 use crate::console::theme::Theme;
+use crate::engine::handle::Command as EngineCommand;
 use crate::incident::Action as Deed;
 
 /// Commands that are kept to come back to.
@@ -128,7 +128,7 @@ impl Model {
             Command::Speed(speed) => {
                 self.pace.speed = speed;
                 self.seeking = None;
-                Some(Effect::Wish(Wish::Pace(self.pace)))
+                Some(Effect::Command(EngineCommand::Pace(self.pace)))
             }
             Command::Filter(text) => {
                 self.filter = Filter::read(&text);
@@ -150,6 +150,11 @@ impl Model {
             Command::Bell(on) => {
                 self.bell = on;
                 None
+            }
+            Command::Pay => {
+                let trial = self.tuning.as_ref().map(|tuning| tuning.trial);
+                let trial = trial.ok_or("no setting is on trial")?;
+                Some(Effect::Command(EngineCommand::WhatIfPaid(trial)))
             }
         })
     }

@@ -3,8 +3,8 @@
 use super::goal::{self, Goal};
 use super::turning;
 use crate::console::action::{Action, TABLE};
-use crate::console::pace::Speed;
 use crate::console::theme::Choice;
+use crate::engine::pace::Speed;
 use crate::engine::run::knob::{Knob, Turn};
 use crate::session::SHIPPED;
 
@@ -31,15 +31,18 @@ pub enum Command {
     Open(String),
     /// The bell, on or off.
     Bell(bool),
+    /// What is on trial is paid for.
+    Pay,
 }
 
 /// Words that take something after them, each with an example.
-const WORDS: [(&str, &str); 9] = [
+const WORDS: [(&str, &str); 10] = [
     ("bell", "on"),
     ("filter", "client:P1"),
     ("go", "10:38"),
     ("note", "text"),
     ("open", "twin"),
+    ("pay", ""),
     ("shelve", "10m"),
     ("speed", "60"),
     ("theme", "mono"),
@@ -69,6 +72,7 @@ pub fn read(text: &str, clients: &[String]) -> Result<Command, String> {
             shelf(rest).map(Command::Shelve).ok_or_else(|| needs("a time up to 24h, such as 10m"))
         }
         "open" if !rest.is_empty() => Ok(Command::Open(rest.to_owned())),
+        "pay" if rest.is_empty() => Ok(Command::Pay),
         "bell" => match rest {
             "on" => Ok(Command::Bell(true)),
             "off" => Ok(Command::Bell(false)),

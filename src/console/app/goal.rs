@@ -2,7 +2,7 @@
 
 use jiff::civil::{DateTime, Time};
 
-use crate::session::mark;
+use crate::session::{Span, mark};
 
 /// A place in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,8 +99,7 @@ pub fn seconds(text: &str) -> Option<i64> {
             };
         rest = after;
     }
-    // A hundred years are enough for anybody.
-    (sum <= 3.2e9).then_some(sum.round() as i64)
+    (sum <= Span::LONGEST.seconds).then_some(sum.round() as i64)
 }
 
 #[cfg(test)]

@@ -129,8 +129,8 @@ impl Model {
         chosen || (self.incident.is_none() && self.listed().any(|i| wanted(i.alarm.state)))
     }
 
-    fn log_allows(&self, which: impl Fn(&crate::engine::watch::Standing) -> Option<u64>) -> bool {
-        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+    fn log_allows(&self, which: impl Fn(&crate::engine::watch::Snapshot) -> Option<u64>) -> bool {
+        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
         standing.and_then(which).is_some()
     }
 }

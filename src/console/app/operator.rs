@@ -4,8 +4,8 @@
 use super::prompt::{Prompt, Purpose};
 use super::question::{Question, until_shift_end};
 use super::{Effect, Focus, Model, Screen};
-use crate::console::feed::Wish;
 use crate::console::remark::Remark;
+use crate::engine::handle::Command;
 use crate::engine::run::ActError;
 use crate::incident::{Action as Deed, AlarmState, Order};
 use crate::session::Mode;
@@ -13,7 +13,7 @@ use crate::session::Mode;
 impl Model {
     /// An order of this operator.
     pub(super) fn order(&self, action: Deed, why: Option<String>) -> Effect {
-        Effect::Wish(Wish::Order(Order { who: self.who.clone(), action, why }))
+        Effect::Command(Command::Order(Order { who: self.who.clone(), action, why }))
     }
 
     fn with_incident(&mut self, deed: impl FnOnce(u64) -> Deed) -> Option<Effect> {
@@ -91,7 +91,7 @@ impl Model {
     /// Puts a client back in service, or asks whether to take it out.
     pub(super) fn change_service(&mut self) -> Option<Effect> {
         let client = self.client_meant();
-        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref())?;
+        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref())?;
         if standing.clients.get(client) == Some(&AlarmState::OutOfService) {
             return Some(self.order(Deed::PutBack { client }, None));
         }

@@ -145,7 +145,7 @@ impl Model {
     /// Every knob as it stands.
     #[must_use]
     pub fn knobs(&self) -> &[Turn] {
-        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
         standing.map_or(&[], |standing| &standing.knobs)
     }
 
@@ -165,7 +165,7 @@ impl Model {
 
     /// The method that decides.
     pub(super) fn mode(&self) -> Mode {
-        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
         standing.map_or(Mode::Evidence, |standing| standing.mode)
     }
 

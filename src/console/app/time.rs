@@ -7,10 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::goal::Goal;
 use super::{Effect, Model, Screen, Stage};
-use crate::console::feed::Wish;
-use crate::console::pace::Speed;
 use crate::console::remark::Remark;
 use crate::console::window::ZOOMS;
+use crate::engine::handle::Command;
+use crate::engine::pace::Speed;
 
 /// Columns of a large step through time.
 pub const FAR: i32 = 20;
@@ -121,7 +121,7 @@ impl Model {
         }
         self.follow();
         self.seeking = Some(time);
-        Ok(Some(Effect::Wish(Wish::RunTo(time))))
+        Ok(Some(Effect::Command(Command::RunTo(time))))
     }
 
     /// Keeps the moment under a letter.

@@ -3,8 +3,8 @@
 use super::question::Question;
 use super::tuning::{self, Tuning};
 use super::{Effect, Focus, Model, Screen, turning};
-use crate::console::feed::Wish;
 use crate::console::remark::Remark;
+use crate::engine::handle::Command;
 use crate::engine::run::knob::{Knob, Turn};
 use crate::incident::Action as Deed;
 use crate::session::Tau;
@@ -43,7 +43,7 @@ impl Model {
             *tuning = Tuning::new(from);
         }
         tuning.trial = trial;
-        tuning.ask().map(|turn| Effect::Wish(Wish::WhatIf(turn)))
+        tuning.ask().map(|turn| Effect::Command(Command::WhatIf(turn)))
     }
 
     /// Sets the knob that is on trial; what is given away is asked about first.
@@ -78,7 +78,7 @@ impl Model {
     /// Steps the engine has taken.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
         standing.map_or(0, |standing| standing.steps)
     }
 
@@ -90,7 +90,7 @@ impl Model {
             self.remark = Some(Remark::done("dropped: the knob stays where it was"));
             return None;
         }
-        let standing = self.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
         let entry = standing.and_then(|s| if again { s.redoable } else { s.undoable });
         let Some(entry) = entry else {
             let what = if again { "nothing was undone" } else { "nothing to undo" };

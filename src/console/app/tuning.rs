@@ -5,20 +5,12 @@
 
 use std::fmt::Write as _;
 
+use crate::engine::handle::Tried;
 use crate::engine::run::Outlook;
 use crate::engine::run::knob::{Knob, Turn};
+use crate::engine::run::what_if::NoAnswer;
 use crate::evidence::threshold::{FlagThresholds, Flags};
-
-/// What the engine found for one value.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// For this.
-    pub turn: Turn,
-    /// The day so far as it was.
-    pub before: Outlook,
-    /// As it would have been; nothing for what only concerns the time to come.
-    pub after: Option<Outlook>,
-}
+use crate::site::again::AgainError;
 
 /// A knob being turned.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +20,7 @@ pub struct Tuning {
     /// Where it is being turned to.
     pub trial: Turn,
     /// The newest answer, which may be of a value already left.
-    pub found: Option<Found>,
+    pub found: Option<Tried>,
     asked: Option<Turn>,
 }
 
@@ -54,7 +46,7 @@ impl Tuning {
     /// The question to ask now, if one is to be asked; it counts as asked.
     pub fn ask(&mut self) -> Option<Turn> {
         let known = self.found.as_ref().is_some_and(|found| found.turn == self.trial);
-        if self.asked.is_some() || known || !self.has_moved() || is_ahead(self.knob()) {
+        if self.asked.is_some() || known || !self.has_moved() || !can_be_tried(self.knob()) {
             return None;
         }
         self.asked = Some(self.trial);
@@ -67,7 +59,7 @@ impl Tuning {
     }
 
     /// An answer came.
-    pub fn hear(&mut self, found: Found) {
+    pub fn hear(&mut self, found: Tried) {
         if self.asked == Some(found.turn) {
             self.asked = None;
         }
@@ -78,20 +70,20 @@ impl Tuning {
 
     /// The answer for the value the knob is at now.
     #[must_use]
-    pub fn answer(&self) -> Option<&Found> {
+    pub fn answer(&self) -> Option<&Tried> {
         self.found.as_ref().filter(|found| found.turn == self.trial)
     }
 
     /// Thresholds of every client at the value the knob is at now: ghost flags come from them.
     #[must_use]
     pub fn ghost(&self) -> Option<&[FlagThresholds]> {
-        Some(&self.answer()?.after.as_ref()?.thresholds)
+        Some(&self.answer()?.after.as_ref().ok()?.thresholds)
     }
 
     /// Flags of every step so far in the newest answer.
     #[must_use]
     pub fn ghost_flags(&self) -> Option<&[Option<Flags>]> {
-        Some(&self.found.as_ref()?.after.as_ref()?.flags)
+        Some(&self.found.as_ref()?.after.as_ref().ok()?.flags)
     }
 
     /// What turning it would have meant, in words: "23 → 9 alarms, 2 labelled attacks missed".
@@ -100,15 +92,31 @@ impl Tuning {
         if !self.has_moved() {
             return String::new();
         }
-        if is_ahead(self.knob()) {
+        if !can_be_tried(self.knob()) {
             return from_now_on(self.knob(), steps);
         }
-        match self.answer() {
+        let had_it_been_so = match self.answer() {
             None => "the day so far is being decided again…".into(),
-            Some(Found { after: None, .. }) => from_now_on(self.knob(), steps),
-            Some(Found { before, after: Some(after), .. }) => compared(before, after),
+            Some(Tried { after: Err(NoAnswer::StillToCome), .. }) => {
+                return from_now_on(self.knob(), steps);
+            }
+            Some(Tried { after: Err(why @ NoAnswer::Again(AgainError::Costs { .. })), .. }) => {
+                format!("{why} · :pay does it")
+            }
+            Some(Tried { after: Err(why), .. }) => why.to_string(),
+            Some(Tried { before, after: Ok(after), .. }) => compared(before, after),
+        };
+        if is_ahead(self.knob()) {
+            format!("{} · from the start: {had_it_been_so}", from_now_on(self.knob(), steps))
+        } else {
+            had_it_been_so
         }
     }
+}
+
+/// Whether the day so far can be tried with another value of a knob.
+fn can_be_tried(knob: Knob) -> bool {
+    !is_ahead(knob) || knob == Knob::EpsilonFlag
 }
 
 /// Whether a knob concerns only what is still to come: noise that was drawn stays drawn.
@@ -181,8 +189,7 @@ mod tests {
         tuning.trial = arl0(14_400.0);
         tuning.trial = arl0(28_800.0);
         assert_eq!(tuning.ask(), None, "one is on its way");
-        let found =
-            |turn| Found { turn, before: outlook(23, 12, 5), after: Some(outlook(9, 10, 1)) };
+        let found = |turn| Tried { turn, before: outlook(23, 12, 5), after: Ok(outlook(9, 10, 1)) };
         tuning.hear(found(arl0(7200.0)));
         assert_eq!(tuning.answer(), None, "the knob is elsewhere by now");
         assert_eq!(tuning.ask(), Some(arl0(28_800.0)));
@@ -198,7 +205,15 @@ mod tests {
     fn epsilon_is_said_to_count_from_now_on() {
         let mut tuning = Tuning::new(Turn::EpsilonFlag(Some(4.0)));
         tuning.trial = Turn::EpsilonFlag(Some(2.0));
-        assert_eq!(tuning.words(118), "from step 119 on; what was released stays released");
+        let from_now_on = "from step 119 on; what was released stays released";
+        assert!(tuning.words(118).starts_with(from_now_on));
         assert_eq!(tuning.ghost(), None);
+        let trial = tuning.ask().expect("the day so far can be released again");
+        let answer = |after| Tried { turn: trial, before: outlook(23, 12, 5), after };
+        tuning.hear(answer(Ok(outlook(9, 10, 1))));
+        assert!(tuning.words(118).contains("from the start: 23 → 9 alarms"));
+        let costs = AgainError::Costs { releases: 17_280 };
+        tuning.hear(answer(Err(NoAnswer::Again(costs))));
+        assert!(tuning.words(118).contains("17280 times"), "{}", tuning.words(118));
     }
 }

@@ -8,11 +8,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 
 use crate::console::app::{Effect, Model, Msg, update};
-use crate::console::feed::{Bulletin, Opened, Report, Wish};
 use crate::console::key::Key;
 use crate::console::keymap::Meaning;
-use crate::console::pace::Pace;
 use crate::console::theme::{Choice, Terminal, Theme};
+use crate::engine::handle::{Command, EngineEvent, Opened, Update};
+use crate::engine::pace::Pace;
 use crate::engine::watch::News;
 use crate::session::Session;
 use crate::stream::{
@@ -153,7 +153,7 @@ impl Stream for Sines {
             0 => Continuity::Next,
             hole => Continuity::Gap { seconds: hole as f64 },
         };
-        for (sensor, value) in frame.values.iter_mut().enumerate() {
+        for (sensor, value) in frame.raw_values_mut().iter_mut().enumerate() {
             let dead = sensor == 14 && DEAD.contains(&second);
             *value = if dead { f64::NAN } else { Self::value(sensor, second) };
         }
@@ -195,7 +195,7 @@ impl Console {
         self.effects.extend(update(&mut self.model, msg));
     }
 
-    pub fn report(&mut self, report: Report) {
+    pub fn report(&mut self, report: EngineEvent) {
         self.tell(Msg::Report(report));
     }
 
@@ -204,10 +204,12 @@ impl Console {
             layout: self.stream.layout.clone(),
             events: self.stream.events.clone(),
             period_s: 5.0,
+            steps: self.stream.layout.clone(),
             prepared: None,
+            calibrated: Vec::new(),
         };
-        self.report(Report::Opened(Box::new(opened)));
-        self.report(Report::Playing);
+        self.report(EngineEvent::Opened(Box::new(opened)));
+        self.report(EngineEvent::Playing);
     }
 
     /// Takes so many frames of the stream.
@@ -221,17 +223,13 @@ impl Console {
         self.report(measured(batch));
     }
 
-    pub fn last_frame(&self) -> &Frame {
-        &self.last
-    }
-
     pub fn repeat_last_frame(&mut self) {
         let again = vec![self.last.clone()];
         self.report(measured(again));
     }
 
     pub fn fail(&mut self) {
-        self.report(Report::Failed(Box::new(StreamError::MissingFiles {
+        self.report(EngineEvent::Failed(Box::new(StreamError::MissingFiles {
             folder: "data".into(),
             files: vec!["test1.csv".into()],
             published: Some("https://example.org/data".into()),
@@ -262,7 +260,7 @@ impl Console {
 
     pub fn last_pace(&self) -> Option<Pace> {
         self.effects.iter().rev().find_map(|effect| match effect {
-            Effect::Wish(Wish::Pace(pace)) => Some(*pace),
+            Effect::Command(Command::Pace(pace)) => Some(*pace),
             _ => None,
         })
     }
@@ -335,7 +333,7 @@ pub fn hostile() -> Console {
 }
 
 /// Measurements alone, of which nothing is said.
-fn measured(frames: Vec<Frame>) -> Report {
+fn measured(frames: Vec<Frame>) -> EngineEvent {
     let news = News { frames, ..News::default() };
-    Report::News(Box::new(Bulletin { news, ..Bulletin::default() }))
+    EngineEvent::News(Box::new(Update { news, ..Update::default() }))
 }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::plant::{ATTACK, Desk, attack_ready, attack_session};
+use super::plant::{ATTACK, Desk, attack_session, options};
 use crate::console::app::{Effect, Focus, Msg, Screen, Stage};
-use crate::console::feed::{self, Report, Wish};
-use crate::console::pace::{Pace, Speed};
 use crate::console::watched::Role;
+use crate::engine::handle::{Command, EngineEvent};
+use crate::engine::pace::{Pace, Speed};
 use crate::engine::run::knob::{Knob, Turn};
+use crate::engine::{self, Handle};
 use crate::fact::Priority;
 use crate::incident::{Action, AlarmState, Order, What};
 use crate::session::{Mark, Mode, Vote};
@@ -279,9 +280,9 @@ fn an_operator_sees_notes_shelves_silences_and_undoes() {
     desk.keys("2x<esc>N<esc>");
     assert_eq!(desk.wishes().len(), orders, "what was asked was left");
     desk.keys("xy");
-    assert_eq!(desk.watch().standing().clients[0], AlarmState::OutOfService);
+    assert_eq!(desk.watch().snapshot().clients[0], AlarmState::OutOfService);
     desk.keys("x");
-    assert_ne!(desk.watch().standing().clients[0], AlarmState::OutOfService);
+    assert_ne!(desk.watch().snapshot().clients[0], AlarmState::OutOfService);
 }
 
 #[test]
@@ -289,7 +290,7 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     let mut desk = Desk::attacked(ATTACK - 10);
     desk.keys(":mode paper<enter>");
     assert!(desk.console.model.knobs().contains(&Turn::Mode(Mode::Paper)), "{}", desk.said());
-    let thresholds = |desk: &mut Desk| desk.watch().standing().thresholds;
+    let thresholds = |desk: &mut Desk| desk.watch().snapshot().thresholds;
     let before = thresholds(&mut desk);
     desk.keys("+");
     let tuning = desk.console.model.tuning.as_ref().expect("a knob on trial");
@@ -316,8 +317,9 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     assert_eq!(thresholds(&mut desk), set, "what was only tried is dropped, and nothing before it");
     assert!(desk.said().starts_with("dropped"), "{}", desk.said());
 
-    let asked =
-        |desk: &Desk| desk.wishes().iter().filter(|wish| matches!(wish, Wish::WhatIf(_))).count();
+    let asked = |desk: &Desk| {
+        desk.wishes().iter().filter(|wish| matches!(wish, Command::WhatIf(_))).count()
+    };
     let questions = asked(&desk);
     desk.busy_keys("-----");
     assert_eq!(asked(&desk), questions + 1, "one is on its way while the engine is busy");
@@ -389,7 +391,7 @@ fn a_client_is_what_the_list_says_from_the_first_evidence_on() {
 fn what_lies_ahead_is_run_to_and_a_run_that_is_over_still_takes_orders() {
     let mut desk = Desk::attacked(20);
     desk.keys("g01:25<enter>");
-    assert!(matches!(desk.wishes()[..], [Wish::RunTo(_)]));
+    assert!(matches!(desk.wishes()[..], [Command::RunTo(_)]));
     assert!(desk.clock().as_str() >= "01:25:00" && desk.clock().as_str() < "01:25:10");
     assert_eq!(desk.console.model.seeking, None, "it has been reached");
     desk.keys(">");
@@ -408,67 +410,74 @@ fn max() -> Pace {
 }
 
 #[test]
-fn a_feed_plays_a_session_to_its_end_keeps_every_frame_and_then_still_answers() {
-    let mut feed = feed::spawn(&attack_session(), max(), |_| Ok(attack_ready())).expect("a thread");
+fn an_engine_plays_a_session_to_its_end_keeps_every_frame_and_then_still_answers() {
+    let mut engine = engine::spawn(&attack_session(), options(max())).expect("a thread");
     let mut desk = Desk::blank();
     while !matches!(desk.console.model.stage, Stage::Ended) {
-        desk.console.report(feed.reports.blocking_recv().expect("it does not die"));
+        desk.console.report(engine.events.blocking_recv().expect("it does not die"));
     }
     let model = &desk.console.model;
     assert_eq!(model.measured.as_ref().map(|m| m.history.len()), Some(5 * ATTACK));
     assert_eq!(model.watched.as_ref().map(|w| w.history.len()), Some(ATTACK));
     assert_eq!(model.steps(), ATTACK as u64);
-    feed.wish(Wish::WhatIf(Turn::Arl0(600.0))).expect("room for a wish");
-    assert!(matches!(feed.reports.blocking_recv(), Some(Report::Found(_))));
+    engine.command(Command::WhatIf(Turn::Arl0(600.0))).expect("room for a command");
+    assert!(matches!(engine.events.blocking_recv(), Some(EngineEvent::Tried(_))));
     let action = Action::Set { what: "arl0".into(), to: Turn::Arl0(600.0).value() };
     let order = Order { who: "eva".into(), action, why: None };
-    feed.wish(Wish::Order(order)).expect("room for a wish");
-    assert!(matches!(feed.reports.blocking_recv(), Some(Report::News(_))));
-    assert!(matches!(feed.reports.blocking_recv(), Some(Report::Ordered(Ok(())))));
+    engine.command(Command::Order(order)).expect("room for a command");
+    assert!(matches!(engine.events.blocking_recv(), Some(EngineEvent::News(_))));
+    assert!(matches!(engine.events.blocking_recv(), Some(EngineEvent::Ordered(Ok(())))));
 }
 
 #[test]
-fn a_feed_reads_ahead_to_where_playing_begins_stands_there_and_goes_step_by_step() {
+fn an_engine_reads_ahead_to_where_playing_begins_stands_there_and_goes_step_by_step() {
     let mut session = attack_session();
     session.replay.from = Some(Mark::After(120.0));
     let pace = Pace { speed: Speed::Times(1.0), paused: true };
-    let mut feed = feed::spawn(&session, pace, |_| Ok(attack_ready())).expect("a thread");
+    let mut engine = engine::spawn(&session, options(pace)).expect("a thread");
     let (mut frames, mut steps) = (0, 0);
-    let mut next = |feed: &mut feed::Feed, until: usize| loop {
-        match feed.reports.blocking_recv().expect("it does not die") {
-            Report::News(bulletin) => {
+    let mut next = |engine: &mut Handle, until: usize| loop {
+        match engine.events.blocking_recv().expect("it does not die") {
+            EngineEvent::News(bulletin) => {
                 frames += bulletin.news.frames.len();
                 steps += bulletin.news.times.len();
                 if frames >= until && bulletin.news.times.last().is_some() {
                     return (frames, steps);
                 }
             }
-            Report::Playing => return (frames, steps),
+            EngineEvent::Playing => return (frames, steps),
             _ => {}
         }
     };
-    assert_eq!(next(&mut feed, usize::MAX), (120, 24));
-    feed.wish(Wish::Step).expect("room");
-    assert_eq!(next(&mut feed, 125), (125, 25), "one step is five measurements");
-    feed.wish(Wish::Step).expect("room");
-    assert_eq!(next(&mut feed, 130), (130, 26));
+    assert_eq!(next(&mut engine, usize::MAX), (120, 24));
+    engine.command(Command::Step).expect("room");
+    assert_eq!(next(&mut engine, 125), (125, 25), "one step is five measurements");
+    engine.command(Command::Step).expect("room");
+    assert_eq!(next(&mut engine, 130), (130, 26));
 }
 
 #[test]
 fn a_session_that_cannot_be_opened_fails_visibly() {
-    let open = |_: feed::Tell| Err("no such data".into());
-    let mut feed = feed::spawn(&attack_session(), max(), open).expect("a thread");
+    let mut session = attack_session();
+    // Its models are of other clients.
+    session.clients = crate::stream::plant::default_clients();
+    session.clients.pop();
+    let mut engine = engine::spawn(&session, options(max())).expect("a thread");
     let mut desk = Desk::blank();
-    desk.console.report(feed.reports.blocking_recv().expect("it says so"));
+    desk.console.report(engine.events.blocking_recv().expect("it says so"));
     assert!(matches!(desk.console.model.stage, Stage::Failed(_)));
-    assert!(feed.reports.blocking_recv().is_none());
+    assert!(engine.events.blocking_recv().is_none());
 }
 
 #[test]
-fn an_engine_that_panics_hangs_up_without_a_last_word() {
-    let open = |_: feed::Tell| -> Result<feed::Ready, feed::OpenError> { panic!("on purpose") };
-    let mut feed = feed::spawn(&attack_session(), max(), open).expect("a thread");
-    assert!(feed.reports.blocking_recv().is_none(), "the loop takes this for a failure");
+fn a_trial_is_paid_for_by_a_command_and_only_when_there_is_one() {
+    let mut desk = Desk::attacked(60);
+    desk.keys(":pay<enter>");
+    let prompt = desk.console.model.prompt.as_ref().expect("the line stays to be put right");
+    assert_eq!(prompt.error.as_deref(), Some("no setting is on trial"));
+    desk.keys("<esc>+:pay<enter>");
+    let paid = |command: &&&Command| matches!(command, Command::WhatIfPaid(_));
+    assert_eq!(desk.wishes().iter().filter(paid).count(), 1, "{:?}", desk.wishes());
 }
 
 #[test]

@@ -8,10 +8,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::fixture::Console;
-use crate::console::app::tuning::Found;
 use crate::console::app::{Effect, Msg};
-use crate::console::feed::{Bulletin, Opened, Ready, Report, Wish};
+use crate::engine::handle::{Command, EngineEvent, Opened, Options, Tried, Update};
+use crate::engine::pace::Pace;
 use crate::engine::prepare::{Prepared, prepare};
+use crate::engine::run::RunOptions;
 use crate::engine::watch::{News, Watch};
 use crate::session::{Mark, Session};
 
@@ -39,10 +40,23 @@ pub fn session() -> Session {
     PREPARED.0.clone()
 }
 
+/// A session with its models, standing before its first step.
+pub type Ready = (Watch, Arc<Prepared>);
+
+fn open(session: &Session) -> Ready {
+    let options = RunOptions { both: true, ..RunOptions::new(session.mode) };
+    let watch = Watch::open(session, &PREPARED.1, options, true).expect("a built-in plant");
+    (watch, Arc::clone(&PREPARED.1))
+}
+
+/// How an engine of its own plays it.
+pub fn options(pace: Pace) -> Options {
+    Options { prepared: Some(Arc::clone(&PREPARED.1)), ..Options::watched(pace) }
+}
+
 /// The morning, standing before its first step.
 pub fn ready() -> Ready {
-    let (session, prepared) = &*PREPARED;
-    (Watch::open(session, prepared).expect("a built-in plant"), Arc::clone(prepared))
+    open(&PREPARED.0)
 }
 
 /// Only its first attack, from 01:20 to 01:35.
@@ -54,32 +68,22 @@ pub fn attack_session() -> Session {
 }
 
 /// The attack, standing before its first step.
-pub fn attack_ready() -> Ready {
-    let prepared = &PREPARED.1;
-    (Watch::open(&attack_session(), prepared).expect("a built-in plant"), Arc::clone(prepared))
+fn attack_ready() -> Ready {
+    open(&attack_session())
 }
 
 /// What was said about the attack: enough for whoever only looks.
-static SAID: LazyLock<(Opened, Vec<Bulletin>)> = LazyLock::new(|| {
+static SAID: LazyLock<(Opened, Vec<Update>)> = LazyLock::new(|| {
     let (mut watch, prepared) = attack_ready();
-    let opened = opened(&watch, &prepared);
+    let opened = Opened::of(&watch, prepared);
     let bulletins = (0..ATTACK).map(|_| {
         let mut news = News::default();
         watch.step(&mut news).expect("a built-in plant has no bad rows");
-        Bulletin { news, standing: Some(watch.standing()), ..Bulletin::default() }
+        Update { news, snapshot: Some(watch.snapshot()), ..Update::default() }
     });
     let bulletins = bulletins.collect();
     (opened, bulletins)
 });
-
-fn opened(watch: &Watch, prepared: &Arc<Prepared>) -> Opened {
-    Opened {
-        layout: watch.measurements().clone(),
-        events: watch.events().to_vec(),
-        period_s: watch.period_s(),
-        prepared: Some(Arc::clone(prepared)),
-    }
-}
 
 /// A console whose wishes a real engine carries out at once, without a thread and without a clock.
 pub struct Desk {
@@ -101,18 +105,17 @@ impl Desk {
 
     /// The same of a session that says otherwise about something models do not depend on.
     pub fn attacked_where(steps: usize, change: impl FnOnce(&mut Session)) -> Self {
-        let (mut session, prepared) = (attack_session(), Arc::clone(&PREPARED.1));
+        let mut session = attack_session();
         change(&mut session);
-        let watch = Watch::open(&session, &prepared).expect("a built-in plant");
-        Self::over_watch((watch, prepared), steps)
+        Self::over_watch(open(&session), steps)
     }
 
     fn over_watch((watch, prepared): Ready, steps: usize) -> Self {
-        let opened = opened(&watch, &prepared);
+        let opened = Opened::of(&watch, prepared);
         let console = Console::bare(&session());
         let mut desk = Self { console, watch: Some(watch), heard: 0 };
-        desk.console.report(Report::Opened(Box::new(opened)));
-        desk.console.report(Report::Playing);
+        desk.console.report(EngineEvent::Opened(Box::new(opened)));
+        desk.console.report(EngineEvent::Playing);
         desk.steps(steps);
         desk
     }
@@ -131,8 +134,8 @@ impl Desk {
     pub fn looking_after(steps: usize) -> Self {
         let (opened, bulletins) = &*SAID;
         let mut desk = Self::blank();
-        desk.console.report(Report::Opened(Box::new(opened.clone())));
-        desk.console.report(Report::Playing);
+        desk.console.report(EngineEvent::Opened(Box::new(opened.clone())));
+        desk.console.report(EngineEvent::Playing);
         desk.hear_on(&bulletins[..steps]);
         desk
     }
@@ -142,9 +145,9 @@ impl Desk {
         self.hear_on(&SAID.1[steps..]);
     }
 
-    fn hear_on(&mut self, bulletins: &[Bulletin]) {
+    fn hear_on(&mut self, bulletins: &[Update]) {
         for bulletin in bulletins {
-            self.console.report(Report::News(Box::new(bulletin.clone())));
+            self.console.report(EngineEvent::News(Box::new(bulletin.clone())));
         }
     }
 
@@ -158,7 +161,8 @@ impl Desk {
         let mut news = News::default();
         self.watch().end(&mut news);
         self.news(news);
-        self.console.report(Report::Ended);
+        let ending = self.watch().run().ending(Duration::ZERO);
+        self.console.report(EngineEvent::Ended(Box::new(ending)));
         self
     }
 
@@ -172,9 +176,9 @@ impl Desk {
     }
 
     fn news(&mut self, news: News) {
-        let standing = Some(self.watch().standing());
-        let bulletin = Bulletin { news, standing, ..Bulletin::default() };
-        self.console.report(Report::News(Box::new(bulletin)));
+        let snapshot = Some(self.watch().snapshot());
+        let bulletin = Update { news, snapshot, ..Update::default() };
+        self.console.report(EngineEvent::News(Box::new(bulletin)));
     }
 
     /// Presses keys; what is wished for happens before the next key.
@@ -197,23 +201,27 @@ impl Desk {
         while let Some(effect) = self.console.effects.get(self.heard).cloned() {
             self.heard += 1;
             match effect {
-                Effect::Wish(Wish::Order(order)) => {
+                Effect::Command(Command::Order(order)) => {
                     let mut news = News::default();
                     let done = self.watch().act(order, &mut news).map_err(|e| e.to_string());
                     self.news(news);
-                    self.console.report(Report::Ordered(done));
+                    self.console.report(EngineEvent::Ordered(done));
                 }
-                Effect::Wish(Wish::WhatIf(turn)) => {
+                Effect::Command(Command::WhatIf(turn)) => {
                     let watch = self.watch();
                     let (before, after) = (watch.so_far(), watch.what_if(turn));
-                    self.console.report(Report::Found(Box::new(Found { turn, before, after })));
+                    self.console.report(EngineEvent::Tried(Box::new(Tried {
+                        turn,
+                        before,
+                        after,
+                    })));
                 }
-                Effect::Wish(Wish::RunTo(goal)) => {
+                Effect::Command(Command::RunTo(goal)) => {
                     while self.console.model.newest().is_none_or(|newest| newest < goal) {
                         self.steps(1);
                     }
                 }
-                Effect::Wish(Wish::Step) => self.steps(1),
+                Effect::Command(Command::Step) => self.steps(1),
                 _ => {}
             }
         }
@@ -225,10 +233,10 @@ impl Desk {
     }
 
     /// The wishes so far.
-    pub fn wishes(&self) -> Vec<&Wish> {
+    pub fn wishes(&self) -> Vec<&Command> {
         let mut wishes = Vec::new();
         for effect in &self.console.effects {
-            if let Effect::Wish(wish) = effect {
+            if let Effect::Command(wish) = effect {
                 wishes.push(wish);
             }
         }

@@ -11,13 +11,13 @@ use ratatui::style::{Color, Modifier, Style};
 use super::fixture::Console;
 use super::plant::{self, Desk};
 use crate::console::app::{Msg, Screen};
-use crate::console::feed::{Bulletin, Load, Opened, Report};
 use crate::console::mouse::Hit;
 use crate::console::sessions::{Data, Openable};
 use crate::console::theme::{Choice, Terminal, Theme};
 use crate::console::view::view;
+use crate::engine::handle::{EngineEvent, Load, Opened, Update};
 use crate::engine::run::knob::Turn;
-use crate::engine::watch::{News, Standing};
+use crate::engine::watch::{News, Snapshot};
 use crate::session::SHIPPED;
 
 /// Every screen, and the keys that lead to it.
@@ -43,29 +43,24 @@ fn theme(choice: Choice, ascii: bool) -> Theme {
 }
 
 /// What the engine says of the morning until 01:30:10: said once for all pictures.
-static MORNING: LazyLock<(Opened, News, Standing)> = LazyLock::new(|| {
+static MORNING: LazyLock<(Opened, News, Snapshot)> = LazyLock::new(|| {
     let (mut watch, prepared) = plant::ready();
-    let opened = Opened {
-        layout: watch.measurements().clone(),
-        events: watch.events().to_vec(),
-        period_s: watch.period_s(),
-        prepared: Some(prepared),
-    };
+    let opened = Opened::of(&watch, prepared);
     let mut news = News::default();
     for _ in 0..DURING {
         watch.step(&mut news).expect("a built-in plant has no bad rows");
     }
-    let standing = watch.standing();
+    let standing = watch.snapshot();
     (opened, news, standing)
 });
 
-fn shown(opened: Opened, news: News, standing: Standing) -> Console {
+fn shown(opened: Opened, news: News, standing: Snapshot) -> Console {
     let mut console = Console::bare(&plant::session());
     console.model.theme = theme(Choice::Dark, false);
-    console.report(Report::Opened(Box::new(opened)));
-    console.report(Report::Playing);
-    let bulletin = Bulletin { news, standing: Some(standing), load: Load::default() };
-    console.report(Report::News(Box::new(bulletin)));
+    console.report(EngineEvent::Opened(Box::new(opened)));
+    console.report(EngineEvent::Playing);
+    let bulletin = Update { news, snapshot: Some(standing), load: Load::default() };
+    console.report(EngineEvent::News(Box::new(bulletin)));
     let sessions = SHIPPED.iter().map(|session| Openable {
         name: session.name.to_owned(),
         about: format!("the session called {}", session.name),
@@ -427,7 +422,7 @@ fn dozen() -> Console {
     }
     news.sights = news.sights.chunks(few.len()).flat_map(|row| row.repeat(TIMES)).collect();
     for frame in &mut news.frames {
-        frame.values = frame.values.repeat(TIMES);
+        *frame.raw_values_mut() = frame.raw_values().repeat(TIMES);
     }
     standing.clients = standing.clients.repeat(TIMES);
     standing.thresholds = standing.thresholds.repeat(TIMES);

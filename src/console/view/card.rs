@@ -107,7 +107,7 @@ fn calm(scene: &Scene) -> String {
         let tally = scene.measured.tally(client, scene.moment);
         Tally { missing: sum.missing + tally.missing, beyond: sum.beyond + tally.beyond }
     });
-    let words = if scene.watched.is_some_and(|w| w.standing.is_some()) {
+    let words = if scene.watched.is_some_and(|w| w.snapshot.is_some()) {
         "no incident"
     } else {
         "no verdicts"

@@ -28,7 +28,7 @@ use crate::console::mouse::{Hit, Target};
 use crate::console::watched::Trace;
 use crate::console::widget::flags::FlagGrid;
 use crate::console::widget::level::{Level, ratio};
-use crate::evidence::health::Standing;
+use crate::server::health::Standing;
 
 /// A row or more of this view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,7 +215,7 @@ fn title(scene: &Scene, client: usize, area: Rect, buffer: &mut Buffer) {
     if let Some(since) = verdict.since {
         parts.push((format!("since {}", scene.model.clock.time(since)), theme.label));
     }
-    match scene.watched.and_then(|w| w.latest.get(client)).map(|sight| sight.standing) {
+    match scene.watched.and_then(|w| w.latest.get(client)).map(|sight| sight.server.standing) {
         Some(Standing::OutOfCalibration) => {
             parts.push(("? out of calibration".into(), theme.missing));
         }

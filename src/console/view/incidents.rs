@@ -96,7 +96,7 @@ fn title(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 /// The figures of the header; nothing counts before the first step.
 #[must_use]
 pub fn figures(scene: &Scene) -> Figures {
-    let standing = scene.watched.and_then(|watched| watched.standing.as_ref());
+    let standing = scene.watched.and_then(|watched| watched.snapshot.as_ref());
     standing.map_or_else(Figures::default, |standing| standing.figures.clone())
 }
 

@@ -23,8 +23,8 @@ use crate::console::mouse::{Hit, Target};
 use crate::console::text::clean;
 use crate::console::watched::Watched;
 use crate::console::widget::heat;
-use crate::evidence::influence::InfluenceGraph;
 use crate::incident::Incident;
+use crate::server::influence::InfluenceGraph;
 
 /// Rows that what is known of the chosen client has for itself before states are shown too.
 const ABOUT: u16 = 6;

@@ -109,7 +109,7 @@ pub fn knob(
     }
     let (note, style) = note(scene, trial.unwrap_or(turn));
     put(buffer, area, x, 0, &cut(&note, area.width.saturating_sub(x)), style);
-    let words = tuning?.words(scene.watched?.standing.as_ref()?.steps);
+    let words = tuning?.words(scene.watched?.snapshot.as_ref()?.steps);
     (!words.is_empty()).then_some(words)
 }
 
@@ -172,7 +172,7 @@ fn falls(scene: &Scene, share: f64) -> String {
 
 /// "35 % of symbols wrong, alarm after 42s"
 fn answers(scene: &Scene, epsilon: f64) -> String {
-    let Some(standing) = scene.watched.and_then(|watched| watched.standing.as_ref()) else {
+    let Some(standing) = scene.watched.and_then(|watched| watched.snapshot.as_ref()) else {
         return String::new();
     };
     let (what, symbols) = match standing.mode {
@@ -192,7 +192,7 @@ fn answers(scene: &Scene, epsilon: f64) -> String {
 fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
     let privacy = &scene.model.subject.privacy;
     let states = scene.watched.and_then(|watched| {
-        let standing = watched.standing.as_ref()?;
+        let standing = watched.snapshot.as_ref()?;
         standing.states.get(scene.model.chosen).copied()
     });
     let (clip, cut) = if knob == Knob::EpsilonG {

@@ -54,7 +54,7 @@ struct Setting {
 
 impl Setting {
     fn of(scene: &Scene) -> Option<Self> {
-        let standing = scene.watched?.standing.as_ref()?;
+        let standing = scene.watched?.snapshot.as_ref()?;
         let mut setting = Self {
             epsilon: None,
             delta: 1e-5,
@@ -174,7 +174,7 @@ fn explained(scene: &Scene, setting: &Setting) -> [Vec<String>; 3] {
     let form = session.privacy.budget.unwrap_or_default();
     session.privacy.budget = setting.budget.map(|epsilon| BudgetSettings { epsilon, ..form });
     let client = scene.model.chosen;
-    let spent = scene.watched.and_then(|w| w.standing.as_ref()?.spent.get(client));
+    let spent = scene.watched.and_then(|w| w.snapshot.as_ref()?.spent.get(client));
     let memory = spent.map(|spent| (scene.name(client), &spent.memory));
     let Explained { protected, how_long, not_protected } = explain(&session, setting.mode, memory);
     [protected, how_long, not_protected]
@@ -185,7 +185,7 @@ fn price(scene: &Scene, setting: &Setting) -> Block {
     let theme = scene.theme;
     let client = scene.model.chosen;
     let title = format!("what {} has spent, at δ {:e}", scene.name(client), setting.ledger_delta);
-    let Some(spent) = scene.watched.and_then(|w| w.standing.as_ref()?.spent.get(client)) else {
+    let Some(spent) = scene.watched.and_then(|w| w.snapshot.as_ref()?.spent.get(client)) else {
         return (title, vec![vec![("nothing yet".to_owned(), theme.label)]]);
     };
     let mut lines: Lines = spent
@@ -230,7 +230,7 @@ fn price(scene: &Scene, setting: &Setting) -> Block {
 fn ledger(scene: &Scene) -> Block {
     let theme = scene.theme;
     let name = usize::from(scene.name_cells(10));
-    let spent = scene.watched.and_then(|w| w.standing.as_ref()).map(|s| &s.spent[..]);
+    let spent = scene.watched.and_then(|w| w.snapshot.as_ref()).map(|s| &s.spent[..]);
     let lines = (0..)
         .zip(spent.unwrap_or_default())
         .map(|(client, spent)| {
@@ -282,7 +282,7 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
     let day = if alarms { "a day with one alarm" } else { "a day costs" };
     let head = format!("    ε   wrong    alarm after  {day}");
     let mut lines: Lines = vec![vec![(head, theme.label)]];
-    let all = scene.watched.and_then(|w| w.standing.as_ref()).map_or(&[][..], |s| &s.ladder);
+    let all = scene.watched.and_then(|w| w.snapshot.as_ref()).map_or(&[][..], |s| &s.ladder);
     let shown = shown(all, setting.epsilon);
     let longest = shown.iter().filter_map(|r| Some(r.buys?.delay_s)).fold(1.0, f64::max);
     for rung in shown {

@@ -10,11 +10,11 @@ use crate::console::theme::Theme;
 use crate::console::watched::{Trace, Watched};
 use crate::console::widget::flags::Said;
 use crate::console::window::{Window, ZOOMS};
-use crate::evidence::influence::InfluenceGraph;
 use crate::evidence::threshold::FlagThresholds;
 use crate::federation::History;
 use crate::history::{Bucket, Column};
 use crate::server::Together;
+use crate::server::influence::InfluenceGraph;
 use crate::session::Mode;
 
 /// One picture's shared parts.
@@ -98,7 +98,7 @@ impl<'a> Scene<'a> {
     /// The method that decides.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        let standing = self.watched.and_then(|watched| watched.standing.as_ref());
+        let standing = self.watched.and_then(|watched| watched.snapshot.as_ref());
         standing.map_or(Mode::default(), |standing| standing.mode)
     }
 
@@ -135,7 +135,7 @@ impl<'a> Scene<'a> {
     /// moment that is looked back at.
     #[must_use]
     pub fn ranked(&self, client: usize) -> Option<&'a [String]> {
-        let standing = self.watched?.standing.as_ref().filter(|_| self.model.look.is_none())?;
+        let standing = self.watched?.snapshot.as_ref().filter(|_| self.model.look.is_none())?;
         standing.sensors.get(client).map(Vec::as_slice)
     }
 

@@ -98,7 +98,7 @@ pub fn state(model: &Model) -> String {
 
 /// The figures of the alarms, once there are any.
 pub fn figures(model: &Model) -> Option<&Figures> {
-    Some(&model.watched.as_ref()?.standing.as_ref()?.figures)
+    Some(&model.watched.as_ref()?.snapshot.as_ref()?.figures)
 }
 
 fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
@@ -186,7 +186,7 @@ fn alarms(model: &Model, theme: &Theme, parts: &mut Vec<Part>) {
 
 /// Which method decides, and whether the engine keeps up.
 fn engine(model: &Model, theme: &Theme, parts: &mut Vec<Part>) {
-    let standing = model.watched.as_ref().and_then(|watched| watched.standing.as_ref());
+    let standing = model.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
     if let Some(standing) = standing {
         let word = match standing.mode {
             Mode::Evidence => "evidence mode",

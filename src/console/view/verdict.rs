@@ -45,7 +45,7 @@ impl Verdict {
 }
 
 fn alarm(watched: &Watched, client: usize) -> AlarmState {
-    let standing = watched.standing.as_ref();
+    let standing = watched.snapshot.as_ref();
     standing.and_then(|s| s.clients.get(client)).copied().unwrap_or(AlarmState::Normal)
 }
 

@@ -1,7 +1,7 @@
 //! What the server can add to a fact: how an effect can have come about, by known influences.
 
-use crate::evidence::influence::InfluenceGraph;
 use crate::fact::{Fact, Incident, Number, Via};
+use crate::server::influence::InfluenceGraph;
 
 /// Adds to every effect of every incident the influences that lead from its root to it. An effect
 /// without such a chain stays without one: what is not known to exist may still exist.

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 
 use super::knob::{Knob, Turn, Unsettable};
-use super::{Run, paper};
-use crate::evidence::threshold::FlagThresholds;
+use super::{Run, RunError};
 use crate::fact::{Fact, Value};
 use crate::incident::{Action, Closed, Closing, Edit, Order, Refusal};
-use crate::privacy::{Budget, PrivacyError};
+use crate::privacy::{Budget, PrivacyError, Provenance};
 use crate::session::privacy::BudgetSettings;
 use crate::session::{Mode, Tau};
+use crate::site::flags::{FlagRule, thresholds_at};
 
 /// Why an order is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -115,9 +115,8 @@ impl Run {
                 (member.client, (seconds / period_s).round() as usize + 1)
             })
             .collect();
-        if let Some(evidence) = &mut self.methods.evidence {
-            evidence.accept(&members, episode);
-        }
+        // Within one process a message always arrives.
+        let _ = self.exchange.accept(&members, episode, now);
     }
 
     /// It does not: the incident is open again, and followed as long as there is evidence for it.
@@ -125,9 +124,8 @@ impl Run {
         let episode = self.annunciator.episode(incident);
         let members = self.annunciator.incident(incident).map(|incident| &incident.members);
         let members: Vec<usize> = members.into_iter().flatten().map(|m| m.client).collect();
-        let evidence = self.methods.evidence.as_mut();
-        let followed = evidence.is_some_and(|evidence| evidence.take_back(&members, episode));
-        if !followed {
+        let followed = self.exchange.take_back(&members, episode, self.now());
+        if !followed.unwrap_or(false) {
             self.annunciator.unfollow(incident);
         }
     }
@@ -142,14 +140,15 @@ impl Run {
     fn check(&self, turn: Turn) -> Result<(), ActError> {
         let along = |is: bool| if is { Ok(()) } else { Err(ActError::NotAlong) };
         let allowed = match turn {
-            Turn::Mode(Mode::Evidence) => return along(self.methods.evidence.is_some()),
-            Turn::Mode(Mode::Paper) => return along(self.methods.paper.is_some()),
+            Turn::Mode(mode) => return along(self.exchange.of(mode).is_some()),
             Turn::EpsilonFlag(epsilon) => {
-                let evidence = self.methods.evidence.as_ref();
-                evidence.map_or(Ok(()), |evidence| evidence.check_epsilon(epsilon))
+                let mut sites = self.exchange.sites().iter();
+                sites.try_for_each(|site| site.check_epsilon(epsilon))
             }
             Turn::Budget(epsilon) => self.check_budget(epsilon),
-            Turn::Delta(delta) => self.books.check_delta(delta, self.now()),
+            Turn::Delta(delta) => {
+                self.ledgers().try_for_each(|ledger| ledger.check_delta(delta, self.now()))
+            }
             _ => Ok(()),
         };
         allowed.map_err(|why| ActError::Released(why.to_string()))
@@ -166,7 +165,7 @@ impl Run {
         Ok(())
     }
 
-    fn apply(&mut self, turn: Turn, facts: &mut Vec<Fact>) -> Result<(), PrivacyError> {
+    fn apply(&mut self, turn: Turn, facts: &mut Vec<Fact>) -> Result<(), RunError> {
         self.tuned = true;
         let (period_s, now) = (self.layout.period_s, self.now());
         let (tau, privacy) = (&mut self.session.thresholds, &mut self.session.privacy);
@@ -181,76 +180,73 @@ impl Run {
             Turn::Deadband(share) => tau.deadband = share,
             Turn::Arl0(seconds) => {
                 tau.arl0.seconds = seconds;
-                if let Some(evidence) = &mut self.methods.evidence {
-                    evidence.set_arl0(seconds / period_s);
+                for server in self.exchange.servers_mut() {
+                    server.set_arl0(seconds / period_s);
                 }
             }
-            Turn::Mode(mode) => self.change_mode(mode, facts),
+            Turn::Mode(mode) => self.change_mode(mode, facts)?,
             Turn::EpsilonFlag(epsilon) => {
-                if let Some(evidence) = &mut self.methods.evidence {
-                    evidence.set_epsilon(epsilon)?;
-                }
-                if let Some(paper) = &mut self.methods.paper {
-                    paper.set_epsilon(epsilon)?;
-                }
+                self.exchange.each_site(|site, send| site.set_epsilon(epsilon, send))?;
                 privacy.epsilon_flag = epsilon;
             }
             Turn::EpsilonC(epsilon) => privacy.epsilon_c = epsilon,
             Turn::EpsilonA(epsilon) => privacy.epsilon_a = epsilon,
             Turn::EpsilonG(epsilon) => privacy.epsilon_g = epsilon,
             Turn::Delta(delta) => {
-                self.books.set_delta(delta, now)?;
-                self.unsent.set_delta(delta, now)?;
+                for site in self.exchange.sites_mut() {
+                    site.set_delta(delta, now)?;
+                }
                 privacy.delta = delta;
             }
             Turn::Budget(epsilon) => {
                 let settings = epsilon.map(|epsilon| BudgetSettings { epsilon, ..self.budget });
-                self.books.set_budget(settings.map(Budget::try_from).transpose()?, now)?;
+                let budget = settings.map(Budget::try_from).transpose()?;
+                // Either all change or none: each was asked before.
+                for site in self.exchange.sites_mut() {
+                    site.set_budget(budget, now)?;
+                }
                 privacy.budget = settings;
             }
         }
-        if turn.knob().judges_flags() || matches!(turn, Turn::Vote(_)) {
-            let rule = self.rule_with(None);
-            self.thresholds.clone_from(&rule.thresholds);
-            if let Some(paper) = &mut self.methods.paper {
-                paper.set_rule(rule);
+        if let Turn::Vote(vote) = turn {
+            for server in self.exchange.servers_mut() {
+                server.set_vote(vote);
             }
         }
-        self.count_what_a_dead_band_remembers(now)
+        if turn.knob().judges_flags() {
+            let rules = self.rules_with(None);
+            self.thresholds = rules.iter().map(|rule| rule.thresholds).collect();
+            for (site, rule) in self.exchange.sites_mut().iter_mut().zip(rules) {
+                site.set_rule(rule);
+            }
+        }
+        Ok(self.pin_memory_for_deadband(now)?)
     }
 
     /// What is open belongs to the method that found it.
-    fn change_mode(&mut self, mode: Mode, facts: &mut Vec<Fact>) {
+    fn change_mode(&mut self, mode: Mode, facts: &mut Vec<Fact>) -> Result<(), RunError> {
+        // What was only rehearsed was not paid for: with real noise the server starts from nothing.
+        let seeded = Provenance::of(&self.session) == Provenance::Seeded;
+        let free = seeded || self.session.privacy.epsilon_flag.is_none();
+        self.exchange.change_mode(mode, free)?;
         self.mode = mode;
         facts.append(&mut self.annunciator.change_mode(mode));
+        Ok(())
     }
 
     /// A raised flag that falls late tells of whatever raised it, however long ago that was.
-    pub(super) fn count_what_a_dead_band_remembers(
-        &mut self,
-        now: Timestamp,
-    ) -> Result<(), PrivacyError> {
+    pub(super) fn pin_memory_for_deadband(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
         if self.mode == Mode::Paper && self.session.thresholds.deadband < 1.0 {
-            self.books.never_forget(now)?;
+            for site in self.exchange.sites_mut() {
+                site.never_forget(now)?;
+            }
         }
         Ok(())
     }
 
-    /// When clients are flagged and a root is declared, with one knob turned on trial.
-    pub(super) fn rule_with(&self, trial: Option<Turn>) -> paper::Rule {
-        let stands = &self.session.thresholds;
-        let (mut vote, mut deadband) = (stands.vote, stands.deadband);
-        match trial {
-            Some(Turn::Vote(to)) => vote = to,
-            Some(Turn::Deadband(to)) => deadband = to,
-            _ => {}
-        }
-        let thresholds = self.thresholds_with(trial);
-        paper::Rule { thresholds, deadband: deadband as f32, vote }
-    }
-
-    /// The thresholds of every client, with one knob turned on trial.
-    fn thresholds_with(&self, trial: Option<Turn>) -> Vec<FlagThresholds> {
+    /// When each client is flagged, with one knob turned on trial.
+    pub(super) fn rules_with(&self, trial: Option<Turn>) -> Vec<FlagRule> {
+        let mut deadband = self.session.thresholds.deadband;
         let mut common = [self.session.thresholds.tau_c, self.session.thresholds.tau_a];
         let mut own = self.own_tau.clone();
         match trial {
@@ -258,11 +254,17 @@ impl Run {
             Some(Turn::TauA(None, Some(tau))) => common[1] = tau,
             Some(Turn::TauC(Some(m), tau)) => own[m][0] = tau,
             Some(Turn::TauA(Some(m), tau)) => own[m][1] = tau,
+            Some(Turn::Deadband(to)) => deadband = to,
             _ => {}
         }
         let tau = |m: usize, which: usize| -> Tau { own[m][which].unwrap_or(common[which]) };
-        let read = |(m, nominal): (usize, &[_; 2])| paper::read(nominal, [tau(m, 0), tau(m, 1)]);
-        self.nominal.iter().enumerate().map(read).collect()
+        let sites = self.exchange.sites().iter().enumerate();
+        sites
+            .map(|(m, site)| FlagRule {
+                thresholds: thresholds_at(site.prepared(), [tau(m, 0), tau(m, 1)]),
+                deadband: deadband as f32,
+            })
+            .collect()
     }
 }
 

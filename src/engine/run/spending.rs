@@ -12,7 +12,7 @@ impl Run {
     /// Every knob of one client as it stands.
     pub fn spending(&self, client: usize) -> Result<Vec<Outlook>, PrivacyError> {
         self.situated(client, |run, situation| {
-            Outlook::all(&run.books.ledgers()[client], situation, run.now())
+            Outlook::all(run.exchange.sites()[client].ledger(), situation, run.now())
         })
     }
 
@@ -24,7 +24,7 @@ impl Run {
         epsilon: Option<f64>,
     ) -> Result<Outlook, PrivacyError> {
         self.situated(client, |run, situation| {
-            let ledger = &run.books.ledgers()[client];
+            let ledger = run.exchange.sites()[client].ledger();
             Outlook::with_epsilon(ledger, knob, situation, epsilon, run.now())
         })
     }
@@ -43,7 +43,8 @@ impl Run {
     /// Whether every client may have this much to spend, over the session's stretch of time.
     pub(super) fn check_budget(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         let settings = epsilon.map(|epsilon| BudgetSettings { epsilon, ..self.budget });
-        self.books.check_budget(settings.map(Budget::try_from).transpose()?, self.now())
+        let budget = settings.map(Budget::try_from).transpose()?;
+        self.ledgers().try_for_each(|ledger| ledger.check_budget(budget, self.now()))
     }
 
     fn situated<T>(

@@ -2,14 +2,15 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use super::*;
 use crate::engine::prepare::prepare;
-use crate::evidence::slate::{Posted, Says};
 use crate::privacy::outlook::Cost;
-use crate::privacy::{Knob, Spend};
+use crate::privacy::{Knob, Spend, What};
 use crate::session::Alphabet;
+use crate::wire::testing::{Tampered, message};
+use crate::wire::{Content, Direction, Encoded, Message, Outgoing};
 
 /// 1,500 normal steps, then an anomaly of ten steps every hundred.
 const SESSION: &str = "Session(about: \"four clients\", \
@@ -60,7 +61,7 @@ fn a_session_that_asks_for_one_bit_sends_one_and_finds_anomalies_with_it() {
     let mut run = open(&session, Mode::Evidence, 2500);
     let mut facts = Vec::new();
     while run.step(&mut facts).expect("synthetic data has no bad rows").is_some() {
-        assert!(run.sights().iter().all(|sight| sight.level.is_none_or(|level| level < 2)));
+        assert!(run.sights().iter().all(|sight| sight.server.level.is_none_or(|level| level < 2)));
     }
     facts.extend(run.end());
     let bits = |fact: &Fact| match fact {
@@ -77,58 +78,76 @@ fn a_session_that_asks_for_one_bit_sends_one_and_finds_anomalies_with_it() {
     assert!(score.labelled >= 9 && score.root_right * 10 >= score.labelled * 7, "{score:?}");
 }
 
+/// What becomes of the messages of a step on their way.
+type Tamper = fn(u64, &mut Vec<Message>);
+
+/// Runs with messages that are tampered with, and says what came of it.
+fn said_with(session: &Session, steps: u64, tamper: Option<Tamper>) -> (Vec<Fact>, Vec<String>) {
+    let wire = Tampered::new(move |sent: &mut Vec<Message>| {
+        // Enrolments are about no step.
+        let step = sent.iter().map(Message::step).max().unwrap_or(0);
+        if let Some(tamper) = tamper.filter(|_| step > 0) {
+            tamper(step, sent);
+        }
+    });
+    let until = Some(Mark::Step(steps));
+    let options = RunOptions { until, wire: Box::new(wire), ..RunOptions::new(Mode::Evidence) };
+    let run = Run::open_with(session, &PREPARED.1, options);
+    said(&mut run.expect("a synthetic plant"))
+}
+
 /// Everything twice, back to front, with something late, something early and a stranger in between.
-fn in_disorder(step: u64, post: &mut Vec<Posted>) {
-    let sent = post.clone();
-    post.extend(sent.iter().map(|posted| Posted { step: step - 1, ..*posted }));
-    post.extend(sent.iter().map(|posted| Posted { step: step + 1, ..*posted }));
-    post.extend(sent.iter().map(|posted| Posted { client: 77, ..*posted }));
-    post.extend(sent);
-    post.reverse();
-    let turn = step as usize % post.len().max(1);
-    post.rotate_left(turn);
+fn in_disorder(step: u64, sent: &mut Vec<Message>) {
+    let honest = sent.clone();
+    let other = |client: Option<usize>, step: u64| {
+        let of =
+            move |m: &Message| message(client.unwrap_or(m.client()), step, m.content().clone());
+        honest.iter().map(of).collect::<Vec<_>>()
+    };
+    let (late, early, stranger) =
+        (other(None, step - 1), other(None, step + 1), other(Some(77), step));
+    sent.extend(late);
+    sent.extend(early);
+    sent.extend(stranger);
+    sent.extend(honest);
+    sent.reverse();
+    let turn = step as usize % sent.len().max(1);
+    sent.rotate_left(turn);
 }
 
 #[test]
 fn what_is_said_does_not_depend_on_the_order_in_which_clients_are_heard() {
-    let said_with = |tamper: Option<evidence::Tamper>| {
-        let mut run = open(&PREPARED.0, Mode::Evidence, 2200);
-        run.methods.evidence.as_mut().expect("it decides").tamper = tamper;
-        said(&mut run)
-    };
-    let plain = said_with(None);
+    let plain = said_with(&PREPARED.0, 2200, None);
     assert!(!named(&plain.0).is_empty(), "there are anomalies");
-    assert_eq!(said_with(Some(in_disorder)), plain);
+    assert_eq!(said_with(&PREPARED.0, 2200, Some(in_disorder)), plain);
 }
 
 /// Who lies, from which step on.
 const LIAR: usize = 1;
 const FROM: u64 = 300;
 
-fn lie(step: u64, post: &mut [Posted], tell: impl Fn(f64) -> f64) {
-    for posted in post.iter_mut().filter(|posted| posted.client == LIAR && step >= FROM) {
-        if let Says::Symbol(level) = &mut posted.says {
-            *level = tell(*level);
+fn lie(step: u64, sent: &mut [Message], tell: impl Fn(u8) -> u8) {
+    for sent in sent.iter_mut().filter(|sent| sent.client() == LIAR && step >= FROM) {
+        if let Content::Symbol { own, beside, raised } = *sent.content() {
+            *sent = message(LIAR, step, Content::Symbol { own: tell(own), beside, raised });
         }
     }
 }
 
 #[test]
 fn whatever_one_client_tells_the_operator_sees_no_innocent_named() {
-    let lies: [(&str, evidence::Tamper); 7] = [
-        ("always 1", |step, post| lie(step, post, |_| 1.0)),
-        ("always the highest", |step, post| lie(step, post, |_| 4.0)),
-        ("inverted", |step, post| lie(step, post, |level| 4.0 - level)),
-        ("replayed", |step, post| lie(step, post, |_| if step % 100 < 20 { 4.0 } else { 0.0 })),
-        ("huge", |step, post| lie(step, post, |_| 1e18)),
-        ("not a number", |step, post| lie(step, post, |_| f64::NAN)),
-        ("silent", |step, post| post.retain(|p| p.client != LIAR || step < FROM)),
+    let lies: [(&str, Tamper); 7] = [
+        ("always 1", |step, sent| lie(step, sent, |_| 1)),
+        ("always the highest", |step, sent| lie(step, sent, |_| 4)),
+        ("inverted", |step, sent| lie(step, sent, |level| 4 - level)),
+        ("replayed", |step, sent| lie(step, sent, |_| if step % 100 < 20 { 4 } else { 0 })),
+        ("huge", |step, sent| lie(step, sent, |_| u8::MAX)),
+        ("no level", |step, sent| lie(step, sent, |_| 5)),
+        ("silent", |step, sent| sent.retain(|sent| sent.client() != LIAR || step < FROM)),
     ];
-    let told = |tamper: Option<evidence::Tamper>| {
-        let mut run = open(&PREPARED.0, Mode::Evidence, 1500);
-        run.methods.evidence.as_mut().expect("it decides").tamper = tamper;
-        let liar = run.layout().clients[LIAR].name.clone();
-        let (facts, log) = said(&mut run);
+    let liar = PREPARED.1.clients[LIAR].name.clone();
+    let told = |tamper: Option<Tamper>| {
+        let (facts, log) = said_with(&PREPARED.0, 1500, tamper);
         let innocent: Vec<String> =
             named(&facts).into_iter().filter(|name| *name != liar).collect();
         (innocent, log)
@@ -137,7 +156,7 @@ fn whatever_one_client_tells_the_operator_sees_no_innocent_named() {
     for (name, tamper) in lies {
         let (innocent, log) = told(Some(tamper));
         assert!(innocent.is_empty(), "{name}: {innocent:?} in {log:?}");
-        if name == "not a number" {
+        if name == "no level" {
             assert!(log.iter().any(|line| line.contains("not to be believed")), "{name}: {log:?}");
         }
     }
@@ -161,8 +180,8 @@ impl Stream for Stuck {
         let before: usize = layout.clients[..2].iter().map(|client| client.sensors.len()).sum();
         self.step += 1;
         match self.step {
-            400 => self.held = frame.values[before],
-            401..500 => frame.values[before] = self.held,
+            400 => self.held = frame.raw_values()[before],
+            401..500 => frame.raw_values_mut()[before] = self.held,
             _ => {}
         }
         Ok(more)
@@ -181,7 +200,8 @@ fn in_either_mode_a_sensor_that_stands_still_is_said_and_its_incident_says_so_to
         let stream =
             Box::new(Stuck { stream: stream.expect("synthetic"), step: 0, held: f64::NAN });
         let until = Some(Mark::Step(700));
-        let run = Run::over(stream, session, &PREPARED.1, mode, until, Along::Deciding);
+        let options = RunOptions { until, ..RunOptions::new(mode) };
+        let run = Run::over(stream, session, &PREPARED.1, options);
         let mut run = run.expect("a synthetic plant");
         let name = run.layout().clients[2].name.clone();
         let (facts, log) = said(&mut run);
@@ -203,6 +223,99 @@ fn in_either_mode_a_sensor_that_stands_still_is_said_and_its_incident_says_so_to
         };
         assert!(mode == Mode::Paper || facts.iter().any(faulty), "{mode:?}: {log:?}");
     }
+}
+
+/// What is said of a client's stuck sensor, and what its ledger has of it.
+fn told_of_a_stuck_sensor(session: &Session) -> (Vec<Fact>, u64) {
+    let stream = Grids::of(session).and_then(|grids| grids.open(session, Part::Replay));
+    let stream = Box::new(Stuck { stream: stream.expect("synthetic"), step: 0, held: f64::NAN });
+    let options = RunOptions { until: Some(Mark::Step(700)), ..RunOptions::new(Mode::Evidence) };
+    let run = Run::over(stream, session, &PREPARED.1, options);
+    let mut run = run.expect("a synthetic plant");
+    let (facts, _) = said(&mut run);
+    let ledger = run.ledgers().nth(2).expect("four clients");
+    let faults = ledger.counts().iter().filter(|counted| counted.what == What::Faults);
+    (facts, faults.map(|counted| counted.count).sum())
+}
+
+#[test]
+fn that_a_sensor_is_at_fault_is_a_priced_release_or_stays_with_its_client() {
+    let of_sensors = |facts: &[Fact]| {
+        let stuck = |fact: &&Fact| matches!(fact, Fact::Quality(q) if q.what == "stuck");
+        facts.iter().filter(stuck).count()
+    };
+    let mut session = PREPARED.0.clone();
+    let (facts, released) = told_of_a_stuck_sensor(&session);
+    assert!(of_sensors(&facts) > 0 && released >= 2, "said and over: {released}");
+    session.privacy.epsilon_flag = Some(4.0);
+    let (facts, released) = told_of_a_stuck_sensor(&session);
+    assert_eq!((of_sensors(&facts), released), (0, 0), "it stays with the client");
+    let said = |fact: &Fact| matches!(fact, Fact::Quality(q) if q.what.contains("reveal_faults"));
+    assert!(facts.iter().any(said), "and that is said");
+    session.privacy.reveal_faults = true;
+    let (facts, released) = told_of_a_stuck_sensor(&session);
+    assert!(of_sensors(&facts) > 0 && released >= 2, "{released}");
+    let priced = |fact: &Fact| match fact {
+        Fact::Ledger(ledger) => {
+            let faults = ledger.mechanisms.iter().find(|m| m.what == What::Faults);
+            faults.is_some_and(|faults| faults.spend == Spend::Clear)
+        }
+        _ => false,
+    };
+    assert!(facts.iter().any(priced), "unprotected, and priced as such");
+}
+
+#[test]
+fn a_site_by_itself_sends_what_it_sends_among_others() {
+    const CLIENT: usize = 2;
+    let mut session = PREPARED.0.clone();
+    session.privacy.epsilon_flag = Some(2.0);
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let keep = Arc::clone(&sent);
+    let wire = Encoded::new(move |direction, bytes: &[u8]| {
+        if direction == Direction::Up {
+            keep.lock().expect("one at a time").push(Message::decode(bytes).expect("a message"));
+        }
+    });
+    let until = Some(Mark::Step(300));
+    let options = RunOptions { until, wire: Box::new(wire), ..RunOptions::new(Mode::Evidence) };
+    let run = Run::open_with(&session, &PREPARED.1, options);
+    said(&mut run.expect("a synthetic plant"));
+    let sent = sent.lock().expect("nobody sends any more");
+    let among_others: Vec<&Message> = sent.iter().filter(|m| m.client() == CLIENT).collect();
+
+    let stream = Grids::of(&session).and_then(|grids| grids.open(&session, Part::Replay));
+    let mut stream = stream.expect("synthetic");
+    let layout = stream.layout().clone();
+    let options = SiteOptions {
+        client: CLIENT,
+        prepared: &PREPARED.1.clients[CLIENT],
+        session: &session,
+        period_s: layout.period_s,
+        mode: Mode::Evidence,
+        both: false,
+        keep: false,
+    };
+    let spent = (PREPARED.1.spent.from, &PREPARED.1.spent.clients[CLIENT][..]);
+    let mut site = Site::new(&options, None, spent).expect("a site");
+    let mut alone = Vec::new();
+    let mut bytes = Vec::new();
+    let mut send = |_, message: Outgoing| {
+        bytes.clear();
+        message.encode(&mut bytes);
+        alone.push(Message::decode(&bytes).expect("a message"));
+    };
+    site.enrol(&mut send).expect("a seed gives random numbers");
+    let mut frame = Frame::for_layout(&layout);
+    for step in 1..=300 {
+        assert!(stream.next(&mut frame).expect("synthetic data has no bad rows"));
+        let follows = if step == 1 { Follows::NewRun } else { Follows::Next };
+        let tick = Tick { step, time: frame.time, follows };
+        site.begin(tick);
+        site.step(frame.row(&layout, CLIENT), tick, &mut send);
+    }
+    assert!(alone.len() > 250);
+    assert_eq!(alone.iter().collect::<Vec<_>>(), among_others);
 }
 
 /// A stream that lacks most of its rows.
@@ -239,7 +352,8 @@ fn only_time_that_was_watched_counts_as_days() {
     let stream = Grids::of(session).and_then(|grids| grids.open(session, Part::Replay));
     let stream = Box::new(Pieces(stream.expect("synthetic"), 0));
     let until = Some(Mark::Step(400));
-    let run = Run::over(stream, session, &PREPARED.1, Mode::Paper, until, Along::Deciding);
+    let options = RunOptions { until, ..RunOptions::new(Mode::Paper) };
+    let run = Run::over(stream, session, &PREPARED.1, options);
     let mut run = run.expect("a synthetic plant");
     said(&mut run);
     let score = run.judgement().expect("labels").score();

@@ -1,3 +1,4 @@
+mod again;
 mod lasting;
 
 use std::ops::ControlFlow;
@@ -8,6 +9,7 @@ use super::*;
 use crate::engine::prepare::prepare;
 use crate::fact::Value;
 use crate::incident::{Action, Closing};
+use crate::privacy::{Ledger, What};
 use crate::session::{Tau, Vote};
 
 /// The first hours of an attack day, watched by models made in a moment.
@@ -27,7 +29,13 @@ static PREPARED: LazyLock<(Session, Prepared)> = LazyLock::new(|| {
 
 fn watch() -> Watch {
     let (session, prepared) = &*PREPARED;
-    Watch::open(session, prepared).expect("a built-in plant")
+    open(session, prepared)
+}
+
+/// Both methods along, with measurements.
+fn open(session: &Session, prepared: &Prepared) -> Watch {
+    let options = RunOptions { both: true, ..RunOptions::new(session.mode) };
+    Watch::open(session, prepared, options, true).expect("data that can be read")
 }
 
 fn steps(watch: &mut Watch, count: usize) -> News {
@@ -70,7 +78,7 @@ fn a_higher_threshold_on_trial_spares_alarms_and_changes_nothing() {
     let mut news = News::default();
     watch.act(set("mode", Value::Text("paper".into())), &mut news).expect("both are along");
     steps(&mut watch, 1000);
-    let before = watch.standing();
+    let before = watch.snapshot();
     let as_set = watch.what_if(Turn::Mode(Mode::Paper)).expect("kept");
     assert_eq!(watch.so_far().alarms, as_set.alarms, "held against what stands now");
     let alarms = |percentile| {
@@ -78,24 +86,24 @@ fn a_higher_threshold_on_trial_spares_alarms_and_changes_nothing() {
         watch.what_if(turn).expect("kept").alarms
     };
     assert!(alarms(99.9) < alarms(90.0));
-    assert_eq!(watch.standing(), before);
-    assert_eq!(watch.what_if(Turn::Delta(1e-6)), None, "noise that was drawn stays drawn");
+    assert_eq!(watch.snapshot(), before);
+    assert_eq!(watch.what_if(Turn::Delta(1e-6)), Err(NoAnswer::StillToCome));
 }
 
 #[test]
 fn a_threshold_that_is_set_and_undone_stands_as_before() {
     let mut watch = watch();
     steps(&mut watch, 50);
-    let before = watch.standing();
+    let before = watch.snapshot();
     let mut news = News::default();
     watch.act(set("tau_c P2", Value::Text("99.5%".into())), &mut news).expect("a good value");
     assert!(news.facts.iter().any(|fact| matches!(fact, Fact::Setting(s) if s.what == "tau_c P2")));
-    let after = watch.standing();
+    let after = watch.snapshot();
     assert!(after.thresholds[1].tau_c > before.thresholds[1].tau_c);
     assert_eq!(after.thresholds[0], before.thresholds[0]);
     let entry = after.undoable.expect("a change can be undone");
     watch.act(order(Action::Undo { entry }), &mut news).expect("not overtaken");
-    assert_eq!(watch.standing().thresholds, before.thresholds);
+    assert_eq!(watch.snapshot().thresholds, before.thresholds);
 }
 
 /// The same morning with other thresholds: nothing of it changes what was trained.
@@ -106,11 +114,11 @@ fn watch_judged(change: impl FnOnce(&mut Session)) -> Watch {
     // Some flags are turned round: what was drawn must hold by another rule, too.
     session.privacy.epsilon_flag = Some(3.0);
     change(&mut session);
-    Watch::open(&session, prepared).expect("a built-in plant")
+    open(&session, prepared)
 }
 
 fn flags(news: &News) -> Vec<Option<Flags>> {
-    news.sights.iter().map(|sight| sight.flags).collect()
+    news.sights.iter().map(|sight| sight.server.flags).collect()
 }
 
 #[test]
@@ -133,7 +141,7 @@ fn a_threshold_or_dead_band_that_is_set_judges_the_whole_run_anew_and_undone_as_
     watch.act(set("deadband", number(0.8)), &mut news).expect("a good value");
     assert_eq!(news.flags.take(), Some(banded));
     for expected in [low, sent] {
-        let entry = watch.standing().undoable.expect("a change can be undone");
+        let entry = watch.snapshot().undoable.expect("a change can be undone");
         watch.act(order(Action::Undo { entry }), &mut news).expect("not overtaken");
         assert_eq!(news.flags.take(), Some(expected));
     }
@@ -160,14 +168,13 @@ fn a_vote_and_a_dead_band_on_trial_say_what_a_run_with_them_would_have_said() {
     assert!(voted.0 < plain.so_far().alarms, "{} and {}", voted.0, plain.so_far().alarms);
     let banded = tried(Turn::Deadband(0.8));
     assert_eq!(banded, run(|session| session.thresholds.deadband = 0.8));
-    assert_eq!(plain.standing().knobs[2..4], [Turn::Vote(None), Turn::Deadband(1.0)]);
+    assert_eq!(plain.snapshot().knobs[2..4], [Turn::Vote(None), Turn::Deadband(1.0)]);
 }
 
 #[test]
 fn what_a_dead_band_remembers_is_counted_as_endless_while_flags_are_sent() {
-    let endless = |watch: &Watch| {
-        watch.run().books().ledgers().iter().all(|ledger| ledger.terms().memory.is_endless())
-    };
+    let endless =
+        |watch: &Watch| watch.run().ledgers().all(|ledger| ledger.terms().memory.is_endless());
     assert!(endless(&watch_judged(|session| session.thresholds.deadband = 0.9)));
     let mut watch = watch_judged(|session| session.mode = Mode::Evidence);
     steps(&mut watch, 10);
@@ -208,7 +215,7 @@ fn another_method_closes_what_the_one_before_found() {
     watch.act(set("mode", Value::Text("paper".into())), &mut news).expect("both are along");
     let closed = news.incidents.first().and_then(|incident| incident.closed);
     assert_eq!(closed.map(|closed| closed.why), Some(Closing::MethodChanged));
-    assert_eq!(watch.standing().mode, Mode::Paper);
+    assert_eq!(watch.snapshot().mode, Mode::Paper);
 }
 
 #[test]
@@ -239,7 +246,7 @@ fn noise_on_the_flags_begins_when_it_is_asked_for() {
     let epsilon = Value::Number(crate::fact::Number::or_zero(0.5));
     watch.act(set("epsilon_flag", epsilon), &mut news).expect("a good value");
     let noisy = steps(&mut watch, 200);
-    let raised = noisy.sights.iter().filter(|s| s.flags.is_some_and(|f| f.z_c)).count();
+    let raised = noisy.sights.iter().filter(|s| s.server.flags.is_some_and(|f| f.z_c)).count();
     // At ε = 0.5 about 38 % of all flags are turned round.
     assert!(raised * 4 > noisy.sights.len(), "{raised} of {}", noisy.sights.len());
 }
@@ -249,17 +256,21 @@ fn watch_with(change: impl FnOnce(&mut crate::session::privacy::PrivacySettings)
     let (session, prepared) = &*PREPARED;
     let mut session = session.clone();
     change(&mut session.privacy);
-    Watch::open(&session, prepared).expect("a built-in plant")
+    open(&session, prepared)
 }
 
 fn number(n: f64) -> Value {
     Value::Number(crate::fact::Number::or_zero(n))
 }
 
+fn ledger(watch: &Watch) -> &Ledger {
+    watch.run.ledgers().next().expect("three clients")
+}
+
 fn most_spent(watch: &Watch) -> f64 {
     let now = watch.last.expect("it has begun");
     let hour = |ledger: &crate::privacy::Ledger| ledger.spent(crate::privacy::Scope::Hour, now);
-    watch.run.books().ledgers().iter().map(|l| hour(l).epsilon).fold(0.0, f64::max)
+    watch.run.ledgers().map(|l| hour(l).epsilon).fold(0.0, f64::max)
 }
 
 #[test]
@@ -275,29 +286,29 @@ fn a_budget_is_a_knob_that_is_never_below_what_is_spent() {
     let refused = watch.act(set("budget", number(5.0)), &mut news).expect_err("spent already");
     assert!(matches!(refused, ActError::Released(_)), "{refused}");
     assert!(refused.to_string().contains("over any hour already"), "{refused}");
-    assert_eq!(watch.standing().undoable, None, "nothing is logged");
+    assert_eq!(watch.snapshot().undoable, None, "nothing is logged");
 
     let first = most_spent(&watch) + 20.0;
     watch.act(set("budget", number(first)), &mut news).expect("enough");
     assert!(news.facts.iter().any(|fact| matches!(fact, Fact::Setting(s) if s.what == "budget")));
-    let standing = watch.standing();
+    let standing = watch.snapshot();
     assert!(standing.knobs.contains(&Turn::Budget(Some(first))));
     assert!(standing.spent.iter().all(|spent| spent.budget.is_some()));
     steps(&mut watch, 200);
     assert!(most_spent(&watch) <= first, "it is kept to");
-    let stopped = watch.run.books().ledgers()[0].live().releases;
+    let stopped = ledger(&watch).live().releases;
     steps(&mut watch, 50);
-    assert_eq!(watch.run.books().ledgers()[0].live().releases, stopped);
+    assert_eq!(ledger(&watch).live().releases, stopped);
 
     watch.act(set("budget", number(1e5)), &mut news).expect("more");
-    let raised = watch.standing().undoable.expect("a change can be undone");
+    let raised = watch.snapshot().undoable.expect("a change can be undone");
     steps(&mut watch, 100);
     let refused = watch.act(order(Action::Undo { entry: raised }), &mut news);
     assert!(matches!(refused, Err(ActError::Released(_))), "{refused:?}");
     watch.act(set("budget", Value::Unset), &mut news).expect("no budget covers everything");
-    let taken = watch.standing().undoable.expect("a change can be undone");
+    let taken = watch.snapshot().undoable.expect("a change can be undone");
     watch.act(order(Action::Undo { entry: taken }), &mut news).expect("it covers what is spent");
-    assert!(watch.standing().knobs.contains(&Turn::Budget(Some(1e5))));
+    assert!(watch.snapshot().knobs.contains(&Turn::Budget(Some(1e5))));
 }
 
 #[test]
@@ -311,14 +322,18 @@ fn kept_answers_refuse_to_be_shown_and_may_be_told_of_at_another_epsilon() {
     let mut news = News::default();
     let refused = watch.act(set("epsilon_flag", Value::Unset), &mut news).expect_err("kept");
     assert!(refused.to_string().contains("kept"), "{refused}");
-    assert!(watch.standing().knobs.contains(&Turn::EpsilonFlag(Some(2.0))));
+    assert!(watch.snapshot().knobs.contains(&Turn::EpsilonFlag(Some(2.0))));
     watch.act(set("epsilon_flag", number(1.0)), &mut news).expect("another report");
     steps(&mut watch, 10);
-    assert!(watch.standing().knobs.contains(&Turn::EpsilonFlag(Some(1.0))));
-    let counts = watch.run.books().ledgers()[0].counts().to_vec();
+    assert!(watch.snapshot().knobs.contains(&Turn::EpsilonFlag(Some(1.0))));
+    let counts = ledger(&watch).counts().to_vec();
     let told = |epsilon: f64| {
         let spend = crate::privacy::Spend::Response { epsilon, symbols: 5 };
-        counts.iter().filter(|c| c.spend == spend).map(|c| c.count).sum::<u64>()
+        counts
+            .iter()
+            .filter(|c| c.what == What::Symbol && c.spend == spend)
+            .map(|c| c.count)
+            .sum::<u64>()
     };
     assert_eq!((told(2.0), told(1.0)), (20, 10), "{counts:?}");
 }
@@ -331,7 +346,7 @@ fn another_delta_is_what_the_ledger_is_read_at() {
     let mut news = News::default();
     watch.act(set("delta", number(1e-8)), &mut news).expect("a good value");
     assert!(most_spent(&watch) > before, "a smaller chance to fail costs more");
-    assert!((watch.run.books().ledgers()[0].terms().delta - 1e-8).abs() < 1e-15);
+    assert!((ledger(&watch).terms().delta - 1e-8).abs() < 1e-15);
 }
 
 #[test]
@@ -339,7 +354,7 @@ fn epsilon_is_priced_for_what_the_deciding_method_sends() {
     let mut watch = watch_with(|privacy| privacy.epsilon_flag = Some(2.0));
     steps(&mut watch, 5);
     let at_two = |watch: &Watch| {
-        *watch.standing().ladder.iter().find(|r| r.epsilon == Some(2.0)).expect("a rung")
+        *watch.snapshot().ladder.iter().find(|r| r.epsilon == Some(2.0)).expect("a rung")
     };
     let symbols = at_two(&watch);
     let mut news = News::default();
@@ -357,10 +372,10 @@ fn what_a_client_remembers_of_a_sample_is_measured_and_told() {
     let mut watch = watch();
     let news = steps(&mut watch, 60);
     assert!(!news.times.is_empty());
-    for spent in watch.standing().spent.iter() {
+    for spent in watch.snapshot().spent.iter() {
         assert_eq!(spent.memory.known(), crate::privacy::Known::Measured);
     }
-    let fades = watch.standing().spent.iter().map(|s| !s.memory.is_endless()).collect::<Vec<_>>();
+    let fades = watch.snapshot().spent.iter().map(|s| !s.memory.is_endless()).collect::<Vec<_>>();
     assert!(fades.contains(&true), "{fades:?}");
     let facts = watch.run.end();
     let told = facts.iter().filter_map(|fact| match fact {

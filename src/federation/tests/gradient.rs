@@ -143,7 +143,8 @@ fn a_batch_of_one_step_is_an_online_round() {
     let mut estimates = Vec::new();
     for (client, phi) in batch.clients.iter_mut().zip(&before.phi) {
         let estimate = Estimate::new(client, phi, &windows, true).unwrap();
-        inbox.take(client, &batch.server, &windows, estimate.x_a()).unwrap();
+        let wire = batch.wire.as_mut();
+        inbox.take(client, &batch.server, wire, &windows, estimate.x_a()).unwrap();
         estimates.push(estimate);
     }
     let (_, of_server, g) = server_gradient(&before.server, &inbox, &windows).unwrap();

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use super::super::variant::{Fitted, Variant};
 use super::*;
-use crate::link::StatesStay;
 use crate::model::train::adam::Parameters as _;
 use crate::privacy::{Counted, Spend, Units};
+use crate::wire::{Content, Numbers, Order, StatesStay};
 
 fn batched() -> ModelSettings {
     let federation = settings::Federation::Batched { rounds: 4 };
@@ -153,7 +153,8 @@ fn noise_reaches_both_directions_with_the_size_that_was_asked_for() {
     };
     let plant = Plant::new(10, &[3], 1);
     let mut federation = Federation::new(&plant.sites(), &small(), hooks(&privacy), 1).unwrap();
-    let Federation { clients, server, .. } = &mut federation;
+    let wide = |numbers: &Numbers| -> Vec<f64> { numbers.iter().map(|x| f64::from(*x)).collect() };
+    let Federation { clients, server, wire, .. } = &mut federation;
     let client = &mut clients[0];
     client.estimate(3);
     // Bounds and noise are in deviations of x̂_c over the client's rows.
@@ -164,14 +165,18 @@ fn noise_reaches_both_directions_with_the_size_that_was_asked_for() {
     let mut standardised = Vec::new();
     let mut found = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..4000 {
-        let states = client.states_message(3).unwrap();
-        units.standardise(states.x_c(), &mut standardised);
+        wire.send(client.states_message(3).unwrap()).unwrap();
+        let message = wire.receive().unwrap();
+        let Content::States { x_c, x_a } = message.content() else { panic!("{message:?}") };
+        units.standardise(&wide(x_c), &mut standardised);
         let clipped = clean_units.iter().map(|c| c.clamp(-2.0, 2.0));
         found[0].extend(standardised.iter().zip(clipped).map(|(x, c)| x - c));
-        units.standardise(states.x_a(), &mut standardised);
+        units.standardise(&wide(x_a), &mut standardised);
         found[1].extend_from_slice(&standardised);
-        server.receive(&states);
-        found[2].extend_from_slice(server.gradient_message_of(0, 3, &[0.0, 0.0]).unwrap().g());
+        server.hear(&message);
+        let gradient = server.gradient_message_of(0, 3, &[0.0, 0.0]).unwrap();
+        let Order::Gradient(g) = gradient.order() else { panic!("{gradient:?}") };
+        found[2].extend(wide(g));
     }
     // x_a is not known here beyond being the same each time, so each component loses its mean.
     let deviation = |values: &[f64]| {

@@ -24,7 +24,7 @@ fn rows(seed: u64) -> Vec<Array2<f32>> {
     for t in 0..FIT + NOMINAL {
         assert!(stream.next(&mut frame).unwrap());
         for (m, rows) in rows.iter_mut().enumerate() {
-            let values = frame.row(&layout, m);
+            let values = frame.row(&layout, m).raw_sensors();
             rows.row_mut(t).iter_mut().zip(values).for_each(|(to, v)| *to = *v as f32);
         }
     }
@@ -60,9 +60,11 @@ fn sites<'a>(
     models: &'a [ProprietaryWeights],
     rows: &'a [Array2<f32>],
     range: std::ops::Range<usize>,
-) -> Vec<Site<'a>> {
+) -> Vec<SiteData<'a>> {
     let sites = models.iter().zip(rows);
-    sites.map(|(model, rows)| Site { name: "C", model, rows: part(rows, range.clone()) }).collect()
+    sites
+        .map(|(model, rows)| SiteData { name: "C", model, rows: part(rows, range.clone()) })
+        .collect()
 }
 
 #[test]

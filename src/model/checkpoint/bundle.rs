@@ -59,6 +59,11 @@ impl Tensors {
         self.push(name, Dtype::F64, &[values.len()], bytes, finite)
     }
 
+    /// Adds bytes that are not for this module to read.
+    pub fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> Added {
+        self.push(name.to_owned(), Dtype::U8, &[bytes.len()], bytes.to_vec(), true)
+    }
+
     fn push(
         &mut self,
         name: String,
@@ -192,6 +197,14 @@ impl<'a> Reader<'a> {
             return Err(format!("{name}: {NOT_A_NUMBER}"));
         }
         Ok(values)
+    }
+
+    /// Bytes that were added with [`Tensors::add_bytes`]; none where there are none.
+    pub fn optional_bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+        if !self.has(name) {
+            return Ok(Vec::new());
+        }
+        Ok(self.tensor(name, Dtype::U8)?.data().to_vec())
     }
 
     fn shaped(&self, name: &str, expected: &[usize]) -> Result<Vec<f32>, String> {

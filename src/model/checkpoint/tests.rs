@@ -59,6 +59,7 @@ fn full() -> Checkpoint {
             layout: Layout::new(&[(1, 2), (1, 2), (1, 2), (1, 2)]),
         }),
         thresholds: r#"{"P1":{"tau_c":3.2}}"#.to_owned(),
+        fits: Vec::new(),
     }
 }
 
@@ -78,10 +79,12 @@ fn refusal(path: &Path) -> String {
 
 #[test]
 fn what_is_saved_is_what_is_loaded() {
-    let checkpoint = full();
-    let (_folder, path) = saved(&checkpoint);
-    let loaded = Checkpoint::load(&path, Some(checkpoint.fingerprint)).unwrap();
-    assert_eq!(loaded, checkpoint);
+    for fits in [Vec::new(), vec![1, 2, 250]] {
+        let checkpoint = Checkpoint { fits, ..full() };
+        let (_folder, path) = saved(&checkpoint);
+        let loaded = Checkpoint::load(&path, Some(checkpoint.fingerprint)).unwrap();
+        assert_eq!(loaded, checkpoint);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The nominal distribution of a residual: mean and covariance, always regular.
 
 use nalgebra::{Cholesky, DMatrix, DVector};
+use serde::{Deserialize, Serialize};
 
 /// Added to the diagonal of a fitted covariance, in standardised units: it gives a sensor that
 /// never moved, or that repeats another, a small but positive variance of its own.
@@ -10,10 +11,41 @@ pub const RIDGE: f64 = 1e-6;
 pub(super) const FARTHEST: f32 = 1e6;
 
 /// Mean µ and covariance Σ of a residual on nominal data; Σ is positive definite.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct Gaussian {
     mean: DVector<f64>,
     covariance: DMatrix<f64>,
+}
+
+/// How it is written down.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    mean: Vec<f64>,
+    /// Column by column.
+    covariance: Vec<f64>,
+}
+
+impl From<Gaussian> for Stored {
+    fn from(gaussian: Gaussian) -> Self {
+        Self {
+            mean: gaussian.mean.as_slice().to_vec(),
+            covariance: gaussian.covariance.as_slice().to_vec(),
+        }
+    }
+}
+
+impl TryFrom<Stored> for Gaussian {
+    type Error = &'static str;
+
+    fn try_from(stored: Stored) -> Result<Self, Self::Error> {
+        let n = stored.mean.len();
+        if stored.covariance.len() != n * n {
+            return Err("mean and covariance of different sizes");
+        }
+        let covariance = DMatrix::from_vec(n, n, stored.covariance);
+        Self::new(DVector::from_vec(stored.mean), &covariance).ok_or("a number is not finite")
+    }
 }
 
 impl Gaussian {

@@ -1,5 +1,5 @@
-//! The ledgers of all clients of a run, in one text: every client's lines are a chain of their own,
-//! so that a client's part can be taken out and verified alone.
+//! One client's ledger at work, and the ledgers of several clients in one text: every client's lines
+//! are a chain of their own, so that a client's part can be taken out and verified alone.
 
 use std::io::BufRead;
 
@@ -9,144 +9,127 @@ use super::{Budget, Entered, Ledger, Purpose, Refusal, Terms, Trained};
 use crate::privacy::PrivacyError;
 use crate::privacy::chain::{self, Broken, Chain, Line, Why};
 use crate::privacy::memory::FilterMemory;
-use crate::privacy::release::{Guarded, Released, What};
+use crate::privacy::randomness::Provenance;
+use crate::privacy::release::{Guarded, Released, Spend, What};
 
-/// Ledgers in the order of the clients, and lines that nobody has taken yet.
+/// One client's ledger at work: its lines that nobody has stored yet, and why something could not be
+/// released.
 #[derive(Debug, Clone)]
-pub struct Books {
-    ledgers: Vec<Ledger>,
+pub struct Book {
+    ledger: Ledger,
     lines: String,
     writes: bool,
-    /// Why something could not be said, until somebody asks.
+    /// Why something could not be released, until somebody asks.
     trouble: Option<String>,
 }
 
-impl Books {
-    /// Ledgers that count and admit but write nothing, each on its client's terms.
-    pub fn unwritten<'a>(
-        clients: impl IntoIterator<Item = (&'a str, Terms)>,
-    ) -> Result<Self, PrivacyError> {
-        let ledgers = clients.into_iter().map(|(client, terms)| Ledger::unwritten(client, terms));
-        Ok(Self {
-            ledgers: ledgers.collect::<Result<_, _>>()?,
-            lines: String::new(),
-            writes: false,
-            trouble: None,
-        })
+impl Book {
+    /// A ledger that counts and admits but writes nothing, on the client's terms.
+    pub fn unwritten(client: &str, terms: Terms) -> Result<Self, PrivacyError> {
+        let ledger = Ledger::unwritten(client, terms)?;
+        Ok(Self { ledger, lines: String::new(), writes: false, trouble: None })
     }
 
-    /// Begins to write at `time`, as a continuation of `kept` for every client that is in it. It must
-    /// come before the first release.
+    /// Begins to write at `time`, as a continuation of this client's ledger in `kept`, where there is
+    /// one. It must come before the first release.
     pub fn write_from(&mut self, time: Timestamp, kept: &[Ledger]) -> Result<(), PrivacyError> {
         self.writes = true;
-        for ledger in &mut self.ledgers {
-            let terms = ledger.terms;
-            let continued = kept.iter().find(|kept| kept.client == ledger.client);
-            if let Some(kept) = continued {
-                *ledger = kept.clone();
-                if ledger.terms.memory != terms.memory {
-                    self.lines += &ledger.set_memory(terms.memory, time)?;
-                }
-                if ledger.terms.budget != terms.budget {
-                    self.lines += &ledger.set_budget(terms.budget, time)?;
-                }
-            } else {
-                let (opened, line) = Ledger::open(&ledger.client, terms, time)?;
-                *ledger = opened;
-                self.lines += &line;
+        let terms = self.ledger.terms;
+        let continued = kept.iter().find(|kept| kept.client == self.ledger.client);
+        if let Some(kept) = continued {
+            self.ledger = kept.clone();
+            if self.ledger.terms.memory != terms.memory {
+                self.lines += &self.ledger.set_memory(terms.memory, time)?;
             }
+            if self.ledger.terms.budget != terms.budget {
+                self.lines += &self.ledger.set_budget(terms.budget, time)?;
+            }
+        } else {
+            let (opened, line) = Ledger::open(&self.ledger.client, terms, time)?;
+            self.ledger = opened;
+            self.lines += &line;
         }
         Ok(())
     }
 
-    /// Enters the trainings of every client that are not entered yet.
-    pub fn enter_training(&mut self, from: Timestamp, trained: &[Vec<Trained>]) {
-        for (ledger, trained) in self.ledgers.iter_mut().zip(trained) {
-            for line in ledger.enter_training(from, trained) {
-                self.lines += &line;
-            }
+    /// Enters the trainings that are not entered yet.
+    pub fn enter_training(&mut self, from: Timestamp, trained: &[Trained]) {
+        for line in self.ledger.enter_training(from, trained) {
+            self.lines += &line;
         }
     }
 
-    /// Enters a release of one client, if its budget allows it.
+    /// Enters a release, if the budget allows it.
     pub fn enter<T>(
         &mut self,
-        client: usize,
         time: Timestamp,
         what: What,
         purpose: Purpose,
         guarded: Guarded<T>,
     ) -> Result<Released<T>, Refusal> {
-        let Entered { released, line } =
-            self.ledgers[client].enter(time, what, purpose, guarded)?;
+        let Entered { released, line } = self.ledger.enter(time, what, purpose, guarded)?;
         self.lines += &line;
         Ok(released)
     }
 
-    /// Whether a budget covers what every client has spent.
-    pub fn check_budget(&self, budget: Option<Budget>, now: Timestamp) -> Result<(), PrivacyError> {
-        self.ledgers.iter().try_for_each(|ledger| ledger.check_budget(budget, now))
+    /// Releases what is made of releases that `trained` lists, once they are entered: it tells
+    /// nothing more than they do.
+    pub(crate) fn enter_made_of<T>(
+        &mut self,
+        from: Timestamp,
+        trained: &[Trained],
+        value: T,
+        provenance: Provenance,
+    ) -> Released<T> {
+        self.enter_training(from, trained);
+        Released::new(value, provenance)
     }
 
-    /// Another budget for every client from now on; refused by whoever has spent more.
+    /// Notes something that is made of released values: it is counted and costs nothing.
+    pub fn note_derived(&mut self, time: Timestamp, what: What, spend: Spend) {
+        debug_assert!(what.is_derived(), "{what:?} tells something new");
+        self.lines += &self.ledger.note_derived(time, what, spend);
+    }
+
+    /// Another budget from now on; refused where more is spent.
     pub fn set_budget(
         &mut self,
         budget: Option<Budget>,
         now: Timestamp,
     ) -> Result<(), PrivacyError> {
-        self.change(|ledger| ledger.set_budget(budget, now))
-    }
-
-    /// Whether every client's budget covers what is spent at another δ.
-    pub fn check_delta(&self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
-        self.ledgers.iter().try_for_each(|ledger| ledger.check_delta(delta, now))
+        self.lines += &self.ledger.set_budget(budget, now)?;
+        Ok(())
     }
 
     /// Another δ of every composed ε from now on; refused where the budget is below what that makes
     /// of what is spent.
     pub fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
-        self.change(|ledger| ledger.set_delta(delta, now))
+        self.lines += &self.ledger.set_delta(delta, now)?;
+        Ok(())
     }
 
-    /// What is sent from now on remembers every sample for as long as it likes.
+    /// What is sent from now on remembers every sample without end.
     pub fn never_forget(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
-        if self.ledgers.iter().all(|ledger| ledger.terms().memory.is_endless()) {
-            return Ok(());
+        if !self.ledger.terms().memory.is_endless() {
+            self.lines += &self.ledger.set_memory(FilterMemory::ENDLESS, now)?;
         }
-        self.change(|ledger| ledger.set_memory(FilterMemory::ENDLESS, now))
-    }
-
-    /// Either all change or none.
-    fn change(
-        &mut self,
-        change: impl Fn(&mut Ledger) -> Result<String, PrivacyError>,
-    ) -> Result<(), PrivacyError> {
-        let mut changed = self.ledgers.clone();
-        let mut lines = String::new();
-        for ledger in &mut changed {
-            lines += &change(ledger)?;
-        }
-        self.ledgers = changed;
-        self.lines += &lines;
         Ok(())
     }
 
     /// The run has ended at `time`.
     pub fn close(&mut self, time: Timestamp) {
-        for ledger in &mut self.ledgers {
-            self.lines += &ledger.close(time);
-        }
+        self.lines += &self.ledger.close(time);
     }
 
-    /// The ledgers, one a client.
+    /// The ledger.
     #[must_use]
-    pub fn ledgers(&self) -> &[Ledger] {
-        &self.ledgers
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
-    /// The ledger of one client.
-    pub fn ledger_mut(&mut self, client: usize) -> &mut Ledger {
-        &mut self.ledgers[client]
+    /// The ledger, for what it counts beside releases.
+    pub fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
     }
 
     /// Whether lines are written.
@@ -156,7 +139,7 @@ impl Books {
     }
 
     /// Something could not be released.
-    pub(in crate::privacy) fn fail(&mut self, why: &PrivacyError) {
+    pub(crate) fn fail(&mut self, why: &PrivacyError) {
         self.trouble.get_or_insert(why.to_string());
     }
 
@@ -210,8 +193,7 @@ fn gather(text: impl BufRead) -> Result<(Vec<Ledger>, (u64, u64)), Broken> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::memory::FilterMemory;
-    use crate::privacy::randomness::{Provenance, Randomness};
+    use crate::privacy::randomness::Randomness;
     use crate::privacy::release::{Flag, Spend};
     use crate::privacy::response::Response;
     use crate::privacy::{AtZero, Scope};
@@ -234,23 +216,29 @@ mod tests {
     }
 
     /// Two clients with a training and five flags each, and the text of it.
-    fn written() -> (Books, String) {
+    fn written() -> ([Book; 2], String) {
         let terms = Terms { delta: 1e-6, memory: FilterMemory::NONE, budget: None };
-        let mut books = Books::unwritten(["P1", "P2"].map(|client| (client, terms))).unwrap();
-        books.write_from(at(0), &[]).unwrap();
+        let mut books = ["P1", "P2"].map(|client| Book::unwritten(client, terms).unwrap());
+        let mut text = String::new();
         let training = vec![trained("one", What::ProprietaryState), trained("one", What::Gradient)];
-        books.enter_training(at(-100), &[training.clone(), training]);
+        for book in &mut books {
+            book.write_from(at(0), &[]).unwrap();
+            book.enter_training(at(-100), &training);
+        }
         let mut random = Randomness::operating_system();
         let response = Response::binary(1.0).unwrap();
         for second in 0..5 {
-            for client in 0..2 {
+            for book in &mut books {
                 let flag = response.flag(Flag(false), &mut random).unwrap();
                 let what = What::ProprietaryFlag;
-                books.enter(client, at(second), what, Purpose::Routine, flag).unwrap();
+                book.enter(at(second), what, Purpose::Routine, flag).unwrap();
+                text += &book.take_lines();
             }
         }
-        books.close(at(5));
-        let text = books.take_lines();
+        for book in &mut books {
+            book.close(at(5));
+            text += &book.take_lines();
+        }
         (books, text)
     }
 
@@ -258,7 +246,7 @@ mod tests {
     fn what_was_written_is_read_back_client_by_client() {
         let (books, text) = written();
         let again = verify(text.as_bytes()).unwrap();
-        for (ledger, again) in books.ledgers().iter().zip(&again) {
+        for (ledger, again) in books.iter().map(Book::ledger).zip(&again) {
             assert_eq!(ledger.head(), again.head());
             assert_eq!(ledger.counts(), again.counts());
             for scope in Scope::ALL {
@@ -294,21 +282,19 @@ mod tests {
         let (_, text) = written();
         let kept = read(text.as_bytes()).unwrap();
         let terms = *kept[0].terms();
-        let mut books = Books::unwritten(["P1", "P2"].map(|client| (client, terms))).unwrap();
-        books.write_from(at(10), &kept).unwrap();
-        let training = vec![trained("one", What::ProprietaryState)];
-        books.enter_training(at(-100), &[training.clone(), training]);
-        assert_eq!(books.take_lines(), "");
-        let other = vec![trained("two", What::ProprietaryState)];
-        books.enter_training(at(-100), &[other.clone(), other]);
-        assert_eq!(books.ledgers()[0].trained().releases, 800);
-        assert_eq!(books.take_lines().lines().count(), 2);
+        let mut book = Book::unwritten("P1", terms).unwrap();
+        book.write_from(at(10), &kept).unwrap();
+        book.enter_training(at(-100), &[trained("one", What::ProprietaryState)]);
+        assert_eq!(book.take_lines(), "");
+        book.enter_training(at(-100), &[trained("two", What::ProprietaryState)]);
+        assert_eq!(book.ledger().trained().releases, 800);
+        assert_eq!(book.take_lines().lines().count(), 1);
     }
 
     #[test]
     fn gradients_are_noted_and_cost_nothing() {
         let (books, _) = written();
-        let ledger = &books.ledgers()[0];
+        let ledger = books[0].ledger();
         assert_eq!(ledger.trained().releases, 400);
         assert_eq!(ledger.counts().iter().map(|c| c.count).sum::<u64>(), 805);
     }
@@ -316,7 +302,7 @@ mod tests {
     #[test]
     fn a_training_weighs_on_the_stretches_it_is_about() {
         let (books, _) = written();
-        let ledger = &books.ledgers()[0];
+        let ledger = books[0].ledger();
         // 400 releases about 100 seconds: 240 in a minute, four of a sample.
         assert_eq!(ledger.worst(Scope::Minute).releases, 240);
         assert_eq!(ledger.worst(Scope::Hour).releases, 400);
@@ -326,13 +312,13 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_is_changed_for_all_or_for_none() {
-        let (mut books, _) = written();
+    fn a_budget_below_what_is_spent_changes_nothing() {
+        let ([mut book, _], _) = written();
         let budget = |epsilon| Budget::new(epsilon, Scope::Lifetime, AtZero::Stop).ok();
-        assert!(books.set_budget(budget(0.5), at(6)).is_err());
-        assert!(books.ledgers().iter().all(|ledger| ledger.terms().budget.is_none()));
-        assert_eq!(books.take_lines(), "");
-        books.set_budget(budget(500.0), at(6)).unwrap();
-        assert_eq!(books.take_lines().lines().count(), 2);
+        assert!(book.set_budget(budget(0.5), at(6)).is_err());
+        assert!(book.ledger().terms().budget.is_none());
+        assert_eq!(book.take_lines(), "");
+        book.set_budget(budget(500.0), at(6)).unwrap();
+        assert_eq!(book.take_lines().lines().count(), 1);
     }
 }

@@ -4,7 +4,7 @@ use crate::privacy::budget::AtZero;
 use crate::privacy::gaussian::SigmaRule;
 use crate::privacy::mechanism::{Clip, Gaussian};
 use crate::privacy::randomness::Randomness;
-use crate::privacy::release::{Estimate, Flag, InTheClear};
+use crate::privacy::release::{Estimate, Flag, Unprotected as _};
 
 const DELTA: f64 = 1e-6;
 
@@ -83,7 +83,7 @@ fn one_value_in_the_clear_or_from_a_seed_is_never_forgotten() {
     let (mut ledger, _) = filled(1.0, 0..5);
     assert_eq!(ledger.provenance().label(), "seeded: not private");
     assert!(ledger.spent(Scope::Lifetime, at(5)).epsilon.is_finite());
-    let clear = Flag(true).in_the_clear();
+    let clear = Flag(true).unprotected();
     let entered = ledger.enter(at(6), What::AugmentedFlag, Purpose::Routine, clear).unwrap();
     assert!(entered.line.contains("\"mechanism\":\"clear\""));
     let spent = ledger.spent(Scope::Lifetime, at(1_000_000));

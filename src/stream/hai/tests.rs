@@ -9,7 +9,8 @@ use super::attacks::attacks;
 use super::tags::{tag, tags};
 use super::*;
 use crate::session::HaiSensors;
-use crate::stream::table::testing::{Folder, client, drain, frames, gz, shared};
+use crate::shared;
+use crate::stream::table::testing::{Folder, client, drain, frames, gz};
 use crate::stream::{Continuity, NoteKind};
 
 fn source(version: Version) -> HaiSource {
@@ -347,8 +348,9 @@ fn records(path: &Path) -> Vec<BTreeMap<String, String>> {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn the_shipped_tags_are_those_of_the_releases() {
-    let Some(path) = shared("reference/hai/columns.csv") else { return };
+    let path = shared::path("reference/hai/columns.csv");
     let mut counts = [0; 4];
     for row in records(&path) {
         let version = Version::named(&row["version"]).expect("a release");
@@ -370,8 +372,9 @@ fn the_shipped_tags_are_those_of_the_releases() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn the_shipped_attacks_are_those_of_the_releases() {
-    let Some(path) = shared("reference/hai/attacks.csv") else { return };
+    let path = shared::path("reference/hai/attacks.csv");
     let listed = records(&path);
     let shipped = Version::ALL.into_iter().flat_map(attacks);
     assert_eq!(Version::ALL.map(|version| attacks(version).count()), [38, 50, 58, 52]);
@@ -387,8 +390,9 @@ fn the_shipped_attacks_are_those_of_the_releases() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn an_hour_of_the_real_20_07_is_read() {
-    let Some(folder) = shared("data/hai") else { return };
+    let folder = shared::path("data/hai");
     let files = ["hai-20.07-train1-first3498s.csv.gz".to_owned()];
     let mut stream =
         HaiStream::open(&source(Version::V2007), &folder, &files, &[]).expect("a release");
@@ -402,12 +406,13 @@ fn an_hour_of_the_real_20_07_is_read() {
     let level = &stream.layout().clients[2].sensors[0];
     assert_eq!((level.name.as_str(), level.unit.as_str()), ("P3_LIT01", "%"));
     let row = found[0].row(stream.layout(), 2);
-    assert_eq!(row, [28.9352]);
+    assert_eq!(row.raw_sensors(), [28.9352]);
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn four_days_of_the_real_20_07_thinned_out_are_read() {
-    let Some(folder) = shared("data/hai") else { return };
+    let folder = shared::path("data/hai");
     let files = ["hai-20.07-train1-every100s.csv".to_owned()];
     let source = HaiSource { sensors: HaiSensors::All, ..source(Version::V2007) };
     let mut stream = HaiStream::open(&source, &folder, &files, &[]).expect("a release");

@@ -10,7 +10,7 @@ use super::tags::{Process, Row, header};
 use super::tampering::Staged;
 use super::{Plant, Switches};
 use crate::session::mark::civil;
-use crate::session::{Attacks, ClientSettings, PlantSource};
+use crate::session::{Attacks, ClientSettings, PlantSource, Span};
 use crate::stream::columns::{self, Columns};
 use crate::stream::{Continuity, Event, Frame, Label, Layout, Stream, StreamError};
 
@@ -74,8 +74,8 @@ impl Day {
 }
 
 fn seconds(key: &str, hours: f64) -> Result<u64, StreamError> {
-    // A century is far beyond any use, and keeps all sums within their types.
-    if (0.0..=876_600.0).contains(&hours) {
+    // This keeps all sums within their types.
+    if hours >= 0.0 && hours * 3600.0 <= Span::LONGEST.seconds {
         Ok((hours * 3600.0).round() as u64)
     } else {
         Err(unusable(&format!("`{key}` should be a number of hours from 0 on, not {hours}")))

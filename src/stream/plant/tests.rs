@@ -1,22 +1,10 @@
 #![allow(clippy::float_cmp, reason = "runs are compared bit for bit")]
 
-use std::path::Path;
-
 use super::effect::Moments;
 use super::*;
 use crate::session::{Attacks, ClientSettings, PlantSource};
+use crate::shared;
 use crate::stream::{Frame, Label, Stream, StreamError};
-
-/// A file of the reference figures, which stand beside the checkout. Without them there is nothing
-/// to compare with, and the caller gives up loudly.
-fn reference(name: &str) -> Option<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference/hai").join(name);
-    let text = std::fs::read_to_string(&path);
-    if let Err(error) = &text {
-        eprintln!("NOT TESTED: no reference figures, {}: {error}", path.display());
-    }
-    text.ok()
-}
 
 fn records(text: &str) -> Vec<csv::StringRecord> {
     csv::Reader::from_reader(text.as_bytes())
@@ -68,8 +56,9 @@ fn with_and_without(id: &str, lead: u64, tail: u64) -> (Staged, Vec<Row>, Vec<Ro
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn the_columns_are_those_of_hai_22_04() {
-    let Some(text) = reference("columns.csv") else { return };
+    let text = shared::text("reference/hai/columns.csv");
     let expected: Vec<String> = records(&text)
         .iter()
         .filter(|record| &record[0] == "22.04")
@@ -86,8 +75,9 @@ fn the_columns_are_those_of_hai_22_04() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn a_normal_day_has_the_statistics_of_the_reference() {
-    let Some(text) = reference("plant_stats.csv") else { return };
+    let text = shared::text("reference/hai/plant_stats.csv");
     for seed in [1, 2, 6] {
         let mut moments = Moments::default();
         nominal_day(seed, Switches::default(), |row| moments.add(row));

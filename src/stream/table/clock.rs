@@ -1,20 +1,20 @@
 //! Time cells as instants.
 
 use jiff::fmt::strtime::BrokenDownTime;
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::number::Numbers;
 use crate::session::mark::civil;
-use crate::session::{TimeColumn, TimeFormat};
+use crate::session::{self, TimeColumn, TimeFormat};
 use crate::stream::StreamError;
 
 /// Reads the clock of a source. Knows nothing of order, gaps or runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     format: Format,
-    /// How far the data's clock is ahead of UTC.
-    ahead: SignedDuration,
+    /// The clock that shows the civil time in the cells.
+    wall: session::Clock,
 }
 
 #[derive(Debug, Clone)]
@@ -25,20 +25,12 @@ enum Format {
     Rows(Timestamp),
 }
 
-/// No clock on Earth is further from UTC than this.
-const MOST_HOURS_AHEAD: f64 = 26.0;
-
 impl Clock {
     /// The clock that a session describes.
     pub fn new(time: &TimeColumn) -> Result<Self, StreamError> {
-        let hours = time.utc_offset_h;
-        if hours.is_nan() || hours.abs() > MOST_HOURS_AHEAD {
-            return Err(StreamError::Setting(format!(
-                "`utc_offset_h`: expected hours between -26 and 26, found {hours}"
-            )));
-        }
-        let ahead = SignedDuration::from_secs((hours * 3600.0).round() as i64);
-        let mut clock = Self { format: Format::Auto, ahead };
+        let wall = session::Clock::ahead_of_utc(time.utc_offset_h)
+            .map_err(|why| StreamError::Setting(format!("`utc_offset_h`: {why}")))?;
+        let mut clock = Self { format: Format::Auto, wall };
         let since = |text: &str| {
             clock.auto(text).ok_or_else(|| {
                 StreamError::Setting(format!(
@@ -64,7 +56,7 @@ impl Clock {
 
     /// Civil time of a data set that is taken as UTC, in any common notation.
     pub fn utc() -> Self {
-        Self { format: Format::Auto, ahead: SignedDuration::ZERO }
+        Self { format: Format::Auto, wall: session::Clock::UTC }
     }
 
     /// Where rows count as time, the instant of row 0; `None` where a cell says the time.
@@ -83,7 +75,7 @@ impl Clock {
                 let parts = BrokenDownTime::parse(pattern, cell).ok()?;
                 match parts.offset() {
                     Some(_) => parts.to_timestamp().ok(),
-                    None => self.utc_of(parts.to_datetime().ok()?),
+                    None => self.wall.instant(parts.to_datetime().ok()?),
                 }
             }
             Format::Seconds(since) => {
@@ -111,14 +103,10 @@ impl Clock {
 
     fn auto(&self, text: &str) -> Option<Timestamp> {
         match civil(text) {
-            Some(time) => self.utc_of(time),
+            Some(time) => self.wall.instant(time),
             // With a zone, it says itself how far it is from UTC.
             None => text.trim().parse().ok(),
         }
-    }
-
-    fn utc_of(&self, time: jiff::civil::DateTime) -> Option<Timestamp> {
-        Offset::UTC.to_timestamp(time).ok()?.checked_sub(self.ahead).ok()
     }
 }
 
@@ -181,6 +169,9 @@ mod tests {
         };
         assert!(refused(TimeFormat::Pattern("%Q %!".into()), 0.0).contains("\"%Q %!\""));
         assert!(refused(TimeFormat::Rows { since: "noon".into() }, 0.0).contains("\"noon\""));
-        assert!(refused(TimeFormat::Auto, f64::NAN).contains("utc_offset_h"));
+        for hours in [f64::NAN, 15.0, -13.0] {
+            let why = session::Clock::ahead_of_utc(hours).expect_err("no such clock");
+            assert!(refused(TimeFormat::Auto, hours).ends_with(&format!("`utc_offset_h`: {why}")));
+        }
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::testing::{client, frames, shared};
+use super::testing::{client, frames};
 use super::*;
 use crate::session::source::missing_words;
 use crate::session::{Delimiter, Runs, TimeColumn, TimeFormat};
+use crate::shared;
 use crate::stream::{Continuity, Label};
 
 fn table(column: &str, format: TimeFormat) -> TableSource {
@@ -46,8 +47,9 @@ fn count(frames: &[Frame], label: fn(&Label) -> bool) -> usize {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn every_run_of_tennessee_eastman_is_read_with_its_fault_and_its_origin() {
-    let Some(folder) = shared("data/tep") else { return };
+    let folder = shared::path("data/tep");
     let mut source = table("time_s", TimeFormat::Seconds { since: "2026-01-01 00:00".into() });
     source.runs = Runs::PerFile;
     source.run_column = Some("run".into());
@@ -98,8 +100,9 @@ fn every_run_of_tennessee_eastman_is_read_with_its_fault_and_its_origin() {
 }
 
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn batadal_is_read_whole_with_its_seven_attacks() {
-    let Some(folder) = shared("data/batadal") else { return };
+    let folder = shared::path("data/batadal");
     let source = table("DATETIME", TimeFormat::Pattern("%d/%m/%y %H".into()));
     let clients = clients(&folder.join("clients.csv"), "column");
     assert_eq!(clients.len(), 6);
@@ -148,8 +151,9 @@ fn batadal_is_read_whole_with_its_seven_attacks() {
 /// The z-scored pieces of HAI 21.03 have no time in most rows and stand in fragments, so they are a
 /// table whose rows count as time, a run per fragment.
 #[test]
+#[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
 fn fragments_of_hai_are_runs_of_a_table_without_time() {
-    let Some(folder) = shared("data/hai") else { return };
+    let folder = shared::path("data/hai");
     let mut source = table("time", TimeFormat::Rows { since: "2020-07-07 15:00".into() });
     source.run_column = Some("fragment".into());
     let clients = ["P1", "P2", "P3"].map(|name| client(name, &[&format!("{name}_*")]));

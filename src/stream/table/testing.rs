@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -42,16 +42,6 @@ pub(crate) fn gz(content: impl AsRef<[u8]>) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(content.as_ref()).expect("memory takes all");
     encoder.finish().expect("memory takes all")
-}
-
-/// Real data beside the repository. It is not shipped: a test that lacks it says so and passes.
-pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared").join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("\n*** SKIPPED: {} is not there; nothing was tested ***\n", path.display());
-    None
 }
 
 /// A table with a column `t` of seconds.

@@ -4,16 +4,17 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::federation::variant::Variant;
-use crate::session::{Family, Proprietary};
-use crate::study::detection::figures::{Figures, Runs};
-use crate::study::detection::flags::{FlagLine, ModelFlags, Thresholds};
-use crate::study::detection::{BEDS, Bed, Setup, Trial};
+use crate::session::{Mode, Session, Tau, Tier};
+use crate::study::detection::figures::{Figures, MethodOutput, Runs};
+use crate::study::detection::flags::{FlagLine, ModelFlags};
+use crate::study::detection::watch::{Watched, watch};
+use crate::study::detection::{
+    Models, PAPERS, TWINS, Twin, as_published, baseline, linear, one_bit,
+};
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::metrics::delay::Delays;
 use crate::study::metrics::run_length::RunLength;
@@ -25,7 +26,7 @@ use crate::study::report::{Axis, Bar, Cell, Chart, Drawing, Report, Row, Spread,
 pub struct Detection;
 
 /// The paper's own experiment; only here all five models are made.
-const PAPER_FAMILY: &str = "A2";
+const PAPER_FAMILY: &str = PAPERS.name;
 
 /// Families of a study in a hurry.
 const QUICK: [&str; 3] = ["A2", "A4", "B4"];
@@ -36,21 +37,43 @@ struct Method {
     name: &'static str,
     /// For people.
     label: &'static str,
+    way: Way,
 }
+
+/// How a method is run.
+enum Way {
+    /// The family's session with other settings.
+    Session(fn(&mut Session)),
+    /// The look-up on one of the paper's other models, on the paper's own plant only.
+    Baseline(Variant),
+}
+
+impl Method {
+    const fn of(name: &'static str, label: &'static str, change: fn(&mut Session)) -> Self {
+        Self { name, label, way: Way::Session(change) }
+    }
+}
+
+/// The percentile of the paper's tables.
+const PERCENTILE: f64 = 95.0;
 
 /// In the order in which they are shown.
 const METHODS: [Method; 11] = [
-    Method { name: "pre-trained-95", label: "pre-trained, 95 %" },
-    Method { name: "paper-95", label: "paper, 95 %" },
-    Method { name: "paper-99.5", label: "paper, 99.5 %" },
-    Method { name: "paper-99-vote", label: "paper, 99 %, 3 of 5" },
-    Method { name: "evidence", label: "evidence" },
-    Method { name: "evidence-linear-model", label: "same, linear model" },
-    Method { name: "evidence-tier-2", label: "evidence, tier 2" },
-    Method { name: "evidence-1-bit", label: "evidence, 1 bit" },
-    Method { name: "evidence-1-bit-eps-4", label: "evidence, 1 bit, ε=4" },
-    Method { name: "evidence-1-bit-eps-2", label: "evidence, 1 bit, ε=2" },
-    Method { name: "evidence-1-bit-eps-1", label: "evidence, 1 bit, ε=1" },
+    Method {
+        name: "pre-trained-95",
+        label: "pre-trained, 95 %",
+        way: Way::Baseline(Variant::PreTrainedClients),
+    },
+    Method::of("paper-95", "paper, 95 %", |s| as_published(s, PERCENTILE, false)),
+    Method::of("paper-99.5", "paper, 99.5 %", |s| as_published(s, 99.5, false)),
+    Method::of("paper-99-vote", "paper, 99 %, 3 of 5", |s| as_published(s, 99.0, true)),
+    Method::of("evidence", "evidence", |_| {}),
+    Method::of("evidence-linear-model", "same, linear model", linear),
+    Method::of("evidence-tier-2", "evidence, tier 2", |s| s.thresholds.tier = Tier::States),
+    Method::of("evidence-1-bit", "evidence, 1 bit", |s| one_bit(s, None)),
+    Method::of("evidence-1-bit-eps-4", "evidence, 1 bit, ε=4", |s| one_bit(s, Some(4.0))),
+    Method::of("evidence-1-bit-eps-2", "evidence, 1 bit, ε=2", |s| one_bit(s, Some(2.0))),
+    Method::of("evidence-1-bit-eps-1", "evidence, 1 bit, ε=1", |s| one_bit(s, Some(1.0))),
 ];
 
 /// What one family with one seed gives.
@@ -63,18 +86,9 @@ struct Outcome {
     effects: Option<[f64; 4]>,
 }
 
-fn families(options: &Options) -> impl Iterator<Item = (&'static str, Bed)> {
+fn families(options: &Options) -> impl Iterator<Item = Twin> {
     let quick = options.quick;
-    BEDS.into_iter()
-        .filter(move |(name, bed)| matches!(bed, Bed::Twin(..)) && (!quick || QUICK.contains(name)))
-}
-
-/// Clients of a family: what its jobs cost beside each other.
-fn cost(bed: Bed) -> u32 {
-    match bed {
-        Bed::Twin(_, clients, _) => clients as u32,
-        Bed::Plant { .. } => 1,
-    }
+    TWINS.into_iter().filter(move |twin| !quick || QUICK.contains(&twin.name))
 }
 
 /// Models without flags to look up: they take long to learn and are only flagged, on A2.
@@ -94,17 +108,18 @@ impl Study for Detection {
 
     fn jobs(&self, options: &Options) -> Result<Vec<Job>, StudyError> {
         let seeds = options.seeds(5, 2);
-        let job = |family: &'static str, bed: Bed, seed: u64| {
+        let job = |twin: Twin, seed: u64| {
+            let family = twin.name;
             let inputs = json!({ "family": family, "seed": seed });
-            Job::new(format!("{family}, seed {seed}"), inputs, move || outcome(family, bed, seed))
-                .costing(cost(bed))
+            Job::new(format!("{family}, seed {seed}"), inputs, move || outcome(&twin, seed))
+                .costing(twin.clients as u32)
         };
         // Fewer must do for the models that take minutes to learn.
         let slow_seeds = &seeds[..seeds.len().min(if options.quick { 1 } else { SLOW_SEEDS })];
         let slow =
             SLOW.into_iter().flat_map(|model| slow_seeds.iter().map(move |s| flags(model, *s)));
-        let families = families(options)
-            .flat_map(|(family, bed)| seeds.iter().map(move |seed| job(family, bed, *seed)));
+        let families =
+            families(options).flat_map(|twin| seeds.iter().map(move |seed| job(twin, *seed)));
         Ok(families.chain(slow).collect())
     }
 
@@ -132,66 +147,61 @@ impl Study for Detection {
 fn flags(model: Variant, seed: u64) -> Job {
     let inputs = json!({ "family": PAPER_FAMILY, "seed": seed, "model": model.name() });
     Job::new(format!("{}, seed {seed}", model.name()), inputs, move || {
-        let trial = Trial::new(Bed::Twin(Family::A, 2, 2.0), seed)?;
-        let flagged = trial.flagged(model, &trial.models(Proprietary::Paper)?)?;
+        let (flagged, truth) = baseline::flagged(model, seed, &mut Models::default())?;
         Ok(Outcome {
             methods: Vec::new(),
-            flags: ModelFlags::of(model, &flagged, &trial.events()),
+            flags: ModelFlags::of(model, &flagged, &truth.events),
             effects: None,
         })
     })
     .costing(20)
 }
 
-/// One job: data and models once, every method on them.
-fn outcome(family: &str, bed: Bed, seed: u64) -> Result<Outcome, StudyError> {
-    let trial = Trial::new(bed, seed)?;
-    let filters = trial.models(Proprietary::Paper)?;
-    let events = trial.events();
-    let mut methods = Vec::new();
-    let mut flags = Vec::new();
-    let is_papers = family == PAPER_FAMILY;
-    let variants = Variant::ALL
-        .into_iter()
-        .filter(|v| (is_papers && !SLOW.contains(v)) || *v == Variant::Federated);
-    let mut effects = None;
-    for variant in variants {
-        let flagged = trial.flagged(variant, &filters)?;
-        flags.extend(ModelFlags::of(variant, &flagged, &events));
-        let settings: &[(&str, Thresholds)] = match variant {
-            Variant::PreTrainedClients => &[("pre-trained-95", Thresholds::at(95.0))],
-            Variant::Federated => &[
-                ("paper-95", Thresholds::at(95.0)),
-                ("paper-99.5", Thresholds::at(99.5)),
-                ("paper-99-vote", Thresholds::at(99.0).voted()),
-            ],
-            _ => &[],
-        };
-        for (name, thresholds) in settings {
-            if let Some(said) = flagged.look_up(*thresholds) {
-                methods.push(((*name).to_owned(), trial.judge(&said)));
+/// One job: every method on one family with one seed, on models that are made once.
+fn outcome(twin: &Twin, seed: u64) -> Result<Outcome, StudyError> {
+    let mut found = Outcome { methods: Vec::new(), flags: Vec::new(), effects: None };
+    let models = &mut Models::default();
+    for method in &METHODS {
+        match method.way {
+            Way::Session(change) => {
+                let mut session = twin.session(seed)?;
+                change(&mut session);
+                let watched = watch(&session, models.of(&session)?)?;
+                found.methods.push((method.name.to_owned(), watched.figures()));
+                found.add_flags(twin, &session, &watched);
             }
+            Way::Baseline(model) if *twin == PAPERS => {
+                let (flagged, truth) = baseline::flagged(model, seed, models)?;
+                found.flags.extend(ModelFlags::of(model, &flagged, &truth.events));
+                if let Some(flags) = flagged.at(PERCENTILE) {
+                    let output = MethodOutput::from_names(flags.look_up(None));
+                    found.methods.push((method.name.to_owned(), Figures::of(&truth, &output)));
+                }
+            }
+            Way::Baseline(_) => {}
         }
-        if variant == Variant::Federated {
-            effects = flagged.pair_shares(Thresholds::at(95.0), |client, step| {
+    }
+    Ok(found)
+}
+
+impl Outcome {
+    /// What a run at a percentile, each step for itself, says about the flags.
+    fn add_flags(&mut self, twin: &Twin, session: &Session, watched: &Watched) {
+        let (Mode::Paper, None, Tau::Percentile(percentile)) =
+            (session.mode, session.thresholds.vote, session.thresholds.tau_a)
+        else {
+            return;
+        };
+        let events = &watched.truth.events;
+        if (percentile - PERCENTILE).abs() < 1e-9 {
+            self.effects = watched.flags.pair_shares(|client, step| {
                 events.iter().any(|e| e.is_on(step) && e.affected.contains(&client))
             });
         }
+        if *twin == PAPERS {
+            self.flags.extend(watched.flags.models(percentile, events));
+        }
     }
-    // Both modes stand on the same filters.
-    let setup = || Setup { models: Some(Arc::clone(&filters)), ..Setup::new(Proprietary::Paper) };
-    for (name, setup) in [
-        ("evidence", setup()),
-        ("evidence-linear-model", Setup::new(Proprietary::Linear)),
-        ("evidence-tier-2", setup().with_states()),
-        ("evidence-1-bit", setup().one_bit(None)),
-        ("evidence-1-bit-eps-4", setup().one_bit(Some(4.0))),
-        ("evidence-1-bit-eps-2", setup().one_bit(Some(2.0))),
-        ("evidence-1-bit-eps-1", setup().one_bit(Some(1.0))),
-    ] {
-        methods.push((name.to_owned(), trial.judge(&trial.evidence(&setup)?)));
-    }
-    Ok(Outcome { methods, flags, effects })
 }
 
 /// All seeds of one method on one family.
@@ -300,7 +310,7 @@ pub(super) fn run_length(length: &RunLength, digits: usize) -> Cell {
 }
 
 fn summed(runs: &[(String, Outcome)]) -> Vec<Line> {
-    let families = BEDS.iter().map(|(name, _)| *name);
+    let families = TWINS.iter().map(|twin| twin.name);
     let lines = families.flat_map(|family| {
         METHODS.iter().filter_map(move |method| {
             let figures: Vec<&Figures> = runs
@@ -402,9 +412,11 @@ fn root_table(lines: &[Line]) -> Table {
          the client.",
     );
     table.note(
-        "Paper: look-up on the flags of the federated models at a percentile. Evidence: five levels \
-         on the same proprietary filters; below it the same on a linear predictor. \
-         Tier 2: states are sent too.",
+        "Incidents are those that a run of the same session reports: roots that cannot be told apart \
+         are not named. Paper: look-up on the flags of the federated models at a percentile. \
+         Evidence: five levels on the same proprietary filters; below it the same on a linear \
+         predictor. Tier 2: states are sent too. Pre-trained clients are no session: their incidents \
+         are named steps, grouped.",
     );
     table.note(
         "ARL0: nominal steps per false incident (>: none in all that was watched). ARL1: from an \

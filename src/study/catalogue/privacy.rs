@@ -3,9 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
-use crate::study::privacy::{
-    FAMILIES, PERMANENT, PrivacyStudyError, WATCH, WINDOW, flips, losses, spending,
-};
+use crate::study::privacy::{FAMILIES, PERMANENT, WATCH, WINDOW, flips, losses, spending};
 use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
 
 /// The study.
@@ -61,14 +59,10 @@ impl Study for Privacy {
 
 /// One part on one seed.
 fn rows(part: &str, seed: u64, quick: bool) -> Result<Value, StudyError> {
-    let failed = |error: PrivacyStudyError| StudyError::Job {
-        label: part.to_owned(),
-        reason: error.to_string(),
-    };
     Ok(match part {
-        "noise in training" => serde_json::to_value(losses(&[seed], quick).map_err(failed)?)?,
-        "randomised flags" => serde_json::to_value(flips(&[seed], quick).map_err(failed)?)?,
-        _ => serde_json::to_value(spending(&[seed], quick).map_err(failed)?)?,
+        "noise in training" => serde_json::to_value(losses(&[seed], quick)?)?,
+        "randomised flags" => serde_json::to_value(flips(&[seed], quick)?)?,
+        _ => serde_json::to_value(spending(&[seed], quick)?)?,
     })
 }
 

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::detection::{run_length, run_lengths};
-use crate::federation::variant::Variant;
-use crate::session::{Family, Proprietary};
+use crate::session::Tau;
 use crate::study::detection::figures::{Figures, Runs};
-use crate::study::detection::flags::{FlagRuns, Thresholds};
-use crate::study::detection::{Bed, Trial};
+use crate::study::detection::flags::FlagRuns;
+use crate::study::detection::watch::watch;
+use crate::study::detection::{Models, PAPERS, as_published};
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::metrics::run_length::RunLength;
 use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
@@ -62,15 +62,18 @@ impl Study for Threshold {
 }
 
 fn points(seed: u64) -> Result<Vec<Point>, StudyError> {
-    let trial = Trial::new(Bed::Twin(Family::A, 2, 2.0), seed)?;
-    let events = trial.events();
-    let flagged = trial.flagged(Variant::Federated, &trial.models(Proprietary::Paper)?)?;
-    let point = |tau_a: f64| {
-        let said = flagged.look_up(Thresholds { tau_c: TAU_C, tau_a, vote: None })?;
-        let runs = flagged.run_lengths(tau_a, &events);
-        Some(Point { percentile: tau_a, figures: trial.judge(&said), runs })
-    };
-    Ok(PERCENTILES.into_iter().filter_map(point).collect())
+    let mut session = PAPERS.session(seed)?;
+    as_published(&mut session, TAU_C, false);
+    let mut models = Models::default();
+    let prepared = models.of(&session)?;
+    let mut points = Vec::new();
+    for percentile in PERCENTILES {
+        session.thresholds.tau_a = Tau::Percentile(percentile);
+        let watched = watch(&session, prepared)?;
+        let runs = watched.flags.run_lengths(|z| z.z_a, &watched.truth.events);
+        points.push(Point { percentile, figures: watched.figures(), runs });
+    }
+    Ok(points)
 }
 
 /// All seeds of one percentile.

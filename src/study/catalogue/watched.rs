@@ -3,14 +3,18 @@
 mod flags;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::prepare::{cache_file, prepare};
-use crate::engine::run::Run;
+use crate::engine;
+use crate::engine::handle::Options;
+use crate::engine::prepare::{Stage, cache_file, prepare};
+use crate::engine::run::Ending;
 use crate::fact::Fact;
 use crate::federation::variant::Variant;
-use crate::session::{Mode, Session, Tau, Vote};
+use crate::session::{Mode, Session};
+use crate::study::detection::as_published;
 use crate::study::detection::figures::Runs;
 use crate::study::detection::flags::ModelFlags;
 use crate::study::frame::StudyError;
@@ -96,32 +100,30 @@ pub(super) struct Attack {
 
 /// Watches `session` by every method, with models that are made once.
 pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, StudyError> {
-    let prepared = prepare(session, &cache_file(session), &mut |_| ControlFlow::Continue(()))?;
+    let go_on = &mut |_: Stage| ControlFlow::Continue(());
+    let prepared = Arc::new(prepare(session, &cache_file(session), go_on)?);
     METHODS
         .iter()
         .map(|method| {
             let mut session = session.clone();
             if let Some((percentile, is_voted)) = method.flags {
-                session.thresholds.tau_c = Tau::Percentile(percentile);
-                session.thresholds.tau_a = Tau::Percentile(percentile);
-                session.thresholds.vote = is_voted.then_some(Vote { k: 3, n: 5 });
+                as_published(&mut session, percentile, is_voted);
             }
-            let mut run = Run::open(&session, &prepared, method.mode, None)?;
-            let mut facts = Vec::new();
             let mut alarms = Vec::new();
             let mut raised = Raised::default();
-            while let Some(time) = run.step(&mut facts)? {
-                alarms.extend(facts.drain(..).filter_map(alarm));
-                if method.flags.is_some() {
-                    raised.step(time, run.sights());
+            let mode = Some(method.mode);
+            let options = Options { mode, ..Options::study(Arc::clone(&prepared)) };
+            let ended = engine::spawn(&session, options)?.to_end(|_, update| {
+                alarms.extend(update.news.facts.iter().filter_map(alarm));
+                if let (Some(_), Some(time)) = (method.flags, update.news.times.first()) {
+                    raised.step(*time, &update.news.sights);
                 }
-            }
-            facts.extend(run.end());
-            alarms.extend(facts.drain(..).filter_map(alarm));
-            let mut seen = seen(method, &run, &alarms);
+            });
+            let (opened, ending) = ended.map_err(StudyError::Run)?;
+            let mut seen = seen(method, &ending, &alarms);
             if let Some((percentile, false)) = method.flags {
                 let tail_s = session.replay.tail.seconds;
-                seen.flags = raised.judge(percentile, run.layout(), run.events(), tail_s);
+                seen.flags = raised.judge(percentile, &opened.steps, &ending.events, tail_s);
             }
             Ok(seen)
         })
@@ -135,7 +137,7 @@ struct Turn {
     opens: bool,
 }
 
-fn alarm(fact: Fact) -> Option<Turn> {
+fn alarm(fact: &Fact) -> Option<Turn> {
     match fact {
         Fact::Opened(i) => Some(Turn { number: i.incident, at: i.time.as_second(), opens: true }),
         Fact::Closed(i) => Some(Turn { number: i.incident, at: i.time.as_second(), opens: false }),
@@ -143,7 +145,7 @@ fn alarm(fact: Fact) -> Option<Turn> {
     }
 }
 
-fn seen(method: &Method, run: &Run, turns: &[Turn]) -> Seen {
+fn seen(method: &Method, ending: &Ending, turns: &[Turn]) -> Seen {
     let opened: Vec<Tick> = turns.iter().filter(|t| t.opens).map(|t| t.at).collect();
     let declared: Vec<Window> = turns
         .iter()
@@ -169,7 +171,7 @@ fn seen(method: &Method, run: &Run, turns: &[Turn]) -> Seen {
         attacks: Vec::new(),
         flags: Vec::new(),
     };
-    let Some(judgement) = run.judgement() else { return seen };
+    let Some(judgement) = ending.judgement() else { return seen };
     let score = judgement.score();
     let events: Vec<Window> = judgement
         .outcomes

@@ -1,13 +1,14 @@
-//! All figures of one method on one trial, from what it declared.
+//! All figures of one method on one run, from what it declared.
 
 #[cfg(test)]
 mod tests;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::rows::Rows;
+use crate::stream::{Event, Layout};
 use crate::study::metrics::etapr::{Thetas, etapr};
-use crate::study::metrics::incident::{GAP, Named, end_to_end, group};
+use crate::study::metrics::incident::{GAP, Named, TAIL, end_to_end, group};
 use crate::study::metrics::ranking::{self, Rank};
 use crate::study::metrics::run_length::{self, RunLength};
 use crate::study::metrics::step::{GRACE, Step, step_rates};
@@ -28,38 +29,38 @@ pub struct Declared {
     pub suspects: Vec<(usize, f64)>,
 }
 
-/// What a method said over all that was watched.
+/// What a method declared over all that was watched.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct MethodOutput {
     /// As incidents.
     pub incidents: Vec<Declared>,
     /// As a name or nothing at every step.
-    pub steps: Vec<Option<usize>>,
+    pub names: Vec<Option<usize>>,
 }
 
-impl Said {
+impl MethodOutput {
     /// Of a method that declares incidents: from onset to last evidence its root is named.
     #[must_use]
-    pub fn incidents(incidents: Vec<Declared>, steps: usize) -> Self {
-        let mut named = vec![None; steps];
+    pub fn from_incidents(incidents: Vec<Declared>, steps: usize) -> Self {
+        let mut names = vec![None; steps];
         for incident in &incidents {
             let last = incident.last.min(steps.saturating_sub(1));
-            for step in named.iter_mut().take(last + 1).skip(incident.onset) {
+            for step in names.iter_mut().take(last + 1).skip(incident.onset) {
                 *step = incident.root;
             }
         }
-        Self { incidents, steps: named }
+        Self { incidents, names }
     }
 
     /// Of a method that names a root, or none, at every step.
     #[must_use]
-    pub fn steps(steps: Vec<Option<usize>>) -> Self {
-        let incidents = group(&steps, GAP)
+    pub fn from_names(names: Vec<Option<usize>>) -> Self {
+        let incidents = group(&names, GAP)
             .into_iter()
             .map(|Named { window, name }| {
                 let (onset, last) = (window.start as usize, window.end as usize);
                 let mut suspects: Vec<(usize, f64)> = Vec::new();
-                for client in steps[onset..=last].iter().flatten() {
+                for client in names[onset..=last].iter().flatten() {
                     match suspects.iter_mut().find(|(known, _)| known == client) {
                         Some((_, votes)) => *votes += 1.0,
                         None => suspects.push((*client, 1.0)),
@@ -68,11 +69,11 @@ impl Said {
                 Declared { onset, opened: onset, last, root: Some(name), suspects }
             })
             .collect();
-        Self { incidents, steps }
+        Self { incidents, names }
     }
 }
 
-/// Run lengths of one trial, in a form that can be added up.
+/// Run lengths of one run, in a form that can be added up.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Runs {
     /// Steps of all runs together.
@@ -84,7 +85,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Of several trials together.
+    /// Of several runs together.
     #[must_use]
     pub fn pooled<'a>(runs: impl IntoIterator<Item = &'a Self>) -> RunLength {
         let sum = runs.into_iter().fold(Self::default(), |sum, run| Self {
@@ -135,6 +136,8 @@ pub struct Figures {
     pub detected: usize,
     /// Those whose first alarm named the origin.
     pub right: usize,
+    /// Alarms that were raised in no event and in no tail.
+    pub false_alarms: usize,
     /// Nominal steps before the first event, and the alarms in them.
     pub arl0: Runs,
     /// From each onset to the next alarm.
@@ -163,6 +166,22 @@ pub struct Happened {
 }
 
 impl Happened {
+    /// The events that begin at step `first` or later, counted from there.
+    #[must_use]
+    pub fn later(events: &[Self], first: usize) -> Vec<Self> {
+        let first = tick(first);
+        let shifted = |event: &Self| Self {
+            window: Window::new(event.window.start - first, event.window.end - first),
+            ..event.clone()
+        };
+        events.iter().filter(|event| event.window.start >= first).map(shifted).collect()
+    }
+
+    /// Whether an incident opened while it went on, or shortly after.
+    fn is_answered_by(&self, incident: &Declared) -> bool {
+        self.window.with_tail(TAIL).contains(tick(incident.opened))
+    }
+
     /// Whether it goes on at a step.
     #[must_use]
     pub fn is_on(&self, step: usize) -> bool {
@@ -170,66 +189,89 @@ impl Happened {
     }
 }
 
-/// Events that begin in what is watched and whose origin is a client.
-pub(super) fn events(rows: &Rows, watched_from: usize) -> Vec<Happened> {
-    rows.events
-        .iter()
-        .filter_map(|event| {
-            let place = |name: &String| rows.layout.clients.iter().position(|c| c.name == *name);
-            let origin = place(event.origins.first()?)?;
-            let affected = event.affected.iter().filter_map(place).collect();
-            let step = |time| rows.step_at(time).checked_sub(watched_from);
-            let window = Window::new(tick(step(event.start)?), tick(step(event.end)?));
-            Some(Happened { window, origin, affected })
-        })
-        .collect()
+/// What happened while a plant was watched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Truth {
+    /// Number of clients.
+    pub clients: usize,
+    /// Steps watched.
+    pub steps: usize,
+    /// Seconds between two steps.
+    pub period_s: f64,
+    /// What went wrong.
+    pub events: Vec<Happened>,
+}
+
+impl Truth {
+    /// Of steps at these times. Events count that begin in what is watched and whose origin is a
+    /// client.
+    #[must_use]
+    pub fn new(layout: &Layout, times: &[Timestamp], events: &[Event]) -> Self {
+        let first = times.first();
+        let happened = |event: &Event| {
+            let step = |time: Timestamp| tick(times.partition_point(|t| *t < time));
+            let affected = event.affected.iter().filter_map(|name| layout.client(name)).collect();
+            Some(Happened {
+                window: Window::new(step(event.start), step(event.end)),
+                origin: layout.client(event.origins.first()?)?,
+                affected,
+            })
+        };
+        let watched = events.iter().filter(|event| first.is_some_and(|t| event.start >= *t));
+        Self {
+            clients: layout.clients.len(),
+            steps: times.len(),
+            period_s: layout.period_s,
+            events: watched.filter_map(happened).collect(),
+        }
+    }
 }
 
 impl Figures {
-    /// Judges what was said about the steps from `watched_from` on.
-    pub(super) fn of(rows: &Rows, watched_from: usize, said: &Said, tail_s: f64) -> Self {
-        let tail = (tail_s / rows.layout.period_s).ceil() as Tick;
-        let events = events(rows, watched_from);
-        let steps = said.steps.len();
+    /// Holds what was declared against what happened.
+    #[must_use]
+    pub fn of(truth: &Truth, output: &MethodOutput) -> Self {
+        let Truth { clients: nobody, steps, events, .. } = truth;
+        let steps = *steps;
         let anomalies: Vec<Named<usize>> =
             events.iter().map(|event| Named { window: event.window, name: event.origin }).collect();
-        // A root that is unknown is no client's name.
-        let nobody = rows.clients.len();
-        let declared: Vec<Named<usize>> = said
+        let declared: Vec<Named<usize>> = output
             .incidents
             .iter()
             .map(|incident| Named {
                 window: Window::new(tick(incident.onset), tick(incident.last)),
-                name: incident.root.unwrap_or(nobody),
+                // A root that is unknown is no client's name.
+                name: incident.root.unwrap_or(*nobody),
             })
             .collect();
-        let rates = end_to_end(&anomalies, &declared, tail).rates;
+        let rates = end_to_end(&anomalies, &declared, TAIL).rates;
         let onsets: Vec<Tick> = events.iter().map(|event| event.window.start).collect();
         let nominal = onsets.iter().copied().min().unwrap_or(tick(steps));
         let later: Vec<Named<usize>> =
             declared.iter().filter(|named| named.window.end >= nominal).copied().collect();
-        let step = step_rates(&labelled(&events, &said.steps), GRACE);
+        let step = step_rates(&labelled(events, &output.names), GRACE);
         let windows = |list: &[Named<usize>]| list.iter().map(|n| n.window).collect::<Vec<_>>();
         let etapr = etapr(&windows(&anomalies), &windows(&declared), Thetas::default());
 
         let (mut right, mut delays, mut ranks) = (0, Vec::new(), Vec::<Rank>::new());
-        for event in &events {
-            let belongs = |d: &&Declared| event.window.with_tail(tail).contains(tick(d.opened));
-            let first = said.incidents.iter().find(belongs);
+        for event in events {
+            let belongs = |d: &&Declared| event.is_answered_by(d);
+            let first = output.incidents.iter().find(belongs);
             right += usize::from(first.is_some_and(|d| d.root == Some(event.origin)));
             delays.extend(first.map(|d| (tick(d.opened) - event.window.start) as f64));
             ranks.push(
                 first.and_then(|d| ranking::rank(d.root.as_ref(), &d.suspects, &[event.origin])),
             );
         }
-        let alarms: Vec<Tick> = said.incidents.iter().map(|d| tick(d.opened)).collect();
-        let false_alarms = alarms.iter().filter(|alarm| **alarm < nominal).count();
+        let alarms: Vec<Tick> = output.incidents.iter().map(|d| tick(d.opened)).collect();
+        let early = alarms.iter().filter(|alarm| **alarm < nominal).count();
+        let is_false = |d: &&Declared| !events.iter().any(|event| event.is_answered_by(d));
         let runs = run_length::runs(&onsets, tick(steps) - 1);
         Self {
             precision: rates.precision,
             recall: rates.recall,
             f1: rates.f1,
-            f1_from_first_event: end_to_end(&anomalies, &later, tail).rates.f1,
+            f1_from_first_event: end_to_end(&anomalies, &later, TAIL).rates.f1,
             step_f1: step.whole.f1,
             inside_precision: step.inside.precision,
             step_recall: step.inside.recall,
@@ -238,7 +280,8 @@ impl Figures {
             events: events.len(),
             detected: delays.len(),
             right,
-            arl0: run_length::arl0(nominal as f64, false_alarms).into(),
+            false_alarms: output.incidents.iter().filter(is_false).count(),
+            arl0: run_length::arl0(nominal as f64, early).into(),
             arl1: run_length::arl1(&runs, &alarms).into(),
             delays,
             ac1: ranking::accuracy_at(&ranks, 1),

@@ -1,17 +1,18 @@
-//! Paper mode on a trial: distances of residuals, flags at any percentile, the look-up.
+//! Flags step by step: how long one waits for them, and what the look-up makes of them.
 //!
-//! Distances are kept, so that one fitted model is judged at many thresholds.
+//! The flags of the federated models come from the engine. Those of the paper's other models are made
+//! here from their residuals; distances are kept, so that a model is judged at several percentiles.
 
 use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
-use super::figures::{Happened, Runs, Said};
-use crate::evidence::lookup::{Voting, look_up};
-use crate::evidence::threshold::{FlagThresholds, Flags, NominalDistances, flag};
+use super::figures::{Happened, Runs};
+use crate::evidence::threshold::{Flags, NominalDistances, flag};
 use crate::federation::variant::{Residuals, Variant};
 use crate::model::kernel::gaussian::{Gaussian, RIDGE};
 use crate::model::kernel::mahalanobis::Mahalanobis;
 use crate::model::train::SETTLING;
+use crate::server::lookup::{Voting, look_up};
 use crate::session::{Tau, Vote};
 use crate::study::metrics::Tick;
 use crate::study::metrics::run_length::{self, RunLength};
@@ -48,35 +49,95 @@ impl Distances {
     }
 }
 
-/// A model of the paper, measured on a trial.
+/// (Z_c, Z_a) of every client at every step, as the server received them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlagSeries {
+    clients: Vec<Vec<Option<Flags>>>,
+}
+
+impl FlagSeries {
+    /// No step so far.
+    #[must_use]
+    pub fn new(clients: usize) -> Self {
+        Self { clients: vec![Vec::new(); clients] }
+    }
+
+    /// Adds a step: the flags of every client.
+    pub fn push(&mut self, flags: impl Iterator<Item = Option<Flags>>) {
+        self.clients.iter_mut().zip(flags).for_each(|(client, flags)| client.push(flags));
+    }
+
+    /// Number of clients.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Number of steps.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.clients.first().map_or(0, Vec::len)
+    }
+
+    /// The flags of every client at a step.
+    pub fn at(&self, step: usize) -> impl Iterator<Item = Option<Flags>> + '_ {
+        self.clients.iter().map(move |client| client.get(step).copied().flatten())
+    }
+
+    /// The root that the look-up declares at each step.
+    #[must_use]
+    pub fn look_up(&self, vote: Option<Vote>) -> Vec<Option<usize>> {
+        let mut voting = vote.map(|vote| Voting::new(vote, self.clients.len()));
+        let mut now = Vec::with_capacity(self.clients.len());
+        let declared = (0..self.steps()).map(|t| {
+            now.clear();
+            now.extend(self.at(t));
+            let named = look_up(&now).root();
+            voting.as_mut().map_or(named, |voting| voting.step(named))
+        });
+        declared.collect()
+    }
+
+    /// Shares of the four pairs (Z_c, Z_a) at given client-steps: 00, 01, 10, 11.
+    #[must_use]
+    pub fn pair_shares(&self, at: impl Fn(usize, usize) -> bool) -> Option<[f64; 4]> {
+        let mut counts = [0_usize; 4];
+        for (m, client) in self.clients.iter().enumerate() {
+            for (t, flags) in client.iter().enumerate() {
+                if let Some(flags) = flags.filter(|_| at(m, t)) {
+                    counts[2 * usize::from(flags.z_c) + usize::from(flags.z_a)] += 1;
+                }
+            }
+        }
+        let all: usize = counts.iter().sum();
+        (all > 0).then(|| counts.map(|count| count as f64 / all as f64))
+    }
+
+    /// Run lengths of one of the two flags.
+    #[must_use]
+    pub fn run_lengths(&self, z: fn(&Flags) -> bool, events: &[Happened]) -> FlagRuns {
+        let raised = |client: &Vec<Option<Flags>>| {
+            client.iter().map(|flags| flags.as_ref().is_some_and(z)).collect()
+        };
+        FlagRuns::of(&self.clients.iter().map(raised).collect::<Vec<_>>(), events)
+    }
+
+    /// The flags of the proprietary and of the augmented models, judged separately.
+    #[must_use]
+    pub fn models(&self, percentile: f64, events: &[Happened]) -> [ModelFlags; 2] {
+        let of = |model: Variant, z: fn(&Flags) -> bool| ModelFlags {
+            model: model.name().into(),
+            percentile,
+            runs: self.run_lengths(z, events),
+        };
+        [of(Variant::OnlyProprietary, |z| z.z_c), of(Variant::Federated, |z| z.z_a)]
+    }
+}
+
+/// A model of the paper, measured: its flags follow at any percentile.
 #[derive(Debug, Clone)]
 pub struct Flagged {
     clients: Vec<(Distances, Option<Distances>)>,
-}
-
-/// Percentiles of both thresholds and the vote of the look-up.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Thresholds {
-    /// Of τ_c.
-    pub tau_c: f64,
-    /// Of τ_a.
-    pub tau_a: f64,
-    /// Declare only when so many of the last steps agree.
-    pub vote: Option<Vote>,
-}
-
-impl Thresholds {
-    /// Both at one percentile, each step for itself.
-    #[must_use]
-    pub fn at(percentile: f64) -> Self {
-        Self { tau_c: percentile, tau_a: percentile, vote: None }
-    }
-
-    /// With the remark on long horizons: three of the last five steps must agree.
-    #[must_use]
-    pub fn voted(self) -> Self {
-        Self { vote: Some(Vote { k: 3, n: 5 }), ..self }
-    }
 }
 
 /// How often the flags of one model were raised by themselves and how soon by an anomaly.
@@ -86,6 +147,28 @@ pub struct FlagRuns {
     pub arl0: Runs,
     /// From each onset to the next flag of the client it is in.
     pub arl1: Runs,
+}
+
+impl FlagRuns {
+    /// Of flags client by client: false ones up to the first event, true ones from each onset on.
+    fn of(raised: &[Vec<bool>], events: &[Happened]) -> Self {
+        let steps = raised.first().map_or(0, Vec::len);
+        let onsets: Vec<Tick> = events.iter().map(|event| event.window.start).collect();
+        let nominal = onsets.iter().min().map_or(steps, |first| (*first as usize).min(steps));
+        let early = raised.iter().flat_map(|client| &client[..nominal]).filter(|z| **z);
+        let arl0 = RunLength::new((nominal * raised.len()) as f64, early.count(), raised.len());
+        let runs = run_length::runs(&onsets, Tick::try_from(steps).unwrap_or(Tick::MAX) - 1);
+        let (mut watched, mut ended) = (0.0, 0);
+        for (run, event) in runs.iter().zip(events) {
+            let own: Vec<Tick> =
+                (run.onset..=run.until).filter(|t| raised[event.origin][*t as usize]).collect();
+            let length = run_length::arl1(std::slice::from_ref(run), &own);
+            watched += length.at_least.unwrap_or(0.0);
+            ended += length.ended;
+        }
+        let arl1 = Runs { watched, ended, censored: runs.len() - ended };
+        Self { arl0: arl0.into(), arl1 }
+    }
 }
 
 /// Percentiles at which the flags of the models are judged.
@@ -162,75 +245,25 @@ impl Flagged {
         Self { clients }
     }
 
-    /// What the look-up declares step by step. A model without r_a has nothing to look up.
+    /// Both flags at one percentile. A model without r_a has no pair to look up.
     #[must_use]
-    pub fn look_up(&self, thresholds: Thresholds) -> Option<Said> {
-        let flags: Vec<Vec<Option<Flags>>> = self
-            .clients
-            .iter()
-            .map(|(c, a)| a.as_ref().map(|a| pairs(c, a, thresholds)))
-            .collect::<Option<_>>()?;
-        let mut voting = thresholds.vote.map(|vote| Voting::new(vote, flags.len()));
-        let steps = flags.first().map_or(0, Vec::len);
-        let mut now = vec![None; flags.len()];
-        let declared = (0..steps).map(|t| {
-            now.iter_mut().zip(&flags).for_each(|(now, flags)| *now = flags[t]);
-            let named = look_up(&now).root();
-            voting.as_mut().map_or(named, |voting| voting.step(named))
-        });
-        Some(Said::steps(declared.collect()))
-    }
-
-    /// Shares of the four pairs (Z_c, Z_a) at given client-steps: 00, 01, 10, 11.
-    #[must_use]
-    pub fn pair_shares(
-        &self,
-        thresholds: Thresholds,
-        at: impl Fn(usize, usize) -> bool,
-    ) -> Option<[f64; 4]> {
-        let mut counts = [0_usize; 4];
-        for (m, (c, a)) in self.clients.iter().enumerate() {
-            for (t, flags) in pairs(c, a.as_ref()?, thresholds).into_iter().enumerate() {
-                if let Some(flags) = flags.filter(|_| at(m, t)) {
-                    counts[2 * usize::from(flags.z_c) + usize::from(flags.z_a)] += 1;
-                }
-            }
-        }
-        let all: usize = counts.iter().sum();
-        (all > 0).then(|| counts.map(|count| count as f64 / all as f64))
+    pub fn at(&self, percentile: f64) -> Option<FlagSeries> {
+        let pairs = |(c, a): &(Distances, Option<Distances>)| {
+            let both = c.flags(percentile).into_iter().zip(a.as_ref()?.flags(percentile));
+            Some(both.map(|(c, a)| Some(Flags::new(c?, a?))).collect())
+        };
+        Some(FlagSeries { clients: self.clients.iter().map(pairs).collect::<Option<_>>()? })
     }
 
     /// Run lengths of the flags: of Z_a where there is one, otherwise of the only flag there is.
     #[must_use]
     pub fn run_lengths(&self, percentile: f64, events: &[Happened]) -> FlagRuns {
-        let flags: Vec<Vec<Option<bool>>> =
-            self.clients.iter().map(|(c, a)| a.as_ref().unwrap_or(c).flags(percentile)).collect();
-        let steps = flags.first().map_or(0, Vec::len);
-        let onsets: Vec<Tick> = events.iter().map(|event| event.window.start).collect();
-        let nominal = onsets.iter().min().map_or(steps, |first| (*first as usize).min(steps));
-        let raised = flags.iter().flat_map(|flags| &flags[..nominal]).filter(|z| **z == Some(true));
-        let arl0 = RunLength::new((nominal * flags.len()) as f64, raised.count(), flags.len());
-        let runs = run_length::runs(&onsets, Tick::try_from(steps).unwrap_or(Tick::MAX) - 1);
-        let (mut watched, mut ended) = (0.0, 0);
-        for (run, event) in runs.iter().zip(events) {
-            let raised: Vec<Tick> = (run.onset..=run.until)
-                .filter(|t| flags[event.origin][*t as usize] == Some(true))
-                .collect();
-            let length = run_length::arl1(std::slice::from_ref(run), &raised);
-            watched += length.at_least.unwrap_or(0.0);
-            ended += length.ended;
-        }
-        let arl1 = Runs { watched, ended, censored: runs.len() - ended };
-        FlagRuns { arl0: arl0.into(), arl1 }
+        let raised = |(c, a): &(Distances, Option<Distances>)| {
+            let flags = a.as_ref().unwrap_or(c).flags(percentile);
+            flags.into_iter().map(|z| z == Some(true)).collect()
+        };
+        FlagRuns::of(&self.clients.iter().map(raised).collect::<Vec<_>>(), events)
     }
-}
-
-fn pairs(c: &Distances, a: &Distances, thresholds: Thresholds) -> Vec<Option<Flags>> {
-    let distances = FlagThresholds {
-        tau_c: c.nominal.threshold(Tau::Percentile(thresholds.tau_c)),
-        tau_a: a.nominal.threshold(Tau::Percentile(thresholds.tau_a)),
-    };
-    c.watched.iter().zip(&a.watched).map(|(c, a)| distances.flags(*c, *a)).collect()
 }
 
 #[cfg(test)]
@@ -240,6 +273,7 @@ mod tests {
 
     use super::*;
     use crate::rng;
+    use crate::study::detection::figures::MethodOutput;
     use crate::study::metrics::Window;
 
     const CALIBRATION: usize = 1000;
@@ -269,11 +303,14 @@ mod tests {
     #[test]
     fn the_look_up_names_the_client_whose_flags_stand() {
         let flagged = Flagged::new(&residuals(), CALIBRATION);
-        let voted = flagged.look_up(Thresholds::at(99.0).voted()).expect("there is an r_a");
-        let named: Vec<_> = voted.incidents.iter().map(|i| (i.root, i.onset)).collect();
+        let at = |percentile, vote| {
+            let named = flagged.at(percentile).expect("there is an r_a").look_up(vote);
+            MethodOutput::from_names(named).incidents
+        };
+        let voted = at(99.0, Some(Vote { k: 3, n: 5 }));
+        let named: Vec<_> = voted.iter().map(|i| (i.root, i.onset)).collect();
         assert_eq!(named, [(Some(1), 202)]);
-        let often = flagged.look_up(Thresholds::at(80.0)).expect("there is an r_a");
-        assert!(often.incidents.len() > 10, "every fifth step is flagged somewhere");
+        assert!(at(80.0, None).len() > 10, "every fifth step is flagged somewhere");
     }
 
     #[test]
@@ -281,7 +318,7 @@ mod tests {
         let only: Vec<Residuals> =
             residuals().into_iter().map(|r| Residuals { a: None, ..r }).collect();
         let flagged = Flagged::new(&only, CALIBRATION);
-        assert_eq!(flagged.look_up(Thresholds::at(95.0)), None);
+        assert_eq!(flagged.at(95.0), None);
         let runs = flagged.run_lengths(95.0, &[event()]);
         let mean = Runs::pooled([&runs.arl0]).mean.expect("there are false flags");
         assert!((10.0..40.0).contains(&mean), "one in twenty by design: {mean}");
@@ -290,10 +327,12 @@ mod tests {
 
     #[test]
     fn equal_residuals_never_say_effect() {
-        let flagged = Flagged::new(&residuals(), CALIBRATION);
-        let shares = flagged.pair_shares(Thresholds::at(95.0), |_, _| true).expect("flags");
+        let flags = Flagged::new(&residuals(), CALIBRATION).at(95.0).expect("there is an r_a");
+        let shares = flags.pair_shares(|_, _| true).expect("flags");
         assert!(shares[1] == 0.0 && shares[2] == 0.0, "{shares:?}");
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-        assert_eq!(flagged.pair_shares(Thresholds::at(95.0), |_, _| false), None);
+        assert_eq!(flags.pair_shares(|_, _| false), None);
+        let [own, augmented] = flags.models(95.0, &[event()]);
+        assert_eq!(own.runs, augmented.runs);
     }
 }

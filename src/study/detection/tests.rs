@@ -1,109 +1,74 @@
+use super::figures::Figures;
+use super::watch::watch;
 use super::*;
+use crate::engine::run::Run;
 
-fn judged(bed: &str, seed: u64, setup: &Setup) -> Judged {
-    let (_, bed) = BEDS.iter().find(|(name, _)| *name == bed).expect("a family of the study");
-    run(*bed, seed, setup).expect("synthetic data can be had and learned")
-}
-
-fn linear() -> Setup {
-    Setup { decimate: Some(1), ..Setup::new(Proprietary::Linear) }
+/// A family on linear models, with the settings that a test asks for.
+fn figures(name: &str, seed: u64, change: fn(&mut Session)) -> Figures {
+    let twin = TWINS.iter().find(|twin| twin.name == name).expect("a family of the study");
+    let mut session = twin.session(seed).expect("the shipped session");
+    linear(&mut session);
+    change(&mut session);
+    let mut models = Models::default();
+    let prepared = models.of(&session).expect("synthetic data can be learned");
+    watch(&session, prepared).expect("a synthetic plant").figures()
 }
 
 #[test]
 fn faults_of_the_papers_plant_are_found_and_named() {
-    let judged = judged("A2", 1, &linear());
-    assert!(judged.f1 >= Some(0.95), "{judged:?}");
-    assert_eq!(judged.right, judged.detected);
+    let found = figures("A2", 1, |_| {});
+    assert!(found.f1 >= Some(0.95), "{found:?}");
+    assert_eq!(found.right, found.detected);
+    assert!(found.delays.iter().all(|delay| (0.0..16.0).contains(delay)), "{found:?}");
 }
 
 #[test]
 fn one_randomised_bit_a_step_is_enough_for_the_papers_plant() {
-    let judged = judged("A2", 1, &linear().one_bit(Some(4.0)));
-    assert!(judged.f1 >= Some(0.93), "{judged:?}");
+    let found = figures("A2", 1, |session| one_bit(session, Some(4.0)));
+    assert!(found.f1 >= Some(0.93), "{found:?}");
 }
 
 #[test]
-fn the_same_seed_says_the_same_and_another_one_something_else() {
-    let (setup, other) = (linear(), linear().one_bit(Some(2.0)));
-    assert_eq!(judged("B4", 3, &setup), judged("B4", 3, &setup));
-    assert_ne!(judged("B4", 3, &setup), judged("B4", 3, &other));
+fn the_paper_mode_of_the_engine_is_judged_by_its_flags_and_its_alarms() {
+    let plain = figures("B4", 3, |session| as_published(session, 99.0, false));
+    let voted = figures("B4", 3, |session| as_published(session, 99.0, true));
+    assert_eq!(plain.events, voted.events);
+    assert!(voted.false_alarms < plain.false_alarms, "{voted:?} {plain:?}");
+    assert!(plain.step_recall > Some(0.1) && plain.right > 10, "{plain:?}");
 }
 
 #[test]
-fn a_row_sums_up_its_runs() {
-    let run = judged("A2", 2, &linear());
-    let row = Row::of("A2", "evidence", &[run.clone(), run.clone()]);
-    assert_eq!((row.seeds, row.f1), (2, run.f1));
-    assert!((row.events - run.events as f64).abs() < 1e-12);
-}
-
-/// Who is named when: the first and the last step, and the client.
-fn named(incidents: &[crate::evidence::inference::Incident]) -> Vec<(u64, u64, usize)> {
-    let named =
-        |i: &crate::evidence::inference::Incident| Some((i.onset, i.last_evidence, i.root?));
-    incidents.iter().filter_map(named).collect()
+fn models_are_made_once_for_all_sessions_that_need_the_same() {
+    let mut session = PAPERS.session(1).expect("the shipped session");
+    linear(&mut session);
+    let mut models = Models::default();
+    models.of(&session).expect("synthetic data can be learned");
+    as_published(&mut session, 99.5, true);
+    one_bit(&mut session, Some(2.0));
+    models.of(&session).expect("there already");
+    assert_eq!(models.0.len(), 1);
+    assert!(!models.0[0].1.file.exists(), "nothing stays behind");
 }
 
 #[test]
-fn whoever_lies_about_states_or_symbols_no_innocent_becomes_the_root_in_tier_2() {
-    let mut said = 0;
-    for (family, seed) in [("A4", 51), ("B4", 51), ("B4", 52)] {
-        let (_, bed) = BEDS.iter().find(|(name, _)| *name == family).expect("a family");
-        let plan = bed.plan();
-        let opened = bed.open(seed).expect("synthetic data");
-        let mut rows = Rows::read(opened, 1, plan.fit).expect("synthetic data");
-        let watched_from = (plan.fit + plan.calibration) as usize;
-        rows.shorten(watched_from + 4000);
-        let mut setup = Setup::new(Proprietary::Paper).with_states();
-        setup.model.epochs = 1;
-        let fitted = Federation::fit(&rows, plan.fit, plan.calibration, &setup, seed);
-        let mut federation = fitted.expect("synthetic data can be learned");
-        let rules = Rules { arl0: plan.arl0, ..setup.rules };
-        let clients = rows.clients.len();
-        for client in 0..clients {
-            for (lie, about_symbols) in
-                Lie::ALL.into_iter().flat_map(|lie| [(lie, false), (lie, true)])
-            {
-                federation.believe(Some(Liar { client, lie, about_symbols })).expect("finite");
-                let watch = |federation: &Federation| {
-                    let reach = Reach::unknown(clients);
-                    named(&federation.watch(&rows, rules, reach, seed))
-                };
-                let both = watch(&federation);
-                let explained = federation.without_explanations();
-                let alone = watch(&federation);
-                federation.explain(explained);
-                for (onset, last, root) in both {
-                    let by_symbols = alone.contains(&(onset, last, root));
-                    assert!(by_symbols, "{family} {seed}: {client} tells {lie:?}, {root} is named");
-                    said += 1;
-                }
-            }
-        }
-    }
-    assert!(said > 200, "there was enough to be wrong about: {said}");
-}
-
-impl Rows {
-    /// Ends after so many steps.
-    fn shorten(&mut self, steps: usize) {
-        self.times.truncate(steps);
-        self.starts.truncate(steps);
-        for client in &mut self.clients {
-            client.values.truncate(steps * client.sensors);
-        }
-    }
-}
-
-impl Federation {
-    /// Takes away what clients tell about their explainers.
-    fn without_explanations(&mut self) -> Vec<Option<crate::evidence::informed::Remainder>> {
-        self.clients.iter_mut().map(|client| client.enrolment.remainder.take()).collect()
-    }
-
-    fn explain(&mut self, remainders: Vec<Option<crate::evidence::informed::Remainder>>) {
-        for (client, remainder) in self.clients.iter_mut().zip(remainders) {
-            client.enrolment.remainder = remainder;
-        }
+fn a_study_counts_what_a_run_of_the_same_session_scores() {
+    let twin = TWINS.iter().find(|twin| twin.name == "B4").expect("a family of the study");
+    let mut session = twin.session(4).expect("the shipped session");
+    linear(&mut session);
+    let mut models = Models::default();
+    for change in [|_: &mut Session| {}, |session: &mut Session| as_published(session, 99.0, true)]
+    {
+        change(&mut session);
+        let prepared = models.of(&session).expect("synthetic data can be learned");
+        let mut run = Run::open(&session, prepared, session.mode, None).expect("a synthetic plant");
+        let mut facts = Vec::new();
+        while run.step(&mut facts).expect("synthetic data has no bad rows").is_some() {}
+        run.end();
+        let score = run.judgement().expect("events are known").score();
+        let found = watch(&session, prepared).expect("a synthetic plant").figures();
+        assert_eq!(
+            (found.events, found.detected, found.right, found.false_alarms),
+            (score.labelled, score.detected, score.root_right, score.false_alarms)
+        );
     }
 }

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::{go_on, hooks};
-use crate::client::Site;
 use crate::federation::convergence::{self, Yardstick};
 use crate::federation::states::replay;
 use crate::federation::{FederatedWeights, Federation, FederationError, History};
 use crate::model::train::SETTLING;
 use crate::session::settings::{ModelSettings, PrivacySettings};
+use crate::site::training::SiteData;
 
 /// A curve has at most so many points.
 const POINTS: usize = 64;
@@ -105,8 +105,8 @@ impl From<&convergence::Beside> for Beside {
 
 /// Learns on `fit` and is judged on `held_out`, the sites of `yardstick`.
 pub(super) fn follow(
-    fit: &[Site],
-    held_out: &[Site],
+    fit: &[SiteData],
+    held_out: &[SiteData],
     yardstick: &Yardstick,
     settings: &ModelSettings,
     seed: u64,

@@ -8,7 +8,6 @@ use crate::federation::variant::{Residuals, Variant};
 use crate::model::oracle::Layout;
 use crate::study::detection::figures::Happened;
 use crate::study::detection::flags::{Flagged, ModelFlags};
-use crate::study::metrics::{Tick, Window};
 
 /// Thresholds are those of the first half of the nominal rows that nothing was fitted to; what comes
 /// after it is watched.
@@ -20,7 +19,7 @@ pub(super) fn flags(
 ) -> Vec<ModelFlags> {
     let from = ground.nominal.start;
     let calibration = ground.nominal.len() / 2;
-    let events = later(&ground.events, from + calibration);
+    let events = Happened::later(&ground.events, from + calibration);
     let judged = |model: Variant, of: &dyn Fn(usize) -> Array2<f32>| {
         let clients = 0..ground.names.len();
         let rows = |all: Array2<f32>| all.slice_axis_move(Axis(0), Slice::from(from..));
@@ -38,14 +37,4 @@ pub(super) fn flags(
     all.extend(judged(Variant::Federated, &augmented));
     all.extend(judged(Variant::CentralisedOracle, &oracle));
     all
-}
-
-/// The events that begin at `first` or later, counted from there.
-fn later(events: &[Happened], first: usize) -> Vec<Happened> {
-    let first = Tick::try_from(first).unwrap_or(Tick::MAX);
-    let shifted = |event: &Happened| Happened {
-        window: Window::new(event.window.start - first, event.window.end - first),
-        ..event.clone()
-    };
-    events.iter().filter(|event| event.window.start >= first).map(shifted).collect()
 }

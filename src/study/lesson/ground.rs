@@ -3,18 +3,19 @@
 
 use std::ops::Range;
 
+use jiff::Timestamp;
 use ndarray::{Array2, ArrayView2, Axis, Slice};
 
-use crate::client::Site;
 use crate::engine::{decimation, vendor};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::model::weights::ProprietaryWeights;
 use crate::rng;
-use crate::session::{Family, Session, Source, TwinSource};
+use crate::session::{Clock, Family, Mark, Session, Source, TwinSource};
+use crate::site::training::SiteData;
 use crate::stream::decimate::Decimated;
 use crate::stream::plant::PlantStream;
 use crate::stream::twin::TwinStream;
-use crate::stream::{Event, Frame, Label, Layout, Stream, StreamError};
+use crate::stream::{Event, Frame, Label, Layout, Part, Stream, StreamError};
 use crate::study::detection::figures::Happened;
 use crate::study::frame::StudyError;
 use crate::study::metrics::{Tick, Window};
@@ -81,7 +82,11 @@ impl Plant {
     pub fn ground(self, seed: u64, steps: usize) -> Result<Ground, StudyError> {
         match self {
             Self::Twin(clients) => Ok(twin(clients, seed, steps)?),
-            Self::BuiltIn => built_in(seed, steps),
+            Self::BuiltIn => {
+                let mut session = Session::open("plant-attack-day")?;
+                session.seed = seed;
+                built_in(&session, steps)
+            }
         }
     }
 
@@ -133,10 +138,10 @@ impl Ground {
         &'a self,
         models: &'a [ProprietaryWeights],
         rows: Range<usize>,
-    ) -> Vec<Site<'a>> {
+    ) -> Vec<SiteData<'a>> {
         let clients = self.names.iter().zip(models).enumerate();
         clients
-            .map(|(m, (name, model))| Site { name, model, rows: self.view(m, rows.clone()) })
+            .map(|(m, (name, model))| SiteData { name, model, rows: self.view(m, rows.clone()) })
             .collect()
     }
 }
@@ -155,7 +160,11 @@ fn twin(clients: usize, seed: u64, steps: usize) -> Result<Ground, StreamError> 
         if !stream.next(&mut frame)? {
             break;
         }
-        measured.row_mut(t).iter_mut().zip(&frame.values).for_each(|(to, v)| *to = *v);
+        measured
+            .row_mut(t)
+            .iter_mut()
+            .zip(crate::site::local::measurements_of(&frame))
+            .for_each(|(to, v)| *to = *v);
         let x = stream.plant().states().as_flattened();
         states.row_mut(t).iter_mut().zip(x).for_each(|(to, x)| *to = *x as f32);
         labels.push(frame.label);
@@ -210,32 +219,30 @@ fn standardised(measured: &ArrayView2<f64>, fit: &Range<usize>) -> Array2<f32> {
     rows.mapv(|v| v as f32)
 }
 
-fn built_in(seed: u64, steps: usize) -> Result<Ground, StudyError> {
-    let mut session = Session::open("plant-attack-day")?;
-    session.seed = seed;
-    let every = decimation::every(&session)?;
-    let (views, models) = vendor::delivered(&session, every)
+/// The first `steps` steps of a session of the built-in plant, divided as the session says.
+fn built_in(session: &Session, steps: usize) -> Result<Ground, StudyError> {
+    let every = decimation::every(session)?;
+    let (views, models) = vendor::delivered(session, every)
         .expect("the shipped plant is the one that models come for");
     let Source::Plant(source) = &session.source else {
         unreachable!("the shipped plant session is of the plant")
     };
-    let stream = PlantStream::open(source, &session.clients, seed)?;
+    let stream = PlantStream::open(source, &session.clients, session.seed)?;
     let mut stream = Decimated::new(stream, every);
     let layout = stream.layout().clone();
     let mut frame = Frame::for_layout(&layout);
     let mut values: Vec<Vec<f32>> = vec![Vec::new(); views.len()];
     let mut labels = Vec::new();
+    let mut times = Vec::new();
     while labels.len() < steps && stream.next(&mut frame)? {
         for (m, (view, values)) in views.iter().zip(&mut values).enumerate() {
             let start = values.len();
             values.resize(start + view.used.len(), f32::NAN);
-            view.standardise(frame.row(&layout, m), &mut values[start..]);
+            view.see(frame.row(&layout, m), &mut values[start..]);
         }
         labels.push(frame.label);
+        times.push(frame.time);
     }
-    let at = |hours: f64| ((hours * 3600.0 / layout.period_s) as usize).min(labels.len());
-    // As the session divides the history before its day: a third to learn from.
-    let (fit, day) = (at(source.history_h / 3.0), at(source.history_h));
     let rows = values.into_iter().zip(&views).map(|(values, view)| {
         Array2::from_shape_vec((labels.len(), view.used.len()), values)
             .expect("every row holds one value of each sensor")
@@ -248,14 +255,59 @@ fn built_in(seed: u64, steps: usize) -> Result<Ground, StudyError> {
         anomalous: labels.iter().copied().map(is_anomalous).collect(),
         events: happened(&labels, stream.events(), &layout),
         period_s: layout.period_s,
-        fit: 0..fit,
-        nominal: fit..day,
+        fit: rows_of(session, Part::Fit, every, &times),
+        nominal: rows_of(session, Part::Calibration, every, &times),
     })
+}
+
+/// The rows of a part of a session, where all rows stand at `times`.
+fn rows_of(session: &Session, part: Part, every: u32, times: &[Timestamp]) -> Range<usize> {
+    let (stretch, clock) = (part.stretch(session), Clock::of(session));
+    let reached = |mark: Mark| {
+        // Marks count samples, and a row is the mean of several.
+        let is_before = |(row, time): &(usize, &Timestamp)| {
+            !mark.is_reached(clock, times[0], *row as u64 * u64::from(every), **time)
+        };
+        times.iter().enumerate().take_while(is_before).count()
+    };
+    let from = stretch.from.map_or(0, reached);
+    from..stretch.until.map_or(times.len(), reached).max(from)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::stream;
+
+    #[test]
+    fn the_built_in_plant_is_divided_as_its_session_says() {
+        // Four fifths for calibration where a session says nothing, a half where this one says so.
+        let ranges =
+            "ranges: (fit: (until: \"+90m\"), calibration: (from: \"+90m\", until: \"+3h\"))";
+        for ranges in ["", ranges] {
+            let text = format!(
+                "Session(about: \"short\", source: Plant(history_h: 3, hours: 1), \
+                 sampling: (decimate: Every(5)), {ranges})"
+            );
+            let session = Session::parse("short", Path::new(""), &text).expect("a sound session");
+            let ground = built_in(&session, usize::MAX).expect("a built-in plant");
+            let rows = |part| {
+                let stream = stream::open(&session, part).expect("a built-in plant");
+                let mut stream = Decimated::new(stream, 5);
+                let mut frame = Frame::for_layout(stream.layout());
+                let mut rows = 0;
+                while stream.next(&mut frame).expect("a built-in plant has no bad rows") {
+                    rows += 1;
+                }
+                rows
+            };
+            let (fit, calibration) = (rows(Part::Fit), rows(Part::Calibration));
+            assert_eq!(ground.fit, 0..fit, "{ranges}");
+            assert_eq!(ground.nominal, fit..fit + calibration, "{ranges}");
+        }
+    }
 
     #[test]
     fn strangers_are_compared_across_plants_and_never_with_their_like() {

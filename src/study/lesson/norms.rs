@@ -7,12 +7,12 @@ use ndarray::{ArrayView2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
 use super::ground::Ground;
-use crate::client::Site;
 use crate::federation::FederationError;
 use crate::federation::states::{Replay, Series};
 use crate::model::network::FilterNetwork;
 use crate::model::oracle::Layout;
 use crate::model::train::SETTLING;
+use crate::site::training::SiteData;
 
 /// Steps before the first anomaly from which a trace is kept, and its length.
 const LEAD: usize = 100;
@@ -104,7 +104,7 @@ pub(super) struct Residuals {
 impl Residuals {
     /// From a replay over the whole run and the oracle's.
     pub(super) fn of(
-        sites: &[Site],
+        sites: &[SiteData],
         federation: &Replay,
         central: &Series,
         layout: &Layout,
@@ -203,7 +203,7 @@ fn norms(residuals: &ArrayView2<f32>) -> Vec<f64> {
 
 /// y − h_m(x_s).
 fn server_residuals(
-    site: &Site,
+    site: &SiteData,
     x_s: &ArrayView2<f32>,
 ) -> Result<ndarray::Array2<f32>, FederationError> {
     let Some(filter) = site.model.filter() else {

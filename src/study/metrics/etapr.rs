@@ -203,12 +203,9 @@ mod tests {
 
     /// Values of the authors' own program. They stand beside the project, not in it.
     #[test]
+    #[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
     fn the_authors_own_figures_are_reproduced() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/golden/etapr.json");
-        let Ok(text) = std::fs::read_to_string(path) else {
-            eprintln!("NOT CHECKED: the golden eTaPR values are not at {path}");
-            return;
-        };
+        let text = crate::shared::text("golden/etapr.json");
         let golden: Value = serde_json::from_str(&text).expect("the golden file is JSON");
         let cases = golden["cases"].as_array().expect("it holds cases");
         assert!(!cases.is_empty());

@@ -82,35 +82,6 @@ pub fn group<L: PartialEq + Copy>(said: &[Option<L>], gap: usize) -> Vec<Named<L
         .collect()
 }
 
-/// How the known windows were named, false alarms left aside.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct WindowNaming {
-    /// eAcc: windows whose majority name is right, of all windows.
-    pub accuracy: Option<f64>,
-    /// eAttr: likewise, of the windows in which anything was said.
-    pub attribution: Option<f64>,
-}
-
-/// Majority names inside the anomalies' own windows. Step `t` of `said` is tick `t`.
-#[must_use]
-pub fn window_naming<L: PartialEq + Copy>(
-    anomalies: &[Named<L>],
-    said: &[Option<L>],
-) -> WindowNaming {
-    let (mut right, mut detected) = (0, 0);
-    for anomaly in anomalies {
-        let steps = anomaly.window.shared(Window::new(0, tick(said.len()) - 1));
-        if steps.ticks() == 0 {
-            continue;
-        }
-        if let Some(name) = majority(&said[steps.start as usize..=steps.end as usize]) {
-            detected += 1;
-            right += usize::from(name == anomaly.name);
-        }
-    }
-    WindowNaming { accuracy: share(right, anomalies.len()), attribution: share(right, detected) }
-}
-
 fn tick(step: usize) -> Tick {
     Tick::try_from(step).unwrap_or(Tick::MAX)
 }
@@ -161,14 +132,6 @@ mod tests {
         let (anomaly, length) = ([named(10, 19, 'A')], 10);
         let answer = |t| end_to_end(&anomaly, &[named(t, t + 3, 'A')], TAIL).right;
         assert_eq!((answer(10 + length + 5), answer(10 + length + 6)), (1, 0));
-    }
-
-    #[test]
-    fn windows_are_named_by_majority_and_silent_ones_lower_accuracy_only() {
-        let said = stream("..AAB..B..........BBB");
-        let anomalies = [named(2, 5, 'A'), named(10, 14, 'B'), named(18, 30, 'A')];
-        let naming = window_naming(&anomalies, &said);
-        assert_eq!(naming, WindowNaming { accuracy: Some(1.0 / 3.0), attribution: Some(0.5) });
     }
 
     fn list() -> impl Strategy<Value = Vec<Named<u8>>> {

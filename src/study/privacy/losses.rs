@@ -1,14 +1,17 @@
 //! Losses against σ, in each direction.
 
-use std::ops::ControlFlow;
-
 use serde::Serialize;
 
-use super::flags::{Clients, noised};
-use super::{PrivacyStudyError, bed, mean};
-use crate::federation::{FederationError, Noise, states};
+use super::{mean, published};
+use crate::federation::{Federation, FederationError, Noise, states};
 use crate::model::train::SETTLING;
-use crate::session::privacy::PrivacySettings;
+use crate::model::weights::ProprietaryWeights;
+use crate::rng;
+use crate::session::{ModelSettings, PrivacySettings};
+use crate::study::detection::Models;
+use crate::study::detection::baseline::TOGETHER;
+use crate::study::frame::StudyError;
+use crate::study::lesson::{self, Ground, Plant};
 
 /// One σ in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,13 +45,33 @@ struct Losses {
     seen: f64,
 }
 
-/// The paper's figure 3 on its plant of two clients.
-pub fn losses(seeds: &[u64], quick: bool) -> Result<Vec<LossRow>, PrivacyStudyError> {
+/// Clients that learn from each other, in whatever way.
+struct Learners {
+    ground: Ground,
+    models: Vec<ProprietaryWeights>,
+    settings: ModelSettings,
+    seed: u64,
+}
+
+impl Learners {
+    fn new(family: &str, seed: u64, quick: bool) -> Result<Self, StudyError> {
+        let session = published(family, seed, quick)?;
+        let mut models = Models::default();
+        let clients = &models.of(&session)?.clients;
+        Ok(Self {
+            ground: Plant::Twin(clients.len()).ground(seed, usize::MAX)?,
+            models: clients.iter().map(|client| client.sending.clone()).collect(),
+            settings: session.model,
+            seed: rng::child(seed, TOGETHER),
+        })
+    }
+}
+
+/// The paper's figure 3 on its plant of two clients. A session noises by ε; here σ is given.
+pub fn losses(seeds: &[u64], quick: bool) -> Result<Vec<LossRow>, StudyError> {
     let family = "A2";
-    let clients: Vec<Clients> = seeds
-        .iter()
-        .map(|seed| Clients::new(bed(family), *seed, quick))
-        .collect::<Result<_, _>>()?;
+    let clients = seeds.iter().map(|seed| Learners::new(family, *seed, quick));
+    let clients: Vec<Learners> = clients.collect::<Result<_, _>>()?;
     let sigmas: &[f64] = if quick { &QUICK } else { &SIGMAS };
     let mut rows = Vec::new();
     for direction in ["states up", "gradients down"] {
@@ -79,15 +102,19 @@ pub fn losses(seeds: &[u64], quick: bool) -> Result<Vec<LossRow>, PrivacyStudyEr
 }
 
 /// Trains with noise; none when that diverges, which is a finding and no failure.
-fn trained(clients: &Clients, noise: Noise) -> Result<Option<Losses>, PrivacyStudyError> {
+fn trained(learners: &Learners, noise: Noise) -> Result<Option<Losses>, StudyError> {
+    let Learners { ground, models, settings, seed } = learners;
     let privacy = PrivacySettings::default();
-    let mut federation = noised(clients, &privacy, noise)?;
-    let outcome = match federation.run(&mut |_| ControlFlow::Continue(())) {
+    let sites = ground.sites(models, ground.fit.clone());
+    let mut federation =
+        Federation::with_noise(&sites, settings, lesson::hooks(&privacy), noise, *seed)?;
+    let outcome = match federation.run(&mut lesson::go_on) {
         Ok(outcome) => outcome,
         Err(FederationError::Diverged { .. }) => return Ok(None),
         Err(other) => return Err(other.into()),
     };
-    let replay = states::replay(&clients.nominal_sites(), &outcome.weights)?;
+    let held_out = ground.sites(models, ground.nominal.clone());
+    let replay = states::replay(&held_out, &outcome.weights)?;
     let own = replay.client_loss(SETTLING);
     Ok(Some(Losses {
         server: replay.server_loss(SETTLING),

@@ -2,11 +2,16 @@
 
 use serde::Serialize;
 
-use super::flags::{Clients, Told};
-use super::{PrivacyStudyError, bed, mean};
-use crate::privacy::{Manner, Response, Tally};
-use crate::session::Proprietary;
-use crate::study::detection::{Heard, Setup, Spoken};
+use super::{mean, published, twin};
+use crate::privacy::Tally;
+use crate::session::{Alphabet, Session, Thrift};
+use crate::study::detection::figures::Figures;
+use crate::study::detection::watch::{Watched, watch};
+use crate::study::detection::{Models, linear};
+use crate::study::frame::StudyError;
+use crate::study::metrics::Tick;
+use crate::study::metrics::delay::{Delays, per_day};
+use crate::study::metrics::incident::TAIL;
 
 /// δ of every composed ε.
 const DELTA: f64 = 1e-5;
@@ -59,8 +64,17 @@ const EPSILONS: [Option<f64>; 7] =
     [Some(0.5), Some(1.0), Some(2.0), Some(3.0), Some(4.0), Some(8.0), None];
 const QUICK: [Option<f64>; 4] = [Some(1.0), Some(2.0), Some(4.0), None];
 
+/// How symbols are sent: the name, how often, and in which alphabet.
+const MANNERS: [(&str, Thrift, Alphabet); 5] = [
+    ("evidence, every step", Thrift::EveryStep, Alphabet::Graded),
+    ("evidence, every step, one bit", Thrift::EveryStep, Alphabet::OneBit),
+    ("evidence, strongest of 5 steps", Thrift::Window(WINDOW), Alphabet::Graded),
+    ("evidence, while raised", Thrift::WhileRaised, Alphabet::Graded),
+    ("evidence, kept answers", Thrift::Memoised { permanent: PERMANENT }, Alphabet::Graded),
+];
+
 /// Both modes on two families, every manner of sending symbols among them.
-pub fn spending(seeds: &[u64], quick: bool) -> Result<Vec<SpendingRow>, PrivacyStudyError> {
+pub fn spending(seeds: &[u64], quick: bool) -> Result<Vec<SpendingRow>, StudyError> {
     let epsilons: &[Option<f64>] = if quick { &QUICK } else { &EPSILONS };
     let mut rows = Vec::new();
     for family in FAMILIES {
@@ -81,43 +95,38 @@ fn day(released: &[Tally], seconds: f64) -> (Tally, f64) {
     .unwrap_or((Tally::NOTHING, 0.0))
 }
 
+/// A session of one seed with its models.
+type Ready = (Session, Models);
+
+fn ready(session: Session) -> Result<Ready, StudyError> {
+    let mut models = Models::default();
+    models.of(&session)?;
+    Ok((session, models))
+}
+
 fn evidence(
     family: &'static str,
     seeds: &[u64],
     epsilons: &[Option<f64>],
-) -> Result<Vec<SpendingRow>, PrivacyStudyError> {
-    let setup = Setup { decimate: Some(1), ..Setup::new(Proprietary::Linear) };
-    let heard = seeds.iter().map(|seed| Heard::fit(bed(family), *seed, &setup));
-    let heard = heard.collect::<Result<Vec<_>, _>>()?;
-    let Some(first) = heard.first() else { return Ok(Vec::new()) };
-    let manners = [
-        ("evidence, every step", Manner::EveryStep, false),
-        ("evidence, every step, one bit", Manner::EveryStep, true),
-        ("evidence, strongest of 5 steps", Manner::Window { steps: WINDOW }, false),
-        ("evidence, while raised", Manner::WhileRaised(first.vigil(WATCH.0, WATCH.1)), false),
-        ("evidence, kept answers", Manner::Memoised { permanent: PERMANENT }, false),
-    ];
+) -> Result<Vec<SpendingRow>, StudyError> {
+    let of_seed = |seed: &u64| {
+        let mut session = twin(family).session(*seed)?;
+        linear(&mut session);
+        (session.privacy.watch.epsilon, session.privacy.watch.burst) = WATCH;
+        ready(session)
+    };
+    let mut sessions: Vec<Ready> = seeds.iter().map(of_seed).collect::<Result<_, _>>()?;
     let mut rows = Vec::new();
-    for (method, manner, one_bit) in manners {
+    for (method, thrift, symbol) in MANNERS {
         for &epsilon in epsilons {
             // Saving is about a price: without one there is the plain manner only.
-            if epsilon.is_none() && manner != Manner::EveryStep {
+            if epsilon.is_none() && thrift != Thrift::EveryStep {
                 continue;
             }
-            let spoken = heard.iter().map(|heard| heard.spoken(epsilon, manner, one_bit));
-            let spoken: Vec<Spoken> = spoken.collect::<Result<_, _>>()?;
-            let days: Vec<(Tally, f64)> =
-                spoken.iter().map(|s| day(&s.released, s.seconds)).collect();
-            let alarms = |s: &Spoken| s.judged.false_alarms.len() as f64 * 86_400.0 / s.seconds;
-            rows.push(SpendingRow {
-                epsilon_flag: epsilon,
-                precision: mean(spoken.iter().map(|s| s.judged.precision)),
-                recall: mean(spoken.iter().map(|s| s.judged.recall)),
-                f1: mean(spoken.iter().map(|s| s.judged.f1)),
-                delay_s: mean(spoken.iter().map(|s| s.judged.delay_s)),
-                false_alarms_per_day: mean(spoken.iter().map(|s| Some(alarms(s)))),
-                ..priced(family, method, &days)
+            let row = row(family, method, epsilon, &mut sessions, median_delay, |session| {
+                (session.privacy.thrift, session.privacy.symbol) = (thrift, symbol);
             });
+            rows.push(row?);
         }
     }
     Ok(rows)
@@ -128,34 +137,64 @@ fn paper(
     seeds: &[u64],
     epsilons: &[Option<f64>],
     quick: bool,
-) -> Result<Vec<SpendingRow>, PrivacyStudyError> {
-    let clients = seeds.iter().map(|seed| Clients::new(bed(family), *seed, quick));
-    let clients: Vec<Clients> = clients.collect::<Result<_, _>>()?;
-    let flagged = clients.iter().map(Clients::flagged).collect::<Result<Vec<_>, _>>()?;
-    let mut rows = Vec::new();
-    for (source, &epsilon) in (100..).zip(epsilons) {
-        let response = epsilon.map(Response::binary).transpose()?;
-        let told = flagged.iter().map(|f| f.told(response, response, source));
-        let told: Vec<Told> = told.collect::<Result<_, _>>()?;
-        let days: Vec<(Tally, f64)> = flagged
-            .iter()
-            .map(|f| {
-                let spend = response.map_or(crate::privacy::Spend::Clear, |r| r.spend());
-                day(&[Tally::of(spend, 2 * f.steps() as u64)], f.steps() as f64 * f.period_s())
-            })
-            .collect();
-        let period = flagged.first().map_or(1.0, super::flags::Flagged::period_s);
-        rows.push(SpendingRow {
-            epsilon_flag: epsilon,
-            precision: mean(told.iter().map(|t| t.end_to_end.rates.precision)),
-            recall: mean(told.iter().map(|t| t.end_to_end.rates.recall)),
-            f1: mean(told.iter().map(|t| t.end_to_end.rates.f1)),
-            delay_s: mean(told.iter().map(|t| t.delay.map(|d| d * period))),
-            false_alarms_per_day: mean(told.iter().map(|t| Some(t.false_alarms_per_day))),
-            ..priced(family, "paper, every step", &days)
-        });
+) -> Result<Vec<SpendingRow>, StudyError> {
+    let sessions = seeds.iter().map(|seed| ready(published(family, *seed, quick)?));
+    let mut sessions: Vec<Ready> = sessions.collect::<Result<_, _>>()?;
+    epsilons
+        .iter()
+        .map(|epsilon| {
+            row(family, "paper, every step", *epsilon, &mut sessions, named_delay, |_| {})
+        })
+        .collect()
+}
+
+/// One method at one ε: every session with this setting, run and judged.
+fn row(
+    family: &'static str,
+    method: &str,
+    epsilon: Option<f64>,
+    sessions: &mut [Ready],
+    delay: fn(&Watched, &Figures) -> Option<f64>,
+    change: impl Fn(&mut Session),
+) -> Result<SpendingRow, StudyError> {
+    let (mut days, mut judged) = (Vec::new(), Vec::new());
+    for (session, models) in sessions {
+        let mut session = session.clone();
+        session.privacy.epsilon_flag = epsilon;
+        change(&mut session);
+        let watched = watch(&session, models.of(&session)?)?;
+        days.push(day(&watched.released, watched.seconds()));
+        let figures = watched.figures();
+        let per_day = per_day(figures.false_alarms, watched.seconds() / 86_400.0);
+        let delay_s = delay(&watched, &figures).map(|steps| steps * watched.truth.period_s);
+        judged.push((figures, per_day, delay_s));
     }
-    Ok(rows)
+    Ok(SpendingRow {
+        epsilon_flag: epsilon,
+        precision: mean(judged.iter().map(|(figures, ..)| figures.precision)),
+        recall: mean(judged.iter().map(|(figures, ..)| figures.recall)),
+        f1: mean(judged.iter().map(|(figures, ..)| figures.f1)),
+        delay_s: mean(judged.iter().map(|(_, _, delay_s)| *delay_s)),
+        false_alarms_per_day: mean(judged.iter().map(|(_, per_day, _)| *per_day)),
+        ..priced(family, method, &days)
+    })
+}
+
+/// Steps from an event to its alarm, the first anomalous one included.
+fn median_delay(_: &Watched, figures: &Figures) -> Option<f64> {
+    Delays::of(&figures.delays).median.map(|delay| delay + 1.0)
+}
+
+/// Mean steps from an event to the first step that names its origin, the first anomalous one
+/// included.
+fn named_delay(watched: &Watched, _: &Figures) -> Option<f64> {
+    let names = &watched.output.names;
+    mean(watched.truth.events.iter().map(|event| {
+        let (first, last) = (event.window.start, event.window.end + TAIL);
+        let is_right = |t: &Tick| names.get(*t as usize) == Some(&Some(event.origin));
+        let right = (first..=last).find(is_right)?;
+        Some((right - first + 1) as f64)
+    }))
 }
 
 /// A row with its price, and nothing about its worth yet.

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::*;
-use crate::evidence::health::Standing;
 use crate::incident::Origin;
 use crate::rng;
+use crate::server::health::Standing;
 
 /// What is wrong with a client's two sensors: whose, from which to which step, how much noise, how far
 /// off.
-type Wrong = (usize, std::ops::Range<usize>, f64, f64);
+pub(super) type Wrong = (usize, std::ops::Range<usize>, f64, f64);
 
 /// Three clients whose sensors wander about zero, a step a second; `gap` seconds are missing after so
 /// many steps.
@@ -40,6 +40,22 @@ fn table(steps: usize, seed: u64, wrong: &[Wrong], gap: Option<(usize, usize)>) 
 
 /// The watch, and the folder that it reads.
 fn watch_over(wrong: &[Wrong], gap: Option<(usize, usize)>) -> (Watch, tempfile::TempDir) {
+    watched(wrong, gap, |_| {})
+}
+
+/// The same of a session that says otherwise about something models do not depend on.
+pub(super) fn watch_over_with(
+    wrong: &[Wrong],
+    change: impl FnOnce(&mut Session),
+) -> (Watch, tempfile::TempDir) {
+    watched(wrong, None, change)
+}
+
+fn watched(
+    wrong: &[Wrong],
+    gap: Option<(usize, usize)>,
+    change: impl FnOnce(&mut Session),
+) -> (Watch, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let file = |name: &str, text: String| {
         std::fs::write(folder.path().join(name), text).expect("room for a table");
@@ -55,10 +71,11 @@ fn watch_over(wrong: &[Wrong], gap: Option<(usize, usize)>) -> (Watch, tempfile:
             replay: (files: [\"live.csv\"])), \
         edges: [(\"A\", \"B\")], thresholds: (arl0: \"1h\"), \
         sampling: (decimate: Every(1)), model: (proprietary: Linear, federation: Online(passes: 1)))";
-    let session = Session::parse("wander", folder.path(), text).expect("a sound session");
+    let mut session = Session::parse("wander", folder.path(), text).expect("a sound session");
+    change(&mut session);
     let kept = folder.path().join("kept.safetensors");
     let prepared = prepare(&session, &kept, &mut |_| ControlFlow::Continue(())).expect("prepared");
-    (Watch::open(&session, &prepared).expect("three tables"), folder)
+    (open(&session, &prepared), folder)
 }
 
 fn all(watch: &Watch) -> Vec<(Option<usize>, Option<Closing>)> {
@@ -120,7 +137,7 @@ fn an_acceptance_that_is_undone_leaves_an_incident_that_ends_with_its_evidence()
     steps(&mut watch, 5);
     act(&mut watch, Action::Accept { incident });
     steps(&mut watch, 10);
-    let entry = watch.standing().undoable.expect("an acceptance can be undone");
+    let entry = watch.snapshot().undoable.expect("an acceptance can be undone");
     act(&mut watch, Action::Undo { entry });
     steps(&mut watch, 60);
     assert_eq!(all(&watch), [(Some(1), None)], "it is open again, under its number");
@@ -151,6 +168,6 @@ fn a_second_fault_that_the_first_cannot_have_caused_is_an_incident_of_its_own() 
     assert_eq!(roots, [Some(1), Some(0)]);
     assert!(incidents[1].opened_step < 330, "while the first is open: {:?}", incidents[1]);
     assert_eq!(incidents[1].origin, Origin::Single);
-    let standing = |client: usize| watch.run().sights()[client].standing;
+    let standing = |client: usize| watch.run().sights()[client].server.standing;
     assert!((0..3).all(|client| standing(client) != Standing::Unreliable));
 }

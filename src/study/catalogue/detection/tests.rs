@@ -16,6 +16,7 @@ fn figures(f1: f64, right: usize) -> Figures {
         events: 10,
         detected: 10,
         right,
+        false_alarms: 0,
         arl0: Runs { watched: 3000.0, ended: usize::from(f1 < 0.9), censored: 1 },
         arl1: Runs { watched: 20.0, ended: 10, censored: 0 },
         delays: vec![2.0; 10],

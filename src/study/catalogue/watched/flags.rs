@@ -24,7 +24,7 @@ pub(super) struct Raised {
 impl Raised {
     pub fn step(&mut self, time: Timestamp, sights: &[Sight]) {
         self.times.push(time.as_second());
-        self.flags.extend(sights.iter().map(|sight| sight.flags));
+        self.flags.extend(sights.iter().map(|sight| sight.server.flags));
     }
 
     /// Both models' run lengths in seconds. Time within an event or its tail is not nominal.
@@ -123,6 +123,7 @@ pub(in crate::study::catalogue) fn flag_table(title: &str, flags: &[&ModelFlags]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::ServerView;
     use crate::stream::ClientColumns;
 
     fn at(second: i64) -> Timestamp {
@@ -153,7 +154,10 @@ mod tests {
                 z_c: (m == 0 && (step == 3 || step == 22)) || (m == 1 && step == 21),
                 z_a: m == 1 && step == 21,
             };
-            let sights = [0, 1].map(|m| Sight { flags: Some(z(m)), ..Sight::default() });
+            let sights = [0, 1].map(|m| {
+                let server = ServerView { flags: Some(z(m)), ..ServerView::default() };
+                Sight { server, ..Sight::default() }
+            });
             raised.step(at(10 * step), &sights);
         }
         let events = [event(200, "P1"), event(300, "P2"), event(1000, "P1")];

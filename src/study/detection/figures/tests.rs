@@ -1,17 +1,16 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
 
-use super::super::rows::ClientRows;
 use super::*;
-use crate::stream::{ClientColumns, Event, Layout};
+use crate::stream::ClientColumns;
 
 fn at(step: usize) -> Timestamp {
     Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(step as u64)
 }
 
 /// Three clients watched for 100 steps from step 10 on; C2 is disturbed at 50 to 59 and C1 at 80 to
-/// 89 of what is watched.
-fn rows() -> Rows {
+/// 89 of what is watched. What began before is not counted.
+fn truth() -> Truth {
     let client = |name: &str| ClientColumns {
         name: name.into(),
         title: String::new(),
@@ -26,13 +25,10 @@ fn rows() -> Rows {
         affected: vec!["C3".into()],
         what: String::new(),
     };
-    Rows {
-        layout: Layout { clients: ["C1", "C2", "C3"].map(client).into(), period_s: 1.0 },
-        clients: vec![ClientRows { values: Vec::new(), sensors: 0 }; 3],
-        times: (0..110).map(at).collect(),
-        starts: vec![false; 110],
-        events: vec![event("1", "C2", 50), event("2", "C1", 80)],
-    }
+    let layout = Layout { clients: ["C1", "C2", "C3"].map(client).into(), period_s: 1.0 };
+    let times: Vec<Timestamp> = (10..110).map(at).collect();
+    let before = Event { start: at(5), end: at(12), ..event("0", "C3", 0) };
+    Truth::new(&layout, &times, &[before, event("1", "C2", 50), event("2", "C1", 80)])
 }
 
 fn declared(onset: usize, last: usize, root: usize) -> Declared {
@@ -47,11 +43,13 @@ fn declared(onset: usize, last: usize, root: usize) -> Declared {
 
 #[test]
 fn a_false_alarm_a_right_name_and_a_wrong_one() {
-    let said =
-        Said::incidents(vec![declared(20, 24, 2), declared(51, 58, 1), declared(81, 85, 1)], 100);
-    let figures = Figures::of(&rows(), 10, &said, 6.0);
+    let said = MethodOutput::from_incidents(
+        vec![declared(20, 24, 2), declared(51, 58, 1), declared(81, 85, 1)],
+        100,
+    );
+    let figures = Figures::of(&truth(), &said);
     assert_eq!((figures.events, figures.detected, figures.right), (2, 2, 1));
-    assert_eq!(figures.precision, Some(1.0 / 3.0));
+    assert_eq!((figures.precision, figures.false_alarms), (Some(1.0 / 3.0), 1));
     assert_eq!(figures.recall, Some(0.5));
     // The false alarm came before anything had happened.
     assert_eq!((figures.f1, figures.f1_from_first_event), (Some(0.4), Some(0.5)));
@@ -74,7 +72,7 @@ fn names_said_step_by_step_become_incidents() {
     steps[53] = Some(1);
     steps[55] = Some(0);
     steps[90] = Some(2);
-    let said = Said::steps(steps);
+    let said = MethodOutput::from_names(steps);
     let summary: Vec<_> =
         said.incidents.iter().map(|i| (i.onset, i.opened, i.last, i.root)).collect();
     assert_eq!(summary, [(52, 52, 55, Some(1)), (90, 90, 90, Some(2))]);
@@ -83,7 +81,7 @@ fn names_said_step_by_step_become_incidents() {
 
 #[test]
 fn silence_has_no_precision_and_every_anomaly_is_censored() {
-    let figures = Figures::of(&rows(), 10, &Said::incidents(Vec::new(), 100), 6.0);
+    let figures = Figures::of(&truth(), &MethodOutput::from_incidents(Vec::new(), 100));
     assert_eq!((figures.precision, figures.recall, figures.f1), (None, Some(0.0), Some(0.0)));
     assert_eq!((figures.arl1.ended, figures.arl1.censored), (0, 2));
     assert_eq!(Runs::pooled([&figures.arl0]).mean, None);
@@ -99,7 +97,7 @@ proptest! {
             let mut incidents: Vec<Declared> =
                 list.iter().map(|(a, n, root)| declared(*a, (a + n).min(99), *root)).collect();
             incidents.sort_by_key(|i| (i.onset, i.last, i.root));
-            Figures::of(&rows(), 10, &Said::incidents(incidents, 100), 6.0)
+            Figures::of(&truth(), &MethodOutput::from_incidents(incidents, 100))
         };
         let figures = judged(&incidents.0);
         prop_assert_eq!(&figures, &judged(&incidents.1));

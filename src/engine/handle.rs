@@ -1,0 +1,348 @@
+//! The engine on a thread of its own: models are made, the stream is run up to where playing begins,
+//! then played at the pace that is asked for.
+//!
+//! ```text
+//!  Command ──► (few may lie unread) ──► engine thread: Watch ──► (few may lie unread) ──► EngineEvent
+//! ```
+//!
+//! Whoever holds the [`Handle`] never waits for it. It waits for them only when several events are
+//! lying unread, and then loses nothing. A step of the engine takes several measurements in; they are
+//! shown each at its own time, and what the step found together with the last of them. After the end of
+//! the stream the thread goes on to answer: a day that is over can still be tuned and acknowledged.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc as std_mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use jiff::civil::Time;
+use tokio::sync::mpsc;
+
+use super::ledger_file::KeptLedger;
+use super::pace::{Pace, Speed};
+use super::player::{Gone, Player};
+use super::prepare::{self, Prepared};
+use super::progress::{ProgressWords, Training};
+use super::run::knob::Turn;
+use super::run::what_if::NoAnswer;
+use super::run::{Ending, Outlook, RunOptions};
+use super::watch::{News, Snapshot, Watch};
+use crate::fact::Fact;
+use crate::incident::Order;
+use crate::session::{Mark, Mode, Session};
+use crate::stream::{Event, Layout};
+
+/// Events that may lie unread.
+const QUEUE: usize = 4;
+/// Commands that may lie unread.
+const COMMANDS: usize = 32;
+
+/// What the stream looks like, and what it knows about disturbances.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// Its frames.
+    pub layout: Layout,
+    /// Its events.
+    pub events: Vec<Event>,
+    /// Seconds between two steps of the engine.
+    pub period_s: f64,
+    /// The same clients at the pace of the engine's steps.
+    pub steps: Layout,
+    /// The models.
+    pub prepared: Option<Arc<Prepared>>,
+    /// The thresholds of every client, as facts.
+    pub calibrated: Vec<Fact>,
+}
+
+impl Opened {
+    /// What is to be known of `watch` before its first step.
+    #[must_use]
+    pub fn of(watch: &Watch, prepared: Arc<Prepared>) -> Self {
+        Self {
+            layout: watch.measurements().clone(),
+            events: watch.events().to_vec(),
+            period_s: watch.period_s(),
+            steps: watch.run().layout().clone(),
+            prepared: Some(prepared),
+            calibrated: watch.calibrated(),
+        }
+    }
+}
+
+/// Why there is no stream.
+pub type OpenError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What the engine's work costs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Load {
+    /// Mean time of a step.
+    pub step: Duration,
+    /// How far the replay is behind its pace.
+    pub behind: Duration,
+}
+
+/// What is new, and how everything stands after it.
+#[derive(Debug, Clone, Default)]
+pub struct Update {
+    /// What is new.
+    pub news: News,
+    /// How everything stands, where that may have changed.
+    pub snapshot: Option<Snapshot>,
+    /// What it cost.
+    pub load: Load,
+}
+
+/// What the day so far would have been with one knob turned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tried {
+    /// The knob with its value on trial.
+    pub turn: Turn,
+    /// The day so far as it was.
+    pub before: Outlook,
+    /// As it would have been, or why nobody can tell.
+    pub after: Result<Outlook, NoAnswer>,
+}
+
+/// What the engine tells, in this order.
+#[derive(Debug)]
+pub enum EngineEvent {
+    /// Models are being made.
+    Training(Training),
+    /// The stream is open.
+    Opened(Box<Opened>),
+    /// Measurements and what they say, in their order.
+    News(Box<Update>),
+    /// Everything before the place where playing begins has been sent.
+    Playing,
+    /// An order was carried out, or not for this reason. What it changed came before.
+    Ordered(Result<(), String>),
+    /// What turning a knob would have meant.
+    Tried(Box<Tried>),
+    /// The moment was reached at which the engine was to stop. Nothing follows.
+    Stopped,
+    /// The stream is over. Only answers follow.
+    Ended(Box<Ending>),
+    /// The stream is over because of this. Only answers follow, if anything does.
+    Failed(OpenError),
+}
+
+impl EngineEvent {
+    /// Whether the engine may be gone after it.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        match self {
+            Self::Ended(_) | Self::Failed(_) | Self::Stopped => true,
+            Self::Training(_)
+            | Self::Opened(_)
+            | Self::News(_)
+            | Self::Playing
+            | Self::Ordered(_)
+            | Self::Tried(_) => false,
+        }
+    }
+}
+
+/// What the engine shall do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// It goes like this from now on.
+    Pace(Pace),
+    /// One step, and then it stands.
+    Step,
+    /// At full speed to this time, and then as before.
+    RunTo(Timestamp),
+    /// An operator's order.
+    Order(Order),
+    /// What would this have meant?
+    WhatIf(Turn),
+    /// The same where it costs something: it is paid for.
+    WhatIfPaid(Turn),
+}
+
+/// How a session is run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How fast.
+    pub pace: Pace,
+    /// The method that decides; the session's own when absent.
+    pub mode: Option<Mode>,
+    /// Where the run ends; the end of the data when absent.
+    pub until: Option<Mark>,
+    /// A moment at which to stop without ending the run: for a picture of it.
+    pub stop_at: Option<Moment>,
+    /// Who looks on: both methods are carried along and measurements are shown, each at its time.
+    /// Without, the run is summed up in facts alone, none of which is left out.
+    pub watched: bool,
+    /// Steps may travel together; otherwise each is told by itself.
+    pub batched: bool,
+    /// Where the ledgers' lines are stored before anything is told of what they are about.
+    pub ledger: Option<PathBuf>,
+    /// Raised when the run shall end as soon as possible.
+    pub interrupt: Option<Arc<AtomicBool>>,
+    /// Models that are made already.
+    pub prepared: Option<Arc<Prepared>>,
+}
+
+impl Options {
+    /// For a screen on this machine, at a pace.
+    #[must_use]
+    pub fn watched(pace: Pace) -> Self {
+        Self {
+            pace,
+            mode: None,
+            until: None,
+            stop_at: None,
+            watched: true,
+            batched: true,
+            ledger: None,
+            interrupt: None,
+            prepared: None,
+        }
+    }
+
+    /// For a study: models that are made already, as fast as it goes, every step told by itself.
+    #[must_use]
+    pub fn study(prepared: Arc<Prepared>) -> Self {
+        Self { prepared: Some(prepared), batched: false, ..Self::facts(Speed::Max) }
+    }
+
+    /// For facts alone, at a speed.
+    #[must_use]
+    pub fn facts(speed: Speed) -> Self {
+        Self { watched: false, ..Self::watched(Pace { speed, paused: false }) }
+    }
+}
+
+/// When a picture is taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Moment {
+    /// The first time that the data's clock shows this.
+    Clock(Time),
+    /// A time, or a distance from the start.
+    Mark(Mark),
+}
+
+/// The holder's end of an engine. Dropping it ends the engine's thread.
+#[derive(Debug)]
+pub struct Handle {
+    /// What it tells. Closed before an event that [`EngineEvent::is_last`]: its thread died.
+    pub events: mpsc::Receiver<EngineEvent>,
+    commands: std_mpsc::SyncSender<Command>,
+}
+
+impl Handle {
+    /// Hands a command over; it comes back when too many lie unread. An engine that is over needs none.
+    pub fn command(&self, command: Command) -> Result<(), Command> {
+        match self.commands.try_send(command) {
+            Ok(()) | Err(std_mpsc::TrySendError::Disconnected(_)) => Ok(()),
+            Err(std_mpsc::TrySendError::Full(command)) => Err(command),
+        }
+    }
+}
+
+impl Handle {
+    /// Waits for the end, and shows every update to `see` on the way.
+    pub fn to_end(
+        mut self,
+        mut see: impl FnMut(&Opened, &Update),
+    ) -> Result<(Box<Opened>, Box<Ending>), OpenError> {
+        let (mut known, mut ended) = (None, None);
+        while let Some(event) = self.events.blocking_recv() {
+            match event {
+                EngineEvent::Opened(opened) => known = Some(opened),
+                EngineEvent::News(update) => {
+                    if let Some(opened) = &known {
+                        see(opened, &update);
+                    }
+                }
+                EngineEvent::Ended(ending) => ended = Some(ending),
+                EngineEvent::Failed(error) => return Err(error),
+                EngineEvent::Training(_)
+                | EngineEvent::Playing
+                | EngineEvent::Ordered(_)
+                | EngineEvent::Tried(_)
+                | EngineEvent::Stopped => {}
+            }
+        }
+        known.zip(ended).ok_or_else(|| "the engine ended unexpectedly".into())
+    }
+}
+
+/// Makes or reads the models of a session, opens it and plays it, on a thread of its own.
+pub fn spawn(session: &Session, options: Options) -> io::Result<Handle> {
+    let (sender, events) = mpsc::channel(QUEUE);
+    let (command_sender, commands) = std_mpsc::sync_channel(COMMANDS);
+    let session = session.clone();
+    thread::Builder::new().name("engine".into()).spawn(move || {
+        // A hang-up means that the holder is gone: there is nobody left to tell.
+        let _gone = match open(&session, &options, &sender) {
+            Ok((watch, prepared, kept)) => {
+                let player = Player::new(watch, kept, &session, &options, sender, commands);
+                player.play(prepared)
+            }
+            Err(error) => sender.blocking_send(EngineEvent::Failed(error)).map_err(|_| Gone),
+        };
+    })?;
+    Ok(Handle { events, commands: command_sender })
+}
+
+/// A session that can be played, its models, and where its ledger is stored.
+type Ready = (Watch, Arc<Prepared>, KeptLedger);
+
+fn open(
+    session: &Session,
+    options: &Options,
+    sender: &mpsc::Sender<EngineEvent>,
+) -> Result<Ready, OpenError> {
+    let (ledger, kept) = KeptLedger::open(options.ledger.clone())?;
+    let prepared = match &options.prepared {
+        Some(prepared) => Arc::clone(prepared),
+        None => Arc::new(prepared(session, options, sender)?),
+    };
+    let run = RunOptions {
+        until: options.until,
+        both: options.watched,
+        ledger,
+        ..RunOptions::new(options.mode.unwrap_or(session.mode))
+    };
+    let watch = Watch::open(session, &prepared, run, options.watched)?;
+    Ok((watch, prepared, kept))
+}
+
+fn prepared(
+    session: &Session,
+    options: &Options,
+    sender: &mpsc::Sender<EngineEvent>,
+) -> Result<Prepared, OpenError> {
+    let mut words = ProgressWords::new(session, Instant::now());
+    let mut gone = false;
+    let mut tell = |training: Training| {
+        let event = EngineEvent::Training(training);
+        if options.watched {
+            // A word that finds the queue full is left out: the next one says more.
+            let _ = sender.try_send(event);
+        } else {
+            gone |= sender.blocking_send(event).is_err();
+        }
+        gone
+    };
+    tell(words.word(&prepare::Stage::Reading, Instant::now()));
+    fault();
+    let file = prepare::cache_file(session);
+    let is_interrupted = || options.interrupt.as_ref().is_some_and(|i| i.load(Ordering::Relaxed));
+    Ok(prepare::prepare(session, &file, &mut |stage| {
+        let gone = tell(words.word(&stage, Instant::now()));
+        if gone || is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?)
+}
+
+/// A fault on request, for the test that a console survives one: the engine's thread panics.
+fn fault() {
+    let asked = std::env::var_os("HEADWATER_FAULT").is_some_and(|fault| fault == "engine-panic");
+    assert!(!asked, "a fault was asked for by HEADWATER_FAULT");
+}

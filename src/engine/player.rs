@@ -1,0 +1,472 @@
+//! The loop of the engine's thread: steps are taken and shown when they are due, commands are obeyed in
+//! between.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc as std_mpsc;
+use std::time::{Duration, Instant};
+
+use jiff::{Span, Timestamp};
+use tokio::sync::mpsc;
+
+use super::handle::{Command, EngineEvent, Moment, OpenError, Opened, Options, Tried, Update};
+use super::ledger_file::KeptLedger;
+use super::pace::{Pace, Pacer};
+use super::prepare::Prepared;
+use super::watch::{News, Watch};
+use crate::incident::Order;
+use crate::session::{Clock, Mark, Session};
+use crate::stream::{Continuity, Frame};
+
+/// Frames that travel together at most.
+const BATCH: usize = 2048;
+/// Frames that are due within this time travel together.
+const BATCH_TIME: Duration = Duration::from_millis(20);
+/// A hole in the data is waited through for so long, not for as long as it lasted.
+const LONGEST_HOLE: Duration = Duration::from_secs(1);
+/// No single wait is longer where an interrupt may come.
+const NAP: Duration = Duration::from_millis(50);
+
+/// The holder is gone.
+pub(super) struct Gone;
+
+/// Where playing begins.
+pub(crate) struct From {
+    mark: Option<Mark>,
+    clock: Clock,
+    first: Option<Timestamp>,
+    frames: u64,
+}
+
+impl From {
+    /// Where playing of a session's replay range begins.
+    pub(crate) fn of(session: &Session) -> Self {
+        Self { mark: session.replay.from, clock: Clock::of(session), first: None, frames: 0 }
+    }
+
+    /// Whether the next frame of the stream, at `time`, is to be played, not only read.
+    pub(crate) fn is_reached(&mut self, time: Timestamp) -> bool {
+        let first = *self.first.get_or_insert(time);
+        let before = self.frames;
+        self.frames += 1;
+        self.mark.is_none_or(|mark| mark.is_reached(self.clock, first, before, time))
+    }
+}
+
+/// For whom the engine runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    /// A screen: measurements are shown, each at its time, and questions are answered.
+    Screen,
+    /// Readers of facts, none of which is left out.
+    Facts,
+}
+
+/// How what is new about steps travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Travels {
+    Together,
+    /// Every step by itself.
+    Alone,
+}
+
+/// A session on its way, at the pace that is asked for.
+pub(super) struct Player {
+    watch: Watch,
+    kept: KeptLedger,
+    sender: mpsc::Sender<EngineEvent>,
+    commands: std_mpsc::Receiver<Command>,
+    interrupt: Option<Arc<AtomicBool>>,
+    audience: Audience,
+    /// Steps may travel together.
+    travels: Travels,
+    /// Where to stop without ending the run.
+    stop_at: Option<StopAt>,
+    pace: Pace,
+    pacer: Pacer,
+    from: From,
+    playing: bool,
+    /// One step is wanted although it stands.
+    once: bool,
+    /// The time that is being run to.
+    goal: Option<Timestamp>,
+    /// A step is being shown that the engine has already taken.
+    amid: bool,
+    /// Orders that wait for its end.
+    orders: Vec<Order>,
+    /// The frame shown last.
+    last: Option<Timestamp>,
+    batch: Update,
+    batch_since: Instant,
+    /// Time spent in steps since the last batch, and their number.
+    spent: (Duration, u32),
+    /// When the first step was taken.
+    begun: Instant,
+}
+
+impl Player {
+    pub fn new(
+        watch: Watch,
+        kept: KeptLedger,
+        session: &Session,
+        options: &Options,
+        sender: mpsc::Sender<EngineEvent>,
+        commands: std_mpsc::Receiver<Command>,
+    ) -> Self {
+        let stop_at = options.stop_at.map(|at| StopAt::new(session, at));
+        Self {
+            watch,
+            kept,
+            sender,
+            commands,
+            interrupt: options.interrupt.clone(),
+            audience: if options.watched { Audience::Screen } else { Audience::Facts },
+            travels: if options.batched { Travels::Together } else { Travels::Alone },
+            pace: options.pace,
+            pacer: Pacer::new(options.pace.speed, Instant::now()),
+            from: From::of(session),
+            // Facts and pictures are of the whole replay range, wherever a person would enter it.
+            playing: !options.watched || stop_at.is_some(),
+            stop_at,
+            once: false,
+            goal: None,
+            amid: false,
+            orders: Vec::new(),
+            last: None,
+            batch: Update::default(),
+            batch_since: Instant::now(),
+            spent: (Duration::ZERO, 0),
+            begun: Instant::now(),
+        }
+    }
+
+    pub fn play(mut self, prepared: Arc<Prepared>) -> Result<(), Gone> {
+        let raw_period_s = self.watch.measurements().period_s;
+        self.tell(EngineEvent::Opened(Box::new(Opened::of(&self.watch, prepared))))?;
+        if self.stop_at.is_some() {
+            self.tell(EngineEvent::Playing)?;
+        }
+        self.begun = Instant::now();
+        if let Err(error) = self.kept.store(&mut self.watch) {
+            return self.tell(EngineEvent::Failed(error));
+        }
+        // Frames that were read on the way to the next step but lie behind this one.
+        let mut ahead: VecDeque<Frame> = VecDeque::new();
+        loop {
+            if self.is_interrupted() {
+                return self.end(None);
+            }
+            // Between two steps the engine knows what the screen shows, and nothing more.
+            if self.playing && self.is_watched() && self.stop_at.is_none() {
+                self.wait(raw_period_s, Duration::MAX)?;
+            }
+            self.amid = true;
+            let mut news = News::default();
+            let begun = Instant::now();
+            let step = self.watch.step(&mut news);
+            self.spent.0 += begun.elapsed();
+            self.spent.1 += 1;
+            if let Err(error) = self.kept.store(&mut self.watch) {
+                return self.tell(EngineEvent::Failed(error));
+            }
+            if let Some(stop) = &mut self.stop_at {
+                news.frames.retain(|frame| stop.holds(frame.time));
+                if let Ok(Some(time)) = step
+                    && stop.is_past(time)
+                {
+                    // What the step found is not known at the moment yet, only what was measured.
+                    self.batch.news.frames.append(&mut news.frames);
+                    self.send()?;
+                    return self.tell(EngineEvent::Stopped);
+                }
+            }
+            ahead.extend(std::mem::take(&mut news.frames));
+            let time = step.as_ref().ok().copied().flatten().unwrap_or(Timestamp::MAX);
+            let mut waited = self.playing;
+            while ahead.front().is_some_and(|frame| frame.time <= time)
+                && let Some(frame) = ahead.pop_front()
+            {
+                self.show(frame, raw_period_s, waited)?;
+                waited = false;
+            }
+            if let (false, Ok(Some(time))) = (self.is_watched(), &step) {
+                self.hold_back(*time)?;
+            }
+            self.add(news);
+            self.amid = false;
+            for order in std::mem::take(&mut self.orders) {
+                self.carry_out(order)?;
+            }
+            match step {
+                Ok(Some(_)) => self.once = false,
+                Ok(None) => return self.end(None),
+                Err(error) => return self.end(Some(error.into())),
+            }
+            let is_full = self.batch.news.frames.len() >= BATCH;
+            let is_due = self.batch_since.elapsed() >= BATCH_TIME;
+            if is_full || is_due || self.travels == Travels::Alone {
+                self.send()?;
+            }
+        }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.audience == Audience::Screen
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
+    }
+
+    /// Waits until the step at `time` is due, where measurements are not shown.
+    fn hold_back(&mut self, time: Timestamp) -> Result<(), Gone> {
+        let data_s = self.last.map_or(0.0, |last| time.duration_since(last).as_secs_f64());
+        self.last = Some(time);
+        self.wait(data_s.max(0.0), LONGEST_HOLE.max(Duration::from_hours(1)))
+    }
+
+    /// The stream is over: what is open is closed, and whoever asks is answered.
+    fn end(mut self, error: Option<OpenError>) -> Result<(), Gone> {
+        // A screen shows what it has seen, and why there is no more.
+        if self.is_watched()
+            && let Some(error) = error
+        {
+            self.send()?;
+            self.tell(EngineEvent::Failed(error))?;
+            return self.answer();
+        }
+        let mut news = News::default();
+        self.watch.end(&mut news);
+        let stored = self.kept.store(&mut self.watch);
+        self.add(news);
+        if self.is_watched() {
+            self.batch.snapshot = Some(self.watch.snapshot());
+        }
+        self.send()?;
+        let ending = self.watch.run().ending(self.begun.elapsed());
+        self.tell(EngineEvent::Ended(Box::new(ending)))?;
+        if let Some(error) = error.or(stored.err()) {
+            self.tell(EngineEvent::Failed(error))?;
+        }
+        if self.is_watched() { self.answer() } else { Ok(()) }
+    }
+
+    /// Shows a frame when it is due; the first one of a step was waited for before the step.
+    fn show(&mut self, frame: Frame, period_s: f64, waited: bool) -> Result<(), Gone> {
+        if !self.playing && self.from.is_reached(frame.time) {
+            self.playing = true;
+            self.send()?;
+            self.tell(EngineEvent::Playing)?;
+            self.pacer.set(self.pace.speed, Instant::now());
+        }
+        if self.goal.is_some_and(|goal| frame.time >= goal) {
+            self.goal = None;
+            self.pacer.set(self.pace.speed, Instant::now());
+        }
+        if self.playing && self.stop_at.is_none() {
+            let data_s = self.last.map_or(0.0, |last| distance_s(&frame, last, period_s));
+            let longest = match frame.continuity {
+                Continuity::Next => Duration::MAX,
+                Continuity::Gap { .. } | Continuity::NewRun => LONGEST_HOLE,
+            };
+            if !waited {
+                self.wait(data_s, longest)?;
+            } else if data_s > period_s {
+                // What follows is a hole, of which one period has been waited for.
+                self.wait(data_s - period_s, longest)?;
+            }
+        }
+        self.last = Some(frame.time);
+        if self.batch.news.frames.is_empty() {
+            self.batch_since = Instant::now();
+        }
+        self.batch.news.frames.push(frame);
+        Ok(())
+    }
+
+    /// Returns when what is `data_s` seconds later than what was shown last is due. What was due
+    /// before it is sent first; a command is obeyed at once, whatever is being waited for.
+    fn wait(&mut self, data_s: f64, longest: Duration) -> Result<(), Gone> {
+        loop {
+            while let Some(command) = self.next_command(Duration::ZERO)? {
+                self.obey(command)?;
+            }
+            if self.once || self.goal.is_some() || !self.orders.is_empty() || self.is_interrupted()
+            {
+                return Ok(());
+            }
+            let now = Instant::now();
+            let due = self.pacer.due(data_s, longest, now);
+            // What is due in a moment travels with what is due now.
+            let horizon = if self.batch.news.frames.is_empty() { now } else { now + BATCH_TIME };
+            if !self.pace.paused && due <= horizon {
+                self.batch.load.behind = now.saturating_duration_since(due);
+                self.pacer.shown(due, now);
+                return Ok(());
+            }
+            self.send()?;
+            let wait =
+                if self.pace.paused { Duration::MAX } else { due.saturating_duration_since(now) };
+            // An interrupt comes without a command.
+            let wait = if self.interrupt.is_some() { wait.min(NAP) } else { wait };
+            if let Some(command) = self.next_command(wait)? {
+                self.obey(command)?;
+            }
+        }
+    }
+
+    /// A command that comes within `wait`.
+    fn next_command(&self, wait: Duration) -> Result<Option<Command>, Gone> {
+        if wait == Duration::MAX {
+            return self.commands.recv().map(Some).map_err(|_| Gone);
+        }
+        match self.commands.recv_timeout(wait) {
+            Ok(command) => Ok(Some(command)),
+            Err(std_mpsc::RecvTimeoutError::Timeout) => Ok(None),
+            Err(std_mpsc::RecvTimeoutError::Disconnected) => Err(Gone),
+        }
+    }
+
+    fn obey(&mut self, command: Command) -> Result<(), Gone> {
+        match command {
+            Command::Pace(pace) => {
+                self.pace = pace;
+                self.goal = None;
+                self.pacer.set(pace.speed, Instant::now());
+            }
+            Command::Step => {
+                self.pace.paused = true;
+                self.goal = None;
+                self.once = true;
+            }
+            Command::RunTo(time) => self.goal = Some(time),
+            // In the middle of a step the rest of it is shown first: an order is given on all that
+            // the engine has seen.
+            Command::Order(order) if self.amid => self.orders.push(order),
+            Command::Order(order) => self.carry_out(order)?,
+            Command::WhatIf(turn) => {
+                let (before, after) = (self.watch.so_far(), self.watch.what_if(turn));
+                self.answered(Tried { turn, before, after })?;
+            }
+            Command::WhatIfPaid(turn) => {
+                let before = self.watch.so_far();
+                let after = self.watch.run_mut().what_if_paid(turn);
+                if let Err(error) = self.kept.store(&mut self.watch) {
+                    return self.tell(EngineEvent::Failed(error));
+                }
+                self.answered(Tried { turn, before, after })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, tried: Tried) -> Result<(), Gone> {
+        self.tell(EngineEvent::Tried(Box::new(tried)))?;
+        // The time it took is not to be caught up with.
+        self.pacer.set(self.pace.speed, Instant::now());
+        Ok(())
+    }
+
+    fn carry_out(&mut self, order: Order) -> Result<(), Gone> {
+        let mut news = News::default();
+        let done = self.watch.act(order, &mut news).map_err(|error| error.to_string());
+        self.add(news);
+        self.batch.snapshot = Some(self.watch.snapshot());
+        self.send()?;
+        self.tell(EngineEvent::Ordered(done))
+    }
+
+    /// The stream is over; whoever asks is answered until the holder is gone.
+    fn answer(&mut self) -> Result<(), Gone> {
+        loop {
+            if let Some(command) = self.next_command(Duration::MAX)? {
+                self.obey(command)?;
+            }
+        }
+    }
+
+    /// What a step or an order said goes with the frames that came before it.
+    fn add(&mut self, mut news: News) {
+        if self.batch.news.is_empty() {
+            self.batch_since = Instant::now();
+        }
+        let batch = &mut self.batch.news;
+        batch.times.append(&mut news.times);
+        batch.sights.append(&mut news.sights);
+        batch.flags = news.flags.or(batch.flags.take());
+        for incident in news.incidents {
+            batch.incidents.retain(|earlier| earlier.number != incident.number);
+            batch.incidents.push(incident);
+        }
+        batch.incidents.sort_by_key(|incident| incident.number);
+        batch.entries.append(&mut news.entries);
+        batch.facts.append(&mut news.facts);
+    }
+
+    fn send(&mut self) -> Result<(), Gone> {
+        if self.batch.news.is_empty() && self.batch.snapshot.is_none() {
+            return Ok(());
+        }
+        let mut batch = std::mem::take(&mut self.batch);
+        if self.is_watched() && !batch.news.times.is_empty() {
+            batch.snapshot = Some(self.watch.snapshot());
+        }
+        if let (spent, steps @ 1..) = self.spent {
+            batch.load.step = spent / steps;
+            self.spent = (Duration::ZERO, 0);
+        }
+        self.tell(EngineEvent::News(Box::new(batch)))
+    }
+
+    fn tell(&self, event: EngineEvent) -> Result<(), Gone> {
+        self.sender.blocking_send(event).map_err(|_| Gone)
+    }
+}
+
+/// Data seconds between `frame` and the frame before it; a run that has nothing to do with the one
+/// before follows it after one period.
+fn distance_s(frame: &Frame, last: Timestamp, period_s: f64) -> f64 {
+    match frame.continuity {
+        Continuity::NewRun => period_s,
+        Continuity::Next | Continuity::Gap { .. } => {
+            frame.time.duration_since(last).as_secs_f64().max(0.0)
+        }
+    }
+}
+
+/// The moment at which a picture is taken.
+pub(crate) struct StopAt {
+    at: Moment,
+    clock: Clock,
+    first: Option<Timestamp>,
+    frames: u64,
+}
+
+impl StopAt {
+    /// Where a picture of `session` is taken.
+    pub(crate) fn new(session: &Session, at: Moment) -> Self {
+        Self { at, clock: Clock::of(session), first: None, frames: 0 }
+    }
+
+    /// Whether the next frame of the stream, at `time`, still belongs to the picture.
+    pub(crate) fn holds(&mut self, time: Timestamp) -> bool {
+        self.first.get_or_insert(time);
+        self.frames += 1;
+        !self.is_past(time)
+    }
+
+    fn is_past(&self, time: Timestamp) -> bool {
+        let first = self.first.unwrap_or(time);
+        let mark = match self.at {
+            Moment::Mark(mark) => mark,
+            Moment::Clock(shown) => {
+                let begun = self.clock.civil(first);
+                let days = Span::new().days(i64::from(shown < begun.time()));
+                Mark::At(begun.date().to_datetime(shown).saturating_add(days))
+            }
+        };
+        // The newest frame is the last one counted, and the first frame is step 0.
+        mark.is_passed(self.clock, first, self.frames.saturating_sub(1), time)
+    }
+}

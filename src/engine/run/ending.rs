@@ -1,0 +1,27 @@
+//! How a run ended, for whoever sums it up.
+
+use crate::fact::Summary;
+use crate::stream::Event;
+use crate::study::score::{Alarm, Judgement, Watched};
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// The last fact.
+    pub summary: Summary,
+    /// Disturbances that the data is known to hold.
+    pub events: Vec<Event>,
+    pub(super) alarms: Vec<Alarm>,
+    pub(super) watched: Watched,
+    pub(super) tail_s: f64,
+    pub(super) is_labelled: bool,
+}
+
+impl Ending {
+    /// What was said held against what is known; nothing where the data has no labels.
+    #[must_use]
+    pub fn judgement(&self) -> Option<Judgement<'_>> {
+        self.is_labelled
+            .then(|| Judgement::new(&self.events, &self.alarms, &self.watched, self.tail_s))
+    }
+}

@@ -1,0 +1,243 @@
+//! What the run so far would have given with one knob turned otherwise.
+//!
+//! | knob | who answers |
+//! |---|---|
+//! | vote, ARL0, mode | the server decides again on what it heard |
+//! | τ, dead-band | each site flags its own distances again, and a fresh server hears the flags |
+//! | ε of symbols and flags | each site releases its run again, and a fresh server hears that |
+//!
+//! Sending again is free in a seeded run and without protection; otherwise it is paid for in the sites'
+//! ledgers, and only when that was agreed to ([`Run::what_if_paid`]).
+
+use super::alarms::Alarms;
+use super::knob::Turn;
+use super::{Run, annunciator};
+use crate::evidence::threshold::{FlagThresholds, Flags};
+use crate::incident::{Annunciator, Closing, Step};
+use crate::server::Server;
+use crate::session::Mode;
+use crate::site::Trial;
+use crate::site::again::{Again, AgainError, Settled};
+use crate::site::flags::FlagRule;
+use crate::stream::Stream as _;
+use crate::study::score::{Alarm, Score};
+use crate::wire::{Memory, Tick, Wire as _};
+
+/// The run so far, decided under some setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outlook {
+    /// Alarms.
+    pub alarms: usize,
+    /// Where the data has labels.
+    pub score: Option<Score>,
+    /// Thresholds of every client.
+    pub thresholds: Vec<FlagThresholds>,
+    /// The flags of every step so far, a row of clients a step; empty where they are not kept.
+    pub flags: Vec<Option<Flags>>,
+}
+
+/// Why a trial has no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NoAnswer {
+    /// The knob only concerns what is still to come.
+    #[error("it only concerns what is still to come")]
+    StillToCome,
+    /// What was heard is not kept, or nothing was heard yet.
+    #[error("nothing is kept to decide again on")]
+    NothingKept,
+    /// A site does not send again.
+    #[error(transparent)]
+    Again(#[from] AgainError),
+}
+
+impl Run {
+    /// The run so far under the settings that stand now: what a trial is held against. Where one was
+    /// changed on the way this is not what was said.
+    #[must_use]
+    pub fn so_far(&self) -> Outlook {
+        let again = if self.tuned { self.what_if(Turn::Mode(self.mode)).ok() } else { None };
+        again.unwrap_or_else(|| {
+            self.outlook(self.alarms.list(), self.thresholds.clone(), Vec::new())
+        })
+    }
+
+    /// The run so far as it would have been with one knob turned from its start, the others as they
+    /// stand.
+    pub fn what_if(&self, turn: Turn) -> Result<Outlook, NoAnswer> {
+        let (outlook, _) = self.tried(turn, false)?;
+        Ok(outlook)
+    }
+
+    /// The same where it costs something: what sites release again is entered in their ledgers.
+    pub fn what_if_paid(&mut self, turn: Turn) -> Result<Outlook, NoAnswer> {
+        let (outlook, settled) = self.tried(turn, true)?;
+        for (site, settled) in self.exchange.sites_mut().iter_mut().zip(settled) {
+            site.settle(settled);
+        }
+        Ok(outlook)
+    }
+
+    fn tried(&self, turn: Turn, pay: bool) -> Result<(Outlook, Vec<Settled>), NoAnswer> {
+        let rules = self.rules_with(Some(turn));
+        let mode = if let Turn::Mode(mode) = turn { mode } else { self.mode };
+        let heard = self.exchange.of(mode).ok_or(NoAnswer::NothingKept)?;
+        let ticks = heard.ticks().ok_or(NoAnswer::NothingKept)?;
+        let start = self.spans.first().ok_or(NoAnswer::NothingKept)?.0;
+        let again = Decided { ticks, annunciator: annunciator(&self.layout, mode, start) };
+        let mut settled = Vec::new();
+        let alarms = match turn {
+            Turn::Vote(_) | Turn::Arl0(_) | Turn::Mode(_) => {
+                again.by(self.server_with(heard, turn), |server, t| server.hear_again(heard, t))
+            }
+            // Flags say nothing to the sequential decision.
+            Turn::TauC(..) | Turn::TauA(..) | Turn::Deadband(_) if mode == Mode::Evidence => {
+                again.by(self.server_with(heard, turn), |server, t| server.hear_again(heard, t))
+            }
+            Turn::TauC(..) | Turn::TauA(..) | Turn::Deadband(_) | Turn::EpsilonFlag(_) => {
+                let epsilon = match turn {
+                    Turn::EpsilonFlag(epsilon) => epsilon,
+                    _ => self.session.privacy.epsilon_flag,
+                };
+                let server = self.server_with(heard, turn);
+                let (alarms, costs) = self.sent_again(mode, epsilon, &rules, again, server, pay)?;
+                settled = costs;
+                alarms
+            }
+            Turn::EpsilonC(_)
+            | Turn::EpsilonA(_)
+            | Turn::EpsilonG(_)
+            | Turn::Delta(_)
+            | Turn::Budget(_) => return Err(NoAnswer::StillToCome),
+        };
+        let thresholds = rules.iter().map(|rule| rule.thresholds).collect();
+        let flags = self.flags_by(&rules);
+        Ok((self.outlook(alarms.list(), thresholds, flags), settled))
+    }
+
+    /// A server that has heard of no step, with one knob turned.
+    fn server_with(&self, heard: &Server, turn: Turn) -> Server {
+        let mut server = heard.afresh();
+        match turn {
+            Turn::Vote(vote) => server.set_vote(vote),
+            Turn::Arl0(seconds) => server.set_arl0(seconds / self.layout.period_s),
+            _ => {}
+        }
+        server
+    }
+
+    /// Lets every site send its run again to `server`.
+    fn sent_again(
+        &self,
+        mode: Mode,
+        epsilon: Option<f64>,
+        rules: &[FlagRule],
+        again: Decided<'_>,
+        mut server: Server,
+        pay: bool,
+    ) -> Result<(Alarms, Vec<Settled>), NoAnswer> {
+        let mut wire = Memory::default();
+        let mut sites = self
+            .exchange
+            .sites()
+            .iter()
+            .zip(rules)
+            .map(|(site, rule)| site.again(&Trial { mode, rule: *rule, epsilon }, pay))
+            .collect::<Result<Vec<Again<'_>>, _>>()?;
+        // Within one process a message always arrives.
+        for site in &mut sites {
+            if let Some(enrolment) = site.enrol()? {
+                let _ = wire.send(enrolment);
+            }
+        }
+        while let Some(message) = wire.receive() {
+            server.hear(&message);
+        }
+        let alarms = again.by(server, |server, t| {
+            for site in &mut sites {
+                if let Some(message) = site.step(t) {
+                    let _ = wire.send(message);
+                }
+            }
+            while let Some(message) = wire.receive() {
+                server.hear(&message);
+            }
+        });
+        Ok((alarms, sites.into_iter().map(Again::end).collect()))
+    }
+
+    /// The flags of every step so far by the rule that stands now, whatever stood when they were
+    /// made. A row of clients a step; for a screen on the sites' own machine.
+    #[must_use]
+    pub fn flags_so_far(&self) -> Vec<Option<Flags>> {
+        self.flags_by(&self.rules_with(None))
+    }
+
+    fn flags_by(&self, rules: &[FlagRule]) -> Vec<Option<Flags>> {
+        let sites = self.exchange.sites().iter().zip(rules);
+        let mut flags: Vec<_> = sites.map(|(site, rule)| site.local_flags_by(*rule)).collect();
+        let mut rows = Vec::new();
+        loop {
+            for column in &mut flags {
+                let Some(flags) = column.next() else { return rows };
+                rows.push(flags);
+            }
+            if flags.is_empty() {
+                return rows;
+            }
+        }
+    }
+
+    fn outlook(
+        &self,
+        alarms: &[Alarm],
+        thresholds: Vec<FlagThresholds>,
+        flags: Vec<Option<Flags>>,
+    ) -> Outlook {
+        let until = self.spans.last().map(|span| span.1);
+        // What has not begun yet can be neither found nor missed.
+        let events: Vec<_> = self
+            .stream
+            .events()
+            .iter()
+            .filter(|e| until.is_some_and(|t| e.start <= t))
+            .cloned()
+            .collect();
+        let score = (self.labelled || !self.stream.events().is_empty()).then(|| {
+            let watched = self.watched();
+            Score::of(&events, alarms, &watched, self.session.replay.tail.seconds)
+        });
+        Outlook { alarms: alarms.len(), score, thresholds, flags }
+    }
+}
+
+/// The steps of a run, and who says what comes of them.
+struct Decided<'a> {
+    ticks: &'a [Tick],
+    annunciator: Annunciator,
+}
+
+impl Decided<'_> {
+    /// Decides every step again: the alarms there would have been. `feed` lets the server hear of the
+    /// `t`-th step.
+    fn by(mut self, mut server: Server, mut feed: impl FnMut(&mut Server, usize)) -> Alarms {
+        let mut alarms = Alarms::default();
+        for (t, tick) in self.ticks.iter().enumerate() {
+            if tick.follows.is_anew() && t > 0 {
+                alarms.hear_all(&self.annunciator.end(Closing::EndOfRun));
+            }
+            server.begin(*tick, &mut |_| {});
+            feed(&mut server, t);
+            let decision = server.decide();
+            let facts = self.annunciator.step(&Step {
+                time: tick.time,
+                step: t as u64 + 1,
+                clients: &decision.clients,
+                outcomes: decision.outcomes(),
+                quality: &[],
+            });
+            alarms.hear_all(&facts);
+        }
+        alarms.hear_all(&self.annunciator.end(Closing::EndOfRun));
+        alarms
+    }
+}

@@ -1,0 +1,258 @@
+//! The server's decision about one step: plain values, whichever method found them.
+//!
+//! | here | evidence mode | paper mode |
+//! |---|---|---|
+//! | [`ClientState::raised_since`] | onset of the CUSUM while it is above the effect's evidence | first of the flags Z_c |
+//! | [`ClientState::own_fault`] | it alarms, and nobody who stirs is declared to reach it | Z_a |
+//! | [`Outcome`] | the open incident of the sequential decision, or the one just closed | the look-up |
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// What the server says about one step. It is filled anew at every step, so that a quiet step costs no
+/// memory.
+#[derive(Debug, Clone)]
+pub struct Decision {
+    /// Every client in the order of the session.
+    pub clients: Vec<ClientState>,
+    /// What is wrong with the clients' data, as far as they tell.
+    pub quality: Vec<QualityNote>,
+    outcome: Outcome,
+    decided: bool,
+}
+
+impl Decision {
+    /// Nothing is said about anybody.
+    #[must_use]
+    pub fn new(clients: usize) -> Self {
+        Self {
+            clients: vec![ClientState::default(); clients],
+            quality: Vec::new(),
+            outcome: Outcome {
+                episode: 0,
+                onset: Timestamp::UNIX_EPOCH,
+                root: None,
+                frozen: false,
+                would_now_say: None,
+                posterior: vec![0.0; clients],
+                closed: None,
+            },
+            decided: false,
+        }
+    }
+
+    /// Forgets the step before.
+    pub(super) fn clear(&mut self) {
+        self.clients.fill(ClientState::default());
+        self.quality.clear();
+        self.decided = false;
+    }
+
+    /// The outcome of this step, to be filled in.
+    pub(super) fn decide(&mut self) -> &mut Outcome {
+        self.decided = true;
+        &mut self.outcome
+    }
+
+    /// What is said about an episode at this step, if anything is.
+    #[must_use]
+    pub fn outcomes(&self) -> &[Outcome] {
+        if self.decided { std::slice::from_ref(&self.outcome) } else { &[] }
+    }
+}
+
+/// How one client stands.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ClientState {
+    /// Onset of its evidence, while that is enough to count as affected.
+    pub raised_since: Option<Timestamp>,
+    /// What it shows is not explained by what the others do.
+    pub own_fault: bool,
+    /// Its own evidence is enough for an alarm: an own fault need not outlive the propagation window.
+    pub alarms: bool,
+    /// Share of its residual that the others explain, where that is known.
+    pub explained: Option<f64>,
+}
+
+/// What the decision says about one episode.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The decision's own number of it.
+    pub episode: u64,
+    /// The first instant of its evidence.
+    pub onset: Timestamp,
+    /// The root it names.
+    pub root: Option<usize>,
+    /// That root is final.
+    pub frozen: bool,
+    /// The root that all evidence up to now speaks for.
+    pub would_now_say: Option<usize>,
+    /// Probability of each client as the root; empty when the method has none.
+    pub posterior: Vec<f64>,
+    /// Why it is over, once it is.
+    pub closed: Option<Closing>,
+}
+
+/// Why an incident is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Closing {
+    /// Its evidence has ended.
+    Quiet,
+    /// It would not end, and is taken as normal from here on.
+    PersistentChange,
+    /// Nothing came from its root any more, or from anybody.
+    NoData,
+    /// Its root turned out to be a client that cannot be believed.
+    Unreliable,
+    /// An operator took it as the new normal.
+    Accepted,
+    /// The run ended.
+    EndOfRun,
+    /// Another method decides from then on.
+    MethodChanged,
+    /// It has the same root as another incident and is counted there.
+    Merged {
+        /// Number of that one.
+        into: u64,
+    },
+}
+
+impl std::fmt::Display for Closing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Quiet => f.write_str("quiet"),
+            Self::PersistentChange => f.write_str("persistent change"),
+            Self::NoData => f.write_str("no more data"),
+            Self::Unreliable => f.write_str("root unreliable"),
+            Self::Accepted => f.write_str("accepted as new normal"),
+            Self::EndOfRun => f.write_str("end of run"),
+            Self::MethodChanged => f.write_str("another method decides"),
+            Self::Merged { into } => write!(f, "same root as #{into}"),
+        }
+    }
+}
+
+/// Something is wrong with the data of a client, or with everybody's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QualityNote {
+    /// Whose; none for the clock that all share.
+    pub client: Option<usize>,
+    /// What.
+    pub what: QualityKind,
+}
+
+impl QualityNote {
+    /// Whether a sensor of one client is itself at fault.
+    #[must_use]
+    pub fn is_of_a_sensor(&self) -> bool {
+        self.client.is_some() && self.what.is_of_a_sensor()
+    }
+}
+
+/// The ways in which data can be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum QualityKind {
+    /// Nothing came for so many seconds.
+    Gap {
+        /// Length.
+        seconds: f64,
+    },
+    /// A sensor that should move does not.
+    Stuck,
+    /// A value that the sensor cannot have.
+    Range,
+    /// What its client says is elevated too often; it counts, with this said beside it.
+    OutOfCalibration,
+    /// What its client says is nothing like its calibration, and is not heard.
+    Unbelievable,
+    /// The clock went on by more, or less, than a period.
+    ClockJump {
+        /// By how much; negative when it went back.
+        seconds: f64,
+    },
+}
+
+impl QualityKind {
+    /// Its word in facts.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Gap { .. } => "gap",
+            Self::Stuck => "stuck",
+            Self::Range => "range",
+            Self::OutOfCalibration => "out of calibration",
+            Self::Unbelievable => "not to be believed: nothing like its calibration",
+            Self::ClockJump { .. } => "clock jump",
+        }
+    }
+
+    /// What an operator is told.
+    #[must_use]
+    pub fn said(self) -> String {
+        let length = |word: &str| self.seconds().map_or(String::new(), |s| format!("{word}{s} s"));
+        match self {
+            Self::Gap { .. } if self.seconds().is_none() => "a sensor sends nothing".to_owned(),
+            Self::Gap { .. } => format!("nothing came{}", length(" for ")),
+            Self::Stuck => "a sensor stands still".to_owned(),
+            Self::Range => "a value out of range".to_owned(),
+            Self::OutOfCalibration | Self::Unbelievable => self.word().to_owned(),
+            Self::ClockJump { .. } => format!("the clock jumped{}", length(" by ")),
+        }
+    }
+
+    /// What an operator is told when it is over.
+    #[must_use]
+    pub fn said_over(self) -> &'static str {
+        match self {
+            Self::Gap { .. } => "data comes again",
+            Self::Stuck => "sensors move again",
+            Self::Range => "values in range again",
+            Self::OutOfCalibration | Self::Unbelievable => "as calibrated again",
+            Self::ClockJump { .. } => "the clock is steady again",
+        }
+    }
+
+    /// Its length, where it has one.
+    #[must_use]
+    pub fn seconds(self) -> Option<f64> {
+        match self {
+            Self::Gap { seconds } | Self::ClockJump { seconds } => {
+                Some(seconds).filter(|s| s.is_finite() && *s != 0.0)
+            }
+            Self::Stuck | Self::Range | Self::OutOfCalibration | Self::Unbelievable => None,
+        }
+    }
+
+    /// Whether a sensor itself is at fault.
+    #[must_use]
+    pub fn is_of_a_sensor(self) -> bool {
+        match self {
+            Self::Stuck | Self::Range => true,
+            Self::Gap { .. } => self.seconds().is_none(),
+            Self::OutOfCalibration | Self::Unbelievable | Self::ClockJump { .. } => false,
+        }
+    }
+
+    /// Whether it says how far a client is to be believed.
+    #[must_use]
+    pub fn is_of_calibration(self) -> bool {
+        matches!(self, Self::OutOfCalibration | Self::Unbelievable)
+    }
+
+    /// The same with a length that can be written down; 0 is an unknown one.
+    #[must_use]
+    pub fn tidy(self) -> Self {
+        let seconds = self.seconds().unwrap_or(0.0);
+        match self {
+            Self::Gap { .. } => Self::Gap { seconds },
+            Self::ClockJump { .. } => Self::ClockJump { seconds },
+            Self::Stuck | Self::Range | Self::OutOfCalibration | Self::Unbelievable => self,
+        }
+    }
+
+    /// Whether two are the same trouble, whatever their length.
+    #[must_use]
+    pub fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}

@@ -1,0 +1,164 @@
+//! The server's decision in evidence mode: reports of one step in, what they say about it out.
+
+use jiff::Timestamp;
+
+use super::decision::Decision;
+use super::health::{CalibrationHealth, Report, Standing};
+use super::inference::{Change, Closing, Incident, Inference, Rules};
+use super::reach::Reach;
+use crate::evidence::enrolment::Enrolment;
+use crate::evidence::symbol::Grading;
+
+/// An onset lies no further back than this many steps.
+const LOOK_BACK: usize = 64;
+
+/// Enrolments, and the sequential decision once everybody has enrolled.
+#[derive(Debug, Clone)]
+pub(super) struct EvidenceDecider {
+    grading: Grading,
+    rules: Rules,
+    reach: Reach,
+    enrolments: Vec<Option<Enrolment>>,
+    /// The decision before it heard anything: every run begins with it.
+    fresh: Option<Inference>,
+    inference: Option<Inference>,
+    /// Who takes what it shows as normal from here on, and of how many steps.
+    pub renewed: Vec<(usize, usize)>,
+    /// Since when each client's evidence has not been back at zero.
+    risen: Vec<Option<Timestamp>>,
+    /// Times of the last steps, a ring by the inference's number of the step.
+    times: [Timestamp; LOOK_BACK],
+}
+
+impl EvidenceDecider {
+    pub fn new(clients: usize, grading: Grading, arl0_steps: f64, reach: Reach) -> Self {
+        Self {
+            grading,
+            rules: Rules::with_arl0(arl0_steps),
+            reach,
+            enrolments: vec![None; clients],
+            fresh: None,
+            inference: None,
+            renewed: Vec::with_capacity(clients),
+            risen: vec![None; clients],
+            times: [Timestamp::UNIX_EPOCH; LOOK_BACK],
+        }
+    }
+
+    /// A client enrols, for the first time or again.
+    pub fn enrol(&mut self, client: usize, enrolment: &Enrolment) {
+        self.enrolments[client] = Some(enrolment.clone());
+        if let (Some(fresh), Some(inference)) = (&mut self.fresh, &mut self.inference) {
+            fresh.enrol_again(client, enrolment.clone());
+            inference.enrol_again(client, enrolment.clone());
+            return;
+        }
+        let all: Option<Vec<Enrolment>> = self.enrolments.iter().cloned().collect();
+        if let Some(all) = all {
+            let (grading, reach) = (self.grading.clone(), self.reach.clone());
+            let inference = Inference::new(grading, self.rules, &all, reach);
+            self.fresh = Some(inference.clone());
+            self.inference = Some(inference);
+        }
+    }
+
+    /// Nobody has enrolled.
+    pub fn forget_enrolments(&mut self) {
+        self.enrolments.fill(None);
+        (self.fresh, self.inference) = (None, None);
+    }
+
+    /// What a client's calibration looks like, as far as it tells.
+    pub fn calibration(&self, client: usize) -> Option<CalibrationHealth> {
+        let halves = self.enrolments[client].as_ref()?.halves.as_ref()?;
+        let elevated = self.grading.elevated();
+        Some(CalibrationHealth::judge([&halves[0], &halves[1]], elevated, self.rules.arl0))
+    }
+
+    /// A new run begins: nothing of the one before counts.
+    pub fn reset(&mut self) {
+        self.inference.clone_from(&self.fresh);
+        self.risen.fill(None);
+    }
+
+    pub fn set_arl0(&mut self, arl0_steps: f64) {
+        self.rules.arl0 = arl0_steps;
+        for inference in self.fresh.iter_mut().chain(&mut self.inference) {
+            inference.set_arl0(arl0_steps);
+        }
+    }
+
+    /// One step. Nothing is decided before everybody has enrolled.
+    pub fn step(&mut self, reports: &[Report], time: Timestamp, decision: &mut Decision) {
+        let Self { inference: Some(inference), times, renewed, risen, .. } = self else { return };
+        let now = inference.steps() + 1;
+        times[now as usize % LOOK_BACK] = time;
+        for change in inference.step(reports) {
+            if let Change::Closed(incident, closing) = change {
+                if *closing == Closing::PersistentChange {
+                    let since = |onset: u64| (now + 1).saturating_sub(onset) as usize;
+                    renewed.extend(incident.members().map(|(m, onset)| (m, since(onset))));
+                }
+                // By now its onset may lie further back than times are kept; the annunciator knows
+                // it from the opening.
+                follow(decision, incident, time_of(times, incident.onset, now), Some(*closing));
+            }
+        }
+        if let Some(incident) = inference.incident() {
+            follow(decision, incident, time_of(times, incident.onset, now), None);
+        }
+        for (m, (risen, state)) in risen.iter_mut().zip(&mut decision.clients).enumerate() {
+            let has_any = inference.evidence(m) > 0.0;
+            *risen = if has_any { risen.or(Some(time)) } else { None };
+            state.raised_since = risen.filter(|_| inference.is_affected(m));
+            state.own_fault = inference.has_own_fault(m);
+            state.alarms = state.own_fault;
+            state.explained = inference.explained(m);
+        }
+    }
+
+    /// What clients have shown is the new normal. `episode` is the decision's own number of the
+    /// incident, if it is one of its own.
+    pub fn accept(&mut self, clients: impl Iterator<Item = usize>, episode: Option<u64>) {
+        let Some(inference) = &mut self.inference else { return };
+        let is_open = |open: &Incident| Some(open.number) == episode;
+        if inference.incident().is_some_and(is_open) {
+            inference.end(Closing::Accepted);
+        }
+        clients.for_each(|client| inference.forget(client));
+    }
+
+    /// What was accepted is not. Says whether the incident is followed again.
+    pub fn take_back(&mut self, episode: Option<u64>) -> bool {
+        episode.is_some() && self.inference.as_mut().is_some_and(Inference::take_back)
+    }
+
+    /// S_m by b_m.
+    pub fn share_of_alarm(&self, client: usize) -> Option<f64> {
+        let inference = self.inference.as_ref()?;
+        Some(inference.evidence(client) / inference.threshold(client))
+    }
+
+    /// How far a client is believed.
+    pub fn standing(&self, client: usize) -> Standing {
+        self.inference.as_ref().map_or(Standing::default(), |inference| inference.standing(client))
+    }
+}
+
+/// What the sequential decision says about an incident that began at `onset`.
+fn follow(decision: &mut Decision, incident: &Incident, onset: Timestamp, closed: Option<Closing>) {
+    let outcome = decision.decide();
+    outcome.episode = incident.number;
+    outcome.onset = onset;
+    outcome.root = incident.root;
+    outcome.frozen = incident.frozen;
+    outcome.would_now_say = incident.would_now_say;
+    outcome.posterior.clone_from(&incident.posterior);
+    outcome.closed = closed;
+}
+
+/// When a step was, or the earliest that is remembered.
+fn time_of(times: &[Timestamp; LOOK_BACK], step: u64, now: u64) -> Timestamp {
+    let earliest = (now + 1).saturating_sub(LOOK_BACK as u64).max(1);
+    times[step.clamp(earliest, now.max(earliest)) as usize % LOOK_BACK]
+}

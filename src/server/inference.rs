@@ -1,0 +1,578 @@
+//! The server's half of evidence mode: the symbols of all clients in, incidents out.
+//!
+//! ```text
+//! idle   S_m = max(0, S_m + λ^RC_m)           alarm when S_m > b_m
+//! open   A_m = Σ from the onset on of λ^RC_m + Σ over whom m reaches of λ^PE     never floored
+//!        root = argmax A, final a few steps after the alarm; posterior = softmax A
+//!        E = max(0, E − H_root)               closed when E > 4
+//! ```
+//!
+//! Detection is floored, so that it forgets; attribution is not, since flooring each hypothesis by
+//! itself would destroy their order. A missing report contributes nothing. The server sees symbols and
+//! enrolments, nothing else.
+//!
+//! # What a root can explain
+//!
+//! Others join an incident once their evidence is enough: little of it from a client that the root is
+//! declared to reach, and from anybody else so much that chance seldom makes an effect of a bystander.
+//! Where the session declares who reaches whom, a client that alarms and that neither the root nor
+//! anybody else who stirs can reach has a fault of its own ([`Inference::has_own_fault`]): it is no effect,
+//! and stays on watch when the incident closes.
+//!
+//! # What a neighbour explains
+//!
+//! In tier 2 a client also tells what of its step one other client, its explainer, does not explain.
+//! Those second symbols are added up like the first, L_m beside S_m. A client that alarms while L_m
+//! stays low is explained, and as long as all who alarm are explained an incident is *held back*: it is
+//! followed, and not said. How much is explained is shown beside an effect.
+//!
+//! Second symbols do nothing else. When an incident begins and ends and whom it names is decided as if
+//! there were none, so whatever a client says about its state, every root that is named is one that
+//! tier 1 names on the same first symbols. What is left to a liar is to hide the alarm of a client that
+//! it explains, as long as nobody else alarms.
+
+mod client;
+mod incident;
+#[cfg(test)]
+mod tests;
+
+pub use crate::server::decision::Closing;
+pub use incident::{Effect, Incident};
+
+use serde::{Deserialize, Serialize};
+
+use self::client::{Client, Weights};
+use super::health::{Report, Standing};
+use super::reach::Reach;
+use crate::evidence::cusum::alarm_threshold;
+use crate::evidence::enrolment::Enrolment;
+use crate::evidence::likelihood::Hypotheses;
+use crate::evidence::symbol::Grading;
+
+/// How the server decides: one set of numbers for all data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Shapes of the hypotheses.
+    pub hypotheses: Hypotheses,
+    /// Wanted steps between two false alarms of the whole federation.
+    pub arl0: f64,
+    /// The root is final this many steps after the alarm.
+    pub freeze_after: u64,
+    /// Evidence against the root at which an incident closes.
+    pub closing_evidence: f64,
+    /// Evidence at which a client counts as affected that the root is known to reach.
+    pub effect_evidence: f64,
+    /// How many bystanders may be taken for affected in one incident, on average, where nothing is
+    /// known of who reaches whom.
+    pub bystanders: f64,
+    /// Steps after which an incident is taken for a change that stays.
+    pub oldest: u64,
+    /// Steps for which a client that was still affected when its incident closed raises no alarm of
+    /// its own.
+    pub afterglow: u64,
+    /// Steps without a report of its root after which an incident is over.
+    pub silence: u64,
+}
+
+impl Rules {
+    /// The defaults at a wanted false-alarm rate.
+    #[must_use]
+    pub fn with_arl0(arl0: f64) -> Self {
+        Self {
+            hypotheses: Hypotheses::default(),
+            arl0,
+            freeze_after: 5,
+            closing_evidence: 4.0,
+            effect_evidence: 5.0,
+            bystanders: 0.05,
+            oldest: 150,
+            afterglow: 60,
+            silence: 20,
+        }
+    }
+
+    /// Evidence at which a client counts as affected of which nobody knows whether it can be: that of
+    /// a bystander crosses it in at most e^−x of its steps.
+    fn stranger_evidence(&self, clients: usize) -> f64 {
+        let steps = clients.saturating_sub(1).max(1) as f64 * self.afterglow.max(1) as f64;
+        (steps / self.bystanders).ln().max(self.effect_evidence)
+    }
+}
+
+/// Steps that an onset may lie back.
+const LOOK_BACK: usize = 64;
+
+/// What is new after a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// An alarm.
+    Opened(Incident),
+    /// The root is final; it may be another than at the alarm.
+    Frozen(Incident),
+    /// One more client feels it.
+    Affected {
+        /// Number of the incident.
+        incident: u64,
+        /// Who, and since when.
+        effect: Effect,
+    },
+    /// It is over.
+    Closed(Incident, Closing),
+    /// A client's symbols are to be believed more, or less.
+    Standing {
+        /// Who.
+        client: usize,
+        /// How it stands now.
+        standing: Standing,
+    },
+}
+
+/// An open incident and what is added up for it.
+#[derive(Debug, Clone)]
+struct Open {
+    incident: Incident,
+    /// Whether it has been said: not as long as everything is explained.
+    said: bool,
+    /// Since when it is followed.
+    since: u64,
+    /// A_m.
+    attribution: Vec<f64>,
+    /// E.
+    against: f64,
+}
+
+/// The server's state.
+#[derive(Debug, Clone)]
+pub struct Inference {
+    grading: Grading,
+    rules: Rules,
+    reach: Reach,
+    clients: Vec<Client>,
+    /// H_m of the last steps, a ring of rows of M.
+    recent: Vec<f64>,
+    step: u64,
+    incidents: u64,
+    open: Option<Open>,
+    /// What an operator accepted last.
+    accepted: Option<Open>,
+    changes: Vec<Change>,
+    // Of this step.
+    own: Vec<f64>,
+    felt: Vec<f64>,
+}
+
+impl Inference {
+    /// A server that has heard of these clients and nothing yet from them.
+    #[must_use]
+    pub fn new(grading: Grading, rules: Rules, enrolments: &[Enrolment], reach: Reach) -> Self {
+        let m = enrolments.len();
+        let reach = if reach.clients() == m { reach } else { Reach::unknown(m) };
+        let enrolled = enrolments.iter().enumerate();
+        let clients =
+            enrolled.map(|(at, e)| Client::enrol(&grading, &rules, e.clone(), at, m)).collect();
+        Self {
+            grading,
+            rules,
+            reach,
+            clients,
+            recent: vec![0.0; LOOK_BACK * m],
+            step: 0,
+            incidents: 0,
+            open: None,
+            accepted: None,
+            changes: Vec::new(),
+            own: vec![0.0; m],
+            felt: vec![0.0; m],
+        }
+    }
+
+    /// Takes the reports of the next step, one a client, and says what is new.
+    pub fn step(&mut self, reports: &[Report]) -> &[Change] {
+        self.changes.clear();
+        self.step += 1;
+        self.weigh(reports);
+        self.remember();
+        if self.open.is_some() {
+            self.follow();
+        } else {
+            self.detect();
+        }
+        &self.changes
+    }
+
+    /// Ratios of this step; zero for whoever says nothing or is not to be believed.
+    fn weigh(&mut self, reports: &[Report]) {
+        let elevated = self.grading.elevated();
+        for (m, client) in self.clients.iter_mut().enumerate() {
+            let report = reports.get(m).copied().unwrap_or_default();
+            client.raised = match report {
+                Report::Raised(_) => true,
+                Report::Symbol(_) | Report::Informed(..) | Report::Invalid => client.raised,
+                Report::Quiet | Report::Missing => false,
+            };
+            let before = client.watch.standing();
+            let judged = match report {
+                Report::Symbol(_) | Report::Raised(_) | Report::Informed(..) if client.raised => {
+                    Report::Missing
+                }
+                other => other,
+            };
+            let standing = client.watch.step(judged, &client.tables.nominal, elevated);
+            if standing != before {
+                self.changes.push(Change::Standing { client: m, standing });
+            }
+            let is_silent = matches!(report, Report::Missing | Report::Invalid);
+            client.silent = if is_silent { client.silent + 1 } else { 0 };
+            let heard = standing != Standing::Unreliable;
+            let weights = if heard { client.weigh(report) } else { Weights::default() };
+            (self.own[m], self.felt[m]) = (weights.root_cause, weights.propagated_effect);
+            client.quiet = (client.quiet - self.own[m]).max(0.0);
+            if client.quiet > self.rules.closing_evidence {
+                client.glows_until = 0;
+            }
+            if self.step >= client.glows_until && heard {
+                client.add(weights, self.step);
+            } else {
+                client.forget(self.step);
+            }
+        }
+    }
+
+    /// Keeps H_m of this step for attributions that will begin in the past.
+    fn remember(&mut self) {
+        let m = self.clients.len();
+        let from = (self.step as usize % LOOK_BACK) * m;
+        for root in 0..m {
+            self.recent[from + root] = self.hypothesis(root);
+        }
+    }
+
+    /// H_m = λ^RC_m + Σ over whom m reaches of λ^PE.
+    fn hypothesis(&self, root: usize) -> f64 {
+        self.own[root] + self.reach.affected(root).map(|n| self.felt[n]).sum::<f64>()
+    }
+
+    fn detect(&mut self) {
+        let beyond = |(m, client): (usize, &Client)| client.beyond().map(|over| (m, over));
+        let winner = self
+            .clients
+            .iter()
+            .enumerate()
+            .filter_map(beyond)
+            .max_by(|(a, x), (b, y)| x.total_cmp(y).then(b.cmp(a)));
+        let Some((winner, _)) = winner else { return };
+        let client = &self.clients[winner];
+        let earliest = (self.step + 1).saturating_sub(LOOK_BACK as u64).max(1);
+        let onset = client.cusum.onset().max(earliest);
+        let m = self.clients.len();
+        let mut attribution = vec![0.0; m];
+        for t in onset..=self.step {
+            let from = (t as usize % LOOK_BACK) * m;
+            attribution.iter_mut().zip(&self.recent[from..from + m]).for_each(|(a, h)| *a += h);
+        }
+        // A client whose standing was lost on the way is no candidate, whatever it said before.
+        for (a, client) in attribution.iter_mut().zip(&self.clients) {
+            if !client.is_heard() {
+                *a = f64::NEG_INFINITY;
+            }
+        }
+        for client in &mut self.clients {
+            client.quiet = 0.0;
+        }
+        let root = self.nameable(largest(&attribution, winner));
+        let mut incident = Incident {
+            number: 0,
+            onset,
+            opened: self.step,
+            last_evidence: self.step,
+            root,
+            frozen: false,
+            would_now_say: root,
+            posterior: vec![0.0; m],
+            effects: Vec::new(),
+        };
+        softmax(&attribution, &mut incident.posterior);
+        let mut open = Open { incident, said: false, since: self.step, attribution, against: 0.0 };
+        self.join_effects(&mut open);
+        self.say(&mut open);
+        self.open = Some(open);
+    }
+
+    /// A root is named only if no client that could explain it is beyond belief.
+    fn nameable(&self, root: usize) -> Option<usize> {
+        let explained = (0..self.clients.len())
+            .any(|other| !self.clients[other].is_heard() && self.reach.reaches(other, root));
+        (!explained).then_some(root)
+    }
+
+    fn follow(&mut self) {
+        let Some(mut open) = self.open.take() else { return };
+        let m = self.clients.len();
+        let from = (self.step as usize % LOOK_BACK) * m;
+        for (n, a) in open.attribution.iter_mut().enumerate() {
+            *a += self.recent[from + n];
+            if !self.clients[n].is_heard() {
+                *a = f64::NEG_INFINITY;
+            }
+        }
+        let incident = &mut open.incident;
+        let leader = largest(&open.attribution, incident.root.unwrap_or(0));
+        // That a root is no longer believed is no reason to blame another.
+        if incident.root.is_none_or(|root| self.clients[root].is_heard()) {
+            softmax(&open.attribution, &mut incident.posterior);
+            incident.would_now_say = self.nameable(leader);
+            if !incident.frozen {
+                incident.root = incident.would_now_say;
+            }
+        }
+        let followed = incident.root.unwrap_or(leader);
+        open.against = (open.against - self.recent[from + followed]).max(0.0);
+        if open.against == 0.0 {
+            incident.last_evidence = self.step;
+        }
+        self.join_effects(&mut open);
+        self.say(&mut open);
+        let age = self.step - open.since;
+        if !open.incident.frozen && age >= self.rules.freeze_after {
+            open.incident.frozen = true;
+            if open.said {
+                self.changes.push(Change::Frozen(open.incident.clone()));
+            }
+        }
+        let root = &self.clients[followed];
+        let closing = if !root.is_heard() {
+            Some(Closing::Unreliable)
+        } else if root.silent >= root.patience(&self.rules) {
+            Some(Closing::NoData)
+        } else if open.against > self.rules.closing_evidence {
+            Some(Closing::Quiet)
+        } else if age >= self.rules.oldest {
+            Some(Closing::PersistentChange)
+        } else {
+            None
+        };
+        match closing {
+            Some(closing) => self.close(open, closing),
+            None => self.open = Some(open),
+        }
+    }
+
+    /// Evidence from which on a client counts as affected by `root`.
+    fn enough(&self, root: Option<usize>, client: usize) -> f64 {
+        match root {
+            Some(root) if self.reach.reaches(root, client) => self.rules.effect_evidence,
+            _ => self.rules.stranger_evidence(self.clients.len()),
+        }
+    }
+
+    fn join_effects(&mut self, open: &mut Open) {
+        let incident = &mut open.incident;
+        for n in 0..self.clients.len() {
+            let known = incident.effects.iter().any(|effect| effect.client == n);
+            let cusum = &self.clients[n].cusum;
+            if Some(n) == incident.root {
+                incident.effects.retain(|effect| effect.client != n);
+            } else if !known && cusum.value() > self.enough(incident.root, n) {
+                let effect = Effect { client: n, onset: cusum.onset(), joined: self.step };
+                incident.effects.push(effect);
+                if open.said {
+                    let incident = incident.number;
+                    self.changes.push(Change::Affected { incident, effect });
+                }
+            }
+        }
+    }
+
+    /// Whether somebody alarms whom nobody explains.
+    fn is_unexplained(&self) -> bool {
+        self.clients.iter().any(|c| c.beyond().is_some() && c.explained_by().is_none())
+    }
+
+    /// Says what is open once there is something that nobody explains.
+    fn say(&mut self, open: &mut Open) {
+        if !open.said && self.is_unexplained() {
+            open.said = true;
+            self.incidents += 1;
+            (open.incident.number, open.incident.opened) = (self.incidents, self.step);
+            self.changes.push(Change::Opened(open.incident.clone()));
+        }
+    }
+
+    fn close(&mut self, mut open: Open, closing: Closing) {
+        let incident = &mut open.incident;
+        for n in 0..self.clients.len() {
+            // What was never an effect of this is not over with it.
+            if self.is_not_of(incident.root, n) && closing != Closing::EndOfRun {
+                incident.effects.retain(|effect| effect.client != n);
+                continue;
+            }
+            let affected = incident.effects.iter().any(|effect| effect.client == n);
+            let (step, rules) = (self.step, &self.rules);
+            let client = &mut self.clients[n];
+            if affected && client.quiet <= rules.closing_evidence {
+                client.glows_until = step + rules.afterglow;
+            }
+            client.forget(step);
+        }
+        incident.frozen = true;
+        if open.said {
+            let incident = incident.clone();
+            self.changes.push(Change::Closed(incident, closing));
+        }
+        self.accepted = (closing == Closing::Accepted).then_some(open);
+    }
+
+    /// Whether a client alarms with something that neither `root` nor anybody else who stirs can have
+    /// caused.
+    fn is_not_of(&self, root: Option<usize>, client: usize) -> bool {
+        let stirs = |other: usize| self.evidence(other) > self.rules.effect_evidence;
+        root.is_some_and(|root| {
+            root != client
+                && self.clients[client].beyond().is_some()
+                && self.reach.excludes(root, client)
+                && !(0..self.clients.len()).any(|n| stirs(n) && self.reach.reaches(n, client))
+        })
+    }
+
+    /// The share of a client's evidence that another client explains, where that is known (tier 2).
+    #[must_use]
+    pub fn explained(&self, client: usize) -> Option<f64> {
+        self.clients[client].explained()
+    }
+
+    /// Whether a client takes part in what is open with a fault of its own.
+    #[must_use]
+    pub fn has_own_fault(&self, client: usize) -> bool {
+        self.incident().is_some_and(|incident| self.is_not_of(incident.root, client))
+    }
+
+    /// Whether a client's evidence is enough to count as affected by what is open.
+    #[must_use]
+    pub fn is_affected(&self, client: usize) -> bool {
+        let root = self.incident().and_then(|incident| incident.root);
+        let enough = match root {
+            Some(root) if root == client => self.rules.effect_evidence,
+            _ => self.enough(root, client),
+        };
+        self.evidence(client) > enough
+    }
+
+    /// What a client has shown so far speaks for nothing.
+    pub fn forget(&mut self, client: usize) {
+        if let Some(client) = self.clients.get_mut(client) {
+            client.forget(self.step);
+        }
+    }
+
+    /// What was accepted last is not: it is open again, unless something else is by now.
+    pub fn take_back(&mut self) -> bool {
+        let Some(accepted) = self.accepted.take() else { return false };
+        if self.open.is_some() {
+            return false;
+        }
+        self.open = Some(Open { since: self.step, against: 0.0, ..accepted });
+        true
+    }
+
+    /// Closes what is open: the run ends, or an operator accepts it.
+    pub fn end(&mut self, closing: Closing) -> &[Change] {
+        self.changes.clear();
+        if let Some(open) = self.open.take() {
+            self.close(open, closing);
+        }
+        &self.changes
+    }
+
+    /// Hears a client under a new enrolment: its present behaviour is the new normal.
+    pub fn enrol_again(&mut self, client: usize, enrolment: Enrolment) {
+        let m = self.clients.len();
+        if let Some(slot) = self.clients.get_mut(client) {
+            *slot = Client::enrol(&self.grading, &self.rules, enrolment, client, m);
+            slot.forget(self.step);
+        }
+    }
+
+    /// Changes the wanted number of steps between two false alarms.
+    pub fn set_arl0(&mut self, arl0: f64) {
+        self.rules.arl0 = arl0;
+        let m = self.clients.len();
+        for client in &mut self.clients {
+            client.threshold = alarm_threshold(&client.enrolment.tail, m, arl0);
+            if let Some((left, remainder)) =
+                client.left.as_mut().zip(client.enrolment.remainder.as_ref())
+            {
+                left.threshold = alarm_threshold(&remainder.tail, m, arl0);
+            }
+        }
+    }
+
+    /// The open incident.
+    #[must_use]
+    pub fn incident(&self) -> Option<&Incident> {
+        self.open.as_ref().filter(|open| open.said).map(|open| &open.incident)
+    }
+
+    /// Steps taken; the last one has this number.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.step
+    }
+
+    /// How it decides.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// S_m of a client.
+    #[must_use]
+    pub fn evidence(&self, client: usize) -> f64 {
+        self.clients[client].cusum.value()
+    }
+
+    /// b_m of a client.
+    #[must_use]
+    pub fn threshold(&self, client: usize) -> f64 {
+        self.clients[client].threshold
+    }
+
+    /// How a client stands.
+    #[must_use]
+    pub fn standing(&self, client: usize) -> Standing {
+        self.clients[client].watch.standing()
+    }
+
+    /// A client's live share of elevated symbols.
+    #[must_use]
+    pub fn elevated_share(&self, client: usize) -> Option<f64> {
+        self.clients[client].watch.share_from(self.grading.elevated())
+    }
+}
+
+/// The index of the largest value; `favourite` if it is among the largest.
+fn largest(values: &[f64], favourite: usize) -> usize {
+    let mut best = favourite.min(values.len().saturating_sub(1));
+    for (i, value) in values.iter().enumerate() {
+        if *value > values[best] {
+            best = i;
+        }
+    }
+    best
+}
+
+/// softmax(A), by differences from the largest so that nothing overflows.
+fn softmax(values: &[f64], out: &mut [f64]) {
+    let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if !largest.is_finite() {
+        out.fill(1.0 / values.len().max(1) as f64);
+        return;
+    }
+    let mut total = 0.0;
+    for (out, value) in out.iter_mut().zip(values) {
+        *out = (value - largest).exp();
+        total += *out;
+    }
+    for p in out {
+        *p /= total;
+    }
+}

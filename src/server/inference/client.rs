@@ -1,0 +1,171 @@
+//! What the server knows of one client, and what one report of it says.
+
+use super::Rules;
+use crate::evidence::cusum::{Cusum, alarm_threshold};
+use crate::evidence::enrolment::Enrolment;
+use crate::evidence::likelihood::{Ratios, Tables};
+use crate::evidence::symbol::{Grading, Symbol};
+use crate::evidence::watch::Odds;
+use crate::privacy::Manner;
+use crate::server::health::{Report, Standing, Watch};
+
+/// What the server knows of one client.
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    pub enrolment: Enrolment,
+    pub tables: Tables,
+    pub ratios: Ratios,
+    pub threshold: f64,
+    pub cusum: Cusum,
+    /// What is left once its explainer is known.
+    pub left: Option<Left>,
+    pub watch: Watch,
+    /// Evidence that it is quiet again, while an incident is open or glows on.
+    pub quiet: f64,
+    /// Until when it raises no alarm.
+    pub glows_until: u64,
+    /// Steps since it said anything.
+    pub silent: u64,
+    /// What silence and a raised watch say.
+    pub odds: Odds,
+    /// Its watch was raised: what it sends now was chosen by that, and tells nothing of its standing.
+    pub raised: bool,
+}
+
+impl Client {
+    /// A client that has enrolled as number `at` of so many, and said nothing yet.
+    pub fn enrol(
+        grading: &Grading,
+        rules: &Rules,
+        enrolment: Enrolment,
+        at: usize,
+        clients: usize,
+    ) -> Self {
+        let tables = enrolment.tables(grading, &rules.hypotheses);
+        // Nobody explains itself, and a stranger explains nobody.
+        let remainder =
+            enrolment.remainder.as_ref().filter(|r| r.explainer != at && r.explainer < clients);
+        let left = remainder.map(|remainder| Left {
+            explainer: remainder.explainer,
+            ratios: remainder.ratios(grading, &rules.hypotheses, enrolment.epsilon),
+            threshold: alarm_threshold(&remainder.tail, clients, rules.arl0),
+            cusum: Cusum::default(),
+        });
+        Self {
+            odds: enrolment.odds(grading, &rules.hypotheses),
+            raised: false,
+            threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
+            left,
+            ratios: tables.ratios(&rules.hypotheses),
+            watch: Watch::new(&tables.nominal),
+            tables,
+            enrolment,
+            cusum: Cusum::default(),
+            quiet: 0.0,
+            glows_until: 0,
+            silent: 0,
+        }
+    }
+
+    pub fn is_heard(&self) -> bool {
+        self.watch.standing() != Standing::Unreliable
+    }
+
+    /// What its report says.
+    pub fn weigh(&self, report: Report) -> Weights {
+        let of = |symbol| Weights::of(self.ratios, symbol);
+        match report {
+            Report::Symbol(symbol) => of(symbol),
+            Report::Raised(symbol) => of(symbol).and(self.odds.raised()),
+            Report::Quiet => Weights::default().and(self.odds.quiet()),
+            Report::Informed(own, beside) => {
+                let (own, left) = (of(own), self.left.as_ref());
+                Weights { left: left.map_or(own.left, |l| l.ratios.root_cause(beside)), ..own }
+            }
+            Report::Missing | Report::Invalid => Weights::default(),
+        }
+    }
+
+    /// Adds what a step says to its evidence.
+    pub fn add(&mut self, weights: Weights, step: u64) {
+        self.cusum.add(weights.root_cause, step);
+        if let Some(left) = &mut self.left {
+            left.cusum.add(weights.left, step);
+        }
+    }
+
+    pub fn forget(&mut self, step: u64) {
+        self.cusum.reset(step);
+        if let Some(left) = &mut self.left {
+            left.cusum.reset(step);
+        }
+    }
+
+    /// How far its evidence is beyond its threshold.
+    pub fn beyond(&self) -> Option<f64> {
+        let over = self.cusum.value() - self.threshold;
+        (over > 0.0).then_some(over)
+    }
+
+    /// Who explains its alarm.
+    pub fn explained_by(&self) -> Option<usize> {
+        let left = self.left.as_ref().filter(|_| self.beyond().is_some())?;
+        (left.cusum.value() <= UNEXPLAINED * left.threshold).then_some(left.explainer)
+    }
+
+    /// The share of its evidence that its explainer explains, where it has both.
+    pub fn explained(&self) -> Option<f64> {
+        let (own, left) = (self.cusum.value(), self.left.as_ref()?.cusum.value());
+        (own > 0.0).then(|| (1.0 - left / own).clamp(0.0, 1.0))
+    }
+
+    /// Steps after which its silence is one: a client that reports once in a window is not silent
+    /// between two reports.
+    pub fn patience(&self, rules: &Rules) -> u64 {
+        match self.enrolment.manner {
+            Manner::Window { steps } => rules.silence.max(3 * steps),
+            Manner::EveryStep | Manner::WhileRaised(_) | Manner::Memoised { .. } => rules.silence,
+        }
+    }
+}
+
+/// What the second symbols of a client say.
+#[derive(Debug, Clone)]
+pub(super) struct Left {
+    pub explainer: usize,
+    pub ratios: Ratios,
+    pub threshold: f64,
+    /// L_m.
+    pub cusum: Cusum,
+}
+
+/// What one report says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Weights {
+    /// λ^RC.
+    pub root_cause: f64,
+    /// λ^PE.
+    pub propagated_effect: f64,
+    /// λ^RC of what is left; of everything where nothing is known to explain it.
+    pub left: f64,
+}
+
+impl Weights {
+    pub fn of(ratios: Ratios, symbol: Symbol) -> Self {
+        let root_cause = ratios.root_cause(symbol);
+        let propagated_effect = ratios.propagated_effect(symbol);
+        Self { root_cause, propagated_effect, left: root_cause }
+    }
+
+    /// With what a raised or silent watch says besides, for a root cause and for who feels one.
+    pub fn and(self, (root_cause, propagated_effect): (f64, f64)) -> Self {
+        Self {
+            root_cause: self.root_cause + root_cause,
+            propagated_effect: self.propagated_effect + propagated_effect,
+            left: self.left + root_cause,
+        }
+    }
+}
+
+/// Share of its threshold from which on what is left of an alarm counts as unexplained.
+const UNEXPLAINED: f64 = 0.5;

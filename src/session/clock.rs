@@ -1,0 +1,108 @@
+//! The clock on the plant's wall: civil time of the data and the instants it means.
+//!
+//! Sessions, files and operators write civil time without a zone. Frames carry instants. Every
+//! conversion between the two is made here, so that one civil time means one instant everywhere.
+
+use std::ops::RangeInclusive;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
+
+use super::{Session, Source};
+
+/// Hours that a civil clock on Earth can be ahead of UTC.
+const HOURS_AHEAD: RangeInclusive<f64> = -12.0..=14.0;
+
+/// A fixed distance from UTC. Data time is read and shown by it and by no other clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    offset: Offset,
+}
+
+impl Clock {
+    /// A clock that shows UTC.
+    pub const UTC: Self = Self { offset: Offset::UTC };
+
+    /// A clock that is `hours` ahead of UTC; an error says which hours are possible.
+    pub fn ahead_of_utc(hours: f64) -> Result<Self, String> {
+        let (least, most) = (HOURS_AHEAD.start(), HOURS_AHEAD.end());
+        Some(hours)
+            .filter(|hours| HOURS_AHEAD.contains(hours))
+            .and_then(|hours| Offset::from_seconds((hours * 3600.0).round() as i32).ok())
+            .map(|offset| Self { offset })
+            .ok_or_else(|| format!("expected {least} to {most} hours ahead of UTC, found {hours}"))
+    }
+
+    /// The clock of a session's data.
+    #[must_use]
+    pub fn of(session: &Session) -> Self {
+        match &session.source {
+            // Validation refuses every other number of hours, and so does the reader of the table.
+            Source::Table(table) => {
+                Self::ahead_of_utc(table.time.utc_offset_h).unwrap_or(Self::UTC)
+            }
+            Source::Plant(_) | Source::Twin(_) | Source::Hai(_) => Self::UTC,
+        }
+    }
+
+    /// Civil time of an instant.
+    #[must_use]
+    pub fn civil(self, time: Timestamp) -> DateTime {
+        self.offset.to_datetime(time)
+    }
+
+    /// The instant of a civil time; `None` at the ends of the calendar.
+    #[must_use]
+    pub fn instant(self, civil: DateTime) -> Option<Timestamp> {
+        self.offset.to_timestamp(civil).ok()
+    }
+
+    /// `2022-08-12 10:42:20`
+    #[must_use]
+    pub fn date_time(self, time: Timestamp) -> String {
+        self.civil(time).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    }
+
+    /// `10:42:20`
+    #[must_use]
+    pub fn time(self, time: Timestamp) -> String {
+        self.civil(time).strftime("%H:%M:%S").to_string()
+    }
+
+    /// `10:42`
+    #[must_use]
+    pub fn minute(self, time: Timestamp) -> String {
+        self.civil(time).strftime("%H:%M").to_string()
+    }
+
+    /// `08-12`
+    #[must_use]
+    pub fn day(self, time: Timestamp) -> String {
+        self.civil(time).strftime("%m-%d").to_string()
+    }
+
+    /// Seconds since the civil epoch, so that whole hours of this clock are multiples of 3600.
+    #[must_use]
+    pub fn civil_second(self, time: Timestamp) -> i64 {
+        time.as_second() + i64::from(self.offset.seconds())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_offsets_are_clocks_and_others_are_refused_with_the_limits() {
+        for hours in [-12.0, -3.5, 0.0, 5.75, 9.0, 14.0] {
+            let clock = Clock::ahead_of_utc(hours).expect("a real offset");
+            let civil = clock.civil_second(Timestamp::UNIX_EPOCH);
+            assert_eq!(civil, (hours * 3600.0) as i64, "{hours}");
+        }
+        for hours in [-12.01, 14.01, 26.0, f64::NAN, f64::INFINITY, 1e30] {
+            let why = Clock::ahead_of_utc(hours).expect_err("no such clock");
+            assert_eq!(why, format!("expected -12 to 14 hours ahead of UTC, found {hours}"));
+        }
+    }
+}

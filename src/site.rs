@@ -1,0 +1,491 @@
+//! One site: everything that may see a client's measurements, and the messages that leave it.
+//!
+//! ```text
+//!  Row ─► standardise ─┬─► sensor watch ─► faults ───────────────┐
+//!                      ├─► model ─► grader ─► symbol (evidence) ─┼─► mechanism ─► ledger ─► Outgoing
+//!                      └─► filter, φ ─► distances ─► flags ──────┘
+//! ```
+//!
+//! A site steps on a row and hands out messages. Its models, residuals, distances, thresholds and its
+//! ledger stay inside; its [`LocalView`] is for a screen on the same machine. It must not know other
+//! sites, nor what the server makes of its messages.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`material`] | nominal rows, scaled by what the fit range alone tells |
+//! | [`fit`], [`prepared`] | models and fits that are made once |
+//! | [`training`], [`chain`] | the site in Algorithm 1 |
+//! | [`whitening`], [`grader`], `new_normal` | residuals, their surprise, changes the site lives with |
+//! | [`sensor`] | sensors that are themselves at fault; which deviate most |
+//! | [`enrolment`] | what a site tells of its calibration, and the price |
+//! | [`messenger`], [`line`], [`informed`] | tier 2: states out, what others explain back |
+//! | `evidence`, [`flags`] | either method's half of a step |
+//! | [`again`] | what the site would have sent under other settings |
+//! | [`local`] | what a screen on the same machine may show |
+
+pub mod again;
+pub mod chain;
+pub mod enrolment;
+mod evidence;
+pub mod fit;
+pub mod flags;
+pub mod grader;
+pub mod informed;
+pub mod line;
+pub mod local;
+pub mod material;
+pub mod messenger;
+mod new_normal;
+pub mod prepared;
+pub mod sensor;
+mod tape;
+pub mod training;
+pub mod whitening;
+
+use jiff::Timestamp;
+use thiserror::Error;
+
+pub use self::again::Trial;
+use self::enrolment::Enrolled;
+use self::evidence::EvidenceHalf;
+pub use self::evidence::INFLUENCE;
+use self::flags::{FlagHalf, FlagRule};
+pub use self::local::LocalView;
+use self::material::SensorView;
+pub use self::prepared::{PreparedSite, SiteFit};
+use self::sensor::{SensorFault, SensorWatch};
+use self::tape::SiteTape;
+use crate::evidence::enrolment::Enrolment;
+use crate::evidence::threshold::Flags;
+use crate::model::kernel::WeightsError;
+use crate::privacy::{
+    Account, Book, Budget, Faults, Ledger, PrivacyError, Provenance, Purpose, Randomness, Ranks,
+    Released, Terms, Trained, Unprotected as _, What,
+};
+use crate::session::{Mode, Session};
+use crate::stream::Row;
+use crate::wire::{Follows, Order, Outgoing, StatesStay, Tick, ToSite};
+
+/// Sensors that a root names, where it may.
+const NAMED: usize = 3;
+
+/// Why a site cannot be set up.
+#[derive(Debug, Error)]
+pub enum SiteError {
+    /// A model cannot be run.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// A mechanism cannot be set up.
+    #[error(transparent)]
+    Privacy(#[from] PrivacyError),
+    /// Its states never leave it.
+    #[error(transparent)]
+    StatesStay(#[from] StatesStay),
+    /// Tier 2 needs what could not be learned.
+    #[error("nothing was learned about what its state says to others")]
+    NoSummary,
+}
+
+/// What a site is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct SiteOptions<'a> {
+    /// The place of the client in the federation.
+    pub client: usize,
+    /// Its models and fits.
+    pub prepared: &'a PreparedSite,
+    /// The session it takes part in.
+    pub session: &'a Session,
+    /// Seconds between two steps.
+    pub period_s: f64,
+    /// The method that decides: its messages are sent.
+    pub mode: Mode,
+    /// The other method is carried along: its messages are rehearsed.
+    pub both: bool,
+    /// Distances and symbols are kept, so that the site can send again under other settings.
+    pub keep: bool,
+}
+
+/// Where a message of a site goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum To {
+    /// To the server.
+    Server,
+    /// Nowhere outside this machine: the method that does not decide is only rehearsed.
+    Rehearsal,
+}
+
+/// One site at work.
+#[derive(Debug)]
+pub struct Site {
+    client: usize,
+    prepared: PreparedSite,
+    session: Session,
+    period_s: f64,
+    mode: Mode,
+    y: Vec<f32>,
+    known: Vec<f32>,
+    watch: SensorWatch,
+    evidence: Option<Box<EvidenceHalf>>,
+    flags: Option<Box<FlagHalf>>,
+    /// Its ledger.
+    book: Book,
+    /// What the method that does not decide would have released: without end, and not written.
+    rehearsal: Book,
+    /// What was told about sensors at fault last.
+    told_faults: Faults,
+    tape: Option<SiteTape>,
+}
+
+impl Site {
+    /// A site before its first step. With `kept` its ledger is written, as a continuation of what is
+    /// there; `spent` is what its training released.
+    pub fn new(
+        options: &SiteOptions<'_>,
+        kept: Option<&[Ledger]>,
+        spent: (Timestamp, &[Trained]),
+    ) -> Result<Self, SiteError> {
+        let SiteOptions { client, prepared, session, period_s, mode, both, keep } = *options;
+        let lags = whitening::LAGS as u64;
+        let terms = Terms::of(&session.privacy, prepared.memory, lags)?;
+        let mut book = Book::unwritten(&prepared.name, terms)?;
+        let (from, trained) = spent;
+        if let Some(kept) = kept {
+            book.write_from(from, kept)?;
+        }
+        book.enter_training(from, trained);
+        let wants = |this: Mode| both || mode == this;
+        let evidence = wants(Mode::Evidence).then(|| EvidenceHalf::new(options)).transpose()?;
+        let flags = wants(Mode::Paper).then(|| FlagHalf::new(options)).transpose()?;
+        Ok(Self {
+            client,
+            y: vec![f32::NAN; prepared.view.used.len()],
+            known: vec![f32::NAN; prepared.fit.inputs.used.len()],
+            watch: SensorWatch::new(prepared.fit.habits.clone()),
+            evidence: evidence.map(Box::new),
+            flags: flags.map(Box::new),
+            book,
+            rehearsal: Book::unwritten(&prepared.name, Terms { budget: None, ..terms })?,
+            told_faults: Faults::default(),
+            tape: keep.then(SiteTape::default),
+            prepared: prepared.clone(),
+            session: session.clone(),
+            period_s,
+            mode,
+        })
+    }
+
+    /// Tells the server what it must know before it can weigh symbols; nothing where they are not
+    /// graded.
+    pub fn enrol(&mut self, send: &mut dyn FnMut(To, Outgoing)) -> Result<(), PrivacyError> {
+        let Some(evidence) = &mut self.evidence else { return Ok(()) };
+        let enrolled = evidence.sender.enrol()?;
+        let (to, book) = match self.mode {
+            Mode::Evidence => (To::Server, &mut self.book),
+            Mode::Paper => (To::Rehearsal, &mut self.rehearsal),
+        };
+        let released = enter_enrolment(book, &self.session, &self.prepared.fit, enrolled)?;
+        send(to, Outgoing::enrolment(self.client, 0, released));
+        Ok(())
+    }
+
+    /// A message from the server.
+    pub fn hear(&mut self, message: &ToSite, time: Timestamp, send: &mut dyn FnMut(To, Outgoing)) {
+        let to = self.to(Mode::Evidence);
+        match message.order() {
+            Order::Prediction(epsilon) => {
+                let Self { evidence, book, rehearsal, .. } = self;
+                if let Some(evidence) = evidence {
+                    let book = if to == To::Server { book } else { rehearsal };
+                    evidence.predicted(epsilon, &mut Account { book, time });
+                }
+            }
+            Order::TakeAsNormal { steps } => {
+                if let Some(evidence) = &mut self.evidence {
+                    evidence.grader_mut().take_as_normal(*steps as usize);
+                }
+            }
+            Order::TakeBackNormal => {
+                if let Some(evidence) = &mut self.evidence {
+                    evidence.grader_mut().take_back_normal();
+                }
+            }
+            Order::NameSensors => self.name_sensors(message.step(), time, send),
+            // Training is over.
+            Order::Gradient(_) => {}
+        }
+    }
+
+    /// The sensors that deviate most, unprotected, where the session allows it and the budget does.
+    fn name_sensors(&mut self, step: u64, time: Timestamp, send: &mut dyn FnMut(To, Outgoing)) {
+        if !self.session.privacy.reveal_sensor {
+            return;
+        }
+        let ranked = self.ranking().into_iter().take(NAMED);
+        let places = ranked.map(|k| self.prepared.view.used[k] as u16).collect();
+        let guarded = Ranks(places).unprotected();
+        if let Ok(released) = self.book.enter(time, What::Sensors, Purpose::Alarm, guarded) {
+            send(To::Server, Outgoing::sensors(self.client, step, released));
+        }
+    }
+
+    /// A step begins: how it follows the one before.
+    pub fn begin(&mut self, tick: Tick) {
+        match tick.follows {
+            Follows::Next => {}
+            Follows::After { missing } => self.skip(missing),
+            Follows::Anew | Follows::NewRun => {
+                self.watch.reset();
+                if let Some(evidence) = &mut self.evidence {
+                    evidence.reset();
+                    if tick.follows == Follows::NewRun {
+                        evidence.grader_mut().forget_new_normal();
+                    }
+                }
+                if let Some(flags) = &mut self.flags {
+                    flags.reset();
+                }
+            }
+        }
+    }
+
+    /// `steps` without data: models predict, nothing is seen.
+    fn skip(&mut self, steps: usize) {
+        self.y.fill(f32::NAN);
+        self.known.fill(f32::NAN);
+        for _ in 0..steps {
+            self.watch.step(self.y.iter().map(|y| f64::from(*y)));
+            let flat = self.watch.any(SensorFault::FlatLine);
+            if let Some(evidence) = &mut self.evidence {
+                evidence.look_at_nothing(&self.y, &self.known, flat);
+            }
+        }
+        if let Some(evidence) = &mut self.evidence {
+            evidence.skip_sending(steps);
+        }
+        if let Some(flags) = &mut self.flags {
+            flags.skip(steps);
+        }
+    }
+
+    /// Steps on a row of its measurements and hands out what leaves. Allocates nothing.
+    pub fn step(&mut self, row: Row<'_>, tick: Tick, send: &mut dyn FnMut(To, Outgoing)) {
+        self.prepared.view.see(row, &mut self.y);
+        self.prepared.fit.inputs.standardise(row.raw_inputs(), &mut self.known);
+        self.watch.step(self.y.iter().map(|y| f64::from(*y)));
+        self.tell_faults(tick, send);
+        let (step, time) = (tick.step, tick.time);
+        let (to_evidence, to_flags) = (self.to(Mode::Evidence), self.to(Mode::Paper));
+        let Self { evidence, flags, book, rehearsal, y, known, watch, tape, .. } = self;
+        let mut graded = evidence::Graded::default();
+        if let Some(evidence) = evidence {
+            let book = if to_evidence == To::Server { &mut *book } else { &mut *rehearsal };
+            let reading = evidence.look(y, known, watch.any(SensorFault::FlatLine));
+            let mut account = Account { book, time };
+            let out = &mut |message| send(to_evidence, message);
+            graded = evidence.send(step, reading, &mut account, out);
+            evidence.forget_prediction();
+        }
+        let mut measured = flags::Measured::NOTHING;
+        if let Some(flags) = flags {
+            let book = if to_flags == To::Server { book } else { rehearsal };
+            let message = flags.step(step, y, &mut Account { book, time });
+            if let Some(message) = message {
+                send(to_flags, message);
+            }
+            measured = flags.measured;
+        }
+        if let Some(tape) = tape {
+            tape.keep(tick, graded, measured);
+        }
+    }
+
+    fn to(&self, mode: Mode) -> To {
+        if self.mode == mode { To::Server } else { To::Rehearsal }
+    }
+
+    /// Tells the server which kinds of fault its sensors have, when that changes; with protection only
+    /// where the session says so, since it is told unprotected.
+    fn tell_faults(&mut self, tick: Tick, send: &mut dyn FnMut(To, Outgoing)) {
+        let faults = Faults {
+            gap: self.watch.any(SensorFault::Gap),
+            flat_line: self.watch.any(SensorFault::FlatLine),
+            out_of_range: self.watch.any(SensorFault::OutOfRange),
+        };
+        if faults == self.told_faults || !self.session.privacy.tells_faults() {
+            return;
+        }
+        let guarded = faults.unprotected();
+        if let Ok(released) = self.book.enter(tick.time, What::Faults, Purpose::Alarm, guarded) {
+            self.told_faults = faults;
+            send(To::Server, Outgoing::faults(self.client, tick.step, &released));
+        }
+    }
+
+    /// Another method decides from now on: its messages are sent from the next step on.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
+    /// Whether every symbol and flag may have another ε from now on.
+    pub fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        if let Some(evidence) = &self.evidence {
+            evidence.sender.check_epsilon(epsilon)?;
+        }
+        self.flags.as_ref().map_or(Ok(()), |flags| flags.sender.check_epsilon(epsilon))
+    }
+
+    /// Another ε of every symbol and flag from now on; the site enrols again.
+    pub fn set_epsilon(
+        &mut self,
+        epsilon: Option<f64>,
+        send: &mut dyn FnMut(To, Outgoing),
+    ) -> Result<(), PrivacyError> {
+        self.check_epsilon(epsilon)?;
+        if let Some(flags) = &mut self.flags {
+            flags.sender.set_epsilon(epsilon)?;
+        }
+        if let Some(evidence) = &mut self.evidence {
+            evidence.sender.set_epsilon(epsilon)?;
+        }
+        self.session.privacy.epsilon_flag = epsilon;
+        self.enrol(send)
+    }
+
+    /// Flags follow another rule from now on.
+    pub fn set_rule(&mut self, rule: FlagRule) {
+        if let Some(flags) = &mut self.flags {
+            flags.set_rule(rule);
+        }
+    }
+
+    /// Whether its budget may be another one.
+    pub fn check_budget(&self, budget: Option<Budget>, now: Timestamp) -> Result<(), PrivacyError> {
+        self.book.ledger().check_budget(budget, now)
+    }
+
+    /// Another budget from now on.
+    pub fn set_budget(
+        &mut self,
+        budget: Option<Budget>,
+        now: Timestamp,
+    ) -> Result<(), PrivacyError> {
+        self.book.set_budget(budget, now)
+    }
+
+    /// Another δ of every composed ε from now on.
+    pub fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
+        self.book.set_delta(delta, now)?;
+        self.rehearsal.set_delta(delta, now)
+    }
+
+    /// What is sent from now on remembers every sample without end.
+    pub fn never_forget(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
+        self.book.never_forget(now)
+    }
+
+    /// Its ledger.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        self.book.ledger()
+    }
+
+    /// The run has ended at `time`.
+    pub fn close_ledger(&mut self, time: Timestamp) {
+        self.book.close(time);
+    }
+
+    /// The ledger's lines since this was asked last, where they are written: they must be stored before
+    /// what they tell of is sent.
+    pub fn take_ledger_lines(&mut self) -> String {
+        self.book.take_lines()
+    }
+
+    /// Why something could not be released since this was asked last.
+    pub fn take_trouble(&mut self) -> Option<String> {
+        self.book.take_trouble()
+    }
+
+    /// Its models and fits.
+    #[must_use]
+    pub fn prepared(&self) -> &PreparedSite {
+        &self.prepared
+    }
+
+    /// What a screen on this machine may show of the last step.
+    #[must_use]
+    pub fn local(&self) -> LocalView {
+        let mut view = LocalView::default();
+        if let Some(flags) = &self.flags {
+            flags.show(&mut view);
+        }
+        if let Some(evidence) = &self.evidence {
+            view.surprise = evidence.distance.sqrt();
+        }
+        view
+    }
+
+    /// The flags of the last step as they were sent, or would have been: for a screen on this machine.
+    #[must_use]
+    pub fn local_flags(&self) -> Option<Flags> {
+        self.flags.as_ref().and_then(|flags| flags.sent)
+    }
+
+    /// Which of its sensors are at fault: for a screen on this machine.
+    #[must_use]
+    pub fn local_faults(&self) -> &[Option<SensorFault>] {
+        self.watch.faults()
+    }
+
+    fn ranking(&self) -> Vec<usize> {
+        let evidence = self.evidence.as_ref();
+        evidence.map_or_else(Vec::new, |evidence| evidence.grader().ranking().ranked())
+    }
+
+    /// Its sensors from the most to the least deviating: for a screen on this machine.
+    #[must_use]
+    pub fn ranked_sensors(&self) -> Vec<String> {
+        let SensorView { names, .. } = &self.prepared.view;
+        self.ranking().into_iter().map(|k| names[k].clone()).collect()
+    }
+}
+
+/// Enters what an enrolment costs: it is about the samples of the calibration.
+fn enter_enrolment(
+    book: &mut Book,
+    session: &Session,
+    fit: &SiteFit,
+    enrolled: Enrolled,
+) -> Result<Released<Enrolment>, PrivacyError> {
+    let Enrolled { enrolment, price } = enrolled;
+    let randomness = Provenance::of(session);
+    let (from, until) = fit.calibrated;
+    let training = enrolment_name(session, from, until, enrolment.epsilon)?;
+    let trained = price.into_iter().map(|(spend, count)| Trained {
+        training: training.clone(),
+        what: What::Enrolment,
+        spend,
+        count,
+        samples: fit.grader.steps().max(1) as u64,
+        rounds: 1,
+        until,
+        randomness,
+    });
+    Ok(book.enter_made_of(from, &trained.collect::<Vec<_>>(), enrolment, randomness))
+}
+
+/// Which enrolment it is: one that is told again without new noise tells nothing new.
+fn enrolment_name(
+    session: &Session,
+    from: Timestamp,
+    until: Timestamp,
+    epsilon: Option<f64>,
+) -> Result<String, PrivacyError> {
+    let told = epsilon.map_or_else(|| "unprotected".to_owned(), |epsilon| format!("ε {epsilon}"));
+    let name = format!("enrolment by {from} to {until}, {told}, seed {}", session.seed);
+    Ok(match Provenance::of(session) {
+        Provenance::OperatingSystem if epsilon.is_some() => {
+            format!("{name}, {:016x}", Randomness::operating_system().word()?)
+        }
+        Provenance::OperatingSystem | Provenance::Seeded => name,
+    })
+}

@@ -1,0 +1,198 @@
+//! What a site would have sent under other settings: answered from its own distances and symbols.
+//!
+//! Sending again tells more about the same samples. In a seeded run that costs nothing, since nothing
+//! in it is private; without any protection neither, since the first time told it all. Otherwise every
+//! release is entered in the site's ledger, with noise of its own.
+
+use super::evidence::SymbolSender;
+use super::flags::{FlagRule, FlagSender};
+use super::{Site, enter_enrolment};
+use crate::evidence::threshold::{Flagging, Flags};
+use crate::privacy::{
+    Account, Book, Flag, PrivacyError, Provenance, Purpose, Terms, Unprotected as _, What,
+};
+use crate::session::{Mode, PrivacySettings};
+use crate::wire::Outgoing;
+
+/// Settings of a site on trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trial {
+    /// The method whose messages are sent.
+    pub mode: Mode,
+    /// When it is flagged.
+    pub rule: FlagRule,
+    /// ε of each symbol or flag.
+    pub epsilon: Option<f64>,
+}
+
+/// Why a site does not send again.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AgainError {
+    /// Nothing was kept.
+    #[error("what the sites measured was not kept")]
+    NotKept,
+    /// It would cost something, and nobody has agreed to that.
+    #[error(
+        "trying this would release the run so far again, {releases} times for each client, and spend \
+         its privacy budget"
+    )]
+    Costs {
+        /// Releases about each client.
+        releases: u64,
+    },
+    /// A mechanism cannot be set up.
+    #[error("{0}")]
+    Privacy(String),
+}
+
+impl From<PrivacyError> for AgainError {
+    fn from(error: PrivacyError) -> Self {
+        Self::Privacy(error.to_string())
+    }
+}
+
+/// A site that sends its run so far again.
+#[derive(Debug)]
+pub struct Again<'a> {
+    site: &'a Site,
+    sending: Sending,
+    /// Where it is paid for.
+    book: Book,
+    paid: bool,
+}
+
+#[derive(Debug)]
+enum Sending {
+    Symbols(Box<SymbolSender>),
+    /// With the noise that was drawn the first time.
+    SameNoise {
+        rule: FlagRule,
+        flagging: Flagging,
+    },
+    Flags {
+        rule: FlagRule,
+        flagging: Flagging,
+        sender: Box<FlagSender>,
+    },
+}
+
+impl Site {
+    /// Begins to send the run so far again under `trial`. Where that costs something it must be agreed
+    /// to by `pay`.
+    pub fn again(&self, trial: &Trial, pay: bool) -> Result<Again<'_>, AgainError> {
+        let tape = self.tape.as_ref().ok_or(AgainError::NotKept)?;
+        let was = self.session.privacy.epsilon_flag;
+        let seeded = Provenance::of(&self.session) == Provenance::Seeded;
+        let paid = !seeded && was.is_some();
+        if paid && !pay {
+            return Err(AgainError::Costs { releases: tape.ticks.len() as u64 });
+        }
+        let privacy =
+            PrivacySettings { epsilon_flag: trial.epsilon, ..self.session.privacy.clone() };
+        let (client, period_s) = (self.client, self.period_s);
+        let (rule, flagging) = (trial.rule, Flagging::default());
+        let sending = match trial.mode {
+            Mode::Evidence => Sending::Symbols(Box::new(SymbolSender::new(
+                client,
+                &self.prepared,
+                &self.session,
+                &privacy,
+                period_s,
+            )?)),
+            Mode::Paper if trial.epsilon == was && !paid => Sending::SameNoise { rule, flagging },
+            Mode::Paper => {
+                let sender = FlagSender::new(client, &self.session, &privacy, period_s)?;
+                Sending::Flags { rule, flagging, sender: Box::new(sender) }
+            }
+        };
+        let book = if paid {
+            self.book.clone()
+        } else {
+            let terms = Terms { budget: None, ..*self.book.ledger().terms() };
+            Book::unwritten(&self.prepared.name, terms)?
+        };
+        Ok(Again { site: self, sending, book, paid })
+    }
+
+    /// Takes over what sending again has cost.
+    pub fn settle(&mut self, settled: Settled) {
+        if let Some(book) = settled.0 {
+            self.book = book;
+        }
+    }
+
+    /// The flags of every step so far by another rule, with the noise that was drawn: for a screen on
+    /// this machine.
+    pub fn local_flags_by(&self, rule: FlagRule) -> impl Iterator<Item = Option<Flags>> + '_ {
+        let mut flagging = Flagging::default();
+        let tape = self.tape.iter().flat_map(|tape| tape.ticks.iter().zip(&tape.measured));
+        tape.map(move |(tick, measured)| {
+            if tick.follows.is_anew() {
+                flagging = Flagging::default();
+            }
+            let (d2_c, d2_a) = (measured.d2_c, measured.d2_a);
+            measured.sent(flagging.step(d2_c, d2_a, rule.thresholds, rule.deadband))
+        })
+    }
+}
+
+/// What sending again has cost, where it did.
+#[derive(Debug)]
+pub struct Settled(Option<Book>);
+
+impl Again<'_> {
+    /// What the site tells of itself under these settings; nothing where flags need no enrolment.
+    pub fn enrol(&mut self) -> Result<Option<Outgoing>, AgainError> {
+        let Sending::Symbols(sender) = &mut self.sending else { return Ok(None) };
+        let enrolled = sender.enrol()?;
+        let Site { session, prepared, client, .. } = self.site;
+        let released = enter_enrolment(&mut self.book, session, &prepared.fit, enrolled)?;
+        Ok(Some(Outgoing::enrolment(*client, 0, released)))
+    }
+
+    /// What leaves of the `t`-th step.
+    pub fn step(&mut self, t: usize) -> Option<Outgoing> {
+        let tape = self.site.tape.as_ref()?;
+        let (tick, graded, measured) = (*tape.ticks.get(t)?, tape.graded[t], tape.measured[t]);
+        let (step, time) = (tick.step, tick.time);
+        let mut account = Account { book: &mut self.book, time };
+        let anew = tick.follows.is_anew();
+        match &mut self.sending {
+            Sending::Symbols(sender) => {
+                if anew {
+                    sender.reset();
+                }
+                sender.send(step, graded.own, &mut account, |_| graded.beside)
+            }
+            Sending::SameNoise { rule, flagging } => {
+                if anew {
+                    *flagging = Flagging::default();
+                }
+                let (d2_c, d2_a) = (measured.d2_c, measured.d2_a);
+                let truth = flagging.step(d2_c, d2_a, rule.thresholds, rule.deadband);
+                let sent = measured.sent(truth)?;
+                let mut enter = |what, flag: bool| {
+                    account.book.enter(time, what, Purpose::Routine, Flag(flag).unprotected()).ok()
+                };
+                let z_c = enter(What::ProprietaryFlag, sent.z_c)?;
+                let z_a = enter(What::AugmentedFlag, sent.z_a)?;
+                Some(Outgoing::flags(self.site.client, step, &z_c, &z_a))
+            }
+            Sending::Flags { rule, flagging, sender } => {
+                if anew {
+                    *flagging = Flagging::default();
+                    sender.reset();
+                }
+                let (d2_c, d2_a) = (measured.d2_c, measured.d2_a);
+                let truth = flagging.step(d2_c, d2_a, rule.thresholds, rule.deadband)?;
+                sender.send(step, truth, &mut account).map(|(message, _)| message)
+            }
+        }
+    }
+
+    /// It is done: what it has cost, for [`Site::settle`].
+    #[must_use]
+    pub fn end(self) -> Settled {
+        Settled(self.paid.then_some(self.book))
+    }
+}

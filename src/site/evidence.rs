@@ -1,0 +1,327 @@
+//! A site's half of evidence mode: its model and its grader, a symbol a step.
+
+use super::enrolment::{self, Calibrated, Enrolled};
+use super::grader::{Grader, Reading, SiteSettings};
+use super::informed::Informed;
+use super::line::Line;
+use super::prepared::PreparedSite;
+use super::whitening::Sample;
+use super::{SiteError, SiteOptions};
+use crate::evidence::likelihood::Hypotheses;
+use crate::evidence::symbol::{MOST_LEVELS, Symbol};
+use crate::evidence::watch::score;
+use crate::model::proprietary::{Proprietary as _, VendorModel};
+use crate::privacy::{
+    self, Account, Hooks, Manner, PrivacyError, Provenance, Randomness, Released, Said, Vigil,
+    Voice,
+};
+use crate::rng;
+use crate::session::privacy::{AtZero, BudgetSettings, PrivacySettings};
+use crate::session::{Session, Tier};
+use crate::wire::{Outgoing, Sender};
+
+/// Sources of a client's seed.
+const LIVE: u64 = 0x52;
+const PAIRS: u64 = 0x50;
+/// Source of a session's seed for what states are told.
+pub const INFLUENCE: u64 = 0x49;
+
+/// What a site makes of a step, before anything is released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Graded {
+    /// The true symbol.
+    pub own: Option<Symbol>,
+    /// What of it the explainer does not explain (tier 2).
+    pub beside: Option<Symbol>,
+}
+
+/// How a site's symbols leave it: its mechanism, its manner, what it tells of itself.
+#[derive(Debug)]
+pub(super) struct SymbolSender {
+    pub client: usize,
+    settings: SiteSettings,
+    hypotheses: Hypotheses,
+    voice: Voice,
+    pairs: Randomness,
+    /// What each level adds to a watched sum.
+    scores: [f64; MOST_LEVELS],
+    has_budget: bool,
+    /// True symbols of the calibration, and in tier 2 who explains and the second ones.
+    calibration: Vec<Option<Symbol>>,
+    beside: Option<(usize, Vec<Option<Symbol>>)>,
+}
+
+impl SymbolSender {
+    pub fn new(
+        client: usize,
+        prepared: &PreparedSite,
+        session: &Session,
+        privacy: &PrivacySettings,
+        period_s: f64,
+    ) -> Result<Self, PrivacyError> {
+        let arl0_steps = session.thresholds.arl0.seconds / period_s;
+        let settings = site_settings(privacy, arl0_steps);
+        let hypotheses = Hypotheses::default();
+        let provenance = Provenance::of(session);
+        let seed = rng::child(session.seed, client as u64);
+        let levels = settings.grading.levels() as u8;
+        let random = Randomness::of(provenance, seed, LIVE);
+        let informed = prepared.fit.informed.as_ref();
+        let informed = informed.filter(|_| session.thresholds.tier == Tier::States);
+        Ok(Self {
+            client,
+            voice: Voice::for_symbols(privacy, levels, arl0_steps, random)?,
+            pairs: Randomness::of(provenance, seed, PAIRS),
+            scores: score(&settings.grading, &hypotheses),
+            has_budget: privacy.budget.is_some(),
+            calibration: prepared.fit.grader.symbols(&settings.grading),
+            beside: informed.map(|(by, fit)| (*by, fit.symbols(&settings.grading))),
+            settings,
+            hypotheses,
+        })
+    }
+
+    pub fn settings(&self) -> &SiteSettings {
+        &self.settings
+    }
+
+    /// What it tells of itself, with the price.
+    pub fn enrol(&mut self) -> Result<Enrolled, PrivacyError> {
+        let beside = self.beside.as_ref().map(|(by, symbols)| (*by, &symbols[..]));
+        let calibrated = Calibrated { symbols: &self.calibration, beside };
+        let Self { settings, hypotheses, voice, pairs, has_budget, .. } = self;
+        enrolment::enrol(calibrated, settings, hypotheses, voice, pairs, *has_budget)
+    }
+
+    pub fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.voice.check_epsilon(epsilon)
+    }
+
+    /// Another ε of every symbol from now on; the server must hear of a new enrolment.
+    pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.voice.set_epsilon(epsilon)?;
+        self.settings.epsilon = epsilon;
+        Ok(())
+    }
+
+    /// A new run begins.
+    pub fn reset(&mut self) {
+        self.voice.reset();
+    }
+
+    fn release(
+        &mut self,
+        symbol: Option<Symbol>,
+        account: &mut Account<'_>,
+    ) -> Said<Released<privacy::Symbol>> {
+        let Some(symbol) = symbol else { return Said::Nothing };
+        let level = privacy::Symbol(symbol.level() as u8);
+        self.voice.symbol(account, level, self.scores[symbol.level()])
+    }
+
+    /// What leaves of a step. In between, `between` sends what else there is to tell about it.
+    pub fn send(
+        &mut self,
+        step: u64,
+        own: Option<Symbol>,
+        account: &mut Account<'_>,
+        between: impl FnOnce(&mut Account<'_>) -> Option<Symbol>,
+    ) -> Option<Outgoing> {
+        let said = self.release(own, account);
+        let beside = between(account);
+        let beside = match self.release(beside, account) {
+            Said::Symbol(beside) => Some(beside),
+            Said::Raised(_) | Said::Quiet(_) | Said::Nothing => None,
+        };
+        match said {
+            Said::Symbol(own) => Some(Outgoing::symbol(self.client, step, &own, beside.as_ref())),
+            Said::Raised(own) => Some(Outgoing::raised(self.client, step, &own)),
+            Said::Quiet(quiet) => Some(Outgoing::quiet(self.client, step, &quiet)),
+            Said::Nothing => None,
+        }
+    }
+}
+
+/// A site's half of evidence mode.
+#[derive(Debug)]
+pub(super) struct EvidenceHalf {
+    model: VendorModel,
+    grader: Grader,
+    pub sender: SymbolSender,
+    tier2: Option<Tier2>,
+    /// Distance of the whitened residual at the last step.
+    pub distance: f32,
+}
+
+/// What tier 2 adds.
+#[derive(Debug)]
+struct Tier2 {
+    /// The model whose states are sent, where another one watches.
+    sending: Option<VendorModel>,
+    line: Line,
+    /// None for a client that nobody explains.
+    informed: Option<Informed>,
+    /// What the server predicts of the step at hand; empty when it does not.
+    predicted: Vec<f32>,
+}
+
+impl EvidenceHalf {
+    pub fn new(options: &SiteOptions<'_>) -> Result<Self, SiteError> {
+        let SiteOptions { client, prepared, session, period_s, .. } = *options;
+        let model = VendorModel::new(&prepared.watching)?;
+        let sender = SymbolSender::new(client, prepared, session, &session.privacy, period_s)?;
+        let grader = Grader::new(&prepared.fit.grader, sender.settings().clone());
+        let tier2 = match session.thresholds.tier {
+            Tier::Symbols => None,
+            Tier::States => Some(Tier2::new(options, &model, sender.settings())?),
+        };
+        Ok(Self { model, grader, sender, tier2, distance: f32::NAN })
+    }
+
+    /// The model and the grader take a step.
+    pub fn look(&mut self, y: &[f32], inputs: &[f32], flat: bool) -> Reading {
+        self.model.step(y, None);
+        let out = self.model.output();
+        let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
+        let reading = self.grader.step(sample, flat);
+        self.distance = reading.distance;
+        if let Some(sending) = self.tier2.as_mut().and_then(|tier2| tier2.sending.as_mut()) {
+            sending.step(y, None);
+        }
+        reading
+    }
+
+    /// What leaves of the step that was looked at; says what it was before it was released.
+    pub fn send(
+        &mut self,
+        step: u64,
+        reading: Reading,
+        account: &mut Account<'_>,
+        out: &mut dyn FnMut(Outgoing),
+    ) -> Graded {
+        let Self { model, grader, sender, tier2, .. } = self;
+        let highest = grader.settings().grading.highest();
+        let r_w = grader.whitened();
+        let mut graded = Graded { own: reading.symbol, beside: None };
+        let message = sender.send(step, reading.symbol, account, |account| {
+            let tier2 = tier2.as_mut()?;
+            let beside = tier2.step(step, reading, model, r_w, highest, account, out);
+            graded.beside = beside;
+            beside
+        });
+        message.into_iter().for_each(out);
+        graded
+    }
+
+    /// What the server predicts of a step.
+    pub fn predicted(&mut self, epsilon: &[f32], account: &mut Account<'_>) {
+        if let Some(tier2) = &mut self.tier2 {
+            tier2.predicted.clear();
+            tier2.predicted.extend_from_slice(epsilon);
+            tier2.line.note_prediction(account);
+        }
+    }
+
+    /// A step is over: what was predicted of it is not for the next.
+    pub fn forget_prediction(&mut self) {
+        if let Some(tier2) = &mut self.tier2 {
+            tier2.predicted.clear();
+        }
+    }
+
+    /// A new run begins.
+    pub fn reset(&mut self) {
+        self.model.reset();
+        self.grader.reset();
+        self.sender.reset();
+        if let Some(tier2) = &mut self.tier2 {
+            tier2.sending.iter_mut().for_each(VendorModel::reset);
+        }
+    }
+
+    /// `steps` without data for the model whose states are sent; the watching one is stepped with
+    /// missing values by the site.
+    pub fn skip_sending(&mut self, steps: usize) {
+        if let Some(sending) = self.tier2.as_mut().and_then(|tier2| tier2.sending.as_mut()) {
+            sending.skip(steps);
+        }
+    }
+
+    /// A step of a gap: the model predicts, the grader sees nothing.
+    pub fn look_at_nothing(&mut self, y: &[f32], inputs: &[f32], flat: bool) {
+        self.model.step(y, None);
+        let out = self.model.output();
+        let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
+        self.distance = self.grader.step(sample, flat).distance;
+    }
+
+    pub fn grader(&self) -> &Grader {
+        &self.grader
+    }
+
+    pub fn grader_mut(&mut self) -> &mut Grader {
+        &mut self.grader
+    }
+}
+
+impl Tier2 {
+    fn new(
+        options: &SiteOptions<'_>,
+        watching: &VendorModel,
+        settings: &SiteSettings,
+    ) -> Result<Self, SiteError> {
+        let SiteOptions { client, prepared, session, .. } = *options;
+        let sending = if watching.may_send_states() {
+            None
+        } else {
+            Some(VendorModel::new(&prepared.sending)?)
+        };
+        let right = Sender::new(client, sending.as_ref().unwrap_or(watching))?;
+        let summary = prepared.fit.summary.clone().ok_or(SiteError::NoSummary)?;
+        let seed = rng::child(session.seed, INFLUENCE);
+        let informed = prepared.fit.informed.as_ref();
+        Ok(Self {
+            sending,
+            line: Line::new(right, summary, &Hooks::of(session), seed)?,
+            informed: informed.map(|(_, fit)| Informed::new(fit, &settings.grading)),
+            predicted: Vec::new(),
+        })
+    }
+
+    /// The client's state goes out; what of its step its explainer does not explain comes back, where
+    /// that one had something to say.
+    #[allow(clippy::too_many_arguments)] // One step of one client, with all that takes part in it.
+    fn step(
+        &mut self,
+        step: u64,
+        reading: Reading,
+        watching: &VendorModel,
+        r_w: &[f32],
+        highest: Symbol,
+        account: &mut Account<'_>,
+        out: &mut dyn FnMut(Outgoing),
+    ) -> Option<Symbol> {
+        // A client that says nothing about its step says nothing about its state.
+        reading.symbol?;
+        let model = self.sending.as_ref().unwrap_or(watching);
+        self.line.summary(step, &model.output().x_hat, account).into_iter().for_each(out);
+        if self.predicted.is_empty() {
+            return None;
+        }
+        let beside = self.informed.as_mut()?.symbol(r_w, &self.predicted)?;
+        // No other client explains a flat line.
+        Some(if reading.flat_line { highest } else { beside })
+    }
+}
+
+/// How a session's clients grade and send.
+fn site_settings(privacy: &PrivacySettings, arl0_steps: f64) -> SiteSettings {
+    let for_alarms = |budget: &BudgetSettings| matches!(budget.at_zero, AtZero::AlarmsOnly { .. });
+    SiteSettings {
+        grading: privacy.symbol.into(),
+        epsilon: privacy.epsilon_flag,
+        manner: Manner::of(privacy, arl0_steps),
+        fallback: privacy.budget.filter(for_alarms).map(|_| Vigil::of(privacy, arl0_steps)),
+        ..SiteSettings::default()
+    }
+}

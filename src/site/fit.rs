@@ -1,0 +1,156 @@
+//! What a site fits to its own nominal rows, once its models are made.
+
+use ndarray::{ArrayView1, ArrayView2};
+
+use super::grader::{GraderFit, SETTLING};
+use super::material::ClientMaterial;
+use super::messenger::{Trace, Tracer};
+use super::sensor::{HabitFit, SensorHabit};
+use super::whitening::{Recording, Sample, Whitening};
+use crate::model::kernel::WeightsError;
+use crate::model::proprietary::{Proprietary as _, VendorModel};
+use crate::model::weights::ProprietaryWeights;
+
+/// Fits and calibrates the grader of a site whose model watches.
+pub fn grader(
+    material: &ClientMaterial,
+    watching: &ProprietaryWeights,
+) -> Result<GraderFit, WeightsError> {
+    let mut model = VendorModel::new(watching)?;
+    let fit = recorded(&mut model, &material.fit.view(), &material.fit_inputs.view());
+    let calibration =
+        recorded(&mut model, &material.calibration.view(), &material.calibration_inputs.view());
+    Ok(GraderFit::new(&fit, &calibration))
+}
+
+/// The same with what the client's models make of both ranges, each run over them once.
+pub fn grader_with_traces(
+    material: &ClientMaterial,
+    watching: &ProprietaryWeights,
+    sending: Option<&ProprietaryWeights>,
+) -> Result<(GraderFit, [Trace; 2]), WeightsError> {
+    let mut model = VendorModel::new(watching)?;
+    let fit = recorded(&mut model, &material.fit.view(), &material.fit_inputs.view());
+    let whitening = Whitening::fit(&fit, SETTLING);
+    let traces = traces(material, watching, sending, &whitening)?;
+    let mut rows = Vec::new();
+    for (t, row) in material.calibration.outer_iter().enumerate() {
+        match traces[1].at(t) {
+            Some(said) => rows.extend_from_slice(said.r_w),
+            None if is_measured(row.iter()) => {
+                rows.resize(rows.len() + whitening.sensors(), f32::NAN);
+            }
+            // A recording has no entry for a row without any value.
+            None => {}
+        }
+    }
+    Ok((GraderFit::calibrated(whitening, &rows), traces))
+}
+
+/// What each sensor does when all is well.
+#[must_use]
+pub fn habits(material: &ClientMaterial) -> Vec<SensorHabit> {
+    let mut habits = vec![HabitFit::default(); material.view.used.len()];
+    for row in material.fit.outer_iter().chain(material.calibration.outer_iter()) {
+        habits.iter_mut().zip(row).for_each(|(habit, y)| habit.add(f64::from(*y)));
+    }
+    habits.iter().map(HabitFit::habit).collect()
+}
+
+/// What a model makes of nominal rows with their known inputs; a row without any value stands between
+/// two runs.
+fn recorded(
+    model: &mut VendorModel,
+    rows: &ArrayView2<f32>,
+    inputs: &ArrayView2<f32>,
+) -> Recording {
+    let mut recording = Recording::new(model.sensors(), model.states()).with_inputs(inputs.ncols());
+    let mut y = vec![f32::NAN; model.sensors()];
+    let mut v = vec![f32::NAN; inputs.ncols()];
+    model.reset();
+    for (row, known) in rows.outer_iter().zip(inputs.outer_iter()) {
+        if !is_measured(row.iter()) {
+            model.reset();
+            recording.new_run();
+            continue;
+        }
+        y.iter_mut().zip(row).for_each(|(y, value)| *y = *value);
+        v.iter_mut().zip(known).for_each(|(v, value)| *v = *value);
+        model.step(&y, None);
+        let out = model.output();
+        let (y_hat, r, x_hat) = (&out.y_hat[..], &out.r[..], &out.x_hat[..]);
+        recording.push(Sample { y: &y, y_hat, r, x_hat, inputs: &v });
+    }
+    recording
+}
+
+/// What a client's models make of its fit and calibration range, one entry a row; a row without any
+/// value stands between two runs.
+fn traces(
+    material: &ClientMaterial,
+    watching: &ProprietaryWeights,
+    sending: Option<&ProprietaryWeights>,
+    whitening: &Whitening,
+) -> Result<[Trace; 2], WeightsError> {
+    let mut watching = VendorModel::new(watching)?;
+    let mut sending = sending.map(VendorModel::new).transpose()?;
+    let ranges = [
+        (material.fit.view(), material.fit_inputs.view()),
+        (material.calibration.view(), material.calibration_inputs.view()),
+    ];
+    Ok(ranges.map(|(rows, inputs)| {
+        let cells = |row: ArrayView1<f32>| row.iter().copied().collect::<Vec<f32>>();
+        let rows: Vec<Option<(Vec<f32>, Vec<f32>)>> = rows
+            .outer_iter()
+            .zip(inputs.outer_iter())
+            .map(|(row, known)| is_measured(row.iter()).then(|| (cells(row), cells(known))))
+            .collect();
+        let mut tracer = Tracer::new(&mut watching, sending.as_mut(), whitening, SETTLING);
+        tracer.trace(rows.iter().map(|row| {
+            let known = row.as_ref().map(|(row, known)| (&row[..], &known[..]));
+            (row.is_none(), known)
+        }))
+    }))
+}
+
+/// Whether a row has any value.
+pub fn is_measured<'a>(mut row: impl Iterator<Item = &'a f32>) -> bool {
+    row.any(|v| !v.is_nan())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::path::Path;
+
+    use super::*;
+    use crate::model::train::{Job, proprietary};
+    use crate::session::{ModelSettings, Proprietary, Session};
+    use crate::site::material::Material;
+
+    #[test]
+    fn a_grader_is_the_same_whether_traces_are_made_beside_it_or_not() {
+        let text = "Session(about: \"short\", source: Plant(history_h: 2, hours: 1), \
+            sampling: (decimate: Every(5)))";
+        let session = Session::parse("short", Path::new(""), text).expect("a sound session");
+        let mut material = Material::read(&session, 5, &|_| None).expect("a built-in plant");
+        let client = &mut material.clients[0];
+        // A hole, and a row between two runs.
+        client.calibration.row_mut(200).fill(f32::NAN);
+        client.calibration[(300, 0)] = f32::NAN;
+        let settings = ModelSettings::default();
+        let job = Job {
+            client: &client.name,
+            kind: Proprietary::Linear,
+            settings: &settings,
+            fit: client.fit.view(),
+            held_out: client.fit.view(),
+            seed: 1,
+        };
+        let weights = proprietary(&job, &|_| ControlFlow::Continue(())).expect("a model").weights;
+        let alone = grader(client, &weights).expect("a fit");
+        let (beside, _) = grader_with_traces(client, &weights, None).expect("a fit");
+        let bytes = |fit: &GraderFit| postcard::to_stdvec(fit).expect("a fit can be written");
+        assert_eq!(bytes(&alone), bytes(&beside));
+    }
+}

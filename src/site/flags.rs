@@ -1,0 +1,199 @@
+//! A site's half of paper mode: distances of both residuals against τ, two flags a step.
+
+use super::local::norm;
+use super::prepared::PreparedSite;
+use super::{LocalView, SiteError, SiteOptions};
+use crate::evidence::threshold::{FlagThresholds, Flagging, Flags};
+use crate::model::augment::Augmentation;
+use crate::model::proprietary::VendorModel;
+use crate::model::step::ClientStep;
+use crate::model::train::SETTLING;
+use crate::privacy::{Account, Flag, PrivacyError, Provenance, Randomness, Released, Said, Voice};
+use crate::rng;
+use crate::session::{PrivacySettings, Session, Tau, Thresholds};
+use crate::wire::Outgoing;
+
+/// Source of a client's seed.
+const LIVE: u64 = 0x5A;
+
+/// When a client is flagged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlagRule {
+    /// τ_c and τ_a as squared distances.
+    pub thresholds: FlagThresholds,
+    /// The share of τ that a raised flag falls at.
+    pub deadband: f32,
+}
+
+/// What a site measured at a step, and which of its two flags its randomised response turned round.
+/// Flags follow from it by any rule.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Measured {
+    /// d² of r_c; NaN where there is none.
+    pub d2_c: f32,
+    /// d² of r_a.
+    pub d2_a: f32,
+    /// What is sent for Z_c is its contrary.
+    pub flip_c: bool,
+    /// What is sent for Z_a is its contrary.
+    pub flip_a: bool,
+    /// Flags are sent at all.
+    pub sent: bool,
+}
+
+impl Measured {
+    pub const NOTHING: Self =
+        Self { d2_c: f32::NAN, d2_a: f32::NAN, flip_c: false, flip_a: false, sent: false };
+
+    /// What was or would have been sent with these true flags.
+    pub fn sent(self, truth: Option<Flags>) -> Option<Flags> {
+        let flags = truth.filter(|_| self.sent)?;
+        Some(Flags::new(flags.z_c ^ self.flip_c, flags.z_a ^ self.flip_a))
+    }
+}
+
+/// How a site's flags leave it.
+#[derive(Debug)]
+pub(super) struct FlagSender {
+    client: usize,
+    voice: Voice,
+}
+
+impl FlagSender {
+    pub fn new(
+        client: usize,
+        session: &Session,
+        privacy: &PrivacySettings,
+        period_s: f64,
+    ) -> Result<Self, PrivacyError> {
+        let seed = rng::child(session.seed, client as u64);
+        let random = Randomness::of(Provenance::of(session), seed, LIVE);
+        let arl0_steps = session.thresholds.arl0.seconds / period_s;
+        Ok(Self { client, voice: Voice::for_flags(privacy, arl0_steps, random)? })
+    }
+
+    pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.voice.set_epsilon(epsilon)
+    }
+
+    pub fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.voice.check_epsilon(epsilon)
+    }
+
+    pub fn reset(&mut self) {
+        self.voice.reset();
+    }
+
+    /// What leaves the client, and the flags in it.
+    pub fn send(
+        &mut self,
+        step: u64,
+        truth: Flags,
+        account: &mut Account<'_>,
+    ) -> Option<(Outgoing, Flags)> {
+        match self.voice.flags(account, Flag(truth.z_c), Flag(truth.z_a)) {
+            Said::Symbol((z_c, z_a)) | Said::Raised((z_c, z_a)) => Some(self.pack(step, z_c, z_a)),
+            Said::Quiet(_) | Said::Nothing => None,
+        }
+    }
+
+    fn pack(&self, step: u64, z_c: Released<Flag>, z_a: Released<Flag>) -> (Outgoing, Flags) {
+        let sent = Flags::new(z_c.value().0, z_a.value().0);
+        (Outgoing::flags(self.client, step, &z_c, &z_a), sent)
+    }
+}
+
+/// A site's half of paper mode.
+#[derive(Debug)]
+pub(super) struct FlagHalf {
+    chain: ClientStep,
+    pub sender: FlagSender,
+    rule: FlagRule,
+    flagging: Flagging,
+    /// Steps since the run began.
+    age: usize,
+    pub measured: Measured,
+    /// What was sent at the last step.
+    pub sent: Option<Flags>,
+}
+
+impl FlagHalf {
+    pub fn new(options: &SiteOptions<'_>) -> Result<Self, SiteError> {
+        let SiteOptions { client, prepared, session, period_s, .. } = *options;
+        let model = VendorModel::new(&prepared.sending)?;
+        let augmentation = Augmentation::new(&prepared.phi, &model)?;
+        let mut chain = ClientStep::new(model, Some(augmentation));
+        chain.calibrate(&prepared.nominal_c.gaussian, Some(&prepared.nominal_a.gaussian));
+        Ok(Self {
+            chain,
+            sender: FlagSender::new(client, session, &session.privacy, period_s)?,
+            rule: FlagRule {
+                thresholds: thresholds(prepared, &session.thresholds),
+                deadband: session.thresholds.deadband as f32,
+            },
+            flagging: Flagging::default(),
+            age: 0,
+            measured: Measured::NOTHING,
+            sent: None,
+        })
+    }
+
+    pub fn set_rule(&mut self, rule: FlagRule) {
+        self.rule = rule;
+    }
+
+    /// Measures a step and sends its flags; nothing while the filter finds its state.
+    pub fn step(&mut self, step: u64, y: &[f32], account: &mut Account<'_>) -> Option<Outgoing> {
+        (self.measured, self.sent) = (Measured::NOTHING, None);
+        let distances = self.chain.step(y);
+        self.age += 1;
+        let (Some(d2_c), Some(d2_a), true) = (distances.c, distances.a, self.age > SETTLING) else {
+            return None;
+        };
+        self.measured = Measured { d2_c, d2_a, ..Measured::NOTHING };
+        let truth = self.flagging.step(d2_c, d2_a, self.rule.thresholds, self.rule.deadband)?;
+        // With two symbols to choose from, whether a flag is turned round does not depend on it:
+        // what was drawn holds by any other rule too.
+        let (message, sent) = self.sender.send(step, truth, account)?;
+        self.measured.flip_c = sent.z_c != truth.z_c;
+        self.measured.flip_a = sent.z_a != truth.z_a;
+        self.measured.sent = true;
+        self.sent = Some(sent);
+        Some(message)
+    }
+
+    /// A new run begins.
+    pub fn reset(&mut self) {
+        self.chain.reset();
+        self.sender.reset();
+        self.flagging = Flagging::default();
+        self.age = 0;
+    }
+
+    /// `steps` without data: the models predict.
+    pub fn skip(&mut self, steps: usize) {
+        self.chain.skip(steps);
+    }
+
+    pub fn show(&self, view: &mut LocalView) {
+        view.d_c = self.measured.d2_c.sqrt();
+        view.d_a = self.measured.d2_a.sqrt();
+        view.r_c = norm(&self.chain.output().r);
+        view.r_a = self.chain.augmentation().map_or(f32::NAN, |chain| norm(chain.r()));
+    }
+}
+
+/// τ_c and τ_a of a site as distances.
+#[must_use]
+pub fn thresholds(prepared: &PreparedSite, wanted: &Thresholds) -> FlagThresholds {
+    thresholds_at(prepared, [wanted.tau_c, wanted.tau_a])
+}
+
+/// The same for any τ of r_c and r_a.
+#[must_use]
+pub fn thresholds_at(prepared: &PreparedSite, tau: [Tau; 2]) -> FlagThresholds {
+    FlagThresholds {
+        tau_c: prepared.nominal_c.distances.threshold(tau[0]),
+        tau_a: prepared.nominal_a.distances.threshold(tau[1]),
+    }
+}

@@ -1,0 +1,60 @@
+//! The local view of a site: what only a screen on the site's own machine may show.
+//!
+//! Residuals, distances, sensors and measurements reach a console by this module alone. Nothing of it
+//! crosses the wire.
+
+use crate::stream::{Frame, Row};
+
+/// What can be seen of one site after a step. What does not exist is NaN, never zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LocalView {
+    /// Mahalanobis distance of r_c, and not its square.
+    pub d_c: f32,
+    /// Mahalanobis distance of r_a.
+    pub d_a: f32,
+    /// ‖r_c‖, by the root of the number of sensors.
+    pub r_c: f32,
+    /// ‖r_a‖, likewise.
+    pub r_a: f32,
+    /// Distance of the whitened residual.
+    pub surprise: f32,
+}
+
+impl Default for LocalView {
+    fn default() -> Self {
+        let nothing = f32::NAN;
+        Self { d_c: nothing, d_a: nothing, r_c: nothing, r_a: nothing, surprise: nothing }
+    }
+}
+
+/// The measurements of a row, for the site's own screen.
+#[must_use]
+pub fn measurements(row: Row<'_>) -> &[f64] {
+    row.raw_sensors()
+}
+
+/// The measurements of all clients whose sites are on this machine, in the order of their layout.
+#[must_use]
+pub fn measurements_of(frame: &Frame) -> &[f64] {
+    frame.raw_values()
+}
+
+/// Root mean square of what is present; NaN where nothing is.
+pub(super) fn norm(r: &[f32]) -> f32 {
+    let (sum, n) = r
+        .iter()
+        .filter(|r| r.is_finite())
+        .fold((0.0_f32, 0_u32), |(sum, n), r| (sum + r * r, n + 1));
+    if n == 0 { f32::NAN } else { (sum / n as f32).sqrt() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_norm_of_nothing_is_no_number_and_missing_sensors_do_not_count() {
+        assert!(norm(&[]).is_nan() && norm(&[f32::NAN]).is_nan());
+        assert!((norm(&[3.0, f32::NAN, 4.0]) - 12.5_f32.sqrt()).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,345 @@
+//! Nominal rows of every client: what its models are fitted to, and what they are calibrated on.
+
+use jiff::Timestamp;
+use ndarray::{Array2, Axis};
+use serde::{Deserialize, Serialize};
+
+use crate::model::train::sensors::duplicates;
+use crate::session::Session;
+use crate::stream::decimate::Decimated;
+use crate::stream::resolution::{Grids, Resolution};
+use crate::stream::scaling::Scaling;
+use crate::stream::{Continuity, Frame, Layout, Part, Row, Stream, StreamError};
+
+/// The nominal rows of a session.
+#[derive(Debug, Clone)]
+pub struct Material {
+    /// What decimated frames look like.
+    pub layout: Layout,
+    /// Samples in a block mean.
+    pub every: u32,
+    /// Clients in the order of the session.
+    pub clients: Vec<ClientMaterial>,
+    /// First and last instant of the fit range.
+    pub fit_span: (Timestamp, Timestamp),
+    /// First and last instant of the calibration range.
+    pub calibration_span: (Timestamp, Timestamp),
+}
+
+/// The nominal rows of one client. They never leave it.
+#[derive(Debug, Clone)]
+pub struct ClientMaterial {
+    /// Its name.
+    pub name: String,
+    /// Which of its sensors are used, and how they are scaled.
+    pub view: SensorView,
+    /// Sensors that are not used, with the reason.
+    pub left_out: Vec<(String, LeftOut)>,
+    /// Known inputs that vary in the fit range, and how they are scaled.
+    pub inputs: SensorView,
+    /// Standardised rows of the fit range, used sensors only. A row of NaN stands between runs.
+    pub fit: Array2<f32>,
+    /// The same of the calibration range.
+    pub calibration: Array2<f32>,
+    /// Known inputs beside each row of the fit range.
+    pub fit_inputs: Array2<f32>,
+    /// The same of the calibration range.
+    pub calibration_inputs: Array2<f32>,
+}
+
+/// Why a sensor is not used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LeftOut {
+    /// It never changed in the fit range.
+    Constant,
+    /// It says what another one says.
+    Repeats(String),
+    /// It moves by less than three steps of its resolution, in nominal or in live data.
+    TooCoarse,
+    /// The delivered model does not know it.
+    UnknownToTheModel,
+}
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LeftOut::Constant => f.write_str("never changes"),
+            LeftOut::Repeats(other) => write!(f, "repeats {other}"),
+            LeftOut::TooCoarse => f.write_str("too coarse: it moves by less than three steps"),
+            LeftOut::UnknownToTheModel => f.write_str("unknown to the delivered model"),
+        }
+    }
+}
+
+/// Which sensors of a client a model sees, and in which units.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SensorView {
+    /// Places in the client's row.
+    pub used: Vec<usize>,
+    /// Their names.
+    pub names: Vec<String>,
+    /// Mean of each.
+    pub mean: Vec<f64>,
+    /// Standard deviation of each.
+    pub std: Vec<f64>,
+}
+
+impl SensorView {
+    /// Writes what the model sees of a client's sensors; missing stays NaN.
+    pub fn see(&self, row: Row<'_>, out: &mut [f32]) {
+        self.standardise(row.raw_sensors(), out);
+    }
+
+    /// Writes what the model sees of a client's columns; missing stays NaN.
+    pub(crate) fn standardise(&self, row: &[f64], out: &mut [f32]) {
+        for (k, out) in out.iter_mut().enumerate() {
+            *out = ((row[self.used[k]] - self.mean[k]) / self.std[k]) as f32;
+        }
+    }
+}
+
+/// Rows of a client as they were measured, runs kept apart.
+#[derive(Default)]
+struct Measured {
+    rows: Vec<Option<Vec<f64>>>,
+    inputs: Vec<Option<Vec<f64>>>,
+}
+
+fn seen_by(view: &SensorView, rows: &[Option<Vec<f64>>]) -> Array2<f32> {
+    let mut out = Array2::from_elem((rows.len(), view.used.len()), f32::NAN);
+    for (row, mut out) in rows.iter().zip(out.axis_iter_mut(Axis(0))) {
+        if let (Some(row), Some(out)) = (row, out.as_slice_mut()) {
+            view.standardise(row, out);
+        }
+    }
+    out
+}
+
+/// A layout, the rows of every client, and their first and last instant.
+type Read = (Layout, Vec<Measured>, (Timestamp, Timestamp));
+
+impl Material {
+    /// Reads the fit and calibration ranges of `session` by block means over `every` samples.
+    ///
+    /// A client with a `given` view (its model was delivered) is scaled by that; the others by their
+    /// own fit range, without sensors that say nothing of their own.
+    pub fn read(
+        session: &Session,
+        every: u32,
+        given: &dyn Fn(&Layout) -> Option<Vec<SensorView>>,
+    ) -> Result<Self, StreamError> {
+        let grids = Grids::of(session)?;
+        let (layout, fit, fit_span) = measured(session, &grids, Part::Fit, every)?;
+        let (_, calibration, calibration_span) =
+            measured(session, &grids, Part::Calibration, every)?;
+        let views = given(&layout);
+        let clients = (0..layout.clients.len())
+            .map(|c| {
+                let columns = &layout.clients[c];
+                let names: Vec<&str> = columns.sensors.iter().map(|s| s.name.as_str()).collect();
+                let (view, left_out) = if let Some(views) = &views {
+                    delivered(&names, &views[c])
+                } else {
+                    let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
+                    own_view(&names, &fit[c].rows, &steps)
+                };
+                let inputs: Vec<&str> = columns.inputs.iter().map(|s| s.name.as_str()).collect();
+                // An input may stand still in a live run and is not monitored: only what never
+                // moved in the fit range is of no use.
+                let (inputs, _) = moving(&inputs, &fit[c].inputs);
+                ClientMaterial {
+                    name: columns.name.clone(),
+                    fit: seen_by(&view, &fit[c].rows),
+                    calibration: seen_by(&view, &calibration[c].rows),
+                    fit_inputs: seen_by(&inputs, &fit[c].inputs),
+                    calibration_inputs: seen_by(&inputs, &calibration[c].inputs),
+                    view,
+                    left_out,
+                    inputs,
+                }
+            })
+            .collect();
+        Ok(Self { layout, every, clients, fit_span, calibration_span })
+    }
+}
+
+fn measured(session: &Session, grids: &Grids, part: Part, every: u32) -> Result<Read, StreamError> {
+    let mut stream = Decimated::new(grids.open(session, part)?, every);
+    let layout = stream.layout().clone();
+    let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();
+    let mut frame = Frame::for_layout(&layout);
+    let mut span = None;
+    while stream.next(&mut frame)? {
+        let (first, _) = *span.get_or_insert((frame.time, frame.time));
+        span = Some((first, frame.time));
+        for (c, client) in clients.iter_mut().enumerate() {
+            if frame.continuity != Continuity::Next && !client.rows.is_empty() {
+                client.rows.push(None);
+                client.inputs.push(None);
+            }
+            let row = frame.row(&layout, c);
+            client.rows.push(Some(row.raw_sensors().to_vec()));
+            client.inputs.push(Some(row.raw_inputs().to_vec()));
+        }
+    }
+    let Some(span) = span else {
+        let why = "its files and times have no row in common".into();
+        return Err(StreamError::Empty { part: part.name(), why });
+    };
+    Ok((layout, clients, span))
+}
+
+/// The view of a delivered model: its own sensors in its own units.
+fn delivered(names: &[&str], view: &SensorView) -> (SensorView, Vec<(String, LeftOut)>) {
+    let left_out = names
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !view.used.contains(i))
+        .map(|(_, name)| ((*name).to_owned(), LeftOut::UnknownToTheModel))
+        .collect();
+    (view.clone(), left_out)
+}
+
+/// Sensors that move, fine enough, and say something of their own, scaled by the fit range.
+fn own_view(
+    names: &[&str],
+    fit: &[Option<Vec<f64>>],
+    steps: &[Resolution],
+) -> (SensorView, Vec<(String, LeftOut)>) {
+    let (moving, mut left_out) = moving(names, fit);
+    let mut fine = SensorView::default();
+    for k in 0..moving.used.len() {
+        if steps[moving.used[k]].suffices(moving.std[k]) {
+            fine.take(&moving, k);
+        } else {
+            left_out.push((moving.names[k].clone(), LeftOut::TooCoarse));
+        }
+    }
+    if fine.used.is_empty() {
+        // A client of switches only is watched by its switches.
+        left_out.retain(|(_, why)| *why != LeftOut::TooCoarse);
+        fine = moving;
+    }
+    let repeats = duplicates(&seen_by(&fine, fit).view());
+    let mut view = SensorView::default();
+    for k in 0..fine.used.len() {
+        match repeats.iter().find(|(column, _)| *column == k) {
+            Some((_, first)) => {
+                let reason = LeftOut::Repeats(fine.names[*first].clone());
+                left_out.push((fine.names[k].clone(), reason));
+            }
+            None => view.take(&fine, k),
+        }
+    }
+    (view, left_out)
+}
+
+/// Columns that move in the fit range, scaled by it; the others with the reason.
+fn moving(names: &[&str], fit: &[Option<Vec<f64>>]) -> (SensorView, Vec<(String, LeftOut)>) {
+    let mut scaling = Scaling::gather(names.len());
+    for row in fit.iter().flatten() {
+        scaling.add(row);
+    }
+    let scaling = scaling.finish();
+    let mut left_out = Vec::new();
+    let mut moving = SensorView::default();
+    for (i, sensor) in scaling.sensors.iter().enumerate() {
+        if sensor.constant {
+            left_out.push((names[i].to_owned(), LeftOut::Constant));
+        } else {
+            moving.push(i, names[i], sensor.mean, sensor.std);
+        }
+    }
+    (moving, left_out)
+}
+
+impl SensorView {
+    fn push(&mut self, place: usize, name: &str, mean: f64, std: f64) {
+        self.used.push(place);
+        self.names.push(name.to_owned());
+        self.mean.push(mean);
+        self.std.push(std);
+    }
+
+    fn take(&mut self, other: &Self, k: usize) {
+        self.push(other.used[k], &other.names[k], other.mean[k], other.std[k]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plant(hours: &str) -> Session {
+        let text = format!(
+            "Session(about: \"a short plant\", source: Plant(history_h: 1, hours: 1), ranges: (\
+             fit: (until: \"+{hours}\"), calibration: (from: \"+{hours}\", until: \"+1h\"), \
+             replay: (from: \"+1h\")))"
+        );
+        Session::parse("plant", std::path::Path::new(""), &text).expect("a sound session")
+    }
+
+    #[test]
+    fn the_flow_rates_repeat_their_pressures_and_all_else_is_scaled_by_the_fit_range() {
+        let material = Material::read(&plant("40m"), 5, &|_| None).expect("a built-in plant");
+        let boiler = &material.clients[0];
+        let repeated: Vec<&str> = boiler.left_out.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(repeated, ["P1_FT01Z", "P1_FT02Z", "P1_FT03Z"]);
+        assert_eq!((boiler.fit.nrows(), boiler.fit.ncols()), (480, 9));
+        assert_eq!(boiler.calibration.nrows(), 240);
+        for column in boiler.fit.axis_iter(Axis(1)) {
+            let mean = column.mean().expect("rows");
+            assert!(mean.abs() < 1e-3, "{mean}");
+        }
+    }
+
+    #[test]
+    fn a_delivered_model_sees_its_own_sensors_in_its_own_units() {
+        let view = |n: &str| SensorView {
+            used: vec![0],
+            names: vec![n.to_owned()],
+            mean: vec![10.0],
+            std: vec![2.0],
+        };
+        let given = |_: &Layout| Some(vec![view("P1_FT01"), view("P2_SIT01"), view("P3_FIT01")]);
+        let material = Material::read(&plant("40m"), 5, &given).expect("a built-in plant");
+        assert_eq!(material.clients[1].fit.ncols(), 1);
+        assert_eq!(material.clients[1].left_out.len(), 5);
+        let mut seen = [0.0];
+        material.clients[0].view.standardise(&[14.0], &mut seen);
+        assert!((seen[0] - 2.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_sensor_too_coarse_for_live_data_is_left_out_and_a_client_of_switches_keeps_them() {
+        let rows: Vec<Option<Vec<f64>>> = (0..300)
+            .map(|t| {
+                let wave = (f64::from(t) * 0.7).sin();
+                Some(vec![wave, 0.004 * wave, f64::from(u8::from(t % 7 < 3))])
+            })
+            .collect();
+        let step = |values: &[f64]| Resolution::estimate(values);
+        let steps = [step(&[]), step(&[2.97, 2.98, 2.99]), step(&[0.0, 1.0])];
+        let (view, left_out) = own_view(&["level", "pressure", "pump"], &rows, &steps);
+        assert_eq!(view.names, ["level"]);
+        let coarse = |name: &str| (name.to_owned(), LeftOut::TooCoarse);
+        assert_eq!(left_out, [coarse("pressure"), coarse("pump")]);
+        let pump: Vec<_> = rows.iter().map(|row| row.as_ref().map(|r| vec![r[2]])).collect();
+        let (view, left_out) = own_view(&["pump"], &pump, &steps[2..]);
+        assert_eq!((view.names, left_out), (vec!["pump".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn known_inputs_stand_beside_the_rows_and_are_not_monitored() {
+        let mut session = plant("40m");
+        session.clients = crate::stream::plant::default_clients();
+        session.clients[0].inputs = vec!["P1_B3004".into(), "P1_B3005".into(), "P1_STSP".into()];
+        let material = Material::read(&session, 5, &|_| None).expect("a built-in plant");
+        let boiler = &material.clients[0];
+        assert_eq!(boiler.fit.ncols(), 9);
+        assert!(!boiler.inputs.names.contains(&"P1_STSP".to_owned()), "it never moves");
+        assert_eq!(boiler.fit_inputs.dim(), (480, boiler.inputs.used.len()));
+        assert_eq!(boiler.calibration_inputs.nrows(), 240);
+        assert_eq!(material.clients[1].fit_inputs.ncols(), 0);
+    }
+}

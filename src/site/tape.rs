@@ -1,0 +1,22 @@
+//! What a site measured and graded, step by step. It stays with the site: from it follows what the site
+//! would have sent under other settings.
+
+use super::evidence::Graded;
+use super::flags::Measured;
+use crate::wire::Tick;
+
+/// One entry a step.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SiteTape {
+    pub ticks: Vec<Tick>,
+    pub graded: Vec<Graded>,
+    pub measured: Vec<Measured>,
+}
+
+impl SiteTape {
+    pub fn keep(&mut self, tick: Tick, graded: Graded, measured: Measured) {
+        self.ticks.push(tick);
+        self.graded.push(graded);
+        self.measured.push(measured);
+    }
+}

@@ -1,0 +1,266 @@
+//! How finely each sensor measures, in nominal and in live data, and one grid for both.
+//!
+//! A model that was fitted to nine digits sees two digits as noise it has never met: what is live
+//! must be as coarse as what was nominal, and the other way round. Each sensor's step is estimated
+//! from the first rows of every range, and where they differ all ranges are rounded to the coarsest.
+//!
+//! Looking at the first live rows is no look at the answer. Labels are not read, and of the values
+//! only the grid they lie on is kept, which is a property of the transmitter or the historian and
+//! known to an engineer before the first sample arrives. A sensor's level, spread and movement, from
+//! which an attack could be told, stay unseen.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Event, Frame, Layout, Part, Stream, StreamError};
+use crate::session::{Session, Source};
+
+/// Rows looked at in each nominal range.
+const NOMINAL_ROWS: usize = 5000;
+/// Rows looked at in the live range.
+const LIVE_ROWS: usize = 1000;
+/// A grid is told from so many different values; fewer may be the positions of a switch.
+const FEWEST_VALUES: usize = 20;
+/// Steps that differ by less than this are one step, estimated twice.
+const SAME_STEP: f64 = 1.5;
+
+/// A sensor must move by this many steps of its resolution to be worth monitoring.
+const FEWEST_STEPS: f64 = 3.0;
+
+/// The step between neighbouring values that a sensor can report; 0 when it seems continuous.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+pub struct Resolution(f64);
+
+impl Resolution {
+    /// Estimates the step from values: the smallest difference between two that differ, if many
+    /// values are a whole number of such steps apart.
+    #[must_use]
+    pub fn estimate(values: &[f64]) -> Self {
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (Some(low), Some(high)) = (sorted.first().copied(), sorted.last().copied()) else {
+            return Self(0.0);
+        };
+        // Differences of a few ulps are the rounding of the same decimal number.
+        let ulps = 1e-9 * low.abs().max(high.abs());
+        let gaps: Vec<f64> =
+            sorted.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > ulps).collect();
+        let Some(step) = gaps.iter().copied().min_by(f64::total_cmp) else { return Self(0.0) };
+        let on_grid = |gap: f64| {
+            let steps = gap / step;
+            (steps - steps.round()).abs() < 0.01 * steps.max(1.0).sqrt()
+        };
+        let gridded = gaps.iter().filter(|gap| on_grid(**gap)).count();
+        if gridded * 10 >= gaps.len() * 9 { Self(step) } else { Self(0.0) }
+    }
+
+    /// The step; 0 for a continuous sensor.
+    #[must_use]
+    pub fn step(self) -> f64 {
+        self.0
+    }
+
+    /// The coarser of two, to which data from both sources must be rounded to be comparable.
+    #[must_use]
+    pub fn coarser(self, other: Self) -> Self {
+        Self(self.0.max(other.0))
+    }
+
+    /// The nearest value that such a sensor can report.
+    #[must_use]
+    pub fn round(self, value: f64) -> f64 {
+        if self.0 > 0.0 { (value / self.0).round() * self.0 } else { value }
+    }
+
+    /// Whether a sensor of this spread says enough to be monitored.
+    #[must_use]
+    pub fn suffices(self, std: f64) -> bool {
+        std.is_finite() && std >= FEWEST_STEPS * self.0
+    }
+}
+
+/// The grids of a session's sensors, in the order of [`Layout`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Grids {
+    coarsest: Vec<Resolution>,
+    rounding: Vec<Resolution>,
+}
+
+impl Grids {
+    /// Looks at the first rows of every range. The built-in plants have one kind of sensor from the
+    /// first row to the last: there is nothing to compare.
+    pub fn of(session: &Session) -> Result<Self, StreamError> {
+        if matches!(session.source, Source::Plant(_) | Source::Twin(_)) {
+            return Ok(Self::default());
+        }
+        let mut parts = Vec::new();
+        for part in Part::ALL {
+            let rows = if part == Part::Replay { LIVE_ROWS } else { NOMINAL_ROWS };
+            parts.push(first_rows(session, part, rows)?);
+        }
+        let sensors = parts.iter().map(Vec::len).min().unwrap_or(0);
+        let grids = (0..sensors).map(|i| parts.iter().map(|p| Seen::in_values(&p[i])).collect());
+        let (coarsest, rounding) = grids.map(|seen: Vec<Seen>| common(&seen)).unzip();
+        Ok(Self { coarsest, rounding })
+    }
+
+    /// Opens one part of a session's data, with values rounded where that makes parts comparable.
+    pub fn open(&self, session: &Session, part: Part) -> Result<Box<dyn Stream>, StreamError> {
+        let stream = super::open(session, part)?;
+        if self.rounding.iter().all(|r| r.step() == 0.0) {
+            return Ok(stream);
+        }
+        Ok(Box::new(Rounded { inner: stream, to: self.rounding.clone() }))
+    }
+
+    /// The coarsest step of a sensor; 0 when it is continuous everywhere.
+    #[must_use]
+    pub fn coarsest(&self, sensor: usize) -> Resolution {
+        self.coarsest.get(sensor).copied().unwrap_or_default()
+    }
+
+    /// All that preparing a session takes from them.
+    pub fn steps(&self) -> impl Iterator<Item = f64> + '_ {
+        self.coarsest.iter().chain(&self.rounding).map(|r| r.step())
+    }
+}
+
+/// What some values of one sensor tell about its grid.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    step: Resolution,
+    /// It takes enough different values to know the grid from a handful of positions.
+    varied: bool,
+    moves: bool,
+}
+
+impl Seen {
+    fn in_values(values: &[f64]) -> Self {
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted.dedup();
+        Self {
+            step: Resolution::estimate(values),
+            varied: sorted.len() >= FEWEST_VALUES,
+            moves: sorted.len() > 1,
+        }
+    }
+}
+
+/// The coarsest step, and the step to round to (none when all parts share it).
+fn common(parts: &[Seen]) -> (Resolution, Resolution) {
+    let moving = || parts.iter().filter(|seen| seen.moves);
+    let coarsest = moving().fold(Resolution::default(), |c, seen| c.coarser(seen.step));
+    let varied = || parts.iter().filter(|seen| seen.varied);
+    let rounding = varied().fold(Resolution::default(), |c, seen| c.coarser(seen.step));
+    let finer = varied().any(|seen| seen.step.step() * SAME_STEP < rounding.step());
+    (coarsest, if finer { rounding } else { Resolution::default() })
+}
+
+/// The first values of every sensor, sensor by sensor.
+fn first_rows(session: &Session, part: Part, rows: usize) -> Result<Vec<Vec<f64>>, StreamError> {
+    let mut stream = super::open(session, part)?;
+    let mut frame = Frame::for_layout(stream.layout());
+    let mut columns = vec![Vec::new(); stream.layout().width()];
+    for _ in 0..rows {
+        if !stream.next(&mut frame)? {
+            break;
+        }
+        columns.iter_mut().zip(&frame.values).for_each(|(column, v)| column.push(*v));
+    }
+    Ok(columns)
+}
+
+/// A stream whose sensors report on a coarser grid.
+struct Rounded {
+    inner: Box<dyn Stream>,
+    to: Vec<Resolution>,
+}
+
+impl Stream for Rounded {
+    fn layout(&self) -> &Layout {
+        self.inner.layout()
+    }
+
+    fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
+        let more = self.inner.next(frame)?;
+        frame.values.iter_mut().zip(&self.to).for_each(|(v, grid)| *v = grid.round(*v));
+        Ok(more)
+    }
+
+    fn events(&self) -> &[Event] {
+        self.inner.events()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+    use std::path::Path;
+
+    fn fine(t: usize) -> f64 {
+        (t as f64 * 0.37).sin()
+    }
+
+    fn wave(t: usize, digits: i32) -> f64 {
+        let scale = 10f64.powi(digits);
+        ((t as f64 * 0.37).sin() * 5.0 * scale).round() / scale
+    }
+
+    /// Two files of one sensor and one switch: `fine` with nine digits, `coarse` with one.
+    fn session(folder: &Path) -> Session {
+        for (name, digits) in [("fine", 9), ("coarse", 1)] {
+            let mut text = String::from("time,level,pump\n");
+            for t in 0..600 {
+                let second = t % 60;
+                let (minute, pump) = (t / 60, u8::from(t % 50 < 20));
+                let level = wave(t, digits);
+                writeln!(text, "2020-01-01 00:{minute:02}:{second:02},{level},{pump}")
+                    .expect("a text takes everything");
+            }
+            std::fs::write(folder.join(format!("{name}.csv")), text).expect("written");
+        }
+        let text = "Session(about: \"x\", source: Table(data: \".\", time: (column: \"time\")), \
+            clients: [(name: \"A\", columns: [\"level\", \"pump\"])], ranges: (\
+            fit: (files: [\"fine.csv\"], until: \"+5m\"), \
+            calibration: (files: [\"fine.csv\"], from: \"+5m\"), \
+            replay: (files: [\"coarse.csv\"])))";
+        Session::parse("x", folder, text).expect("a sound session")
+    }
+
+    #[test]
+    fn nominal_data_is_made_as_coarse_as_what_is_live() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let session = session(folder.path());
+        let grids = Grids::of(&session).expect("readable");
+        let mut fit = grids.open(&session, Part::Fit).expect("readable");
+        let mut frame = Frame::for_layout(fit.layout());
+        for t in 0..300 {
+            assert!(fit.next(&mut frame).expect("readable"));
+            assert!((frame.values[0] - wave(t, 1)).abs() < 1e-9, "{t}: {frame:?}");
+        }
+        // A switch is as coarse as it ever was: nothing to round, too coarse to be monitored.
+        assert_eq!(grids.rounding[1], Resolution::default());
+        assert!(!grids.coarsest(1).suffices(0.5) && grids.coarsest(0).suffices(3.5));
+    }
+
+    #[test]
+    fn data_of_one_kind_is_left_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let mut session = session(folder.path());
+        session.ranges.replay.files = vec!["fine.csv".into()];
+        let grids = Grids::of(&session).expect("readable");
+        assert_eq!(grids.rounding, [Resolution::default(); 2]);
+    }
+
+    #[test]
+    fn resolution_is_found_for_rounded_and_not_for_continuous_values() {
+        let rounded: Vec<f64> = (0..3000).map(|t| (fine(t) * 40.0).round() / 100.0).collect();
+        assert!((Resolution::estimate(&rounded).step() - 0.01).abs() < 1e-9);
+        let continuous: Vec<f64> = (0..3000).map(|t| fine(t) * 40.0).collect();
+        assert_eq!(Resolution::estimate(&continuous), Resolution::default());
+        assert_eq!(Resolution::estimate(&[2.0; 9]), Resolution::default());
+        assert!(!Resolution(0.01).suffices(0.02) && Resolution(0.01).suffices(0.05));
+        assert!((Resolution(0.5).coarser(Resolution(0.1)).round(1.3) - 1.5).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,108 @@
+//! Carriers: what takes messages from one side to the other.
+
+use std::collections::VecDeque;
+
+use thiserror::Error;
+
+use super::message::{DecodeError, Message, Outgoing};
+use super::to_site::ToSite;
+
+/// Why a message did not arrive.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WireError {
+    /// What came out is not what went in.
+    #[error("the carrier delivered something else: {0}")]
+    Decode(#[from] DecodeError),
+}
+
+/// A carrier between the sites and the server. Messages of one sender arrive in the order in which
+/// they were sent.
+pub trait Wire: Send {
+    /// A site sends to the server.
+    fn send(&mut self, message: Outgoing) -> Result<(), WireError>;
+
+    /// The next message that has arrived at the server.
+    fn receive(&mut self) -> Option<Message>;
+
+    /// The server sends to a site.
+    fn send_to_site(&mut self, message: ToSite) -> Result<(), WireError>;
+
+    /// The next message that has arrived at a site.
+    fn receive_at_site(&mut self) -> Option<ToSite>;
+}
+
+/// A carrier within one process: messages are handed over as they are.
+#[derive(Debug, Default)]
+pub struct Memory {
+    up: VecDeque<Message>,
+    down: VecDeque<ToSite>,
+}
+
+impl Wire for Memory {
+    fn send(&mut self, message: Outgoing) -> Result<(), WireError> {
+        self.up.push_back(message.delivered());
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Option<Message> {
+        self.up.pop_front()
+    }
+
+    fn send_to_site(&mut self, message: ToSite) -> Result<(), WireError> {
+        self.down.push_back(message);
+        Ok(())
+    }
+
+    fn receive_at_site(&mut self) -> Option<ToSite> {
+        self.down.pop_front()
+    }
+}
+
+/// Which way a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From a site to the server.
+    Up,
+    /// From the server to a site.
+    Down,
+}
+
+/// A carrier whose messages are bytes on the way. Every byte that crosses is shown to a listener.
+pub struct Encoded<L> {
+    listener: L,
+    bytes: Vec<u8>,
+    arrived: Memory,
+}
+
+impl<L: FnMut(Direction, &[u8]) + Send> Encoded<L> {
+    /// A carrier whose bytes `listener` sees, message by message.
+    pub fn new(listener: L) -> Self {
+        Self { listener, bytes: Vec::new(), arrived: Memory::default() }
+    }
+}
+
+impl<L: FnMut(Direction, &[u8]) + Send> Wire for Encoded<L> {
+    fn send(&mut self, message: Outgoing) -> Result<(), WireError> {
+        self.bytes.clear();
+        message.encode(&mut self.bytes);
+        (self.listener)(Direction::Up, &self.bytes);
+        self.arrived.up.push_back(Message::decode(&self.bytes)?);
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Option<Message> {
+        self.arrived.receive()
+    }
+
+    fn send_to_site(&mut self, message: ToSite) -> Result<(), WireError> {
+        self.bytes.clear();
+        message.encode(&mut self.bytes);
+        (self.listener)(Direction::Down, &self.bytes);
+        self.arrived.down.push_back(ToSite::decode(&self.bytes)?);
+        Ok(())
+    }
+
+    fn receive_at_site(&mut self) -> Option<ToSite> {
+        self.arrived.receive_at_site()
+    }
+}
