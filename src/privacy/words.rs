@@ -376,8 +376,13 @@ mod tests {
 
     #[test]
     fn what_is_told_beside_symbols_is_owned_up_to() {
-        let plain = all("epsilon_flag: 2", Mode::Evidence);
-        assert!(plain.contains("how often each of its symbols") && !plain.contains("as a root"));
+        let open = all("", Mode::Evidence);
+        assert!(open.contains("how often each of them occurred") && !open.contains("as a root"));
+        let protected = all("epsilon_flag: 2", Mode::Evidence);
+        assert!(protected.contains("paid for like a symbol"), "{protected}");
+        assert!(!protected.contains("how often each of them"), "{protected}");
+        let limited = all("epsilon_flag: 2, budget: (epsilon: 50)", Mode::Evidence);
+        assert!(limited.contains("Of its calibration a client tells nothing"), "{limited}");
         assert!(all("reveal_sensor: true", Mode::Evidence).contains("which of its sensors"));
         assert!(!all("reveal_sensor: true", Mode::Paper).contains("which of its sensors"));
     }
