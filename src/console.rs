@@ -42,7 +42,9 @@ mod window;
 mod tests;
 
 pub use export::Format;
-pub use keymap::{KEYS_FILE, KeysError, actions, example_keys, keys_in_force, keys_table};
+pub use keymap::{
+    KEYS_FILE, Keymap, KeysError, actions, example_keys, keys_in_force, keys_of, keys_table,
+};
 pub use run::{Appearance, ConsoleError, Ending, is_possible, run};
 pub use still::{Picture, Still, moment, still, view_names};
 pub use theme::Choice as ThemeChoice;

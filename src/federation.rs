@@ -388,16 +388,16 @@ fn ticks(clients: &[TrainingSite]) -> Result<Vec<usize>, FederationError> {
     let Some(first) = clients.first() else {
         return Err(FederationError::Sites("a federation needs at least one site".to_owned()));
     };
-    let steps = first.chain().steps();
-    if let Some(other) = clients.iter().find(|client| client.chain().steps() != steps) {
+    let steps = first.steps();
+    if let Some(other) = clients.iter().find(|client| client.steps() != steps) {
         return Err(FederationError::Sites(format!(
             "{} brings {steps} rows and {} brings {}; rows of all sites must be of the same times",
             first.name(),
             other.name(),
-            other.chain().steps()
+            other.steps()
         )));
     }
-    let measured = |t: usize| clients.iter().any(|client| client.chain().is_measured(t));
+    let measured = |t: usize| clients.iter().any(|client| client.is_measured(t));
     let ticks: Vec<usize> = (1..steps).filter(|&t| measured(t - 1) && measured(t)).collect();
     if ticks.is_empty() {
         return Err(FederationError::Sites(format!(

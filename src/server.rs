@@ -39,9 +39,10 @@
 //! | [`health`] | how far a client's symbols are believed |
 //! | [`reach`], [`influence`] | who can affect whom: declared, and learned from nominal states |
 //! | [`predictions`] | tier 2: what one client's state explains of another |
-//! | [`rounds`], [`Together`] | training: f_s, gradients, how states move together |
+//! | [`rounds`], [`batch`], [`Together`] | training: f_s, gradients, how states move together |
 //! | `tape` | what was heard, step by step, to decide it again |
 
+pub mod batch;
 pub mod decision;
 mod episode;
 mod evidence;
@@ -342,10 +343,15 @@ impl Server {
         if let Some(predictions) = &mut self.predictions {
             predictions.reset();
         }
-        self.faults.fill(Faults::default());
+        // What sensors are at fault does not depend on the method.
         self.sensors.fill(None);
         self.flags.fill(None);
         self.tape = self.tape.as_ref().map(|_| Tape::default());
+    }
+
+    /// Clients no longer tell of faults: what they told last would stand for ever.
+    pub fn forget_faults(&mut self) {
+        self.faults.fill(Faults::default());
     }
 
     /// The same server before it heard of any step, with everybody enrolled: to decide again what was
@@ -385,12 +391,6 @@ impl Server {
             let (reports, flags) = tape.row(t, self.faults.len());
             self.inbox.restore(reports, flags);
         }
-    }
-
-    /// The flags of every step, a row of clients a step, where they are kept.
-    #[must_use]
-    pub fn kept_flags(&self) -> Vec<Option<Flags>> {
-        self.tape.as_ref().map_or_else(Vec::new, |tape| tape.flags().to_vec())
     }
 
     /// What a client's calibration looks like, as far as it tells.

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`material`] | nominal rows, scaled by what the fit range alone tells |
 //! | [`fit`], [`prepared`] | models and fits that are made once |
-//! | [`training`], [`chain`] | the site in Algorithm 1 |
+//! | [`training`], [`chain`], [`batch`] | the site in Algorithm 1 |
 //! | [`whitening`], [`grader`], `new_normal` | residuals, their surprise, changes the site lives with |
 //! | [`sensor`] | sensors that are themselves at fault; which deviate most |
 //! | [`enrolment`] | what a site tells of its calibration, and the price |
@@ -24,6 +24,7 @@
 //! | [`local`] | what a screen on the same machine may show |
 
 pub mod again;
+pub mod batch;
 pub mod chain;
 pub mod enrolment;
 mod evidence;
@@ -56,15 +57,14 @@ pub use self::prepared::{PreparedSite, SiteFit};
 use self::sensor::{SensorFault, SensorWatch};
 use self::tape::SiteTape;
 use crate::evidence::enrolment::Enrolment;
-use crate::evidence::threshold::Flags;
 use crate::model::kernel::WeightsError;
 use crate::privacy::{
     Account, Book, Budget, Faults, Ledger, PrivacyError, Provenance, Purpose, Randomness, Ranks,
     Released, Terms, Trained, Unprotected as _, What,
 };
-use crate::session::{Mode, Session};
+use crate::session::{Mode, Session, Tier};
 use crate::stream::Row;
-use crate::wire::{Follows, Order, Outgoing, StatesStay, Tick, ToSite};
+use crate::wire::{Follows, Order, Outgoing, Rehearsed, StatesStay, Tick, ToSite};
 
 /// Sensors that a root names, where it may.
 const NAMED: usize = 3;
@@ -105,13 +105,29 @@ pub struct SiteOptions<'a> {
     pub keep: bool,
 }
 
-/// Where a message of a site goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum To {
+/// A message of a site, and where it goes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sent {
     /// To the server.
-    Server,
+    ToServer(Outgoing),
     /// Nowhere outside this machine: the method that does not decide is only rehearsed.
+    Rehearsed(Rehearsed),
+}
+
+/// Where the messages of a method go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum To {
+    Server,
     Rehearsal,
+}
+
+impl To {
+    fn address(self, message: Outgoing) -> Sent {
+        match self {
+            Self::Server => Sent::ToServer(message),
+            Self::Rehearsal => Sent::Rehearsed(Rehearsed::new(message)),
+        }
+    }
 }
 
 /// One site at work.
@@ -133,6 +149,8 @@ pub struct Site {
     rehearsal: Book,
     /// What was told about sensors at fault last.
     told_faults: Faults,
+    /// Noise has hidden something about its samples at some step: sending it again tells more.
+    was_protected: bool,
     tape: Option<SiteTape>,
 }
 
@@ -166,6 +184,7 @@ impl Site {
             book,
             rehearsal: Book::unwritten(&prepared.name, Terms { budget: None, ..terms })?,
             told_faults: Faults::default(),
+            was_protected: is_protected(session),
             tape: keep.then(SiteTape::default),
             prepared: prepared.clone(),
             session: session.clone(),
@@ -176,7 +195,7 @@ impl Site {
 
     /// Tells the server what it must know before it can weigh symbols; nothing where they are not
     /// graded.
-    pub fn enrol(&mut self, send: &mut dyn FnMut(To, Outgoing)) -> Result<(), PrivacyError> {
+    pub fn enrol(&mut self, send: &mut dyn FnMut(Sent)) -> Result<(), PrivacyError> {
         let Some(evidence) = &mut self.evidence else { return Ok(()) };
         let enrolled = evidence.sender.enrol()?;
         let (to, book) = match self.mode {
@@ -184,12 +203,12 @@ impl Site {
             Mode::Paper => (To::Rehearsal, &mut self.rehearsal),
         };
         let released = enter_enrolment(book, &self.session, &self.prepared.fit, enrolled)?;
-        send(to, Outgoing::enrolment(self.client, 0, released));
+        send(to.address(Outgoing::enrolment(self.client, 0, released)));
         Ok(())
     }
 
     /// A message from the server.
-    pub fn hear(&mut self, message: &ToSite, time: Timestamp, send: &mut dyn FnMut(To, Outgoing)) {
+    pub fn hear(&mut self, message: &ToSite, time: Timestamp, send: &mut dyn FnMut(Sent)) {
         let to = self.to(Mode::Evidence);
         match message.order() {
             Order::Prediction(epsilon) => {
@@ -216,7 +235,7 @@ impl Site {
     }
 
     /// The sensors that deviate most, unprotected, where the session allows it and the budget does.
-    fn name_sensors(&mut self, step: u64, time: Timestamp, send: &mut dyn FnMut(To, Outgoing)) {
+    fn name_sensors(&mut self, step: u64, time: Timestamp, send: &mut dyn FnMut(Sent)) {
         if !self.session.privacy.reveal_sensor {
             return;
         }
@@ -224,7 +243,7 @@ impl Site {
         let places = ranked.map(|k| self.prepared.view.used[k] as u16).collect();
         let guarded = Ranks(places).unprotected();
         if let Ok(released) = self.book.enter(time, What::Sensors, Purpose::Alarm, guarded) {
-            send(To::Server, Outgoing::sensors(self.client, step, released));
+            send(Sent::ToServer(Outgoing::sensors(self.client, step, released)));
         }
     }
 
@@ -268,7 +287,7 @@ impl Site {
     }
 
     /// Steps on a row of its measurements and hands out what leaves. Allocates nothing.
-    pub fn step(&mut self, row: Row<'_>, tick: Tick, send: &mut dyn FnMut(To, Outgoing)) {
+    pub fn step(&mut self, row: Row<'_>, tick: Tick, send: &mut dyn FnMut(Sent)) {
         self.prepared.view.see(row, &mut self.y);
         self.prepared.fit.inputs.standardise(row.raw_inputs(), &mut self.known);
         self.watch.step(self.y.iter().map(|y| f64::from(*y)));
@@ -281,7 +300,7 @@ impl Site {
             let book = if to_evidence == To::Server { &mut *book } else { &mut *rehearsal };
             let reading = evidence.look(y, known, watch.any(SensorFault::FlatLine));
             let mut account = Account { book, time };
-            let out = &mut |message| send(to_evidence, message);
+            let out = &mut |message| send(to_evidence.address(message));
             graded = evidence.send(step, reading, &mut account, out);
             evidence.forget_prediction();
         }
@@ -290,7 +309,7 @@ impl Site {
             let book = if to_flags == To::Server { book } else { rehearsal };
             let message = flags.step(step, y, &mut Account { book, time });
             if let Some(message) = message {
-                send(to_flags, message);
+                send(to_flags.address(message));
             }
             measured = flags.measured;
         }
@@ -305,7 +324,7 @@ impl Site {
 
     /// Tells the server which kinds of fault its sensors have, when that changes; with protection only
     /// where the session says so, since it is told unprotected.
-    fn tell_faults(&mut self, tick: Tick, send: &mut dyn FnMut(To, Outgoing)) {
+    fn tell_faults(&mut self, tick: Tick, send: &mut dyn FnMut(Sent)) {
         let faults = Faults {
             gap: self.watch.any(SensorFault::Gap),
             flat_line: self.watch.any(SensorFault::FlatLine),
@@ -317,7 +336,7 @@ impl Site {
         let guarded = faults.unprotected();
         if let Ok(released) = self.book.enter(tick.time, What::Faults, Purpose::Alarm, guarded) {
             self.told_faults = faults;
-            send(To::Server, Outgoing::faults(self.client, tick.step, &released));
+            send(Sent::ToServer(Outgoing::faults(self.client, tick.step, &released)));
         }
     }
 
@@ -338,7 +357,7 @@ impl Site {
     pub fn set_epsilon(
         &mut self,
         epsilon: Option<f64>,
-        send: &mut dyn FnMut(To, Outgoing),
+        send: &mut dyn FnMut(Sent),
     ) -> Result<(), PrivacyError> {
         self.check_epsilon(epsilon)?;
         if let Some(flags) = &mut self.flags {
@@ -348,6 +367,11 @@ impl Site {
             evidence.sender.set_epsilon(epsilon)?;
         }
         self.session.privacy.epsilon_flag = epsilon;
+        self.was_protected |= epsilon.is_some();
+        if !self.session.privacy.tells_faults() {
+            // It is told anew when it may be told again.
+            self.told_faults = Faults::default();
+        }
         self.enrol(send)
     }
 
@@ -424,16 +448,23 @@ impl Site {
         view
     }
 
-    /// The flags of the last step as they were sent, or would have been: for a screen on this machine.
+    /// Whether its run so far can be sent again without telling more about its samples: in a seeded
+    /// run, since nothing in it is private, and where nothing was ever protected.
     #[must_use]
-    pub fn local_flags(&self) -> Option<Flags> {
-        self.flags.as_ref().and_then(|flags| flags.sent)
+    pub fn repeats_freely(&self) -> bool {
+        Provenance::of(&self.session) == Provenance::Seeded || !self.was_protected
     }
 
-    /// Which of its sensors are at fault: for a screen on this machine.
+    /// ε of each symbol and flag as it is now.
     #[must_use]
-    pub fn local_faults(&self) -> &[Option<SensorFault>] {
-        self.watch.faults()
+    pub fn epsilon(&self) -> Option<f64> {
+        self.session.privacy.epsilon_flag
+    }
+
+    /// The steps of its run so far, where they are kept.
+    #[must_use]
+    pub fn kept_ticks(&self) -> &[Tick] {
+        self.tape.as_ref().map_or(&[], |tape| &tape.ticks)
     }
 
     fn ranking(&self) -> Vec<usize> {
@@ -447,6 +478,12 @@ impl Site {
         let SensorView { names, .. } = &self.prepared.view;
         self.ranking().into_iter().map(|k| names[k].clone()).collect()
     }
+}
+
+/// Whether noise hides anything that a site sends while it watches.
+fn is_protected(session: &Session) -> bool {
+    let states = session.thresholds.tier == Tier::States;
+    session.privacy.epsilon_flag.is_some() || states && session.privacy.epsilon_c.is_some()
 }
 
 /// Enters what an enrolment costs: it is about the samples of the calibration.

@@ -5,7 +5,7 @@
 //! look the same from here on.
 //!
 //! Who may read the values of a [`Row`] is the one rule that everything private rests on: streams
-//! themselves, models, a site and its local view. Nobody outside the crate can:
+//! themselves, models, a site and its local view ([`crate::site::local`]). There is no other way:
 //!
 //! ```compile_fail,E0624
 //! use headwater::stream::Row;
@@ -191,7 +191,7 @@ impl std::fmt::Display for NoteKind {
 
 /// All measurements of one instant. The caller owns it and hands it back to be filled again,
 /// so that streaming does not allocate.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Frame {
     /// When.
     pub time: Timestamp,
@@ -205,6 +205,19 @@ pub struct Frame {
     pub label: Label,
     /// What had to be left out since the frame before.
     pub notes: Vec<Note>,
+}
+
+/// Without the values, like [`Row`].
+impl std::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frame")
+            .field("time", &self.time)
+            .field("continuity", &self.continuity)
+            .field("values", &self.values.len())
+            .field("label", &self.label)
+            .field("notes", &self.notes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Frame {
@@ -252,10 +265,17 @@ impl Frame {
 
 /// The measurements of one client at one instant. Its values are for streams, models, the client's
 /// site and that site's local view alone.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Row<'a> {
     sensors: &'a [f64],
     inputs: &'a [f64],
+}
+
+/// Without the values: a log or an error message is no way around the wall.
+impl std::fmt::Debug for Row<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Row").field("sensors", &self.sensors.len()).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Row<'a> {

@@ -60,7 +60,9 @@ mod tick;
 mod to_site;
 
 pub use self::carrier::{Direction, Encoded, Memory, Wire, WireError};
-pub use self::message::{Content, DecodeError, MOST_NUMBERS, Message, Numbers, Outgoing};
+pub use self::message::{
+    Content, DecodeError, MOST_NUMBERS, Message, Numbers, Outgoing, Rehearsed,
+};
 pub use self::tick::{Follows, Tick};
 pub use self::to_site::{Order, ToSite};
 
@@ -133,7 +135,7 @@ pub(crate) mod testing {
 
     /// A message as a carrier would deliver it, whatever it says.
     pub(crate) fn message(client: usize, step: u64, content: Content) -> Message {
-        Outgoing::of(client, step, content).delivered()
+        Outgoing::of(client, step, content).delivered().expect("a sound message")
     }
 
     /// A carrier on which somebody changes what sites have sent, before the server hears of it.
@@ -153,7 +155,7 @@ pub(crate) mod testing {
 
     impl<F: FnMut(&mut Vec<Message>) + Send> Wire for Tampered<F> {
         fn send(&mut self, message: Outgoing) -> Result<(), WireError> {
-            self.sent.push(message.delivered());
+            self.sent.push(message.delivered()?);
             Ok(())
         }
 

@@ -78,6 +78,12 @@ fn only_a_site_makes_an_estimate_of_a_state_and_only_the_server_one_of_a_gradien
     assert_eq!(trespassers(&["Estimate::of_state("], &["privacy", "site"]), nobody);
     assert_eq!(trespassers(&["Estimate::of_gradient("], &["privacy", "server"]), nobody);
     assert_eq!(trespassers(&[".unprotected()"], &["privacy", "site"]), nobody);
+    // What is made of entered releases: an enrolment, and nothing else.
+    assert_eq!(trespassers(&["enter_made_of("], &["privacy", "site"]), nobody);
+    let enrolments = trespassers(&["enter_made_of("], &["privacy"]);
+    assert_eq!(enrolments, ["site.rs: enter_made_of("]);
+    // A rehearsal is heard on its own machine: only the engine, which holds both, may hear it.
+    assert_eq!(trespassers(&[".heard()"], &["wire", "engine"]), nobody);
 }
 
 #[test]

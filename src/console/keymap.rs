@@ -8,7 +8,7 @@ use super::key::{Chord, Key};
 
 mod file;
 
-pub use file::{KEYS_FILE, KeysError, example as example_keys, path, read};
+pub use file::{KEYS_FILE, KeysError, example as example_keys, parse as keys_of, path, read};
 
 /// Keys of every action, in the order of the table. Each has one at least, and none has another's.
 #[derive(Debug, Clone, PartialEq, Eq)]

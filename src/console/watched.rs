@@ -25,13 +25,13 @@ pub enum Trace {
     NormA,
     /// Distance of the whitened residual.
     Surprise,
-    /// Level of the symbol sent.
+    /// Level of the symbol: sent, or rehearsed while the look-up decides.
     Level,
     /// S_m by b_m.
     Evidence,
-    /// Z_c as sent, 0 or 1.
+    /// Z_c, 0 or 1: sent, or rehearsed on this machine while evidence decides.
     FlagC,
-    /// Z_a as sent, 0 or 1.
+    /// Z_a, likewise.
     FlagA,
 }
 
@@ -139,7 +139,7 @@ impl Watched {
                 self.refused.push(self.history.len() + self.refused.len());
             } else if let Some(judged) = &mut self.judged {
                 for (row, sight) in self.flag_row.chunks_exact_mut(2).zip(sights) {
-                    row.copy_from_slice(&pair(sight.server.flags));
+                    row.copy_from_slice(&pair(sight.flags()));
                 }
                 let _ = judged.flags.push(*time, &self.flag_row);
             }
@@ -369,16 +369,16 @@ fn cell(history: &History, channels: [usize; 2], column: &Column) -> FlagCell {
 }
 
 fn values(sight: &Sight) -> [f64; Trace::COUNT] {
-    let Sight { local, server } = sight;
-    let [z_c, z_a] = pair(server.flags);
+    let local = &sight.local;
+    let [z_c, z_a] = pair(sight.flags());
     [
         f64::from(local.d_c),
         f64::from(local.d_a),
         f64::from(local.r_c),
         f64::from(local.r_a),
         f64::from(local.surprise),
-        server.level.map_or(f64::NAN, f64::from),
-        f64::from(server.evidence),
+        sight.level().map_or(f64::NAN, f64::from),
+        f64::from(sight.evidence()),
         z_c,
         z_a,
     ]
@@ -405,6 +405,7 @@ mod tests {
         let sight = |d_c, d_a| Sight {
             local: LocalView { d_c, d_a, ..LocalView::default() },
             server: flagged(Flags::new(false, true)),
+            ..Sight::default()
         };
         let news = News {
             times: (0..4).map(at).collect(),

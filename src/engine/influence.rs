@@ -150,7 +150,7 @@ fn answers(
             }
         }
         for (m, heard) in heard.iter().enumerate() {
-            predictions.hear_exactly(m, heard.z(t));
+            predictions.hear_again(m, heard, t);
         }
     }
     Ok(answers)

@@ -39,6 +39,8 @@ pub struct ProgressWords {
     names: Vec<String>,
     doing: String,
     since: Instant,
+    /// A client's loss is made of its measurements: where training is protected it is no fact.
+    hides_losses: bool,
 }
 
 impl ProgressWords {
@@ -51,7 +53,9 @@ impl ProgressWords {
             ([], _) => numbered('P'),
             (clients, _) => clients.iter().map(|client| client.name.clone()).collect(),
         };
-        Self { names, doing: String::new(), since: now }
+        let privacy = &session.privacy;
+        let hides_losses = privacy.epsilon_c.is_some() || privacy.epsilon_a.is_some();
+        Self { names, doing: String::new(), since: now, hides_losses }
     }
 
     /// A stage in words.
@@ -87,7 +91,7 @@ impl ProgressWords {
         }
         let elapsed = now.saturating_duration_since(self.since);
         let fact = match stage {
-            Stage::Federation(progress) => Some(Box::new(training(progress))),
+            Stage::Federation(progress) => Some(Box::new(training(progress, self.hides_losses))),
             Stage::Reading | Stage::Delivered | Stage::Calibrating | Stage::Proprietary(_) => None,
         };
         Training { doing, steps, losses, bytes, elapsed, fact }

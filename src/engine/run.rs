@@ -62,6 +62,7 @@ use crate::server::reach::Reach;
 use crate::server::{Server, Setup};
 use crate::session::privacy::BudgetSettings;
 use crate::session::{Clock, Mark, Mode, Session, Tau, Tier};
+use crate::site::again::AgainError;
 use crate::site::material::LeftOut;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
@@ -104,6 +105,9 @@ pub enum RunError {
         /// What is wrong.
         source: SiteError,
     },
+    /// A site cannot send its run again to a server that begins to decide.
+    #[error(transparent)]
+    Again(#[from] AgainError),
     /// A message did not arrive.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -280,16 +284,19 @@ impl Run {
         self.exchange.sites_mut().iter_mut().map(Site::take_ledger_lines).collect()
     }
 
-    /// The thresholds of every client.
+    /// The thresholds of every client. They are percentiles of its distances: where flags are
+    /// protected they are no fact, and stand on the client's own screen alone.
     #[must_use]
     pub fn calibrated(&self) -> Vec<Fact> {
+        let hidden = self.session.privacy.epsilon_flag.is_some();
+        let told = |tau: f32| if hidden { None } else { Number::new(f64::from(tau)) };
         self.names()
             .zip(&self.thresholds)
             .map(|(client, tau)| {
                 Fact::Calibrated(fact::Calibrated {
                     client,
-                    tau_c: Number::new(f64::from(tau.tau_c)),
-                    tau_a: Number::new(f64::from(tau.tau_a)),
+                    tau_c: told(tau.tau_c),
+                    tau_a: told(tau.tau_a),
                     arl0_target: Number::new(self.session.thresholds.arl0.seconds),
                 })
             })
@@ -643,11 +650,12 @@ fn annunciator(layout: &Layout, mode: Mode, start: Timestamp) -> Annunciator {
     Annunciator::new(names, mode, Rules::with_period(layout.period_s), start)
 }
 
-/// A word of progress of the federation as a fact.
+/// A word of progress of the federation as a fact, without the clients' loss where that is hidden.
 #[must_use]
-pub fn training(progress: &federation::Progress) -> Fact {
+pub fn training(progress: &federation::Progress, hides_losses: bool) -> Fact {
     let losses = progress.client_loss;
     let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+    let mean = if hides_losses { f64::NAN } else { mean };
     Fact::Training(fact::Training {
         round: progress.round as u64,
         rounds: progress.rounds as u64,

@@ -7,49 +7,22 @@
 
 use std::ops::ControlFlow;
 
-use candle_core::{Device, Result as Candle, Tensor};
 use rand::RngExt as _;
 
 use super::course::{Course, History, OnProgress};
 use super::{Federation, FederationError, ORDER, Sent, Stage};
-use crate::model::network::{FilterNetwork, LstmNetwork, LstmState};
-use crate::model::train::adam::{Adam, Parameters as _};
+use crate::model::train::batch::{BatchLearner, BatchWindows};
 use crate::model::train::optimise::WARM_UP;
-use crate::model::weights::LstmFc;
+use crate::privacy::PrivacyError;
 use crate::rng;
 use crate::server::Rounds;
-use crate::session::settings::Optimiser;
+use crate::server::batch::Batch;
+use crate::site::batch::BatchEstimate;
 use crate::site::training::TrainingSite;
-use crate::wire::{Content, Order, Wire};
+use crate::wire::{Order, ToSite, Wire};
 
 /// Rounds between two words of progress.
 const WORD: usize = 10;
-
-/// Which steps are learned from: `length` of them after each of the rows `starts`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Windows<'a> {
-    pub starts: &'a [usize],
-    pub length: usize,
-    /// Steps at the start of a window that are in no loss.
-    pub warm_up: usize,
-}
-
-impl Windows<'_> {
-    fn count(&self) -> usize {
-        self.starts.len() * self.length
-    }
-
-    /// The rows t − 1 of all steps, window by window.
-    fn before(&self) -> impl Iterator<Item = usize> + '_ {
-        self.starts.iter().flat_map(|&start| start..start + self.length)
-    }
-
-    /// The share of each step in a mean loss.
-    fn shares(&self) -> impl Iterator<Item = f32> + '_ {
-        let share = 1.0 / (self.starts.len() * (self.length - self.warm_up)) as f32;
-        (0..self.count()).map(move |i| if i % self.length < self.warm_up { 0.0 } else { share })
-    }
-}
 
 /// Runs one stage; whether it was asked to stop.
 pub(super) fn run(
@@ -78,7 +51,7 @@ pub(super) fn run(
         }
         let chosen: Vec<usize> =
             (0..batch).map(|_| starts[order.random_range(0..starts.len())]).collect();
-        let windows = Windows { starts: &chosen, length, warm_up: WARM_UP };
+        let windows = BatchWindows { starts: &chosen, length, warm_up: WARM_UP };
         let round = learners.round(federation, stage, windows)?;
         let flow = course.batch(round.server_loss, &round.client_loss, round.sent)?;
         if flow == ControlFlow::Break(()) {
@@ -87,19 +60,19 @@ pub(super) fn run(
         }
     }
     for (client, phi) in federation.clients.iter_mut().zip(&learners.phi) {
-        client.adopt(&phi.weights)?;
+        client.adopt(phi.weights())?;
     }
-    federation.server.adopt(&learners.server.weights)?;
+    federation.server.adopt(learners.server.weights())?;
     Ok(stopped)
 }
 
 /// Rows from which `length` steps can be taken with something measured at every client all along.
 fn starts(clients: &[TrainingSite], length: usize) -> Vec<usize> {
-    let steps = clients.first().map_or(0, |client| client.chain().steps());
+    let steps = clients.first().map_or(0, |client| client.steps());
     let mut run = 0;
     let mut starts = Vec::new();
     for t in 0..steps {
-        let whole = clients.iter().all(|client| client.chain().is_measured(t));
+        let whole = clients.iter().all(|client| client.is_measured(t));
         run = if whole { run + 1 } else { 0 };
         if run > length {
             starts.push(t - length);
@@ -108,45 +81,9 @@ fn starts(clients: &[TrainingSite], length: usize) -> Vec<usize> {
     starts
 }
 
-/// Weights and what steps them.
-struct Learner {
-    weights: LstmFc,
-    step: Step,
-}
-
-enum Step {
-    Adam(Adam),
-    Sgd(f64),
-}
-
-impl Learner {
-    fn new(weights: LstmFc, optimiser: Optimiser, adam_rate: f64, sgd_rate: f64) -> Self {
-        let step = match optimiser {
-            Optimiser::Adam => Step::Adam(Adam::new(&weights, adam_rate)),
-            Optimiser::Sgd => Step::Sgd(sgd_rate),
-        };
-        Self { weights, step }
-    }
-
-    fn descend(&mut self, gradient: &LstmFc) {
-        match &mut self.step {
-            // A gradient that is not finite changes nothing; the loss beside it says so.
-            Step::Adam(adam) => {
-                adam.step(&mut self.weights, gradient);
-            }
-            Step::Sgd(rate) => {
-                let rate = *rate as f32;
-                let gradient = gradient.slices().into_iter().flatten();
-                let weights = self.weights.slices_mut().into_iter().flatten();
-                weights.zip(gradient).for_each(|(w, g)| *w -= rate * g);
-            }
-        }
-    }
-}
-
 struct Learners {
-    phi: Vec<Learner>,
-    server: Learner,
+    phi: Vec<BatchLearner>,
+    server: BatchLearner,
 }
 
 /// What a batch came to.
@@ -159,23 +96,19 @@ struct Round {
 impl Learners {
     fn new(federation: &Federation) -> Self {
         let s = &federation.settings;
-        let learner =
-            |weights, adam_rate, sgd_rate| Learner::new(weights, s.optimiser, adam_rate, sgd_rate);
-        Self {
-            phi: federation
-                .clients
-                .iter()
-                .map(|client| learner(client.phi(), s.learning_rate, 1.0))
-                .collect(),
-            server: learner(federation.server.weights(), s.eta3, s.eta3),
-        }
+        let learner = |weights, adam_rate, sgd_rate| {
+            BatchLearner::new(weights, s.optimiser, adam_rate, sgd_rate)
+        };
+        let phi =
+            federation.clients.iter().map(|client| learner(client.phi(), s.learning_rate, 1.0));
+        Self { phi: phi.collect(), server: learner(federation.server.weights(), s.eta3, s.eta3) }
     }
 
     fn round(
         &mut self,
         federation: &mut Federation,
         stage: Stage,
-        windows: Windows,
+        windows: BatchWindows,
     ) -> Result<Round, FederationError> {
         let feedback = stage.feeds_back(&federation.settings);
         let Federation { clients, server, wire, .. } = federation;
@@ -185,216 +118,79 @@ impl Learners {
             sent: Sent::default(),
         };
         let mut estimates = Vec::with_capacity(clients.len());
-        let mut inbox = Inbox::new(server, &windows);
+        let mut batch = Batch::new(server, windows);
         for (client, phi) in clients.iter_mut().zip(&self.phi) {
-            let estimate = Estimate::new(client, &phi.weights, &windows, stage.clients_learn())?;
-            round.client_loss.push(f64::from(estimate.loss().to_scalar::<f32>()?));
+            let estimate = client.estimate_batch(phi.weights(), &windows, stage.clients_learn())?;
+            round.client_loss.push(estimate.loss()?);
             if stage.server_learns() {
-                round.sent.up +=
-                    inbox.take(client, server, wire.as_mut(), &windows, estimate.x_a())?;
+                round.sent.up += send(client, &estimate, wire.as_mut(), server, &mut batch)?;
             }
             estimates.push(estimate);
         }
         let mut gradients = None;
         if stage.server_learns() {
-            let (loss, gradient, g) = server_gradient(&self.server.weights, &inbox, &windows)?;
-            self.server.descend(&gradient);
-            inbox.show(server, &windows, &g);
-            round.server_loss = loss;
-            gradients = feedback.then_some(g);
+            if !batch.is_complete() {
+                return Err(FederationError::Sites("states of a batch are missing".to_owned()));
+            }
+            let gradient = batch.gradient(self.server.weights())?;
+            self.server.descend(&gradient.server);
+            server.look_at_batch(&batch, &gradient);
+            round.server_loss = gradient.loss;
+            gradients = feedback.then_some(gradient);
         }
         if stage.clients_learn() {
             for (m, (estimate, phi)) in estimates.iter().zip(&mut self.phi).enumerate() {
                 let g = match &gradients {
-                    Some(g) => {
-                        let (bytes, g) = send_back(server, wire.as_mut(), m, &windows, g)?;
+                    Some(gradient) => {
+                        let messages = server.batch_messages(m, &batch, gradient);
+                        let (bytes, g) = send_back(messages, m, wire.as_mut())?;
                         round.sent.down += bytes;
                         Some(g)
                     }
                     None => None,
                 };
-                phi.descend(&estimate.gradient(&clients[m], &windows, g.as_deref())?);
+                let gradient = clients[m].batch_gradient(estimate, &windows, g.as_deref())?;
+                phi.descend(&gradient);
             }
         }
         Ok(round)
     }
 }
 
-/// A client's forward pass over a batch.
-pub(super) struct Estimate {
-    phi: LstmNetwork,
-    /// steps × P.
-    x_a: Tensor,
-    loss: Tensor,
-}
-
-impl Estimate {
-    pub(super) fn new(
-        client: &TrainingSite,
-        phi: &LstmFc,
-        windows: &Windows,
-        trainable: bool,
-    ) -> Candle<Self> {
-        let cpu = &Device::Cpu;
-        let chain = client.chain();
-        let functions = FilterNetwork::from_weights(client.functions(), cpu, false)?;
-        let phi = LstmNetwork::from_weights(phi, cpu, trainable)?;
-        let n = windows.count();
-        let gather = |row: &dyn Fn(usize) -> Vec<f32>, columns: usize| {
-            let values: Vec<f32> = windows.before().flat_map(row).collect();
-            Tensor::from_vec(values, (n, columns), cpu)
-        };
-        let (sensors, states) = (chain.sensors(), client.states());
-        let width = client.functions().transition.width;
-        let input = gather(&|t| chain.input(t).to_vec(), sensors)?;
-        let x_hat_c = gather(&|t| chain.x_hat(t).to_vec(), states)?;
-        let memory = LstmState {
-            h: gather(&|t| chain.hidden_and_cell(t).0.to_vec(), width)?,
-            c: gather(&|t| chain.hidden_and_cell(t).1.to_vec(), width)?,
-        };
-        let present = |v: &f32| if v.is_finite() { *v } else { 0.0 };
-        let target = gather(&|t| chain.target(t + 1).iter().map(present).collect(), sensors)?;
-        let weight: Vec<f32> = windows
-            .before()
-            .zip(windows.shares())
-            .flat_map(|(t, share)| {
-                let weight = move |v: &f32| if v.is_finite() { share } else { 0.0 };
-                chain.target(t + 1).iter().map(weight)
-            })
-            .collect();
-        let weight = Tensor::from_vec(weight, (n, sensors), cpu)?;
-        let correction =
-            phi.seq(&input.reshape((windows.starts.len(), windows.length, sensors))?)?;
-        let x_hat_a = (x_hat_c + correction.reshape((n, states))?)?;
-        let (x_a, _) = functions.transition(&functions.unroll()?, &x_hat_a, &memory)?;
-        let r = (target - functions.measurement(&x_a)?)?;
-        let loss = (r.sqr()? * weight)?.sum_all()?;
-        Ok(Self { phi, x_a, loss })
-    }
-
-    /// x_a of every step.
-    pub(super) fn x_a(&self) -> &Tensor {
-        &self.x_a
-    }
-
-    /// Mean L_a.
-    pub(super) fn loss(&self) -> &Tensor {
-        &self.loss
-    }
-
-    /// ∇ of η1 L_a + η2 L_s by θ_m, L_s through the server's `g`, one per step.
-    pub(super) fn gradient(
-        &self,
-        client: &TrainingSite,
-        windows: &Windows,
-        g: Option<&[f32]>,
-    ) -> Candle<LstmFc> {
-        let eta = client.eta();
-        let mut objective = (&self.loss * f64::from(eta.own))?;
-        if let Some(g) = g {
-            let states = client.states();
-            let shares = windows.shares().flat_map(|share| std::iter::repeat_n(share, states));
-            let g: Vec<f32> = g.iter().zip(shares).map(|(g, share)| g * share).collect();
-            let g = Tensor::from_vec(g, (windows.count(), states), &Device::Cpu)?;
-            let server = ((&self.x_a * g)?.sum_all()? * f64::from(eta.server))?;
-            objective = (objective + server)?;
-        }
-        self.phi.to_gradient(&objective.backward()?)
-    }
-}
-
-/// What the server knows of a batch: what arrived.
-pub(super) struct Inbox {
-    states: usize,
-    /// steps × states of all clients.
-    x_c: Vec<f32>,
-    x_a: Vec<f32>,
-}
-
-impl Inbox {
-    pub(super) fn new(server: &Rounds, windows: &Windows) -> Self {
-        let states = server.states();
-        let zero = vec![0.0; windows.count() * states];
-        Self { states, x_c: zero.clone(), x_a: zero }
-    }
-
-    /// Sends all of a client's states; how many bytes that took.
-    pub(super) fn take(
-        &mut self,
-        client: &mut TrainingSite,
-        server: &Rounds,
-        wire: &mut dyn Wire,
-        windows: &Windows,
-        x_a: &Tensor,
-    ) -> Result<usize, FederationError> {
-        let x_a = x_a.flatten_all()?.to_vec1::<f32>()?;
-        let mut bytes = 0;
-        for (i, (before, x_a)) in
-            windows.before().zip(x_a.chunks_exact(client.states())).enumerate()
-        {
-            let states = client.states_message_of(before + 1, x_a)?;
-            bytes += states.payload_bytes();
-            wire.send(states)?;
-            while let Some(message) = wire.receive() {
-                let Content::States { x_c, x_a } = message.content() else { continue };
-                let span = server.span(message.client());
-                let at = i * self.states + span.start..i * self.states + span.end;
-                self.x_c[at.clone()].copy_from_slice(x_c);
-                self.x_a[at].copy_from_slice(x_a);
-            }
-        }
-        Ok(bytes)
-    }
-
-    /// Lets the server look at what arrived beside its x_s = x_a − ½ ∂L_s/∂x_a.
-    fn show(&self, server: &mut Rounds, windows: &Windows, g: &[f32]) {
-        let steps = self.x_c.chunks_exact(self.states).zip(self.x_a.chunks_exact(self.states));
-        for (i, ((x_c, x_a), g)) in steps.zip(g.chunks_exact(self.states)).enumerate() {
-            if i % windows.length >= windows.warm_up {
-                let x_s = || x_a.iter().zip(g).map(|(x_a, g)| x_a - 0.5 * g).collect();
-                server.look_at(x_c, x_a, x_s);
-            }
+/// Sends all of a client's states of a batch; how many bytes that took.
+pub(super) fn send(
+    client: &mut TrainingSite,
+    estimate: &BatchEstimate,
+    wire: &mut dyn Wire,
+    server: &Rounds,
+    batch: &mut Batch<'_>,
+) -> Result<usize, FederationError> {
+    let mut bytes = 0;
+    for states in client.batch_messages(estimate, &batch.windows())? {
+        let states = states?;
+        bytes += states.payload_bytes();
+        wire.send(states)?;
+        while let Some(message) = wire.receive() {
+            batch.hear(server, &message);
         }
     }
-}
-
-/// L_s, its gradient by θ_s, and ∂L_s/∂x_a of every step (steps × states).
-pub(super) fn server_gradient(
-    weights: &LstmFc,
-    inbox: &Inbox,
-    windows: &Windows,
-) -> Candle<(f64, LstmFc, Vec<f32>)> {
-    let cpu = &Device::Cpu;
-    let (n, states) = (windows.count(), inbox.states);
-    let f_s = LstmNetwork::from_weights(weights, cpu, true)?;
-    let x_c = Tensor::from_slice(&inbox.x_c, (windows.starts.len(), windows.length, states), cpu)?;
-    let x_a = Tensor::from_slice(&inbox.x_a, (n, states), cpu)?;
-    let shares: Vec<f32> = windows.shares().collect();
-    let shares = Tensor::from_vec(shares, (n, 1), cpu)?;
-    let e = (f_s.seq(&x_c)?.reshape((n, states))? - x_a)?;
-    let loss = e.sqr()?.broadcast_mul(&shares)?.sum_all()?;
-    let gradient = f_s.to_gradient(&loss.backward()?)?;
-    let g = (e.detach() * -2.0)?.flatten_all()?.to_vec1()?;
-    Ok((f64::from(loss.to_scalar::<f32>()?), gradient, g))
+    Ok(bytes)
 }
 
 /// Sends client `m` its gradients of all steps; how many bytes that took, and what arrived.
 fn send_back(
-    server: &mut Rounds,
-    wire: &mut dyn Wire,
+    messages: Vec<Result<ToSite, PrivacyError>>,
     m: usize,
-    windows: &Windows,
-    g: &[f32],
+    wire: &mut dyn Wire,
 ) -> Result<(usize, Vec<f32>), FederationError> {
-    let (span, states) = (server.span(m), server.states());
-    let mut arrived = Vec::with_capacity(windows.count() * span.len());
+    let mut arrived = Vec::new();
     let mut bytes = 0;
-    for (before, g) in windows.before().zip(g.chunks_exact(states)) {
-        let gradient = server.gradient_message_of(m, before as u64 + 1, &g[span.clone()])?;
+    for gradient in messages {
+        let gradient = gradient?;
         bytes += gradient.payload_bytes();
         wire.send_to_site(gradient)?;
         while let Some(message) = wire.receive_at_site() {
-            if let Order::Gradient(g) = message.order() {
+            if let (true, Order::Gradient(g)) = (message.client() == m, message.order()) {
                 arrived.extend_from_slice(g);
             }
         }

@@ -9,6 +9,7 @@
 
 pub mod adam;
 pub mod backward;
+pub mod batch;
 pub mod filter;
 pub mod gain;
 pub mod graph;

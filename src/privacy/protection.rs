@@ -95,10 +95,10 @@ impl Protection {
     /// `x̂_c` on its way out.
     pub fn proprietary_state(
         &self,
-        state: &[f64],
+        state: Estimate<'_>,
         random: &mut Randomness,
     ) -> Result<Guarded<Numbers>, PrivacyError> {
-        guard(self.proprietary.as_ref(), Estimate::of_state(state), random)
+        guard(self.proprietary.as_ref(), state, random)
     }
 
     /// The stream of `x̂_c` in training.
@@ -166,7 +166,7 @@ mod tests {
     fn absent_settings_send_everything_in_the_clear_and_price_it_so() {
         let open = Protection::new(&PrivacySettings::default(), SigmaRule::Analytic, 2, 3).unwrap();
         let mut random = Randomness::seeded(1, 0);
-        let state = open.proprietary_state(&[9.75, -3.5], &mut random).unwrap();
+        let state = open.proprietary_state(Estimate::of_state(&[9.75, -3.5]), &mut random).unwrap();
         assert_eq!(state.spend(), Spend::Clear);
         assert_eq!(state.value.as_slice(), [9.75, -3.5]);
         assert_eq!(open.flag(Flag(true), &mut random).unwrap().spend(), Spend::Clear);
@@ -184,7 +184,10 @@ mod tests {
         };
         let protection = Protection::new(&settings, SigmaRule::Analytic, 2, 3).unwrap();
         let mut random = Randomness::seeded(1, 0);
-        let c = protection.proprietary_state(&[0.0; 2], &mut random).unwrap().spend();
+        let c = protection
+            .proprietary_state(Estimate::of_state(&[0.0; 2]), &mut random)
+            .unwrap()
+            .spend();
         let a = protection.augmented_channel(Randomness::seeded(1, 0)).spend();
         let g = protection.gradient_spend();
         let strengths = [c, a, g].map(|spend| spend.strength().unwrap());

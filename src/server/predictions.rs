@@ -1,6 +1,7 @@
 //! Tier 2 at the server: what one client's state explains of another's next ε, sent before each step.
 
 use super::influence::foretell::{Foreteller, Memory};
+use super::influence::heard::Heard;
 use crate::privacy::{
     Channel, Counted, Estimate, Hooks, PrivacyError, Protection, Randomness, What,
 };
@@ -69,9 +70,9 @@ impl Predictions {
         foreteller.hear(memory, client, z.map(|_| &wide[..]));
     }
 
-    /// The same of a step that was recorded in full precision.
-    pub fn hear_exactly(&mut self, client: usize, z: Option<&[f64]>) {
-        self.foreteller.hear(&mut self.memory, client, z);
+    /// The same of step `t` of what was heard from a client while influence was learned.
+    pub fn hear_again(&mut self, client: usize, heard: &Heard, t: usize) {
+        self.foreteller.hear(&mut self.memory, client, heard.z(t));
     }
 
     /// `steps` without data.

@@ -73,6 +73,12 @@ impl Rounds {
         Ok(())
     }
 
+    /// Number of clients.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.spans.len()
+    }
+
     /// Number of states of all clients together.
     #[must_use]
     pub fn states(&self) -> usize {
@@ -112,7 +118,7 @@ impl Rounds {
 
     /// Looks at the states of a step: what arrived, and x_s that was computed elsewhere from this
     /// server's weights.
-    pub fn look_at(&mut self, x_c: &[f32], x_a: &[f32], x_s: impl Fn() -> Vec<f32>) {
+    pub(super) fn look_at(&mut self, x_c: &[f32], x_a: &[f32], x_s: impl Fn() -> Vec<f32>) {
         if let Some(look) = &mut self.look
             && look.is_due()
         {
@@ -172,7 +178,7 @@ impl Rounds {
     }
 
     /// The same for a gradient that was computed elsewhere from this server's weights.
-    pub fn gradient_message_of(
+    pub(crate) fn gradient_message_of(
         &mut self,
         m: usize,
         step: u64,

@@ -30,9 +30,4 @@ impl Tape {
         let row = t * clients..(t + 1) * clients;
         (self.reports.get(row.clone()).unwrap_or(&[]), self.flags.get(row).unwrap_or(&[]))
     }
-
-    /// The flags of all steps.
-    pub fn flags(&self) -> &[Option<Flags>] {
-        &self.flags
-    }
 }

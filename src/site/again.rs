@@ -1,16 +1,14 @@
 //! What a site would have sent under other settings: answered from its own distances and symbols.
 //!
 //! Sending again tells more about the same samples. In a seeded run that costs nothing, since nothing
-//! in it is private; without any protection neither, since the first time told it all. Otherwise every
-//! release is entered in the site's ledger, with noise of its own.
+//! in it is private; where nothing was ever protected neither, since the first time told it all.
+//! Otherwise every release is entered in the site's ledger, with noise of its own.
 
 use super::evidence::SymbolSender;
 use super::flags::{FlagRule, FlagSender};
 use super::{Site, enter_enrolment};
 use crate::evidence::threshold::{Flagging, Flags};
-use crate::privacy::{
-    Account, Book, Flag, PrivacyError, Provenance, Purpose, Terms, Unprotected as _, What,
-};
+use crate::privacy::{Account, Book, Flag, PrivacyError, Purpose, Terms, Unprotected as _, What};
 use crate::session::{Mode, PrivacySettings};
 use crate::wire::Outgoing;
 
@@ -23,6 +21,17 @@ pub struct Trial {
     pub rule: FlagRule,
     /// ε of each symbol or flag.
     pub epsilon: Option<f64>,
+}
+
+/// Whether what is sent again is entered in the site's ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paying {
+    /// No: where it would cost something, nothing is sent.
+    Never,
+    /// Where it costs something.
+    WhereItCosts,
+    /// In any case: it goes to the server that decides.
+    Always,
 }
 
 /// Why a site does not send again.
@@ -78,15 +87,17 @@ enum Sending {
 
 impl Site {
     /// Begins to send the run so far again under `trial`. Where that costs something it must be agreed
-    /// to by `pay`.
-    pub fn again(&self, trial: &Trial, pay: bool) -> Result<Again<'_>, AgainError> {
+    /// to by `paying`.
+    pub fn again(&self, trial: &Trial, paying: Paying) -> Result<Again<'_>, AgainError> {
         let tape = self.tape.as_ref().ok_or(AgainError::NotKept)?;
         let was = self.session.privacy.epsilon_flag;
-        let seeded = Provenance::of(&self.session) == Provenance::Seeded;
-        let paid = !seeded && was.is_some();
-        if paid && !pay {
-            return Err(AgainError::Costs { releases: tape.ticks.len() as u64 });
-        }
+        let paid = match (self.repeats_freely(), paying) {
+            (false, Paying::Never) => {
+                return Err(AgainError::Costs { releases: tape.ticks.len() as u64 });
+            }
+            (true, Paying::Never | Paying::WhereItCosts) => false,
+            (false, Paying::WhereItCosts) | (_, Paying::Always) => true,
+        };
         let privacy =
             PrivacySettings { epsilon_flag: trial.epsilon, ..self.session.privacy.clone() };
         let (client, period_s) = (self.client, self.period_s);

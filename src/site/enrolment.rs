@@ -57,15 +57,17 @@ pub fn enrol(
     let grading = &settings.grading;
     let told: Vec<Symbol>;
     let steps: Vec<Symbol> = calibrated.symbols.iter().flatten().copied().collect();
+    // How many steps of the calibration had data is a measurement too; how long it was is not.
+    let length = calibrated.symbols.len();
     let rehearsed = if settings.epsilon.is_some() && has_budget {
-        told = independent(grading, steps.len(), 0);
+        told = independent(grading, length, 0);
         &told
     } else {
         &steps
     };
     let counts = match settings.epsilon {
         None => counted(&steps, settings, voice),
-        Some(_) => expected(settings, steps.len(), voice),
+        Some(_) => expected(settings, length, voice),
     };
     let before = voice.rehearsed().clone();
     let mut enrolment = rehearse(rehearsed, counts, settings, hypotheses, voice);
@@ -85,11 +87,12 @@ pub fn enrol(
             .zip(beside)
             .filter_map(|(own, beside)| Some(((*own)?, *beside)))
             .collect();
+        let pairs = Pairs { length, known: &pairs };
         let remainder =
-            remainder(explainer, &pairs, &enrolment, settings, hypotheses, random, has_budget)?;
+            remainder(explainer, pairs, &enrolment, settings, hypotheses, random, has_budget)?;
         if let Some(epsilon) = settings.epsilon.filter(|_| !has_budget) {
             let response = Response::new(epsilon, grading.levels() as u8)?;
-            price.push((response.spend(), pairs.len() as u64));
+            price.push((response.spend(), pairs.known.len() as u64));
         }
         enrolment.remainder = Some(remainder);
     }
@@ -159,10 +162,18 @@ fn spent_since(before: &Tally, after: &Tally) -> Vec<(Spend, u64)> {
     new.entries().collect()
 }
 
+/// Both symbols of every step of a calibration that had data.
+#[derive(Clone, Copy)]
+struct Pairs<'a> {
+    /// Steps of the calibration, with or without data.
+    length: usize,
+    known: &'a [(Symbol, Option<Symbol>)],
+}
+
 /// The tail of what the server adds up for pairs: the second symbol where there is one.
 fn remainder(
     explainer: usize,
-    pairs: &[(Symbol, Option<Symbol>)],
+    Pairs { length, known: pairs }: Pairs<'_>,
     enrolment: &Enrolment,
     settings: &SiteSettings,
     hypotheses: &Hypotheses,
@@ -172,17 +183,14 @@ fn remainder(
     let grading = &settings.grading;
     let response =
         settings.epsilon.map(|e| Response::new(e, grading.levels() as u8)).transpose()?;
-    let seconds = || pairs.iter().filter_map(|(_, beside)| *beside);
     let counts = match settings.epsilon {
-        None => LevelCounts::of(grading.levels(), seconds()),
-        Some(_) => {
-            LevelCounts::expected(&grading.level_probabilities(1.0), seconds().count() as f64)
-        }
+        None => LevelCounts::of(grading.levels(), pairs.iter().filter_map(|(_, beside)| *beside)),
+        Some(_) => LevelCounts::expected(&grading.level_probabilities(1.0), length as f64),
     };
     let public: Vec<(Symbol, Option<Symbol>)>;
     let rehearsed = if settings.epsilon.is_some() && has_budget {
-        let second = independent(grading, pairs.len(), 1).into_iter().map(Some);
-        public = independent(grading, pairs.len(), 0).into_iter().zip(second).collect();
+        let second = independent(grading, length, 1).into_iter().map(Some);
+        public = independent(grading, length, 0).into_iter().zip(second).collect();
         &public
     } else {
         pairs
@@ -353,6 +361,13 @@ mod tests {
         let (calm, wild) = (told(&symbols(6000, 2)), told(&highest));
         assert_eq!(calm.enrolment, wild.enrolment);
         assert!(calm.price.is_empty() && wild.price.is_empty());
+        // Nor is it told how many steps had data.
+        let missing: Vec<_> = symbols(6000, 2)
+            .into_iter()
+            .enumerate()
+            .map(|(t, s)| s.filter(|_| t % 5 > 0))
+            .collect();
+        assert_eq!(told(&missing).enrolment, calm.enrolment);
     }
 
     #[test]

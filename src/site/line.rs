@@ -63,7 +63,8 @@ impl Line {
     ) -> Option<Outgoing> {
         let [z, _] = &mut self.buffers;
         self.messenger.z(x_hat, z);
-        let guarded = self.protection.proprietary_state(z, &mut self.live).ok()?;
+        let guarded =
+            self.protection.proprietary_state(Estimate::of_state(z), &mut self.live).ok()?;
         let Account { book, time } = account;
         let entered = book.enter(*time, What::ProprietaryState, Purpose::Routine, guarded).ok()?;
         Some(self.sender.summary(step, &entered, None))

@@ -176,9 +176,26 @@ impl TrainingSite {
     }
 
     /// What its proprietary model made of its rows.
-    #[must_use]
-    pub fn chain(&self) -> &Chain {
+    pub(super) fn chain(&self) -> &Chain {
         &self.chain
+    }
+
+    /// The same, for tests that compute a round again.
+    #[cfg(test)]
+    pub(crate) fn chain_of_test(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Number of rows it learns from.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.chain.steps()
+    }
+
+    /// Whether any of its sensors was there at row t.
+    #[must_use]
+    pub fn is_measured(&self, t: usize) -> bool {
+        self.chain.is_measured(t)
     }
 
     /// f_m and h_m.
@@ -260,7 +277,11 @@ impl TrainingSite {
     }
 
     /// The same for an x_a that was computed elsewhere from this client's weights.
-    pub fn states_message_of(&mut self, t: usize, x_a: &[f32]) -> Result<Outgoing, PrivacyError> {
+    pub(super) fn states_message_of(
+        &mut self,
+        t: usize,
+        x_a: &[f32],
+    ) -> Result<Outgoing, PrivacyError> {
         let Self { sender, chain, outbox, sending, .. } = self;
         send(*sender, outbox, sending, t, chain.x_hat(t - 1), x_a)
     }

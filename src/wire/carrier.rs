@@ -10,8 +10,8 @@ use super::to_site::ToSite;
 /// Why a message did not arrive.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WireError {
-    /// What came out is not what went in.
-    #[error("the carrier delivered something else: {0}")]
+    /// What was sent is no message that a receiver would take.
+    #[error("a message was refused: {0}")]
     Decode(#[from] DecodeError),
 }
 
@@ -40,7 +40,7 @@ pub struct Memory {
 
 impl Wire for Memory {
     fn send(&mut self, message: Outgoing) -> Result<(), WireError> {
-        self.up.push_back(message.delivered());
+        self.up.push_back(message.delivered()?);
         Ok(())
     }
 
@@ -49,6 +49,7 @@ impl Wire for Memory {
     }
 
     fn send_to_site(&mut self, message: ToSite) -> Result<(), WireError> {
+        message.check()?;
         self.down.push_back(message);
         Ok(())
     }

@@ -106,7 +106,8 @@ impl<'de> Deserialize<'de> for Written {
     }
 }
 
-fn parse(file: &str, text: &str) -> Result<Keymap, KeysError> {
+/// The key map that `text` describes; `file` is shown in front of every complaint.
+pub fn parse(file: &str, text: &str) -> Result<Keymap, KeysError> {
     let written: Written = match ron::from_str(text) {
         Ok(written) => written,
         Err(error) => {

@@ -1,5 +1,7 @@
 //! Sites, server and the wire between them: one step of all of them.
 
+use std::collections::VecDeque;
+
 use jiff::Timestamp;
 
 use super::RunError;
@@ -7,9 +9,11 @@ use super::sight::Sight;
 use crate::privacy::{PrivacyError, Ranks};
 use crate::server::Server;
 use crate::session::Mode;
-use crate::site::{Site, To};
+use crate::site::again::{Again, Paying, Settled};
+use crate::site::flags::FlagRule;
+use crate::site::{Sent, Site, Trial};
 use crate::stream::{Frame, Layout};
-use crate::wire::{Content, Memory, Outgoing, Tick, ToSite, Wire, WireError};
+use crate::wire::{Content, Message, Rehearsed, Tick, ToSite, Wire, WireError};
 
 /// Everybody who takes part, and what is between them.
 pub(super) struct Exchange {
@@ -17,26 +21,39 @@ pub(super) struct Exchange {
     wire: Box<dyn Wire>,
     server: Server,
     /// The method that does not decide, rehearsed on this machine: nothing of it crosses the wire.
-    shadow: Option<(Memory, Server)>,
+    shadow: Option<(Rehearsal, Server)>,
 }
 
-/// Sends over one wire or the other, and keeps the first error.
+/// What sites and the shadow tell each other on this machine.
+#[derive(Default)]
+struct Rehearsal {
+    up: Vec<Message>,
+    down: VecDeque<ToSite>,
+}
+
+/// Sends over the wire, or to the rehearsal, and keeps the first error.
 struct Post<'a> {
     wire: &'a mut dyn Wire,
-    rehearsal: Option<&'a mut Memory>,
+    rehearsal: Option<&'a mut Rehearsal>,
     failed: Result<(), WireError>,
 }
 
 impl Post<'_> {
-    fn send(&mut self, to: To, message: Outgoing) {
-        let sent = match (to, &mut self.rehearsal) {
-            (To::Server, _) => self.wire.send(message),
-            (To::Rehearsal, Some(rehearsal)) => rehearsal.send(message),
-            (To::Rehearsal, None) => Ok(()),
+    fn send(&mut self, sent: Sent) {
+        let sent = match sent {
+            Sent::ToServer(message) => self.wire.send(message),
+            Sent::Rehearsed(message) => self.rehearse(message),
         };
         if self.failed.is_ok() {
             self.failed = sent;
         }
+    }
+
+    fn rehearse(&mut self, message: Rehearsed) -> Result<(), WireError> {
+        if let Some(rehearsal) = &mut self.rehearsal {
+            rehearsal.up.push(message.heard()?);
+        }
+        Ok(())
     }
 }
 
@@ -48,7 +65,7 @@ impl Exchange {
         server: Server,
         shadow: Option<Server>,
     ) -> Result<Self, RunError> {
-        let shadow = shadow.map(|shadow| (Memory::default(), shadow));
+        let shadow = shadow.map(|shadow| (Rehearsal::default(), shadow));
         let mut exchange = Self { sites, wire, server, shadow };
         exchange.each_site(|site, send| site.enrol(send))?;
         Ok(exchange)
@@ -80,13 +97,13 @@ impl Exchange {
     /// Lets every site do something, and delivers what it sends.
     pub fn each_site(
         &mut self,
-        mut act: impl FnMut(&mut Site, &mut dyn FnMut(To, Outgoing)) -> Result<(), PrivacyError>,
+        mut act: impl FnMut(&mut Site, &mut dyn FnMut(Sent)) -> Result<(), PrivacyError>,
     ) -> Result<(), RunError> {
         let Self { sites, wire, shadow, .. } = self;
         let rehearsal = shadow.as_mut().map(|(rehearsal, _)| rehearsal);
         let mut post = Post { wire: wire.as_mut(), rehearsal, failed: Ok(()) };
         for site in sites {
-            act(site, &mut |to, message| post.send(to, message))?;
+            act(site, &mut |sent| post.send(sent))?;
         }
         post.failed?;
         self.deliver();
@@ -104,7 +121,7 @@ impl Exchange {
             }
         }
         if let Some((rehearsal, shadow)) = shadow {
-            while let Some(message) = rehearsal.receive() {
+            for message in rehearsal.up.drain(..) {
                 shadow.hear(&message);
             }
         }
@@ -115,12 +132,12 @@ impl Exchange {
         let Self { sites, wire, shadow, .. } = self;
         let mut rehearsal = shadow.as_mut().map(|(rehearsal, _)| rehearsal);
         loop {
-            let rehearsed = || rehearsal.as_mut().and_then(|rehearsal| rehearsal.receive_at_site());
+            let rehearsed = || rehearsal.as_mut().and_then(|rehearsal| rehearsal.down.pop_front());
             let Some(order) = wire.receive_at_site().or_else(rehearsed) else { return Ok(()) };
             let Some(site) = sites.get_mut(order.client()) else { continue };
             let rehearsal = rehearsal.as_deref_mut();
             let mut post = Post { wire: wire.as_mut(), rehearsal, failed: Ok(()) };
-            site.hear(&order, time, &mut |to, message| post.send(to, message));
+            site.hear(&order, time, &mut |sent| post.send(sent));
             post.failed?;
         }
     }
@@ -133,7 +150,7 @@ impl Exchange {
         let mut post = Post { wire: wire.as_mut(), rehearsal, failed: Ok(()) };
         for (site, row) in sites.iter_mut().zip(frame.rows(layout)) {
             site.begin(tick);
-            site.step(row, tick, &mut |to, message| post.send(to, message));
+            site.step(row, tick, &mut |sent| post.send(sent));
         }
         post.failed?;
         self.deliver();
@@ -161,9 +178,7 @@ impl Exchange {
         if let Some((rehearsal, shadow)) = shadow {
             act(shadow, &mut |order| {
                 any = true;
-                if sent.is_ok() {
-                    sent = rehearsal.send_to_site(order);
-                }
+                rehearsal.down.push_back(order);
             });
         }
         sent?;
@@ -218,29 +233,72 @@ impl Exchange {
         Ok(self.server.take_sensors(client).unwrap_or_default())
     }
 
-    /// Another method decides from now on. What was rehearsed is known to the server from now on where
-    /// that tells nothing new; otherwise it begins with nothing, and sites enrol.
-    pub fn change_mode(&mut self, mode: Mode, rehearsal_counts: bool) -> Result<(), RunError> {
+    /// Whether every site can send its run again without telling more.
+    pub fn repeats_freely(&self) -> bool {
+        self.sites.iter().all(Site::repeats_freely)
+    }
+
+    /// Another method decides from now on. The server that decides knows what crossed the wire and
+    /// nothing else: it forgets what it was rehearsed with, and sites enrol. Where that is free they
+    /// send their run so far again, entered in their ledgers like any other release.
+    pub fn change_mode(&mut self, mode: Mode, rules: &[FlagRule]) -> Result<(), RunError> {
         let Some((_, shadow)) = &mut self.shadow else { return Ok(()) };
         if self.server.mode() == mode {
             return Ok(());
         }
         std::mem::swap(&mut self.server, shadow);
         self.sites.iter_mut().for_each(|site| site.set_mode(mode));
-        if !rehearsal_counts {
-            self.server.forget();
-            self.each_site(|site, send| site.enrol(send))?;
+        self.server.forget();
+        if self.repeats_freely() {
+            self.catch_up(mode, rules)
+        } else {
+            self.each_site(|site, send| site.enrol(send))
         }
+    }
+
+    /// Lets every site send its run so far to the server that decides.
+    fn catch_up(&mut self, mode: Mode, rules: &[FlagRule]) -> Result<(), RunError> {
+        let Self { sites, wire, server, .. } = self;
+        let ticks = sites.first().map_or_else(Vec::new, |site| site.kept_ticks().to_vec());
+        let mut sending = Vec::with_capacity(sites.len());
+        for (site, rule) in sites.iter().zip(rules) {
+            let trial = Trial { mode, rule: *rule, epsilon: site.epsilon() };
+            let mut again = site.again(&trial, Paying::Always)?;
+            if let Some(enrolment) = again.enrol()? {
+                wire.send(enrolment)?;
+            }
+            sending.push(again);
+        }
+        for (t, tick) in ticks.iter().enumerate() {
+            while let Some(message) = wire.receive() {
+                server.hear(&message);
+            }
+            server.begin(*tick, &mut |_| {});
+            for message in sending.iter_mut().filter_map(|site| site.step(t)) {
+                wire.send(message)?;
+            }
+            while let Some(message) = wire.receive() {
+                server.hear(&message);
+            }
+            server.decide();
+            // Sites took these orders when they were due.
+            server.renew(&mut |_| {});
+        }
+        let settled: Vec<Settled> = sending.into_iter().map(Again::end).collect();
+        for (site, settled) in sites.iter_mut().zip(settled) {
+            site.settle(settled);
+        }
+        self.deliver();
         Ok(())
     }
 
     /// What can be seen of every client now.
     pub fn show(&self, sights: &mut [Sight]) {
-        let (evidence, paper) = (self.of(Mode::Evidence), self.of(Mode::Paper));
+        let shadow = self.shadow.as_ref().map(|(_, shadow)| shadow);
         for (m, (sight, site)) in sights.iter_mut().zip(&self.sites).enumerate() {
             sight.local = site.local();
-            sight.server = evidence.map(|server| server.view(m)).unwrap_or_default();
-            sight.server.flags = paper.and_then(|server| server.view(m).flags);
+            sight.server = self.server.view(m);
+            sight.rehearsed = shadow.map(|shadow| shadow.view(m)).unwrap_or_default();
         }
     }
 

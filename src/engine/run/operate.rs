@@ -6,7 +6,8 @@ use super::knob::{Knob, Turn, Unsettable};
 use super::{Run, RunError};
 use crate::fact::{Fact, Value};
 use crate::incident::{Action, Closed, Closing, Edit, Order, Refusal};
-use crate::privacy::{Budget, PrivacyError, Provenance};
+use crate::privacy::{Budget, PrivacyError};
+use crate::server::Server;
 use crate::session::privacy::BudgetSettings;
 use crate::session::{Mode, Tau};
 use crate::site::flags::{FlagRule, thresholds_at};
@@ -188,6 +189,9 @@ impl Run {
             Turn::EpsilonFlag(epsilon) => {
                 self.exchange.each_site(|site, send| site.set_epsilon(epsilon, send))?;
                 privacy.epsilon_flag = epsilon;
+                if !privacy.tells_faults() {
+                    self.exchange.servers_mut().for_each(Server::forget_faults);
+                }
             }
             Turn::EpsilonC(epsilon) => privacy.epsilon_c = epsilon,
             Turn::EpsilonA(epsilon) => privacy.epsilon_a = epsilon,
@@ -225,10 +229,8 @@ impl Run {
 
     /// What is open belongs to the method that found it.
     fn change_mode(&mut self, mode: Mode, facts: &mut Vec<Fact>) -> Result<(), RunError> {
-        // What was only rehearsed was not paid for: with real noise the server starts from nothing.
-        let seeded = Provenance::of(&self.session) == Provenance::Seeded;
-        let free = seeded || self.session.privacy.epsilon_flag.is_none();
-        self.exchange.change_mode(mode, free)?;
+        let rules = self.rules_with(None);
+        self.exchange.change_mode(mode, &rules)?;
         self.mode = mode;
         facts.append(&mut self.annunciator.change_mode(mode));
         Ok(())

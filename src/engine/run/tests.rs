@@ -9,8 +9,9 @@ use crate::engine::prepare::prepare;
 use crate::privacy::outlook::Cost;
 use crate::privacy::{Knob, Spend, What};
 use crate::session::Alphabet;
+use crate::site::Sent;
 use crate::wire::testing::{Tampered, message};
-use crate::wire::{Content, Direction, Encoded, Message, Outgoing};
+use crate::wire::{Content, Direction, Encoded, Message};
 
 /// 1,500 normal steps, then an anomaly of ten steps every hundred.
 const SESSION: &str = "Session(about: \"four clients\", \
@@ -300,7 +301,8 @@ fn a_site_by_itself_sends_what_it_sends_among_others() {
     let mut site = Site::new(&options, None, spent).expect("a site");
     let mut alone = Vec::new();
     let mut bytes = Vec::new();
-    let mut send = |_, message: Outgoing| {
+    let mut send = |sent: Sent| {
+        let Sent::ToServer(message) = sent else { return };
         bytes.clear();
         message.encode(&mut bytes);
         alone.push(Message::decode(&bytes).expect("a message"));

@@ -2,11 +2,12 @@
 //!
 //! | knob | who answers |
 //! |---|---|
-//! | vote, ARL0, mode | the server decides again on what it heard |
+//! | vote, ARL0 | the server decides again on what it heard |
+//! | mode | the server on what it heard, or the rehearsal of the other method where that is free |
 //! | τ, dead-band | each site flags its own distances again, and a fresh server hears the flags |
 //! | ε of symbols and flags | each site releases its run again, and a fresh server hears that |
 //!
-//! Sending again is free in a seeded run and without protection; otherwise it is paid for in the sites'
+//! Sending again is free in a seeded run and where nothing was ever protected; otherwise it is paid for in the sites'
 //! ledgers, and only when that was agreed to ([`Run::what_if_paid`]).
 
 use super::alarms::Alarms;
@@ -17,7 +18,7 @@ use crate::incident::{Annunciator, Closing, Step};
 use crate::server::Server;
 use crate::session::Mode;
 use crate::site::Trial;
-use crate::site::again::{Again, AgainError, Settled};
+use crate::site::again::{Again, AgainError, Paying, Settled};
 use crate::site::flags::FlagRule;
 use crate::stream::Stream as _;
 use crate::study::score::{Alarm, Score};
@@ -85,29 +86,31 @@ impl Run {
         let start = self.spans.first().ok_or(NoAnswer::NothingKept)?.0;
         let again = Decided { ticks, annunciator: annunciator(&self.layout, mode, start) };
         let mut settled = Vec::new();
-        let alarms = match turn {
-            Turn::Vote(_) | Turn::Arl0(_) | Turn::Mode(_) => {
-                again.by(self.server_with(heard, turn), |server, t| server.hear_again(heard, t))
-            }
+        let sites_answer = match turn {
+            Turn::Vote(_) | Turn::Arl0(_) => false,
+            // The other method was rehearsed: what it gives away is not paid for.
+            Turn::Mode(mode) => mode != self.mode && !self.exchange.repeats_freely(),
             // Flags say nothing to the sequential decision.
-            Turn::TauC(..) | Turn::TauA(..) | Turn::Deadband(_) if mode == Mode::Evidence => {
-                again.by(self.server_with(heard, turn), |server, t| server.hear_again(heard, t))
-            }
-            Turn::TauC(..) | Turn::TauA(..) | Turn::Deadband(_) | Turn::EpsilonFlag(_) => {
-                let epsilon = match turn {
-                    Turn::EpsilonFlag(epsilon) => epsilon,
-                    _ => self.session.privacy.epsilon_flag,
-                };
-                let server = self.server_with(heard, turn);
-                let (alarms, costs) = self.sent_again(mode, epsilon, &rules, again, server, pay)?;
-                settled = costs;
-                alarms
-            }
+            Turn::TauC(..) | Turn::TauA(..) | Turn::Deadband(_) => mode == Mode::Paper,
+            Turn::EpsilonFlag(_) => true,
             Turn::EpsilonC(_)
             | Turn::EpsilonA(_)
             | Turn::EpsilonG(_)
             | Turn::Delta(_)
             | Turn::Budget(_) => return Err(NoAnswer::StillToCome),
+        };
+        let server = self.server_with(heard, turn);
+        let alarms = if sites_answer {
+            let epsilon = match turn {
+                Turn::EpsilonFlag(epsilon) => epsilon,
+                _ => self.session.privacy.epsilon_flag,
+            };
+            let paying = if pay { Paying::WhereItCosts } else { Paying::Never };
+            let (alarms, costs) = self.sent_again(mode, epsilon, &rules, again, server, paying)?;
+            settled = costs;
+            alarms
+        } else {
+            again.by(server, |server, t| server.hear_again(heard, t))
         };
         let thresholds = rules.iter().map(|rule| rule.thresholds).collect();
         let flags = self.flags_by(&rules);
@@ -133,7 +136,7 @@ impl Run {
         rules: &[FlagRule],
         again: Decided<'_>,
         mut server: Server,
-        pay: bool,
+        paying: Paying,
     ) -> Result<(Alarms, Vec<Settled>), NoAnswer> {
         let mut wire = Memory::default();
         let mut sites = self
@@ -141,7 +144,7 @@ impl Run {
             .sites()
             .iter()
             .zip(rules)
-            .map(|(site, rule)| site.again(&Trial { mode, rule: *rule, epsilon }, pay))
+            .map(|(site, rule)| site.again(&Trial { mode, rule: *rule, epsilon }, paying))
             .collect::<Result<Vec<Again<'_>>, _>>()?;
         // Within one process a message always arrives.
         for site in &mut sites {

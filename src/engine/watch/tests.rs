@@ -118,7 +118,7 @@ fn watch_judged(change: impl FnOnce(&mut Session)) -> Watch {
 }
 
 fn flags(news: &News) -> Vec<Option<Flags>> {
-    news.sights.iter().map(|sight| sight.server.flags).collect()
+    news.sights.iter().map(Sight::flags).collect()
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn noise_on_the_flags_begins_when_it_is_asked_for() {
     let epsilon = Value::Number(crate::fact::Number::or_zero(0.5));
     watch.act(set("epsilon_flag", epsilon), &mut news).expect("a good value");
     let noisy = steps(&mut watch, 200);
-    let raised = noisy.sights.iter().filter(|s| s.server.flags.is_some_and(|f| f.z_c)).count();
+    let raised = noisy.sights.iter().filter(|s| s.flags().is_some_and(|f| f.z_c)).count();
     // At ε = 0.5 about 38 % of all flags are turned round.
     assert!(raised * 4 > noisy.sights.len(), "{raised} of {}", noisy.sights.len());
 }

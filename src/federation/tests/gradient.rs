@@ -3,10 +3,12 @@
 use nalgebra::DVector;
 use proptest::prelude::*;
 
-use super::super::batched::{Estimate, Inbox, Windows, server_gradient};
+use super::super::batched;
 use super::*;
 use crate::model::kernel::reference::{self, State};
 use crate::model::train::adam::Parameters as _;
+use crate::model::train::batch::BatchWindows;
+use crate::server::batch::Batch;
 
 fn exact(values: &[f32]) -> DVector<f64> {
     DVector::from_iterator(values.len(), values.iter().map(|&v| f64::from(v)))
@@ -15,7 +17,7 @@ fn exact(values: &[f32]) -> DVector<f64> {
 /// x_a(t) of client `m` with another φ, φ's memory being that of φ as it is.
 fn x_a(federation: &Federation, m: usize, phi: &LstmFc, t: usize) -> DVector<f64> {
     let client = &federation.clients[m];
-    let (chain, f) = (client.chain(), &client.functions().transition);
+    let (chain, f) = (client.chain_of_test(), &client.functions().transition);
     let before = client.phi();
     let memory = (0..t - 1).fold(State::zero(before.width), |memory, s| {
         reference::lstm(&before, &memory, &exact(chain.input(s))).1
@@ -30,13 +32,14 @@ fn x_a(federation: &Federation, m: usize, phi: &LstmFc, t: usize) -> DVector<f64
 fn own_loss(federation: &Federation, m: usize, phi: &LstmFc, t: usize) -> f64 {
     let client = &federation.clients[m];
     let y_hat = reference::mlp(&client.functions().measurement, &x_a(federation, m, phi, t));
-    (exact(client.chain().target(t)) - y_hat).norm_squared()
+    (exact(client.chain_of_test().target(t)) - y_hat).norm_squared()
 }
 
 /// L_s in double precision, with another φ at client `m`, or another f_s.
 fn server_loss(federation: &Federation, m: usize, phi: &LstmFc, f_s: &LstmFc, t: usize) -> f64 {
     let joint = |t: usize| {
-        let parts = federation.clients.iter().flat_map(|client| client.chain().x_hat(t).to_vec());
+        let parts =
+            federation.clients.iter().flat_map(|client| client.chain_of_test().x_hat(t).to_vec());
         exact(&parts.collect::<Vec<_>>())
     };
     let before = federation.server.weights();
@@ -138,16 +141,17 @@ fn a_batch_of_one_step_is_an_online_round() {
     let before = online.weights();
     online.round(4, Stage::Together, 1.0).unwrap();
     let after = online.weights();
-    let windows = Windows { starts: &[3], length: 1, warm_up: 0 };
-    let mut inbox = Inbox::new(&batch.server, &windows);
+    let windows = BatchWindows { starts: &[3], length: 1, warm_up: 0 };
+    let mut arrived = Batch::new(&batch.server, windows);
     let mut estimates = Vec::new();
     for (client, phi) in batch.clients.iter_mut().zip(&before.phi) {
-        let estimate = Estimate::new(client, phi, &windows, true).unwrap();
+        let estimate = client.estimate_batch(phi, &windows, true).unwrap();
         let wire = batch.wire.as_mut();
-        inbox.take(client, &batch.server, wire, &windows, estimate.x_a()).unwrap();
+        batched::send(client, &estimate, wire, &batch.server, &mut arrived).unwrap();
         estimates.push(estimate);
     }
-    let (_, of_server, g) = server_gradient(&before.server, &inbox, &windows).unwrap();
+    assert!(arrived.is_complete());
+    let of_server = arrived.gradient(&before.server).unwrap();
     let near = |gradient: &LstmFc, before: &LstmFc, after: &LstmFc, rate: f32| {
         for k in [0, 1, 4, 5] {
             let steps = before.slices()[k].iter().zip(after.slices()[k]);
@@ -160,10 +164,10 @@ fn a_batch_of_one_step_is_an_online_round() {
             }
         }
     };
-    near(&of_server, &before.server, &after.server, settings.eta3 as f32);
+    near(&of_server.server, &before.server, &after.server, settings.eta3 as f32);
     for (m, estimate) in estimates.iter().enumerate() {
-        let g = &g[batch.server.span(m)];
-        let gradient = estimate.gradient(&batch.clients[m], &windows, Some(g)).unwrap();
+        let g = &of_server.states[batch.server.span(m)];
+        let gradient = batch.clients[m].batch_gradient(estimate, &windows, Some(g)).unwrap();
         near(&gradient, &before.phi[m], &after.phi[m], 1.0);
     }
 }
@@ -174,14 +178,11 @@ fn a_window_lets_gradients_through_time() {
     let settings = ModelSettings { eta2: 0.0, ..small() };
     let federation = federation(&plant, &settings, 1);
     let client = &federation.clients[0];
-    let windows = Windows { starts: &[3, 9], length: 6, warm_up: 2 };
+    let windows = BatchWindows { starts: &[3, 9], length: 6, warm_up: 2 };
     let phi = client.phi();
-    let loss = |phi: &LstmFc| {
-        let estimate = Estimate::new(client, phi, &windows, false).unwrap();
-        f64::from(estimate.loss().to_scalar::<f32>().unwrap())
-    };
-    let estimate = Estimate::new(client, &phi, &windows, true).unwrap();
-    let gradient = estimate.gradient(client, &windows, None).unwrap();
+    let loss = |phi: &LstmFc| client.estimate_batch(phi, &windows, false).unwrap().loss().unwrap();
+    let estimate = client.estimate_batch(&phi, &windows, true).unwrap();
+    let gradient = client.batch_gradient(&estimate, &windows, None).unwrap();
     for k in 0..6 {
         let at = |by: f32| {
             let mut moved = phi.clone();

@@ -158,8 +158,8 @@ fn noise_reaches_both_directions_with_the_size_that_was_asked_for() {
     let client = &mut clients[0];
     client.estimate(3);
     // Bounds and noise are in deviations of x̂_c over the client's rows.
-    let units = Units::of(2, client.chain().x_hats());
-    let clean: Vec<f64> = client.chain().x_hat(2).iter().map(|&x| f64::from(x)).collect();
+    let units = Units::of(2, client.chain_of_test().x_hats());
+    let clean: Vec<f64> = client.chain_of_test().x_hat(2).iter().map(|&x| f64::from(x)).collect();
     let mut clean_units = Vec::new();
     units.standardise(&clean, &mut clean_units);
     let mut standardised = Vec::new();

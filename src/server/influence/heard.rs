@@ -45,7 +45,7 @@ impl Heard {
     }
 
     /// z and ε of the next step as numbers. What cannot be taken for a message counts as none.
-    pub fn hear(&mut self, z: Option<&[f64]>, epsilon: Option<&[f64]>) {
+    pub(super) fn hear(&mut self, z: Option<&[f64]>, epsilon: Option<&[f64]>) {
         let sound =
             |values: &[f64]| values.len() == self.states && values.iter().all(|v| v.is_finite());
         let z = z.filter(|z| sound(z) && epsilon.is_none_or(sound));

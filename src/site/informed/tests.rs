@@ -98,7 +98,7 @@ fn gathered(foreteller: &Foreteller, heard: &[Heard]) -> Vec<Answers> {
             }
         });
         for (m, heard) in heard.iter().enumerate() {
-            predictions.hear_exactly(m, heard.z(t));
+            predictions.hear_again(m, heard, t);
         }
     }
     answers

@@ -1,9 +1,13 @@
 //! Sending the run again under other settings: what it gives, and what it costs.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
 use super::lasting::watch_over_with;
 use super::*;
 use crate::session::Tau;
 use crate::site::again::AgainError;
+use crate::wire::{Direction, Encoded, Memory, Message, ToSite, Wire};
 
 #[test]
 fn in_a_seeded_run_another_epsilon_on_trial_gives_what_a_run_with_it_gives() {
@@ -49,4 +53,97 @@ fn with_real_noise_a_trial_that_sends_again_must_be_agreed_to_and_is_paid_for() 
     assert_eq!(paid.thresholds.len(), 3);
     // Two flags a step once the filter has settled, and the same again.
     assert_eq!(spent(&watch), 2 * before);
+}
+
+#[test]
+fn with_real_noise_the_other_method_on_trial_is_paid_for_too_even_after_protection_ended() {
+    let (mut watch, _folder) = watch_over_with(&[(0, 900..960, 0.0, 6.0)], |session| {
+        session.privacy.epsilon_flag = Some(4.0);
+    });
+    steps(&mut watch, 500);
+    let other = Turn::Mode(Mode::Paper);
+    let costs = |releases| Err(NoAnswer::Again(AgainError::Costs { releases }));
+    assert_eq!(watch.what_if(other), costs(500), "its flags were only rehearsed");
+    watch.act(set("epsilon_flag", Value::Unset), &mut News::default()).expect("noise may end");
+    steps(&mut watch, 100);
+    assert_eq!(watch.what_if(other), costs(600), "the first steps were protected");
+    let before = ledger(&watch).live().releases;
+    watch.run.what_if_paid(other).expect("agreed");
+    assert!(ledger(&watch).live().releases > before + 1000, "two flags a step");
+}
+
+/// Counts what crosses, by kind.
+fn counting() -> (Box<dyn Wire>, Arc<Mutex<BTreeMap<String, usize>>>) {
+    let counts = Arc::new(Mutex::new(BTreeMap::new()));
+    let counter = Arc::clone(&counts);
+    let wire = Encoded::new(move |direction, bytes: &[u8]| {
+        let kind = match direction {
+            Direction::Up => format!("{:?}", Message::decode(bytes).expect("a message").content()),
+            Direction::Down => format!("{:?}", ToSite::decode(bytes).expect("an order").order()),
+        };
+        let kind = kind.split([' ', '(', '{']).next().unwrap_or_default().to_owned();
+        *counter.lock().expect("one at a time").entry(kind).or_default() += 1;
+    });
+    (Box::new(wire), counts)
+}
+
+#[test]
+fn a_server_that_begins_to_decide_knows_only_what_crossed_the_wire() {
+    let (session, prepared) = &*PREPARED;
+    let (wire, counts) = counting();
+    let options = RunOptions { both: true, wire, ..RunOptions::new(Mode::Evidence) };
+    let mut watch = Watch::open(session, prepared, options, true).expect("a built-in plant");
+    steps(&mut watch, 1000);
+    let crossed =
+        |kind: &str| counts.lock().expect("one at a time").get(kind).copied().unwrap_or(0);
+    assert_eq!((crossed("Flags"), crossed("Enrolment")), (0, 3), "flags are rehearsed");
+    let symbols = crossed("Symbol");
+    assert!(symbols > 2900, "{symbols}");
+    let entered = ledger(&watch).live().releases;
+    let rehearsed = watch.what_if(Turn::Mode(Mode::Paper)).expect("a seeded run");
+    watch.act(set("mode", Value::Text("paper".into())), &mut News::default()).expect("both along");
+    // Every step so far is sent and entered, and gives what was rehearsed.
+    assert_eq!(crossed("Flags"), symbols);
+    assert_eq!(ledger(&watch).live().releases, entered + 2 * symbols as u64 / 3);
+    let now = watch.what_if(Turn::Mode(Mode::Paper)).expect("a seeded run");
+    assert_eq!((now.alarms, now.score), (rehearsed.alarms, rehearsed.score));
+    steps(&mut watch, 100);
+    assert_eq!(crossed("Symbol"), symbols, "symbols are rehearsed from here on");
+    assert!(crossed("Flags") > symbols);
+}
+
+#[test]
+fn a_watched_run_with_orders_gives_the_same_facts_over_bytes_as_in_memory() {
+    let (session, prepared) = &*PREPARED;
+    let told = |wire: Box<dyn Wire>| {
+        let mut session = session.clone();
+        session.privacy.reveal_sensor = true;
+        let options = RunOptions { both: true, wire, ..RunOptions::new(Mode::Evidence) };
+        let mut watch = Watch::open(&session, prepared, options, true).expect("a built-in plant");
+        let mut news = News::default();
+        let mut accepted = false;
+        for step in 0..2 * 720 {
+            watch.step(&mut news).expect("a built-in plant");
+            let open = watch.run().annunciator().incidents().iter().find(|i| i.is_open());
+            if let (false, Some(number)) = (accepted, open.map(|incident| incident.number)) {
+                accepted = true;
+                watch.act(order(Action::Accept { incident: number }), &mut news).expect("open");
+            }
+            let mode = match step {
+                900 => "paper",
+                1000 => "evidence",
+                _ => continue,
+            };
+            watch.act(set("mode", Value::Text(mode.into())), &mut news).expect("both along");
+        }
+        watch.end(&mut news);
+        assert!(accepted, "the morning has attacks");
+        news.facts.iter().map(Fact::to_line).collect::<Vec<_>>()
+    };
+    let (wire, counts) = counting();
+    assert_eq!(told(wire), told(Box::new(Memory::default())));
+    let counts = counts.lock().expect("nobody sends any more");
+    for kind in ["Symbol", "Flags", "Enrolment", "Sensors", "NameSensors", "TakeAsNormal"] {
+        assert!(counts.get(kind).is_some_and(|count| *count > 0), "{kind}: {counts:?}");
+    }
 }

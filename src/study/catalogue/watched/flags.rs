@@ -24,7 +24,7 @@ pub(super) struct Raised {
 impl Raised {
     pub fn step(&mut self, time: Timestamp, sights: &[Sight]) {
         self.times.push(time.as_second());
-        self.flags.extend(sights.iter().map(|sight| sight.server.flags));
+        self.flags.extend(sights.iter().map(Sight::flags));
     }
 
     /// Both models' run lengths in seconds. Time within an event or its tail is not nominal.
