@@ -23,6 +23,15 @@ const FEWEST_VALUES: usize = 20;
 /// Steps that differ by less than this are one step, estimated twice.
 const SAME_STEP: f64 = 1.5;
 
+/// A value is wild when it is so many widths of the middle half of the values away from that half.
+const FAR: f64 = 1000.0;
+/// One row in so many may hold a wild value; when there are more, the sensor measures elsewhere.
+const MOST_WILD: usize = 4;
+/// One value in so many may stand off the grid of the others.
+const MOST_STRAYS: usize = 10;
+/// A gap of more steps than this is a whole number of them, or nearly, whatever it is.
+const LONGEST_TELLING_GAP: f64 = 625.0;
+
 /// A sensor must move by this many steps of its resolution to be worth monitoring.
 const FEWEST_STEPS: f64 = 3.0;
 
@@ -33,10 +42,16 @@ pub struct Resolution(f64);
 impl Resolution {
     /// Estimates the step from values: the smallest difference between two that differ, if many
     /// values are a whole number of such steps apart.
+    ///
+    /// The majority of the different values decides. One far outside the range of the others does
+    /// not count, and neither do a few that stand between the points of a grid which all others
+    /// keep to.
     #[must_use]
     pub fn estimate(values: &[f64]) -> Self {
-        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
+        let mut sorted = distinct(values);
+        if let Some(usual) = Range::usual(&sorted) {
+            usual.keep_if_most_lie_inside(&mut sorted);
+        }
         let (Some(low), Some(high)) = (sorted.first().copied(), sorted.last().copied()) else {
             return Self(0.0);
         };
@@ -45,12 +60,15 @@ impl Resolution {
         let gaps: Vec<f64> =
             sorted.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > ulps).collect();
         let Some(step) = gaps.iter().copied().min_by(f64::total_cmp) else { return Self(0.0) };
-        let on_grid = |gap: f64| {
-            let steps = gap / step;
-            (steps - steps.round()).abs() < 0.01 * steps.max(1.0).sqrt()
-        };
-        let gridded = gaps.iter().filter(|gap| on_grid(**gap)).count();
-        if gridded * 10 >= gaps.len() * 9 { Self(step) } else { Self(0.0) }
+        let all = Grid { step, gaps: &gaps };
+        if all.fits() && all.is_telling() {
+            return Self(step);
+        }
+        match without_strays(&sorted, &gaps) {
+            Some(step) => Self(step),
+            None if all.fits() => Self(step),
+            None => Self(0.0),
+        }
     }
 
     /// The step; 0 for a continuous sensor.
@@ -78,6 +96,99 @@ impl Resolution {
     }
 }
 
+/// The finite values, each once, in order.
+fn distinct(values: &[f64]) -> Vec<f64> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.dedup();
+    sorted
+}
+
+/// Where the values of a sensor can be believed to lie.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    low: f64,
+    high: f64,
+}
+
+impl Range {
+    /// Around the middle half of different values that are in order; none where fewer than two
+    /// differ.
+    fn usual(sorted: &[f64]) -> Option<Self> {
+        let last = sorted.len().checked_sub(1)?;
+        let (low, high) = (sorted[last / 4], sorted[(3 * last).div_ceil(4)]);
+        let far = FAR * (high - low);
+        (high > low).then_some(Self { low: low - far, high: high + far })
+    }
+
+    fn holds(self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// Leaves out what lies outside, unless that is the greater part of the different values: then
+    /// the sensor measures somewhere else by now.
+    fn keep_if_most_lie_inside(self, sorted: &mut Vec<f64>) {
+        let inside = sorted.iter().filter(|value| self.holds(**value)).count();
+        if 2 * inside >= sorted.len() {
+            sorted.retain(|value| self.holds(*value));
+        }
+    }
+}
+
+/// A step, and the gaps between values that may be whole numbers of it.
+struct Grid<'a> {
+    step: f64,
+    gaps: &'a [f64],
+}
+
+impl Grid<'_> {
+    /// Nine gaps in ten are whole numbers of steps.
+    fn fits(&self) -> bool {
+        let on_grid = |gap: f64| {
+            let steps = gap / self.step;
+            (steps - steps.round()).abs() < 0.01 * steps.max(1.0).sqrt()
+        };
+        let gridded = self.gaps.iter().filter(|gap| on_grid(**gap)).count();
+        gridded * 10 >= self.gaps.len() * 9
+    }
+
+    /// Most gaps are short enough for a whole number of steps to be no accident.
+    fn is_telling(&self) -> bool {
+        let short = self.gaps.iter().filter(|gap| **gap < LONGEST_TELLING_GAP * self.step).count();
+        2 * short > self.gaps.len()
+    }
+}
+
+/// The step of the grid that different values in order lie on once a few are passed over.
+fn without_strays(sorted: &[f64], gaps: &[f64]) -> Option<f64> {
+    let strays = (sorted.len() / MOST_STRAYS).max(1);
+    let mut steps = gaps.to_vec();
+    steps.sort_unstable_by(f64::total_cmp);
+    let mut tried = 0.0;
+    // A stray makes two gaps of one.
+    for &step in steps.iter().take(2 * strays + 1) {
+        if step < 1.01 * tried {
+            continue;
+        }
+        tried = step;
+        let mut kept: Vec<f64> = Vec::with_capacity(sorted.len());
+        for &value in sorted {
+            if kept.last().is_none_or(|last| value - last > 0.99 * step) {
+                kept.push(value);
+            }
+        }
+        if sorted.len() - kept.len() > strays || kept.len() < 3 {
+            return None;
+        }
+        let gaps: Vec<f64> = kept.windows(2).map(|w| w[1] - w[0]).collect();
+        let grid = Grid { step, gaps: &gaps };
+        if grid.fits() && grid.is_telling() {
+            return Some(step);
+        }
+    }
+    None
+}
+
 /// The grids of a session's sensors, in the order of [`Layout`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Grids {
@@ -98,7 +209,12 @@ impl Grids {
             parts.push(first_rows(session, part, rows)?);
         }
         let sensors = parts.iter().map(Vec::len).min().unwrap_or(0);
-        let grids = (0..sensors).map(|i| parts.iter().map(|p| Seen::in_values(&p[i])).collect());
+        let grids = (0..sensors).map(|i| {
+            let nominal = Part::ALL.iter().zip(&parts).filter(|(part, _)| **part != Part::Replay);
+            let nominal: Vec<f64> = nominal.flat_map(|(_, part)| part[i].iter().copied()).collect();
+            let usual = Range::usual(&distinct(&nominal));
+            parts.iter().map(|part| Seen::in_values(&part[i], usual)).collect()
+        });
         let (coarsest, rounding) = grids.map(|seen: Vec<Seen>| common(&seen)).unzip();
         Ok(Self { coarsest, rounding })
     }
@@ -134,16 +250,26 @@ struct Seen {
 }
 
 impl Seen {
-    fn in_values(values: &[f64]) -> Self {
-        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        sorted.dedup();
+    /// Looks at values of a sensor whose nominal ones lie in the `usual` range.
+    fn in_values(values: &[f64], usual: Option<Range>) -> Self {
+        let believable = believable(values, usual);
+        let different = distinct(&believable).len();
         Self {
-            step: Resolution::estimate(values),
-            varied: sorted.len() >= FEWEST_VALUES,
-            moves: sorted.len() > 1,
+            step: Resolution::estimate(&believable),
+            varied: different >= FEWEST_VALUES,
+            moves: different > 1,
         }
     }
+}
+
+/// The values without those that a fault of the sensor or of its line has made: few rows, far
+/// outside of what is usual.
+fn believable(values: &[f64], usual: Option<Range>) -> Vec<f64> {
+    let present = || values.iter().copied().filter(|v| v.is_finite());
+    let Some(usual) = usual else { return present().collect() };
+    let inside: Vec<f64> = present().filter(|value| usual.holds(*value)).collect();
+    let all = present().count();
+    if (all - inside.len()) * MOST_WILD <= all { inside } else { present().collect() }
 }
 
 /// The coarsest step, and the step to round to (none when all parts share it).
@@ -195,6 +321,7 @@ impl Stream for Rounded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::fmt::Write as _;
     use std::path::Path;
 
@@ -262,5 +389,99 @@ mod tests {
         assert_eq!(Resolution::estimate(&[2.0; 9]), Resolution::default());
         assert!(!Resolution(0.01).suffices(0.02) && Resolution(0.01).suffices(0.05));
         assert!((Resolution(0.5).coarser(Resolution(0.1)).round(1.3) - 1.5).abs() < 1e-12);
+    }
+
+    /// How steps were estimated before single values could not change them.
+    fn by_every_value(values: &[f64]) -> f64 {
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (Some(low), Some(high)) = (sorted.first().copied(), sorted.last().copied()) else {
+            return 0.0;
+        };
+        let ulps = 1e-9 * low.abs().max(high.abs());
+        let gaps: Vec<f64> =
+            sorted.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > ulps).collect();
+        let Some(step) = gaps.iter().copied().min_by(f64::total_cmp) else { return 0.0 };
+        if (Grid { step, gaps: &gaps }).fits() { step } else { 0.0 }
+    }
+
+    #[test]
+    #[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
+    fn on_real_data_the_majority_says_what_every_value_says() {
+        let mut compared = 0;
+        for (name, data) in
+            [("tep", "data/tep"), ("batadal", "data/batadal"), ("hai-21.03-fragments", "data/hai")]
+        {
+            let mut session = Session::open(name).expect("a shipped session");
+            session.set_data_folder(&crate::shared::path(data));
+            for part in Part::ALL {
+                let rows = if part == Part::Replay { LIVE_ROWS } else { NOMINAL_ROWS };
+                let columns = first_rows(&session, part, rows).expect("readable");
+                let nominal = first_rows(&session, Part::Fit, NOMINAL_ROWS).expect("readable");
+                for (i, (values, nominal)) in columns.iter().zip(&nominal).enumerate() {
+                    let usual = Range::usual(&distinct(nominal));
+                    let seen = Seen::in_values(values, usual);
+                    let before = by_every_value(values);
+                    assert!(
+                        seen.step.step().to_bits() == before.to_bits(),
+                        "{name} {part:?} sensor {i}: {} and not {before}",
+                        seen.step.step()
+                    );
+                    assert_eq!(seen.varied, distinct(values).len() >= FEWEST_VALUES);
+                    assert_eq!(seen.moves, distinct(values).len() > 1);
+                    compared += 1;
+                }
+            }
+        }
+        assert_eq!(compared, 3 * (53 + 43 + 67));
+    }
+
+    #[test]
+    fn wild_values_do_not_take_a_sensor_away_from_its_model() {
+        let nominal: Vec<f64> = (0..3000).map(|t| wave(t, 9)).collect();
+        let usual = Range::usual(&distinct(&nominal));
+        let clean: Vec<f64> = (0..1000).map(|t| wave(t, 1)).collect();
+        let expected = Seen::in_values(&clean, usual);
+        for (wild, rows) in [(1e10, 1), (-2_147_483_648.0, 20), (1e300, 1), (f64::MAX, 20)] {
+            let mut values = clean.clone();
+            values[100..100 + rows].fill(wild);
+            let seen = Seen::in_values(&values, usual);
+            assert_eq!((seen.step, seen.varied), (expected.step, true), "{wild} × {rows}");
+            // A sensor that stands still in the live data and is wild once does not move.
+            let mut still = vec![2.5; 1000];
+            still[7..7 + rows].fill(wild);
+            assert!(!Seen::in_values(&still, usual).moves);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_single_wild_value_never_changes_an_estimated_resolution(
+            digits in 0_i32..4, rows in 200_usize..600, at: prop::sample::Index,
+            wild in prop_oneof![
+                // Far outside, just outside, and inside between the points of the grid.
+                any::<f64>(), -50.0_f64..50.0, (-9_i32..10).prop_map(|e| 10f64.powi(e)),
+                Just(-2_147_483_648.0),
+            ],
+            continuous: bool,
+        ) {
+            let value = |t: usize| if continuous { fine(t) * 40.0 } else { wave(t, digits) };
+            let mut values: Vec<f64> = (0..rows).map(value).collect();
+            let clean = Resolution::estimate(&values);
+            let row = at.index(rows);
+            let lost = values[row];
+            values[row] = wild;
+            let found = Resolution::estimate(&values);
+            // The value that was lost may itself have shown the finest step.
+            values[row] = f64::NAN;
+            let without = Resolution::estimate(&values);
+            let same = |a: Resolution, b: Resolution| (a.0 - b.0).abs() <= 0.02 * a.0;
+            prop_assert!(
+                same(clean, found) || same(without, found)
+                    // Two values of a continuous sensor may come near each other: finer is no harm.
+                    || continuous && found.0 < 1e-2,
+                "{clean:?} {without:?} {found:?}: {wild} instead of {lost}"
+            );
+        }
     }
 }
