@@ -161,7 +161,7 @@ pub struct Note {
     pub place: String,
     /// Line of the (first) row concerned, counted from 1.
     pub line: u64,
-    /// How many rows it concerns. Rows of one file that are left out for one reason between two
+    /// How many rows were left out. Rows of one file that are left out for one reason between two
     /// frames share a note, so that a file in the wrong order costs no memory.
     pub rows: u64,
     /// What happened.
@@ -175,17 +175,58 @@ pub enum NoteKind {
     DuplicateStamp,
     /// A row older than the row before; it was left out.
     BackwardStamp,
+    /// A row whose stamp the rows around it contradict; it was left out.
+    WrongStamp,
     /// The last row of a file ends early (a writer was stopped); it was left out.
     TruncatedRow,
+    /// The clock of the data jumped and stayed where it went; its rows are used.
+    ClockMoved {
+        /// The last stamp before.
+        from: Timestamp,
+        /// The first stamp after.
+        to: Timestamp,
+    },
+}
+
+impl NoteKind {
+    /// Whether rows were left out.
+    #[must_use]
+    pub fn leaves_out(self) -> bool {
+        !matches!(self, NoteKind::ClockMoved { .. })
+    }
+
+    /// What is wrong with such rows.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            NoteKind::DuplicateStamp => "duplicate time stamp",
+            NoteKind::BackwardStamp => "time stamp runs backward",
+            NoteKind::WrongStamp => "time stamp does not fit the rows around it",
+            NoteKind::TruncatedRow => "file ends in the middle of a row",
+            NoteKind::ClockMoved { .. } => "the clock of the data moved",
+        }
+    }
 }
 
 impl std::fmt::Display for NoteKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            NoteKind::DuplicateStamp => "duplicate time stamp, row left out",
-            NoteKind::BackwardStamp => "time stamp runs backward, row left out",
-            NoteKind::TruncatedRow => "file ends in the middle of a row, row left out",
-        })
+        match self {
+            NoteKind::ClockMoved { from, to } => {
+                let by = to.duration_since(*from).as_secs_f64();
+                write!(f, "{} from {from} to {to} ({by:+} s), its rows are used", self.reason())
+            }
+            _ => write!(f, "{}, row left out", self.reason()),
+        }
+    }
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Note { place, line, rows, what } = self;
+        match rows {
+            0 | 1 => write!(f, "{what} ({place} line {line})"),
+            _ => write!(f, "{}, {rows} rows left out ({place} from line {line})", what.reason()),
+        }
     }
 }
 

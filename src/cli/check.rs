@@ -6,6 +6,8 @@ use std::io::Write;
 use color_eyre::eyre::Result;
 use jiff::Timestamp;
 
+use crate::engine::prepare;
+use crate::fact::UnusedRows;
 use crate::privacy::words::explain;
 use crate::privacy::{Knob, Provenance};
 use crate::session::{Session, Source};
@@ -21,6 +23,7 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     writeln!(out, "source      {}", source(session))?;
     print_privacy(out, session)?;
     let mut survey = None;
+    let mut unused = 0;
     for part in Part::ALL {
         let found = Survey::read(session, part, full)?;
         if survey.is_none() {
@@ -30,17 +33,26 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
         for line in found.complaints() {
             writeln!(out, "            {line}")?;
         }
+        unused += found.unused.rows;
         survey = Some(found);
     }
     if let Some(survey) = survey {
         survey.print_events(out)?;
     }
     if full {
-        writeln!(out, "ok: every row was read")?;
+        print_not_watched(out, session)?;
+        match unused {
+            0 => writeln!(out, "ok: every row was read")?,
+            1 => writeln!(out, "ok: every row was read; 1 row is not used, as told above")?,
+            _ => {
+                writeln!(out, "ok: every row was read; {unused} rows are not used, as told above")?
+            }
+        }
     } else {
         writeln!(
             out,
-            "ok: the beginning of each range was read ({GLANCE} frames); --full reads all of it"
+            "ok: the beginning of each range was read ({GLANCE} frames); --full reads all of it \
+             and says which sensors are not watched"
         )?;
     }
     Ok(())
@@ -99,6 +111,23 @@ fn show_folder(session: &Session, data: &str) -> String {
     session.data_folder().map_or_else(|| data.to_owned(), |folder| folder.display().to_string())
 }
 
+/// Sensors that no model will look at, judged by the whole of the nominal data.
+fn print_not_watched(out: &mut impl Write, session: &Session) -> Result<()> {
+    let mut head = "not watched";
+    match prepare::not_watched(session) {
+        Ok(clients) => {
+            for (client, left_out) in clients {
+                for (sensor, why) in left_out {
+                    writeln!(out, "{head:<12}{client:<10} {sensor}: {why}")?;
+                    head = "";
+                }
+            }
+        }
+        Err(why) => writeln!(out, "{head:<12}cannot be told: {why}")?,
+    }
+    Ok(())
+}
+
 fn print_clients(out: &mut impl Write, layout: &Layout) -> Result<()> {
     for (i, client) in layout.clients.iter().enumerate() {
         let head = if i == 0 { "clients" } else { "" };
@@ -126,6 +155,7 @@ struct Survey {
     runs: u64,
     gaps: u64,
     notes: BTreeMap<stream::NoteKind, (u64, String)>,
+    unused: UnusedRows,
     present: Vec<u64>,
     first: Vec<f64>,
     varies: Vec<bool>,
@@ -144,6 +174,7 @@ impl Survey {
             runs: 0,
             gaps: 0,
             notes: BTreeMap::new(),
+            unused: UnusedRows::default(),
             present: vec![0; width],
             first: vec![f64::NAN; width],
             varies: vec![false; width],
@@ -152,7 +183,9 @@ impl Survey {
         };
         let mut frame = Frame::for_layout(&survey.layout);
         while full || survey.frames < GLANCE {
-            if !stream.next(&mut frame)? {
+            let more = stream.next(&mut frame)?;
+            survey.hear(&frame);
+            if !more {
                 survey.whole = true;
                 break;
             }
@@ -177,13 +210,6 @@ impl Survey {
             Continuity::Gap { .. } => self.gaps += 1,
             Continuity::Next => {}
         }
-        for note in &frame.notes {
-            let entry = self
-                .notes
-                .entry(note.what)
-                .or_insert_with(|| (0, format!("{}:{}", note.place, note.line)));
-            entry.0 += 1;
-        }
         for (i, value) in local::measurements_of(frame).iter().enumerate() {
             if value.is_nan() {
                 continue;
@@ -193,6 +219,18 @@ impl Survey {
                 self.first[i] = *value;
             }
             self.varies[i] |= value.to_bits() != self.first[i].to_bits();
+        }
+    }
+
+    /// Takes what had to be left out; that after the last frame comes with none.
+    fn hear(&mut self, frame: &Frame) {
+        for note in &frame.notes {
+            let entry = self
+                .notes
+                .entry(note.what)
+                .or_insert_with(|| (0, format!("{}:{}", note.place, note.line)));
+            entry.0 += note.rows;
+            self.unused.add(note.what, note.rows);
         }
     }
 
@@ -210,7 +248,10 @@ impl Survey {
             lines.push(format!("{} gaps in time", self.gaps));
         }
         for (what, (count, first)) in &self.notes {
-            lines.push(format!("{count} × {what}, first at {first}"));
+            lines.push(match what.leaves_out() {
+                true => format!("{count} × {what}, first at {first}"),
+                false => format!("{what}, at {first}"),
+            });
         }
         let cells = self.frames * self.layout.width() as u64;
         let missing = cells - self.present.iter().sum::<u64>();

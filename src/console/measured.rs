@@ -46,7 +46,7 @@ pub struct Measured {
     /// What the data set knows.
     pub truth: Truth,
     /// Rows that had to be left out.
-    pub left_out: usize,
+    pub left_out: u64,
 }
 
 impl Measured {
@@ -77,7 +77,7 @@ impl Measured {
 
     /// Takes a frame. One that is not later than the last is left out, and counted.
     pub fn take(&mut self, frame: &Frame) {
-        self.left_out += frame.notes.len();
+        self.left_out += frame.notes.iter().map(|note| note.rows).sum::<u64>();
         let values = local::measurements_of(frame);
         if self.history.push(frame.time, values).is_err() {
             self.left_out += 1;

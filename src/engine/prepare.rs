@@ -237,6 +237,17 @@ pub fn keep_oracle(prepared: &mut Prepared, correlation: Vec<f32>) -> Result<(),
     Ok(())
 }
 
+/// The sensors of every client that its models will not look at, with the reason.
+pub fn not_watched(session: &Session) -> Result<Vec<NotWatched>, PrepareError> {
+    let every = decimation::every(session)?;
+    let delivered = vendor::delivered(session, every);
+    let material = Material::read(session, every, &vendor::views_of(delivered.as_ref()))?;
+    Ok(material.clients.into_iter().map(|client| (client.name, client.left_out)).collect())
+}
+
+/// A client and its sensors that are not watched.
+type NotWatched = (String, Vec<(String, LeftOut)>);
+
 fn make(
     session: &Session,
     fingerprint: Fingerprint,

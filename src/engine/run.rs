@@ -13,6 +13,7 @@
 //! | `exchange` | one step over the wire: rows to sites, messages to the server, orders back |
 //! | `explain` | by which influences an effect can have come about |
 //! | `ledger`, `spending` | what was released, and what the knobs would change about it |
+//! | `unused` | rows of the data that were not used |
 //! | `alarms`, `ending` | the alarms that were raised, and the score of the run |
 //! | [`sight`] | what can be seen of every client at a step |
 //! | [`knob`] | what can be tuned while it runs |
@@ -32,6 +33,7 @@ mod spending;
 mod tests;
 #[cfg(test)]
 mod tier2_tests;
+mod unused;
 pub mod what_if;
 
 use std::time::Duration;
@@ -44,6 +46,7 @@ pub use self::ending::Ending;
 use self::exchange::Exchange;
 pub use self::operate::ActError;
 use self::sight::Sight;
+use self::unused::Unused;
 pub use self::what_if::Outlook;
 use super::prepare::{self, Prepared, TrainingSpent};
 use crate::evidence::symbol::Grading;
@@ -67,7 +70,7 @@ use crate::site::material::LeftOut;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::Grids;
-use crate::stream::{Continuity, Event, Frame, Label, Layout, NoteKind, Part, Stream, StreamError};
+use crate::stream::{Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
 use crate::study::score::{Judgement, Watched};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
@@ -161,16 +164,16 @@ pub struct Run {
     frame: Frame,
     /// First and last instant of every stretch without a gap.
     spans: Vec<(Timestamp, Timestamp)>,
-    /// Why rows were left out at the last step.
-    left_out: Vec<NoteKind>,
+    /// Rows that were left out.
+    unused: Unused,
     steps: u64,
     labelled: bool,
     alarms: Alarms,
     spent: TrainingSpent,
     /// States of every client's sending model.
     states: Vec<usize>,
-    /// Sensors that are too coarse to be watched, each after its client.
-    too_coarse: Vec<(String, String)>,
+    /// Sensors that are not watched, client by client.
+    left_out: Vec<Vec<(String, LeftOut)>>,
 }
 
 impl Run {
@@ -257,13 +260,13 @@ impl Run {
             stream,
             layout,
             spans: Vec::new(),
-            left_out: Vec::new(),
+            unused: Unused::default(),
             steps: 0,
             labelled: false,
             alarms: Alarms::default(),
             spent: prepared.spent.clone(),
             states: prepared.clients.iter().map(sending_states).collect(),
-            too_coarse: too_coarse(prepared),
+            left_out: prepared.clients.iter().map(|client| client.left_out.clone()).collect(),
         };
         run.pin_memory_for_deadband(prepared.spent.from)?;
         Ok(run)
@@ -361,6 +364,7 @@ impl Run {
     pub fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, RunError> {
         if !self.stream.next(&mut self.frame)? {
             // What was left out after the last frame.
+            self.frame.time = self.now();
             self.tell_notes(facts);
             return Ok(None);
         }
@@ -463,9 +467,20 @@ impl Run {
     /// Sensors that cannot be watched, and clients whose calibration cannot be relied on.
     fn tell_health(&mut self, facts: &mut Vec<Fact>) {
         let time = self.frame.time;
-        for (client, sensor) in &self.too_coarse {
-            let what = format!("without {sensor}: {}", LeftOut::TooCoarse);
-            facts.push(self.annunciator.note(time, self.layout.client(client), &what));
+        for (client, left_out) in self.left_out.iter().enumerate() {
+            // What data has shown to be too coarse is news; the rest is as the plant is built.
+            let (coarse, usual): (Vec<_>, Vec<_>) =
+                left_out.iter().partition(|(_, why)| *why == LeftOut::TooCoarse);
+            for (sensor, why) in coarse {
+                let what = format!("without {sensor}: {why}");
+                facts.push(self.annunciator.note(time, Some(client), &what));
+            }
+            if !usual.is_empty() {
+                let usual: Vec<String> =
+                    usual.iter().map(|(sensor, why)| format!("{sensor} ({why})")).collect();
+                let what = format!("not watched: {}", usual.join(", "));
+                self.annunciator.remark(time, Some(client), &what);
+            }
         }
         if !self.session.privacy.tells_faults() {
             let what = "sensors at fault are known to their client alone (privacy.reveal_faults)";
@@ -484,18 +499,10 @@ impl Run {
         }
     }
 
-    /// Rows that had to be left out: each is a fact, a stretch of them is one line of the log.
+    /// Rows that had to be left out, and clocks that moved: a fact and a line of the log a stretch.
     fn tell_notes(&mut self, facts: &mut Vec<Fact>) {
-        let before = std::mem::take(&mut self.left_out);
-        for note in &self.frame.notes {
-            let what = format!("{} ({} line {})", note.what, note.place, note.line);
-            let known = before.contains(&note.what) || self.left_out.contains(&note.what);
-            facts.push(if known {
-                self.quality(None, what)
-            } else {
-                self.annunciator.note(self.frame.time, None, &what)
-            });
-            self.left_out.push(note.what);
+        for what in self.unused.hear(self.steps, &self.frame.notes) {
+            facts.push(self.annunciator.note(self.frame.time, None, &what));
         }
     }
 
@@ -503,14 +510,36 @@ impl Run {
         Fact::Quality(fact::Quality { client, time: self.frame.time, what, seconds: None })
     }
 
+    /// How many rows were left out so far.
+    #[must_use]
+    pub fn unused_rows(&self) -> fact::UnusedRows {
+        self.unused.counts()
+    }
+
+    fn not_watched(&self) -> Vec<fact::NotWatched> {
+        let of = |(client, left_out): (String, &Vec<(String, LeftOut)>)| {
+            let sensor = |(sensor, why): &(String, LeftOut)| fact::NotWatched {
+                client: client.clone(),
+                sensor: sensor.clone(),
+                why: why.to_string(),
+            };
+            left_out.iter().map(sensor).collect::<Vec<_>>()
+        };
+        self.names().zip(&self.left_out).flat_map(of).collect()
+    }
+
     /// The run is over: closes what is open and says what was released.
     pub fn end(&mut self) -> Vec<Fact> {
-        let mut facts = self.annunciator.end(Closing::EndOfRun);
+        let last = self.now();
+        let mut facts = Vec::new();
+        for what in self.unused.end() {
+            facts.push(self.annunciator.note(last, None, &what));
+        }
+        facts.append(&mut self.annunciator.end(Closing::EndOfRun));
         explain::explain(&self.graph, &mut facts);
         for fact in &facts {
             self.alarms.hear(fact);
         }
-        let last = self.now();
         self.exchange.sites_mut().iter_mut().for_each(|site| site.close_ledger(last));
         facts.extend(self.ledgers().filter_map(|of| ledger::fact(of, last)));
         facts
@@ -565,6 +594,8 @@ impl Run {
             from: self.spans.first().map(|span| span.0),
             until: self.spans.last().map(|span| span.1),
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
+            unused_rows: self.unused_rows(),
+            not_watched: self.not_watched(),
         }
     }
 }
@@ -631,14 +662,6 @@ fn declared_reach(session: &Session, layout: &Layout) -> Reach {
         .iter()
         .filter_map(|(from, to)| Some((layout.client(from)?, layout.client(to)?)));
     Reach::from_edges(layout.clients.len(), edges)
-}
-
-fn too_coarse(prepared: &Prepared) -> Vec<(String, String)> {
-    let of = |client: &PreparedSite| {
-        let coarse = client.left_out.iter().filter(|(_, why)| *why == LeftOut::TooCoarse);
-        coarse.map(|(sensor, _)| (client.name.clone(), sensor.clone())).collect::<Vec<_>>()
-    };
-    prepared.clients.iter().flat_map(of).collect()
 }
 
 fn sending_states(client: &PreparedSite) -> usize {

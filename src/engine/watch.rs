@@ -68,6 +68,8 @@ pub struct Snapshot {
     pub mode: Mode,
     /// Steps taken.
     pub steps: u64,
+    /// Rows of the data that were not used.
+    pub unused_rows: u64,
     /// Counts and rates.
     pub figures: Figures,
     /// How each client's alarm stands.
@@ -222,6 +224,7 @@ impl Watch {
         Snapshot {
             mode: self.run.mode(),
             steps: self.run.steps(),
+            unused_rows: self.run.unused_rows().rows,
             figures: annunciator.figures(),
             clients: (0..clients).map(|m| annunciator.client_state(m)).collect(),
             thresholds: self.run.thresholds().to_vec(),

@@ -60,6 +60,8 @@ fn one_of_each() -> Vec<Fact> {
         mrr: None,
     };
     let summary = Summary {
+        unused_rows: UnusedRows::default(),
+        not_watched: Vec::new(),
         session: "plant-attack-day".to_owned(),
         mode: Mode::Evidence,
         seed: Some(1),

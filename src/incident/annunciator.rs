@@ -254,12 +254,19 @@ impl Annunciator {
     /// Something about data, or about what was learned from it, that is no trouble of one step: a line
     /// of the log and the fact.
     pub fn note(&mut self, time: Timestamp, client: Option<usize>, text: &str) -> Fact {
+        let client = self.remark(time, client, text);
+        self.quality_lines.push(time);
+        self.quality_fact(time, client, text.to_owned(), None)
+    }
+
+    /// Something that is good to know and no trouble: a line of the log alone. Answers the client
+    /// that it is about, where there is one of that number.
+    pub fn remark(&mut self, time: Timestamp, client: Option<usize>, text: &str) -> Option<usize> {
         let client = client.filter(|client| *client < self.names.len());
         let what = What::Noted { client, text: text.to_owned() };
         let entry = Entry { number: 0, time, who: None, what, edits: Vec::new(), why: None };
         self.log.add(entry);
-        self.quality_lines.push(time);
-        self.quality_fact(time, client, text.to_owned(), None)
+        client
     }
 
     fn follow_floods(&mut self, elapsed_s: f64) {

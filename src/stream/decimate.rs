@@ -151,6 +151,7 @@ impl<S: Stream> Stream for Decimated<S> {
         loop {
             if !self.has_pending {
                 if !self.inner.next(&mut self.pending)? {
+                    frame.notes.append(&mut self.pending.notes);
                     if self.sum.cell.is_some() {
                         self.emit(frame);
                         return Ok(true);

@@ -241,7 +241,9 @@ fn from_file(
         match rows.next()? {
             Next::Row => {}
             Next::End => return Ok(events),
-            Next::CutShort => return Err(rows.row_error("the file ends within this row".into())),
+            Next::CutShort => {
+                return Err(rows.row_error(rows.line(), "the file ends within this row"));
+            }
         }
         let text = |column| String::from_utf8_lossy(rows.cell(column)).into_owned();
         let time = |column| {
@@ -259,7 +261,7 @@ fn from_file(
             what: String::new(),
         };
         if event.end < event.start {
-            return Err(rows.row_error("the event ends before it starts".into()));
+            return Err(rows.row_error(rows.line(), "the event ends before it starts"));
         }
         events.push(event);
     }

@@ -23,6 +23,11 @@ const FEWEST_VALUES: usize = 20;
 /// Steps that differ by less than this are one step, estimated twice.
 const SAME_STEP: f64 = 1.5;
 
+/// A value is wild when it is so many widths of the middle half of the values away from that half.
+const FAR: f64 = 1000.0;
+/// One row in so many may hold a wild value; when there are more, the sensor measures elsewhere.
+const MOST_WILD: usize = 4;
+
 /// A sensor must move by this many steps of its resolution to be worth monitoring.
 const FEWEST_STEPS: f64 = 3.0;
 
@@ -33,10 +38,16 @@ pub struct Resolution(f64);
 impl Resolution {
     /// Estimates the step from values: the smallest difference between two that differ, if many
     /// values are a whole number of such steps apart.
+    ///
+    /// The majority of the different values decides: what is far outside their range does not
+    /// count. A value inside of it counts, also where it lies off the grid: it can make a sensor
+    /// look finer than it is, which takes no sensor away.
     #[must_use]
     pub fn estimate(values: &[f64]) -> Self {
-        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
+        let mut sorted = distinct(values);
+        if let Some(usual) = Range::usual(&sorted) {
+            usual.keep_if_most_lie_inside(&mut sorted);
+        }
         let (Some(low), Some(high)) = (sorted.first().copied(), sorted.last().copied()) else {
             return Self(0.0);
         };
@@ -45,12 +56,7 @@ impl Resolution {
         let gaps: Vec<f64> =
             sorted.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > ulps).collect();
         let Some(step) = gaps.iter().copied().min_by(f64::total_cmp) else { return Self(0.0) };
-        let on_grid = |gap: f64| {
-            let steps = gap / step;
-            (steps - steps.round()).abs() < 0.01 * steps.max(1.0).sqrt()
-        };
-        let gridded = gaps.iter().filter(|gap| on_grid(**gap)).count();
-        if gridded * 10 >= gaps.len() * 9 { Self(step) } else { Self(0.0) }
+        if fits(step, &gaps) { Self(step) } else { Self(0.0) }
     }
 
     /// The step; 0 for a continuous sensor.
@@ -78,6 +84,55 @@ impl Resolution {
     }
 }
 
+/// The finite values, each once, in order.
+fn distinct(values: &[f64]) -> Vec<f64> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.dedup();
+    sorted
+}
+
+/// Where the values of a sensor can be believed to lie.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    low: f64,
+    high: f64,
+}
+
+impl Range {
+    /// Around the middle half of different values that are in order; none where fewer than two
+    /// differ.
+    fn usual(sorted: &[f64]) -> Option<Self> {
+        let last = sorted.len().checked_sub(1)?;
+        let (low, high) = (sorted[last / 4], sorted[(3 * last).div_ceil(4)]);
+        let far = FAR * (high - low);
+        (high > low).then_some(Self { low: low - far, high: high + far })
+    }
+
+    fn holds(self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// Leaves out what lies outside, unless that is the greater part of the different values: then
+    /// the sensor measures somewhere else by now.
+    fn keep_if_most_lie_inside(self, sorted: &mut Vec<f64>) {
+        let inside = sorted.iter().filter(|value| self.holds(**value)).count();
+        if 2 * inside >= sorted.len() {
+            sorted.retain(|value| self.holds(*value));
+        }
+    }
+}
+
+/// Whether nine gaps in ten are whole numbers of steps.
+fn fits(step: f64, gaps: &[f64]) -> bool {
+    let on_grid = |gap: f64| {
+        let steps = gap / step;
+        (steps - steps.round()).abs() < 0.01 * steps.max(1.0).sqrt()
+    };
+    let gridded = gaps.iter().filter(|gap| on_grid(**gap)).count();
+    gridded * 10 >= gaps.len() * 9
+}
+
 /// The grids of a session's sensors, in the order of [`Layout`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Grids {
@@ -98,7 +153,12 @@ impl Grids {
             parts.push(first_rows(session, part, rows)?);
         }
         let sensors = parts.iter().map(Vec::len).min().unwrap_or(0);
-        let grids = (0..sensors).map(|i| parts.iter().map(|p| Seen::in_values(&p[i])).collect());
+        let grids = (0..sensors).map(|i| {
+            let nominal = Part::ALL.iter().zip(&parts).filter(|(part, _)| **part != Part::Replay);
+            let nominal: Vec<f64> = nominal.flat_map(|(_, part)| part[i].iter().copied()).collect();
+            let usual = Range::usual(&distinct(&nominal));
+            parts.iter().map(|part| Seen::in_values(&part[i], usual)).collect()
+        });
         let (coarsest, rounding) = grids.map(|seen: Vec<Seen>| common(&seen)).unzip();
         Ok(Self { coarsest, rounding })
     }
@@ -134,16 +194,26 @@ struct Seen {
 }
 
 impl Seen {
-    fn in_values(values: &[f64]) -> Self {
-        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        sorted.dedup();
+    /// Looks at values of a sensor whose nominal ones lie in the `usual` range.
+    fn in_values(values: &[f64], usual: Option<Range>) -> Self {
+        let believable = believable(values, usual);
+        let different = distinct(&believable).len();
         Self {
-            step: Resolution::estimate(values),
-            varied: sorted.len() >= FEWEST_VALUES,
-            moves: sorted.len() > 1,
+            step: Resolution::estimate(&believable),
+            varied: different >= FEWEST_VALUES,
+            moves: different > 1,
         }
     }
+}
+
+/// The values without those that a fault of the sensor or of its line has made: few rows, far
+/// outside of what is usual.
+fn believable(values: &[f64], usual: Option<Range>) -> Vec<f64> {
+    let present = || values.iter().copied().filter(|v| v.is_finite());
+    let Some(usual) = usual else { return present().collect() };
+    let inside: Vec<f64> = present().filter(|value| usual.holds(*value)).collect();
+    let all = present().count();
+    if (all - inside.len()) * MOST_WILD <= all { inside } else { present().collect() }
 }
 
 /// The coarsest step, and the step to round to (none when all parts share it).
@@ -195,6 +265,7 @@ impl Stream for Rounded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::fmt::Write as _;
     use std::path::Path;
 
@@ -262,5 +333,90 @@ mod tests {
         assert_eq!(Resolution::estimate(&[2.0; 9]), Resolution::default());
         assert!(!Resolution(0.01).suffices(0.02) && Resolution(0.01).suffices(0.05));
         assert!((Resolution(0.5).coarser(Resolution(0.1)).round(1.3) - 1.5).abs() < 1e-12);
+    }
+
+    /// How steps were estimated before single values could not change them.
+    fn by_every_value(values: &[f64]) -> f64 {
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (Some(low), Some(high)) = (sorted.first().copied(), sorted.last().copied()) else {
+            return 0.0;
+        };
+        let ulps = 1e-9 * low.abs().max(high.abs());
+        let gaps: Vec<f64> =
+            sorted.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > ulps).collect();
+        let Some(step) = gaps.iter().copied().min_by(f64::total_cmp) else { return 0.0 };
+        if fits(step, &gaps) { step } else { 0.0 }
+    }
+
+    #[test]
+    #[cfg_attr(no_shared, ignore = "needs ../shared, which is absent")]
+    fn on_real_data_the_majority_says_what_every_value_says() {
+        let mut compared = 0;
+        for (name, data) in
+            [("tep", "data/tep"), ("batadal", "data/batadal"), ("hai-21.03-fragments", "data/hai")]
+        {
+            let mut session = Session::open(name).expect("a shipped session");
+            session.set_data_folder(&crate::shared::path(data));
+            for part in Part::ALL {
+                let rows = if part == Part::Replay { LIVE_ROWS } else { NOMINAL_ROWS };
+                let columns = first_rows(&session, part, rows).expect("readable");
+                let nominal = first_rows(&session, Part::Fit, NOMINAL_ROWS).expect("readable");
+                for (i, (values, nominal)) in columns.iter().zip(&nominal).enumerate() {
+                    let usual = Range::usual(&distinct(nominal));
+                    let seen = Seen::in_values(values, usual);
+                    let before = by_every_value(values);
+                    assert!(
+                        seen.step.step().to_bits() == before.to_bits(),
+                        "{name} {part:?} sensor {i}: {} and not {before}",
+                        seen.step.step()
+                    );
+                    assert_eq!(seen.varied, distinct(values).len() >= FEWEST_VALUES);
+                    assert_eq!(seen.moves, distinct(values).len() > 1);
+                    compared += 1;
+                }
+            }
+        }
+        assert_eq!(compared, 342, "sensors and ranges");
+    }
+
+    #[test]
+    fn wild_values_do_not_take_a_sensor_away_from_its_model() {
+        let nominal: Vec<f64> = (0..3000).map(|t| wave(t, 9)).collect();
+        let usual = Range::usual(&distinct(&nominal));
+        let clean: Vec<f64> = (0..1000).map(|t| wave(t, 1)).collect();
+        let expected = Seen::in_values(&clean, usual);
+        for (wild, rows) in [(1e10, 1), (-2_147_483_648.0, 20), (1e300, 1), (f64::MAX, 20)] {
+            let mut values = clean.clone();
+            values[100..100 + rows].fill(wild);
+            let seen = Seen::in_values(&values, usual);
+            assert_eq!((seen.step, seen.varied), (expected.step, true), "{wild} × {rows}");
+            // A sensor that stands still in the live data and is wild once does not move.
+            let mut still = vec![2.5; 1000];
+            still[7..7 + rows].fill(wild);
+            assert!(!Seen::in_values(&still, usual).moves);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_single_wild_value_never_changes_an_estimated_resolution(
+            digits in 0_i32..4, rows in 200_usize..600, at: prop::sample::Index,
+            wild in prop_oneof![
+                prop::num::f64::NORMAL.prop_map(|v| if v.abs() < 10.0 { 10.0 + v } else { v }),
+                10.0_f64..1e5,
+                Just(-2_147_483_648.0),
+                Just(1e10),
+            ],
+        ) {
+            // A wave between −5 and 5 in steps of its last digit, and one value outside of it.
+            let mut values: Vec<f64> = (0..rows).map(|t| wave(t, digits)).collect();
+            let row = at.index(rows);
+            values[row] = f64::NAN;
+            let clean = Resolution::estimate(&values);
+            values[row] = wild;
+            let found = Resolution::estimate(&values);
+            prop_assert!((clean.0 - found.0).abs() <= 1e-6 * clean.0, "{clean:?} {found:?}");
+        }
     }
 }

@@ -11,7 +11,9 @@
 //! | `rows` | bytes → header and rows, each with its line |
 //! | `header` | header → which cell is what |
 //! | `number`, `clock` | cell → value, instant |
-//! | `timeline` | instants → order, gaps, runs |
+//! | `chain` | instants → which of them agree |
+//! | `timeline` | instants → order, gaps, runs, wrong stamps |
+//! | `held` | a row read ahead of its turn |
 //! | `wide` | all of these → frames without labels |
 
 use std::path::Path;
@@ -21,9 +23,11 @@ use super::{Event, Frame, Layout, Sensor, Stream, StreamError};
 use crate::session::{ClientSettings, Labels, TableSource};
 
 mod bytes;
+mod chain;
 pub(crate) mod clock;
 pub(crate) mod files;
 pub(crate) mod header;
+mod held;
 pub(crate) mod number;
 pub(crate) mod rows;
 mod timeline;

@@ -40,6 +40,9 @@ impl<S: Stream> Stream for Window<S> {
     }
 
     fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
+        if self.over {
+            frame.notes.clear();
+        }
         while !self.over && self.inner.next(frame)? {
             let first = *self.first.get_or_insert(frame.time);
             let step = self.step;

@@ -144,11 +144,29 @@ pub(super) fn print_end(
         number(summary.steps_per_s, 0),
         count(summary.incidents as usize, "incident")
     )?;
+    print_unused(out, summary)?;
     if let Some(score) = &summary.score {
         print_score(out, score)?;
     }
     if let Some(judgement) = judgement {
         print_misses(out, judgement)?;
+    }
+    Ok(())
+}
+
+/// What of the data was not looked at.
+fn print_unused(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    let unused = &summary.unused_rows;
+    if !unused.is_none() {
+        let reasons: Vec<String> =
+            unused.reasons().map(|(rows, reason)| format!("{rows} × {reason}")).collect();
+        let rows = count(unused.rows as usize, "row");
+        writeln!(out, "{rows} of the data not used: {}", reasons.join(", "))?;
+    }
+    for of in summary.not_watched.chunk_by(|a, b| a.client == b.client) {
+        let sensors: Vec<String> =
+            of.iter().map(|sensor| format!("{} ({})", sensor.sensor, sensor.why)).collect();
+        writeln!(out, "{} is watched without {}", of[0].client, sensors.join(", "))?;
     }
     Ok(())
 }

@@ -253,6 +253,10 @@ fn sensors_title(scene: &Scene, client: usize, shown: Shown, area: Rect, buffer:
     if !scene.measured.is_settled() {
         parts.push(("scales settling".to_owned(), theme.label));
     }
+    let not_watched = scene.not_watched(client).len();
+    if not_watched > 0 {
+        parts.push((format!("– {not_watched} not watched, the log says why"), theme.label));
+    }
     let parts: Vec<(&str, Style)> = parts.iter().map(|(t, s)| (t.as_str(), *s)).collect();
     heading(buffer, area, &parts, theme);
 }

@@ -16,6 +16,7 @@ use crate::history::{Bucket, Column};
 use crate::server::Together;
 use crate::server::influence::InfluenceGraph;
 use crate::session::Mode;
+use crate::site::material::LeftOut;
 
 /// One picture's shared parts.
 pub struct Scene<'a> {
@@ -86,6 +87,13 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn graph(&self) -> Option<&'a InfluenceGraph> {
         Some(&self.model.prepared.as_ref()?.influences.graph)
+    }
+
+    /// The sensors of a client that no model looks at, where that is kept with the models.
+    #[must_use]
+    pub fn not_watched(&self, client: usize) -> &'a [(String, LeftOut)] {
+        let prepared = self.model.prepared.as_ref().and_then(|p| p.clients.get(client));
+        prepared.map_or(&[], |client| client.left_out.as_slice())
     }
 
     /// How states move together, where that is kept with the models of these clients.

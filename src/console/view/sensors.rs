@@ -16,6 +16,7 @@ use super::verdict::Verdict;
 use crate::console::measured::{Client, Measured};
 use crate::console::number;
 use crate::console::scale::Place;
+use crate::console::text::clean;
 use crate::console::theme::State;
 use crate::console::trend::Trend;
 use crate::history::{Bucket, Column};
@@ -102,15 +103,20 @@ pub fn draw(
     let halves: Vec<Column> =
         edges.windows(2).map(|edge| scene.measured.history.column(edge[0], edge[1])).collect();
     let ranked = scene.ranked(client);
+    let not_watched = scene.not_watched(client);
     let calm = Verdict::of(scene, client).state == State::Normal;
     let channels = known.channels.clone().skip(shown.skip).take(shown.sensors);
     for (row, channel) in channels.enumerate() {
         let area = part(area, row as u16 * shown.height, shown.height);
         let rank = ranked.and_then(|ranked| {
             let sensor = known.sensors.get(channel - known.channels.start)?;
-            ranked.iter().position(|name| crate::console::text::clean(name) == sensor.name)
+            ranked.iter().position(|name| clean(name) == sensor.name)
         });
-        let sensor = One { known, channel, rank, calm, cells };
+        let watched = known
+            .sensors
+            .get(channel - known.channels.start)
+            .is_none_or(|sensor| not_watched.iter().all(|(name, _)| clean(name) != sensor.name));
+        let sensor = One { known, channel, rank, watched, calm, cells };
         sensor.draw(scene, axis, &halves, area, buffer);
     }
 }
@@ -120,6 +126,8 @@ struct One<'a> {
     known: &'a Client,
     channel: usize,
     rank: Option<usize>,
+    /// A model looks at it.
+    watched: bool,
     /// Nothing is the matter with its client: a rank is no more than a rank.
     calm: bool,
     cells: Cells,
@@ -138,7 +146,11 @@ impl One<'_> {
             let style = if self.calm { theme.label } else { theme.over };
             put(buffer, area, 1, 0, &(rank + 1).to_string(), style);
         }
-        put(buffer, area, 3, 0, &cut(&sensor.name, cells.name), theme.text);
+        if !self.watched {
+            put(buffer, area, 1, 0, "–", theme.label);
+        }
+        let name = if self.watched { theme.text } else { theme.label };
+        put(buffer, area, 3, 0, &cut(&sensor.name, cells.name), name);
         let start = 3 + cells.name + 1;
         if let Some(value) = self.value(scene, scene.moment) {
             let (arrow, style) = match scale.place(value) {

@@ -123,8 +123,10 @@ fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
         let clients = measured.clients.len();
         let noun = if clients == 1 { "client" } else { "clients" };
         parts.push(Part::new(ELSEWHERE, format!("{clients} {noun}"), theme.label));
-        if measured.left_out > 0 {
-            let rows = measured.left_out;
+        // The last rows of a file come with no frame: the engine alone knows of them.
+        let known = model.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
+        let rows = measured.left_out.max(known.map_or(0, |snapshot| snapshot.unused_rows));
+        if rows > 0 {
             let part = Part::new(3, format!("? {rows} rows left out"), theme.missing);
             parts.push(part.or(format!("? {rows}")));
         }

@@ -120,7 +120,8 @@ impl Rows {
             if found < expected && self.ends_the_file() {
                 return Ok(Next::CutShort);
             }
-            return Err(self.row_error(format!("expected {expected} cells, found {found}")));
+            let what = format!("expected {expected} cells, found {found}");
+            return Err(self.row_error(self.line(), what));
         }
     }
 
@@ -149,9 +150,9 @@ impl Rows {
         StreamError::Header { file: self.file.clone(), what }
     }
 
-    /// A complaint about the present row.
-    pub fn row_error(&self, what: String) -> StreamError {
-        StreamError::Row { file: self.file.clone(), line: self.line(), what }
+    /// A complaint about the row that begins in `line`.
+    pub fn row_error(&self, line: u64, what: impl Into<String>) -> StreamError {
+        StreamError::Row { file: self.file.clone(), line, what: what.into() }
     }
 
     /// A complaint about a cell of the present row.

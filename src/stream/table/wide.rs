@@ -3,6 +3,7 @@
 //! What is common to every table: columns found by name in each file anew, rows placed in time,
 //! runs, notes. What a label means is for those who read tables through this.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,20 +11,18 @@ use jiff::{SignedDuration, Timestamp};
 use super::clock::Clock;
 use super::files;
 use super::header::{FileColumns, Wanted};
+use super::held::Held;
 use super::number::Numbers;
 use super::rows::{Next, Rows};
-use super::timeline::{Placed, Timeline, usual_step};
+use super::timeline::{self, Placed, Timeline, WINDOW, usual_step};
 use crate::session::{ClientSettings, Delimiter, Runs};
 use crate::stream::{Frame, Layout, Note, NoteKind, StreamError};
 
 /// How many rows show the period of a table.
 const ROWS_TO_FIND_PERIOD: usize = 100;
 
-/// What a cell of a monitored column should hold.
-const A_NUMBER: &str = "a number (a word for \"missing\" can be added to `missing`)";
-
-/// What a cell of a label column should hold.
-const A_LABEL: &str = "a label: 0 (normal) or another number (anomalous)";
+/// What is wrong with a time that cannot be reckoned with.
+const OUT_OF_RANGE: &str = "the time of this row is out of range";
 
 /// What to read and how.
 pub(crate) struct Plan {
@@ -47,6 +46,10 @@ pub(crate) struct Wide {
     /// Value of the run column at the last frame.
     run: Vec<u8>,
     flags: Vec<Option<f64>>,
+    /// Place of the last frame among the data rows of its file.
+    row: u64,
+    /// Stamps of a row and of those after it.
+    stamps: Vec<Timestamp>,
     over: bool,
 }
 
@@ -59,10 +62,26 @@ struct Open {
     rows_before: u64,
     /// Data rows read, those left out among them.
     read: u64,
+    /// Rows that were read and are not yet frames, with the next one first.
+    held: VecDeque<Held>,
+    /// Rows that are over, to be filled again.
+    spare: Vec<Held>,
+    /// What comes after the rows held.
+    end: Option<End>,
     /// Whether it has given no frame yet.
     fresh: bool,
     /// Whether every row so far was older than what came before the file.
     stale: bool,
+}
+
+/// What comes after the last row of a file.
+enum End {
+    /// Nothing.
+    Clean,
+    /// A row that is cut short, in this line.
+    CutShort { line: u64 },
+    /// What cannot be read.
+    Broken(StreamError),
 }
 
 impl Wide {
@@ -96,6 +115,8 @@ impl Wide {
             finished: Vec::new(),
             run: Vec::new(),
             flags: Vec::new(),
+            row: 0,
+            stamps: Vec::with_capacity(WINDOW),
             over: false,
             plan,
         })
@@ -118,7 +139,7 @@ impl Wide {
 
     /// The last frame's place among the data rows of its file, counted from 0.
     pub fn row(&self) -> u64 {
-        self.open.as_ref().map_or(0, |open| open.read.saturating_sub(1))
+        self.row
     }
 
     /// Value of the run column at the last frame, where there is such a column.
@@ -140,6 +161,11 @@ impl Wide {
     /// Reads the present file to its end for the number of its data rows.
     pub fn count_rows(&mut self) -> Result<u64, StreamError> {
         let Some(open) = &mut self.open else { return Ok(0) };
+        match open.end.take() {
+            Some(End::Broken(error)) => return Err(error),
+            Some(End::Clean | End::CutShort { .. }) => return Ok(open.read),
+            None => {}
+        }
         while open.rows.next()? == Next::Row {
             open.read += 1;
         }
@@ -165,45 +191,50 @@ impl Wide {
                 return Ok(false);
             }
             let Some(open) = &mut self.open else { continue };
-            match open.rows.next()? {
-                Next::End => {
-                    self.close()?;
-                    continue;
+            if open.held.is_empty() && !open.read_on(&self.plan, &self.timeline) {
+                match open.end.take() {
+                    Some(End::Broken(error)) => return Err(error),
+                    Some(End::CutShort { line }) => open.note(frame, NoteKind::TruncatedRow, line),
+                    Some(End::Clean) | None => {}
                 }
-                Next::CutShort => {
-                    open.note(frame, NoteKind::TruncatedRow);
-                    self.close()?;
-                    continue;
-                }
-                Next::Row => open.read += 1,
+                self.close()?;
+                continue;
             }
-            let placed = open.place(&self.plan, &self.timeline, &self.run).and_then(|placed| {
-                if let Placed::Frame { .. } = placed {
-                    open.fill(&self.plan, frame, &mut self.flags)?;
+            let placed = open.place(&self.plan, &self.timeline, &self.run, &mut self.stamps);
+            let mut row = open.held.pop_front().expect("the row just placed");
+            let placed = placed.and_then(|placed| {
+                if let Placed::Frame(_) = placed {
+                    row.hand_over(frame, &mut self.flags)?;
                 }
                 Ok(placed)
             });
             match placed {
-                Ok(Placed::Frame { time, continuity, shift }) => {
-                    frame.time = time;
-                    frame.continuity = continuity;
-                    self.timeline.advance(time, shift);
+                Ok(Placed::Frame(place)) => {
+                    frame.time = place.time;
+                    frame.continuity = place.continuity;
+                    self.timeline.advance(&place);
+                    self.row = row.number;
+                    if let (Some(from), Ok(to)) = (place.moved_from, &row.stamp) {
+                        open.note(frame, NoteKind::ClockMoved { from, to: *to }, row.line);
+                    }
                     open.fresh = false;
                     open.stale = false;
-                    if let Some(column) = open.columns.run {
+                    if open.columns.run.is_some() {
                         self.run.clear();
-                        self.run.extend_from_slice(open.rows.cell(column));
+                        self.run.extend_from_slice(&row.run);
                     }
+                    open.spare.push(row);
                     return Ok(true);
                 }
                 Ok(Placed::LeftOut(why)) => {
                     open.stale &= why == NoteKind::BackwardStamp;
-                    open.note(frame, why);
+                    open.note(frame, why, row.line);
+                    open.spare.push(row);
                 }
                 // A row whose line was never finished may be wrong in its last cell only.
-                Err(_) if open.rows.ends_the_file() => {
+                Err(_) if row.ends_the_file => {
                     open.read -= 1;
-                    open.note(frame, NoteKind::TruncatedRow);
+                    open.note(frame, NoteKind::TruncatedRow, row.line);
                     self.close()?;
                 }
                 Err(error) => return Err(error),
@@ -221,6 +252,9 @@ impl Wide {
             name: files::name(file),
             rows_before: self.finished.iter().sum(),
             read: 0,
+            held: VecDeque::with_capacity(WINDOW),
+            spare: Vec::new(),
+            end: None,
             fresh: true,
             stale: true,
         });
@@ -243,61 +277,86 @@ impl Wide {
 }
 
 impl Open {
-    /// Where the present row stands.
-    fn place(&self, plan: &Plan, timeline: &Timeline, run: &[u8]) -> Result<Placed, StreamError> {
+    /// Reads one row more, to be held behind the others; `false` at the end of the file, or where it
+    /// cannot be read on.
+    fn read_on(&mut self, plan: &Plan, timeline: &Timeline) -> bool {
+        if self.end.is_some() {
+            return false;
+        }
+        self.end = match self.rows.next() {
+            Ok(Next::Row) => {
+                let mut row = self.spare.pop().unwrap_or_default();
+                row.read(&self.rows, &self.columns, &plan.numbers);
+                row.number = self.read;
+                row.stamp = self.stamp(plan, timeline);
+                self.read += 1;
+                self.held.push_back(row);
+                return true;
+            }
+            Ok(Next::End) => Some(End::Clean),
+            Ok(Next::CutShort) => Some(End::CutShort { line: self.rows.line() }),
+            Err(error) => Some(End::Broken(error)),
+        };
+        false
+    }
+
+    /// The time that the row just read says, or that its place says.
+    fn stamp(&self, plan: &Plan, timeline: &Timeline) -> Result<Timestamp, StreamError> {
         let rows = &self.rows;
-        let out_of_range = || rows.row_error("the time of this row is out of range".into());
-        let stamp = match self.columns.time {
+        match self.columns.time {
             Some(column) => plan
                 .clock
                 .read(rows.cell(column), &plan.numbers, rows.decimal_comma)
-                .ok_or_else(|| rows.cell_error(column, plan.clock.expected()))?,
-            None => row_time(&plan.clock, timeline.period(), self.rows_before + self.read - 1)
-                .ok_or_else(out_of_range)?,
-        };
-        let new_run = (plan.runs == Runs::PerFile && self.fresh)
-            || self.columns.run.is_some_and(|column| rows.cell(column) != run);
-        timeline.place(stamp, new_run).ok_or_else(out_of_range)
+                .ok_or_else(|| rows.cell_error(column, plan.clock.expected())),
+            None => row_time(&plan.clock, timeline.period(), self.rows_before + self.read)
+                .ok_or_else(|| rows.row_error(rows.line(), OUT_OF_RANGE)),
+        }
     }
 
-    /// Reads the present row's measurements and labels.
-    fn fill(
-        &self,
+    /// Where the next row stands. Rows after it are read where its own stamp does not say enough;
+    /// `stamps` is room for theirs.
+    fn place(
+        &mut self,
         plan: &Plan,
-        frame: &mut Frame,
-        flags: &mut Vec<Option<f64>>,
-    ) -> Result<(), StreamError> {
-        let (rows, columns) = (&self.rows, &self.columns);
-        let values = frame.values.iter_mut().zip(&columns.values);
-        let inputs = frame.inputs.iter_mut().zip(&columns.inputs);
-        for (value, &column) in values.chain(inputs) {
-            *value = plan
-                .numbers
-                .read(rows.cell(column), rows.decimal_comma)
-                .ok_or_else(|| rows.cell_error(column, A_NUMBER))?;
+        timeline: &Timeline,
+        run: &[u8],
+        stamps: &mut Vec<Timestamp>,
+    ) -> Result<Placed, StreamError> {
+        let row = self.held.front_mut().expect("a row is placed only when one is held");
+        let line = row.line;
+        // An error is given away once: the row is over with it.
+        let stamp = std::mem::replace(&mut row.stamp, Ok(Timestamp::UNIX_EPOCH))?;
+        row.stamp = Ok(stamp);
+        let new_run = (plan.runs == Runs::PerFile && self.fresh)
+            || (self.columns.run.is_some() && row.run != run);
+        stamps.clear();
+        stamps.push(stamp);
+        if new_run || !timeline.continues(stamp) {
+            self.look_ahead(plan, timeline, stamps);
         }
-        flags.clear();
-        for &column in &columns.flags {
-            let flag = column.map(|column| {
-                plan.numbers
-                    .read_flag(rows.cell(column), rows.decimal_comma)
-                    .ok_or_else(|| rows.cell_error(column, A_LABEL))
-            });
-            flags.push(flag.transpose()?);
-        }
-        Ok(())
+        let rows = timeline::Rows { stamps, new_run, may_overlap: self.fresh };
+        timeline.place(rows).ok_or_else(|| self.rows.row_error(line, OUT_OF_RANGE))
     }
 
-    /// Adds the present row to the frame's notes: one note per file and reason.
-    fn note(&self, frame: &mut Frame, what: NoteKind) {
+    /// Adds the stamps of the rows after the next one, as far as they are of its run.
+    fn look_ahead(&mut self, plan: &Plan, timeline: &Timeline, stamps: &mut Vec<Timestamp>) {
+        for ahead in 1..WINDOW {
+            if ahead >= self.held.len() && !self.read_on(plan, timeline) {
+                return;
+            }
+            match (&self.held[ahead].stamp, self.held[ahead].run == self.held[0].run) {
+                (Ok(stamp), true) => stamps.push(*stamp),
+                _ => return,
+            }
+        }
+    }
+
+    /// Adds a row to the frame's notes: one note per file and reason.
+    fn note(&self, frame: &mut Frame, what: NoteKind, line: u64) {
+        let rows = u64::from(what.leaves_out());
         match frame.notes.iter_mut().find(|n| n.what == what && n.place == self.name) {
-            Some(note) => note.rows += 1,
-            None => frame.notes.push(Note {
-                place: self.name.clone(),
-                line: self.rows.line(),
-                rows: 1,
-                what,
-            }),
+            Some(note) => note.rows += rows,
+            None => frame.notes.push(Note { place: self.name.clone(), line, rows, what }),
         }
     }
 }

@@ -1,0 +1,107 @@
+//! A row that was read before it is known where it stands in time.
+
+use jiff::Timestamp;
+
+use super::header::FileColumns;
+use super::number::Numbers;
+use super::rows::Rows;
+use crate::stream::{Frame, StreamError};
+
+/// What a cell of a monitored column should hold.
+const A_NUMBER: &str = "a number (a word for \"missing\" can be added to `missing`)";
+
+/// What a cell of a label column should hold.
+const A_LABEL: &str = "a label: 0 (normal) or another number (anomalous)";
+
+/// A row with all that a frame takes from it. What is wrong with it is said when it becomes a frame.
+pub(crate) struct Held {
+    /// The line it begins in.
+    pub line: u64,
+    /// Its place among the data rows of its file, counted from 0.
+    pub number: u64,
+    /// The file ends with it and its line was never finished.
+    pub ends_the_file: bool,
+    /// What it says about its time.
+    pub stamp: Result<Timestamp, StreamError>,
+    /// The cell of the run column; empty where there is none.
+    pub run: Vec<u8>,
+    wrong: Option<StreamError>,
+    values: Vec<f64>,
+    inputs: Vec<f64>,
+    flags: Vec<Option<f64>>,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self {
+            line: 0,
+            number: 0,
+            ends_the_file: false,
+            stamp: Ok(Timestamp::UNIX_EPOCH),
+            run: Vec::new(),
+            wrong: None,
+            values: Vec::new(),
+            inputs: Vec::new(),
+            flags: Vec::new(),
+        }
+    }
+}
+
+impl Held {
+    /// Takes all but the time from the present row of `rows`.
+    pub fn read(&mut self, rows: &Rows, columns: &FileColumns, numbers: &Numbers) {
+        self.line = rows.line();
+        self.ends_the_file = rows.ends_the_file();
+        self.run.clear();
+        if let Some(column) = columns.run {
+            self.run.extend_from_slice(rows.cell(column));
+        }
+        self.wrong = self.fill(rows, columns, numbers).err();
+    }
+
+    fn fill(
+        &mut self,
+        rows: &Rows,
+        columns: &FileColumns,
+        numbers: &Numbers,
+    ) -> Result<(), StreamError> {
+        let measured = |column: usize| {
+            numbers
+                .read(rows.cell(column), rows.decimal_comma)
+                .ok_or_else(|| rows.cell_error(column, A_NUMBER))
+        };
+        self.values.clear();
+        self.inputs.clear();
+        self.flags.clear();
+        for &column in &columns.values {
+            self.values.push(measured(column)?);
+        }
+        for &column in &columns.inputs {
+            self.inputs.push(measured(column)?);
+        }
+        for &column in &columns.flags {
+            let flag = column.map(|column| {
+                numbers
+                    .read_flag(rows.cell(column), rows.decimal_comma)
+                    .ok_or_else(|| rows.cell_error(column, A_LABEL))
+            });
+            self.flags.push(flag.transpose()?);
+        }
+        Ok(())
+    }
+
+    /// Gives measurements and labels away, or says what is wrong with them.
+    pub fn hand_over(
+        &mut self,
+        frame: &mut Frame,
+        flags: &mut Vec<Option<f64>>,
+    ) -> Result<(), StreamError> {
+        if let Some(wrong) = self.wrong.take() {
+            return Err(wrong);
+        }
+        std::mem::swap(&mut frame.values, &mut self.values);
+        std::mem::swap(&mut frame.inputs, &mut self.inputs);
+        std::mem::swap(flags, &mut self.flags);
+        Ok(())
+    }
+}
