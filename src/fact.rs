@@ -107,6 +107,12 @@ pub struct Incident {
     /// Clients that take part and have a sensor which is itself at fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<SensorFault>,
+    /// The file of the data, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The run, where there are several: the value of the run column, or the number of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// A client has a sensor that is itself at fault; which one it does not say.
@@ -251,6 +257,12 @@ pub struct Quality {
     /// How long the gap or the jump is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Number>,
+    /// The file of the data, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The run, where there are several: the value of the run column, or the number of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// {session, mode, seed, clients, steps, incidents, wall_s, steps_per_s, score}

@@ -50,7 +50,7 @@ use crate::evidence::symbol::Grading;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{self, Fact, Number};
 use crate::federation;
-use crate::incident::{Annunciator, Closing, QualityKind, QualityNote, Rules, Step};
+use crate::incident::{Annunciator, Closing, Place, QualityKind, QualityNote, Rules, Step};
 use crate::model::kernel::WeightsError;
 use crate::model::weights::FilterWeights;
 use crate::privacy::{Hooks, Ledger, PrivacyError, Provenance};
@@ -66,7 +66,9 @@ use crate::site::material::LeftOut;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::Grids;
-use crate::stream::{Continuity, Event, Frame, Label, Layout, NoteKind, Part, Stream, StreamError};
+use crate::stream::{
+    self, Continuity, Event, Frame, Label, Layout, NoteKind, Part, Stream, StreamError,
+};
 use crate::study::score::{Judgement, Watched};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
@@ -155,6 +157,8 @@ pub struct Run {
     /// What is wrong with the data at this step.
     quality: Vec<QualityNote>,
     frame: Frame,
+    /// Where the data of the last step came from.
+    place: stream::Place,
     /// First and last instant of every stretch without a gap.
     spans: Vec<(Timestamp, Timestamp)>,
     /// Why rows were left out at the last step.
@@ -250,6 +254,7 @@ impl Run {
             annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
             quality: Vec::new(),
             frame: Frame::for_layout(&layout),
+            place: stream::Place::default(),
             stream,
             layout,
             spans: Vec::new(),
@@ -364,10 +369,16 @@ impl Run {
         let (time, continuity) = (self.frame.time, self.frame.continuity);
         if self.steps == 0 {
             self.annunciator = annunciator(&self.layout, self.mode, time);
+            self.place.clone_from(&self.frame.place);
+            self.annunciator.move_to(self.place());
             self.declare_knobs();
             self.tell_health(facts);
         }
         let follows = self.bridge(continuity, facts);
+        if self.frame.place != self.place {
+            self.place.clone_from(&self.frame.place);
+            self.annunciator.move_to(self.place());
+        }
         self.steps += 1;
         match self.spans.last_mut() {
             Some(span) if continuity == Continuity::Next => span.1 = time,
@@ -483,17 +494,33 @@ impl Run {
         for note in &self.frame.notes {
             let what = format!("{} ({} line {})", note.what, note.place, note.line);
             let known = before.contains(&note.what) || self.left_out.contains(&note.what);
-            facts.push(if known {
+            let mut fact = if known {
                 self.quality(None, what)
             } else {
                 self.annunciator.note(self.frame.time, None, &what)
-            });
+            };
+            // A note travels with the next frame, which may come from the next file.
+            if let Fact::Quality(fact) = &mut fact
+                && fact.file.as_ref().is_some_and(|file| *file != note.place)
+            {
+                fact.file = Some(note.place.clone());
+                fact.run = None;
+            }
+            facts.push(fact);
             self.left_out.push(note.what);
         }
     }
 
     fn quality(&self, client: Option<String>, what: String) -> Fact {
-        Fact::Quality(fact::Quality { client, time: self.frame.time, what, seconds: None })
+        let time = self.frame.time;
+        let Place { file, run } = self.place();
+        Fact::Quality(fact::Quality { client, time, what, seconds: None, file, run })
+    }
+
+    /// Where the data of the last step came from, as facts say it.
+    fn place(&self) -> Place {
+        let text = |name: &Option<std::sync::Arc<str>>| name.as_ref().map(ToString::to_string);
+        Place { file: text(&self.place.file), run: text(&self.place.run) }
     }
 
     /// The run is over: closes what is open and says what was released.

@@ -17,6 +17,7 @@ mod study;
 mod terminal;
 #[cfg(unix)]
 mod tty;
+mod writing;
 
 /// The program, in an empty place of its own.
 fn headwater() -> Command {

@@ -1,20 +1,24 @@
-//! Several wide files as one succession of frames, without labels.
+//! Several files as one succession of frames, without labels.
 //!
 //! What is common to every table: columns found by name in each file anew, rows placed in time,
 //! runs, notes. What a label means is for those who read tables through this.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::clock::Clock;
+use super::clocks::Clocks;
 use super::files;
 use super::header::{FileColumns, Wanted};
+use super::long::{LeftOut, LongRows, Pivot};
 use super::number::Numbers;
 use super::rows::{Next, Rows};
+use super::shape::TableRows;
 use super::timeline::{Placed, Timeline, usual_step};
 use crate::session::{ClientSettings, Delimiter, Runs};
-use crate::stream::{Frame, Layout, Note, NoteKind, StreamError};
+use crate::stream::{Frame, Layout, Note, NoteKind, Place, StreamError};
 
 /// How many rows show the period of a table.
 const ROWS_TO_FIND_PERIOD: usize = 100;
@@ -31,9 +35,36 @@ pub(crate) struct Plan {
     pub files: Vec<PathBuf>,
     pub delimiter: Delimiter,
     pub numbers: Numbers,
-    pub clock: Clock,
+    /// The clock of every file.
+    pub clocks: Clocks,
     pub runs: Runs,
     pub wanted: Wanted,
+    /// How rows of one instant are assembled, where a row holds one measurement only.
+    pub long: Option<Arc<Pivot>>,
+}
+
+impl Plan {
+    /// Opens the file of this number.
+    fn open(&self, file: usize) -> Result<TableRows, StreamError> {
+        let rows = Rows::open(&self.files[file], self.delimiter)?;
+        Ok(match &self.long {
+            None => TableRows::Wide(rows),
+            Some(pivot) => {
+                let (clock, numbers) = (self.clocks.of(file).clone(), self.numbers.clone());
+                TableRows::Long(Box::new(LongRows::new(rows, Arc::clone(pivot), clock, numbers)?))
+            }
+        })
+    }
+
+    /// What is known of the rows of this file beside their measurements.
+    fn place(&self, file: usize) -> Place {
+        let several = self.files.len() > 1;
+        let number = || (file + 1).to_string().into();
+        Place {
+            file: several.then(|| files::name(&self.files[file]).into()),
+            run: (several && self.runs == Runs::PerFile && self.wanted.run.is_none()).then(number),
+        }
+    }
 }
 
 /// The rows of several files, as frames.
@@ -52,7 +83,9 @@ pub(crate) struct Wide {
 
 /// The file that is being read.
 struct Open {
-    rows: Rows,
+    rows: TableRows,
+    clock: Clock,
+    place: Place,
     columns: FileColumns,
     name: String,
     /// Data rows of the files before it.
@@ -73,11 +106,9 @@ impl Wide {
         clients: &[ClientSettings],
         period_s: Option<f64>,
     ) -> Result<Self, StreamError> {
-        let first = Rows::open(&plan.files[0], plan.delimiter)?;
-        let mut layout = plan.wanted.layout(&first, clients)?;
-        for file in &plan.files {
-            let rows = Rows::open(file, plan.delimiter)?;
-            plan.wanted.find(&rows, &layout)?;
+        let mut layout = plan.wanted.layout(&plan.open(0)?, clients)?;
+        for file in 0..plan.files.len() {
+            plan.wanted.find(&plan.open(file)?, &layout)?;
         }
         let period = match period_s {
             Some(seconds) => SignedDuration::try_from_secs_f64(seconds)
@@ -165,7 +196,11 @@ impl Wide {
                 return Ok(false);
             }
             let Some(open) = &mut self.open else { continue };
-            match open.rows.next()? {
+            let next = open.rows.next()?;
+            while let Some(left_out) = open.rows.take_note() {
+                open.add_note(frame, left_out);
+            }
+            match next {
                 Next::End => {
                     self.close()?;
                     continue;
@@ -191,9 +226,14 @@ impl Wide {
                     open.fresh = false;
                     open.stale = false;
                     if let Some(column) = open.columns.run {
-                        self.run.clear();
-                        self.run.extend_from_slice(open.rows.cell(column));
+                        let run = open.rows.cell(column);
+                        if open.place.run.is_none() || run != self.run {
+                            open.place.run = Some(String::from_utf8_lossy(run).into());
+                            self.run.clear();
+                            self.run.extend_from_slice(run);
+                        }
                     }
+                    frame.place.clone_from(&open.place);
                     return Ok(true);
                 }
                 Ok(Placed::LeftOut(why)) => {
@@ -212,12 +252,15 @@ impl Wide {
     }
 
     fn open_next(&mut self) -> Result<bool, StreamError> {
-        let Some(file) = self.plan.files.get(self.finished.len()) else { return Ok(false) };
-        let rows = Rows::open(file, self.plan.delimiter)?;
+        let number = self.finished.len();
+        let Some(file) = self.plan.files.get(number) else { return Ok(false) };
+        let rows = self.plan.open(number)?;
         let columns = self.plan.wanted.find(&rows, &self.layout)?;
         self.open = Some(Open {
             rows,
             columns,
+            clock: self.plan.clocks.of(number).clone(),
+            place: self.plan.place(number),
             name: files::name(file),
             rows_before: self.finished.iter().sum(),
             read: 0,
@@ -248,11 +291,11 @@ impl Open {
         let rows = &self.rows;
         let out_of_range = || rows.row_error("the time of this row is out of range".into());
         let stamp = match self.columns.time {
-            Some(column) => plan
+            Some(column) => self
                 .clock
-                .read(rows.cell(column), &plan.numbers, rows.decimal_comma)
-                .ok_or_else(|| rows.cell_error(column, plan.clock.expected()))?,
-            None => row_time(&plan.clock, timeline.period(), self.rows_before + self.read - 1)
+                .read(rows.cell(column), &plan.numbers, rows.decimal_comma())
+                .ok_or_else(|| rows.cell_error(column, self.clock.expected()))?,
+            None => row_time(&self.clock, timeline.period(), self.rows_before + self.read - 1)
                 .ok_or_else(out_of_range)?,
         };
         let new_run = (plan.runs == Runs::PerFile && self.fresh)
@@ -273,15 +316,15 @@ impl Open {
         for (value, &column) in values.chain(inputs) {
             *value = plan
                 .numbers
-                .read(rows.cell(column), rows.decimal_comma)
-                .ok_or_else(|| rows.cell_error(column, A_NUMBER))?;
+                .read(rows.cell(column), rows.decimal_comma())
+                .ok_or_else(|| rows.cell_error(column, A_NUMBER.into()))?;
         }
         flags.clear();
         for &column in &columns.flags {
             let flag = column.map(|column| {
                 plan.numbers
-                    .read_flag(rows.cell(column), rows.decimal_comma)
-                    .ok_or_else(|| rows.cell_error(column, A_LABEL))
+                    .read_flag(rows.cell(column), rows.decimal_comma())
+                    .ok_or_else(|| rows.cell_error(column, A_LABEL.into()))
             });
             flags.push(flag.transpose()?);
         }
@@ -290,14 +333,13 @@ impl Open {
 
     /// Adds the present row to the frame's notes: one note per file and reason.
     fn note(&self, frame: &mut Frame, what: NoteKind) {
+        self.add_note(frame, LeftOut { what, line: self.rows.line(), rows: 1 });
+    }
+
+    fn add_note(&self, frame: &mut Frame, LeftOut { what, line, rows }: LeftOut) {
         match frame.notes.iter_mut().find(|n| n.what == what && n.place == self.name) {
-            Some(note) => note.rows += 1,
-            None => frame.notes.push(Note {
-                place: self.name.clone(),
-                line: self.rows.line(),
-                rows: 1,
-                what,
-            }),
+            Some(note) => note.rows += rows,
+            None => frame.notes.push(Note { place: self.name.clone(), line, rows, what }),
         }
     }
 }
@@ -314,15 +356,15 @@ fn find_period(plan: &Plan) -> Result<SignedDuration, StreamError> {
     // Without two rows there is no distance, and nothing that could depend on it.
     let nobody_says = SignedDuration::from_secs(1);
     let mut stamps = Vec::with_capacity(ROWS_TO_FIND_PERIOD);
-    for file in &plan.files {
-        let mut rows = Rows::open(file, plan.delimiter)?;
+    for file in 0..plan.files.len() {
+        let mut rows = plan.open(file)?;
         let Some(column) = plan.wanted.time(&rows)? else {
             return Ok(nobody_says);
         };
         stamps.clear();
         while stamps.len() < ROWS_TO_FIND_PERIOD && matches!(rows.next(), Ok(Next::Row)) {
             let cell = rows.cell(column);
-            match plan.clock.read(cell, &plan.numbers, rows.decimal_comma) {
+            match plan.clocks.of(file).read(cell, &plan.numbers, rows.decimal_comma()) {
                 Some(stamp) => stamps.push(stamp),
                 None => break,
             }

@@ -113,6 +113,26 @@ fn overlapping_watches_are_not_counted_twice() {
     assert!((judgement.nominal_s - 600.0).abs() < 1e-5);
 }
 
+#[test]
+fn a_rate_of_false_alarms_counts_only_time_without_events() {
+    // A day of which an event and its tail take six hours; two alarms are false.
+    let events = [event("A1", 0, 21_300, &["P1"])];
+    let alarms = [alarm(10, "P1"), alarm(30_000, "P1"), alarm(60_000, "P2")];
+    let file = AlarmFile {
+        alarms: alarms.to_vec(),
+        watched: Some(Watched::Spans(vec![(at(0), at(86_400))])),
+        closings: false,
+        cut_at_line: None,
+    };
+    let report = Report::new(&events, &file, Span { seconds: 300.0 });
+    assert_eq!((report.score.false_alarms, report.score.days), (2, 1.0));
+    assert!((report.score.quiet_days - 0.75).abs() < 1e-9, "{:?}", report.score);
+    let rate = report.false_alarms_per_day.expect("a rate");
+    assert!((rate - 2.0 / 0.75).abs() < 1e-6, "{rate}");
+    let text = report.to_string();
+    assert!(text.contains("in 0.75 of 1.00 days that are without an event: 2.67 a day"), "{text}");
+}
+
 struct Files {
     folder: TempDir,
 }
@@ -434,7 +454,7 @@ proptest! {
         alarms in alarms().prop_flat_map(|l| (Just(l.clone()), Just(l).prop_shuffle())),
     ) {
         let score = Score::of(&events, &alarms.0, &day(), 300.0);
-        prop_assert_eq!(score, Score::of(&events, &alarms.1, &day(), 300.0));
+        prop_assert_eq!(&score, &Score::of(&events, &alarms.1, &day(), 300.0));
         prop_assert_eq!(score.detected, score.root_right + score.root_wrong + score.root_unknown);
         prop_assert!(score.detected <= score.labelled);
         for share in [score.ac1, score.mrr].into_iter().flatten() {
