@@ -239,7 +239,7 @@ mod tests {
     fn a_partial_file_of_a_killed_process_is_removed_and_one_that_is_written_is_not() {
         let folder = folder_with_old_file();
         let draft = begun(folder.path(), b"half");
-        let stale = ["4711", "4711-3"].map(|n| folder.path().join(format!(".a.csv.{n}.partial")));
+        let stale = ["4711-3", "4711"].map(|n| folder.path().join(format!(".a.csv.{n}.partial")));
         for path in &stale {
             fs::write(path, "left behind").expect("written");
         }

@@ -13,6 +13,7 @@ mod manners;
 mod run;
 mod steady;
 mod study;
+mod tables;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]

@@ -53,8 +53,16 @@ fn each_kind_of_answer_is_counted_where_it_belongs() {
         alarm(20_000, "P1"),
     ];
     let score = Score::of(&events, &alarms, &day(), 300.0);
+    let mut score = serde_json::to_value(score).expect("a score is plain");
+    let fields = score.as_object_mut().expect("an object");
+    let events = fields.remove("events").expect("each event");
+    let verdicts: Vec<&str> =
+        events.as_array().expect("a list").iter().filter_map(|e| e["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["right", "wrong", "unnamed", "missed", "doubtful", "right"]);
+    let quiet = fields.remove("quiet_days").and_then(|days| days.as_f64()).expect("a number");
+    assert!((quiet - (1.0 - 6.0 * 400.0 / 86_400.0)).abs() < 1e-6, "{quiet}");
     assert_eq!(
-        serde_json::to_value(score).expect("a score is plain"),
+        score,
         json!({
             "labelled": 6, "detected": 5, "root_right": 2, "root_wrong": 1, "root_unknown": 2,
             "false_alarms": 1, "days": 1.0, "delay_s": {"median": 30.0, "p95": 400.0},
@@ -130,7 +138,7 @@ fn a_rate_of_false_alarms_counts_only_time_without_events() {
     let rate = report.false_alarms_per_day.expect("a rate");
     assert!((rate - 2.0 / 0.75).abs() < 1e-6, "{rate}");
     let text = report.to_string();
-    assert!(text.contains("in 0.75 of 1.00 days that are without an event: 2.67 a day"), "{text}");
+    assert!(text.contains("in 0.75 quiet days of 1.00: 2.67 a day"), "{text}");
 }
 
 struct Files {

@@ -119,7 +119,7 @@ pub fn quiet_days(score: &Score) -> String {
     if quiet_days == days {
         format!("{days:.2} days")
     } else {
-        format!("{quiet_days:.2} of {days:.2} days that are without an event")
+        format!("{quiet_days:.2} quiet days of {days:.2}")
     }
 }
 
