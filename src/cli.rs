@@ -3,7 +3,7 @@
 //! 0 is done, 1 a failure said in words, 2 wrong usage. Nothing else imports this module.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
 use clap::{Args, Parser, Subcommand};
@@ -11,6 +11,8 @@ use color_eyre::eyre::{Result, WrapErr};
 
 use crate::bench;
 use crate::console::{self, Appearance, ThemeChoice};
+use crate::draft;
+use crate::model::checkpoint::{CacheEnvironment, cache_folder};
 use crate::session::{SHIPPED, Session, Span};
 use crate::study::score;
 
@@ -197,7 +199,33 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// Removes partial files of `name` that a killed run left in `folder`, and says so: it is a folder
+/// of the user.
+fn remove_stale(folder: &Path, name: &str) {
+    for partial in draft::remove_stale(folder, Some(name)) {
+        // A closed stderr leaves nobody to tell.
+        let _ = writeln!(
+            io::stderr(),
+            "headwater: removed {}, left by a run that was killed",
+            partial.display()
+        );
+    }
+}
+
+/// Removes every partial file that killed runs left in the cache, which is this program's own.
+fn tidy_cache() {
+    let folder = cache_folder(&CacheEnvironment::of_process());
+    draft::remove_stale(&folder.join("studies"), None);
+    draft::remove_stale(&folder, None);
+}
+
 fn execute(cli: Cli) -> Result<ExitCode> {
+    if matches!(
+        cli.command,
+        None | Some(Command::Open { .. } | Command::Train(_) | Command::Run(_) | Command::Study(_))
+    ) {
+        tidy_cache();
+    }
     let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
         None => return watch(SessionArgs::first(), cli.look, out),

@@ -108,6 +108,12 @@ pub struct Incident {
     /// Clients that take part and have a sensor which is itself at fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<SensorFault>,
+    /// The file of the data, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The run, where there are several: the value of the run column, or the number of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// A client has a sensor that is itself at fault; which one it does not say.
@@ -252,6 +258,12 @@ pub struct Quality {
     /// How long the gap or the jump is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Number>,
+    /// The file of the data, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The run, where there are several: the value of the run column, or the number of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// {session, mode, seed, clients, steps, incidents, wall_s, steps_per_s, score}
@@ -307,6 +319,8 @@ pub struct UnusedRows {
     pub wrong_stamp: u64,
     /// Rows in the middle of which their file ends.
     pub truncated_row: u64,
+    /// Rows of a long table with a second value of a tag at one instant.
+    pub duplicate_tag: u64,
 }
 
 impl UnusedRows {
@@ -323,6 +337,7 @@ impl UnusedRows {
             NoteKind::BackwardStamp => &mut self.backward_stamp,
             NoteKind::WrongStamp => &mut self.wrong_stamp,
             NoteKind::TruncatedRow => &mut self.truncated_row,
+            NoteKind::DuplicateTag => &mut self.duplicate_tag,
             NoteKind::ClockMoved { .. } => return,
         };
         *of_kind += rows;
@@ -336,6 +351,7 @@ impl UnusedRows {
             (self.backward_stamp, NoteKind::BackwardStamp.reason()),
             (self.wrong_stamp, NoteKind::WrongStamp.reason()),
             (self.truncated_row, NoteKind::TruncatedRow.reason()),
+            (self.duplicate_tag, NoteKind::DuplicateTag.reason()),
         ]
         .into_iter()
         .filter(|(rows, _)| *rows > 0)

@@ -45,7 +45,7 @@ mod tell;
 mod tests;
 
 pub use action::{Action, Refusal};
-pub use annunciator::Annunciator;
+pub use annunciator::{Annunciator, Place};
 pub use figures::Figures;
 pub use group::{Closed, Incident, Member, Origin, SensorTrouble};
 pub use input::{ClientState, Closing, Outcome, QualityKind, QualityNote, Step};

@@ -2,6 +2,10 @@
 //!
 //! It must not know who reads them: what it writes is plain CSV and JSON.
 
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use thiserror::Error;
 
 use crate::draft::DraftError;
@@ -19,4 +23,20 @@ pub enum MakeError {
     /// The operating system refused.
     #[error(transparent)]
     Write(#[from] DraftError),
+    /// Somebody wished for an end.
+    #[error("stopped before the data was complete: no file was written")]
+    Stopped,
+}
+
+/// Which of the files `names` stand in `folder`.
+#[must_use]
+pub fn standing<'a>(folder: &Path, names: &[&'a str]) -> Vec<&'a str> {
+    // A link that leads nowhere would be replaced as well.
+    let stands = |name: &&str| fs::symlink_metadata(folder.join(name)).is_ok();
+    names.iter().copied().filter(stands).collect()
+}
+
+/// Whether somebody wishes for an end.
+fn is_wanted(stop: &AtomicBool) -> bool {
+    stop.load(Ordering::Relaxed)
 }

@@ -27,8 +27,8 @@ pub use settings::{
     Thresholds, Tier, Vote,
 };
 pub use source::{
-    Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Source, TableSource,
-    TimeColumn, TimeFormat, TwinSource,
+    Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Shape, Source,
+    TableSource, TimeColumn, TimeFormat, TwinSource,
 };
 
 /// A RON file, understood and checked.

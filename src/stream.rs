@@ -26,6 +26,7 @@
 //! Inside the crate `tests/architecture.rs` holds every module to it.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -47,7 +48,7 @@ pub mod window;
 pub(crate) mod test_support;
 
 pub use error::StreamError;
-pub use open::{Part, open};
+pub use open::{Part, open, time_formats};
 
 /// One measured quantity of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,6 +180,8 @@ pub enum NoteKind {
     WrongStamp,
     /// The last row of a file ends early (a writer was stopped); it was left out.
     TruncatedRow,
+    /// A row of a long table with a tag that has a value at that instant already; the first counts.
+    DuplicateTag,
     /// The clock of the data jumped and stayed where it went; its rows are used.
     ClockMoved {
         /// The last stamp before.
@@ -203,6 +206,7 @@ impl NoteKind {
             NoteKind::BackwardStamp => "time stamp runs backward",
             NoteKind::WrongStamp => "time stamp does not fit the rows around it",
             NoteKind::TruncatedRow => "file ends in the middle of a row",
+            NoteKind::DuplicateTag => "second value of a tag at one instant",
             NoteKind::ClockMoved { .. } => "the clock of the data moved",
         }
     }
@@ -230,6 +234,15 @@ impl std::fmt::Display for Note {
     }
 }
 
+/// Where the rows of a frame come from, as far as the data has several such places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file's name, where there are several files.
+    pub file: Option<Arc<str>>,
+    /// The run, where there are several: the value of the run column, or the number of the file.
+    pub run: Option<Arc<str>>,
+}
+
 /// All measurements of one instant. The caller owns it and hands it back to be filled again,
 /// so that streaming does not allocate.
 #[derive(Clone, Default, PartialEq)]
@@ -246,6 +259,8 @@ pub struct Frame {
     pub label: Label,
     /// What had to be left out since the frame before.
     pub notes: Vec<Note>,
+    /// Where it comes from.
+    pub place: Place,
 }
 
 /// Without the values, like [`Row`].

@@ -30,6 +30,9 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
             print_clients(out, &found.layout)?;
         }
         writeln!(out, "{:<12}{}", part.name(), found.line())?;
+        for (file, format) in stream::time_formats(session, part)? {
+            writeln!(out, "            {file}: times are written as {format}")?;
+        }
         for line in found.complaints() {
             writeln!(out, "            {line}")?;
         }

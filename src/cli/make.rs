@@ -1,12 +1,14 @@
 //! `headwater make`: data of the built-in plants, with its ground truth.
 
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use color_eyre::eyre::Result;
+use color_eyre::eyre::{Result, bail, eyre};
 
-use crate::make;
+use super::{interrupt, remove_stale};
+use crate::make::{self, MakeError, standing};
 use crate::session::{Attacks, Family, PlantSource, TwinSource};
 
 #[derive(Debug, Subcommand)]
@@ -37,6 +39,9 @@ pub(super) struct PlantArgs {
     /// Folder to write plant.csv and plant-truth.json to
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -56,6 +61,9 @@ pub(super) struct TwinArgs {
     /// Folder to write twin.csv and twin-truth.json to
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -70,8 +78,9 @@ enum FamilyArg {
 
 /// Writes the files and says what is in them.
 pub(super) fn run(out: &mut impl Write, what: &Make) -> Result<()> {
-    match what {
+    let text = match what {
         Make::Plant(args) => {
+            let place = Place::new(&args.out, &make::plant::FILES, args.force)?;
             let source = PlantSource {
                 attacks: if args.attacks { Attacks::Day } else { Attacks::Nothing },
                 history_h: 0.0,
@@ -80,9 +89,12 @@ pub(super) fn run(out: &mut impl Write, what: &Make) -> Result<()> {
                 grid_feedback: args.grid_feedback,
                 ..PlantSource::default()
             };
-            write!(out, "{}", make::plant::write(&source, args.seed, &args.out)?)?;
+            let stop = interrupt::watch(STOPPING);
+            let report = make::plant::write(&source, args.seed, &args.out, &stop);
+            report.map_err(|error| place.leave(error))?.to_string()
         }
         Make::Twin(args) => {
+            let place = Place::new(&args.out, &make::twin::FILES, args.force)?;
             let source = TwinSource {
                 family: match args.family {
                     FamilyArg::A => Family::A,
@@ -93,8 +105,54 @@ pub(super) fn run(out: &mut impl Write, what: &Make) -> Result<()> {
                 delta: args.delta,
                 ..TwinSource::default()
             };
-            write!(out, "{}", make::twin::write(&source, args.seed, &args.out)?)?;
+            let stop = interrupt::watch(STOPPING);
+            let report = make::twin::write(&source, args.seed, &args.out, &stop);
+            report.map_err(|error| place.leave(error))?.to_string()
+        }
+    };
+    write!(out, "{text}")?;
+    Ok(())
+}
+
+/// What becomes of the work when it is stopped.
+const STOPPING: &str = "partial files are removed";
+
+/// Where files are to be written.
+struct Place<'a> {
+    folder: &'a Path,
+    files: &'a [&'static str],
+    is_new: bool,
+}
+
+impl<'a> Place<'a> {
+    /// Refuses to replace files without `force`, and removes what a killed run has left of them.
+    fn new(folder: &'a Path, files: &'a [&'static str], force: bool) -> Result<Self> {
+        let there = standing(folder, files);
+        if !force && !there.is_empty() {
+            let them = if there.len() == 1 { "it" } else { "them" };
+            let there = there.join(" and ");
+            bail!("{} already holds {there}: --force replaces {them}", folder.display());
+        }
+        for file in files {
+            remove_stale(folder, file);
+        }
+        Ok(Self { folder, files, is_new: !folder.exists() })
+    }
+
+    /// After a wish to stop: says what remains.
+    fn leave(&self, error: MakeError) -> color_eyre::Report {
+        if !matches!(error, MakeError::Stopped) {
+            return error.into();
+        }
+        // An empty folder that was made for the files is of no use without them.
+        if self.is_new && fs::remove_dir(self.folder).is_ok() {
+            return error.into();
+        }
+        let folder = self.folder.display();
+        match standing(self.folder, self.files).as_slice() {
+            [] => eyre!("{error}; {folder} is as it was"),
+            [file] => eyre!("{error}; the earlier {file} remains in {folder}"),
+            files => eyre!("{error}; the earlier {} remain in {folder}", files.join(" and ")),
         }
     }
-    Ok(())
 }

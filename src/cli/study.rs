@@ -9,7 +9,7 @@ use clap::Args;
 use color_eyre::eyre::{Result, eyre};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::interrupt;
+use super::{interrupt, remove_stale};
 use crate::draft::Draft;
 use crate::study::catalogue;
 use crate::study::frame::{self, Bench, Options, Progress, Store, Study, StudyError};
@@ -69,22 +69,22 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let stop = interrupt::watch("what is finished is kept and shown");
     let store = Store::of_process();
     let mut failures = Vec::new();
+    let mut left = 0;
+    let mut begun = 0;
     for (i, study) in studies.iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
             break;
         }
+        begun += 1;
         match one(*study, &options, &store, &stop) {
             Ok(ran) => {
                 if i > 0 && !args.json {
                     writeln!(out)?;
                 }
                 show(out, &ran.report, args)?;
+                left += ran.left;
                 if ran.left > 0 {
-                    say(&format!(
-                        "{}: {} jobs left; the same command goes on",
-                        study.name(),
-                        ran.left
-                    ));
+                    say(&format!("{}: {} jobs left", study.name(), ran.left));
                 }
                 failures.extend(ran.failures.iter().map(ToString::to_string));
             }
@@ -93,6 +93,18 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
             }
             Err(error) => return Err(error.into()),
         }
+    }
+    // Whoever reads the tables, or only the exit code, must not take a part for the whole.
+    let unbegun = studies.len() - begun;
+    if left > 0 || unbegun > 0 {
+        let studies = match unbegun {
+            0 => String::new(),
+            n => format!(" and {n} studies"),
+        };
+        failures.push(format!(
+            "interrupted: {left} jobs{studies} are left; what is finished is kept, and the same \
+             command goes on"
+        ));
     }
     if failures.is_empty() { Ok(()) } else { Err(eyre!("{}", failures.join("; "))) }
 }
@@ -170,6 +182,7 @@ fn write_charts(folder: &Path, report: &Report) -> Result<()> {
     for chart in &report.charts {
         for theme in Theme::ALL {
             let name = format!("{}-{}-{}.svg", report.study, chart.name, theme.name());
+            remove_stale(folder, &name);
             let mut draft = Draft::create(folder, &name)?;
             draft.fill(|file| file.write_all(svg::draw(chart, theme).as_bytes()))?;
             draft.publish()?;

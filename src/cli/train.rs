@@ -11,7 +11,7 @@ use color_eyre::eyre::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::ledger::mechanism;
-use super::{SessionArgs, interrupt};
+use super::{SessionArgs, interrupt, remove_stale};
 use crate::engine::compare::{Comparison, compare};
 use crate::engine::decimation;
 use crate::engine::prepare::{Prepared, Stage, cache_file, keep_oracle, prepare};
@@ -39,6 +39,9 @@ pub(super) struct TrainArgs {
     /// File to write; the cache when absent
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// With --out: replace a file that is there
+    #[arg(long, requires = "out")]
+    force: bool,
 }
 
 pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
@@ -56,6 +59,10 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
             out.flush()?;
         }
         return Ok(());
+    }
+    // Said before hours of training, not after them.
+    if let Some(path) = &args.out {
+        refuse_to_replace(path, args.force)?;
     }
     if args.proprietary {
         let Some(path) = &args.out else { bail!("--proprietary needs --out FILE") };
@@ -106,6 +113,16 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
     print_comparison(out, &found)?;
     if let Some(correlation) = found.oracle {
         keep_oracle(&mut prepared, correlation)?;
+    }
+    Ok(())
+}
+
+fn refuse_to_replace(file: &Path, force: bool) -> Result<()> {
+    if !force && std::fs::symlink_metadata(file).is_ok() {
+        bail!("{} is there already: --force replaces it", file.display());
+    }
+    if let (Some(folder), Some(name)) = (file.parent(), file.file_name()) {
+        remove_stale(folder, &name.to_string_lossy());
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ use crate::evidence::symbol::Grading;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{self, Fact, Number};
 use crate::federation;
-use crate::incident::{Annunciator, Closing, QualityKind, QualityNote, Rules, Step};
+use crate::incident::{Annunciator, Closing, Place, QualityKind, QualityNote, Rules, Step};
 use crate::model::kernel::WeightsError;
 use crate::model::weights::FilterWeights;
 use crate::privacy::{Hooks, Ledger, PrivacyError, Provenance};
@@ -70,7 +70,9 @@ use crate::site::material::LeftOut;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::Grids;
-use crate::stream::{Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
+use crate::stream::{
+    self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError,
+};
 use crate::study::score::{Judgement, Watched};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
@@ -162,6 +164,8 @@ pub struct Run {
     /// What is wrong with the data at this step.
     quality: Vec<QualityNote>,
     frame: Frame,
+    /// Where the data of the last step came from.
+    place: stream::Place,
     /// First and last instant of every stretch without a gap.
     spans: Vec<(Timestamp, Timestamp)>,
     /// Rows that were left out.
@@ -257,6 +261,7 @@ impl Run {
             annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
             quality: Vec::new(),
             frame: Frame::for_layout(&layout),
+            place: stream::Place::default(),
             stream,
             layout,
             spans: Vec::new(),
@@ -375,10 +380,16 @@ impl Run {
         let (time, continuity) = (self.frame.time, self.frame.continuity);
         if self.steps == 0 {
             self.annunciator = annunciator(&self.layout, self.mode, time);
+            self.place.clone_from(&self.frame.place);
+            self.annunciator.move_to(self.place());
             self.declare_knobs();
             self.tell_health(facts);
         }
         let follows = self.bridge(continuity, facts);
+        if self.frame.place != self.place {
+            self.place.clone_from(&self.frame.place);
+            self.annunciator.move_to(self.place());
+        }
         self.steps += 1;
         match self.spans.last_mut() {
             Some(span) if continuity == Continuity::Next => span.1 = time,
@@ -501,13 +512,22 @@ impl Run {
 
     /// Rows that had to be left out, and clocks that moved: a fact and a line of the log a stretch.
     fn tell_notes(&mut self, facts: &mut Vec<Fact>) {
-        for what in self.unused.hear(self.steps, &self.frame.notes) {
-            facts.push(self.annunciator.note(self.frame.time, None, &what));
+        for (file, what) in self.unused.hear(self.steps, &self.frame.notes) {
+            let fact = self.annunciator.note(self.frame.time, None, &what);
+            facts.push(in_file(fact, file));
         }
     }
 
     fn quality(&self, client: Option<String>, what: String) -> Fact {
-        Fact::Quality(fact::Quality { client, time: self.frame.time, what, seconds: None })
+        let time = self.frame.time;
+        let Place { file, run } = self.place();
+        Fact::Quality(fact::Quality { client, time, what, seconds: None, file, run })
+    }
+
+    /// Where the data of the last step came from, as facts say it.
+    fn place(&self) -> Place {
+        let text = |name: &Option<std::sync::Arc<str>>| name.as_ref().map(ToString::to_string);
+        Place { file: text(&self.place.file), run: text(&self.place.run) }
     }
 
     /// How many rows were left out so far.
@@ -532,8 +552,8 @@ impl Run {
     pub fn end(&mut self) -> Vec<Fact> {
         let last = self.now();
         let mut facts = Vec::new();
-        for what in self.unused.end() {
-            facts.push(self.annunciator.note(last, None, &what));
+        for (file, what) in self.unused.end() {
+            facts.push(in_file(self.annunciator.note(last, None, &what), file));
         }
         facts.append(&mut self.annunciator.end(Closing::EndOfRun));
         explain::explain(&self.graph, &mut facts);
@@ -598,6 +618,16 @@ impl Run {
             not_watched: self.not_watched(),
         }
     }
+}
+
+/// A note about `file`, which may not be the file of the step that it is told at.
+fn in_file(mut fact: Fact, file: String) -> Fact {
+    if let Fact::Quality(fact) = &mut fact
+        && fact.file.as_ref().is_some_and(|known| *known != file)
+    {
+        (fact.file, fact.run) = (Some(file), None);
+    }
+    fact
 }
 
 /// How far clients are believed is known by the method that weighs what they send.

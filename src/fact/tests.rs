@@ -3,6 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::study::metrics::delay::Delays;
+use crate::study::score::{EventRow, Verdict};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_660_290_000 + second).expect("a small second is an instant")
@@ -30,6 +31,8 @@ fn incident() -> Incident {
         why: None,
         sensors: Vec::new(),
         faults: Vec::new(),
+        file: None,
+        run: None,
     }
 }
 
@@ -55,9 +58,21 @@ fn one_of_each() -> Vec<Fact> {
         root_unknown: 0,
         false_alarms: 1,
         days: 1.0,
+        quiet_days: 0.75,
         delay_s: Delays { median: Some(20.0), p95: None },
         ac1: Some(0.9),
         mrr: None,
+        events: vec![EventRow {
+            id: "S101".to_owned(),
+            start: at(0),
+            end: at(9),
+            origins: vec![p1()],
+            detected: true,
+            delay_s: Some(20.0),
+            root: Some(p1()),
+            right: Some(true),
+            verdict: Verdict::Right,
+        }],
     };
     let summary = Summary {
         unused_rows: UnusedRows::default(),
@@ -113,12 +128,16 @@ fn one_of_each() -> Vec<Fact> {
             time: at(3),
             what: "gap".to_owned(),
             seconds: Number::new(30.0),
+            file: Some("b.csv".to_owned()),
+            run: Some("2".to_owned()),
         }),
         Fact::Quality(Quality {
             client: None,
             time: at(4),
             what: "clock jump".to_owned(),
             seconds: None,
+            file: None,
+            run: None,
         }),
         Fact::Summary(Box::new(summary)),
         Fact::Summary(Box::new(unlabelled)),

@@ -60,6 +60,17 @@ pub struct Annunciator {
     pub(super) log: Log,
     pub(super) news: BTreeMap<u64, News>,
     pub(super) facts: Vec<Fact>,
+    /// The file and the run that the present data comes from, where there are several.
+    pub(super) place: Place,
+}
+
+/// Where data comes from, as far as it has several such places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: Option<String>,
+    /// The run.
+    pub run: Option<String>,
 }
 
 impl Annunciator {
@@ -86,7 +97,13 @@ impl Annunciator {
             log: Log::default(),
             news: BTreeMap::new(),
             facts: Vec::new(),
+            place: Place::default(),
         }
+    }
+
+    /// Data comes from another file or run from here on.
+    pub fn move_to(&mut self, place: Place) {
+        self.place = place;
     }
 
     /// Makes a setting known, with the value it starts from. This is no change and leaves no entry.

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::annunciator::Annunciator;
+use super::annunciator::{Annunciator, Place};
 use super::group::{Incident, SensorTrouble};
 use super::input::{Closing, QualityNote};
 use super::log::What;
@@ -80,7 +80,9 @@ impl Annunciator {
         seconds: Option<f64>,
     ) -> Fact {
         let client = client.map(|client| self.names[client].clone());
-        Fact::Quality(fact::Quality { client, time, what, seconds: seconds.and_then(Number::new) })
+        let seconds = seconds.and_then(Number::new);
+        let Place { file, run } = self.place.clone();
+        Fact::Quality(fact::Quality { client, time, what, seconds, file, run })
     }
 
     /// An incident as it stands.
@@ -117,6 +119,8 @@ impl Annunciator {
                     what: fault.what.word().to_owned(),
                 })
                 .collect(),
+            file: self.place.file.clone(),
+            run: self.place.run.clone(),
         }
     }
 

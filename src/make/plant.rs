@@ -8,15 +8,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use super::MakeError;
+use super::{MakeError, is_wanted};
 use crate::draft::Draft;
 use crate::session::PlantSource;
 use crate::stream::plant::{Comparison, Day, Effect, NominalSigma, Process, Row, Staged, Tag};
+
+/// The files that are written: measurements, truth.
+pub const FILES: [&str; 2] = ["plant.csv", "plant-truth.json"];
 
 const RULE: &str = "Each attack against a twin that is cloned at its start, spared it, and has the \
     same noise. A process is affected when the 5 s mean difference of one of its physical sensors \
@@ -88,13 +92,20 @@ struct Truth<'a> {
 }
 
 /// Writes the run that `source` describes, its history included, into the folder `dir`, which is
-/// made when it is not there. Files of an earlier run are replaced once the new ones are complete.
-pub fn write(source: &PlantSource, seed: u64, dir: &Path) -> Result<Report, MakeError> {
+/// made when it is not there. Files of an earlier run are replaced once the new ones are complete;
+/// when `stop` is raised before that, they remain.
+pub fn write(
+    source: &PlantSource,
+    seed: u64,
+    dir: &Path,
+    stop: &AtomicBool,
+) -> Result<Report, MakeError> {
     let day = Day::plan(source)?;
-    let mut csv = Draft::create(dir, "plant.csv")?;
-    let mut truth = Draft::create(dir, "plant-truth.json")?;
+    let mut csv = Draft::create(dir, FILES[0])?;
+    let mut truth = Draft::create(dir, FILES[1])?;
 
-    let attacks = csv.fill(|csv| simulate(&day, seed, csv))?;
+    let attacks = csv.fill(|csv| simulate(&day, seed, csv, stop))?;
+    let attacks = attacks.ok_or(MakeError::Stopped)?;
     let known = Truth {
         seed,
         first: day.first,
@@ -121,8 +132,13 @@ pub fn write(source: &PlantSource, seed: u64, dir: &Path) -> Result<Report, Make
     })
 }
 
-/// Runs the plant into `csv`, and measures its attacks on the way.
-fn simulate(day: &Day, seed: u64, csv: &mut Draft) -> io::Result<Vec<MeasuredAttack>> {
+/// Runs the plant into `csv`, and measures its attacks on the way; nothing when it was stopped.
+fn simulate(
+    day: &Day,
+    seed: u64,
+    csv: &mut Draft,
+    stop: &AtomicBool,
+) -> io::Result<Option<Vec<MeasuredAttack>>> {
     // The yardstick costs a simulated day, which a run without attacks need not pay.
     let sigma = (!day.schedule.is_empty()).then(|| NominalSigma::measure(day.switches()));
     let mut plant = day.plant(seed);
@@ -133,6 +149,9 @@ fn simulate(day: &Day, seed: u64, csv: &mut Draft) -> io::Result<Vec<MeasuredAtt
     header_line(&mut line);
     csv.write_all(&line)?;
     for step in 0..day.steps {
+        if is_wanted(stop) {
+            return Ok(None);
+        }
         if let (Some(staged), Some(sigma)) = (day.schedule.get(watched.len()), &sigma)
             && staged.start == step
         {
@@ -147,15 +166,11 @@ fn simulate(day: &Day, seed: u64, csv: &mut Draft) -> io::Result<Vec<MeasuredAtt
         row_line(&mut line, day.time(step), &row, attacked);
         csv.write_all(&line)?;
     }
-    Ok(day
-        .schedule
-        .iter()
-        .zip(&watched)
-        .map(|(staged, comparison)| measured(day, staged, comparison))
-        .collect())
+    let measured = day.schedule.iter().zip(&watched);
+    Ok(Some(measured.map(|(staged, comparison)| measure(day, staged, comparison)).collect()))
 }
 
-fn measured(day: &Day, staged: &Staged, comparison: &Comparison) -> MeasuredAttack {
+fn measure(day: &Day, staged: &Staged, comparison: &Comparison) -> MeasuredAttack {
     let attack = staged.attack;
     let found = || Process::ALL.into_iter().zip(comparison.effects());
     MeasuredAttack {
@@ -349,7 +364,7 @@ mod tests {
     fn the_same_seed_writes_the_same_bytes() {
         let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder for the test"));
         for folder in &folders {
-            write(&short_run(), 2, folder.path()).expect("written");
+            write(&short_run(), 2, folder.path(), &AtomicBool::new(false)).expect("written");
         }
         for name in ["plant.csv", "plant-truth.json"] {
             let [a, b] = [0, 1].map(|i| fs::read(folders[i].path().join(name)).expect("there"));
@@ -360,7 +375,8 @@ mod tests {
     #[test]
     fn what_is_written_reads_back_as_it_was_simulated() {
         let folder = tempfile::tempdir().expect("a folder for the test");
-        let report = write(&short_run(), 2, folder.path()).expect("written");
+        let report =
+            write(&short_run(), 2, folder.path(), &AtomicBool::new(false)).expect("written");
         let day = Day::plan(&short_run()).expect("sound settings");
         let mut plant = Plant::new(2, Switches::default(), &day.schedule);
         let mut row = Row::default();
@@ -390,7 +406,8 @@ mod tests {
     #[test]
     fn the_truth_tells_where_an_attack_began_and_who_felt_it() {
         let folder = tempfile::tempdir().expect("a folder for the test");
-        let report = write(&short_run(), 2, folder.path()).expect("written");
+        let report =
+            write(&short_run(), 2, folder.path(), &AtomicBool::new(false)).expect("written");
         let text = fs::read(&report.truth).expect("there");
         let truth: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
         let attack = &truth["attacks"][0];
@@ -413,7 +430,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let file = folder.path().join("taken");
         fs::write(&file, "").expect("written");
-        let error = write(&short_run(), 2, &file).expect_err("a file stands there");
+        let error = write(&short_run(), 2, &file, &AtomicBool::new(false))
+            .expect_err("a file stands there");
         assert!(error.to_string().contains("taken"), "{error}");
     }
 }

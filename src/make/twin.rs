@@ -8,16 +8,20 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use serde::Serialize;
 
-use super::MakeError;
+use super::{MakeError, is_wanted};
 use crate::draft::Draft;
 use crate::session::{Family, TwinSource};
 use crate::stream::twin::TwinStream;
 use crate::stream::{Frame, Label, Layout, Stream};
+
+/// The files that are written: measurements, truth.
+pub const FILES: [&str; 2] = ["twin.csv", "twin-truth.json"];
 
 /// Digits kept of every measurement: far more than its noise leaves meaningful.
 const SIGNIFICANT: i32 = 9;
@@ -42,12 +46,19 @@ pub struct Written {
 }
 
 /// Writes the plant of `source` and `seed` into `folder`, which is made when it is not there.
-/// The same source and seed give the same bytes.
-pub fn write(source: &TwinSource, seed: u64, folder: &Path) -> Result<Written, MakeError> {
+/// The same source and seed give the same bytes. Files of an earlier run are replaced once the new
+/// ones are complete; when `stop` is raised before that, they remain.
+pub fn write(
+    source: &TwinSource,
+    seed: u64,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<Written, MakeError> {
     let mut stream = TwinStream::open(source, seed)?;
-    let mut table = Draft::create(folder, "twin.csv")?;
-    let mut truth = Draft::create(folder, "twin-truth.json")?;
-    let rows = table.fill(|out| write_table(&mut stream, out))?;
+    let mut table = Draft::create(folder, FILES[0])?;
+    let mut truth = Draft::create(folder, FILES[1])?;
+    let rows = table.fill(|out| write_table(&mut stream, out, stop))?;
+    let rows = rows.ok_or(MakeError::Stopped)?;
     truth.fill(|out| {
         serde_json::to_writer_pretty(&mut *out, &Truth::new(source, seed, &stream))?;
         writeln!(out)
@@ -81,8 +92,12 @@ impl fmt::Display for Written {
     }
 }
 
-/// Writes all frames and returns their number.
-fn write_table(stream: &mut TwinStream, out: &mut impl Write) -> io::Result<usize> {
+/// Writes all frames and returns their number; nothing when it was stopped.
+fn write_table(
+    stream: &mut TwinStream,
+    out: &mut impl Write,
+    stop: &AtomicBool,
+) -> io::Result<Option<usize>> {
     write!(out, "time")?;
     for sensor in sensors(stream.layout()) {
         write!(out, ",{sensor}")?;
@@ -91,6 +106,9 @@ fn write_table(stream: &mut TwinStream, out: &mut impl Write) -> io::Result<usiz
     let mut frame = Frame::for_layout(stream.layout());
     let mut rows = 0;
     while stream.next(&mut frame).map_err(io::Error::other)? {
+        if is_wanted(stop) {
+            return Ok(None);
+        }
         write!(out, "{}", civil(frame.time))?;
         for &value in frame.raw_values() {
             write!(out, ",{value:.*}", decimals(value))?;
@@ -98,7 +116,7 @@ fn write_table(stream: &mut TwinStream, out: &mut impl Write) -> io::Result<usiz
         writeln!(out, ",{}", u8::from(matches!(frame.label, Label::Anomalous { .. })))?;
         rows += 1;
     }
-    Ok(rows)
+    Ok(Some(rows))
 }
 
 fn sensors(layout: &Layout) -> impl Iterator<Item = &str> {
@@ -229,7 +247,7 @@ mod tests {
     fn the_files_hold_the_stream_and_its_truth_and_are_the_same_every_time() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("new/folder");
-        let written = write(&source(), 5, &out).unwrap();
+        let written = write(&source(), 5, &out, &AtomicBool::new(false)).unwrap();
         assert_eq!((written.rows, written.columns, written.anomalies), (18_000, 12, 75));
         let table = fs::read_to_string(&written.table).unwrap();
         let truth = fs::read_to_string(&written.truth).unwrap();
@@ -264,7 +282,7 @@ mod tests {
         };
         assert_eq!(anomalies.iter().map(steps).sum::<u64>(), attacked as u64);
 
-        write(&source(), 5, &out).unwrap();
+        write(&source(), 5, &out, &AtomicBool::new(false)).unwrap();
         assert_eq!(fs::read_to_string(&written.table).unwrap(), table);
         assert_eq!(fs::read_to_string(&written.truth).unwrap(), truth);
         assert_eq!(fs::read_dir(&out).unwrap().count(), 2, "nothing else is left behind");
@@ -275,7 +293,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("twin.csv");
         fs::write(&path, "old").unwrap();
-        let message = write(&source(), 1, &path).expect_err("a file is no folder").to_string();
+        let message = write(&source(), 1, &path, &AtomicBool::new(false))
+            .expect_err("a file is no folder")
+            .to_string();
         assert!(message.contains("twin.csv"), "{message}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     }

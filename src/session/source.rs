@@ -10,7 +10,7 @@ pub enum Source {
     Plant(PlantSource),
     /// The synthetic plants of the paper and of our studies, with known graph and root causes.
     Twin(TwinSource),
-    /// Wide CSV files, one row per instant.
+    /// CSV files with one row per instant, or one per instant and tag.
     Table(TableSource),
     /// A release of the HAI data set.
     Hai(HaiSource),
@@ -92,7 +92,7 @@ pub enum Family {
     H,
 }
 
-/// Settings of wide CSV files.
+/// Settings of CSV files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableSource {
@@ -104,6 +104,10 @@ pub struct TableSource {
     pub delimiter: Delimiter,
     /// The time column.
     pub time: TimeColumn,
+    /// Whether a row holds all measurements of an instant or one of them. It is written only where
+    /// it says something, so that the models of older sessions still fit.
+    #[serde(default, skip_serializing_if = "Shape::is_wide")]
+    pub shape: Shape,
     /// Words that stand for a missing value, besides the empty cell and NaN; case is ignored.
     #[serde(default = "missing_words")]
     pub missing: Vec<String>,
@@ -124,6 +128,35 @@ pub fn missing_words() -> Vec<String> {
     ["bad", "bad input", "no data", "i/o timeout", "null", "none", "na", "n/a", "-"]
         .map(String::from)
         .to_vec()
+}
+
+/// What a row of a table holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Shape {
+    /// All measurements of an instant, a column each.
+    #[default]
+    Wide,
+    /// One measurement: time, tag, value. Rows stand in the order of time; those of one instant
+    /// become one frame, and a tag without a row is missing in it. What a session calls a column
+    /// (of a client, of labels) is a tag.
+    Long {
+        /// Header of the column of tags.
+        tag: String,
+        /// Header of the column of values.
+        value: String,
+        /// All tags that are of interest, where the beginning of the files does not show them.
+        #[serde(default)]
+        tags: Vec<String>,
+    },
+}
+
+impl Shape {
+    /// Whether a row holds all measurements of an instant.
+    #[must_use]
+    pub fn is_wide(&self) -> bool {
+        *self == Self::Wide
+    }
 }
 
 /// What stands between two cells.
@@ -173,6 +206,24 @@ pub enum TimeFormat {
         /// Civil time of the first row.
         since: String,
     },
+    /// Whichever of these reads the first time cells of a file; every file is looked at by itself,
+    /// and `check` says what was found. A file that two of them read differently is refused.
+    Detect(Vec<TimeFormat>),
+    /// By the name of the file (`*` and `?` are allowed): the first line that fits counts.
+    PerFile(Vec<(String, TimeFormat)>),
+}
+
+impl std::fmt::Display for TimeFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Auto => f.write_str("a common notation"),
+            Self::Pattern(pattern) => write!(f, "{pattern:?}"),
+            Self::Seconds { since } => write!(f, "seconds since {since}"),
+            Self::Rows { since } => write!(f, "rows counted from {since}"),
+            Self::Detect(_) => f.write_str("detected in each file"),
+            Self::PerFile(_) => f.write_str("named for each file"),
+        }
+    }
 }
 
 /// How several files belong together.

@@ -5,8 +5,8 @@ mod privacy;
 use std::collections::HashSet;
 
 use super::{
-    Attacks, Clock, Decimation, Labels, Mark, Problem, Session, Source, Span, Stretch, Tau,
-    TimeFormat, mark,
+    Attacks, Clock, Decimation, Labels, Mark, Problem, Session, Shape, Source, Span, Stretch,
+    TableSource, Tau, TimeFormat, mark,
 };
 use crate::session::privacy::Thrift;
 use crate::session::settings::{Federation, Tier};
@@ -71,6 +71,49 @@ impl Check {
         );
     }
 
+    /// A format of times; `inside` one that stands for several files.
+    fn time_format(&mut self, format: &TimeFormat, inside: bool) {
+        let path = "source.time.format";
+        match format {
+            TimeFormat::Auto | TimeFormat::Pattern(_) => {}
+            TimeFormat::Seconds { since } => self.civil("source.time.format.since", since),
+            TimeFormat::Rows { since } => {
+                self.civil("source.time.format.since", since);
+                self.that(!inside, path, "`Rows` cannot stand beside other formats");
+            }
+            TimeFormat::Detect(formats) => {
+                self.that(!inside, path, "`Detect` cannot stand inside `Detect` or `PerFile`");
+                self.that(!formats.is_empty(), path, "expected at least one format to try");
+                formats.iter().filter(|_| !inside).for_each(|one| self.time_format(one, true));
+            }
+            TimeFormat::PerFile(formats) => {
+                self.that(!inside, path, "`PerFile` cannot stand inside `Detect` or `PerFile`");
+                self.that(!formats.is_empty(), path, "expected at least one file and its format");
+                formats.iter().filter(|_| !inside).for_each(|(_, one)| self.time_format(one, true));
+            }
+        }
+    }
+
+    fn shape(&mut self, table: &TableSource) {
+        let Shape::Long { tag, value, .. } = &table.shape else { return };
+        self.that(!tag.is_empty(), "source.shape.tag", "expected the header of the tags");
+        self.that(!value.is_empty(), "source.shape.value", "expected the header of the values");
+        let mut names = vec![tag, value, &table.time.column];
+        names.extend(&table.run_column);
+        names.sort_unstable();
+        names.dedup();
+        self.that(
+            names.len() == 3 + usize::from(table.run_column.is_some()),
+            "source.shape",
+            "time, tag, value and run must be different columns",
+        );
+        self.that(
+            !matches!(table.time.format, TimeFormat::Rows { .. }),
+            "source.time.format",
+            "rows cannot count as time in a long table: an instant has several",
+        );
+    }
+
     fn about(&mut self, session: &Session) {
         self.that(
             !session.about.trim().is_empty() && !session.about.contains('\n'),
@@ -130,12 +173,8 @@ impl Check {
                 if let Err(why) = Clock::ahead_of_utc(table.time.utc_offset_h) {
                     self.that(false, "source.time.utc_offset_h", why);
                 }
-                match &table.time.format {
-                    TimeFormat::Seconds { since } | TimeFormat::Rows { since } => {
-                        self.civil("source.time.format.since", since);
-                    }
-                    TimeFormat::Auto | TimeFormat::Pattern(_) => {}
-                }
+                self.time_format(&table.time.format, false);
+                self.shape(table);
             }
             Source::Hai(hai) => {
                 let known = ["20.07", "21.03", "22.04", "23.05"];

@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 
-use super::{Continuity, Event, Frame, Label, Layout, Stream, StreamError};
+use super::{Continuity, Event, Frame, Label, Layout, Place, Stream, StreamError};
 
 /// A stream of block means.
 pub struct Decimated<S> {
@@ -27,6 +27,8 @@ struct Sum {
     frames: u32,
     new_run: bool,
     label: Label,
+    /// Where its first frame comes from.
+    place: Place,
     values: Vec<(f64, u32)>,
     inputs: Vec<(f64, u32)>,
 }
@@ -42,6 +44,9 @@ impl Sum {
     }
 
     fn add(&mut self, cell: i128, frame: &Frame) {
+        if self.cell.is_none() {
+            self.place.clone_from(&frame.place);
+        }
         self.cell = Some(cell);
         self.frames += 1;
         self.new_run |= frame.continuity == Continuity::NewRun;
@@ -81,6 +86,7 @@ impl<S: Stream> Decimated<S> {
             frames: 0,
             new_run: false,
             label: Label::Unlabelled,
+            place: Place::default(),
             values: vec![(0.0, 0); layout.width()],
             inputs: vec![(0.0, 0); layout.input_width()],
         };
@@ -118,6 +124,7 @@ impl<S: Stream> Decimated<S> {
         };
         self.last = Some(cell);
         frame.label = self.sum.label;
+        frame.place.clone_from(&self.sum.place);
         let frames = self.sum.frames;
         write_means(&self.sum.values, frames, &mut frame.values);
         write_means(&self.sum.inputs, frames, &mut frame.inputs);

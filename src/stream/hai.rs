@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::labels::during;
 use super::table::clock::Clock;
+use super::table::clocks::Clocks;
 use super::table::files;
 use super::table::header::{FlagColumn, Wanted};
 use super::table::number::Numbers;
@@ -95,7 +96,8 @@ impl HaiStream {
             files,
             delimiter: Delimiter::Auto,
             numbers: Numbers::new(&missing_words()),
-            clock: Clock::utc(),
+            clocks: Clocks::same(Clock::utc()),
+            long: None,
             runs: Runs::Joined,
             wanted: Wanted {
                 time: ["time", "timestamp"].map(String::from).to_vec(),

@@ -2,7 +2,7 @@
 
 use super::hai::HaiStream;
 use super::plant::PlantStream;
-use super::table::TableStream;
+use super::table::{self, TableStream};
 use super::twin::TwinStream;
 use super::window::Window;
 use super::{Stream, StreamError};
@@ -76,4 +76,12 @@ pub fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, StreamErro
             clock,
         )),
     })
+}
+
+/// How the times of each file of a part are written, where its files can differ: the name of a file
+/// and the format in words.
+pub fn time_formats(session: &Session, part: Part) -> Result<Vec<(String, String)>, StreamError> {
+    let Source::Table(table) = &session.source else { return Ok(Vec::new()) };
+    let folder = session.data_folder().unwrap_or_default();
+    table::time_formats(table, &folder, &part.stretch(session).files)
 }

@@ -28,6 +28,7 @@ use crate::stream::Event;
 
 mod alarms;
 mod error;
+mod event;
 mod read;
 mod report;
 mod text;
@@ -35,7 +36,9 @@ mod truth;
 
 pub use alarms::{AlarmFile, read as read_alarms};
 pub use error::ScoreError;
-pub use report::{DaysFrom, EventRow, FalseAlarm, Report, run};
+pub use event::EventRow;
+pub use report::{DaysFrom, FalseAlarm, Report, run};
+pub use text::quiet_days;
 pub use truth::read as read_truth;
 
 /// One alarm, as far as it is judged.
@@ -97,7 +100,7 @@ pub enum Watched {
 }
 
 /// What became of one event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// No alarm.
@@ -236,15 +239,17 @@ impl<'a> Judgement<'a> {
             root_unknown: self.count(Verdict::Unnamed) + self.count(Verdict::Doubtful),
             false_alarms: self.false_alarms.len(),
             days: self.watched_s / 86_400.0,
+            quiet_days: self.nominal_s / 86_400.0,
             delay_s: Delays::of(&delays),
             ac1: ranking::accuracy_at(&ranks, 1),
             mrr: ranking::mrr(&ranks),
+            events: self.outcomes.iter().map(EventRow::from).collect(),
         }
     }
 }
 
 /// The `score` object of the JSON contract.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Events that could have been detected.
     pub labelled: usize,
@@ -260,12 +265,19 @@ pub struct Score {
     pub false_alarms: usize,
     /// Time watched.
     pub days: f64,
+    /// Time watched outside events and their tails, where an alarm can be false: rates of false
+    /// alarms count by it.
+    #[serde(default)]
+    pub quiet_days: f64,
     /// From the start of an event to its first alarm.
     pub delay_s: Delays,
     /// Share of events with known origins whose origin is the first suspect.
     pub ac1: Option<f64>,
     /// Mean of one over the origin's place among the suspects.
     pub mrr: Option<f64>,
+    /// Each event.
+    #[serde(default)]
+    pub events: Vec<EventRow>,
 }
 
 impl Score {

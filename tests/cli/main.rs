@@ -13,11 +13,13 @@ mod manners;
 mod run;
 mod steady;
 mod study;
+mod tables;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]
 mod tty;
 mod wrong_rows;
+mod writing;
 
 /// The program, in an empty place of its own.
 fn headwater() -> Command {

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use crate::fact::{Calibrated, Fact, Incident, Ledger, Number, Quality, Summary, Training};
 use crate::session::Mode;
 use crate::session::settings::Span;
-use crate::study::score::{Judgement, Outcome, Score, Verdict};
+use crate::study::metrics::delay::per_day;
+use crate::study::score::{Judgement, Outcome, Score, Verdict, quiet_days};
 
 /// A time of the data's clock.
 pub(super) fn clock(time: Timestamp) -> impl Display {
@@ -79,6 +80,7 @@ fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::
     if let Some(other) = &incident.would_now_say {
         write!(out, ", would now say {other}")?;
     }
+    write_place(out, incident.file.as_deref(), incident.run.as_deref())?;
     match &incident.why {
         Some(why) => writeln!(out, ": {why}"),
         None => writeln!(out),
@@ -113,9 +115,20 @@ fn print_ledger(out: &mut impl Write, ledger: &Ledger) -> io::Result<()> {
 fn print_quality(out: &mut impl Write, quality: &Quality) -> io::Result<()> {
     let whose = quality.client.as_deref().unwrap_or("all clients");
     write!(out, "{}  quality  {whose}: {}", clock(quality.time), quality.what)?;
-    match quality.seconds {
-        Some(seconds) => writeln!(out, " of {} s", seconds.get()),
-        None => writeln!(out),
+    if let Some(seconds) = quality.seconds {
+        write!(out, " of {} s", seconds.get())?;
+    }
+    write_place(out, quality.file.as_deref(), quality.run.as_deref())?;
+    writeln!(out)
+}
+
+/// The file and the run that a fact is about, where there are several.
+fn write_place(out: &mut impl Write, file: Option<&str>, run: Option<&str>) -> io::Result<()> {
+    match (file, run) {
+        (Some(file), Some(run)) => write!(out, " [{file}, run {run}]"),
+        (Some(file), None) => write!(out, " [{file}]"),
+        (None, Some(run)) => write!(out, " [run {run}]"),
+        (None, None) => Ok(()),
     }
 }
 
@@ -187,7 +200,11 @@ fn print_score(out: &mut impl Write, score: &Score) -> io::Result<()> {
             delay(score.delay_s.p95)
         )?;
     }
-    writeln!(out, "{} in {:.2} days", count(score.false_alarms, "false alarm"), score.days)
+    write!(out, "{} in {}", count(score.false_alarms, "false alarm"), quiet_days(score))?;
+    match per_day(score.false_alarms, score.quiet_days) {
+        Some(rate) if score.false_alarms > 0 => writeln!(out, ": {rate:.2} a day"),
+        _ => writeln!(out),
+    }
 }
 
 /// Everything that is not as it should be, one line each.

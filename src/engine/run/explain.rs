@@ -63,6 +63,8 @@ mod tests {
                 why: None,
                 sensors: Vec::new(),
                 faults: Vec::new(),
+                file: None,
+                run: None,
             })
         };
         let mut facts = [

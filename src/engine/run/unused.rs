@@ -33,10 +33,10 @@ impl Stretch {
     }
 
     /// What was not said when it began.
-    fn rest(&self) -> Option<String> {
+    fn rest(&self) -> Option<(String, String)> {
         let Note { place, line, what, .. } = &self.first;
         let (reason, last) = (what.reason(), self.last_line);
-        (self.notes > 1).then(|| match what {
+        let said = || match what {
             NoteKind::ClockMoved { .. } => {
                 format!("{reason} {} times ({place} lines {line} to {last})", self.notes)
             }
@@ -44,14 +44,15 @@ impl Stretch {
                 "{reason}, {} rows left out in all ({place} lines {line} to {last})",
                 self.rows
             ),
-        })
+        };
+        (self.notes > 1).then(|| (place.clone(), said()))
     }
 }
 
 impl Unused {
-    /// Takes the notes of a step and says what is to be said: the first of every stretch at once,
-    /// and the whole of a stretch once it is over.
-    pub fn hear(&mut self, step: u64, notes: &[Note]) -> Vec<String> {
+    /// Takes the notes of a step and gives what is to be said, each with its file: the first of every
+    /// stretch at once, and the whole of a stretch once it is over.
+    pub fn hear(&mut self, step: u64, notes: &[Note]) -> Vec<(String, String)> {
         let mut said = Vec::new();
         while let Some(over) = self.stretches.iter().position(|s| s.step + QUIET < step) {
             said.extend(self.stretches.remove(over).and_then(|stretch| stretch.rest()));
@@ -66,7 +67,7 @@ impl Unused {
                     stretch.step = step;
                 }
                 None => {
-                    said.push(note.to_string());
+                    said.push((note.place.clone(), note.to_string()));
                     self.stretches.push_back(Stretch {
                         first: note.clone(),
                         last_line: note.line,
@@ -81,7 +82,7 @@ impl Unused {
     }
 
     /// The run is over: what is still to be said.
-    pub fn end(&mut self) -> Vec<String> {
+    pub fn end(&mut self) -> Vec<(String, String)> {
         self.stretches.drain(..).filter_map(|stretch| stretch.rest()).collect()
     }
 
@@ -105,7 +106,7 @@ mod tests {
         let mut said = Vec::new();
         for step in 1..=500 {
             let notes = if step <= 100 { vec![note(2 * step, 1)] } else { vec![] };
-            said.extend(unused.hear(step, &notes));
+            said.extend(unused.hear(step, &notes).into_iter().map(|(_, said)| said));
         }
         assert_eq!(
             said,

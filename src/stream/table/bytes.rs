@@ -15,9 +15,15 @@ const CHUNK: usize = 64 * 1024;
 /// one cell; without a bound that would be the whole file in memory.
 const LONGEST_ROW: usize = 16 * 1024 * 1024;
 
-/// A file's bytes, unpacked where it is compressed.
+/// The longest header that is read. A file without line ends is refused after so many bytes.
+const LONGEST_HEADER: usize = 1024 * 1024;
+
+/// A file's bytes, unpacked where it is compressed; a line ends in a line feed, whatever it ends in
+/// in the file.
 pub(crate) struct Bytes {
     inner: BufReader<Box<dyn Read + Send>>,
+    /// Whether a carriage return alone ends a line.
+    carriage_returns: bool,
     /// Whether an error of `inner` speaks of the file's content rather than of the machine.
     pub compressed: bool,
     /// Bytes that may still be read for the present row.
@@ -45,6 +51,7 @@ impl Bytes {
     pub fn over(bytes: Box<dyn Read + Send>) -> Self {
         Self {
             inner: BufReader::with_capacity(CHUNK, bytes),
+            carriage_returns: false,
             compressed: false,
             allowance: LONGEST_ROW,
             handed_out: 0,
@@ -54,11 +61,50 @@ impl Bytes {
         }
     }
 
-    /// Takes one line, with its end, for the header; empty at the end of the file.
-    pub fn take_line(&mut self) -> io::Result<Vec<u8>> {
+    /// Takes one line, with its end, for the header; empty at the end of the file, and none when the
+    /// line is too long to be a header. The first line end outside quotes shows what ends lines here.
+    pub fn take_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
-        (&mut self.inner).take(LONGEST_ROW as u64).read_until(b'\n', &mut line)?;
-        Ok(line)
+        let mut quoted = false;
+        while let Some(byte) = self.take_byte()? {
+            line.push(byte);
+            quoted ^= byte == b'"';
+            if byte == b'\n' {
+                break;
+            }
+            if byte == b'\r' && !quoted {
+                if self.carriage_returns || !self.leads_to_line_feed(&mut line)? {
+                    self.carriage_returns = true;
+                    line.push(b'\n');
+                    break;
+                }
+                continue;
+            }
+            if line.len() > LONGEST_HEADER {
+                return Ok(None);
+            }
+        }
+        Ok(Some(line))
+    }
+
+    fn take_byte(&mut self) -> io::Result<Option<u8>> {
+        let byte = self.inner.fill_buf()?.first().copied();
+        self.inner.consume(usize::from(byte.is_some()));
+        Ok(byte)
+    }
+
+    /// Whether a line feed follows the carriage return just taken: some programs write several
+    /// carriage returns before it, which are then taken too. Otherwise the byte after it ends up in
+    /// no line, so nothing is taken.
+    fn leads_to_line_feed(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+        let ahead = self.inner.fill_buf()?;
+        let returns = ahead.iter().take_while(|byte| **byte == b'\r').count();
+        let is_so = ahead.get(returns) == Some(&b'\n');
+        if is_so {
+            line.resize(line.len() + returns, b'\r');
+            self.inner.consume(returns);
+        }
+        Ok(is_so)
     }
 
     /// Grants the next row its full length.
@@ -80,6 +126,9 @@ impl Read for Bytes {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the row is too long"));
         }
         let n = self.inner.read(&mut into[..wanted])?;
+        if self.carriage_returns {
+            into[..n].iter_mut().filter(|b| **b == b'\r').for_each(|b| *b = b'\n');
+        }
         self.allowance -= n;
         self.handed_out += n as u64;
         match into[..n].last() {

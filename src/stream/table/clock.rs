@@ -26,8 +26,13 @@ enum Format {
 }
 
 impl Clock {
-    /// The clock that a session describes.
+    /// The clock that a session describes, where all files have the same.
     pub fn new(time: &TimeColumn) -> Result<Self, StreamError> {
+        Self::of(time, &time.format)
+    }
+
+    /// The clock of a file whose times are written in this format.
+    pub fn of(time: &TimeColumn, format: &TimeFormat) -> Result<Self, StreamError> {
         let wall = session::Clock::ahead_of_utc(time.utc_offset_h)
             .map_err(|why| StreamError::Setting(format!("`utc_offset_h`: {why}")))?;
         let mut clock = Self { format: Format::Auto, wall };
@@ -38,7 +43,7 @@ impl Clock {
                 ))
             })
         };
-        clock.format = match &time.format {
+        clock.format = match format {
             TimeFormat::Auto => Format::Auto,
             TimeFormat::Pattern(pattern) => {
                 // Writing any time with a pattern shows whether the pattern itself makes sense.
@@ -50,6 +55,10 @@ impl Clock {
             }
             TimeFormat::Seconds { since: text } => Format::Seconds(since(text)?),
             TimeFormat::Rows { since: text } => Format::Rows(since(text)?),
+            TimeFormat::Detect(_) | TimeFormat::PerFile(_) => {
+                let what = "the time formats of several files cannot stand inside each other";
+                return Err(StreamError::Setting(what.into()));
+            }
         };
         Ok(clock)
     }

@@ -1,9 +1,32 @@
 //! Which cell of a file's rows is what, found by name in each file's own header.
 
-use super::rows::Rows;
 use crate::session::ClientSettings;
 use crate::stream::columns::{assign, near_hint};
 use crate::stream::{Layout, Sensor, StreamError};
+
+/// The header of a file.
+pub(crate) trait Header {
+    /// Names of the columns, without blanks around them.
+    fn names(&self) -> &[String];
+
+    /// A complaint about the header.
+    fn header_error(&self, what: String) -> StreamError;
+
+    /// What a measurement stands in.
+    fn word(&self) -> &'static str {
+        "column"
+    }
+
+    /// The place of the column called `name`; two of that name cannot be told apart.
+    fn column(&self, name: &str) -> Result<Option<usize>, StreamError> {
+        let mut places = (0..self.names().len()).filter(|&c| self.names()[c] == name);
+        let place = places.next();
+        match places.next() {
+            None => Ok(place),
+            Some(_) => Err(self.header_error(format!("there are two columns called {name:?}"))),
+        }
+    }
+}
 
 /// The columns that a table is read for, besides those of its clients.
 pub(crate) struct Wanted {
@@ -40,7 +63,11 @@ pub(crate) struct FileColumns {
 
 impl Wanted {
     /// What frames look like, judged by the first file.
-    pub fn layout(&self, rows: &Rows, clients: &[ClientSettings]) -> Result<Layout, StreamError> {
+    pub fn layout(
+        &self,
+        rows: &impl Header,
+        clients: &[ClientSettings],
+    ) -> Result<Layout, StreamError> {
         if clients.is_empty() {
             let what = "a table needs `clients`: who watches which columns";
             return Err(StreamError::Setting(what.into()));
@@ -52,7 +79,7 @@ impl Wanted {
     }
 
     /// Finds every column in the header of `rows`.
-    pub fn find(&self, rows: &Rows, layout: &Layout) -> Result<FileColumns, StreamError> {
+    pub fn find(&self, rows: &impl Header, layout: &Layout) -> Result<FileColumns, StreamError> {
         let (sensors, places): (Vec<Sensor>, Vec<usize>) = self.measurements(rows).unzip();
         let place = |sensor: &Sensor| {
             let mut same = (0..sensors.len()).filter(|&s| sensors[s].name == sensor.name);
@@ -61,7 +88,7 @@ impl Wanted {
                 (Some(_), Some(_)) => {
                     Err(rows.header_error(format!("there are two columns {:?}", sensor.name)))
                 }
-                (None, _) => Err(missing(rows, "column", &sensor.name)),
+                (None, _) => Err(missing(rows, rows.word(), &sensor.name)),
             }
         };
         let clients = &layout.clients;
@@ -75,7 +102,7 @@ impl Wanted {
     }
 
     /// The time column, `None` where rows count as time.
-    pub fn time(&self, rows: &Rows) -> Result<Option<usize>, StreamError> {
+    pub fn time(&self, rows: &impl Header) -> Result<Option<usize>, StreamError> {
         if !self.time_needed {
             return Ok(None);
         }
@@ -87,20 +114,20 @@ impl Wanted {
 
     /// Columns that can be measurements, with their places. A pattern such as `*` must not take in
     /// the time, the labels, or a column without a name.
-    fn measurements(&self, rows: &Rows) -> impl Iterator<Item = (Sensor, usize)> {
+    fn measurements(&self, rows: &impl Header) -> impl Iterator<Item = (Sensor, usize)> {
         let special = |name: &String| {
             name.is_empty()
                 || self.time.contains(name)
                 || self.run.as_ref() == Some(name)
                 || self.flags.iter().any(|flag| flag.names.contains(name))
         };
-        let header = rows.header().iter().enumerate();
+        let header = rows.names().iter().enumerate();
         header.filter(move |(_, name)| !special(name)).map(|(c, name)| ((self.naming)(name), c))
     }
 }
 
 impl FlagColumn {
-    fn find(&self, rows: &Rows) -> Result<Option<usize>, StreamError> {
+    fn find(&self, rows: &impl Header) -> Result<Option<usize>, StreamError> {
         let found = any_of(rows, &self.names)?;
         if found.is_none() && self.needed {
             return Err(missing(rows, "label column", &self.names.join("\" or \"")));
@@ -110,11 +137,11 @@ impl FlagColumn {
 }
 
 /// The place of a column that must be there; `what` says what it is for.
-pub(crate) fn needed(rows: &Rows, what: &str, name: &str) -> Result<usize, StreamError> {
+pub(crate) fn needed(rows: &impl Header, what: &str, name: &str) -> Result<usize, StreamError> {
     rows.column(name)?.ok_or_else(|| missing(rows, what, name))
 }
 
-fn any_of(rows: &Rows, names: &[String]) -> Result<Option<usize>, StreamError> {
+fn any_of(rows: &impl Header, names: &[String]) -> Result<Option<usize>, StreamError> {
     for name in names {
         if let Some(column) = rows.column(name)? {
             return Ok(Some(column));
@@ -123,7 +150,7 @@ fn any_of(rows: &Rows, names: &[String]) -> Result<Option<usize>, StreamError> {
     Ok(None)
 }
 
-fn missing(rows: &Rows, what: &str, name: &str) -> StreamError {
-    let near = near_hint(name, rows.header().iter().map(String::as_str));
+fn missing(rows: &impl Header, what: &str, name: &str) -> StreamError {
+    let near = near_hint(name, rows.names().iter().map(String::as_str));
     rows.header_error(format!("no {what} \"{name}\"{near}"))
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::header::FileColumns;
 use super::number::Numbers;
-use super::rows::Rows;
+use super::shape::TableRows;
 use crate::stream::{Frame, StreamError};
 
 /// What a cell of a monitored column should hold.
@@ -49,7 +49,7 @@ impl Default for Held {
 
 impl Held {
     /// Takes all but the time from the present row of `rows`.
-    pub fn read(&mut self, rows: &Rows, columns: &FileColumns, numbers: &Numbers) {
+    pub fn read(&mut self, rows: &TableRows, columns: &FileColumns, numbers: &Numbers) {
         self.line = rows.line();
         self.ends_the_file = rows.ends_the_file();
         self.run.clear();
@@ -61,14 +61,14 @@ impl Held {
 
     fn fill(
         &mut self,
-        rows: &Rows,
+        rows: &TableRows,
         columns: &FileColumns,
         numbers: &Numbers,
     ) -> Result<(), StreamError> {
         let measured = |column: usize| {
             numbers
-                .read(rows.cell(column), rows.decimal_comma)
-                .ok_or_else(|| rows.cell_error(column, A_NUMBER))
+                .read(rows.cell(column), rows.decimal_comma())
+                .ok_or_else(|| rows.cell_error(column, A_NUMBER.into()))
         };
         self.values.clear();
         self.inputs.clear();
@@ -82,8 +82,8 @@ impl Held {
         for &column in &columns.flags {
             let flag = column.map(|column| {
                 numbers
-                    .read_flag(rows.cell(column), rows.decimal_comma)
-                    .ok_or_else(|| rows.cell_error(column, A_LABEL))
+                    .read_flag(rows.cell(column), rows.decimal_comma())
+                    .ok_or_else(|| rows.cell_error(column, A_LABEL.into()))
             });
             self.flags.push(flag.transpose()?);
         }

@@ -21,7 +21,7 @@ struct Table {
 #[expect(clippy::struct_excessive_bools, reason = "habits that come in every combination")]
 struct Hand {
     delimiter: char,
-    crlf: bool,
+    end: &'static str,
     bom: bool,
     quotes: bool,
     blanks: bool,
@@ -64,7 +64,7 @@ fn finite() -> impl Strategy<Value = f64> {
 fn hand() -> impl Strategy<Value = Hand> {
     (
         prop::sample::select(vec![',', ';', '\t']),
-        any::<[bool; 6]>(),
+        any::<[bool; 5]>(),
         prop::sample::select(vec![
             Stamps::Seconds,
             Stamps::Civil,
@@ -72,10 +72,19 @@ fn hand() -> impl Strategy<Value = Hand> {
             Stamps::Rfc3339,
         ]),
         prop::sample::select(vec!["", "NaN", "Bad Input", "inf", "1e999"]),
+        prop::sample::select(vec!["\n", "\r\n", "\r"]),
     )
         .prop_map(
-            |(delimiter, [crlf, bom, quotes, blanks, packed, last_newline], stamps, missing)| {
-                Hand { delimiter, crlf, bom, quotes, blanks, packed, last_newline, stamps, missing }
+            |(delimiter, [bom, quotes, blanks, packed, last_newline], stamps, missing, end)| Hand {
+                delimiter,
+                end,
+                bom,
+                quotes,
+                blanks,
+                packed,
+                last_newline,
+                stamps,
+                missing,
             },
         )
 }
@@ -98,7 +107,7 @@ impl Hand {
             let stamp = std::iter::once(self.stamp(table.stamps[row]));
             lines.push(stamp.chain(cells).map(|cell| self.cell(&cell)).collect());
         }
-        let end = if self.crlf { "\r\n" } else { "\n" };
+        let end = self.end;
         let delimiter = self.delimiter.to_string();
         let lines: Vec<String> = lines.iter().map(|cells| cells.join(&delimiter)).collect();
         let mut text = lines.join(end);
@@ -109,6 +118,38 @@ impl Hand {
         if self.bom {
             text.insert(0, '\u{feff}');
         }
+        if self.packed { gz(text) } else { text.into_bytes() }
+    }
+
+    fn tags(&self, table: &Table) -> Vec<String> {
+        (0..table.cells[0].len()).map(|c| format!("c{c}")).collect()
+    }
+
+    /// The same as one row per instant and tag. A missing cell has no row where `omit`, but an
+    /// instant has one row at least.
+    fn write_long(&self, table: &Table, omit: bool, backward: bool) -> Vec<u8> {
+        let mut lines = vec![["t", "tag", "value"].map(|name| self.cell(name))];
+        for (stamp, cells) in table.stamps.iter().zip(&table.cells) {
+            let all_missing = cells.iter().all(Option::is_none);
+            let mut rows = Vec::new();
+            for (c, cell) in cells.iter().enumerate() {
+                let value = match cell {
+                    None if omit && !(all_missing && c == 0) => continue,
+                    None => self.missing.to_owned(),
+                    Some(value) if self.delimiter == ';' => value.to_string().replace('.', ","),
+                    Some(value) => value.to_string(),
+                };
+                let row = [self.stamp(*stamp), format!("c{c}"), value];
+                rows.push(row.map(|cell| self.cell(&cell)));
+            }
+            if backward {
+                rows.reverse();
+            }
+            lines.append(&mut rows);
+        }
+        let delimiter = self.delimiter.to_string();
+        let lines: Vec<String> = lines.iter().map(|cells| cells.join(&delimiter)).collect();
+        let text = lines.join(self.end) + self.end;
         if self.packed { gz(text) } else { text.into_bytes() }
     }
 
@@ -167,6 +208,42 @@ proptest! {
             prop_assert!(frame.values.iter().zip(cells).all(|(a, b)| same(*a, *b)), "{frame:?}");
             prop_assert!(frame.notes.is_empty());
         }
+    }
+
+    #[test]
+    fn a_long_table_gives_the_frames_of_the_wide_table_it_was_made_from(
+        table in table(), hand in hand(), omit: bool, backward: bool,
+    ) {
+        let rows = table.stamps.len();
+        let folder = Folder::with("wide.csv", hand.write(&table, 0..rows));
+        folder.write("long.csv", hand.write_long(&table, omit, backward));
+        let read = |source: &TableSource, file: &str| {
+            open(source, &folder, &[file], &Labels::Source)
+                .map(|mut stream| frames(&mut stream))
+                .map_err(|e| TestCaseError::fail(e.to_string()))
+        };
+        let long = TableSource {
+            shape: Shape::Long { tag: "tag".into(), value: "value".into(), tags: hand.tags(&table) },
+            ..hand.source()
+        };
+        let (wide, long) = (read(&hand.source(), "wide.csv")?, read(&long, "long.csv")?);
+        prop_assert_eq!(wide.len(), long.len());
+        for (a, b) in wide.iter().zip(&long) {
+            prop_assert_eq!((a.time, a.continuity, a.label), (b.time, b.continuity, b.label));
+            let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+            prop_assert!(a.values.iter().zip(&b.values).all(same), "{a:?} {b:?}");
+            prop_assert!(b.notes.is_empty());
+        }
+    }
+
+    #[test]
+    fn anything_that_looks_like_a_long_table_is_frames_or_an_error(
+        body in "([0-3],[ab]{0,1},[0-9.e\"]{0,3}\n){0,30}", damage in "[0-9,\"\n\r]{0,6}", at: prop::sample::Index,
+    ) {
+        let mut content = format!("t,tag,value\n{body}");
+        content.insert_str(12 + at.index(content.len() - 11), &damage);
+        let shape = Shape::Long { tag: "tag".into(), value: "value".into(), tags: Vec::new() };
+        survives(content.as_bytes(), &TableSource { shape, ..source() }, &Labels::Source)?;
     }
 
     #[test]

@@ -15,6 +15,7 @@ fn table(column: &str, format: TimeFormat) -> TableSource {
         data: String::new(),
         delimiter: Delimiter::Auto,
         time: TimeColumn { column: column.into(), format, utc_offset_h: 0.0 },
+        shape: Shape::Wide,
         missing: missing_words(),
         runs: Runs::Joined,
         run_column: None,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use csv::{ByteRecord, Terminator};
 
 use super::bytes::{Bytes, not_a_table};
+use super::header::Header;
 use super::number::bare;
 use crate::session::Delimiter;
 use crate::stream::StreamError;
@@ -19,6 +20,26 @@ pub(crate) struct Rows {
     record: ByteRecord,
     /// Whether `1,5` is a number here.
     pub decimal_comma: bool,
+}
+
+/// Where a cell stood.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CellPlace<'a> {
+    pub line: u64,
+    /// Its column, counted from 0.
+    pub column: usize,
+    /// What it is called.
+    pub tag: &'a str,
+}
+
+impl Header for Rows {
+    fn names(&self) -> &[String] {
+        &self.header
+    }
+
+    fn header_error(&self, what: String) -> StreamError {
+        StreamError::Header { file: self.file.clone(), what }
+    }
 }
 
 /// What came next.
@@ -44,6 +65,11 @@ impl Rows {
         let mut lines_before = 0;
         let line = loop {
             let line = bytes.take_line().map_err(|e| failed(file, &bytes, lines_before + 1, e))?;
+            let line = line.ok_or_else(|| {
+                wrong(
+                    "the header line is longer than 1 MiB: is this a table, and do its lines end?",
+                )
+            })?;
             if line.is_empty() {
                 return Err(wrong("the file is empty: expected a header line"));
             }
@@ -84,21 +110,6 @@ impl Rows {
             record: ByteRecord::new(),
             decimal_comma: delimiter == b';',
         })
-    }
-
-    /// Names of the columns, without blanks around them.
-    pub fn header(&self) -> &[String] {
-        &self.header
-    }
-
-    /// The place of the column called `name`; two of that name cannot be told apart.
-    pub fn column(&self, name: &str) -> Result<Option<usize>, StreamError> {
-        let mut places = (0..self.header.len()).filter(|&c| self.header[c] == name);
-        let place = places.next();
-        match places.next() {
-            None => Ok(place),
-            Some(_) => Err(self.header_error(format!("there are two columns called {name:?}"))),
-        }
     }
 
     /// Moves to the next row; empty lines are passed over.
@@ -145,25 +156,31 @@ impl Rows {
         self.lines_before + self.csv.position().line() - own_end - inside
     }
 
-    /// A complaint about the header.
-    pub fn header_error(&self, what: String) -> StreamError {
-        StreamError::Header { file: self.file.clone(), what }
+    /// A complaint about the present row.
+    pub fn row_error(&self, what: String) -> StreamError {
+        self.row_error_at(self.line(), what)
     }
 
-    /// A complaint about the row that begins in `line`.
-    pub fn row_error(&self, line: u64, what: impl Into<String>) -> StreamError {
-        StreamError::Row { file: self.file.clone(), line, what: what.into() }
+    /// A complaint about the row in this line.
+    pub fn row_error_at(&self, line: u64, what: String) -> StreamError {
+        StreamError::Row { file: self.file.clone(), line, what }
     }
 
     /// A complaint about a cell of the present row.
     pub fn cell_error(&self, column: usize, expected: impl Into<String>) -> StreamError {
+        let at = CellPlace { line: self.line(), column, tag: &self.header[column] };
+        self.cell_error_at(at, expected.into(), self.cell(column))
+    }
+
+    /// A complaint about a cell that stood elsewhere.
+    pub fn cell_error_at(&self, at: CellPlace, expected: String, found: &[u8]) -> StreamError {
         StreamError::Cell {
             file: self.file.clone(),
-            line: self.line(),
-            column: column + 1,
-            tag: self.header[column].clone(),
-            expected: expected.into(),
-            found: excerpt(self.cell(column)),
+            line: at.line,
+            column: at.column + 1,
+            tag: at.tag.to_owned(),
+            expected,
+            found: excerpt(found),
         }
     }
 
@@ -257,11 +274,40 @@ mod tests {
     }
 
     #[test]
+    fn a_carriage_return_alone_ends_lines_where_no_line_feed_does() {
+        let expected = [(2, "a".to_owned()), (4, "b".into()), (5, "c\nc".into()), (7, "d".into())];
+        let text = "x,y\ra,1\r\rb,2\r\"c\rc\",3\rd,4";
+        assert_eq!(lines(text), expected);
+        assert_eq!(lines(&format!("{text}\r\r")), expected);
+        assert_eq!(lines("\r\rx,y\ra,1\r"), [(4, "a".to_owned())]);
+        // Line feeds after several carriage returns, and a carriage return inside quotes.
+        assert_eq!(lines("x,y\r\r\na,1\r\r\n"), [(2, "a".to_owned())]);
+        assert_eq!(lines("x,\"y\ry\"\na,1\n"), [(2, "a".to_owned())]);
+        let mut cut = rows("a,b,c\r1,2,3\r4,5");
+        assert_eq!(cut.next().expect("a row"), Next::Row);
+        assert_eq!(cut.next().expect("no error"), Next::CutShort);
+    }
+
+    #[test]
+    fn a_header_of_twenty_megabytes_is_refused_after_one() {
+        let taken = Arc::new(AtomicU64::new(0));
+        for text in [&b"column,"[..], b"\"quote left open,"] {
+            taken.store(0, Ordering::Relaxed);
+            let long = Endless { taken: Arc::clone(&taken), text, at: 0 }.take(20_000_000);
+            let answer =
+                Rows::over(Path::new("t.csv"), Bytes::over(Box::new(long)), Delimiter::Auto);
+            let error = answer.err().expect("no header is as long").to_string();
+            assert!(error.starts_with("t.csv:1: the header line is longer than 1 MiB"), "{error}");
+            assert!(taken.load(Ordering::Relaxed) <= 1024 * 1024 + 128 * 1024);
+        }
+    }
+
+    #[test]
     fn the_header_shows_the_delimiter() {
         for text in ["a;b,c;d\n", "\"a,,,,\";\"b,c\" ; d\n", "a\tb\td\n", " a , b,c\n"] {
-            assert_eq!(rows(text).header().len(), 3, "{text:?}");
+            assert_eq!(rows(text).names().len(), 3, "{text:?}");
         }
-        assert_eq!(rows("one\n").header(), ["one"]);
+        assert_eq!(rows("one\n").names(), ["one"]);
     }
 
     #[test]

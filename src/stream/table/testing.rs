@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use super::TableStream;
 use crate::session::source::missing_words;
 use crate::session::{
-    ClientSettings, Delimiter, Labels, Runs, TableSource, TimeColumn, TimeFormat,
+    ClientSettings, Delimiter, Labels, Runs, Shape, TableSource, TimeColumn, TimeFormat,
 };
 use crate::stream::{Frame, Stream, StreamError};
 
@@ -54,6 +54,7 @@ pub(crate) fn source() -> TableSource {
             format: TimeFormat::Seconds { since: "1970-01-01 00:00".into() },
             utc_offset_h: 0.0,
         },
+        shape: Shape::Wide,
         missing: missing_words(),
         runs: Runs::Joined,
         run_column: None,

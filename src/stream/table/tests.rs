@@ -22,6 +22,8 @@ fn delimiters_line_ends_quotes_blanks_and_compression_do_not_change_a_frame() {
         PLAIN.replace(',', ";").replace('.', ",").into_bytes(),
         PLAIN.replace('\n', "\r\n").into_bytes(),
         PLAIN.replace('\n', "\n\n").into_bytes(),
+        PLAIN.replace('\n', "\r").into_bytes(),
+        gz(PLAIN.replace('\n', "\r")),
         PLAIN.replace(',', ", ").into_bytes(),
         PLAIN.trim_end().into(),
         format!("\u{feff}{PLAIN}").into_bytes(),

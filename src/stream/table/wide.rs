@@ -1,22 +1,26 @@
-//! Several wide files as one succession of frames, without labels.
+//! Several files as one succession of frames, without labels.
 //!
 //! What is common to every table: columns found by name in each file anew, rows placed in time,
 //! runs, notes. What a label means is for those who read tables through this.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::clock::Clock;
+use super::clocks::Clocks;
 use super::files;
 use super::header::{FileColumns, Wanted};
 use super::held::Held;
+use super::long::{LeftOut, LongRows, Pivot};
 use super::number::Numbers;
 use super::rows::{Next, Rows};
+use super::shape::TableRows;
 use super::timeline::{self, Placed, Timeline, WINDOW, usual_step};
 use crate::session::{ClientSettings, Delimiter, Runs};
-use crate::stream::{Frame, Layout, Note, NoteKind, StreamError};
+use crate::stream::{Frame, Layout, Note, NoteKind, Place, StreamError};
 
 /// How many rows show the period of a table.
 const ROWS_TO_FIND_PERIOD: usize = 100;
@@ -30,9 +34,36 @@ pub(crate) struct Plan {
     pub files: Vec<PathBuf>,
     pub delimiter: Delimiter,
     pub numbers: Numbers,
-    pub clock: Clock,
+    /// The clock of every file.
+    pub clocks: Clocks,
     pub runs: Runs,
     pub wanted: Wanted,
+    /// How rows of one instant are assembled, where a row holds one measurement only.
+    pub long: Option<Arc<Pivot>>,
+}
+
+impl Plan {
+    /// Opens the file of this number.
+    fn open(&self, file: usize) -> Result<TableRows, StreamError> {
+        let rows = Rows::open(&self.files[file], self.delimiter)?;
+        Ok(match &self.long {
+            None => TableRows::Wide(rows),
+            Some(pivot) => {
+                let (clock, numbers) = (self.clocks.of(file).clone(), self.numbers.clone());
+                TableRows::Long(Box::new(LongRows::new(rows, Arc::clone(pivot), clock, numbers)?))
+            }
+        })
+    }
+
+    /// What is known of the rows of this file beside their measurements.
+    fn place(&self, file: usize) -> Place {
+        let several = self.files.len() > 1;
+        let number = || (file + 1).to_string().into();
+        Place {
+            file: several.then(|| files::name(&self.files[file]).into()),
+            run: (several && self.runs == Runs::PerFile && self.wanted.run.is_none()).then(number),
+        }
+    }
 }
 
 /// The rows of several files, as frames.
@@ -55,7 +86,9 @@ pub(crate) struct Wide {
 
 /// The file that is being read.
 struct Open {
-    rows: Rows,
+    rows: TableRows,
+    clock: Clock,
+    place: Place,
     columns: FileColumns,
     name: String,
     /// Data rows of the files before it.
@@ -68,6 +101,8 @@ struct Open {
     spare: Vec<Held>,
     /// What comes after the rows held.
     end: Option<End>,
+    /// What was left out of the rows read, until a frame takes it along.
+    notes: Vec<LeftOut>,
     /// Whether it has given no frame yet.
     fresh: bool,
     /// Whether every row so far was older than what came before the file.
@@ -92,11 +127,9 @@ impl Wide {
         clients: &[ClientSettings],
         period_s: Option<f64>,
     ) -> Result<Self, StreamError> {
-        let first = Rows::open(&plan.files[0], plan.delimiter)?;
-        let mut layout = plan.wanted.layout(&first, clients)?;
-        for file in &plan.files {
-            let rows = Rows::open(file, plan.delimiter)?;
-            plan.wanted.find(&rows, &layout)?;
+        let mut layout = plan.wanted.layout(&plan.open(0)?, clients)?;
+        for file in 0..plan.files.len() {
+            plan.wanted.find(&plan.open(file)?, &layout)?;
         }
         let period = match period_s {
             Some(seconds) => SignedDuration::try_from_secs_f64(seconds)
@@ -191,7 +224,11 @@ impl Wide {
                 return Ok(false);
             }
             let Some(open) = &mut self.open else { continue };
-            if open.held.is_empty() && !open.read_on(&self.plan, &self.timeline) {
+            let has_row = !open.held.is_empty() || open.read_on(&self.plan, &self.timeline);
+            for left_out in std::mem::take(&mut open.notes) {
+                open.add_note(frame, left_out);
+            }
+            if !has_row {
                 match open.end.take() {
                     Some(End::Broken(error)) => return Err(error),
                     Some(End::CutShort { line }) => open.note(frame, NoteKind::TruncatedRow, line),
@@ -219,10 +256,14 @@ impl Wide {
                     }
                     open.fresh = false;
                     open.stale = false;
-                    if open.columns.run.is_some() {
+                    if open.columns.run.is_some()
+                        && (open.place.run.is_none() || row.run != self.run)
+                    {
+                        open.place.run = Some(String::from_utf8_lossy(&row.run).into());
                         self.run.clear();
                         self.run.extend_from_slice(&row.run);
                     }
+                    frame.place.clone_from(&open.place);
                     open.spare.push(row);
                     return Ok(true);
                 }
@@ -243,18 +284,22 @@ impl Wide {
     }
 
     fn open_next(&mut self) -> Result<bool, StreamError> {
-        let Some(file) = self.plan.files.get(self.finished.len()) else { return Ok(false) };
-        let rows = Rows::open(file, self.plan.delimiter)?;
+        let number = self.finished.len();
+        let Some(file) = self.plan.files.get(number) else { return Ok(false) };
+        let rows = self.plan.open(number)?;
         let columns = self.plan.wanted.find(&rows, &self.layout)?;
         self.open = Some(Open {
             rows,
             columns,
+            clock: self.plan.clocks.of(number).clone(),
+            place: self.plan.place(number),
             name: files::name(file),
             rows_before: self.finished.iter().sum(),
             read: 0,
             held: VecDeque::with_capacity(WINDOW),
             spare: Vec::new(),
             end: None,
+            notes: Vec::new(),
             fresh: true,
             stale: true,
         });
@@ -283,7 +328,9 @@ impl Open {
         if self.end.is_some() {
             return false;
         }
-        self.end = match self.rows.next() {
+        let next = self.rows.next();
+        self.notes.extend(std::iter::from_fn(|| self.rows.take_note()));
+        self.end = match next {
             Ok(Next::Row) => {
                 let mut row = self.spare.pop().unwrap_or_default();
                 row.read(&self.rows, &self.columns, &plan.numbers);
@@ -304,12 +351,12 @@ impl Open {
     fn stamp(&self, plan: &Plan, timeline: &Timeline) -> Result<Timestamp, StreamError> {
         let rows = &self.rows;
         match self.columns.time {
-            Some(column) => plan
+            Some(column) => self
                 .clock
-                .read(rows.cell(column), &plan.numbers, rows.decimal_comma)
-                .ok_or_else(|| rows.cell_error(column, plan.clock.expected())),
-            None => row_time(&plan.clock, timeline.period(), self.rows_before + self.read)
-                .ok_or_else(|| rows.row_error(rows.line(), OUT_OF_RANGE)),
+                .read(rows.cell(column), &plan.numbers, rows.decimal_comma())
+                .ok_or_else(|| rows.cell_error(column, self.clock.expected())),
+            None => row_time(&self.clock, timeline.period(), self.rows_before + self.read)
+                .ok_or_else(|| rows.row_error(OUT_OF_RANGE.into())),
         }
     }
 
@@ -335,7 +382,7 @@ impl Open {
             self.look_ahead(plan, timeline, stamps);
         }
         let rows = timeline::Rows { stamps, new_run, may_overlap: self.fresh };
-        timeline.place(rows).ok_or_else(|| self.rows.row_error(line, OUT_OF_RANGE))
+        timeline.place(rows).ok_or_else(|| self.rows.row_error_at(line, OUT_OF_RANGE.into()))
     }
 
     /// Adds the stamps of the rows after the next one, as far as they are of its run.
@@ -353,7 +400,10 @@ impl Open {
 
     /// Adds a row to the frame's notes: one note per file and reason.
     fn note(&self, frame: &mut Frame, what: NoteKind, line: u64) {
-        let rows = u64::from(what.leaves_out());
+        self.add_note(frame, LeftOut { what, line, rows: u64::from(what.leaves_out()) });
+    }
+
+    fn add_note(&self, frame: &mut Frame, LeftOut { what, line, rows }: LeftOut) {
         match frame.notes.iter_mut().find(|n| n.what == what && n.place == self.name) {
             Some(note) => note.rows += rows,
             None => frame.notes.push(Note { place: self.name.clone(), line, rows, what }),
@@ -373,15 +423,15 @@ fn find_period(plan: &Plan) -> Result<SignedDuration, StreamError> {
     // Without two rows there is no distance, and nothing that could depend on it.
     let nobody_says = SignedDuration::from_secs(1);
     let mut stamps = Vec::with_capacity(ROWS_TO_FIND_PERIOD);
-    for file in &plan.files {
-        let mut rows = Rows::open(file, plan.delimiter)?;
+    for file in 0..plan.files.len() {
+        let mut rows = plan.open(file)?;
         let Some(column) = plan.wanted.time(&rows)? else {
             return Ok(nobody_says);
         };
         stamps.clear();
         while stamps.len() < ROWS_TO_FIND_PERIOD && matches!(rows.next(), Ok(Next::Row)) {
             let cell = rows.cell(column);
-            match plan.clock.read(cell, &plan.numbers, rows.decimal_comma) {
+            match plan.clocks.of(file).read(cell, &plan.numbers, rows.decimal_comma()) {
                 Some(stamp) => stamps.push(stamp),
                 None => break,
             }

@@ -70,7 +70,8 @@ pub(super) struct Seen {
     pub detected: usize,
     pub right: usize,
     pub false_alarms: usize,
-    pub watched_s: f64,
+    /// Time watched outside attacks and their tails.
+    pub quiet_s: f64,
     /// Seconds without event, with the false alarms in them.
     pub arl0: Runs,
     /// Seconds from each onset to the next alarm.
@@ -160,7 +161,7 @@ fn seen(method: &Method, ending: &Ending, turns: &[Turn]) -> Seen {
         detected: 0,
         right: 0,
         false_alarms: opened.len(),
-        watched_s: 0.0,
+        quiet_s: 0.0,
         arl0: Runs::default(),
         arl1: Runs::default(),
         delays_s: Vec::new(),
@@ -199,7 +200,7 @@ fn seen(method: &Method, ending: &Ending, turns: &[Turn]) -> Seen {
     seen.detected = score.detected;
     seen.right = score.root_right;
     seen.false_alarms = score.false_alarms;
-    seen.watched_s = judgement.watched_s;
+    seen.quiet_s = judgement.nominal_s;
     seen.arl0 = run_length::arl0(judgement.nominal_s, score.false_alarms).into();
     seen.arl1 = run_length::arl1(&run_length::runs(&onsets, last), &opened).into();
     seen.ac1 = score.ac1;
@@ -252,7 +253,7 @@ impl<'a> Line<'a> {
     }
 
     pub fn false_alarms_per_day(&self) -> Option<Spread> {
-        self.spread(|seen| per_day(seen.false_alarms, seen.watched_s / 86_400.0))
+        self.spread(|seen| per_day(seen.false_alarms, seen.quiet_s / 86_400.0))
     }
 
     /// Precision over first and false alarms with the right name, recall over attacks, and F1.

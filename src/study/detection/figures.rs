@@ -12,7 +12,7 @@ use crate::study::metrics::incident::{GAP, Named, TAIL, end_to_end, group};
 use crate::study::metrics::ranking::{self, Rank};
 use crate::study::metrics::run_length::{self, RunLength};
 use crate::study::metrics::step::{GRACE, Step, step_rates};
-use crate::study::metrics::{Tick, Window};
+use crate::study::metrics::{Tick, Window, disjoint};
 
 /// An incident that a method declared. Steps count from the first one watched.
 #[derive(Debug, Clone, PartialEq)]
@@ -203,6 +203,15 @@ pub struct Truth {
 }
 
 impl Truth {
+    /// Steps outside events and their tails, where an alarm is false.
+    #[must_use]
+    pub fn quiet_steps(&self) -> usize {
+        let busy: Vec<Window> = self.events.iter().map(|e| e.window.with_tail(TAIL)).collect();
+        let all = Window::new(0, tick(self.steps) - 1);
+        let busy: Tick = disjoint(&busy).into_iter().map(|w| w.shared(all).ticks().max(0)).sum();
+        self.steps - busy as usize
+    }
+
     /// Of steps at these times. Events count that begin in what is watched and whose origin is a
     /// client.
     #[must_use]

@@ -41,6 +41,12 @@ impl Watched {
     pub fn seconds(&self) -> f64 {
         self.truth.steps as f64 * self.truth.period_s
     }
+
+    /// How much of that was outside events and their tails.
+    #[must_use]
+    pub fn quiet_seconds(&self) -> f64 {
+        self.truth.quiet_steps() as f64 * self.truth.period_s
+    }
 }
 
 /// Runs `session` in its own mode over all of its replay range.

@@ -165,7 +165,7 @@ fn row(
         let watched = watch(&session, models.of(&session)?)?;
         days.push(day(&watched.released, watched.seconds()));
         let figures = watched.figures();
-        let per_day = per_day(figures.false_alarms, watched.seconds() / 86_400.0);
+        let per_day = per_day(figures.false_alarms, watched.quiet_seconds() / 86_400.0);
         let delay_s = delay(&watched, &figures).map(|steps| steps * watched.truth.period_s);
         judged.push((figures, per_day, delay_s));
     }

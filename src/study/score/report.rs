@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::alarms::{self, AlarmFile};
 use super::error::ScoreError;
-use super::{Judgement, Outcome, Score, Verdict, Watched, seconds, truth};
+use super::{Judgement, Score, Verdict, Watched, seconds, truth};
 use crate::session::Span;
 use crate::stream::Event;
 use crate::study::metrics::confusion::{Confusion, Role};
@@ -33,7 +33,7 @@ pub struct Report {
     pub tail_s: f64,
     /// Alarms of an event that already had one.
     pub repeats: usize,
-    /// False alarms over the days watched.
+    /// False alarms over the days watched without an event.
     pub false_alarms_per_day: Option<f64>,
     /// Events found, whatever root was named.
     pub episode: Rates,
@@ -56,8 +56,6 @@ pub struct Report {
     pub confusion: Confusion,
     /// Ranges of whole seconds, when the file says when alarms close.
     pub etapr: Option<Etapr>,
-    /// Each event.
-    pub events: Vec<EventRow>,
     /// Each false alarm.
     pub false_alarm_list: Vec<FalseAlarm>,
 }
@@ -70,23 +68,6 @@ pub enum DaysFrom {
     Summary,
     /// It is the time between the first and the last instant in the two files, so at least.
     Files,
-}
-
-/// One event and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct EventRow {
-    /// Its name.
-    pub id: String,
-    /// First instant.
-    pub start: Timestamp,
-    /// Where it started.
-    pub origins: Vec<String>,
-    /// Seconds to its first alarm.
-    pub delay_s: Option<f64>,
-    /// The root that alarm names.
-    pub root: Option<String>,
-    /// What came of it.
-    pub verdict: Verdict,
 }
 
 /// One alarm that belongs to no event.
@@ -123,7 +104,7 @@ impl Report {
             cut_at_line: file.cut_at_line,
             tail_s: tail.seconds,
             repeats: judgement.repeats,
-            false_alarms_per_day: per_day(score.false_alarms, score.days),
+            false_alarms_per_day: per_day(score.false_alarms, score.quiet_days),
             episode: Rates::from_counts(
                 score.detected,
                 score.detected + score.false_alarms,
@@ -141,26 +122,12 @@ impl Report {
             arl1_s: until_alarm(&judgement, tail),
             confusion: confusion(&judgement),
             etapr: last.map(|last| ranges(&judgement, file, last)),
-            events: judgement.outcomes.iter().map(EventRow::from).collect(),
             false_alarm_list: judgement
                 .false_alarms
                 .iter()
                 .map(|alarm| FalseAlarm { time: alarm.opened, root: alarm.root.clone() })
                 .collect(),
             score,
-        }
-    }
-}
-
-impl From<&Outcome<'_>> for EventRow {
-    fn from(outcome: &Outcome<'_>) -> Self {
-        Self {
-            id: outcome.event.id.clone(),
-            start: outcome.event.start,
-            origins: outcome.event.origins.clone(),
-            delay_s: outcome.delay_s(),
-            root: outcome.alarm.and_then(|alarm| alarm.root.clone()),
-            verdict: outcome.verdict,
         }
     }
 }

@@ -53,8 +53,16 @@ fn each_kind_of_answer_is_counted_where_it_belongs() {
         alarm(20_000, "P1"),
     ];
     let score = Score::of(&events, &alarms, &day(), 300.0);
+    let mut score = serde_json::to_value(score).expect("a score is plain");
+    let fields = score.as_object_mut().expect("an object");
+    let events = fields.remove("events").expect("each event");
+    let verdicts: Vec<&str> =
+        events.as_array().expect("a list").iter().filter_map(|e| e["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["right", "wrong", "unnamed", "missed", "doubtful", "right"]);
+    let quiet = fields.remove("quiet_days").and_then(|days| days.as_f64()).expect("a number");
+    assert!((quiet - (1.0 - 6.0 * 400.0 / 86_400.0)).abs() < 1e-6, "{quiet}");
     assert_eq!(
-        serde_json::to_value(score).expect("a score is plain"),
+        score,
         json!({
             "labelled": 6, "detected": 5, "root_right": 2, "root_wrong": 1, "root_unknown": 2,
             "false_alarms": 1, "days": 1.0, "delay_s": {"median": 30.0, "p95": 400.0},
@@ -111,6 +119,26 @@ fn overlapping_watches_are_not_counted_twice() {
     let judgement = Judgement::new(&events, &[], &watched, 300.0);
     assert!((judgement.watched_s - 1000.0).abs() < 1e-9);
     assert!((judgement.nominal_s - 600.0).abs() < 1e-5);
+}
+
+#[test]
+fn a_rate_of_false_alarms_counts_only_time_without_events() {
+    // A day of which an event and its tail take six hours; two alarms are false.
+    let events = [event("A1", 0, 21_300, &["P1"])];
+    let alarms = [alarm(10, "P1"), alarm(30_000, "P1"), alarm(60_000, "P2")];
+    let file = AlarmFile {
+        alarms: alarms.to_vec(),
+        watched: Some(Watched::Spans(vec![(at(0), at(86_400))])),
+        closings: false,
+        cut_at_line: None,
+    };
+    let report = Report::new(&events, &file, Span { seconds: 300.0 });
+    assert_eq!((report.score.false_alarms, report.score.days), (2, 1.0));
+    assert!((report.score.quiet_days - 0.75).abs() < 1e-9, "{:?}", report.score);
+    let rate = report.false_alarms_per_day.expect("a rate");
+    assert!((rate - 2.0 / 0.75).abs() < 1e-6, "{rate}");
+    let text = report.to_string();
+    assert!(text.contains("in 0.75 quiet days of 1.00: 2.67 a day"), "{text}");
 }
 
 struct Files {
@@ -434,7 +462,7 @@ proptest! {
         alarms in alarms().prop_flat_map(|l| (Just(l.clone()), Just(l).prop_shuffle())),
     ) {
         let score = Score::of(&events, &alarms.0, &day(), 300.0);
-        prop_assert_eq!(score, Score::of(&events, &alarms.1, &day(), 300.0));
+        prop_assert_eq!(&score, &Score::of(&events, &alarms.1, &day(), 300.0));
         prop_assert_eq!(score.detected, score.root_right + score.root_wrong + score.root_unknown);
         prop_assert!(score.detected <= score.labelled);
         for share in [score.ac1, score.mrr].into_iter().flatten() {

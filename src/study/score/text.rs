@@ -11,8 +11,8 @@
 
 use std::fmt;
 
-use super::Verdict;
 use super::report::{DaysFrom, Report};
+use super::{Score, Verdict};
 use crate::study::metrics::Rates;
 use crate::study::metrics::delay::Delays;
 
@@ -88,11 +88,11 @@ impl Report {
             DaysFrom::Summary => "",
             DaysFrom::Files => " (between the first and the last time in the files)",
         };
-        format!("in {:.2} days{rate}{least}", self.score.days)
+        format!("in {}{rate}{least}", quiet_days(&self.score))
     }
 
     fn event_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.events.is_empty() {
+        if self.score.events.is_empty() {
             return Ok(());
         }
         let row = |event: &super::EventRow| {
@@ -107,8 +107,19 @@ impl Report {
             ]
         };
         f.write_str("\n")?;
-        let rows = self.events.iter().map(row).collect();
+        let rows = self.score.events.iter().map(row).collect();
         table(f, ["event", "start", "origin", "after", "root", "verdict"], rows)
+    }
+}
+
+/// The time in which an alarm is false, in words.
+#[must_use]
+pub fn quiet_days(score: &Score) -> String {
+    let Score { days, quiet_days, .. } = score;
+    if quiet_days == days {
+        format!("{days:.2} days")
+    } else {
+        format!("{quiet_days:.2} quiet days of {days:.2}")
     }
 }
 

@@ -1,0 +1,49 @@
+//! One event and what became of it, as `run --json` and `headwater score` list it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Outcome, Verdict};
+
+/// One event and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventRow {
+    /// Its name.
+    pub id: String,
+    /// First instant.
+    pub start: Timestamp,
+    /// Last instant, inclusive.
+    pub end: Timestamp,
+    /// Where it started; empty when the data set does not say.
+    pub origins: Vec<String>,
+    /// Whether it has an alarm.
+    pub detected: bool,
+    /// Seconds to its first alarm.
+    pub delay_s: Option<f64>,
+    /// The root that alarm names.
+    pub root: Option<String>,
+    /// Whether that is one of its origins; `null` without an alarm, a named root or a known origin.
+    pub right: Option<bool>,
+    /// What came of it.
+    pub verdict: Verdict,
+}
+
+impl From<&Outcome<'_>> for EventRow {
+    fn from(outcome: &Outcome<'_>) -> Self {
+        Self {
+            id: outcome.event.id.clone(),
+            start: outcome.event.start,
+            end: outcome.event.end,
+            origins: outcome.event.origins.clone(),
+            detected: outcome.alarm.is_some(),
+            delay_s: outcome.delay_s(),
+            root: outcome.alarm.and_then(|alarm| alarm.root.clone()),
+            right: match outcome.verdict {
+                Verdict::Right => Some(true),
+                Verdict::Wrong => Some(false),
+                Verdict::Missed | Verdict::Unnamed | Verdict::Doubtful => None,
+            },
+            verdict: outcome.verdict,
+        }
+    }
+}
