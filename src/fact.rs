@@ -8,7 +8,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::privacy::Counted;
+use crate::privacy::{Counted, Head};
 use crate::session::Mode;
 use crate::study::score::Score;
 
@@ -285,6 +285,9 @@ pub struct Summary {
     /// Where noise came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub randomness: Option<String>,
+    /// Where the ledger file ends, when one is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Head>,
 }
 
 impl Fact {

@@ -503,10 +503,17 @@ impl Run {
         for fact in &facts {
             self.alarms.hear(fact);
         }
+        self.close_ledgers();
         let last = self.now();
-        self.exchange.sites_mut().iter_mut().for_each(|site| site.close_ledger(last));
         facts.extend(self.ledgers().filter_map(|of| ledger::fact(of, last)));
         facts
+    }
+
+    /// Nothing more is released: closes every ledger that is not closed.
+    pub fn close_ledgers(&mut self) {
+        let last = self.now();
+        let open = self.exchange.sites_mut().iter_mut().filter(|s| !s.ledger().is_closed());
+        open.for_each(|site| site.close_ledger(last));
     }
 
     /// What was watched: every step says something of the time since the step before it, and of
@@ -558,6 +565,7 @@ impl Run {
             from: self.spans.first().map(|span| span.0),
             until: self.spans.last().map(|span| span.1),
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
+            ledger: None,
         }
     }
 }
