@@ -99,7 +99,7 @@ enum Command {
     },
     /// Run a session without a screen: one fact a line, a summary last
     Run(run::RunArgs),
-    /// Verify a ledger that `run --ledger` wrote, and say what was spent
+    /// Verify a ledger that a run wrote, and say what was spent
     Ledger(ledger::LedgerArgs),
     /// Make a table or figure of the paper, with what comes out here beside it
     Study(study::StudyArgs),

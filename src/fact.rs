@@ -8,7 +8,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::privacy::Counted;
+use crate::privacy::{Counted, Head};
 use crate::session::Mode;
 use crate::stream::NoteKind;
 use crate::study::score::Score;
@@ -304,6 +304,9 @@ pub struct Summary {
     /// Sensors that are not watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_watched: Vec<NotWatched>,
+    /// Where the ledger file ends, when one is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Head>,
 }
 
 /// How many rows of the data were not used, in all and for each reason.

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | [`rng`] | reproducible randomness: one generator per seed and source |
 //! | [`threads`] | how many threads work is spread over |
+//! | [`folders`] | where the program keeps its own files |
+//! | [`digest`] | SHA-256 as text |
 //! | [`draft`] | files that come into being all at once |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
@@ -35,11 +37,13 @@
 pub mod bench;
 pub mod cli;
 pub mod console;
+pub mod digest;
 pub mod draft;
 pub mod engine;
 pub mod evidence;
 pub mod fact;
 pub mod federation;
+pub mod folders;
 pub mod history;
 pub mod incident;
 pub mod make;

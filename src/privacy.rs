@@ -15,11 +15,12 @@
 //! | [`memory`] | how far one sample reaches through a filter |
 //! | [`window`], [`budget`], [`ledger`] | spending over time, and what happens at zero |
 //! | [`chain`] | the ledger's lines, linked by hashes, and their verification |
+//! | [`seal`] | the signed lines of a ledger file, and what they show |
 //! | [`thrift`] | ways to say as much for less |
 //! | [`voice`] | how symbols and flags leave a client: mechanism, manner, ledger |
 //! | [`cusum`], [`price`], [`outlook`] | what a setting costs and buys, and how long it lasts |
 //! | [`words`] | the same in sentences |
-//! | [`special`], [`sha256`] | the arithmetic underneath |
+//! | [`special`] | the arithmetic underneath |
 //!
 //! What is protected is a client's measurements against everybody who sees its messages, the
 //! server included. What is not: that a client exists, when it sends, and how often.
@@ -48,7 +49,7 @@ pub mod randomness;
 pub mod release;
 pub mod response;
 pub mod sampler;
-pub mod sha256;
+pub mod seal;
 pub mod special;
 pub mod thrift;
 pub mod voice;
@@ -64,7 +65,8 @@ pub use account::{Bound, Composed, Tally};
 pub use budget::{AtZero, Budget, Purpose};
 pub use channel::{Channel, Units};
 pub use gaussian::SigmaRule;
-pub use ledger::books::{self, Book};
+pub use ledger::books::Book;
+pub use ledger::signed::{self, SignedLedgers};
 pub use ledger::{Counted, Entered, Exhaustion, Ledger, Refusal, Scope, Terms, Trained};
 pub use mechanism::{Clip, Gaussian};
 pub use memory::{FilterMemory, Known};
@@ -76,6 +78,7 @@ pub use release::{
     Estimate, Faults, Flag, Guarded, Numbers, Quiet, Ranks, Released, Spend, Symbol, What,
 };
 pub use response::Response;
+pub use seal::{ClientHead, Found, Head, LedgerKey, Seals};
 pub use voice::{Account, Manner, Said, Vigil, Voice};
 
 /// Why a mechanism gave nothing.

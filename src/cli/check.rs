@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use color_eyre::eyre::Result;
+use color_eyre::eyre::{Result, eyre};
 use jiff::Timestamp;
 
+use crate::engine::ledger_file::lifetime_ledger;
 use crate::engine::prepare;
 use crate::fact::UnusedRows;
 use crate::privacy::words::explain;
@@ -90,6 +91,15 @@ fn print_privacy(out: &mut impl Write, session: &Session) -> Result<()> {
         for line in wrapped(sentence) {
             writeln!(out, "{head:<12}{line}")?;
             head = "";
+        }
+    }
+    if let Some(file) = lifetime_ledger(session).map_err(|why| eyre!(why))? {
+        let counted = format!(
+            "What is spent is counted over all starts, in {}, or in the file that --ledger names.",
+            file.display()
+        );
+        for line in wrapped(&counted) {
+            writeln!(out, "{head:<12}{line}")?;
         }
     }
     Ok(())

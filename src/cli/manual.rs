@@ -10,15 +10,18 @@ use color_eyre::eyre::Result;
 
 use super::Cli;
 use crate::console::{KEYS_FILE, actions};
+use crate::engine::ledger_key::KEY_FILE;
 
 /// What the environment may say.
-const ENVIRONMENT: [(&str, &str); 11] = [
+const ENVIRONMENT: [(&str, &str); 13] = [
     ("HEADWATER_OPERATOR", "who is at the console, for its log; else USER or LOGNAME"),
     ("HEADWATER_CACHE", "the folder in which models are kept between runs"),
     ("HEADWATER_THREADS", "threads to work with; when not set, as many as there are processors"),
     ("XDG_CACHE_HOME, LOCALAPPDATA, HOME", "the folder above it when HEADWATER_CACHE is not set"),
-    ("HEADWATER_CONFIG", "the folder in which keys.ron is looked for"),
+    ("HEADWATER_CONFIG", "the folder of keys.ron and of ledger.key, which signs ledgers"),
     ("XDG_CONFIG_HOME, HOME", "the folder above it when HEADWATER_CONFIG is not set"),
+    ("HEADWATER_LEDGERS", "the folder of ledgers that count a budget for the whole history"),
+    ("XDG_DATA_HOME, HOME", "the folder above it when HEADWATER_LEDGERS is not set"),
     ("HEADWATER_FAULT", "a fault for tests: engine-panic ends the engine's thread"),
     ("NO_COLOR", "no colours: bold, dim, underlined and reversed text instead"),
     ("COLORTERM, TERM", "how many colours the terminal has"),
@@ -60,6 +63,7 @@ pub(super) fn man(out: &mut impl Write) -> Result<()> {
     }
     rest.control("SH", ["FILES"]);
     tagged(&mut rest, KEYS_FILE, "other keys; `headwater keys --ron` prints one to begin with");
+    tagged(&mut rest, KEY_FILE, "the private key that signs ledgers; keep a backup of it");
     for (section, rows) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("EXIT STATUS", &EXIT[..])] {
         rest.control("SH", [section]);
         for (tag, what) in rows {

@@ -32,7 +32,7 @@ pub(super) struct RunArgs {
     /// Data seconds per second of the wall clock, or `max`
     #[arg(long, value_name = "max|N", default_value = "max")]
     speed: Speed,
-    /// Write every release to a hash-chained ledger; a ledger that is there is continued
+    /// Write every release to a signed ledger; a ledger that is there is continued
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
     /// One JSON object a line instead of words
@@ -85,6 +85,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let mut failed = None;
     while let Some(event) = engine.events.blocking_recv() {
         match event {
+            EngineEvent::Notice(notice) => printer.notice(&notice),
             EngineEvent::Training(training) => printer.train(&training)?,
             EngineEvent::Opened(opened) => printer.print(&opened.calibrated)?,
             EngineEvent::News(update) => {
@@ -117,6 +118,14 @@ struct Printer<'a, W> {
 }
 
 impl<W: Write> Printer<'_, W> {
+    /// A word beside the facts.
+    fn notice(&self, notice: &str) {
+        // A closed stderr leaves nobody to tell.
+        self.bar.aside(|| {
+            let _ = writeln!(std::io::stderr(), "headwater: {notice}");
+        });
+    }
+
     /// How far the models are, on the bar; a round of the federation is a fact.
     fn train(&mut self, training: &Training) -> Result<()> {
         match training.steps {

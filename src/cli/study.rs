@@ -1,8 +1,10 @@
 //! `headwater study`: tables and figures, ours beside the paper's.
 
+use std::collections::HashSet;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
@@ -129,7 +131,15 @@ fn one(
     stop: &AtomicBool,
 ) -> Result<frame::Ran, StudyError> {
     let bar = bar(study.name());
+    // Jobs run side by side, and all of them find the same folder full.
+    let said = Mutex::new(HashSet::new());
     let on_progress = |progress: Progress| match progress {
+        Progress::Notice(what) => {
+            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+            if said.insert(what.to_owned()) {
+                bar.suspend(|| say(what));
+            }
+        }
         Progress::Jobs(jobs) => bar.set_length(jobs as u64),
         Progress::Begun(label) => bar.set_message(label.to_owned()),
         Progress::Done(_) => bar.inc(1),

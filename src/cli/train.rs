@@ -14,9 +14,10 @@ use super::ledger::mechanism;
 use super::{SessionArgs, interrupt, remove_stale};
 use crate::engine::compare::{Comparison, compare};
 use crate::engine::decimation;
-use crate::engine::prepare::{Prepared, Stage, cache_file, keep_oracle, prepare};
+use crate::engine::prepare::{Prepared, Stage, cache_file, keep_oracle, kept, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
+use crate::model::checkpoint::{Checkpoint, CheckpointError};
 use crate::model::train::{Progress, TrainReport};
 use crate::privacy::Spend;
 use crate::session::{Proprietary as Kind, Session};
@@ -75,6 +76,10 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         return Ok(());
     }
     let file = args.out.clone().unwrap_or_else(|| cache_file(&session));
+    // A file that was named is not replaced because it is damaged; the cache is.
+    if let Some(named) = args.out.as_deref().filter(|named| named.exists()) {
+        refuse_damaged(named)?;
+    }
     // Asking again for what was stopped early means wanting the whole of it.
     if was_stopped(&session, &file) {
         std::fs::remove_file(&file)?;
@@ -99,6 +104,10 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
                 ));
             }
             Stage::Calibrating => bar.set_message("calibrating"),
+            // A closed stderr leaves nobody to tell.
+            Stage::Notice(what) => bar.suspend(|| {
+                let _ = writeln!(std::io::stderr(), "headwater: {what}");
+            }),
         }
         if stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())
@@ -107,6 +116,9 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         }
     })?;
     bar.finish_and_clear();
+    if let (Some(_), Some(why)) = (&args.out, &prepared.not_kept) {
+        bail!("{why}");
+    }
     print_prepared(out, &session, &prepared)?;
     out.flush()?;
     let found = compare(&session, &prepared, args.oracle)?;
@@ -127,9 +139,16 @@ fn refuse_to_replace(file: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
+/// An error where a file of models is not what was written. One of other data or of another version is.
+fn refuse_damaged(file: &Path) -> Result<()> {
+    match Checkpoint::load(file, None) {
+        Ok(_) | Err(CheckpointError::Version { .. }) => Ok(()),
+        Err(why) => Err(why.into()),
+    }
+}
+
 fn was_stopped(session: &Session, file: &Path) -> bool {
-    let nothing = &mut |_: Stage| ControlFlow::Continue(());
-    file.exists() && prepare(session, file, nothing).is_ok_and(|kept| kept.stopped)
+    kept(session, file).is_ok_and(|kept| kept.stopped)
 }
 
 fn print_comparison(out: &mut impl Write, found: &Comparison) -> Result<()> {
@@ -236,7 +255,9 @@ fn print_prepared(out: &mut impl Write, session: &Session, prepared: &Prepared) 
     if let Some(trained) = noise {
         writeln!(out, "noise: {}", trained.randomness.label())?;
     }
-    writeln!(out, "kept in {}", prepared.file.display())?;
+    if prepared.not_kept.is_none() {
+        writeln!(out, "kept in {}", prepared.file.display())?;
+    }
     Ok(())
 }
 

@@ -469,6 +469,7 @@ fn is_counted(action: Action) -> bool {
 
 fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
     match report {
+        EngineEvent::Notice(notice) => model.remark = Some(Remark::done(&notice)),
         EngineEvent::Training(training) => model.course.take(training),
         EngineEvent::Opened(opened) => {
             let clients = &opened.layout.clients;

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{ExitCode, Termination};
+use std::time::Duration;
 use std::{env, fmt, fs, thread};
 
 use crossterm::event::{self, Event};
@@ -28,6 +29,9 @@ use ratatui::buffer::Buffer;
 
 /// Terminal events that may lie unread.
 const INPUT: usize = 256;
+
+/// How long the last lines of a ledger may take.
+pub(super) const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// How a console ended that did not fail. As the result of `main` it says so and sets the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +138,10 @@ pub fn run(session: &Session, look: Appearance) -> Result<Ending, ConsoleError> 
         let mut input = listen()?;
         loop {
             match console.run(&mut signals, &mut input).await? {
-                Left::For(ending) => return Ok(ending),
+                Left::For(ending) => {
+                    console.leave();
+                    return Ok(ending);
+                }
                 Left::To(session) => console.change(&session)?,
             }
         }
@@ -183,12 +190,31 @@ impl Console {
         Ok(console)
     }
 
+    /// Gives the terminal back, waits until the ledger is closed where one is kept, and says where it
+    /// ends.
+    fn leave(self) {
+        let Self { term, mut engine, .. } = self;
+        drop(term);
+        if let Some(head) = engine.finish(LAST_LINES) {
+            // After a hang-up there may be nobody to read it.
+            let _ = writeln!(
+                io::stderr(),
+                "headwater: ledger head {}, {} entries, signed with key {}",
+                head.head,
+                head.entries,
+                head.key
+            );
+        }
+    }
+
     /// Begins anew with another session; what the operator chose about the screen stays.
     fn change(&mut self, session: &Session) -> io::Result<()> {
         let mut model = Model::new(session, self.model.theme);
         std::mem::swap(&mut model.keymap, &mut self.model.keymap);
         std::mem::swap(&mut model.who, &mut self.model.who);
         (model.mouse, model.bell) = (self.model.mouse, self.model.bell);
+        // The next session may keep its ledger in the same file, which has one writer.
+        self.engine.finish(LAST_LINES);
         self.engine = spawn(session, &model)?;
         self.model = model;
         self.term.repaint();

@@ -10,7 +10,7 @@ use super::action::Action;
 use super::app::goal;
 use super::app::{Effect, Model, Msg, SCREENS, Screen, update};
 use super::export::{self, Format};
-use super::run::{Appearance, ConsoleError};
+use super::run::{Appearance, ConsoleError, LAST_LINES};
 use super::sessions;
 use super::theme::{Choice, Depth, Terminal, Theme};
 use super::view::view;
@@ -88,6 +88,8 @@ pub(super) fn run_to(
                 let last = event.is_last();
                 update(model, Msg::Report(event));
                 if last {
+                    // Where a ledger is kept, its last lines are written before the program ends.
+                    engine.finish(LAST_LINES);
                     return Ok(());
                 }
             }

@@ -34,6 +34,7 @@ use super::run::{Ending, Outlook, RunOptions};
 use super::watch::{News, Snapshot, Watch};
 use crate::fact::Fact;
 use crate::incident::Order;
+use crate::privacy::Head;
 use crate::session::{Mark, Mode, Session};
 use crate::stream::{Event, Layout};
 
@@ -111,6 +112,8 @@ pub struct Tried {
 /// What the engine tells, in this order.
 #[derive(Debug)]
 pub enum EngineEvent {
+    /// Something that is worth knowing about the files of this run; it goes on.
+    Notice(String),
     /// Models are being made.
     Training(Training),
     /// The stream is open.
@@ -137,7 +140,8 @@ impl EngineEvent {
     pub fn is_last(&self) -> bool {
         match self {
             Self::Ended(_) | Self::Failed(_) | Self::Stopped => true,
-            Self::Training(_)
+            Self::Notice(_)
+            | Self::Training(_)
             | Self::Opened(_)
             | Self::News(_)
             | Self::Playing
@@ -180,7 +184,8 @@ pub struct Options {
     pub watched: bool,
     /// Steps may travel together; otherwise each is told by itself.
     pub batched: bool,
-    /// Where the ledgers' lines are stored before anything is told of what they are about.
+    /// Where the ledgers' lines are stored before anything is told of what they are about. When absent,
+    /// a session with a budget for the whole history has a file of its own.
     pub ledger: Option<PathBuf>,
     /// Raised when the run shall end as soon as possible.
     pub interrupt: Option<Arc<AtomicBool>>,
@@ -232,13 +237,19 @@ pub enum Moment {
 pub struct Handle {
     /// What it tells. Closed before an event that [`EngineEvent::is_last`]: its thread died.
     pub events: mpsc::Receiver<EngineEvent>,
-    commands: std_mpsc::SyncSender<Command>,
+    /// None once it has been told to end.
+    commands: Option<std_mpsc::SyncSender<Command>>,
+    /// A ledger file is being written.
+    keeps: Arc<AtomicBool>,
+    /// Where the ledger file ends, once its last line is written.
+    finished: std_mpsc::Receiver<Option<Head>>,
 }
 
 impl Handle {
     /// Hands a command over; it comes back when too many lie unread. An engine that is over needs none.
     pub fn command(&self, command: Command) -> Result<(), Command> {
-        match self.commands.try_send(command) {
+        let Some(commands) = &self.commands else { return Ok(()) };
+        match commands.try_send(command) {
             Ok(()) | Err(std_mpsc::TrySendError::Disconnected(_)) => Ok(()),
             Err(std_mpsc::TrySendError::Full(command)) => Err(command),
         }
@@ -246,6 +257,16 @@ impl Handle {
 }
 
 impl Handle {
+    /// Ends the engine and waits for its ledger to be closed and signed, for so long at most; where the
+    /// file ends then, if one is kept.
+    pub fn finish(&mut self, longest: Duration) -> Option<Head> {
+        self.events.close();
+        self.commands = None;
+        // Without a ledger there is nothing to wait for, however long a step takes.
+        let keeps = self.keeps.load(Ordering::Relaxed);
+        if keeps { self.finished.recv_timeout(longest).ok().flatten() } else { None }
+    }
+
     /// Waits for the end, and shows every update to `see` on the way.
     pub fn to_end(
         mut self,
@@ -262,7 +283,8 @@ impl Handle {
                 }
                 EngineEvent::Ended(ending) => ended = Some(ending),
                 EngineEvent::Failed(error) => return Err(error),
-                EngineEvent::Training(_)
+                EngineEvent::Notice(_)
+                | EngineEvent::Training(_)
                 | EngineEvent::Playing
                 | EngineEvent::Ordered(_)
                 | EngineEvent::Tried(_)
@@ -277,18 +299,25 @@ impl Handle {
 pub fn spawn(session: &Session, options: Options) -> io::Result<Handle> {
     let (sender, events) = mpsc::channel(QUEUE);
     let (command_sender, commands) = std_mpsc::sync_channel(COMMANDS);
+    let (finish, finished) = std_mpsc::sync_channel(1);
+    let keeps = Arc::new(AtomicBool::new(false));
+    let is_kept = Arc::clone(&keeps);
     let session = session.clone();
     thread::Builder::new().name("engine".into()).spawn(move || {
         // A hang-up means that the holder is gone: there is nobody left to tell.
         let _gone = match open(&session, &options, &sender) {
             Ok((watch, prepared, kept)) => {
-                let player = Player::new(watch, kept, &session, &options, sender, commands);
-                player.play(prepared)
+                is_kept.store(kept.is_kept(), Ordering::Relaxed);
+                let mut player = Player::new(watch, kept, &session, &options, sender, commands);
+                let played = player.play(prepared);
+                // Whoever has left does not wait for it.
+                let _ = finish.try_send(player.close());
+                played
             }
             Err(error) => sender.blocking_send(EngineEvent::Failed(error)).map_err(|_| Gone),
         };
     })?;
-    Ok(Handle { events, commands: command_sender })
+    Ok(Handle { events, commands: Some(command_sender), keeps, finished })
 }
 
 /// A session that can be played, its models, and where its ledger is stored.
@@ -299,7 +328,11 @@ fn open(
     options: &Options,
     sender: &mpsc::Sender<EngineEvent>,
 ) -> Result<Ready, OpenError> {
-    let (ledger, kept) = KeptLedger::open(options.ledger.clone())?;
+    let (opened, kept) = KeptLedger::open(session, options.ledger.clone())?;
+    for notice in opened.notices {
+        // Without a holder there is nobody to tell, which the first measurement will find out.
+        let _ = sender.blocking_send(EngineEvent::Notice(notice));
+    }
     let prepared = match &options.prepared {
         Some(prepared) => Arc::clone(prepared),
         None => Arc::new(prepared(session, options, sender)?),
@@ -307,7 +340,7 @@ fn open(
     let run = RunOptions {
         until: options.until,
         both: options.watched,
-        ledger,
+        ledger: opened.ledgers,
         ..RunOptions::new(options.mode.unwrap_or(session.mode))
     };
     let watch = Watch::open(session, &prepared, run, options.watched)?;
@@ -336,6 +369,10 @@ fn prepared(
     let file = prepare::cache_file(session);
     let is_interrupted = || options.interrupt.as_ref().is_some_and(|i| i.load(Ordering::Relaxed));
     Ok(prepare::prepare(session, &file, &mut |stage| {
+        if let prepare::Stage::Notice(notice) = stage {
+            let _ = sender.blocking_send(EngineEvent::Notice(notice.to_owned()));
+            return ControlFlow::Continue(());
+        }
         let gone = tell(words.word(&stage, Instant::now()));
         if gone || is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?)

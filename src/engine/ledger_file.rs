@@ -1,42 +1,323 @@
-//! The file that a run's ledgers are kept in.
+//! The file that a run's ledgers are kept in: one writer at a time, signed, readable by its owner only.
+//!
+//! Entries are written before anything is told of what they are about, once a step. They reach the disk
+//! once a second and at the end, and are signed as often. A run with noise from a seed must write the
+//! same bytes every time: there, seals follow from the number of entries alone.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::handle::OpenError;
+use super::ledger_key;
 use super::watch::Watch;
-use crate::privacy::{Ledger, books};
+use crate::digest;
+use crate::folders;
+use crate::privacy::{
+    ClientHead, Found, Head, Ledger, LedgerKey, Provenance, Seals, SignedLedgers, signed,
+};
+use crate::session::Session;
+use crate::session::privacy::Scope;
 
-/// The ledgers of a file, or none when it is not there. One that does not hold cannot be continued.
-fn read(file: &Path) -> Result<Vec<Ledger>, String> {
-    if !file.exists() {
-        return Ok(Vec::new());
+/// Entries reach the disk, and are signed, at least this often.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Entries that are signed together at most.
+const ENTRIES: u64 = 4096;
+
+/// Where a ledger is kept although nobody asked for one: where the session has a budget for the whole
+/// history, which means nothing if a restart forgets what was spent.
+///
+/// Not for noise from a seed. Such a run protects nothing, so there is nothing to count; and it must
+/// give the same facts every time, which a budget that was spent by the run before would prevent.
+///
+/// The file belongs to the clients, by their names and columns, and not to the session's name or place:
+/// a budget is not renewed because a file was renamed.
+pub fn lifetime_ledger(session: &Session) -> Result<Option<PathBuf>, OpenError> {
+    let over = session.privacy.budget.map(|budget| budget.over);
+    if over != Some(Scope::Lifetime) || Provenance::of(session) == Provenance::Seeded {
+        return Ok(None);
     }
-    let text = File::open(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    books::read(BufReader::new(text))
-        .map_err(|broken| format!("{}: {broken}; it cannot be continued", file.display()))
+    let folder = folders::ledgers(|name| std::env::var(name).ok()).ok_or(
+        "a budget for the whole history needs a ledger, and there is no folder to keep it in: set \
+         HEADWATER_LEDGERS, or name a file with --ledger",
+    )?;
+    let clients: Vec<_> =
+        session.clients.iter().map(|c| (&c.name, &c.columns, &c.except)).collect();
+    // Built-in clients are known by their source.
+    let source = match &session.source {
+        crate::session::Source::Hai(hai) => format!("HAI {} {:?}", hai.version, hai.sensors),
+        _ => String::new(),
+    };
+    let of = digest::sha256(serde_json::to_string(&(clients, source))?.as_bytes());
+    Ok(Some(folder.join(format!("clients-{}.ledger", &of[..16]))))
 }
 
 /// Where the ledgers' lines go.
 #[derive(Debug)]
-pub(super) struct KeptLedger(Option<(PathBuf, File)>);
+pub(super) struct KeptLedger(Option<Writer>);
+
+/// What a file held when it was opened.
+#[derive(Debug, Default)]
+pub(super) struct Opened {
+    /// The ledgers to be continued; none where no file is kept.
+    pub ledgers: Option<Vec<Ledger>>,
+    /// What must be said about the file or the key.
+    pub notices: Vec<String>,
+}
+
+/// When entries are signed before the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SealedBy {
+    /// Whenever they reach the disk.
+    Clock,
+    /// By their number alone, so that the same run writes the same bytes.
+    Count,
+}
+
+#[derive(Debug)]
+struct Writer {
+    path: PathBuf,
+    file: File,
+    key: LedgerKey,
+    seals: Seals,
+    /// The chains in the file as it was opened, of clients in this run or not.
+    clients: Vec<ClientHead>,
+    sealed_by: SealedBy,
+    /// When all of it was on the disk last.
+    synced: Instant,
+    /// Something was written since.
+    unsynced: bool,
+    /// A seal with all clients' heads is the last line.
+    finished: bool,
+    /// Something could not be written: what is in the file is not known any more.
+    failed: bool,
+}
 
 impl KeptLedger {
-    /// What stands in the file, and the file.
-    pub fn open(file: Option<PathBuf>) -> Result<(Option<Vec<Ledger>>, Self), OpenError> {
-        let Some(file) = file else { return Ok((None, Self(None))) };
-        let kept = read(&file)?;
-        let opened = File::options().append(true).create(true).open(&file);
-        let opened = opened.map_err(|error| format!("{}: {error}", file.display()))?;
-        Ok((Some(kept), Self(Some((file, opened)))))
+    /// What stands in the file that `session` keeps its ledgers in, and the file.
+    pub fn open(session: &Session, named: Option<PathBuf>) -> Result<(Opened, Self), OpenError> {
+        let lifetime = if named.is_none() { lifetime_ledger(session)? } else { None };
+        let by_itself = lifetime.is_some();
+        let Some(path) = named.or(lifetime) else { return Ok((Opened::default(), Self(None))) };
+        let mut notices = Vec::new();
+        if by_itself {
+            make_private_folder(&path)?;
+            notices.push(format!(
+                "the budget is for the whole history: {} counts what is spent, over all starts",
+                path.display()
+            ));
+        }
+        let (key, about_key) = ledger_key::own()?;
+        notices.extend(about_key);
+        let sealed_by = match Provenance::of(session) {
+            Provenance::OperatingSystem => SealedBy::Clock,
+            Provenance::Seeded => SealedBy::Count,
+        };
+        let (writer, kept) = Writer::open(path, key, sealed_by, &mut notices)?;
+        Ok((Opened { ledgers: Some(kept), notices }, Self(Some(writer))))
+    }
+
+    /// Whether there is a file.
+    pub fn is_kept(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Stores what was released; nothing may be said about it before.
     pub fn store(&mut self, watch: &mut Watch) -> Result<(), OpenError> {
-        let Self(Some((path, file))) = self else { return Ok(()) };
-        let lines = watch.run_mut().take_ledger_lines();
-        let written = file.write_all(lines.as_bytes());
-        Ok(written.map_err(|error| format!("{}: {error}", path.display()))?)
+        let Some(writer) = &mut self.0 else { return Ok(()) };
+        writer.store(&watch.run_mut().take_ledger_lines())
     }
+
+    /// Nothing will be stored for a while: what was is brought to the disk.
+    pub fn rest(&mut self) -> Result<(), OpenError> {
+        self.0.as_mut().map_or(Ok(()), Writer::sync)
+    }
+
+    /// Stores the end of all ledgers and signs it; where the file ends then.
+    pub fn finish(&mut self, watch: &mut Watch) -> Result<Option<Head>, OpenError> {
+        let Some(writer) = &mut self.0 else { return Ok(None) };
+        writer.store(&watch.run_mut().take_ledger_lines())?;
+        writer.finish(watch.run().ledgers())
+    }
+}
+
+/// Makes the folder of `file`, for its owner only.
+fn make_private_folder(file: &Path) -> Result<(), OpenError> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    Ok(builder.create(folder).map_err(|why| format!("{}: {why}", folder.display()))?)
+}
+
+/// Opens the file for one writer, and for its owner only, also where it was open to others before.
+fn open_alone(path: &Path) -> Result<File, OpenError> {
+    let said = |why: std::io::Error| format!("{}: {why}", path.display());
+    let mut options = File::options();
+    options.read(true).append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(said)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(fs::TryLockError::WouldBlock) => {
+            let path = path.display();
+            return Err(
+                format!("{path}: another run is writing to it; a ledger has one writer").into()
+            );
+        }
+        Err(fs::TryLockError::Error(why)) => {
+            return Err(format!("{}: cannot be locked: {why}", path.display()).into());
+        }
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let known = file.metadata().map_err(said)?;
+        if known.is_file() && known.permissions().mode() & 0o077 != 0 {
+            file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(said)?;
+        }
+    }
+    Ok(file)
+}
+
+impl Writer {
+    fn open(
+        path: PathBuf,
+        key: LedgerKey,
+        sealed_by: SealedBy,
+        notices: &mut Vec<String>,
+    ) -> Result<(Self, Vec<Ledger>), OpenError> {
+        let file = open_alone(&path)?;
+        let read = signed::read(BufReader::new(&file), None)
+            .map_err(|broken| format!("{}: {broken}; it cannot be continued", path.display()))?;
+        let found = read.found();
+        if let Some(found) = &found {
+            if found.torn.is_some() {
+                file.set_len(read.sound_bytes)
+                    .map_err(|why| format!("{}: {why}", path.display()))?;
+            }
+            notices.push(format!("{}: {}", path.display(), in_words(found)));
+        }
+        let SignedLedgers { ledgers, seals, .. } = read;
+        if let Some(head) = seals.last().filter(|head| head.key != key.public()) {
+            let (path, theirs, own) = (path.display(), &head.key, key.public());
+            return Err(format!(
+                "{path}: it is signed with the key {theirs}, and the key of this machine is {own}; \
+                 it cannot be continued: bring the key back from its backup, or begin another file"
+            )
+            .into());
+        }
+        let clients = ledgers.iter().map(Ledger::client_head).collect();
+        let is_new = seals.last().is_none();
+        let mut writer = Self {
+            path,
+            file,
+            key,
+            seals,
+            clients,
+            sealed_by,
+            synced: Instant::now(),
+            unsynced: false,
+            finished: false,
+            failed: false,
+        };
+        if is_new || found.is_some() {
+            writer.seal(None, found)?;
+            writer.sync()?;
+        }
+        if is_new && let Some(folder) = writer.path.parent().and_then(|f| File::open(f).ok()) {
+            // The new name must survive a power cut too. Some systems cannot open a folder: no error.
+            let _ = folder.sync_all();
+        }
+        Ok((writer, ledgers))
+    }
+
+    /// Appends to the file.
+    fn write(&mut self, text: &str) -> Result<(), OpenError> {
+        self.unsynced = true;
+        self.finished = false;
+        let written = self.file.write_all(text.as_bytes());
+        self.failed |= written.is_err();
+        Ok(written.map_err(|why| format!("{}: {why}", self.path.display()))?)
+    }
+
+    fn seal(
+        &mut self,
+        clients: Option<Vec<ClientHead>>,
+        found: Option<Found>,
+    ) -> Result<(), OpenError> {
+        let line = self.seals.seal(&self.key, clients, found);
+        self.write(&line)
+    }
+
+    fn store(&mut self, lines: &str) -> Result<(), OpenError> {
+        if !lines.is_empty() {
+            self.write(lines)?;
+            self.seals.take(lines);
+            if self.seals.unsigned() >= ENTRIES {
+                self.seal(None, None)?;
+            }
+        }
+        if self.unsynced && self.synced.elapsed() >= EVERY { self.sync() } else { Ok(()) }
+    }
+
+    /// Signs what is to be signed by the clock, and brings everything to the disk.
+    fn sync(&mut self) -> Result<(), OpenError> {
+        if self.sealed_by == SealedBy::Clock && self.seals.unsigned() > 0 {
+            self.seal(None, None)?;
+        }
+        if self.unsynced {
+            // What is no file, such as a pipe, has no disk to reach.
+            let is_file = self.file.metadata().is_ok_and(|known| known.is_file());
+            let synced = if is_file { self.file.sync_data() } else { Ok(()) };
+            synced.map_err(|why| format!("{}: {why}", self.path.display()))?;
+            self.unsynced = false;
+        }
+        self.synced = Instant::now();
+        Ok(())
+    }
+
+    fn finish<'a>(
+        &mut self,
+        ledgers: impl Iterator<Item = &'a Ledger>,
+    ) -> Result<Option<Head>, OpenError> {
+        if self.failed {
+            return Ok(None);
+        }
+        if !self.finished {
+            for ledger in ledgers {
+                let now = ledger.client_head();
+                match self.clients.iter_mut().find(|known| known.client == now.client) {
+                    Some(known) => *known = now,
+                    None => self.clients.push(now),
+                }
+            }
+            self.seal(Some(self.clients.clone()), None)?;
+            self.sync()?;
+            self.finished = true;
+        }
+        Ok(self.seals.last().cloned())
+    }
+}
+
+/// What was found at the end of a file that was not finished.
+fn in_words(found: &Found) -> String {
+    let torn = found.torn.as_ref().map(|torn| {
+        format!(
+            "its last line was cut short; the {} bytes of it are noted, and the lines before it stand",
+            torn.bytes
+        )
+    });
+    let unsigned = (found.unsigned > 0).then(|| {
+        format!(
+            "its last {} entries were not signed, because the run before was cut short; they are \
+             counted as they are, and that is noted",
+            found.unsigned
+        )
+    });
+    [torn, unsigned].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

@@ -16,6 +16,7 @@ use super::pace::{Pace, Pacer};
 use super::prepare::Prepared;
 use super::watch::{News, Watch};
 use crate::incident::Order;
+use crate::privacy::Head;
 use crate::session::{Clock, Mark, Session};
 use crate::stream::{Continuity, Frame};
 
@@ -141,7 +142,7 @@ impl Player {
         }
     }
 
-    pub fn play(mut self, prepared: Arc<Prepared>) -> Result<(), Gone> {
+    pub fn play(&mut self, prepared: Arc<Prepared>) -> Result<(), Gone> {
         let raw_period_s = self.watch.measurements().period_s;
         self.tell(EngineEvent::Opened(Box::new(Opened::of(&self.watch, prepared))))?;
         if self.stop_at.is_some() {
@@ -227,7 +228,7 @@ impl Player {
     }
 
     /// The stream is over: what is open is closed, and whoever asks is answered.
-    fn end(mut self, error: Option<OpenError>) -> Result<(), Gone> {
+    fn end(&mut self, error: Option<OpenError>) -> Result<(), Gone> {
         // A screen shows what it has seen, and why there is no more.
         if self.is_watched()
             && let Some(error) = error
@@ -238,18 +239,27 @@ impl Player {
         }
         let mut news = News::default();
         self.watch.end(&mut news);
-        let stored = self.kept.store(&mut self.watch);
+        let stored = self.kept.finish(&mut self.watch);
         self.add(news);
         if self.is_watched() {
             self.batch.snapshot = Some(self.watch.snapshot());
         }
         self.send()?;
-        let ending = self.watch.run().ending(self.begun.elapsed());
+        let mut ending = self.watch.run().ending(self.begun.elapsed());
+        ending.summary.ledger = stored.as_ref().ok().cloned().flatten();
         self.tell(EngineEvent::Ended(Box::new(ending)))?;
         if let Some(error) = error.or(stored.err()) {
             self.tell(EngineEvent::Failed(error))?;
         }
         if self.is_watched() { self.answer() } else { Ok(()) }
+    }
+
+    /// Nothing more will be released: closes the ledgers where the run did not come to its end, and
+    /// says where their file ends.
+    pub fn close(&mut self) -> Option<Head> {
+        self.watch.run_mut().close_ledgers();
+        // The holder is gone: a file that cannot be written is noticed by who goes on with it.
+        self.kept.finish(&mut self.watch).ok().flatten()
     }
 
     /// Shows a frame when it is due; the first one of a step was waited for before the step.
@@ -310,6 +320,11 @@ impl Player {
                 if self.pace.paused { Duration::MAX } else { due.saturating_duration_since(now) };
             // An interrupt comes without a command.
             let wait = if self.interrupt.is_some() { wait.min(NAP) } else { wait };
+            if self.pace.paused
+                && let Err(error) = self.kept.rest()
+            {
+                return self.tell(EngineEvent::Failed(error));
+            }
             if let Some(command) = self.next_command(wait)? {
                 self.obey(command)?;
             }

@@ -32,7 +32,7 @@ use crate::model::weights::LstmFc;
 use crate::privacy::{Counted, FilterMemory, PrivacyError, Provenance, Randomness, Trained};
 use crate::rng;
 use crate::server::Together;
-use crate::session::{Session, Tier};
+use crate::session::{Session, Source, Tier};
 pub use crate::site::PreparedSite;
 use crate::site::fit;
 use crate::site::grader::GraderFit;
@@ -68,6 +68,8 @@ pub enum Stage<'a> {
     Federation(federation::Progress<'a>),
     /// Nominal residuals are being measured.
     Calibrating,
+    /// Something about where models are kept is not as it should be; the work goes on.
+    Notice(&'a str),
 }
 
 /// Told of every stage; `Break` stops training with what was learned.
@@ -96,6 +98,8 @@ pub struct Prepared {
     pub together: Option<Together>,
     /// Where it is kept.
     pub file: PathBuf,
+    /// Why it could not be kept there, where it could not.
+    pub not_kept: Option<String>,
 }
 
 /// What a training released, kept with the models it made: they are used many times and were trained
@@ -186,16 +190,20 @@ struct StoredNominal {
 /// Where `session`'s models are kept between runs.
 #[must_use]
 pub fn cache_file(session: &Session) -> PathBuf {
+    // Not the session's name: the same session under another name has the same models.
     let name = match fingerprint(session) {
-        Ok(fingerprint) => format!("{}-{fingerprint}.safetensors", session.name),
+        Ok(fingerprint) => format!("models-{fingerprint}.safetensors"),
         // Nothing is ever kept under this name: `prepare` fails with the reason.
-        Err(_) => format!("{}.safetensors", session.name),
+        Err(_) => "models.safetensors".to_owned(),
     };
     cache_folder(&CacheEnvironment::of_process()).join(name)
 }
 
 /// Prepares `session`, or reads what was prepared before from `file`; also what was stopped early,
 /// which [`Prepared::stopped`] then says.
+///
+/// A file that cannot be read is made anew, and one that cannot be written is done without. Both are
+/// told as a [`Stage::Notice`], and the second by [`Prepared::not_kept`].
 pub fn prepare(
     session: &Session,
     file: &Path,
@@ -212,22 +220,59 @@ pub fn prepare_over(
     on_stage: OnStage,
 ) -> Result<Prepared, PrepareError> {
     let expected = fingerprint(session)?;
-    // A file that is not there, not whole or of something else is simply made anew.
-    if let Ok(checkpoint) = Checkpoint::load(file, Some(expected))
-        && let Ok(prepared) = restore(checkpoint, file, session)
-    {
-        return Ok(prepared);
+    match load(session, file, expected) {
+        Ok(prepared) => return Ok(prepared),
+        Err(why) if is_ordinary(&why) => {}
+        Err(why) => {
+            let _ = on_stage(Stage::Notice(&format!("{why}; the models are made again")));
+        }
     }
-    let checkpoint = make(session, expected, wire, on_stage)?;
-    checkpoint.save(file)?;
-    let checkpoint = Checkpoint::load(file, Some(expected))?;
-    Ok(Prepared { fresh: true, ..restore(checkpoint, file, session)? })
+    let bytes = make(session, expected, wire, on_stage)?.to_file(file)?;
+    let not_kept = Checkpoint::write(file, &bytes).err().map(|why| why.to_string());
+    if let Some(why) = &not_kept {
+        let _ =
+            on_stage(Stage::Notice(&format!("{why}; the run goes on, and models are not kept")));
+    }
+    let checkpoint = Checkpoint::from_bytes(file, &bytes, Some(expected))?;
+    Ok(Prepared { fresh: true, not_kept, ..restore(checkpoint, file, session)? })
 }
 
-/// Keeps what the oracle says about how states move together, beside the models it was made for.
+/// What was prepared before for `session` and its data, as it is kept in `file`.
+pub fn kept(session: &Session, file: &Path) -> Result<Prepared, PrepareError> {
+    Ok(load(session, file, fingerprint(session)?)?)
+}
+
+fn load(
+    session: &Session,
+    file: &Path,
+    expected: Fingerprint,
+) -> Result<Prepared, CheckpointError> {
+    restore(Checkpoint::load(file, Some(expected))?, file, session)
+}
+
+/// Whether a file cannot be used for a reason that nobody needs to hear: it is not there yet, or it
+/// was made by another version or from other data.
+fn is_ordinary(why: &CheckpointError) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    match why {
+        CheckpointError::Io { source, .. } => matches!(source.kind(), NotFound | NotADirectory),
+        CheckpointError::Version { .. } | CheckpointError::Fingerprint { .. } => true,
+        CheckpointError::Checksum { .. }
+        | CheckpointError::Damaged { .. }
+        | CheckpointError::Content { .. }
+        | CheckpointError::Write(_) => false,
+    }
+}
+
+/// Keeps what the oracle says about how states move together, beside the models it was made for;
+/// for this run only where those could not be kept.
 pub fn keep_oracle(prepared: &mut Prepared, correlation: Vec<f32>) -> Result<(), PrepareError> {
     let together = prepared.together.clone().and_then(|known| known.with_oracle(correlation));
     let Some(together) = together else { return Ok(()) };
+    if prepared.not_kept.is_some() {
+        prepared.together = Some(together);
+        return Ok(());
+    }
     let mut checkpoint = Checkpoint::load(&prepared.file, None)?;
     let mut kept = calibration(&checkpoint, &prepared.file)?;
     kept.together = Some(together.clone());
@@ -575,20 +620,24 @@ fn restore(
         influences: calibration.influences.with_declared(&session.edges),
         together: calibration.together.filter(Together::is_whole),
         file: file.to_path_buf(),
+        not_kept: None,
     })
 }
 
 /// What a preparation depends on: the parts of the session that shape it, and its nominal data.
 ///
-/// Files count by name, size and time of change: reading them through would take longer than most
-/// preparations.
+/// Neither the session's name nor the place of its file counts, nor words that are only shown. Data
+/// counts by its folder, wherever the session is read from, and by the name, size and time of change of
+/// its files: reading them through would take longer than most preparations.
 pub fn fingerprint(session: &Session) -> Result<Fingerprint, PrepareError> {
     let mut hasher = Hasher::new();
     hasher.text(env!("CARGO_PKG_VERSION"));
     hasher.text(CONTENT);
+    let clients: Vec<_> =
+        session.clients.iter().map(|c| (&c.name, &c.columns, &c.except, &c.inputs)).collect();
     let parts = (
-        &session.source,
-        &session.clients,
+        without_place(&session.source),
+        clients,
         (&session.ranges.fit, &session.ranges.calibration),
         &session.sampling,
         &session.model,
@@ -600,6 +649,8 @@ pub fn fingerprint(session: &Session) -> Result<Fingerprint, PrepareError> {
         hasher.text("tier 2");
     }
     if let Some(folder) = session.data_folder() {
+        let place = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
+        hasher.text(&place.to_string_lossy());
         for part in [Part::Fit, Part::Calibration] {
             for file in data_files(&folder, &part.stretch(session).files) {
                 hasher.text(&file);
@@ -612,6 +663,18 @@ pub fn fingerprint(session: &Session) -> Result<Fingerprint, PrepareError> {
         }
     }
     Ok(hasher.finish())
+}
+
+/// A source without the path of its data, which may be written in many ways, and without the address
+/// at which the data is published.
+fn without_place(source: &Source) -> Source {
+    let mut source = source.clone();
+    match &mut source {
+        Source::Table(table) => (table.data, table.published) = (String::new(), None),
+        Source::Hai(hai) => hai.data = String::new(),
+        Source::Plant(_) | Source::Twin(_) => {}
+    }
+    source
 }
 
 /// The part of the privacy settings that shapes models. Models that were trained with noise from a
@@ -662,6 +725,9 @@ mod tests {
     const SHORT: &str = "Session(about: \"short\", source: Plant(history_h: 3, hours: 1), \
         sampling: (decimate: Every(5)))";
 
+    const SMALL: &str = "Session(about: \"short\", source: Twin(clients: 2), \
+        model: (proprietary: Linear, federation: Batched(rounds: 1)))";
+
     fn session(text: &str) -> Session {
         Session::parse("short", Path::new(""), text).expect("a sound session")
     }
@@ -709,10 +775,7 @@ mod tests {
     fn a_file_of_models_that_cannot_be_used_is_named_with_what_is_wrong() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let file = folder.path().join("kept.safetensors");
-        let session = session(
-            "Session(about: \"short\", source: Twin(clients: 2), model: (proprietary: Linear, \
-             federation: Batched(rounds: 1)))",
-        );
+        let session = session(SMALL);
         let go_on = &mut |_: Stage| ControlFlow::Continue(());
         prepare(&session, &file, go_on).expect("prepared");
         let kept = Checkpoint::load(&file, None).expect("kept");
@@ -739,6 +802,80 @@ mod tests {
     }
 
     #[test]
+    fn a_kept_file_with_a_flipped_bit_is_said_and_made_again() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("kept.safetensors");
+        let session = session(SMALL);
+        let go_on = &mut |_: Stage| ControlFlow::Continue(());
+        prepare(&session, &file, go_on).expect("prepared");
+        let written = std::fs::read(&file).expect("kept");
+        for place in [0, 20, 100, written.len() / 2, written.len() - 1] {
+            let mut flipped = written.clone();
+            flipped[place] ^= 4;
+            std::fs::write(&file, flipped).expect("written");
+            let mut notices = Vec::new();
+            let made = prepare(&session, &file, &mut |stage| {
+                if let Stage::Notice(notice) = stage {
+                    notices.push(notice.to_owned());
+                }
+                ControlFlow::Continue(())
+            });
+            assert!(made.expect("made again").fresh, "{place}");
+            let [notice] = &notices[..] else { panic!("{place}: {notices:?}") };
+            assert!(notice.ends_with("; the models are made again"), "{notice}");
+            assert_eq!(std::fs::read(&file).expect("kept"), written, "the same bits again");
+        }
+    }
+
+    #[test]
+    fn models_that_cannot_be_kept_are_used_all_the_same() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        std::fs::write(folder.path().join("in the way"), "").expect("written");
+        let file = folder.path().join("in the way").join("kept.safetensors");
+        let session = session(SMALL);
+        let mut notices = Vec::new();
+        let made = prepare(&session, &file, &mut |stage| {
+            if let Stage::Notice(notice) = stage {
+                notices.push(notice.to_owned());
+            }
+            ControlFlow::Continue(())
+        });
+        let made = made.expect("prepared without a cache");
+        assert!(made.fresh && made.not_kept.is_some());
+        let [notice] = &notices[..] else { panic!("{notices:?}") };
+        assert!(notice.starts_with("cannot write ") && notice.contains("in the way"), "{notice}");
+        let kept = folder.path().join("kept.safetensors");
+        let other = prepare(&session, &kept, &mut |_| ControlFlow::Continue(())).expect("kept");
+        assert_eq!(made.server, other.server, "the models are those that would have been kept");
+    }
+
+    #[test]
+    fn the_same_session_under_another_name_or_in_another_folder_has_the_same_models() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let below = folder.path().join("below");
+        std::fs::create_dir(&below).expect("a folder");
+        std::fs::write(folder.path().join("data.csv"), "time,a,b\n").expect("written");
+        let table = |data: &str| {
+            format!(
+                "Session(about: \"a\", source: Table(data: {data:?}, time: (column: \"time\")), \
+                 clients: [(name: \"A\", columns: [\"a\"]), (name: \"B\", columns: [\"b\"])], \
+                 ranges: (fit: (files: [\"data.csv\"]), calibration: (files: [\"data.csv\"]), \
+                 replay: (files: [\"data.csv\"])))"
+            )
+        };
+        let of = |name: &str, folder: &Path, data: &str| {
+            let session = Session::parse(name, folder, &table(data)).expect("a sound session");
+            (fingerprint(&session).expect("a session is JSON"), cache_file(&session))
+        };
+        let one = of("one.ron", folder.path(), ".");
+        assert_eq!(one, of("two.ron", folder.path(), "."));
+        assert_eq!(one, of("one.ron", &below, ".."));
+        assert_eq!(one, of("one.ron", Path::new(""), &folder.path().to_string_lossy()));
+        assert_ne!(one, of("one.ron", &below, "."), "other data");
+        assert_ne!(fingerprint(&session(SHORT)).ok(), Some(one.0));
+    }
+
+    #[test]
     fn what_has_no_json_form_is_an_error_and_not_an_empty_text() {
         let no_json = std::collections::BTreeMap::from([((1, 2), 3)]);
         let why = json("the session", &no_json).expect_err("keys of JSON are texts").to_string();
@@ -749,10 +886,7 @@ mod tests {
     fn a_decimation_that_is_left_to_the_data_is_decided_once_and_kept() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let file = folder.path().join("kept.safetensors");
-        let session = session(
-            "Session(about: \"short\", source: Twin(clients: 2), model: (proprietary: Linear, \
-             federation: Batched(rounds: 1)))",
-        );
+        let session = session(SMALL);
         let go_on = &mut |_: Stage| ControlFlow::Continue(());
         let fresh = prepare(&session, &file, go_on).expect("prepared");
         let kept = prepare(&session, &file, &mut |_| panic!("nothing is left to do"));

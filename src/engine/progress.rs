@@ -61,6 +61,7 @@ impl ProgressWords {
     /// A stage in words.
     pub fn word(&mut self, stage: &Stage, now: Instant) -> Training {
         let (doing, steps, losses, bytes) = match stage {
+            Stage::Notice(notice) => ((*notice).to_owned(), None, Vec::new(), None),
             Stage::Reading => ("nominal data is being read".into(), None, Vec::new(), None),
             Stage::Delivered => {
                 ("the clients' own models come with the program".into(), None, Vec::new(), None)
@@ -92,7 +93,11 @@ impl ProgressWords {
         let elapsed = now.saturating_duration_since(self.since);
         let fact = match stage {
             Stage::Federation(progress) => Some(Box::new(training(progress, self.hides_losses))),
-            Stage::Reading | Stage::Delivered | Stage::Calibrating | Stage::Proprietary(_) => None,
+            Stage::Reading
+            | Stage::Delivered
+            | Stage::Calibrating
+            | Stage::Proprietary(_)
+            | Stage::Notice(_) => None,
         };
         Training { doing, steps, losses, bytes, elapsed, fact }
     }

@@ -560,9 +560,16 @@ impl Run {
         for fact in &facts {
             self.alarms.hear(fact);
         }
-        self.exchange.sites_mut().iter_mut().for_each(|site| site.close_ledger(last));
+        self.close_ledgers();
         facts.extend(self.ledgers().filter_map(|of| ledger::fact(of, last)));
         facts
+    }
+
+    /// Nothing more is released: closes every ledger that is not closed.
+    pub fn close_ledgers(&mut self) {
+        let last = self.now();
+        let open = self.exchange.sites_mut().iter_mut().filter(|s| !s.ledger().is_closed());
+        open.for_each(|site| site.close_ledger(last));
     }
 
     /// What was watched: every step says something of the time since the step before it, and of
@@ -616,6 +623,7 @@ impl Run {
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
             unused_rows: self.unused_rows(),
             not_watched: self.not_watched(),
+            ledger: None,
         }
     }
 }

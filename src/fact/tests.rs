@@ -89,6 +89,7 @@ fn one_of_each() -> Vec<Fact> {
         from: Some(at(0)),
         until: Some(at(86_400)),
         randomness: None,
+        ledger: None,
     };
     let unlabelled =
         Summary { score: None, from: None, until: None, seed: None, ..summary.clone() };

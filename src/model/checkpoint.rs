@@ -1,11 +1,13 @@
 //! Trained models on disk: one safetensors file with every tensor by its name and, beside them, what
 //! makes the tensors usable (sizes, scaling, thresholds) and what they were made from.
 //!
-//! A file appears under its name only when it is complete, and is believed only when its version,
-//! its hash, every shape and every number hold. This module must not know how models are trained.
+//! A file appears under its name only when it is complete, and is believed only when its checksum,
+//! its version, its fingerprint, every shape and every number hold. The checksum covers all bytes of
+//! the file: one changed bit anywhere is noticed. This module must not know how models are trained.
 
 mod bundle;
 mod cache;
+mod checksum;
 mod hash;
 
 use std::fs;
@@ -18,13 +20,14 @@ use thiserror::Error;
 
 use self::bundle::{Reader, Tensors};
 pub use self::cache::{CacheEnvironment, cache_folder};
+use self::checksum::Checksum;
 pub use self::hash::{Fingerprint, Hasher};
 use super::oracle::{Layout, Oracle};
 use super::weights::{LstmFc, ProprietaryWeights};
 use crate::draft::{Draft, DraftError};
 
 /// Version of the file format; a file of another version is made anew.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The one metadata entry: several would be written in no fixed order.
 const HEADER: &str = "headwater";
@@ -90,6 +93,14 @@ pub enum CheckpointError {
         /// What is wrong.
         source: safetensors::SafeTensorError,
     },
+    /// Its bytes are not those that were written.
+    #[error("{}: cannot be read: {what}", path.display())]
+    Checksum {
+        /// The file.
+        path: PathBuf,
+        /// Whether the checksum differs or is not there.
+        what: &'static str,
+    },
     /// Written by another version of the format.
     #[error("{}: checkpoint of version {found}, expected {VERSION}", path.display())]
     Version {
@@ -121,6 +132,8 @@ pub enum CheckpointError {
 /// What stands in the header beside the tensors.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
+    /// First, so that it is found before anything else is read.
+    checksum: String,
     version: u32,
     fingerprint: String,
     clients: Vec<ClientHeader>,
@@ -153,12 +166,21 @@ impl Checkpoint {
     /// Writes the file: complete under a temporary name beside it, then renamed. Whatever stood
     /// there before stays until then.
     pub fn save(&self, path: &Path) -> Result<(), CheckpointError> {
-        let bytes = self.to_bytes().map_err(|what| content(path, what))?;
+        Self::write(path, &self.to_file(path)?)
+    }
+
+    /// The content of its file; `path` is what complaints call it.
+    pub fn to_file(&self, path: &Path) -> Result<Vec<u8>, CheckpointError> {
+        self.to_bytes().map_err(|what| content(path, what))
+    }
+
+    /// Writes the content of a file as [`Self::save`] does.
+    pub fn write(path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let name =
             path.file_name().ok_or_else(|| content(path, "not the name of a file".into()))?;
         let mut draft = Draft::create(folder, &name.to_string_lossy())?;
-        draft.fill(|file| file.write_all(&bytes))?;
+        draft.fill(|file| file.write_all(bytes))?;
         draft.publish()?;
         Ok(())
     }
@@ -176,6 +198,11 @@ impl Checkpoint {
         bytes: &[u8],
         expected: Option<Fingerprint>,
     ) -> Result<Self, CheckpointError> {
+        let checksum = checksum::check(bytes);
+        if checksum == Checksum::Differs {
+            let what = "checksum differs";
+            return Err(CheckpointError::Checksum { path: path.to_owned(), what });
+        }
         let damaged = |source| CheckpointError::Damaged { path: path.to_owned(), source };
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
@@ -186,6 +213,10 @@ impl Checkpoint {
             serde_json::from_str(text).map_err(|e| content(path, format!("header: {e}")))?;
         if version.version != VERSION {
             return Err(CheckpointError::Version { path: path.to_owned(), found: version.version });
+        }
+        if checksum == Checksum::Absent {
+            let what = "it has no checksum";
+            return Err(CheckpointError::Checksum { path: path.to_owned(), what });
         }
         let header: Header =
             serde_json::from_str(text).map_err(|e| content(path, format!("header: {e}")))?;
@@ -234,6 +265,7 @@ impl Checkpoint {
             oracle = Some(OracleHeader { clients: parts.collect() });
         }
         let header = Header {
+            checksum: checksum::PLACE.to_owned(),
             version: VERSION,
             fingerprint: self.fingerprint.to_string(),
             clients,
@@ -241,12 +273,14 @@ impl Checkpoint {
             thresholds: self.thresholds.clone(),
         };
         let header = serde_json::to_string(&header).map_err(|e| e.to_string())?;
-        tensors
+        let mut bytes = tensors
             .views()
             .and_then(|views| {
                 safetensors::serialize(views, Some([(HEADER.to_owned(), header)].into()))
             })
-            .map_err(|e| e.to_string())
+            .map_err(|e| e.to_string())?;
+        checksum::enter(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn from_parts(

@@ -5,11 +5,13 @@
 //! ```
 //!
 //! The hash covers the bytes themselves, so nothing depends on how JSON is written. A changed
-//! byte, a missing, doubled or moved line breaks the chain at a line that [`verify`] names. Cut
-//! off at the end it is still a chain: the head kept elsewhere (by the server, in a recording)
-//! is what shows that nothing is missing.
+//! byte, a missing, doubled or moved line breaks the chain at a line that [`verify`] names.
+//!
+//! A chain alone does not show who wrote it: whoever changes a line can compute all later hashes
+//! anew. Nor does it show its own end. The seals of a ledger file ([`super::seal`]) are signed for
+//! the first, and a head that is kept elsewhere shows the second.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read as _};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,7 +21,7 @@ use super::ledger::{Terms, Trained};
 use super::memory::FilterMemory;
 use super::randomness::Provenance;
 use super::release::{Spend, What};
-use super::sha256;
+use crate::digest;
 
 /// What the first line has as the hash of the line before it.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -114,7 +116,7 @@ impl Chain {
         let linked = serde_json::to_string(&Linked { prev: &self.head, record })
             .expect("a record has text keys only, and text has room");
         let body = &linked[1..];
-        self.head = sha256::hex_digest(body.as_bytes());
+        self.head = digest::sha256(body.as_bytes());
         self.next += 1;
         format!("{{\"hash\":\"{}\",{body}\n", self.head)
     }
@@ -162,7 +164,7 @@ impl Line {
             .and_then(|rest| rest.split_at_checked(HEX))
             .and_then(|(hash, rest)| Some((hash, rest.strip_prefix("\",")?)))
             .ok_or_else(|| Why::NotARecord("no hash at its beginning".to_owned()))?;
-        if sha256::hex_digest(body.as_bytes()) != hash {
+        if digest::sha256(body.as_bytes()) != hash {
             return Err(Why::Changed);
         }
         let whole = format!("{{{body}");
@@ -221,6 +223,38 @@ pub enum Why {
          has not ended"
     )]
     NotClosed(String),
+    /// Lines follow the last signature.
+    #[error(
+        "the last {0} entries are not signed: lines are missing at the end, or the run that wrote \
+         them was cut short"
+    )]
+    Unsigned(u64),
+    /// The first line is not a signed one.
+    #[error(
+        "expected a signed line with the public key: the ledger was written before ledgers were \
+         signed, or its beginning is missing"
+    )]
+    NoKey,
+    /// A signature does not fit.
+    #[error("its signature does not fit: it was not written with the key {key}")]
+    Forged {
+        /// The public key that the file names.
+        key: String,
+    },
+    /// A signed line does not cover the lines before it.
+    #[error(
+        "it is signed for {signed} entries in all, and {found} stand before it: lines were \
+         removed, added, changed or moved"
+    )]
+    Uncovered {
+        /// Entries that it was signed for.
+        signed: u64,
+        /// Entries that are there.
+        found: u64,
+    },
+    /// A signed line names a client whose lines are not there, or not all.
+    #[error("lines of {0} are missing before it")]
+    ClientMissing(String),
     /// The first line does not open a ledger, or a later one does, or the client changes.
     #[error("{0}")]
     OutOfPlace(&'static str),
@@ -237,38 +271,56 @@ pub fn verify(
     mut each: impl FnMut(Record) -> Result<(), Why>,
 ) -> Result<Chain, Broken> {
     let mut chain = Chain::default();
-    let (lines, sound_bytes) = each_line(text, |line| chain.accept(line).and_then(&mut each))?;
+    let Lines { count, sound_bytes, torn } =
+        each_line(text, |line| chain.accept(Line::read(line)?).and_then(&mut each))?;
+    let broken = |why| Err(Broken { line: count + 1, sound_bytes, why });
     match head {
-        Some(expected) if expected != chain.head() => Err(Broken {
-            line: lines + 1,
-            sound_bytes,
-            why: Why::Head { expected: expected.to_owned(), found: chain.head().to_owned() },
-        }),
+        _ if torn.is_some() => broken(Why::Torn),
+        Some(expected) if expected != chain.head() => {
+            broken(Why::Head { expected: expected.to_owned(), found: chain.head().to_owned() })
+        }
         _ => Ok(chain),
     }
 }
 
-/// Hands every line whose own hash fits to `each`; how many lines and bytes there were.
+/// The longest line there can be: a signed one about a few thousand clients is shorter.
+const LONGEST: usize = 4 << 20;
+
+/// What was read of a text.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// Whole lines.
+    pub count: u64,
+    /// Their bytes.
+    pub sound_bytes: u64,
+    /// What follows the last of them, without a line end.
+    pub torn: Option<Vec<u8>>,
+}
+
+/// Hands every whole line to `each`, without its line end.
 pub(super) fn each_line(
     mut text: impl BufRead,
-    mut each: impl FnMut(Line) -> Result<(), Why>,
-) -> Result<(u64, u64), Broken> {
+    mut each: impl FnMut(&[u8]) -> Result<(), Why>,
+) -> Result<Lines, Broken> {
     let mut line = Vec::new();
-    let (mut lines, mut sound_bytes) = (0, 0);
+    let (mut count, mut sound_bytes) = (0, 0);
     loop {
-        let broken = |why| Broken { line: lines + 1, sound_bytes, why };
+        let broken = |why| Broken { line: count + 1, sound_bytes, why };
         line.clear();
         let read = text
+            .by_ref()
+            .take(LONGEST as u64)
             .read_until(b'\n', &mut line)
             .map_err(|e| broken(Why::Unreadable(e.to_string())))?;
-        if read == 0 {
-            return Ok((lines, sound_bytes));
+        match line.split_last() {
+            Some((b'\n', body)) => each(body).map_err(broken)?,
+            None => return Ok(Lines { count, sound_bytes, torn: None }),
+            Some(_) if read == LONGEST => {
+                return Err(broken(Why::NotARecord(format!("longer than {LONGEST} bytes"))));
+            }
+            Some(_) => return Ok(Lines { count, sound_bytes, torn: Some(line) }),
         }
-        let Some((b'\n', body)) = line.split_last() else {
-            return Err(broken(Why::Torn));
-        };
-        Line::read(body).and_then(&mut each).map_err(broken)?;
-        lines += 1;
+        count += 1;
         sound_bytes += read as u64;
     }
 }

@@ -29,6 +29,7 @@ use super::response::Response;
 use super::window::Window;
 
 pub mod books;
+pub mod signed;
 mod training;
 
 use self::training::Stretch;

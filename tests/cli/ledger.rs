@@ -2,8 +2,10 @@
 //! tampered with is pointed at.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use headwater::digest::{Hashed, sha256};
+use headwater::privacy::LedgerKey;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -25,6 +27,8 @@ fn run(folder: &Path, args: &[&str]) -> (String, String, i32) {
     let output = headwater()
         .current_dir(folder)
         .env("HEADWATER_CACHE", folder.join("cache"))
+        .env("HEADWATER_CONFIG", folder.join("config"))
+        .env("HEADWATER_LEDGERS", folder.join("ledgers"))
         .args(args)
         .output()
         .expect("the program runs");
@@ -44,7 +48,18 @@ fn watch(folder: &Path, more: &[&str]) -> Vec<Value> {
 fn spent(folder: &Path) -> Vec<Value> {
     let (lines, complaint, code) = run(folder, &["ledger", "ledger", "--json"]);
     assert_eq!(code, 0, "{complaint}");
-    lines.lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
+    let objects = lines.lines().map(|line| serde_json::from_str(line).expect("an object"));
+    objects.filter(|object: &Value| !object["client"].is_null()).collect()
+}
+
+/// The head that the summary of a run says.
+fn head(folder: &Path) -> Value {
+    let args = ["run", "private.ron", "--until", "+20m", "--ledger", "ledger", "--json"];
+    let (lines, complaint, code) = run(folder, &args);
+    assert_eq!(code, 0, "{complaint}");
+    let summary: Value =
+        serde_json::from_str(lines.lines().last().expect("a summary")).expect("one");
+    summary["ledger"].clone()
 }
 
 #[test]
@@ -82,7 +97,11 @@ fn a_ledger_says_what_the_run_said_and_a_second_run_goes_on_with_it() {
         words.contains("the whole history") && words.contains("randomised response"),
         "{words}"
     );
-    assert!(words.ends_with("every line holds: nothing was changed, added, moved or left out\n"));
+    assert!(words.contains("signed with key") && words.contains("the key of this machine"));
+    assert!(
+        words.ends_with("only a head that was kept elsewhere can show: --head HEX\n"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -105,11 +124,216 @@ fn what_was_tampered_with_is_pointed_at() {
         lines.iter().enumerate().filter(|(i, _)| *i != 20).map(|(_, l)| *l).collect();
     assert!(complaint(&removed).contains("it does not follow the line before"));
     let cut = lines[..lines.len() - 1].concat();
-    assert!(complaint(&cut).contains("is not closed: lines are missing at its end"));
+    let count = lines.len() - 2;
+    let unsigned = format!("the last {count} entries are not signed: lines are missing at the end");
+    assert!(complaint(&cut).contains(&unsigned));
     assert!(complaint(&text[..text.len() - 9]).contains("the last line was cut short"));
     assert!(complaint("").contains("the ledger is empty"));
     let (_, gone, code) = run(folder.path(), &["ledger", "nowhere"]);
     assert!(code == 1 && gone.contains("nowhere"), "{gone}");
+}
+
+#[test]
+fn a_dropped_last_run_is_noticed_with_the_head_that_was_printed() {
+    let folder = place("");
+    let first = head(folder.path());
+    let file = folder.path().join("ledger");
+    let one = fs::read_to_string(&file).expect("a ledger");
+    let (words, _, _) =
+        run(folder.path(), &["run", "private.ron", "--until", "+20m", "--ledger", "ledger"]);
+    let line = words.lines().find(|line| line.starts_with("ledger head ")).expect("a head");
+    let second = line.split([' ', ',']).nth(2).expect("its digits");
+    let both = fs::read_to_string(&file).expect("a ledger");
+    let verified = |head: &str| run(folder.path(), &["ledger", "ledger", "--head", head]);
+    let (words, complaint, code) = verified(second);
+    assert_eq!(code, 0, "{complaint}");
+    assert!(words.ends_with("it ends at the head that was given\n"), "{words}");
+    let (words, _, code) = verified(first["head"].as_str().expect("digits"));
+    let at = first["entries"].as_u64().expect("a number");
+    let follow = format!("the head that was given is in it, after {at} entries; ");
+    assert!(code == 0 && words.contains(&follow), "{words}");
+    assert!(both.starts_with(&one), "nothing that is recorded changes");
+
+    fs::write(&file, &one).expect("the last run can be dropped");
+    let (_, complaint, code) = verified(second);
+    assert!(code == 1 && complaint.contains("lines are missing at its end"), "{complaint}");
+    let (_, _, code) = run(folder.path(), &["ledger", "ledger"]);
+    assert_eq!(code, 0, "without the head nobody can know");
+    let (_, complaint, code) = verified("not a head");
+    assert!(code == 2 && complaint.contains("64 hexadecimal digits"), "{complaint}");
+}
+
+#[test]
+fn a_dropped_client_is_noticed_and_named() {
+    let folder = place("");
+    head(folder.path());
+    let file = folder.path().join("ledger");
+    let text = fs::read_to_string(&file).expect("a ledger");
+    let of_p2 = |line: &&str| line.contains("\"client\":\"P2\",\"entry\"");
+    assert!(text.lines().filter(of_p2).count() > 100);
+    let rest: String = text.split_inclusive('\n').filter(|line| !of_p2(line)).collect();
+    fs::write(&file, rest).expect("written");
+    let (_, complaint, code) = run(folder.path(), &["ledger", "ledger"]);
+    assert!(code == 1 && complaint.contains("lines of P2 are missing before it"), "{complaint}");
+    let args = ["run", "private.ron", "--until", "+20m", "--ledger", "ledger"];
+    let (_, complaint, code) = run(folder.path(), &args);
+    assert!(code == 1 && complaint.contains("it cannot be continued"), "{complaint}");
+}
+
+/// The entries of a ledger with a cheaper ε in each, all hashes computed anew.
+fn cheapened(entries: &[&str]) -> String {
+    let mut heads: std::collections::HashMap<String, String> = std::collections::HashMap::new();
+    let mut text = String::new();
+    for line in entries {
+        let value: Value = serde_json::from_str(line).expect("an object");
+        let client = value["client"].as_str().expect("a name").to_owned();
+        // After `{"hash":"…",`, and after `"prev":"…`.
+        let body = &line[75..];
+        let old = &body[8..72];
+        let head = heads.entry(client).or_insert_with(|| "0".repeat(64));
+        let body = body.replacen(old, head, 1).replace("\"epsilon\":2.0", "\"epsilon\":1.0");
+        *head = sha256(body.as_bytes());
+        text += &format!("{{\"hash\":\"{head}\",{body}\n");
+    }
+    text
+}
+
+#[test]
+fn hashes_computed_anew_do_not_pass_without_the_key() {
+    let folder = place("");
+    let known = head(folder.path());
+    let file = folder.path().join("ledger");
+    let text = fs::read_to_string(&file).expect("a ledger");
+    let lines: Vec<&str> = text.lines().collect();
+    let (first, last) = (lines[0], lines[lines.len() - 1]);
+    assert!(first.contains(known["key"].as_str().expect("a key")), "the header names the key");
+    let entries = cheapened(&lines[1..lines.len() - 1]);
+    assert!(entries.contains("\"epsilon\":1.0") && !entries.contains("\"epsilon\":2.0"));
+    // The last line, made to cover the changed entries; only its signature cannot be made.
+    let mut covered = Hashed::default();
+    covered.take(format!("{first}\n{entries}").as_bytes());
+    let marks = ["{\"signature\":\"", "\",\"seal\":\""].map(str::len);
+    let signature = &last[marks[0]..][..128];
+    let body = &last[marks[0] + 128 + marks[1] + 64 + 2..];
+    let value: Value = serde_json::from_str(&format!("{{{body}")).expect("an object");
+    let old = value["digest"].as_str().expect("digits");
+    let mut body = body.replace(old, &covered.hex());
+    for client in value["clients"].as_array().expect("clients") {
+        let name = client["client"].as_str().expect("a name");
+        let mine = |line: &&str| line.contains(&format!("\"client\":\"{name}\",\"entry\""));
+        let end = entries.lines().rfind(mine).expect("a line");
+        body = body.replace(client["head"].as_str().expect("digits"), &end[9..73]);
+    }
+    let seal = sha256(body.as_bytes());
+    let forged = format!("{{\"signature\":\"{signature}\",\"seal\":\"{seal}\",{body}\n");
+    fs::write(&file, format!("{first}\n{entries}{forged}")).expect("written");
+    let (_, complaint, code) = run(folder.path(), &["ledger", "ledger"]);
+    assert!(code == 1 && complaint.contains("its signature does not fit"), "{complaint}");
+}
+
+#[test]
+fn a_ledger_of_another_key_is_not_taken_for_one_of_this_machine() {
+    let folder = place("");
+    let known = head(folder.path());
+    let other = LedgerKey::new().expect("a key");
+    let key = folder.path().join("config/ledger.key");
+    fs::write(&key, other.to_text()).expect("another key");
+    let (_, complaint, code) = run(folder.path(), &["ledger", "ledger"]);
+    assert!(
+        code == 1 && complaint.contains(&format!("expected {}", other.public())),
+        "{complaint}"
+    );
+    let args = ["run", "private.ron", "--until", "+20m", "--ledger", "ledger"];
+    let (_, complaint, code) = run(folder.path(), &args);
+    assert!(code == 1 && complaint.contains("bring the key back from its backup"), "{complaint}");
+    let public = known["key"].as_str().expect("a key");
+    let (words, _, code) = run(folder.path(), &["ledger", "ledger", "--key", public]);
+    assert!(code == 0 && words.contains("the key that was given"), "{words}");
+    fs::remove_file(&key).expect("removed");
+    let (words, _, code) = run(folder.path(), &["ledger", "ledger"]);
+    assert!(code == 0 && words.contains("whose key that is cannot be known here"), "{words}");
+}
+
+#[test]
+fn a_torn_last_line_is_noted_and_the_ledger_goes_on() {
+    let folder = place("");
+    head(folder.path());
+    let file = folder.path().join("ledger");
+    let text = fs::read_to_string(&file).expect("a ledger");
+    let half = "{\"hash\":\"0123456789abcdef";
+    fs::write(&file, format!("{text}{half}")).expect("written");
+    let args = ["run", "private.ron", "--until", "+20m", "--ledger", "ledger"];
+    let (_, complaint, code) = run(folder.path(), &args);
+    assert_eq!(code, 0, "{complaint}");
+    assert!(complaint.contains("its last line was cut short"), "{complaint}");
+    let after = fs::read_to_string(&file).expect("a ledger");
+    let added = after.strip_prefix(&text).expect("nothing already recorded is lost");
+    let note: Value = serde_json::from_str(added.lines().next().expect("a note")).expect("one");
+    assert_eq!(note["found"]["torn"]["text"], half);
+    let (_, complaint, code) = run(folder.path(), &["ledger", "ledger"]);
+    assert_eq!(code, 0, "{complaint}");
+}
+
+/// Kills a run that a test has started, whatever happens.
+struct Started(std::process::Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_second_writer_is_refused_and_a_killed_run_is_continued() {
+    let folder = place("");
+    let path = folder.path();
+    let mut slow = std::process::Command::new(env!("CARGO_BIN_EXE_headwater"));
+    slow.current_dir(path)
+        .env("HEADWATER_CACHE", path.join("cache"))
+        .env("HEADWATER_CONFIG", path.join("config"))
+        .args(["run", "private.ron", "--speed", "60", "--ledger", "ledger", "--json"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    let mut first = Started(slow.spawn().expect("the program starts"));
+    // Until it has released something: then it certainly writes.
+    let released = || {
+        let text = fs::read_to_string(path.join("ledger")).unwrap_or_default();
+        text.lines().filter(|line| line.contains("\"released\"")).count()
+    };
+    while released() < 4 {
+        assert!(first.0.try_wait().expect("a child").is_none(), "it is still running");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let args = ["run", "private.ron", "--until", "+20m", "--ledger", "ledger"];
+    let (_, complaint, code) = run(path, &args);
+    assert!(code == 1 && complaint.contains("another run is writing to it"), "{complaint}");
+    let (words, complaint, code) = run(path, &["ledger", "ledger"]);
+    assert_eq!(code, 0, "{complaint}");
+    assert!(words.contains("a run is writing to it"), "{words}");
+    drop(first);
+    let (_, complaint, code) = run(path, &["ledger", "ledger"]);
+    assert!(code == 1 && complaint.contains("are not signed"), "{complaint}");
+    let (_, complaint, code) = run(path, &args);
+    assert_eq!(code, 0, "{complaint}");
+    assert!(complaint.contains("entries were not signed"), "{complaint}");
+    let (_, complaint, code) = run(path, &["ledger", "ledger"]);
+    assert_eq!(code, 0, "{complaint}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ledger_and_key_are_for_their_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = place("");
+    let file = folder.path().join("ledger");
+    fs::write(&file, "").expect("an empty file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("open to all");
+    head(folder.path());
+    for kept in [file, folder.path().join("config/ledger.key")] {
+        let mode = fs::metadata(&kept).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", kept.display());
+    }
 }
 
 #[test]
@@ -203,4 +427,75 @@ fn noise_about_files_is_the_operating_system_s_and_a_seed_makes_it_repeatable() 
     assert!(text("one") == text("two"), "the same seed tells the same");
     let (words, _, _) = run(folder.path(), &["check", "stations.ron", "--seed", "5"]);
     assert!(words.contains("seed 5 (seeded: not private)") && words.contains("65 %"), "{words}");
+}
+
+/// The stations with a budget for the whole history.
+fn with_lifetime_budget(folder: &Path, epsilon: f64) {
+    let file = folder.join("stations.ron");
+    let text = fs::read_to_string(&file).expect("the session");
+    let (before, _) = text.split_once("epsilon_flag: 2").expect("its privacy");
+    let budget = format!("epsilon_flag: 2, budget: (epsilon: {epsilon:?}, over: Lifetime)))");
+    fs::write(file, before.to_owned() + &budget).expect("written");
+}
+
+/// The only ledger that was kept without being asked for.
+fn kept_by_itself(folder: &Path) -> PathBuf {
+    let entries = fs::read_dir(folder.join("ledgers")).expect("the folder of ledgers");
+    let files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    let [file] = &files[..] else { panic!("{files:?}") };
+    file.clone()
+}
+
+#[test]
+fn a_lifetime_budget_survives_a_restart_without_a_flag() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path();
+    table(path);
+    let releases = |session: &str| -> (Vec<u64>, String) {
+        let (lines, said, code) = run(path, &["run", session, "--json"]);
+        assert_eq!(code, 0, "{said}");
+        let facts = lines.lines().map(|line| serde_json::from_str(line).expect("an object"));
+        let ledgers = facts.filter(|fact: &Value| fact["fact"] == "ledger");
+        (ledgers.map(|fact| fact["releases"].as_u64().expect("releases")).collect(), said)
+    };
+    // What one whole run costs, by a budget that is never spent.
+    with_lifetime_budget(path, 1e9);
+    let (whole, said) = releases("stations.ron");
+    let file = kept_by_itself(path);
+    let counted = format!("{} counts what is spent, over all starts", file.display());
+    assert!(said.contains(&counted), "{said}");
+    let (lines, complaint, _) = run(path, &["ledger", file.to_str().expect("a name"), "--json"]);
+    let account: Value =
+        serde_json::from_str(lines.lines().next().expect(&complaint)).expect("one");
+    let cost = account["spent"][4]["epsilon"].as_f64().expect("a cost");
+    fs::remove_dir_all(path.join("ledgers")).expect("begun anew");
+
+    with_lifetime_budget(path, cost - 0.5);
+    let (first, _) = releases("stations.ron");
+    assert!(first.iter().zip(&whole).all(|(n, all)| 0 < *n && n < all), "{first:?} of {whole:?}");
+    let (second, _) = releases("stations.ron");
+    assert_eq!(first, second, "what was spent before the restart is not spent again");
+    fs::rename(path.join("stations.ron"), path.join("renamed.ron")).expect("renamed");
+    let (renamed, _) = releases("renamed.ron");
+    assert_eq!(first, renamed, "another name does not renew a budget");
+    let (words, _, _) = run(path, &["check", "renamed.ron"]);
+    assert!(words.contains("counted over all starts"), "{words}");
+}
+
+#[test]
+fn a_seeded_run_keeps_no_ledger_by_itself_and_says_the_same_every_time() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path();
+    table(path);
+    with_lifetime_budget(path, 1e9);
+    let said = || {
+        let (lines, complaint, code) = run(path, &["run", "stations.ron", "--seed", "5", "--json"]);
+        assert_eq!(code, 0, "{complaint}");
+        // The first run trains, and the summary says how long it took.
+        let facts = lines.lines().filter(|line| !line.contains("\"fact\":\"training\""));
+        let facts = facts.filter(|line| !line.contains("\"fact\":\"summary\""));
+        facts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(said(), said());
+    assert!(!path.join("ledgers").exists());
 }

@@ -6,6 +6,7 @@ use std::process::Output;
 use assert_cmd::Command;
 
 mod broken_sessions;
+mod cache;
 mod data;
 mod elsewhere;
 mod ledger;
@@ -21,10 +22,14 @@ mod tty;
 mod wrong_rows;
 mod writing;
 
-/// The program, in an empty place of its own.
+/// The program, in an empty place of its own: it leaves nothing in the folders of whoever runs the
+/// tests.
 fn headwater() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
     command.env_remove("RUST_BACKTRACE").env("NO_COLOR", "1");
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    command.env("HEADWATER_CONFIG", own.join("config"));
+    command.env("HEADWATER_LEDGERS", own.join("ledgers"));
     command
 }
 

@@ -89,6 +89,7 @@ impl Tty {
         command.env("LANG", "C.UTF-8");
         command.env("HEADWATER_CACHE", folder.join("cache"));
         command.env("HEADWATER_CONFIG", folder.join("config"));
+        command.env("HEADWATER_LEDGERS", folder.join("ledgers"));
         for (name, value) in environment {
             command.env(name, value);
         }

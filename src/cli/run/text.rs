@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 
 use crate::fact::{Calibrated, Fact, Incident, Ledger, Number, Quality, Summary, Training};
+use crate::privacy::Head;
 use crate::session::Mode;
 use crate::session::settings::Span;
 use crate::study::metrics::delay::per_day;
@@ -164,7 +165,15 @@ pub(super) fn print_end(
     if let Some(judgement) = judgement {
         print_misses(out, judgement)?;
     }
-    Ok(())
+    summary.ledger.as_ref().map_or(Ok(()), |head| print_head(out, head))
+}
+
+/// Where the ledger file ends.
+fn print_head(out: &mut impl Write, head: &Head) -> io::Result<()> {
+    let entries =
+        if head.entries == 1 { "1 entry".into() } else { format!("{} entries", head.entries) };
+    writeln!(out, "ledger head {}, {entries}, signed with key {}", head.head, head.key)?;
+    writeln!(out, "            kept elsewhere, the head shows later whether its end was cut off")
 }
 
 /// What of the data was not looked at.

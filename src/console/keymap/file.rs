@@ -18,6 +18,7 @@ use thiserror::Error;
 use super::Keymap;
 use crate::console::action::{Action, TABLE};
 use crate::console::key::Chord;
+use crate::folders;
 use crate::stream::columns::nearest;
 
 /// What the file is called.
@@ -27,12 +28,7 @@ pub const KEYS_FILE: &str = "keys.ron";
 /// it keeps none.
 #[must_use]
 pub fn path(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = set("HEADWATER_CONFIG")
-        .or_else(|| Some(set("XDG_CONFIG_HOME")?.join("headwater")))
-        .or_else(|| Some(set("HOME")?.join(".config").join("headwater")))
-        .or_else(|| Some(set("APPDATA")?.join("headwater")))?;
-    Some(folder.join(KEYS_FILE))
+    Some(folders::configuration(variable)?.join(KEYS_FILE))
 }
 
 /// The key map that `path` describes; the table's own where there is no such file.

@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
 use super::*;
@@ -70,6 +71,12 @@ fn saved(checkpoint: &Checkpoint) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
+/// Enters the checksum of bytes that a test has changed.
+fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+    checksum::enter(&mut bytes).expect("a place for it");
+    bytes
+}
+
 fn refusal(path: &Path) -> String {
     let text = Checkpoint::load(path, None).unwrap_err().to_string();
     let (file, what) = text.split_once("model.safetensors: ").expect("names the file");
@@ -126,7 +133,8 @@ fn a_file_cut_at_any_length_is_refused() {
     for length in (0..bytes.len()).step_by(97).chain([bytes.len() - 1]) {
         fs::write(&path, &bytes[..length]).unwrap();
         let what = refusal(&path);
-        assert!(what.starts_with("not a complete safetensors file"), "{length}: {what}");
+        let named = ["not a complete safetensors file", "cannot be read: checksum differs"];
+        assert!(named.iter().any(|words| what.starts_with(words)), "{length}: {what}");
     }
 }
 
@@ -134,11 +142,59 @@ fn a_file_cut_at_any_length_is_refused() {
 fn another_version_is_refused_by_name() {
     let (_folder, path) = saved(&full());
     let mut bytes = fs::read(&path).unwrap();
-    let needle = br#"\"version\":1"#;
+    let needle = br#"\"version\":2"#;
     let at = bytes.windows(needle.len()).position(|w| w == needle).unwrap();
     bytes[at + needle.len() - 1] = b'7';
-    fs::write(&path, bytes).unwrap();
-    assert_eq!(refusal(&path), "checkpoint of version 7, expected 1");
+    fs::write(&path, with_checksum(bytes)).unwrap();
+    assert_eq!(refusal(&path), "checkpoint of version 7, expected 2");
+}
+
+#[test]
+fn a_file_of_a_version_without_a_checksum_is_refused_as_that_version() {
+    let header = r#"{"version":1}"#.to_owned();
+    let bytes = safetensors::serialize(
+        Vec::<(&str, TensorView)>::new(),
+        Some([(HEADER.to_owned(), header)].into()),
+    );
+    let (_folder, path) = saved(&full());
+    fs::write(&path, bytes.unwrap()).unwrap();
+    assert_eq!(refusal(&path), "checkpoint of version 1, expected 2");
+}
+
+#[test]
+fn every_single_flipped_bit_of_a_kept_file_is_noticed() {
+    // A small file, so that all of its bits can be tried.
+    let checkpoint = Checkpoint { clients: full().clients.split_off(2), ..Checkpoint::default() };
+    let bytes = checkpoint.to_file(Path::new("m")).unwrap();
+    for place in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut flipped = bytes.clone();
+            flipped[place] ^= 1 << bit;
+            let read = Checkpoint::from_bytes(Path::new("m"), &flipped, None);
+            assert!(read.is_err(), "bit {bit} of byte {place}");
+        }
+    }
+    assert_eq!(Checkpoint::from_bytes(Path::new("m"), &bytes, None).unwrap(), checkpoint);
+}
+
+proptest! {
+    #[test]
+    fn any_flipped_bit_of_any_kept_file_means_that_the_checksum_differs(
+        fits in proptest::collection::vec(any::<u8>(), 0..300),
+        place in 0.0_f64..1.0,
+        bit in 0_u8..8,
+    ) {
+        let mut bytes = Checkpoint { fits, ..full() }.to_file(Path::new("m")).unwrap();
+        let place = (place * bytes.len() as f64) as usize;
+        bytes[place] ^= 1 << bit;
+        let read = Checkpoint::from_bytes(Path::new("m"), &bytes, None);
+        let what = read.expect_err("noticed").to_string();
+        // The length and the place of the checksum are not trusted either.
+        let begin = 8 + br#"{"__metadata__":{"headwater":"{\"checksum\":\""#.len();
+        if place >= begin {
+            prop_assert_eq!(what, "m: cannot be read: checksum differs");
+        }
+    }
 }
 
 #[test]
@@ -147,6 +203,7 @@ fn a_weight_that_is_not_a_number_is_neither_written_nor_read() {
     let mut bytes = fs::read(&path).unwrap();
     let end = bytes.len();
     bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    let bytes = with_checksum(bytes);
     fs::write(&path, &bytes).unwrap();
     assert!(refusal(&path).ends_with("a value is not a number"));
     let mut checkpoint = full();

@@ -1,13 +1,9 @@
-//! One client's ledger at work, and the ledgers of several clients in one text: every client's lines
-//! are a chain of their own, so that a client's part can be taken out and verified alone.
-
-use std::io::BufRead;
+//! One client's ledger at work.
 
 use jiff::Timestamp;
 
 use super::{Budget, Entered, Ledger, Purpose, Refusal, Terms, Trained};
 use crate::privacy::PrivacyError;
-use crate::privacy::chain::{self, Broken, Chain, Line, Why};
 use crate::privacy::memory::FilterMemory;
 use crate::privacy::randomness::Provenance;
 use crate::privacy::release::{Guarded, Released, Spend, What};
@@ -40,6 +36,11 @@ impl Book {
             self.ledger = kept.clone();
             if self.ledger.terms.memory != terms.memory {
                 self.lines += &self.ledger.set_memory(terms.memory, time)?;
+            }
+            if self.ledger.terms.delta.to_bits() != terms.delta.to_bits() {
+                // The old budget was one at the old δ.
+                self.lines += &self.ledger.set_budget(None, time)?;
+                self.lines += &self.ledger.set_delta(terms.delta, time)?;
             }
             if self.ledger.terms.budget != terms.budget {
                 self.lines += &self.ledger.set_budget(terms.budget, time)?;
@@ -152,173 +153,5 @@ impl Book {
     /// sent.
     pub fn take_lines(&mut self) -> String {
         std::mem::take(&mut self.lines)
-    }
-}
-
-/// Reads the ledgers in a text, every line checked, in the order in which they were opened.
-pub fn read(text: impl BufRead) -> Result<Vec<Ledger>, Broken> {
-    Ok(gather(text)?.0)
-}
-
-/// Like [`read`], and every ledger must have been closed: nothing is missing at the end.
-pub fn verify(text: impl BufRead) -> Result<Vec<Ledger>, Broken> {
-    let (ledgers, (lines, sound_bytes)) = gather(text)?;
-    let broken = |why| Broken { line: lines + 1, sound_bytes, why };
-    if ledgers.is_empty() {
-        return Err(broken(Why::OutOfPlace("the ledger is empty")));
-    }
-    match ledgers.iter().find(|ledger| !ledger.is_closed()) {
-        Some(open) => Err(broken(Why::NotClosed(open.client.clone()))),
-        None => Ok(ledgers),
-    }
-}
-
-fn gather(text: impl BufRead) -> Result<(Vec<Ledger>, (u64, u64)), Broken> {
-    let mut ledgers: Vec<Ledger> = Vec::new();
-    let end = chain::each_line(text, |line: Line| {
-        let known = ledgers.iter().position(|ledger| ledger.client == line.record.client);
-        let Some(at) = known else {
-            let mut chain = Chain::default();
-            let mut ledger = Ledger::begin(chain.accept(line)?)?;
-            ledger.chain = chain;
-            ledgers.push(ledger);
-            return Ok(());
-        };
-        let record = ledgers[at].chain.accept(line)?;
-        ledgers[at].replay(&record)
-    })?;
-    Ok((ledgers, end))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::privacy::randomness::Randomness;
-    use crate::privacy::release::{Flag, Spend};
-    use crate::privacy::response::Response;
-    use crate::privacy::{AtZero, Scope};
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(1_691_798_400 + second).unwrap()
-    }
-
-    fn trained(training: &str, what: What) -> Trained {
-        Trained {
-            training: training.to_owned(),
-            what,
-            spend: Spend::Gaussian { sensitivity: 1.0, sigma: 2.0 },
-            count: 400,
-            samples: 100,
-            rounds: 400,
-            until: at(-1),
-            randomness: Provenance::OperatingSystem,
-        }
-    }
-
-    /// Two clients with a training and five flags each, and the text of it.
-    fn written() -> ([Book; 2], String) {
-        let terms = Terms { delta: 1e-6, memory: FilterMemory::NONE, budget: None };
-        let mut books = ["P1", "P2"].map(|client| Book::unwritten(client, terms).unwrap());
-        let mut text = String::new();
-        let training = vec![trained("one", What::ProprietaryState), trained("one", What::Gradient)];
-        for book in &mut books {
-            book.write_from(at(0), &[]).unwrap();
-            book.enter_training(at(-100), &training);
-        }
-        let mut random = Randomness::operating_system();
-        let response = Response::binary(1.0).unwrap();
-        for second in 0..5 {
-            for book in &mut books {
-                let flag = response.flag(Flag(false), &mut random).unwrap();
-                let what = What::ProprietaryFlag;
-                book.enter(at(second), what, Purpose::Routine, flag).unwrap();
-                text += &book.take_lines();
-            }
-        }
-        for book in &mut books {
-            book.close(at(5));
-            text += &book.take_lines();
-        }
-        (books, text)
-    }
-
-    #[test]
-    fn what_was_written_is_read_back_client_by_client() {
-        let (books, text) = written();
-        let again = verify(text.as_bytes()).unwrap();
-        for (ledger, again) in books.iter().map(Book::ledger).zip(&again) {
-            assert_eq!(ledger.head(), again.head());
-            assert_eq!(ledger.counts(), again.counts());
-            for scope in Scope::ALL {
-                let (a, b) = (ledger.spent(scope, at(5)), again.spent(scope, at(5)));
-                assert_eq!(a.releases, b.releases, "{scope:?}");
-            }
-            assert_eq!((again.live().releases, again.trained().releases), (5, 400));
-            assert!(again.provenance().is_private());
-        }
-        let own: String =
-            text.split_inclusive('\n').filter(|line| line.contains("\"client\":\"P2\"")).collect();
-        assert_eq!(Ledger::restore(own.as_bytes(), None).unwrap().head(), again[1].head());
-    }
-
-    #[test]
-    fn any_line_that_is_missing_is_noticed_also_the_last() {
-        let (_, text) = written();
-        let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        for gone in 0..lines.len() {
-            let rest: String =
-                lines.iter().enumerate().filter(|(i, _)| *i != gone).map(|(_, l)| *l).collect();
-            let broken = verify(rest.as_bytes()).unwrap_err();
-            assert!(broken.line as usize > gone, "{gone}: {broken}");
-        }
-        let cut: String = lines[..lines.len() - 1].concat();
-        let broken = verify(cut.as_bytes()).unwrap_err();
-        assert_eq!(broken.why, Why::NotClosed("P2".to_owned()));
-        assert!(read(cut.as_bytes()).is_ok(), "a run that was killed can be continued");
-    }
-
-    #[test]
-    fn a_training_is_counted_once_however_often_its_models_are_used() {
-        let (_, text) = written();
-        let kept = read(text.as_bytes()).unwrap();
-        let terms = *kept[0].terms();
-        let mut book = Book::unwritten("P1", terms).unwrap();
-        book.write_from(at(10), &kept).unwrap();
-        book.enter_training(at(-100), &[trained("one", What::ProprietaryState)]);
-        assert_eq!(book.take_lines(), "");
-        book.enter_training(at(-100), &[trained("two", What::ProprietaryState)]);
-        assert_eq!(book.ledger().trained().releases, 800);
-        assert_eq!(book.take_lines().lines().count(), 1);
-    }
-
-    #[test]
-    fn gradients_are_noted_and_cost_nothing() {
-        let (books, _) = written();
-        let ledger = books[0].ledger();
-        assert_eq!(ledger.trained().releases, 400);
-        assert_eq!(ledger.counts().iter().map(|c| c.count).sum::<u64>(), 805);
-    }
-
-    #[test]
-    fn a_training_weighs_on_the_stretches_it_is_about() {
-        let (books, _) = written();
-        let ledger = books[0].ledger();
-        // 400 releases about 100 seconds: 240 in a minute, four of a sample.
-        assert_eq!(ledger.worst(Scope::Minute).releases, 240);
-        assert_eq!(ledger.worst(Scope::Hour).releases, 400);
-        assert_eq!(ledger.spent(Scope::Day, at(5)).releases, 405);
-        assert_eq!(ledger.spent(Scope::Day, at(200_000)).releases, 0);
-        assert_eq!(ledger.spent(Scope::Lifetime, at(200_000)).releases, 405);
-    }
-
-    #[test]
-    fn a_budget_below_what_is_spent_changes_nothing() {
-        let ([mut book, _], _) = written();
-        let budget = |epsilon| Budget::new(epsilon, Scope::Lifetime, AtZero::Stop).ok();
-        assert!(book.set_budget(budget(0.5), at(6)).is_err());
-        assert!(book.ledger().terms().budget.is_none());
-        assert_eq!(book.take_lines(), "");
-        book.set_budget(budget(500.0), at(6)).unwrap();
-        assert_eq!(book.take_lines().lines().count(), 1);
     }
 }

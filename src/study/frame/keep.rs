@@ -2,12 +2,15 @@
 //!
 //! A result belongs to the study, the job's inputs and the program that made it. The program counts
 //! by version, size and time of change of its file: a rebuilt one starts afresh.
+//!
+//! A file is the checksum of its second line, and that line: the result as JSON.
 
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::digest;
 use crate::draft::{Draft, DraftError};
 use crate::model::checkpoint::{CacheEnvironment, Hasher, cache_folder};
 
@@ -34,32 +37,57 @@ impl Store {
         Self { folder, program }
     }
 
+    /// Where results are kept.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn name(&self, study: &str, inputs: &Value) -> String {
         let mut hasher = Hasher::new();
         hasher.text(&self.program).text(study).text(&inputs.to_string());
         format!("{study}-{}.json", hasher.finish())
     }
 
-    /// What is kept of a job. A file that cannot be read is as good as none.
-    #[must_use]
-    pub fn find(&self, study: &str, inputs: &Value) -> Option<Value> {
-        let text = std::fs::read_to_string(self.folder.join(self.name(study, inputs))).ok()?;
-        serde_json::from_str(&text).ok()
+    /// What is kept of a job; nothing where there is no file. An error says why the file cannot be
+    /// used, and the job is done again.
+    pub fn find(&self, study: &str, inputs: &Value) -> Result<Option<Value>, String> {
+        let file = self.folder.join(self.name(study, inputs));
+        let text = match std::fs::read(&file) {
+            Ok(text) => text,
+            Err(why) if is_absent(&why) => return Ok(None),
+            Err(why) => return Err(format!("{}: {why}", file.display())),
+        };
+        let (sum, result) = text.split_at_checked(digest::DIGITS + 1).unwrap_or_default();
+        if format!("{}\n", digest::sha256(result)).as_bytes() != sum {
+            return Err(format!("{}: cannot be read: checksum differs", file.display()));
+        }
+        serde_json::from_slice(result).map(Some).map_err(|why| format!("{}: {why}", file.display()))
     }
 
     /// Keeps a result, and hands it back as it will be read the next time: a number that has been
-    /// written and read once does not change any more.
+    /// written and read once does not change any more. An error says why it is not kept: it will be
+    /// made again the next time, which is not worth failing for.
     #[must_use]
-    pub fn keep(&self, study: &str, inputs: &Value, result: &Value) -> Value {
+    pub fn keep(
+        &self,
+        study: &str,
+        inputs: &Value,
+        result: &Value,
+    ) -> (Value, Result<(), DraftError>) {
         let text = result.to_string();
-        // A result that cannot be kept is made again the next time: not worth failing for.
-        let _ = self.write(&self.name(study, inputs), &text);
-        serde_json::from_str(&text).unwrap_or_else(|_| result.clone())
+        let kept = self.write(&self.name(study, inputs), &text);
+        (serde_json::from_str(&text).unwrap_or_else(|_| result.clone()), kept)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), DraftError> {
         let mut draft = Draft::create(&self.folder, name)?;
-        draft.fill(|file| file.write_all(text.as_bytes()))?;
+        draft.fill(|file| write!(file, "{}\n{text}", digest::sha256(text.as_bytes())))?;
         draft.publish().map(|_| ())
     }
+}
+
+/// There is no such file, and no folder for it.
+fn is_absent(why: &io::Error) -> bool {
+    matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -17,6 +17,8 @@ pub enum Progress<'a> {
     Begun(&'a str),
     /// A job is done, or was kept from before.
     Done(&'a str),
+    /// A kept result cannot be read and is made again, or a result cannot be kept.
+    Notice(&'a str),
 }
 
 /// How jobs are done.
@@ -89,11 +91,24 @@ fn work(study: &str, jobs: &[Job], bench: &Bench) -> Vec<Outcome> {
 
 fn one(study: &str, job: &Job, bench: &Bench) -> Result<Value, StudyError> {
     let study = job.shared.unwrap_or(study);
-    let result = if let Some(kept) = bench.store.find(study, &job.inputs) {
+    let kept = bench.store.find(study, &job.inputs).unwrap_or_else(|why| {
+        (bench.on_progress)(Progress::Notice(&format!("{why}; the result is made again")));
+        None
+    });
+    let result = if let Some(kept) = kept {
         kept
     } else {
         (bench.on_progress)(Progress::Begun(&job.label));
-        bench.store.keep(study, &job.inputs, &(job.work)()?)
+        let (result, kept) = bench.store.keep(study, &job.inputs, &(job.work)()?);
+        if let Err(why) = kept {
+            // The folder, not the file: one notice serves all jobs.
+            let (folder, why) = (bench.store.folder().display(), why.source);
+            let notice = format!(
+                "cannot write to {folder}: {why}; the study goes on, and its results are not kept"
+            );
+            (bench.on_progress)(Progress::Notice(&notice));
+        }
+        result
     };
     (bench.on_progress)(Progress::Done(&job.label));
     Ok(result)

@@ -99,3 +99,44 @@ fn finished_jobs_are_kept_and_only_the_rest_is_done_the_next_time() {
     assert_eq!(json(&unlucky).matches("method").count(), 12, "the others are reported");
     assert_eq!(unlucky.report.command, "headwater study squares --seeds 13");
 }
+
+/// A store with one result in it, and the file of that result.
+fn kept(folder: &std::path::Path) -> (Store, std::path::PathBuf) {
+    let store = Store::new(folder.to_owned(), "this program".into());
+    let (result, kept) = store.keep("squares", &json!({ "seed": 3 }), &json!([1.5, "nine"]));
+    kept.expect("kept");
+    assert_eq!(store.find("squares", &json!({ "seed": 3 })), Ok(Some(result)));
+    let file = std::fs::read_dir(folder).expect("a folder").next().expect("a file").expect("one");
+    (store, file.path())
+}
+
+#[test]
+fn every_flipped_bit_of_a_kept_result_is_noticed() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let (store, file) = kept(folder.path());
+    let bytes = std::fs::read(&file).expect("kept");
+    for place in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut flipped = bytes.clone();
+            flipped[place] ^= 1 << bit;
+            std::fs::write(&file, flipped).expect("written");
+            let found = store.find("squares", &json!({ "seed": 3 }));
+            let why = found.expect_err("noticed");
+            assert!(why.ends_with("cannot be read: checksum differs"), "{why}");
+        }
+    }
+    std::fs::write(&file, "").expect("written");
+    assert!(store.find("squares", &json!({ "seed": 3 })).is_err(), "cut to nothing");
+}
+
+#[test]
+fn results_that_cannot_be_kept_are_reported_all_the_same() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let in_the_way = folder.path().join("in the way");
+    std::fs::write(&in_the_way, "").expect("written");
+    let store = Store::new(in_the_way.join("studies"), "this program".into());
+    let (result, kept) = store.keep("squares", &json!({ "seed": 3 }), &json!(9.0));
+    assert_eq!(result, json!(9.0));
+    assert!(kept.expect_err("no folder").to_string().contains("in the way"));
+    assert_eq!(store.find("squares", &json!({ "seed": 3 })), Ok(None));
+}
