@@ -135,7 +135,7 @@ pub(crate) mod testing {
 
     /// A message as a carrier would deliver it, whatever it says.
     pub(crate) fn message(client: usize, step: u64, content: Content) -> Message {
-        Outgoing::of(client, step, content).delivered().expect("a sound message")
+        Outgoing::of(client, step, content).unchecked()
     }
 
     /// A carrier on which somebody changes what sites have sent, before the server hears of it.

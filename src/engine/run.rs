@@ -70,9 +70,7 @@ use crate::site::material::LeftOut;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::Grids;
-use crate::stream::{
-    self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError,
-};
+use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
 use crate::study::score::{Judgement, Watched};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 

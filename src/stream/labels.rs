@@ -242,7 +242,7 @@ fn from_file(
             Next::Row => {}
             Next::End => return Ok(events),
             Next::CutShort => {
-                return Err(rows.row_error(rows.line(), "the file ends within this row"));
+                return Err(rows.row_error("the file ends within this row".into()));
             }
         }
         let text = |column| String::from_utf8_lossy(rows.cell(column)).into_owned();
@@ -261,7 +261,7 @@ fn from_file(
             what: String::new(),
         };
         if event.end < event.start {
-            return Err(rows.row_error(rows.line(), "the event ends before it starts"));
+            return Err(rows.row_error("the event ends before it starts".into()));
         }
         events.push(event);
     }

@@ -19,8 +19,8 @@ mod tables;
 mod terminal;
 #[cfg(unix)]
 mod tty;
-mod wrong_rows;
 mod writing;
+mod wrong_rows;
 
 /// The program, in an empty place of its own: it leaves nothing in the folders of whoever runs the
 /// tests.

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use headwater::console;
-use headwater::privacy::books;
+use headwater::privacy::signed;
 use headwater::session::Session;
 use headwater::stream::{self, Frame, Part, Stream as _};
 use headwater::wire::{Message, ToSite};
@@ -83,8 +83,8 @@ pub fn message(data: &[u8]) -> bool {
 
 /// A ledger is read to its end, or refused at a line.
 pub fn ledger(data: &[u8]) -> bool {
-    match books::read(data) {
-        Ok(ledgers) => !ledgers.is_empty(),
+    match signed::read(data, None) {
+        Ok(signed) => !signed.ledgers.is_empty(),
         Err(broken) => {
             assert!(!broken.to_string().trim().is_empty(), "an error without words");
             false

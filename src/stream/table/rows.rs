@@ -132,7 +132,7 @@ impl Rows {
                 return Ok(Next::CutShort);
             }
             let what = format!("expected {expected} cells, found {found}");
-            return Err(self.row_error(self.line(), what));
+            return Err(self.row_error(what));
         }
     }
 
