@@ -13,7 +13,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`material`] | nominal rows, scaled by what the fit range alone tells |
-//! | [`fit`], [`prepared`] | models and fits that are made once |
+//! | [`fit`], [`series`], [`nominal`], [`prepared`] | models and fits that are made once |
 //! | [`training`], [`chain`], [`batch`] | the site in Algorithm 1 |
 //! | [`whitening`], [`grader`], `new_normal` | residuals, their surprise, changes the site lives with |
 //! | [`sensor`] | sensors that are themselves at fault; which deviate most |
@@ -37,8 +37,10 @@ pub mod local;
 pub mod material;
 pub mod messenger;
 mod new_normal;
+pub mod nominal;
 pub mod prepared;
 pub mod sensor;
+pub mod series;
 mod tape;
 pub mod training;
 pub mod whitening;
@@ -419,7 +421,7 @@ impl Site {
     }
 
     /// The ledger's lines since this was asked last, where they are written: they must be stored before
-    /// what they tell of is sent.
+    /// anything of what they tell of leaves this process.
     pub fn take_ledger_lines(&mut self) -> String {
         self.book.take_lines()
     }

@@ -171,11 +171,8 @@ fn needles(session: &Session, every: u32) -> Needles {
     let mut needles = Needles::new();
     let material = Material::read(session, every, &|_| None).expect("a built-in plant");
     for client in &material.clients {
-        for rows in [&client.fit, &client.calibration] {
-            for row in rows.rows() {
-                let row: Vec<f64> = row.iter().map(|v| f64::from(*v)).collect();
-                needles.add(&row);
-            }
+        for row in local::nominal_rows(client) {
+            needles.add(&row);
         }
     }
     for part in Part::ALL {

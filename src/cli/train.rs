@@ -286,9 +286,9 @@ fn print_material(out: &mut impl Write, material: &Material) -> Result<()> {
             "{:<10} {} sensors, {} steps of {} s to fit, {} to judge on",
             client.name,
             client.view.used.len(),
-            client.fit.nrows(),
+            client.fit_rows(),
             material.layout.period_s,
-            client.calibration.nrows()
+            client.calibration_rows()
         )?;
         print_left_out(out, &client.left_out)?;
     }

@@ -18,7 +18,7 @@ use crate::model::weights::ProprietaryWeights;
 use crate::privacy::Provenance;
 use crate::rng;
 use crate::session::Session;
-use crate::site::material::Material;
+use crate::site::material::{ClientMaterial, Material};
 use crate::site::training::SiteData;
 
 /// Source of the oracle's seed.
@@ -63,13 +63,8 @@ pub fn compare(
         server: prepared.server.clone(),
     };
     let models = || material.clients.iter().zip(&prepared.clients);
-    let nominal: Vec<SiteData> = models()
-        .map(|(rows, client)| SiteData {
-            name: &client.name,
-            model: &client.sending,
-            rows: rows.calibration.view(),
-        })
-        .collect();
+    let nominal: Vec<SiteData> =
+        models().map(|(material, client)| material.calibration_site(&client.sending)).collect();
     let states = replay(&nominal, &weights)?;
     let sizes: Vec<usize> = states.clients.iter().map(|c| c.x_c.ncols()).collect();
     let coupling =
@@ -82,13 +77,8 @@ pub fn compare(
     let mut beside = vec![Vec::new(); nominal.len()];
     let mut of_oracle = None;
     if oracle {
-        let fit: Vec<SiteData> = models()
-            .map(|(rows, client)| SiteData {
-                name: &client.name,
-                model: &client.sending,
-                rows: rows.fit.view(),
-            })
-            .collect();
+        let fit: Vec<SiteData> =
+            models().map(|(material, client)| material.fit_site(&client.sending)).collect();
         let seed = rng::child(session.seed, ORACLE);
         let mut go_on = |_: federation::Progress| ControlFlow::Continue(());
         let fitted = Variant::CentralisedOracle.fit(
@@ -99,7 +89,7 @@ pub fn compare(
             &mut go_on,
         )?;
         if let Fitted::CentralisedOracle(oracle) = fitted {
-            let half = material.clients.first().map_or(0, |c| c.calibration.nrows()) / 2;
+            let half = material.clients.first().map_or(0, ClientMaterial::calibration_rows) / 2;
             for weights in passes(session, &fit)? {
                 for (m, found) in
                     convergence::compare(&nominal, &weights, &oracle, half)?.into_iter().enumerate()

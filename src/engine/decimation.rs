@@ -6,13 +6,11 @@
 
 use std::ops::ControlFlow;
 
-use ndarray::Array2;
-
 use super::prepare::PrepareError;
 use crate::evidence::cusum;
 use crate::evidence::likelihood::Hypotheses;
 use crate::evidence::symbol::Grading;
-use crate::model::train::{Job, proprietary};
+use crate::model::train::proprietary;
 use crate::session::{Decimation, ModelSettings, Proprietary, Session};
 use crate::site::enrolment::plain_tail;
 use crate::site::fit;
@@ -36,15 +34,8 @@ fn slowest_tail(session: &Session, every: u32) -> Result<f64, PrepareError> {
 }
 
 fn tail(client: &ClientMaterial) -> Result<f64, PrepareError> {
-    let none = Array2::zeros((0, client.fit.ncols()));
-    let job = Job {
-        client: &client.name,
-        kind: Proprietary::Linear,
-        settings: &ModelSettings::default(),
-        fit: client.fit.view(),
-        held_out: none.view(),
-        seed: 0,
-    };
+    let settings = ModelSettings::default();
+    let job = client.unjudged_job(Proprietary::Linear, &settings);
     let weights = proprietary(&job, &|_| ControlFlow::Continue(()))?.weights;
     let grading = Grading::five_levels();
     let symbols = fit::grader(client, &weights)?.symbols(&grading);

@@ -8,26 +8,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use jiff::Timestamp;
-use nalgebra::{DMatrix, DVector};
-use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::decimation;
 use super::influence::{self, Influences, SiteHalves, Told};
 use super::vendor::{self, ClientVendor};
-use crate::evidence::threshold::NominalDistances;
-use crate::federation::states::series;
 use crate::federation::{self, Federation, FederationError, History, Hooks, Outcome};
 use crate::model::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
-use crate::model::forgetting;
 use crate::model::kernel::WeightsError;
-use crate::model::kernel::gaussian::{Gaussian, RIDGE};
-use crate::model::kernel::mahalanobis::Mahalanobis;
 use crate::model::proprietary::VendorModel;
-use crate::model::train::{self, SETTLING, TrainError};
+use crate::model::train::{self, TrainError};
 use crate::model::weights::LstmFc;
 use crate::privacy::{Counted, FilterMemory, PrivacyError, Provenance, Randomness, Trained};
 use crate::rng;
@@ -38,6 +31,7 @@ use crate::site::fit;
 use crate::site::grader::GraderFit;
 use crate::site::material::{ClientMaterial, LeftOut, Material, SensorView};
 use crate::site::messenger::Trace;
+use crate::site::nominal::{self, StoredNominal};
 pub use crate::site::prepared::Nominal;
 use crate::site::prepared::SiteFit;
 use crate::site::training::SiteData;
@@ -51,9 +45,6 @@ pub(super) const FEDERATION: u64 = 0x46;
 
 /// What a preparation consists of: one that lacks something is made anew.
 const CONTENT: &str = "models, federation, calibration, influence, memory, correlation, sites";
-
-/// Distances kept of a calibration: any percentile is read between two of them.
-const KEPT_DISTANCES: usize = 2001;
 
 /// What is going on, told as it happens.
 #[derive(Debug)]
@@ -178,13 +169,6 @@ struct ClientCalibration {
     c: StoredNominal,
     a: StoredNominal,
     memory: Option<FilterMemory>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct StoredNominal {
-    mean: Vec<f64>,
-    covariance: Vec<f64>,
-    distances: Vec<f32>,
 }
 
 /// Where `session`'s models are kept between runs.
@@ -314,11 +298,7 @@ fn make(
         .clients
         .iter()
         .zip(&models)
-        .map(|(client, models)| SiteData {
-            name: &client.name,
-            model: models.federated(),
-            rows: client.fit.view(),
-        })
+        .map(|(client, models)| client.fit_site(models.federated()))
         .collect();
     let seed = rng::child(session.seed, FEDERATION);
     let mut federation = Federation::new(&sites, &session.model, hooks(session), seed)?;
@@ -348,16 +328,17 @@ fn make(
     let mut calibrations = Vec::new();
     let phis = outcome.weights.phi.clone();
     for ((client, models), phi) in material.clients.iter().zip(models).zip(phis) {
-        let run = series(models.federated(), Some(&phi), &client.calibration.view())?;
         let too_short = || PrepareError::TooShort { client: client.name.clone() };
-        let augmented = run.augmented.ok_or_else(too_short)?;
+        let [c, a] = nominal::of(client, models.federated(), &phi)?.ok_or_else(too_short)?;
+        let other = models.sending.as_ref().map(|_| &models.watching);
+        let moves = fit::moves(client, models.federated(), other, &phi)?;
         calibrations.push(ClientCalibration {
             used: client.view.used.clone(),
             names: client.view.names.clone(),
             left_out: client.left_out.clone(),
-            c: nominal(&run.r_c).ok_or_else(too_short)?,
-            a: nominal(&augmented.r_a).ok_or_else(too_short)?,
-            memory: memory(&models, &phi, &client.calibration.view())?,
+            c,
+            a,
+            memory: moves.map(|moves| FilterMemory::measured(&moves)).transpose()?,
         });
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
@@ -412,7 +393,7 @@ fn site_fits(
     let mut informed = informed.into_iter();
     let of = |(client, (grader, _)): (&ClientMaterial, (GraderFit, _))| {
         // A recording has no entry for a row without any value, and neither have its distances.
-        let measured = |t: usize| fit::is_measured(client.calibration.row(t).iter());
+        let measured = |t: usize| client.is_measured(t);
         let informed = informed.next().flatten();
         SiteFit {
             inputs: client.inputs.clone(),
@@ -448,7 +429,7 @@ fn spent(
         }
     };
     let (from, until) = material.fit_span;
-    let samples = material.clients.first().map_or(0, |client| client.fit.nrows()) as u64;
+    let samples = material.clients.first().map_or(0, ClientMaterial::fit_rows) as u64;
     let trained = |counted: &Counted| Trained {
         training: training.clone(),
         what: counted.what,
@@ -493,61 +474,6 @@ fn train_proprietary(
         let mut on_stage = on_stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         on_stage(Stage::Proprietary(progress))
     })
-}
-
-/// How far one sample reaches through a client's models: the one that watches or the chain that
-/// sends, whichever remembers more.
-fn memory(
-    models: &ClientVendor,
-    phi: &LstmFc,
-    rows: &ArrayView2<f32>,
-) -> Result<Option<FilterMemory>, PrepareError> {
-    let Some(mut moves) = forgetting::moves(models.federated(), Some(phi), rows)? else {
-        return Ok(None);
-    };
-    if models.sending.is_some()
-        && let Some(watching) = forgetting::moves(&models.watching, None, rows)?
-    {
-        // Not a number is passed on: nothing can be said about such a model.
-        let larger = |a: f64, b: f64| if b <= a { a } else { b };
-        moves.iter_mut().zip(watching).for_each(|(a, b)| *a = larger(*a, b));
-    }
-    Ok(Some(FilterMemory::measured(&moves)?))
-}
-
-/// µ, Σ and the distances of residuals once the filter has settled.
-fn nominal(residuals: &Array2<f32>) -> Option<StoredNominal> {
-    let sensors = residuals.ncols();
-    let settled: Vec<f32> =
-        residuals.outer_iter().skip(SETTLING).flat_map(|row| row.to_vec()).collect();
-    if sensors == 0 || settled.len() < 10 * sensors {
-        return None;
-    }
-    let gaussian = Gaussian::fit(sensors, &settled, RIDGE);
-    let mut distance = Mahalanobis::new(&gaussian);
-    let distances =
-        NominalDistances::new(settled.chunks_exact(sensors).filter_map(|r| distance.squared(r)));
-    let kept = KEPT_DISTANCES.min(distances.len());
-    let step = 1.0 / kept.saturating_sub(1).max(1) as f64;
-    Some(StoredNominal {
-        mean: gaussian.mean().iter().copied().collect(),
-        covariance: gaussian.covariance().iter().copied().collect(),
-        distances: (0..kept).map(|i| distances.quantile(i as f64 * step)).collect(),
-    })
-}
-
-impl StoredNominal {
-    fn restore(self) -> Option<Nominal> {
-        let n = self.mean.len();
-        if self.covariance.len() != n * n {
-            return None;
-        }
-        let covariance = DMatrix::from_vec(n, n, self.covariance);
-        Some(Nominal {
-            gaussian: Gaussian::new(DVector::from_vec(self.mean), &covariance)?,
-            distances: NominalDistances::new(self.distances),
-        })
-    }
 }
 
 /// An error about the content of a file of models.

@@ -476,7 +476,9 @@ impl Run {
     /// Sensors that cannot be watched, and clients whose calibration cannot be relied on.
     fn tell_health(&mut self, facts: &mut Vec<Fact>) {
         let time = self.frame.time;
-        for (client, left_out) in self.left_out.iter().enumerate() {
+        // Which sensors are not watched follows from measurements: it is told like their faults.
+        let told = if self.session.privacy.tells_faults() { &self.left_out[..] } else { &[] };
+        for (client, left_out) in told.iter().enumerate() {
             // What data has shown to be too coarse is news; the rest is as the plant is built.
             let (coarse, usual): (Vec<_>, Vec<_>) =
                 left_out.iter().partition(|(_, why)| *why == LeftOut::TooCoarse);
@@ -543,7 +545,8 @@ impl Run {
             };
             left_out.iter().map(sensor).collect::<Vec<_>>()
         };
-        self.names().zip(&self.left_out).flat_map(of).collect()
+        let told = self.session.privacy.tells_faults();
+        self.names().zip(&self.left_out).filter(|_| told).flat_map(of).collect()
     }
 
     /// The run is over: closes what is open and says what was released.

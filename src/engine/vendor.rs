@@ -15,7 +15,7 @@ use crate::model::train::{self, Job, Progress, TrainError, TrainReport};
 use crate::model::weights::ProprietaryWeights;
 use crate::rng;
 use crate::session::{ModelSettings, Proprietary, Session, Source};
-use crate::site::material::{ClientMaterial, Material, SensorView};
+use crate::site::material::{Material, SensorView};
 use crate::stream::Layout;
 
 /// The built-in plant's models, made by `headwater train plant-normal --proprietary`.
@@ -117,10 +117,10 @@ pub fn train(
     let kind = settings.proprietary;
     let mut jobs = Vec::new();
     for (m, client) in material.clients.iter().enumerate() {
-        jobs.push(job(client, kind, settings, rng::child(seed ^ WATCHING, m as u64)));
+        jobs.push(client.job(kind, settings, rng::child(seed ^ WATCHING, m as u64)));
         if !may_send(kind) {
             let seed = rng::child(seed ^ SENDING, m as u64);
-            jobs.push(job(client, Proprietary::Paper, settings, seed));
+            jobs.push(client.job(Proprietary::Paper, settings, seed));
         }
     }
     let per_client = jobs.len() / material.clients.len().max(1);
@@ -151,25 +151,9 @@ pub fn judge(
 ) -> Result<Vec<TrainReport>, TrainError> {
     let seed = |m: usize| rng::child(seed ^ WATCHING, m as u64);
     let clients = material.clients.iter().enumerate();
-    let jobs: Vec<Job> = clients.map(|(m, c)| job(c, kind, settings, seed(m))).collect();
+    let jobs: Vec<Job> = clients.map(|(m, c)| c.job(kind, settings, seed(m))).collect();
     let trained = train::all(&jobs, threads, &|_| ControlFlow::Continue(()));
     trained.into_iter().map(|trained| Ok(trained?.report)).collect()
-}
-
-fn job<'a>(
-    client: &'a ClientMaterial,
-    kind: Proprietary,
-    settings: &'a ModelSettings,
-    seed: u64,
-) -> Job<'a> {
-    Job {
-        client: &client.name,
-        kind,
-        settings,
-        fit: client.fit.view(),
-        held_out: client.calibration.view(),
-        seed,
-    }
 }
 
 /// Writes models as a vendor delivers them.

@@ -8,7 +8,7 @@ use super::randomness::Provenance;
 use super::response::Response;
 use super::voice::Vigil;
 use crate::session::privacy::{Alphabet, AtZero, PrivacySettings, Scope, Thrift};
-use crate::session::{Mode, Session, Tier};
+use crate::session::{Decimation, Mode, Session, Tier};
 
 /// Sentences by what they are about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -179,6 +179,12 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
         "What is usual for a client's states, their mean and spread, is taken to be known."
             .to_owned(),
     );
+    if session.sampling.decimate == Decimation::Auto {
+        said.push(
+            "How many samples make a step is chosen by everybody's calibration, and known to all."
+                .to_owned(),
+        );
+    }
     said
 }
 

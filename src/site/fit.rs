@@ -7,9 +7,10 @@ use super::material::ClientMaterial;
 use super::messenger::{Trace, Tracer};
 use super::sensor::{HabitFit, SensorHabit};
 use super::whitening::{Recording, Sample, Whitening};
+use crate::model::forgetting;
 use crate::model::kernel::WeightsError;
 use crate::model::proprietary::{Proprietary as _, VendorModel};
-use crate::model::weights::ProprietaryWeights;
+use crate::model::weights::{LstmFc, ProprietaryWeights};
 
 /// Fits and calibrates the grader of a site whose model watches.
 pub fn grader(
@@ -45,6 +46,27 @@ pub fn grader_with_traces(
         }
     }
     Ok((GraderFit::calibrated(whitening, &rows), traces))
+}
+
+/// How far one sample of the calibration range moves what a site's models say, step by step after it:
+/// the model that sends, or `other` where another one watches and remembers more. None where the range
+/// is too short.
+pub fn moves(
+    material: &ClientMaterial,
+    sending: &ProprietaryWeights,
+    other: Option<&ProprietaryWeights>,
+    phi: &LstmFc,
+) -> Result<Option<Vec<f64>>, WeightsError> {
+    let rows = &material.calibration.view();
+    let Some(mut moves) = forgetting::moves(sending, Some(phi), rows)? else { return Ok(None) };
+    if let Some(other) = other
+        && let Some(watching) = forgetting::moves(other, None, rows)?
+    {
+        // Not a number is passed on: nothing can be said about such a model.
+        let larger = |a: f64, b: f64| if b <= a { a } else { b };
+        moves.iter_mut().zip(watching).for_each(|(a, b)| *a = larger(*a, b));
+    }
+    Ok(Some(moves))
 }
 
 /// What each sensor does when all is well.

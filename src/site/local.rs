@@ -3,6 +3,7 @@
 //! Residuals, distances, sensors and measurements reach a console by this module alone. Nothing of it
 //! crosses the wire.
 
+use super::material::ClientMaterial;
 use crate::stream::{Frame, Row};
 
 /// What can be seen of one site after a step. What does not exist is NaN, never zero.
@@ -37,6 +38,13 @@ pub fn measurements(row: Row<'_>) -> &[f64] {
 #[must_use]
 pub fn measurements_of(frame: &Frame) -> &[f64] {
     frame.raw_values()
+}
+
+/// The standardised nominal rows of a client: of its fit range and of its calibration range.
+pub fn nominal_rows(material: &ClientMaterial) -> impl Iterator<Item = Vec<f64>> + '_ {
+    let rows =
+        [&material.fit, &material.calibration].into_iter().flat_map(|rows| rows.outer_iter());
+    rows.map(|row| row.iter().map(|value| f64::from(*value)).collect())
 }
 
 /// Root mean square of what is present; NaN where nothing is.

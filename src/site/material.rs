@@ -1,11 +1,15 @@
 //! Nominal rows of every client: what its models are fitted to, and what they are calibrated on.
 
 use jiff::Timestamp;
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
+use super::fit::is_measured;
+use super::training::SiteData;
+use crate::model::train::Job;
 use crate::model::train::sensors::duplicates;
-use crate::session::Session;
+use crate::model::weights::ProprietaryWeights;
+use crate::session::{ModelSettings, Proprietary, Session};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::{Grids, Resolution};
 use crate::stream::scaling::Scaling;
@@ -38,13 +42,67 @@ pub struct ClientMaterial {
     /// Known inputs that vary in the fit range, and how they are scaled.
     pub inputs: SensorView,
     /// Standardised rows of the fit range, used sensors only. A row of NaN stands between runs.
-    pub fit: Array2<f32>,
+    pub(super) fit: Array2<f32>,
     /// The same of the calibration range.
-    pub calibration: Array2<f32>,
+    pub(super) calibration: Array2<f32>,
     /// Known inputs beside each row of the fit range.
-    pub fit_inputs: Array2<f32>,
+    pub(super) fit_inputs: Array2<f32>,
     /// The same of the calibration range.
-    pub calibration_inputs: Array2<f32>,
+    pub(super) calibration_inputs: Array2<f32>,
+}
+
+impl ClientMaterial {
+    /// Rows of the fit range.
+    #[must_use]
+    pub fn fit_rows(&self) -> usize {
+        self.fit.nrows()
+    }
+
+    /// Rows of the calibration range.
+    #[must_use]
+    pub fn calibration_rows(&self) -> usize {
+        self.calibration.nrows()
+    }
+
+    /// Whether anything was measured at row `t` of the calibration range.
+    #[must_use]
+    pub fn is_measured(&self, t: usize) -> bool {
+        is_measured(self.calibration.row(t).iter())
+    }
+
+    /// A model of this client to be made from its fit range, and judged on its calibration range.
+    #[must_use]
+    pub fn job<'a>(&'a self, kind: Proprietary, settings: &'a ModelSettings, seed: u64) -> Job<'a> {
+        Job {
+            client: &self.name,
+            kind,
+            settings,
+            fit: self.fit.view(),
+            held_out: self.calibration.view(),
+            seed,
+        }
+    }
+
+    /// The same, judged on nothing.
+    #[must_use]
+    pub fn unjudged_job<'a>(&'a self, kind: Proprietary, settings: &'a ModelSettings) -> Job<'a> {
+        Job {
+            held_out: self.fit.slice_axis(Axis(0), Slice::from(0..0)),
+            ..self.job(kind, settings, 0)
+        }
+    }
+
+    /// What this site brings into a federation that learns from its fit range.
+    #[must_use]
+    pub fn fit_site<'a>(&'a self, model: &'a ProprietaryWeights) -> SiteData<'a> {
+        SiteData { name: &self.name, model, rows: self.fit.view() }
+    }
+
+    /// The same for its calibration range.
+    #[must_use]
+    pub fn calibration_site<'a>(&'a self, model: &'a ProprietaryWeights) -> SiteData<'a> {
+        SiteData { name: &self.name, model, rows: self.calibration.view() }
+    }
 }
 
 /// Why a sensor is not used.

@@ -245,7 +245,8 @@ impl Lesson {
         let central = {
             let rows: Vec<ArrayView2<f32>> = all.iter().map(|site| site.rows).collect();
             let joint = concatenate(Axis(1), &rows).expect("rows of one plant are of one length");
-            series(&ProprietaryWeights::Filter(oracle.filter.clone()), None, &joint.view())?
+            series(&ProprietaryWeights::Filter(oracle.filter.clone()), None, &joint.view())
+                .map_err(FederationError::from)?
         };
         let maps = maps::maps(ground, &federation, &central);
         let residuals = norms::Residuals::of(&all, &federation, &central, &oracle.layout)?;
