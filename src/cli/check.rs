@@ -6,6 +6,7 @@ use std::io::Write;
 use color_eyre::eyre::Result;
 use jiff::Timestamp;
 
+use crate::engine::cost;
 use crate::privacy::words::explain;
 use crate::privacy::{Knob, Provenance};
 use crate::session::{Session, Source};
@@ -20,6 +21,9 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     writeln!(out, "{}: {}", session.name, session.about)?;
     writeln!(out, "source      {}", source(session))?;
     print_privacy(out, session)?;
+    let estimate = cost::estimate(session)?;
+    writeln!(out, "preparing   needs about {estimate} on this machine (give or take a factor of 3)")?;
+    cost::allow(session, estimate)?;
     let mut survey = None;
     for part in Part::ALL {
         let found = Survey::read(session, part, full)?;
