@@ -14,6 +14,7 @@ mod clock;
 mod day;
 mod export;
 mod glyph;
+mod input;
 mod key;
 mod keymap;
 mod measured;

@@ -14,6 +14,7 @@
 //! It must not know how anything is shown.
 
 pub mod compare;
+pub mod cost;
 pub mod decimation;
 pub mod handle;
 pub mod influence;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub mod bounds;
 pub mod clock;
 mod locate;
 pub mod mark;
@@ -23,8 +24,8 @@ pub use mark::Mark;
 pub use privacy::{Alphabet, PrivacySettings, Thrift};
 pub use problem::{Problem, SessionError};
 pub use settings::{
-    Decimation, Mode, ModelSettings, Optimiser, Proprietary, ReplaySettings, Sampling, Span, Tau,
-    Thresholds, Tier, Vote,
+    Decimation, Limits, Mode, ModelSettings, Optimiser, Proprietary, ReplaySettings, Sampling,
+    Span, Tau, Thresholds, Tier, Vote,
 };
 pub use source::{
     Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Shape, Source,
@@ -72,6 +73,9 @@ pub struct Session {
     /// How it is played.
     #[serde(default)]
     pub replay: ReplaySettings,
+    /// How much preparing it may take.
+    #[serde(default)]
+    pub limits: Limits,
     /// Influences that engineers know of, (from, to).
     #[serde(default)]
     pub edges: Vec<(String, String)>,

@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 pub mod columns;
 pub mod decimate;
 pub mod error;
+pub mod extent;
 pub mod hai;
 pub mod labels;
 pub mod open;

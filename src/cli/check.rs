@@ -6,6 +6,7 @@ use std::io::Write;
 use color_eyre::eyre::{Result, eyre};
 use jiff::Timestamp;
 
+use crate::engine::cost;
 use crate::engine::ledger_file::lifetime_ledger;
 use crate::engine::prepare;
 use crate::fact::UnusedRows;
@@ -23,6 +24,12 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     writeln!(out, "{}: {}", session.name, session.about)?;
     writeln!(out, "source      {}", source(session))?;
     print_privacy(out, session)?;
+    let estimate = cost::estimate(session)?;
+    writeln!(
+        out,
+        "preparing   needs about {estimate} on this machine (give or take a factor of 3)"
+    )?;
+    cost::allow(session, estimate)?;
     let mut survey = None;
     let mut unused = 0;
     for part in Part::ALL {

@@ -37,7 +37,7 @@ use crate::engine::prepare::Prepared;
 use crate::engine::run::knob::Knob;
 use crate::fact::Priority;
 use crate::incident::{Action as Deed, What};
-use crate::session::{Session, Source};
+use crate::session::Session;
 
 mod act;
 mod answer;
@@ -118,7 +118,7 @@ pub struct Model {
     pub name: String,
     /// The operator's name, as the log knows it.
     pub who: String,
-    /// The source is built in and driven by a seed.
+    /// Noise is drawn from a seed, and so protects nothing.
     pub seeded: bool,
     /// The clock that data time is shown by.
     pub clock: Clock,
@@ -268,7 +268,7 @@ impl Model {
             subject: session.clone(),
             name: clean(&session.name),
             who: "operator".into(),
-            seeded: matches!(session.source, Source::Plant(_) | Source::Twin(_)),
+            seeded: session.is_seeded(),
             clock,
             day: Day::of(session, clock),
             stage: Stage::Preparing,

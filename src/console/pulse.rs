@@ -1,12 +1,13 @@
 //! What happens next: keys before pictures, pictures before reports, and never more than 30 pictures a
-//! second, however much the engine has to tell.
+//! second, however much the engine has to tell. A picture that is due waits for one key and not for
+//! all that are sent.
 
 use std::io;
 
-use crossterm::event::Event;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant, sleep_until};
 
+use super::input::{Input, Sent};
 use crate::engine::handle::EngineEvent;
 
 /// The shortest time between two pictures: 30 a second.
@@ -15,8 +16,8 @@ pub const FRAME: Duration = Duration::from_millis(33);
 /// What happened.
 #[derive(Debug)]
 pub enum Beat {
-    /// The terminal told something; nothing more comes when it is none.
-    Input(Option<io::Result<Event>>),
+    /// The operator sent something; an error is the last.
+    Input(io::Result<Sent>),
     /// What has changed is to be drawn.
     Draw,
     /// So much time has passed since this was last said.
@@ -30,6 +31,8 @@ pub enum Beat {
 pub struct Pulse {
     drawn: Instant,
     dirty: bool,
+    /// A key was answered since the last picture.
+    answered: bool,
     /// When the model was last told that time has passed, while it wants to hear of it.
     told: Option<Instant>,
 }
@@ -39,7 +42,12 @@ impl Pulse {
     #[must_use]
     pub fn new() -> Self {
         let now = Instant::now();
-        Self { drawn: now.checked_sub(FRAME).unwrap_or(now), dirty: true, told: None }
+        Self {
+            drawn: now.checked_sub(FRAME).unwrap_or(now),
+            dirty: true,
+            answered: false,
+            told: None,
+        }
     }
 
     /// Something has changed.
@@ -51,7 +59,7 @@ impl Pulse {
     /// `feeding` whether reports are still to come. Without changes and without events it sleeps.
     pub async fn next(
         &mut self,
-        input: &mut mpsc::Receiver<io::Result<Event>>,
+        input: &mut Input,
         reports: &mut mpsc::Receiver<EngineEvent>,
         feeding: bool,
         wake: Option<Duration>,
@@ -64,15 +72,12 @@ impl Pulse {
         };
         tokio::select! {
             biased;
-            event = input.recv() => {
-                self.dirty = true;
-                Beat::Input(event)
+            () = sleep_until(self.drawn + FRAME), if self.dirty && self.answered => self.draw(),
+            sent = input.next() => {
+                (self.dirty, self.answered) = (true, true);
+                Beat::Input(sent)
             }
-            () = sleep_until(self.drawn + FRAME), if self.dirty => {
-                self.drawn = Instant::now();
-                self.dirty = false;
-                Beat::Draw
-            }
+            () = sleep_until(self.drawn + FRAME), if self.dirty && !self.answered => self.draw(),
             () = sleep_until(woken), if wake.is_some() => {
                 let now = Instant::now();
                 let passed = self.told.replace(now).map_or(Duration::ZERO, |told| now - told);
@@ -85,34 +90,50 @@ impl Pulse {
             }
         }
     }
+
+    fn draw(&mut self) -> Beat {
+        self.drawn = Instant::now();
+        (self.dirty, self.answered) = (false, false);
+        Beat::Draw
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
     use super::*;
 
+    fn block_on(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime for the test").block_on(test);
+    }
+
+    fn press(input: &Input) {
+        input.send(Event::Key(KeyEvent::new(KeyCode::Char('t'), KeyModifiers::NONE)));
+    }
+
     #[test]
     fn a_key_goes_before_any_report_and_pictures_keep_their_distance_however_much_is_told() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime for the test").block_on(async {
-            let (input, mut events) = mpsc::channel(1);
+        block_on(async {
+            let mut input = Input::default();
             let (feed, mut reports) = mpsc::channel(4);
             let mut pulse = Pulse::new();
-            let (mut drawn, mut told, mut keys) = (Vec::new(), 0, 0);
+            let (mut drawn, mut told, mut keys, mut pressed) = (Vec::new(), 0, 0, false);
             while drawn.len() < 10 || keys == 0 {
                 // The engine always has more to tell than is read.
                 while feed.try_send(EngineEvent::Playing).is_ok() {}
-                let pressed = told % 20 == 19;
-                if pressed {
-                    let key = KeyEvent::new(KeyCode::Char('t'), KeyModifiers::NONE);
-                    input.try_send(Ok(Event::Key(key))).expect("the last key was read");
+                if told % 20 == 19 && !pressed {
+                    press(&input);
+                    pressed = true;
                 }
-                match pulse.next(&mut events, &mut reports, true, None).await {
-                    Beat::Input(Some(Ok(_))) if pressed => keys += 1,
-                    beat if pressed => panic!("a key waits for {beat:?}"),
+                match pulse.next(&mut input, &mut reports, true, None).await {
+                    Beat::Input(Ok(_)) if pressed => {
+                        keys += 1;
+                        pressed = false;
+                    }
                     Beat::Draw => drawn.push(pulse.drawn),
+                    beat if pressed => panic!("a key waits for {beat:?}"),
                     Beat::Report(Some(_)) => {}
                     beat => unreachable!("{beat:?} without a cause"),
                 }
@@ -124,15 +145,29 @@ mod tests {
     }
 
     #[test]
-    fn without_anything_to_do_it_sleeps() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime for the test").block_on(async {
-            let (_input, mut events) = mpsc::channel(1);
+    fn pictures_are_drawn_while_keys_come_without_a_pause() {
+        block_on(async {
+            let mut input = Input::default();
             let (_feed, mut reports) = mpsc::channel(1);
             let mut pulse = Pulse::new();
-            let first = pulse.next(&mut events, &mut reports, true, None).await;
+            let mut drawn = 0;
+            while drawn < 5 {
+                press(&input);
+                let beat = pulse.next(&mut input, &mut reports, true, None).await;
+                drawn += usize::from(matches!(beat, Beat::Draw));
+            }
+        });
+    }
+
+    #[test]
+    fn without_anything_to_do_it_sleeps() {
+        block_on(async {
+            let mut input = Input::default();
+            let (_feed, mut reports) = mpsc::channel(1);
+            let mut pulse = Pulse::new();
+            let first = pulse.next(&mut input, &mut reports, true, None).await;
             assert!(matches!(first, Beat::Draw));
-            let next = pulse.next(&mut events, &mut reports, true, None);
+            let next = pulse.next(&mut input, &mut reports, true, None);
             let waited = tokio::time::timeout(Duration::from_millis(200), next).await;
             assert!(waited.is_err(), "nothing happened, and nothing was drawn");
         });

@@ -3,14 +3,14 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::{ExitCode, Termination};
 use std::time::Duration;
-use std::{env, fmt, fs, thread};
+use std::{env, fmt, fs};
 
-use crossterm::event::{self, Event};
+use crossterm::event::Event;
 use thiserror::Error;
-use tokio::sync::mpsc;
 
 use super::app::{Effect, Model, Msg, Stage, update};
 use super::export::{self, Format};
+use super::input::{Input, Sent};
 use super::key::Key;
 use super::keymap;
 use super::mouse::{Hit, Mouse};
@@ -26,9 +26,6 @@ use crate::engine::handle::{OpenError, Options};
 use crate::engine::{self, Handle};
 use crate::session::Session;
 use ratatui::buffer::Buffer;
-
-/// Terminal events that may lie unread.
-const INPUT: usize = 256;
 
 /// How long the last lines of a ledger may take.
 pub(super) const LAST_LINES: Duration = Duration::from_secs(2);
@@ -135,7 +132,7 @@ pub fn run(session: &Session, look: Appearance) -> Result<Ending, ConsoleError> 
         // First the signals: from the moment the terminal is ours it can be given back.
         let mut signals = Signals::listen()?;
         let mut console = Console::start(session, look)?;
-        let mut input = listen()?;
+        let mut input = Input::listen()?;
         loop {
             match console.run(&mut signals, &mut input).await? {
                 Left::For(ending) => {
@@ -224,7 +221,7 @@ impl Console {
     async fn run(
         &mut self,
         signals: &mut Signals,
-        input: &mut mpsc::Receiver<io::Result<Event>>,
+        input: &mut Input,
     ) -> Result<Left, ConsoleError> {
         let mut pulse = Pulse::new();
         let (mut feeding, mut over) = (true, false);
@@ -246,10 +243,14 @@ impl Console {
                 },
                 () = term::panicked() => return Err(ConsoleError::Panicked),
                 beat = pulse.next(input, reports, feeding, wake) => match beat {
-                    Beat::Input(Some(event)) => self.take_event(event?),
-                    Beat::Input(None) => {
-                        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-                    }
+                    Beat::Input(sent) => match sent? {
+                        Sent::Event(event) => self.take_event(event),
+                        Sent::LeftOut(count) => {
+                            let text = format!("{count} keys left out: they came too fast");
+                            self.say(Remark::failed(&text));
+                            None
+                        }
+                    },
                     Beat::Draw => {
                         let model = &self.model;
                         self.hits = self.term.draw(|buffer| view(model, buffer))?;
@@ -368,19 +369,4 @@ impl Console {
             Event::FocusGained | Event::FocusLost => None,
         }
     }
-}
-
-/// Terminal events, read on a thread of its own: it sleeps in the system until there is one.
-fn listen() -> io::Result<mpsc::Receiver<io::Result<Event>>> {
-    let (sender, events) = mpsc::channel(INPUT);
-    thread::Builder::new().name("keys".into()).spawn(move || {
-        loop {
-            let event = event::read();
-            let failed = event.is_err();
-            if sender.blocking_send(event).is_err() || failed {
-                return;
-            }
-        }
-    })?;
-    Ok(events)
 }

@@ -13,6 +13,7 @@ pub mod fixture;
 mod marks;
 mod operate;
 pub mod plant;
+mod seeded;
 mod sizes;
 mod views;
 

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::cost::{self, TooMuch};
 use super::decimation;
 use super::influence::{self, Influences, SiteHalves, Told};
 use super::vendor::{self, ClientVendor};
@@ -130,6 +131,9 @@ pub enum PrepareError {
         /// Whose.
         client: String,
     },
+    /// It would take more memory or time than it may.
+    #[error(transparent)]
+    TooMuch(#[from] TooMuch),
     /// What sites fitted cannot be written down.
     #[error("the fits of the sites cannot be written: {0}")]
     Fits(postcard::Error),
@@ -283,6 +287,7 @@ fn make(
     wire: Box<dyn Wire>,
     on_stage: OnStage,
 ) -> Result<Checkpoint, PrepareError> {
+    cost::allow(session, cost::estimate(session)?)?;
     let _ = on_stage(Stage::Reading);
     let every = decimation::every(session)?;
     let delivered = vendor::delivered(session, every);

@@ -3,16 +3,12 @@
 //! Sessions, files and operators write civil time without a zone. Frames carry instants. Every
 //! conversion between the two is made here, so that one civil time means one instant everywhere.
 
-use std::ops::RangeInclusive;
-
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
+use super::bounds::HOURS_AHEAD;
 use super::{Session, Source};
-
-/// Hours that a civil clock on Earth can be ahead of UTC.
-const HOURS_AHEAD: RangeInclusive<f64> = -12.0..=14.0;
 
 /// A fixed distance from UTC. Data time is read and shown by it and by no other clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +22,11 @@ impl Clock {
 
     /// A clock that is `hours` ahead of UTC; an error says which hours are possible.
     pub fn ahead_of_utc(hours: f64) -> Result<Self, String> {
-        let (least, most) = (HOURS_AHEAD.start(), HOURS_AHEAD.end());
         Some(hours)
-            .filter(|hours| HOURS_AHEAD.contains(hours))
+            .filter(|hours| HOURS_AHEAD.holds(*hours))
             .and_then(|hours| Offset::from_seconds((hours * 3600.0).round() as i32).ok())
             .map(|offset| Self { offset })
-            .ok_or_else(|| format!("expected {least} to {most} hours ahead of UTC, found {hours}"))
+            .ok_or_else(|| format!("expected {HOURS_AHEAD}, found {hours}"))
     }
 
     /// The clock of a session's data.

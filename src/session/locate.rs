@@ -15,6 +15,18 @@ pub struct Place {
 /// The place of `path` in `text`; the nearest enclosing part that is there when it is left to its
 /// default.
 pub fn locate(text: &str, path: &str) -> Place {
+    place(text, nearest(text, path).0)
+}
+
+/// The first byte of the value of `path`, where the text has it.
+pub fn find(text: &str, path: &str) -> Option<usize> {
+    let (at, whole) = nearest(text, path);
+    whole.then_some(at)
+}
+
+/// The first byte of the value of `path`, or of the nearest enclosing part that is there; whether it
+/// is the whole path.
+fn nearest(text: &str, path: &str) -> (usize, bool) {
     let mut walker = Walker { text: text.as_bytes(), at: 0 };
     walker.skip_to_body();
     let mut best = walker.at;
@@ -25,10 +37,10 @@ pub fn locate(text: &str, path: &str) -> Place {
         };
         match found {
             Some(at) => best = at,
-            None => break,
+            None => return (best, false),
         }
     }
-    place(text, best)
+    (best, true)
 }
 
 /// The place of byte `at`.
@@ -36,6 +48,19 @@ pub fn place(text: &str, at: usize) -> Place {
     let before = &text[..text.floor_char_boundary(at.min(text.len()))];
     let start = before.rfind('\n').map_or(0, |i| i + 1);
     Place { line: 1 + before.matches('\n').count(), column: 1 + before[start..].chars().count() }
+}
+
+/// The byte at `place`, or the end of the text.
+pub fn offset(text: &str, place: Place) -> usize {
+    let mut start = 0;
+    for (i, line) in text.split_inclusive('\n').enumerate() {
+        if i + 1 == place.line {
+            let column = place.column.saturating_sub(1);
+            return start + line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+        }
+        start += line.len();
+    }
+    text.len()
 }
 
 enum Step<'a> {

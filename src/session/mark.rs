@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::Clock;
+use super::bounds::MOST_STEPS;
 use super::settings::Span;
 
 /// A place in a stream: "2022-08-12 16:00:00", "+8h" or "+4000 steps".
@@ -132,7 +133,13 @@ impl TryFrom<String> for Mark {
             return civil(&text).map(Mark::At).ok_or_else(wrong);
         };
         if let Some(steps) = distance.strip_suffix("steps") {
-            return steps.trim().parse().map(Mark::Step).map_err(|_| wrong());
+            let steps: u64 = steps.trim().parse().map_err(|_| wrong())?;
+            if steps > MOST_STEPS {
+                return Err(format!(
+                    "expected a distance from the start up to +{MOST_STEPS} steps, found {text:?}"
+                ));
+            }
+            return Ok(Mark::Step(steps));
         }
         let span = Span::of_any_length(distance).ok_or_else(wrong)?;
         if span.is_too_long() {

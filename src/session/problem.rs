@@ -7,7 +7,8 @@ use ron::error::{Error as RonError, SpannedError};
 use thiserror::Error;
 
 use super::SHIPPED;
-use super::locate::{Place, locate, place};
+use super::bounds::{BOUNDS, Bound};
+use super::locate::{Place, find, locate, offset, place};
 use crate::stream::columns::nearest;
 
 /// One complaint about a value.
@@ -92,7 +93,16 @@ impl SessionError {
             RonError::NoSuchStructField { found, .. } => key_place(text, found, at),
             _ => past_blanks(text, at),
         };
-        Self { complaints: vec![complaint(path, text, at, explain(&error.code))] }
+        let why = explain(&error.code);
+        let complaint = match number_at(text, offset(text, at)) {
+            Some(number) => {
+                let Number { bound, start, found } = number;
+                let what = format!("{}: expected {bound}, found {found} ({why})", bound.key);
+                complaint(path, text, place(text, start), what)
+            }
+            None => complaint(path, text, at, why),
+        };
+        Self { complaints: vec![complaint] }
     }
 
     pub(super) fn from_problems(path: &str, text: &str, problems: Vec<Problem>) -> Self {
@@ -118,6 +128,37 @@ fn complaint(path: &str, text: &str, at: Place, what: String) -> Complaint {
     }
 }
 
+/// A value that should be a number and that no type of number can hold.
+struct Number<'a> {
+    bound: &'static Bound,
+    start: usize,
+    found: &'a str,
+}
+
+/// The number that the parser gave up on at byte `at`, where one belongs there: it knows its type but
+/// not its bound.
+fn number_at(text: &str, at: usize) -> Option<Number<'_>> {
+    BOUNDS.iter().find_map(|bound| {
+        let mut start = find(text, bound.key)?;
+        let value = |start: usize| {
+            let rest = &text[start..];
+            &rest[..rest.find([',', ')', ']', '\n']).unwrap_or(rest.len())]
+        };
+        if !bound.choice.is_empty() {
+            let (choice, _) = value(start).split_once('(')?;
+            if choice.trim() != bound.choice {
+                return None;
+            }
+            start += choice.len() + 1;
+        }
+        // The first number of a list.
+        let list = text[start..].trim_start_matches(|c: char| c == '[' || c.is_whitespace());
+        start = text.len() - list.len();
+        let found = value(start).trim_end();
+        (start..=start + found.len()).contains(&at).then_some(Number { bound, start, found })
+    })
+}
+
 /// The first character at or after `at` that says something.
 fn past_blanks(text: &str, at: Place) -> Place {
     let line = text.lines().nth(at.line - 1).unwrap_or_default();
@@ -127,15 +168,7 @@ fn past_blanks(text: &str, at: Place) -> Place {
 
 /// The key itself, searched backward from where the parser stood when it gave up on it.
 fn key_place(text: &str, key: &str, at: Place) -> Place {
-    let mut offset = 0;
-    for (i, line) in text.split_inclusive('\n').enumerate() {
-        if i + 1 == at.line {
-            offset += line.char_indices().nth(at.column - 1).map_or(line.len(), |(i, _)| i);
-            break;
-        }
-        offset += line.len();
-    }
-    let end = (offset + key.len()).min(text.len());
+    let end = (offset(text, at) + key.len()).min(text.len());
     text[..text.floor_char_boundary(end)].rfind(key).map_or(at, |found| place(text, found))
 }
 
@@ -175,7 +208,9 @@ fn explain(error: &RonError) -> String {
             format!("expected {expected}, found {found}")
         }
         RonError::ExpectedFloat => "expected a number".into(),
-        RonError::ExpectedInteger => "expected a whole number".into(),
+        RonError::ExpectedInteger | RonError::IntegerOutOfBounds => {
+            "expected a whole number that is not negative".into()
+        }
         RonError::ExpectedBoolean => "expected true or false".into(),
         RonError::ExpectedString => "expected text in quotation marks".into(),
         RonError::ExpectedArray => "expected a list in square brackets".into(),

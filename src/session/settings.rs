@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::CENTURY_S;
 pub use super::privacy::PrivacySettings;
 
 /// How often measurements come and how they are thinned before the filter.
@@ -258,7 +259,7 @@ pub struct Span {
 
 impl Span {
     /// A hundred years. Sums of a longer time and an instant would leave the calendar.
-    pub const LONGEST: Self = Self { seconds: 36_525.0 * 86_400.0 };
+    pub const LONGEST: Self = Self { seconds: CENTURY_S };
 
     /// Reads a length of time without asking whether it is too long.
     pub(super) fn of_any_length(text: &str) -> Option<Self> {
@@ -333,6 +334,16 @@ impl Default for ReplaySettings {
     }
 }
 
+/// How much preparing a session may take. What is estimated to take more is refused before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Memory in GB; what the machine has to spare when absent.
+    pub memory_gb: Option<f64>,
+    /// Hours of preparation; 12 when absent.
+    pub preparation_h: Option<f64>,
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -361,7 +372,7 @@ mod tests {
         assert_eq!(with("0.9"), Ok(()));
         for wrong in ["0.4", "1.1"] {
             let why = with(wrong).expect_err("no share to fall at");
-            assert!(why.contains("from 0.5 to 1"), "{why}");
+            assert!(why.contains("expected 0.5 to 1 of τ"), "{why}");
         }
     }
 }

@@ -137,16 +137,16 @@ fn a_budget_that_cannot_be_kept_says_what_it_lacks() {
     };
     for (privacy, expected) in [
         ("budget: (epsilon: 4)", "a budget needs epsilon_flag"),
-        ("epsilon_flag: 1, budget: (epsilon: 0)", "expected a number above 0, found 0"),
+        ("epsilon_flag: 1, budget: (epsilon: 0)", "expected 1e-6 to 1000000000, found 0"),
         ("epsilon_flag: 1, budget: (epsilon: 4, over: Lifetime)", "needs epsilon_c and epsilon_a"),
         (
             "epsilon_flag: 1, budget: (epsilon: 4, over: Hour, at_zero: AlarmsOnly(reserve: 9))",
             "expected a part of the budget of 4, found 9",
         ),
         ("thrift: Window(6)", "saving needs a price: set epsilon_flag"),
-        ("epsilon_flag: 1, thrift: Window(0)", "expected a window of 1 to 100000 steps, found 0"),
+        ("epsilon_flag: 1, thrift: Window(0)", "expected 1 to 100000 steps, found 0"),
         ("epsilon_flag: 1, thrift: Sometimes", "Sometimes"),
-        ("contraction: 1", "expected 0 or more and less than 1, found 1"),
+        ("contraction: 1", "expected at least 0 and less than 1, found 1"),
         ("sigma: Gauss", "Classic"),
     ] {
         let complaint = text(privacy);
@@ -164,7 +164,7 @@ fn a_time_that_is_too_long_is_pointed_at_with_the_longest_possible_one() {
         ("replay: (from: \"+1e19s\")", format!("distance from the start up to +{most}")),
         ("replay: (tail: \"1e30d\")", format!("length of time up to {most}")),
         ("thresholds: (arl0: \"1e19s\")", format!("length of time up to {most}")),
-        ("sampling: (period_s: 1e19)", "expected 3155760000 at most".into()),
+        ("sampling: (period_s: 1e19)", "expected 0.001 to 3155760000 seconds".into()),
     ] {
         let said = complaint(&format!(
             "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    {line},\n)"
@@ -176,7 +176,47 @@ fn a_time_that_is_too_long_is_pointed_at_with_the_longest_possible_one() {
         let said =
             complaint(&format!("Session(\n    about: \"x\",\n    source: Plant({key}: 1e30),\n)"));
         assert!(said.contains("broken.ron:3:"), "{said}");
-        assert!(said.contains(&format!("source.{key}: expected 876600 at most")), "{said}");
+        assert!(said.contains("8784 hours, found 1e30"), "{said}");
+    }
+}
+
+#[test]
+fn a_size_that_no_machine_has_is_refused_with_its_bound_before_anything_is_allocated() {
+    for (line, expected) in [
+        ("model: (transition_width: 18446744073709551615)", "expected 1 to 1024 units, found 184"),
+        ("model: (states: 1000000)", "expected 1 to 256 states, found 1000000"),
+        ("model: (states: 3000)", "expected 1 to 256 states, found 3000"),
+        ("model: (states: -1)", "expected 1 to 256 states, found -1"),
+        ("model: (epochs: 1000000)", "expected 1 to 10000 passes, found 1000000"),
+        ("model: (epochs: 1e30)", "expected 1 to 10000 passes, found 1e30"),
+        ("model: (q: NaN)", "expected 1e-9 to 1000000000, found NaN"),
+        ("ranges: (fit: (until: \"+18446744073709551615 steps\"))", "up to +10000000000 steps"),
+    ] {
+        let said = complaint(&format!(
+            "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    {line},\n)"
+        ));
+        assert!(said.contains(expected), "{line}: {said}");
+        assert!(said.contains("broken.ron:4:"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn what_nobody_would_wait_for_is_refused_with_an_estimate_before_it_begins() {
+    let text = "Session(\n    about: \"x\",\n    source: Twin(clients: 1024),\n    \
+                model: (epochs: 10000),\n    limits: (memory_gb: 1000),\n)\n";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("large.ron"), text).expect("the session can be written");
+    for command in ["check", "train", "run", "open"] {
+        let output = headwater()
+            .current_dir(folder.path())
+            .env("HEADWATER_CACHE", folder.path().join("cache"))
+            .args([command, "large.ron"])
+            .output()
+            .expect("the program runs");
+        let said = String::from_utf8(output.stderr).expect("complaints are text");
+        assert_eq!(output.status.code(), Some(1), "{command}: {said}");
+        assert!(said.contains("preparing this session needs about"), "{command}: {said}");
+        assert!(said.contains("limits: (preparation_h: …)"), "{command}: {said}");
     }
 }
 

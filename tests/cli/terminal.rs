@@ -292,6 +292,59 @@ fn the_mouse_clicks_opens_scrubs_and_can_be_given_back() {
     quit(tty);
 }
 
+/// The line at the top of the screen.
+fn top(seen: &crate::tty::Seen) -> String {
+    seen.text().lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn two_hundred_mouse_events_at_once_are_all_answered_without_another_key() {
+    let mut tty = paused((120, 40), &[]);
+    go(&mut tty, "01:00");
+    // A press on the day's line, two hundred movements, the last of them at its left end: 2.4 KB in
+    // one write, more than is read at once.
+    let drag = |column: usize| format!("\x1b[<32;{column};2M");
+    let moves: String = (0..200).map(|i| drag(40 - i % 20)).collect();
+    tty.keys(&format!("\x1b[<0;40;2M{moves}{}", drag(8)));
+    let end = tty.picture("a look back", |seen| top(seen).contains("BACK 5"));
+    let all = top(&end);
+    drop(end);
+    // The same place, pressed by itself, looks at the same instant.
+    tty.keys("\x1b[<0;8;2m\x1b[F");
+    tty.wait_without("BACK");
+    tty.keys(&format!("\x1b[<0;40;2M{}", drag(8)));
+    tty.wait("the same look back", |seen| top(seen) == all);
+    tty.keys("\x1b[<0;8;2m");
+    quit(tty);
+}
+
+#[test]
+fn after_a_megabyte_of_letters_control_c_ends_the_program_before_all_of_them_are_answered() {
+    let mut tty = paused((80, 24), &[]);
+    tty.keys("2");
+    tty.wait_for("P1");
+    // Every letter asks for a copy, which shows in the output.
+    let letters = 1_000_000;
+    tty.keys(&"y".repeat(letters));
+    tty.keys("\x03");
+    assert_eq!(tty.end(), 0);
+    tty.wait_restored();
+    let copy = b"\x1b]52;c;";
+    let copies = tty.seen().bytes.windows(copy.len()).filter(|bytes| bytes == copy).count();
+    assert!(copies < letters / 2, "{copies} of {letters} letters were answered first");
+}
+
+#[test]
+fn keys_that_come_too_fast_are_left_out_and_the_screen_says_how_many() {
+    let mut tty = paused((120, 40), &[]);
+    tty.keys("2");
+    tty.keys(&"y".repeat(200_000));
+    tty.wait_for("keys left out: they came too fast");
+    tty.keys("1");
+    tty.wait_for("? help");
+    quit(tty);
+}
+
 #[test]
 fn a_copy_reaches_the_clipboard_of_the_terminal() {
     let mut tty = paused((120, 40), &[]);

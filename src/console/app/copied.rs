@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use super::{Focus, Model, Screen};
 use crate::incident::Incident;
+use crate::privacy::Provenance;
 
 /// What is chosen, as text: an incident, a line of the log, a knob, a session, or a client with the
-/// values of its sensors at the moment looked at.
+/// values of its sensors at the moment looked at. It says where noise was drawn from a seed.
 #[must_use]
 pub fn text(model: &Model) -> Option<String> {
     match model.screen {
@@ -16,7 +17,7 @@ pub fn text(model: &Model) -> Option<String> {
             let who = entry.who.as_deref().unwrap_or("engine");
             let time = model.clock.date_time(entry.time);
             let words = model.watched.as_ref()?.words(entry, &model.names);
-            Some(format!("{time}\t{who}\t{words}\n"))
+            Some(format!("{time}\t{who}\t{words}\n{}", seeded(model)))
         }
         Screen::Sessions => model.sessions.get(model.session).map(|s| format!("{}\n", s.name)),
         Screen::Overview | Screen::Privacy => match model.focus() {
@@ -50,7 +51,7 @@ fn incident(model: &Model, incident: &Incident) -> String {
     if !incident.note.is_empty() {
         let _ = writeln!(text, "note\t{}", incident.note);
     }
-    text
+    text + &seeded(model)
 }
 
 fn client(model: &Model) -> Option<String> {
@@ -62,7 +63,12 @@ fn client(model: &Model) -> Option<String> {
         let value = value.map_or_else(|| "missing".to_owned(), |value| value.to_string());
         let _ = writeln!(text, "{}\t{value}\t{}", sensor.name, sensor.unit);
     }
-    Some(text)
+    Some(text + &seeded(model))
+}
+
+/// The last line of what is copied, where noise is drawn from a seed.
+fn seeded(model: &Model) -> String {
+    if model.seeded { format!("{}\n", Provenance::Seeded.label()) } else { String::new() }
 }
 
 impl Model {

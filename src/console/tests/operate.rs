@@ -242,6 +242,10 @@ fn what_the_clipboard_gets_is_what_is_chosen() {
     assert!(copied("2y").starts_with("P1\t"), "a client");
     assert!(copied("6y").starts_with("arl0 "), "a knob");
     assert!(copied("7y").starts_with("2022-08-12 01:"), "a line of the log");
+    for keys in ["1y", "2y", "4y", "7y"] {
+        let text = copied(keys);
+        assert!(text.ends_with("\nseeded: not private\n"), "{keys}: {text}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //!  REPLAY 60x 10:42:20 ▲1
 //!  ▲ #7 ROOT P1 UNACK
 //!    +2 effects, 4m20s
-//!  ε none  ARL0 1d
+//!  seeded ε none  ARL0 1d
 //!  a ack  ? help  q quit
 //! ```
 
@@ -15,7 +15,7 @@ use ratatui::style::Style;
 use super::incidents::who;
 use super::pen::{cut, line, part, width};
 use super::scene::Scene;
-use super::top::{figures, state};
+use super::top::{SEEDED, figures, state};
 use super::verdict::{lasted, nature, seen, state_of};
 use crate::console::app::{Model, Stage, turning};
 use crate::console::measured::Tally;
@@ -27,7 +27,13 @@ type Line = Vec<(String, Style)>;
 
 /// Draws the card into `area`; lines that do not fit are left out from the end.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    for (y, pieces) in (0..area.height).zip(lines(model, theme, area)) {
+    let Card { mut lines, privacy } = card(model, theme, area);
+    // It is said whatever else is left out.
+    let last = usize::from(area.height).min(lines.len()).saturating_sub(1);
+    if let Some(line) = lines.get_mut(privacy.min(last)).filter(|_| model.seeded) {
+        line.insert(0, (format!("{} ", SEEDED[1]), theme.label));
+    }
+    for (y, pieces) in (0..area.height).zip(lines) {
         let mut room = area.width;
         let mut cells: Line = Vec::new();
         for (text, style) in pieces {
@@ -39,7 +45,14 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line> {
+/// What could be said, the weightiest first.
+struct Card {
+    lines: Vec<Line>,
+    /// The line that a word about privacy belongs to.
+    privacy: usize,
+}
+
+fn card(model: &Model, theme: &Theme, area: Rect) -> Card {
     let mut lines = vec![first(model, theme)];
     if let Stage::Failed(error) = &model.stage {
         let why = clean_lines(&error.to_string());
@@ -49,9 +62,10 @@ fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line> {
         if let Some(training) = &model.course.latest {
             lines.push(vec![(crate::console::text::clean(&training.doing), theme.text)]);
         }
+        let privacy = lines.len();
         lines.push(vec![(model.name.clone(), theme.label)]);
         lines.push(vec![("? help  q quit".into(), theme.label)]);
-        return lines;
+        return Card { lines, privacy };
     };
     let listed: Vec<_> = model.listed().filter(|i| i.is_listed()).collect();
     let spare = usize::from(area.height).saturating_sub(4).max(1);
@@ -76,13 +90,14 @@ fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line> {
     if listed.is_empty() {
         lines.push(vec![(calm(&scene), theme.text)]);
     }
+    let privacy = lines.len();
     lines.push(vec![(knobs(&scene), theme.label)]);
     if (2..40).contains(&area.width) && area.height >= 6 {
         lines.push(vec![("(40x8 shows more)".into(), theme.label)]);
     }
     let hint = if listed.is_empty() { "? help  q quit" } else { "a ack  ? help  q quit" };
     lines.push(vec![(hint.into(), theme.label)]);
-    lines
+    Card { lines, privacy }
 }
 
 fn first(model: &Model, theme: &Theme) -> Line {

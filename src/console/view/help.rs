@@ -1,7 +1,7 @@
 //! The help over everything else, made from the table of actions.
 //!
 //! ```text
-//!  help   / searches  esc closes  pgdn scrolls
+//!  help   / searches  esc closes  pgdn scrolls           seeded
 //! ── time ────────────────────── ── incidents ─────────────────
 //!   space        pause, go on      a            acknowledge
 //! ── signs ─────────────────────────────────────────────────────
@@ -13,7 +13,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::widgets::{Clear, Widget};
 
-use super::pen::{cut, put};
+use super::pen::{cut, put, width};
+use super::top::SEEDED;
 use crate::console::action::{Binding, TABLE, Topic};
 use crate::console::app::Model;
 use crate::console::theme::{State, Theme};
@@ -50,7 +51,14 @@ pub fn draw(model: &Model, skip: usize, area: Rect, buffer: &mut Buffer) {
     } else {
         format!("help   searched for {search}   esc closes")
     };
-    put(buffer, area, 1, 0, &cut(&title, area.width.saturating_sub(1)), theme.cursor);
+    let mut room = area.width.saturating_sub(1);
+    if model.seeded {
+        let fits = |mark: &&str| width(&title) + 2 + width(mark) < room;
+        let mark = SEEDED.into_iter().find(fits).unwrap_or(SEEDED[1]);
+        room = room.saturating_sub(width(mark) + 2);
+        put(buffer, area, room + 2, 0, mark, theme.cursor);
+    }
+    put(buffer, area, 1, 0, &cut(&title, room), theme.cursor);
     let body = Rect { y: area.y.saturating_add(1), height: area.height.saturating_sub(1), ..area };
     let count = usize::from((area.width / COLUMN).clamp(1, 4));
     let columns = shared(sections(model, theme), count);

@@ -17,6 +17,9 @@ use crate::console::theme::Theme;
 use crate::incident::Figures;
 use crate::session::Mode;
 
+/// What every view says where noise is drawn from a seed, and the same where there is little room.
+pub const SEEDED: [&str; 2] = ["seeded: not private", "seeded"];
+
 /// The rank of what can be seen elsewhere too.
 const ELSEWHERE: u8 = 7;
 /// An engine that is further behind is late.
@@ -55,17 +58,24 @@ struct Part {
     short: Option<String>,
     /// Parts of a lower rank keep their room longer, see [`STEPS`]; rank 0 is never dropped.
     rank: u8,
+    /// It is never dropped, whatever its rank.
+    kept: bool,
     style: Style,
 }
 
 impl Part {
     fn new(rank: u8, text: impl Into<String>, style: Style) -> Self {
-        Self { text: text.into(), short: None, rank, style }
+        Self { text: text.into(), short: None, rank, kept: false, style }
     }
 
     /// With a short form for where there is little room.
     fn or(self, short: impl Into<String>) -> Self {
         Self { short: Some(short.into()), ..self }
+    }
+
+    /// Never dropped.
+    fn kept(self) -> Self {
+        Self { kept: true, ..self }
     }
 
     fn shorten(&mut self) {
@@ -135,7 +145,8 @@ fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
         parts.push(Part::new(4, "sorted by severity", theme.text).or("sorted"));
     }
     if model.seeded {
-        parts.push(Part::new(3, "seeded: not private", theme.text).or("not private"));
+        let [long, short] = SEEDED;
+        parts.push(Part::new(3, long, theme.text).or(short).kept());
     }
     if let Some(measured) = &model.measured {
         let (truth, rank) = match (measured.truth.is_known(), model.truth_shown) {
@@ -218,8 +229,13 @@ fn fitted(mut parts: Vec<Part>, room: u16) -> Vec<Part> {
         parts.iter().map(|part| usize::from(width(&part.text)) + 2).sum::<usize>().saturating_sub(2)
     }
     for (step, rank) in STEPS {
-        let concerned =
-            |part: &Part| part.rank == rank && (step == Step::Drop || part.short.is_some());
+        let concerned = |part: &Part| {
+            let can = match step {
+                Step::Shorten => part.short.is_some(),
+                Step::Drop => !part.kept,
+            };
+            part.rank == rank && can
+        };
         while needed(&parts) > usize::from(room)
             && let Some(at) = parts.iter().rposition(concerned)
         {

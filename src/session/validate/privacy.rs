@@ -4,35 +4,22 @@ use super::Check;
 use crate::session::Session;
 use crate::session::privacy::{AtZero, BudgetSettings, PrivacySettings, Scope, Thrift};
 
-/// The longest window of one symbol, and the longest burst of symbols.
-const LONGEST: u64 = 100_000;
-
 impl Check {
     pub(super) fn privacy(&mut self, session: &Session) {
         let privacy = &session.privacy;
-        for (key, epsilon) in [
-            ("epsilon_c", privacy.epsilon_c),
-            ("epsilon_a", privacy.epsilon_a),
-            ("epsilon_g", privacy.epsilon_g),
-            ("epsilon_flag", privacy.epsilon_flag),
+        for (key, value) in [
+            ("privacy.epsilon_c", privacy.epsilon_c),
+            ("privacy.epsilon_a", privacy.epsilon_a),
+            ("privacy.epsilon_g", privacy.epsilon_g),
+            ("privacy.epsilon_flag", privacy.epsilon_flag),
+            ("privacy.delta", Some(privacy.delta)),
+            ("privacy.clip_state", Some(privacy.clip_state)),
+            ("privacy.clip_gradient", Some(privacy.clip_gradient)),
+            ("privacy.contraction", privacy.contraction),
         ] {
-            if let Some(epsilon) = epsilon {
-                self.positive(&format!("privacy.{key}"), epsilon);
+            if let Some(value) = value {
+                self.number(key, value);
             }
-        }
-        self.that(
-            privacy.delta > 0.0 && privacy.delta < 1.0,
-            "privacy.delta",
-            format!("expected a probability between 0 and 1, found {}", privacy.delta),
-        );
-        self.positive("privacy.clip_state", privacy.clip_state);
-        self.positive("privacy.clip_gradient", privacy.clip_gradient);
-        if let Some(contraction) = privacy.contraction {
-            self.that(
-                (0.0..1.0).contains(&contraction),
-                "privacy.contraction",
-                format!("expected 0 or more and less than 1, found {contraction}"),
-            );
         }
         self.thrift(privacy);
         if let Some(budget) = privacy.budget {
@@ -41,26 +28,13 @@ impl Check {
     }
 
     fn thrift(&mut self, privacy: &PrivacySettings) {
-        self.that(
-            privacy.watch.epsilon.is_finite() && privacy.watch.epsilon >= 1e-3,
-            "privacy.watch.epsilon",
-            format!("expected 0.001 or more, found {}", privacy.watch.epsilon),
-        );
-        self.that(
-            (1..=LONGEST).contains(&privacy.watch.burst),
-            "privacy.watch.burst",
-            format!("expected 1 to {LONGEST} symbols, found {}", privacy.watch.burst),
-        );
+        self.number("privacy.watch.epsilon", privacy.watch.epsilon);
+        self.number("privacy.watch.burst", privacy.watch.burst as f64);
+        let key = "privacy.thrift";
         match privacy.thrift {
             Thrift::EveryStep | Thrift::WhileRaised => {}
-            Thrift::Window(steps) => self.that(
-                (1..=LONGEST).contains(&steps),
-                "privacy.thrift",
-                format!("expected a window of 1 to {LONGEST} steps, found {steps}"),
-            ),
-            Thrift::Memoised { permanent } => {
-                self.positive("privacy.thrift.permanent", permanent);
-            }
+            Thrift::Window(steps) => self.number_at(key, key, "Window", steps as f64),
+            Thrift::Memoised { permanent } => self.number("privacy.thrift.permanent", permanent),
         }
         self.that(
             privacy.thrift == Thrift::EveryStep || privacy.epsilon_flag.is_some(),
@@ -70,7 +44,7 @@ impl Check {
     }
 
     fn budget(&mut self, privacy: &PrivacySettings, budget: BudgetSettings) {
-        self.positive("privacy.budget.epsilon", budget.epsilon);
+        self.number("privacy.budget.epsilon", budget.epsilon);
         self.that(
             privacy.epsilon_flag.is_some(),
             "privacy.budget",
@@ -85,11 +59,15 @@ impl Check {
             );
         }
         match budget.at_zero {
-            AtZero::AlarmsOnly { reserve } => self.that(
-                reserve > 0.0 && reserve < budget.epsilon,
-                "privacy.budget.at_zero.reserve",
-                format!("expected a part of the budget of {}, found {reserve}", budget.epsilon),
-            ),
+            AtZero::AlarmsOnly { reserve } => {
+                let key = "privacy.budget.at_zero.reserve";
+                self.number(key, reserve);
+                self.that(
+                    reserve < budget.epsilon,
+                    key,
+                    format!("expected a part of the budget of {}, found {reserve}", budget.epsilon),
+                );
+            }
             AtZero::Slower => self.that(
                 !matches!(budget.over, Scope::Lifetime | Scope::Sample),
                 "privacy.budget.at_zero",
