@@ -486,12 +486,13 @@ impl Run {
                 let what = format!("without {sensor}: {why}");
                 facts.push(self.annunciator.note(time, Some(client), &what));
             }
-            if !usual.is_empty() {
-                let usual: Vec<String> =
-                    usual.iter().map(|(sensor, why)| format!("{sensor} ({why})")).collect();
-                let what = format!("not watched: {}", usual.join(", "));
-                self.annunciator.remark(time, Some(client), &what);
-            }
+            // Which ones is for the client's own view: the log names no sensor.
+            let what = match usual.len() {
+                0 => continue,
+                1 => "1 sensor is not watched".to_owned(),
+                n => format!("{n} sensors are not watched"),
+            };
+            self.annunciator.remark(time, Some(client), &what);
         }
         if !self.session.privacy.tells_faults() {
             let what = "sensors at fault are known to their client alone (privacy.reveal_faults)";

@@ -25,6 +25,7 @@ use super::verdict::{Verdict, seen};
 use super::{axis, sensors, words};
 use crate::console::app::Focus;
 use crate::console::mouse::{Hit, Target};
+use crate::console::text::clean;
 use crate::console::watched::Trace;
 use crate::console::widget::flags::FlagGrid;
 use crate::console::widget::level::{Level, ratio};
@@ -253,9 +254,17 @@ fn sensors_title(scene: &Scene, client: usize, shown: Shown, area: Rect, buffer:
     if !scene.measured.is_settled() {
         parts.push(("scales settling".to_owned(), theme.label));
     }
-    let not_watched = scene.not_watched(client).len();
-    if not_watched > 0 {
-        parts.push((format!("– {not_watched} not watched, the log says why"), theme.label));
+    let not_watched = scene.not_watched(client);
+    if !not_watched.is_empty() {
+        let mut reasons: Vec<String> = Vec::new();
+        for (_, why) in not_watched {
+            let why = clean(&why.to_string());
+            if !reasons.contains(&why) {
+                reasons.push(why);
+            }
+        }
+        let text = format!("– {} not watched: {}", not_watched.len(), reasons.join(", "));
+        parts.push((text, theme.label));
     }
     let parts: Vec<(&str, Style)> = parts.iter().map(|(t, s)| (t.as_str(), *s)).collect();
     heading(buffer, area, &parts, theme);
