@@ -66,7 +66,10 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
         quick: args.quick,
         data: args.data.clone(),
     };
-    let stop = interrupt::watch("what is finished is kept and shown");
+    let stop = interrupt::watch_slow(
+        "what is finished is kept and shown",
+        "interrupted: what is finished is kept, and the same command goes on",
+    );
     let store = Store::of_process();
     let mut failures = Vec::new();
     let mut left = 0;
@@ -94,19 +97,22 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    // Whoever reads the tables, or only the exit code, must not take a part for the whole.
-    let unbegun = studies.len() - begun;
-    if left > 0 || unbegun > 0 {
-        let studies = match unbegun {
-            0 => String::new(),
-            n => format!(" and {n} studies"),
-        };
-        failures.push(format!(
-            "interrupted: {left} jobs{studies} are left; what is finished is kept, and the same \
-             command goes on"
-        ));
-    }
+    failures.extend(interrupted(left, studies.len() - begun));
     if failures.is_empty() { Ok(()) } else { Err(eyre!("{}", failures.join("; "))) }
+}
+
+/// The failure of a study that was not finished: whoever reads the tables, or only the exit code,
+/// must not take a part for the whole.
+fn interrupted(jobs: usize, studies: usize) -> Option<String> {
+    let left = match (jobs, studies) {
+        (0, 0) => return None,
+        (jobs, 0) => format!("{jobs} jobs"),
+        (0, studies) => format!("{studies} studies"),
+        (jobs, studies) => format!("{jobs} jobs and {studies} studies"),
+    };
+    Some(format!(
+        "interrupted: {left} are left; what is finished is kept, and the same command goes on"
+    ))
 }
 
 fn list(out: &mut impl Write) -> Result<()> {
@@ -189,4 +195,20 @@ fn write_charts(folder: &Path, report: &Report) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interrupted;
+
+    #[test]
+    fn a_study_with_anything_left_is_a_failure_that_says_so() {
+        assert_eq!(interrupted(0, 0), None);
+        for (jobs, studies, left) in
+            [(3, 0, "3 jobs are"), (0, 2, "2 studies are"), (1, 1, "1 jobs and 1 studies are")]
+        {
+            let failure = interrupted(jobs, studies).expect("something is left");
+            assert!(failure.starts_with(&format!("interrupted: {left} left")), "{failure}");
+        }
+    }
 }
