@@ -104,14 +104,15 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
 /// The failure of a study that was not finished: whoever reads the tables, or only the exit code,
 /// must not take a part for the whole.
 fn interrupted(jobs: usize, studies: usize) -> Option<String> {
-    let left = match (jobs, studies) {
-        (0, 0) => return None,
-        (jobs, 0) => format!("{jobs} jobs"),
-        (0, studies) => format!("{studies} studies"),
-        (jobs, studies) => format!("{jobs} jobs and {studies} studies"),
+    let count = |n: usize, one: &str, many: &str| match n {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        n => Some(format!("{n} {many}")),
     };
+    let left = [count(jobs, "job", "jobs"), count(studies, "study", "studies")];
+    let left = left.into_iter().flatten().reduce(|all, more| format!("{all} and {more}"))?;
     Some(format!(
-        "interrupted: {left} are left; what is finished is kept, and the same command goes on"
+        "interrupted: {left} left; what is finished is kept, and the same command goes on"
     ))
 }
 
@@ -204,9 +205,8 @@ mod tests {
     #[test]
     fn a_study_with_anything_left_is_a_failure_that_says_so() {
         assert_eq!(interrupted(0, 0), None);
-        for (jobs, studies, left) in
-            [(3, 0, "3 jobs are"), (0, 2, "2 studies are"), (1, 1, "1 jobs and 1 studies are")]
-        {
+        let cases = [(3, 0, "3 jobs"), (0, 2, "2 studies"), (1, 1, "1 job and 1 study")];
+        for (jobs, studies, left) in cases {
             let failure = interrupted(jobs, studies).expect("something is left");
             assert!(failure.starts_with(&format!("interrupted: {left} left")), "{failure}");
         }
