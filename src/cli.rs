@@ -215,8 +215,10 @@ fn remove_stale(folder: &Path, name: &str) {
 /// Removes every partial file that killed runs left in the cache, which is this program's own.
 fn tidy_cache() {
     let folder = cache_folder(&CacheEnvironment::of_process());
-    draft::remove_stale(&folder.join("studies"), None);
-    draft::remove_stale(&folder, None);
+    for folder in [folder.join("studies"), folder] {
+        // Nobody misses them: they are not told.
+        let _ = draft::remove_stale(&folder, None);
+    }
 }
 
 fn execute(cli: Cli) -> Result<ExitCode> {

@@ -11,6 +11,16 @@ use crate::draft;
 /// A flag that the first Ctrl-C or SIGTERM raises; `kept` says what becomes of what was done so far.
 /// From the return on, no signal of these ends the program by itself.
 pub(super) fn watch(kept: &'static str) -> Arc<AtomicBool> {
+    watch_and(kept, None)
+}
+
+/// The same for work that may take minutes to reach a point where it can stop: Ctrl-C waits for
+/// that, SIGTERM ends the program at once, as a failure that says `left`.
+pub(super) fn watch_slow(kept: &'static str, left: &'static str) -> Arc<AtomicBool> {
+    watch_and(kept, Some(left))
+}
+
+fn watch_and(kept: &'static str, at_once: Option<&'static str>) -> Arc<AtomicBool> {
     let wanted = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&wanted);
     let (ready, is_ready) = mpsc::channel::<()>();
@@ -22,21 +32,41 @@ pub(super) fn watch(kept: &'static str) -> Arc<AtomicBool> {
         runtime.block_on(async {
             let Ok(mut signals) = Signals::new() else { return };
             drop(ready);
-            signals.next().await;
-            raised.store(true, Ordering::Relaxed);
-            let _ = writeln!(io::stderr(), "\nstopping: {kept} (Ctrl-C again leaves at once)");
-            signals.next().await;
-            let partial = draft::leave().len();
-            if partial > 0 {
-                let files = if partial == 1 { "file is" } else { "files are" };
-                let _ = writeln!(io::stderr(), "left at once: {partial} partial {files} removed");
+            if signals.next().await == Signal::Interrupt || at_once.is_none() {
+                raised.store(true, Ordering::Relaxed);
+                let _ = writeln!(io::stderr(), "\nstopping: {kept} (Ctrl-C again leaves at once)");
+                if signals.next().await == Signal::Interrupt || at_once.is_none() {
+                    leave();
+                    std::process::exit(130);
+                }
             }
-            std::process::exit(130);
+            leave();
+            let _ = writeln!(io::stderr(), "headwater: {}", at_once.unwrap_or_default());
+            std::process::exit(1);
         });
     });
     // The other end is dropped when the signals are caught, or when they cannot be.
     let _ = is_ready.recv();
     wanted
+}
+
+/// Removes the partial files of a program that is about to end.
+fn leave() {
+    let partial = draft::leave().len();
+    if partial > 0 {
+        let files = if partial == 1 { "file is" } else { "files are" };
+        let _ = writeln!(io::stderr(), "left at once: {partial} partial {files} removed");
+    }
+}
+
+/// Who asks for an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Signal {
+    /// Ctrl-C.
+    Interrupt,
+    /// SIGTERM, where there is such a thing.
+    #[cfg(unix)]
+    Terminate,
 }
 
 /// The signals that ask for an end.
@@ -54,10 +84,10 @@ impl Signals {
         Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
         }
     }
 }
@@ -72,7 +102,8 @@ impl Signals {
         tokio::signal::windows::ctrl_c().map(Self)
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> Signal {
         self.0.recv().await;
+        Signal::Interrupt
     }
 }

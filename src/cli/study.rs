@@ -68,7 +68,10 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
         quick: args.quick,
         data: args.data.clone(),
     };
-    let stop = interrupt::watch("what is finished is kept and shown");
+    let stop = interrupt::watch_slow(
+        "what is finished is kept and shown",
+        "interrupted: what is finished is kept, and the same command goes on",
+    );
     let store = Store::of_process();
     let mut failures = Vec::new();
     let mut left = 0;
@@ -96,19 +99,23 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    // Whoever reads the tables, or only the exit code, must not take a part for the whole.
-    let unbegun = studies.len() - begun;
-    if left > 0 || unbegun > 0 {
-        let studies = match unbegun {
-            0 => String::new(),
-            n => format!(" and {n} studies"),
-        };
-        failures.push(format!(
-            "interrupted: {left} jobs{studies} are left; what is finished is kept, and the same \
-             command goes on"
-        ));
-    }
+    failures.extend(interrupted(left, studies.len() - begun));
     if failures.is_empty() { Ok(()) } else { Err(eyre!("{}", failures.join("; "))) }
+}
+
+/// The failure of a study that was not finished: whoever reads the tables, or only the exit code,
+/// must not take a part for the whole.
+fn interrupted(jobs: usize, studies: usize) -> Option<String> {
+    let count = |n: usize, one: &str, many: &str| match n {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        n => Some(format!("{n} {many}")),
+    };
+    let left = [count(jobs, "job", "jobs"), count(studies, "study", "studies")];
+    let left = left.into_iter().flatten().reduce(|all, more| format!("{all} and {more}"))?;
+    Some(format!(
+        "interrupted: {left} left; what is finished is kept, and the same command goes on"
+    ))
 }
 
 fn list(out: &mut impl Write) -> Result<()> {
@@ -199,4 +206,19 @@ fn write_charts(folder: &Path, report: &Report) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interrupted;
+
+    #[test]
+    fn a_study_with_anything_left_is_a_failure_that_says_so() {
+        assert_eq!(interrupted(0, 0), None);
+        let cases = [(3, 0, "3 jobs"), (0, 2, "2 studies"), (1, 1, "1 job and 1 study")];
+        for (jobs, studies, left) in cases {
+            let failure = interrupted(jobs, studies).expect("something is left");
+            assert!(failure.starts_with(&format!("interrupted: {left} left")), "{failure}");
+        }
+    }
 }

@@ -24,6 +24,7 @@ use crate::session::{Proprietary as Kind, Session};
 use crate::site::material::{LeftOut, Material};
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(super) struct TrainArgs {
     #[command(flatten)]
     session: SessionArgs,

@@ -36,6 +36,20 @@ fn incident() -> Incident {
     }
 }
 
+fn found() -> EventRow {
+    EventRow {
+        id: "S101".to_owned(),
+        start: at(0),
+        end: at(9),
+        origins: vec!["P1".to_owned()],
+        detected: true,
+        delay_s: Some(20.0),
+        root: Some("P1".to_owned()),
+        right: Some(true),
+        verdict: Verdict::Right,
+    }
+}
+
 fn one_of_each() -> Vec<Fact> {
     let p1 = || "P1".to_owned();
     let second_thought = Incident {
@@ -62,17 +76,7 @@ fn one_of_each() -> Vec<Fact> {
         delay_s: Delays { median: Some(20.0), p95: None },
         ac1: Some(0.9),
         mrr: None,
-        events: vec![EventRow {
-            id: "S101".to_owned(),
-            start: at(0),
-            end: at(9),
-            origins: vec![p1()],
-            detected: true,
-            delay_s: Some(20.0),
-            root: Some(p1()),
-            right: Some(true),
-            verdict: Verdict::Right,
-        }],
+        events: vec![found()],
     };
     let summary = Summary {
         unused_rows: UnusedRows::default(),

@@ -157,15 +157,16 @@ impl<S: Stream> Stream for Decimated<S> {
         frame.notes.clear();
         loop {
             if !self.has_pending {
-                if !self.inner.next(&mut self.pending)? {
-                    frame.notes.append(&mut self.pending.notes);
+                let more = self.inner.next(&mut self.pending)?;
+                // What was left out after the last frame counts too.
+                frame.notes.append(&mut self.pending.notes);
+                if !more {
                     if self.sum.cell.is_some() {
                         self.emit(frame);
                         return Ok(true);
                     }
                     return Ok(false);
                 }
-                frame.notes.append(&mut self.pending.notes);
             }
             let cell = self.cell(self.pending.time);
             let starts_anew = self.sum.cell.is_some_and(|held| held != cell)

@@ -20,6 +20,7 @@ const LONGEST_HEADER: usize = 1024 * 1024;
 
 /// A file's bytes, unpacked where it is compressed; a line ends in a line feed, whatever it ends in
 /// in the file.
+#[expect(clippy::struct_excessive_bools, reason = "independent of each other")]
 pub(crate) struct Bytes {
     inner: BufReader<Box<dyn Read + Send>>,
     /// Whether a carriage return alone ends a line.
@@ -94,8 +95,7 @@ impl Bytes {
     }
 
     /// Whether a line feed follows the carriage return just taken: some programs write several
-    /// carriage returns before it, which are then taken too. Otherwise the byte after it ends up in
-    /// no line, so nothing is taken.
+    /// carriage returns before it, which are then taken too. Otherwise nothing is taken.
     fn leads_to_line_feed(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         let ahead = self.inner.fill_buf()?;
         let returns = ahead.iter().take_while(|byte| **byte == b'\r').count();

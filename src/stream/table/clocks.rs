@@ -18,7 +18,7 @@ const CELLS_TO_DETECT: usize = 100;
 #[derive(Debug, Clone)]
 pub(crate) struct Clocks {
     /// One per file, or one for all of them.
-    clocks: Vec<Clock>,
+    of_files: Vec<Clock>,
     /// How times are written in each file, where files can differ.
     formats: Vec<TimeFormat>,
     /// The clock of times that a person wrote about the data.
@@ -28,7 +28,7 @@ pub(crate) struct Clocks {
 impl Clocks {
     /// The same clock for all files.
     pub fn same(clock: Clock) -> Self {
-        Self { clocks: vec![clock.clone()], formats: Vec::new(), events: clock }
+        Self { of_files: vec![clock.clone()], formats: Vec::new(), events: clock }
     }
 
     /// The clocks that a session describes. Where formats are to be detected, the first time cells
@@ -50,7 +50,7 @@ impl Clocks {
             _ => return Ok(Self::same(Clock::new(time)?)),
         };
         Ok(Self {
-            clocks: formats.iter().map(|f| Clock::of(time, f)).collect::<Result<_, _>>()?,
+            of_files: formats.iter().map(|f| Clock::of(time, f)).collect::<Result<_, _>>()?,
             formats,
             // With several notations only a common one means the same to everybody.
             events: Clock::of(time, &TimeFormat::Auto)?,
@@ -59,7 +59,7 @@ impl Clocks {
 
     /// The clock of the file of this number.
     pub fn of(&self, file: usize) -> &Clock {
-        self.clocks.get(file).unwrap_or(&self.clocks[0])
+        self.of_files.get(file).unwrap_or(&self.of_files[0])
     }
 
     /// The clock of times that a person wrote about the data.

@@ -16,6 +16,12 @@ struct Table {
     cells: Vec<Vec<Option<f64>>>,
 }
 
+impl Table {
+    fn tags(&self) -> Vec<String> {
+        (0..self.cells[0].len()).map(|c| format!("c{c}")).collect()
+    }
+}
+
 /// How it is written.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "habits that come in every combination")]
@@ -121,10 +127,6 @@ impl Hand {
         if self.packed { gz(text) } else { text.into_bytes() }
     }
 
-    fn tags(&self, table: &Table) -> Vec<String> {
-        (0..table.cells[0].len()).map(|c| format!("c{c}")).collect()
-    }
-
     /// The same as one row per instant and tag. A missing cell has no row where `omit`, but an
     /// instant has one row at least.
     fn write_long(&self, table: &Table, omit: bool, backward: bool) -> Vec<u8> {
@@ -223,7 +225,7 @@ proptest! {
                 .map_err(|e| TestCaseError::fail(e.to_string()))
         };
         let long = TableSource {
-            shape: Shape::Long { tag: "tag".into(), value: "value".into(), tags: hand.tags(&table) },
+            shape: Shape::Long { tag: "tag".into(), value: "value".into(), tags: table.tags() },
             ..hand.source()
         };
         let (wide, long) = (read(&hand.source(), "wide.csv")?, read(&long, "long.csv")?);

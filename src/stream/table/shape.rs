@@ -7,7 +7,7 @@ use crate::stream::StreamError;
 
 /// Rows that hold all measurements of an instant: as they stand in a file, or assembled.
 pub(crate) enum TableRows {
-    Wide(Rows),
+    Wide(Box<Rows>),
     Long(Box<LongRows>),
 }
 

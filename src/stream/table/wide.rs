@@ -47,7 +47,7 @@ impl Plan {
     fn open(&self, file: usize) -> Result<TableRows, StreamError> {
         let rows = Rows::open(&self.files[file], self.delimiter)?;
         Ok(match &self.long {
-            None => TableRows::Wide(rows),
+            None => TableRows::Wide(Box::new(rows)),
             Some(pivot) => {
                 let (clock, numbers) = (self.clocks.of(file).clone(), self.numbers.clone());
                 TableRows::Long(Box::new(LongRows::new(rows, Arc::clone(pivot), clock, numbers)?))

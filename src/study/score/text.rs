@@ -116,7 +116,7 @@ impl Report {
 #[must_use]
 pub fn quiet_days(score: &Score) -> String {
     let Score { days, quiet_days, .. } = score;
-    if quiet_days == days {
+    if days - quiet_days <= 0.0 {
         format!("{days:.2} days")
     } else {
         format!("{quiet_days:.2} quiet days of {days:.2}")
