@@ -104,8 +104,10 @@ mod tests {
 
     use super::*;
 
+    /// Runs a test by a clock of its own, which goes on only when the test says so or sleeps.
     fn block_on(test: impl Future<Output = ()>) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().start_paused(true).build();
         runtime.expect("a runtime for the test").block_on(test);
     }
 
@@ -121,6 +123,7 @@ mod tests {
             let mut pulse = Pulse::new();
             let (mut drawn, mut told, mut keys, mut pressed) = (Vec::new(), 0, 0, false);
             while drawn.len() < 10 || keys == 0 {
+                tokio::time::advance(Duration::from_millis(1)).await;
                 // The engine always has more to tell than is read.
                 while feed.try_send(EngineEvent::Playing).is_ok() {}
                 if told % 20 == 19 && !pressed {
@@ -152,6 +155,7 @@ mod tests {
             let mut pulse = Pulse::new();
             let mut drawn = 0;
             while drawn < 5 {
+                tokio::time::advance(Duration::from_millis(1)).await;
                 press(&input);
                 let beat = pulse.next(&mut input, &mut reports, true, None).await;
                 drawn += usize::from(matches!(beat, Beat::Draw));

@@ -265,8 +265,6 @@ fn a_key_is_answered_while_a_fast_engine_tells_without_a_pause() {
         tty.keys(key);
         tty.wait("the help", |seen| seen.text().contains("esc closes") == there);
     }
-    // The two hours of data are not over: the keys did not wait for the engine to end.
-    assert!(tty.seen().text().contains("REPLAY 600x"), "{}", tty.seen().text());
     quit(tty);
 }
 
