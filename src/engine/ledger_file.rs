@@ -194,6 +194,15 @@ impl Writer {
         let file = open_alone(&path)?;
         let read = signed::read(BufReader::new(&file), None)
             .map_err(|broken| format!("{}: {broken}; it cannot be continued", path.display()))?;
+        // Before anything in the file is touched.
+        if let Some(head) = read.head().filter(|head| head.key != key.public()) {
+            let (path, theirs, own) = (path.display(), &head.key, key.public());
+            return Err(format!(
+                "{path}: it is signed with the key {theirs}, and the key of this machine is {own}; \
+                 it cannot be continued: bring the key back from its backup, or begin another file"
+            )
+            .into());
+        }
         let found = read.found();
         if let Some(found) = &found {
             if found.torn.is_some() {
@@ -203,14 +212,6 @@ impl Writer {
             notices.push(format!("{}: {}", path.display(), in_words(found)));
         }
         let SignedLedgers { ledgers, seals, .. } = read;
-        if let Some(head) = seals.last().filter(|head| head.key != key.public()) {
-            let (path, theirs, own) = (path.display(), &head.key, key.public());
-            return Err(format!(
-                "{path}: it is signed with the key {theirs}, and the key of this machine is {own}; \
-                 it cannot be continued: bring the key back from its backup, or begin another file"
-            )
-            .into());
-        }
         let clients = ledgers.iter().map(Ledger::client_head).collect();
         let is_new = seals.last().is_none();
         let mut writer = Self {
@@ -229,9 +230,10 @@ impl Writer {
             writer.seal(None, found)?;
             writer.sync()?;
         }
-        if is_new && let Some(folder) = writer.path.parent().and_then(|f| File::open(f).ok()) {
+        if is_new {
             // The new name must survive a power cut too. Some systems cannot open a folder: no error.
-            let _ = folder.sync_all();
+            let folder = writer.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|f| f.sync_all());
         }
         Ok((writer, ledgers))
     }

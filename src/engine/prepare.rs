@@ -656,6 +656,10 @@ mod tests {
     const SHORT: &str = "Session(about: \"short\", source: Plant(history_h: 3, hours: 1), \
         sampling: (decimate: Every(5)))";
 
+    /// Its models come with the program, so that only the federation takes time.
+    const QUICK: &str = "Session(about: \"short\", source: Plant(history_h: 1, hours: 1), \
+        sampling: (decimate: Every(5)), model: (federation: Online(passes: 1)))";
+
     const SMALL: &str = "Session(about: \"short\", source: Twin(clients: 2), \
         model: (proprietary: Linear, federation: Batched(rounds: 1)))";
 
@@ -736,11 +740,11 @@ mod tests {
     fn a_kept_file_with_a_flipped_bit_is_said_and_made_again() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let file = folder.path().join("kept.safetensors");
-        let session = session(SMALL);
+        let session = session(QUICK);
         let go_on = &mut |_: Stage| ControlFlow::Continue(());
         prepare(&session, &file, go_on).expect("prepared");
         let written = std::fs::read(&file).expect("kept");
-        for place in [0, 20, 100, written.len() / 2, written.len() - 1] {
+        for place in [20, written.len() / 2] {
             let mut flipped = written.clone();
             flipped[place] ^= 4;
             std::fs::write(&file, flipped).expect("written");
@@ -763,7 +767,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder for the test");
         std::fs::write(folder.path().join("in the way"), "").expect("written");
         let file = folder.path().join("in the way").join("kept.safetensors");
-        let session = session(SMALL);
+        let session = session(QUICK);
         let mut notices = Vec::new();
         let made = prepare(&session, &file, &mut |stage| {
             if let Stage::Notice(notice) = stage {

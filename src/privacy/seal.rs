@@ -247,6 +247,11 @@ impl Seals {
         line.starts_with(BEGINS.as_bytes())
     }
 
+    /// Whether a line that was cut short may have been a seal.
+    pub(super) fn may_begin(line: &[u8]) -> bool {
+        Self::is_seal(line) || BEGINS.as_bytes().starts_with(line)
+    }
+
     /// Checks that a seal, without its line end, is the next one and covers what stands before it, and
     /// steps onto it. Its signature is checked by who reads on to the last seal, since that one covers
     /// all before it. `is_there` says whether a client's chain has come that far.

@@ -93,6 +93,10 @@ pub fn read(text: impl BufRead, head: Option<&str>) -> Result<SignedLedgers, Bro
         seals.take(&(String::from_utf8_lossy(line) + "\n"));
         Ok(())
     })?;
+    // A file that only begins like something else is somebody's, and not a ledger to go on with.
+    if seals.last().is_none() && torn.as_deref().is_some_and(|torn| !Seals::may_begin(torn)) {
+        return Err(Broken { line: 1, sound_bytes, why: Why::NoKey });
+    }
     if let Some(last) = seals.last().filter(|last| !last.is_signed()) {
         let why = Why::Forged { key: last.key.clone() };
         return Err(Broken { line: sealed_at, sound_bytes, why });

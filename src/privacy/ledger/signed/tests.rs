@@ -199,6 +199,22 @@ fn a_torn_last_line_leaves_what_stands_before_it() {
 }
 
 #[test]
+fn a_file_that_is_no_ledger_is_not_taken_for_a_torn_one() {
+    for text in ["notes about the plant", "{\"name\":1}", "\0\0\0"] {
+        let broken = read(text.as_bytes(), None).unwrap_err();
+        assert_eq!((broken.line, broken.why), (1, Why::NoKey));
+    }
+    let (text, _, _) = sealed(1);
+    for cut in [1, 10, 200] {
+        let torn = read(&text.as_bytes()[..cut], None).unwrap();
+        assert!(
+            torn.torn.is_some() && torn.sound_bytes == 0,
+            "the first line of all was cut short"
+        );
+    }
+}
+
+#[test]
 fn a_ledger_from_before_ledgers_were_signed_is_said_to_be_one() {
     let (_, text) = written();
     let broken = read(text.as_bytes(), None).unwrap_err();
