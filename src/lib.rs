@@ -29,6 +29,7 @@
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`bench`] | speed and memory on this machine |
 //! | [`cli`] | the commands |
+//! | [`guide`] | what users and developers may rely on: documentation only |
 //!
 //! A module imports only what stands above it, save that [`engine`] scores its runs with
 //! [`study::score`], which knows nothing but alarms and labels; nothing but [`bench`] and [`cli`]
@@ -43,6 +44,7 @@ pub mod engine;
 pub mod evidence;
 pub mod fact;
 pub mod federation;
+pub mod guide;
 pub mod folders;
 pub mod history;
 pub mod incident;

@@ -117,3 +117,27 @@ fn sites_never_name_the_server_and_the_server_no_site() {
         assert_eq!(others, Vec::<String>::new(), "{module} must not name {other}");
     }
 }
+
+#[test]
+fn every_promise_of_the_guide_names_a_test_that_exists() {
+    let mut code: String = sources().into_iter().map(|(_, text)| text).collect();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("the tests are there") {
+            let path = entry.expect("a readable entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                code += &fs::read_to_string(path).expect("a readable test");
+            }
+        }
+    }
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/guide/guarantees.rs");
+    let page = fs::read_to_string(page).expect("the page is there");
+    let is_a_name = |name: &&str| name.matches('_').count() >= 3 && !name.contains([':', ' ']);
+    let names: Vec<&str> = page.split('`').filter(is_a_name).collect();
+    assert!(names.len() > 25, "{names:?}");
+    for name in names {
+        assert!(code.contains(&format!("fn {name}(")), "there is no test {name}");
+    }
+}

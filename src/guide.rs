@@ -1,0 +1,9 @@
+//! The guide: what users and developers may rely on. It holds documentation only.
+//!
+//! | page | what it says |
+//! |---|---|
+//! | [`guarantees`] | what is promised under which fault, and the test that shows it |
+//! | [`hostile`] | how the program is attacked, and how to attack it with other seeds |
+
+pub mod guarantees;
+pub mod hostile;
