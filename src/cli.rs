@@ -13,8 +13,8 @@ use crate::bench;
 use crate::console::{self, Appearance, ThemeChoice};
 use crate::draft;
 use crate::model::checkpoint::{CacheEnvironment, cache_folder};
+use crate::score;
 use crate::session::{SHIPPED, Session, Span};
-use crate::study::score;
 
 mod check;
 mod interrupt;

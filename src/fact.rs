@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::privacy::{Counted, Head};
+use crate::score::Score;
 use crate::session::Mode;
 use crate::stream::NoteKind;
-use crate::study::score::Score;
 
 mod number;
 mod posterior;

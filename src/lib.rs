@@ -10,6 +10,7 @@
 //! | [`threads`] | how many threads work is spread over |
 //! | [`folders`] | where the program keeps its own files |
 //! | [`digest`] | SHA-256 as text |
+//! | [`suggest`] | what somebody probably meant who wrote an unknown name |
 //! | [`draft`] | files that come into being all at once |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
@@ -21,19 +22,19 @@
 //! | [`site`] | everything that may see a client's measurements; steps on a row, hands out messages |
 //! | [`server`] | hears messages, decides once a step; learns how clients depend on each other |
 //! | [`federation`] | Algorithm 1 over sites and server, the baselines, and how near they come to the oracle |
+//! | [`score`] | metrics, and the score of a list of alarms: sees verdicts and labels only |
 //! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
 //! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
-//! | [`study`] | how good the answers are: metrics, the score of a list of alarms, every table and figure |
+//! | [`study`] | how good the answers are: every table and figure |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`bench`] | speed and memory on this machine |
 //! | [`cli`] | the commands |
 //! | [`guide`] | what users and developers may rely on: documentation only |
 //!
-//! A module imports only what stands above it, save that [`engine`] scores its runs with
-//! [`study::score`], which knows nothing but alarms and labels; nothing but [`bench`] and [`cli`]
-//! imports [`console`].
+//! A module imports only what stands above it, and only [`bench`] and [`cli`] import [`console`]:
+//! `tests/architecture.rs` reads this table.
 
 pub mod bench;
 pub mod cli;
@@ -44,14 +45,15 @@ pub mod engine;
 pub mod evidence;
 pub mod fact;
 pub mod federation;
-pub mod guide;
 pub mod folders;
+pub mod guide;
 pub mod history;
 pub mod incident;
 pub mod make;
 pub mod model;
 pub mod privacy;
 pub mod rng;
+pub mod score;
 pub mod server;
 pub mod session;
 #[cfg(test)]
@@ -59,5 +61,6 @@ mod shared;
 pub mod site;
 pub mod stream;
 pub mod study;
+pub mod suggest;
 pub mod threads;
 pub mod wire;

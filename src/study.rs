@@ -1,17 +1,12 @@
-//! How good the answers are: what the literature measures, the score of one list of alarms, and
-//! every table and figure as a command.
+//! How good the answers are: every table and figure as a command.
 //!
-//! A study compares what was said with what is known. [`metrics`] and [`score`] see verdicts and
-//! labels only and must not know how a verdict came about. What is judged is what a user gets:
-//! [`detection`] runs sessions through the [`engine`](crate::engine) and takes their facts. Only the
+//! A study compares what was said with what is known. What is judged is what a user gets: [`detection`] runs sessions through the [`engine`](crate::engine) and takes their facts. Only the
 //! paper's other models, which no session can ask for, are made here.
 //!
 //! | module | what it is for |
 //! |---|---|
 //! | [`detection`] | sessions run to their end, their alarms judged: the end-to-end figures of both modes |
-//! | [`metrics`] | pure functions: episodes, steps, run lengths, rankings, delays, eTaPR |
 //! | [`privacy`] | what privacy costs in accuracy, against what is really spent |
-//! | [`score`] | the figures of one run, or of any truth file and any alarm file |
 //! | [`frame`] | jobs of a study: done on all cores, kept, taken up again |
 //! | [`report`] | tables, charts and sentences of a study, as text, SVG and JSON |
 //! | [`lesson`] | one federation looked at from every side: losses, states, residuals, the oracle |
@@ -39,9 +34,7 @@ pub mod catalogue;
 pub mod detection;
 pub mod frame;
 pub mod lesson;
-pub mod metrics;
 pub mod privacy;
 pub mod published;
 pub mod report;
 pub mod scale;
-pub mod score;

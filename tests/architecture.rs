@@ -141,3 +141,61 @@ fn every_promise_of_the_guide_names_a_test_that_exists() {
         assert!(code.contains(&format!("fn {name}(")), "there is no test {name}");
     }
 }
+
+/// The modules in the order of the table in `src/lib.rs`.
+fn map() -> Vec<String> {
+    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs");
+    let lib = fs::read_to_string(lib).expect("the library's own page");
+    let row = |line: &str| Some(line.strip_prefix("//! | [`")?.split('`').next()?.to_owned());
+    lib.lines().filter_map(row).collect()
+}
+
+/// Names of the crate's modules that follow `crate::` in a text, grouped imports included.
+fn imported(code: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        let names = match rest.strip_prefix('{') {
+            Some(group) => group.split('}').next().unwrap_or_default(),
+            None => rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(""),
+        };
+        let word = |name: &&str| !name.is_empty();
+        found.extend(names.split(|c: char| !c.is_alphanumeric() && c != '_').filter(word));
+    }
+    found
+}
+
+/// Imports of `importer` that stand below it in the map, or that only commands and measurements of
+/// speed may have.
+fn against_the_map(map: &[String], importer: &str, code: &str) -> Vec<String> {
+    let place = |name: &str| map.iter().position(|module| module == name);
+    let own = place(importer);
+    let wrong = |name: &&str| {
+        let is_below = place(name).is_some_and(|other| own.is_none_or(|own| other > own));
+        let is_screen = *name == "console" && !["console", "bench", "cli"].contains(&importer);
+        is_below || is_screen
+    };
+    imported(code).into_iter().filter(wrong).map(str::to_owned).collect()
+}
+
+#[test]
+fn imports_follow_the_table_of_the_library() {
+    let map = map();
+    assert!(map.len() > 20, "{map:?}");
+    for (name, text) in sources() {
+        let Some(code) = production(&name, &text) else { continue };
+        let importer = name.split(['/', '.']).next().unwrap_or_default();
+        if ["lib", "main", "build", "shared"].contains(&importer) {
+            continue;
+        }
+        assert!(map.iter().any(|module| module == importer), "{name} is in no row of the table");
+        let wrong = against_the_map(&map, importer, &code);
+        assert!(wrong.is_empty(), "{name} imports {wrong:?}, which stand below {importer}");
+    }
+    // The rule can fail.
+    let wrong = |importer, code| !against_the_map(&map, importer, code).is_empty();
+    assert!(wrong("server", "use crate::engine::run::Run;"));
+    assert!(wrong("session", "use crate::{rng, stream};"));
+    assert!(wrong("study", "crate::console::run()"));
+    assert!(!wrong("cli", "use crate::console::run;"));
+}

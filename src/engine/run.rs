@@ -58,6 +58,7 @@ use crate::model::kernel::WeightsError;
 use crate::model::weights::FilterWeights;
 use crate::privacy::{Hooks, Ledger, PrivacyError, Provenance};
 use crate::rng;
+use crate::score::{Judgement, Watched};
 use crate::server::health::{CalibrationHealth, Standing};
 use crate::server::influence::InfluenceGraph;
 use crate::server::predictions::Predictions;
@@ -71,7 +72,6 @@ use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::Grids;
 use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
-use crate::study::score::{Judgement, Watched};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
 /// A gap of up to so many steps is bridged by prediction; a longer one is a new run.

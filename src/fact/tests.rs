@@ -2,8 +2,8 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
-use crate::study::metrics::delay::Delays;
-use crate::study::score::{EventRow, Verdict};
+use crate::score::metrics::delay::Delays;
+use crate::score::{EventRow, Verdict};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_660_290_000 + second).expect("a small second is an instant")

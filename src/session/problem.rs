@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::SHIPPED;
 use super::bounds::{BOUNDS, Bound};
 use super::locate::{Place, find, locate, offset, place};
-use crate::stream::columns::nearest;
+use crate::suggest::nearest;
 
 /// One complaint about a value.
 #[derive(Debug, Clone, PartialEq, Eq)]

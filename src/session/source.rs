@@ -47,6 +47,12 @@ impl Default for PlantSource {
     }
 }
 
+/// Attacks that the built-in plant knows, in the order of its day.
+pub const PLANT_ATTACKS: [&str; 20] = [
+    "S101", "S102", "S103", "S104", "S105", "S106", "S107", "S108", "S109", "S110", "S111", "S201",
+    "S202", "S203", "S204", "S205", "S301", "S302", "S303", "S304",
+];
+
 /// Attacks staged in the built-in plant.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::session::privacy::Thrift;
 use crate::session::settings::{Federation, Tier};
-use crate::stream::columns::nearest;
+use crate::session::source::PLANT_ATTACKS;
+use crate::suggest::nearest;
 
 /// Everything that is wrong with a session, in the order of its keys.
 pub(super) fn problems(session: &Session) -> Vec<Problem> {
@@ -123,11 +124,10 @@ impl Check {
                 self.civil("source.start", &plant.start);
                 if let Attacks::Only(ids) = &plant.attacks {
                     for (i, id) in ids.iter().enumerate() {
-                        let known: Vec<_> = crate::stream::plant::attack_ids().collect();
                         self.that(
-                            known.contains(&id.as_str()),
+                            PLANT_ATTACKS.contains(&id.as_str()),
                             format!("source.attacks[{i}]"),
-                            format!("no attack {id:?}; known: {}", known.join(", ")),
+                            format!("no attack {id:?}; known: {}", PLANT_ATTACKS.join(", ")),
                         );
                     }
                 }

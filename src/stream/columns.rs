@@ -1,9 +1,8 @@
 //! Which columns of a wide row belong to which client.
 
-use std::cmp::Reverse;
-
 use super::{ClientColumns, Layout, Sensor};
 use crate::session::ClientSettings;
+use crate::suggest::nearest;
 
 /// Columns of a source, sorted out by client.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,24 +109,6 @@ fn unknown(header: &[Sensor], client: &str, list: &str, pattern: &str) -> String
 /// What to add to a complaint about an unknown `name`: the nearest there is, or nothing.
 pub fn near_hint<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     nearest(name, candidates).map(|near| format!("; the nearest is {near:?}")).unwrap_or_default()
-}
-
-/// The candidate that `name` was probably meant to be, if any is near.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let folded = name.to_lowercase();
-    let begins_alike =
-        |other: &str| folded.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-    candidates
-        .map(|c| (c.to_lowercase(), c))
-        .map(|(other, c)| (strsim::damerau_levenshtein(&folded, &other), begins_alike(&other), c))
-        .min_by_key(|(distance, alike, _)| (*distance, Reverse(*alike)))
-        .map(|(distance, _, c)| (distance, c))
-        // A name of which nothing is left is another name, however short.
-        .filter(|(distance, c)| {
-            let longest = name.len().max(c.len());
-            *distance < longest && *distance <= 1 + longest / 3
-        })
-        .map(|(_, c)| c)
 }
 
 /// Whether `pattern` means `name`: `*` any run of characters, `?` any one, `[1-3]` one of these.

@@ -25,12 +25,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::prepare::{Prepared, fingerprint, prepare};
+use crate::score::metrics::incident::TAIL;
 use crate::session::settings::Federation;
 use crate::session::{
     Alphabet, Family, Mode, Proprietary, Session, Source, Span, Tau, TwinSource, Vote,
 };
 use crate::study::frame::StudyError;
-use crate::study::metrics::incident::TAIL;
 
 /// A family of synthetic plants.
 #[derive(Debug, Clone, Copy, PartialEq)]

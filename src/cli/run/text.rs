@@ -7,10 +7,10 @@ use jiff::Timestamp;
 
 use crate::fact::{Calibrated, Fact, Incident, Ledger, Number, Quality, Summary, Training};
 use crate::privacy::Head;
+use crate::score::metrics::delay::per_day;
+use crate::score::{Judgement, Outcome, Score, Verdict, quiet_days};
 use crate::session::Mode;
 use crate::session::settings::Span;
-use crate::study::metrics::delay::per_day;
-use crate::study::score::{Judgement, Outcome, Score, Verdict, quiet_days};
 
 /// A time of the data's clock.
 pub(super) fn clock(time: Timestamp) -> impl Display {

@@ -169,7 +169,7 @@ fn compared(before: &Outlook, after: &Outlook) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::score::{Score, Watched};
+    use crate::score::{Score, Watched};
 
     fn outlook(alarms: usize, detected: usize, false_alarms: usize) -> Outlook {
         let mut score = Score::of(&[], &[], &Watched::Days(1.0), 0.0);

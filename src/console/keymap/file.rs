@@ -19,7 +19,7 @@ use super::Keymap;
 use crate::console::action::{Action, TABLE};
 use crate::console::key::Chord;
 use crate::folders;
-use crate::stream::columns::nearest;
+use crate::suggest::nearest;
 
 /// What the file is called.
 pub const KEYS_FILE: &str = "keys.ron";

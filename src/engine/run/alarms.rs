@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::fact::{Fact, Incident};
-use crate::study::score::Alarm;
+use crate::score::Alarm;
 
 /// Alarms in the order of their incidents' numbers, which count from 1.
 #[derive(Debug, Clone, Default)]

@@ -1,8 +1,8 @@
 //! How a run ended, for whoever sums it up.
 
 use crate::fact::Summary;
+use crate::score::{Alarm, Judgement, Watched};
 use crate::stream::Event;
-use crate::study::score::{Alarm, Judgement, Watched};
 
 /// How a run ended.
 #[derive(Debug, Clone)]

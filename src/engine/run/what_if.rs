@@ -15,13 +15,13 @@ use super::knob::Turn;
 use super::{Run, annunciator};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::incident::{Annunciator, Closing, Step};
+use crate::score::{Alarm, Score};
 use crate::server::Server;
 use crate::session::Mode;
 use crate::site::Trial;
 use crate::site::again::{Again, AgainError, Paying, Settled};
 use crate::site::flags::FlagRule;
 use crate::stream::Stream as _;
-use crate::study::score::{Alarm, Score};
 use crate::wire::{Memory, Tick, Wire as _};
 
 /// The run so far, decided under some setting.

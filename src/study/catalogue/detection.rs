@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::federation::variant::Variant;
+use crate::score::metrics::delay::Delays;
+use crate::score::metrics::run_length::RunLength;
+use crate::score::metrics::share;
 use crate::session::{Mode, Session, Tau, Tier};
 use crate::study::detection::figures::{Figures, MethodOutput, Runs};
 use crate::study::detection::flags::{FlagLine, ModelFlags};
@@ -16,9 +19,6 @@ use crate::study::detection::{
     Models, PAPERS, TWINS, Twin, as_published, baseline, linear, one_bit,
 };
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
-use crate::study::metrics::delay::Delays;
-use crate::study::metrics::run_length::RunLength;
-use crate::study::metrics::share;
 use crate::study::published::TABLE_2;
 use crate::study::report::{Axis, Bar, Cell, Chart, Drawing, Report, Row, Spread, Table};
 

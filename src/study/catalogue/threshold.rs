@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::detection::{run_length, run_lengths};
+use crate::score::metrics::run_length::RunLength;
 use crate::session::Tau;
 use crate::study::detection::figures::{Figures, Runs};
 use crate::study::detection::flags::FlagRuns;
 use crate::study::detection::watch::watch;
 use crate::study::detection::{Models, PAPERS, as_published};
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
-use crate::study::metrics::run_length::RunLength;
 use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
 
 /// The study.

@@ -13,18 +13,18 @@ use crate::engine::prepare::{Stage, cache_file, prepare};
 use crate::engine::run::Ending;
 use crate::fact::Fact;
 use crate::federation::variant::Variant;
+use crate::score::Verdict;
+use crate::score::metrics::delay::per_day;
+use crate::score::metrics::etapr::{Thetas, etapr};
+use crate::score::metrics::run_length::{self, RunLength};
+use crate::score::metrics::{Tick, Window, share};
 use crate::session::{Mode, Session};
 use crate::study::detection::as_published;
 use crate::study::detection::figures::Runs;
 use crate::study::detection::flags::ModelFlags;
 use crate::study::frame::StudyError;
-use crate::study::metrics::delay::per_day;
-use crate::study::metrics::etapr::{Thetas, etapr};
-use crate::study::metrics::run_length::{self, RunLength};
-use crate::study::metrics::{Tick, Window, share};
 use crate::study::published::{RootCause, Table4};
 use crate::study::report::{Axis, Bar, Cell, Chart, Drawing, Row, Spread, Table};
-use crate::study::score::Verdict;
 
 use self::flags::Raised;
 pub(super) use self::flags::flag_table;
@@ -261,7 +261,7 @@ impl<'a> Line<'a> {
         let of = |seen: &Seen| {
             let said = seen.detected + seen.false_alarms;
             let happened = seen.attacks.len();
-            crate::study::metrics::Rates::from_counts(seen.right, said, happened)
+            crate::score::metrics::Rates::from_counts(seen.right, said, happened)
         };
         [
             self.spread(|seen| of(seen).precision),
@@ -286,7 +286,7 @@ impl<'a> Line<'a> {
     pub fn median_delay_s(&self) -> Option<f64> {
         let delays: Vec<f64> =
             self.seen.iter().flat_map(|seen| seen.delays_s.iter().copied()).collect();
-        crate::study::metrics::delay::Delays::of(&delays).median
+        crate::score::metrics::delay::Delays::of(&delays).median
     }
 
     /// The paper's own line for the same percentile.
@@ -433,7 +433,7 @@ fn shortened(text: &str) -> String {
 
 fn verdict(attacks: &[Attack]) -> Cell {
     let delays: Vec<f64> = attacks.iter().filter_map(|attack| attack.delay_s).collect();
-    let Some(delay) = crate::study::metrics::delay::Delays::of(&delays).median else {
+    let Some(delay) = crate::score::metrics::delay::Delays::of(&delays).median else {
         return Cell::text("missed");
     };
     let said = match attacks {

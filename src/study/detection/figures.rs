@@ -6,13 +6,13 @@ mod tests;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::score::metrics::etapr::{Thetas, etapr};
+use crate::score::metrics::incident::{GAP, Named, TAIL, end_to_end, group};
+use crate::score::metrics::ranking::{self, Rank};
+use crate::score::metrics::run_length::{self, RunLength};
+use crate::score::metrics::step::{GRACE, Step, step_rates};
+use crate::score::metrics::{Tick, Window, disjoint};
 use crate::stream::{Event, Layout};
-use crate::study::metrics::etapr::{Thetas, etapr};
-use crate::study::metrics::incident::{GAP, Named, TAIL, end_to_end, group};
-use crate::study::metrics::ranking::{self, Rank};
-use crate::study::metrics::run_length::{self, RunLength};
-use crate::study::metrics::step::{GRACE, Step, step_rates};
-use crate::study::metrics::{Tick, Window, disjoint};
 
 /// An incident that a method declared. Steps count from the first one watched.
 #[derive(Debug, Clone, PartialEq)]

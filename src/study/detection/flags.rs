@@ -12,10 +12,10 @@ use crate::federation::variant::{Residuals, Variant};
 use crate::model::kernel::gaussian::{Gaussian, RIDGE};
 use crate::model::kernel::mahalanobis::Mahalanobis;
 use crate::model::train::SETTLING;
+use crate::score::metrics::Tick;
+use crate::score::metrics::run_length::{self, RunLength};
 use crate::server::lookup::{Voting, look_up};
 use crate::session::{Tau, Vote};
-use crate::study::metrics::Tick;
-use crate::study::metrics::run_length::{self, RunLength};
 
 /// Distances of one residual: those of the calibration, and those of all that is watched.
 #[derive(Debug, Clone)]
@@ -273,8 +273,8 @@ mod tests {
 
     use super::*;
     use crate::rng;
+    use crate::score::metrics::Window;
     use crate::study::detection::figures::MethodOutput;
-    use crate::study::metrics::Window;
 
     const CALIBRATION: usize = 1000;
 

@@ -10,6 +10,7 @@ use crate::engine::{decimation, vendor};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::model::weights::ProprietaryWeights;
 use crate::rng;
+use crate::score::metrics::{Tick, Window};
 use crate::session::{Clock, Family, Mark, Session, Source, TwinSource};
 use crate::site::training::SiteData;
 use crate::stream::decimate::Decimated;
@@ -18,7 +19,6 @@ use crate::stream::twin::TwinStream;
 use crate::stream::{Event, Frame, Label, Layout, Part, Stream, StreamError};
 use crate::study::detection::figures::Happened;
 use crate::study::frame::StudyError;
-use crate::study::metrics::{Tick, Window};
 
 /// States of a client of the synthetic plant.
 const STATES: usize = 2;

@@ -4,9 +4,9 @@ use ndarray::Array2;
 
 use super::*;
 use crate::model::train::test_support::plant;
+use crate::score::metrics::Window;
 use crate::study::catalogue;
 use crate::study::detection::figures::Happened;
-use crate::study::metrics::Window;
 
 /// Two clients of which the second sees what the first does, with something wrong at the end.
 fn ground() -> Ground {

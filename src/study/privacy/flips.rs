@@ -6,13 +6,13 @@ use super::{mean, published};
 use crate::privacy::composition::epsilon_of_truth;
 use crate::privacy::{PrivacyError, Randomness, Response};
 use crate::rng;
+use crate::score::metrics::Tick;
+use crate::score::metrics::run_length::{self, RunLength};
 use crate::study::detection::Models;
 use crate::study::detection::figures::{Figures, MethodOutput, Truth};
 use crate::study::detection::flags::FlagSeries;
 use crate::study::detection::watch::{Watched, watch};
 use crate::study::frame::StudyError;
-use crate::study::metrics::Tick;
-use crate::study::metrics::run_length::{self, RunLength};
 
 /// One pair of probabilities.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::{mean, published, twin};
 use crate::privacy::Tally;
+use crate::score::metrics::Tick;
+use crate::score::metrics::delay::{Delays, per_day};
+use crate::score::metrics::incident::TAIL;
 use crate::session::{Alphabet, Session, Thrift};
 use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::{Watched, watch};
 use crate::study::detection::{Models, linear};
 use crate::study::frame::StudyError;
-use crate::study::metrics::Tick;
-use crate::study::metrics::delay::{Delays, per_day};
-use crate::study::metrics::incident::TAIL;
 
 /// δ of every composed ε.
 const DELTA: f64 = 1e-5;

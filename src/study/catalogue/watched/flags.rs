@@ -6,11 +6,11 @@ use super::minutes;
 use crate::engine::run::sight::Sight;
 use crate::evidence::threshold::Flags;
 use crate::federation::variant::Variant;
+use crate::score::metrics::Tick;
+use crate::score::metrics::run_length;
 use crate::stream::{Event, Layout};
 use crate::study::detection::figures::Runs;
 use crate::study::detection::flags::{FlagLine, FlagRuns, ModelFlags};
-use crate::study::metrics::Tick;
-use crate::study::metrics::run_length;
 use crate::study::published::Table4;
 use crate::study::report::{Cell, Table};
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::error::ScoreError;
 use crate::session::mark::civil;
-use crate::stream::columns::nearest;
+use crate::suggest::nearest;
 
 /// The text of a file, which must not be empty.
 pub(super) fn text(file: &Path, expected: &str) -> Result<String, ScoreError> {

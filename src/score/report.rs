@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::alarms::{self, AlarmFile};
 use super::error::ScoreError;
 use super::{Judgement, Score, Verdict, Watched, seconds, truth};
+use crate::score::metrics::confusion::{Confusion, Role};
+use crate::score::metrics::delay::{Delays, per_day};
+use crate::score::metrics::etapr::{Etapr, Thetas, etapr};
+use crate::score::metrics::ranking;
+use crate::score::metrics::run_length::{RunLength, arl0};
+use crate::score::metrics::{Rates, Window, share};
 use crate::session::Span;
 use crate::stream::Event;
-use crate::study::metrics::confusion::{Confusion, Role};
-use crate::study::metrics::delay::{Delays, per_day};
-use crate::study::metrics::etapr::{Etapr, Thetas, etapr};
-use crate::study::metrics::ranking;
-use crate::study::metrics::run_length::{RunLength, arl0};
-use crate::study::metrics::{Rates, Window, share};
 
 /// What `headwater score` prints: the contract's figures first, then the rest.
 #[derive(Debug, Clone, PartialEq, Serialize)]

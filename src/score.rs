@@ -1,7 +1,7 @@
 //! The score of a list of alarms against known events: the `score` object of `run --json`, and all
 //! that `headwater score` prints.
 //!
-//! Which alarm belongs to which event is decided in [`episode`](super::metrics::episode). Here it
+//! Which alarm belongs to which event is decided in [`episode`](self::metrics::episode). Here it
 //! is judged what the first alarm of each event said:
 //!
 //! | verdict | when |
@@ -20,15 +20,16 @@ use std::cmp::Ordering;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::metrics::delay::Delays;
-use super::metrics::episode::{Belongs, Matching};
-use super::metrics::ranking::{self, Rank};
-use super::metrics::{Tick, Window, disjoint};
+use self::metrics::delay::Delays;
+use self::metrics::episode::{Belongs, Matching};
+use self::metrics::ranking::{self, Rank};
+use self::metrics::{Tick, Window, disjoint};
 use crate::stream::Event;
 
 mod alarms;
 mod error;
 mod event;
+pub mod metrics;
 mod read;
 mod report;
 mod text;

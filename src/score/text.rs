@@ -13,8 +13,8 @@ use std::fmt;
 
 use super::report::{DaysFrom, Report};
 use super::{Score, Verdict};
-use crate::study::metrics::Rates;
-use crate::study::metrics::delay::Delays;
+use crate::score::metrics::Rates;
+use crate::score::metrics::delay::Delays;
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
