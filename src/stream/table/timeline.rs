@@ -133,7 +133,9 @@ impl Timeline {
     fn begin(&self, stamp: Timestamp, stamps: &[Timestamp]) -> Option<Placed> {
         let chain = Chain::of(stamps, self.period);
         let agreeing = self.agreeing(stamps, &chain);
-        if !chain.keeps_first() || !is_backed(agreeing, &chain) {
+        // Of several rows with the same stamp the first one counts.
+        let is_kept = chain.kept().next().is_some_and(|row| stamps[row] == stamp);
+        if !is_kept || !is_backed(agreeing, &chain) {
             return Some(Placed::LeftOut(NoteKind::WrongStamp));
         }
         // A run that begins later by its own clock keeps it: what is known about it is often known
@@ -386,6 +388,13 @@ mod tests {
         assert_eq!(equal, (1..200).map(|r| (r, NoteKind::DuplicateStamp)).collect::<Vec<_>>());
         let reversed = left_out(&run((0..200).map(|i| 60_000 - 60 * i)));
         assert_eq!(reversed, (1..200).map(|r| (r, NoteKind::BackwardStamp)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn of_rows_that_are_all_written_twice_every_second_one_is_a_duplicate() {
+        let twice = left_out(&run((0..200).map(|i| 60 * (i / 2))));
+        let every_second = (0..100).map(|i| (2 * i + 1, NoteKind::DuplicateStamp));
+        assert_eq!(twice, every_second.collect::<Vec<_>>());
     }
 
     #[test]
