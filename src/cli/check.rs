@@ -52,13 +52,12 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     }
     if full {
         print_not_watched(out, session)?;
-        match unused {
-            0 => writeln!(out, "ok: every row was read")?,
-            1 => writeln!(out, "ok: every row was read; 1 row is not used, as told above")?,
-            _ => {
-                writeln!(out, "ok: every row was read; {unused} rows are not used, as told above")?
-            }
-        }
+        let not_used = match unused {
+            0 => String::new(),
+            1 => "; 1 row is not used, as told above".into(),
+            rows => format!("; {rows} rows are not used, as told above"),
+        };
+        writeln!(out, "ok: every row was read{not_used}")?;
     } else {
         writeln!(
             out,
@@ -268,9 +267,10 @@ impl Survey {
             lines.push(format!("{} gaps in time", self.gaps));
         }
         for (what, (count, first)) in &self.notes {
-            lines.push(match what.leaves_out() {
-                true => format!("{count} × {what}, first at {first}"),
-                false => format!("{what}, at {first}"),
+            lines.push(if what.leaves_out() {
+                format!("{count} × {what}, first at {first}")
+            } else {
+                format!("{what}, at {first}")
             });
         }
         let cells = self.frames * self.layout.width() as u64;

@@ -31,6 +31,10 @@ fn row(stamp: Timestamp, t: usize) -> Vec<String> {
     std::iter::once(stamp).chain((0..4).map(|k| format!("{:.3}", wave(k)))).collect()
 }
 
+fn whole(n: usize) -> i64 {
+    i64::try_from(n).expect("a small number")
+}
+
 fn begin() -> Timestamp {
     "2024-10-27T00:00:00Z".parse().expect("a time")
 }
@@ -39,7 +43,7 @@ impl Plant {
     /// A row every `period_s` seconds.
     fn new(period_s: i64) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let at = |t: usize| SignedDuration::from_secs(period_s * t as i64);
+        let at = |t: usize| SignedDuration::from_secs(period_s * whole(t));
         let live = (0..ROWS).map(|t| row(begin() + at(t), t + 5000)).collect();
         let plant = Self { folder, live };
         let nominal: Vec<_> = (0..900).map(|t| row(begin() - at(900 - t), t)).collect();
@@ -261,7 +265,7 @@ fn the_repeated_hour_at_the_end_of_summer_time_is_followed_and_said() {
     let mut plant = Plant::new(60);
     // From 03:00 on the clock of the wall shows an hour less.
     for (minute, row) in plant.live.iter_mut().enumerate().skip(180) {
-        let shown = begin() + SignedDuration::from_mins(minute as i64 - 60);
+        let shown = begin() + SignedDuration::from_mins(whole(minute) - 60);
         row[0] = shown.strftime("%Y-%m-%d %H:%M:%S").to_string();
     }
     let facts = plant.run();
@@ -278,7 +282,7 @@ fn the_repeated_hour_at_the_end_of_summer_time_is_followed_and_said() {
 fn an_hour_that_is_too_short_to_tell_is_left_out_and_each_of_its_rows_counted() {
     let mut plant = Plant::new(600);
     for (row, cells) in plant.live.iter_mut().enumerate().skip(18) {
-        let shown = begin() + SignedDuration::from_mins(10 * (row as i64 - 6));
+        let shown = begin() + SignedDuration::from_mins(10 * (whole(row) - 6));
         cells[0] = shown.strftime("%Y-%m-%d %H:%M:%S").to_string();
     }
     let facts = plant.run();

@@ -59,23 +59,20 @@ impl Unused {
         }
         for note in notes {
             self.counts.add(note.what, note.rows);
-            match self.stretches.iter_mut().find(|stretch| stretch.is_of(note)) {
-                Some(stretch) => {
-                    stretch.last_line = note.line;
-                    stretch.notes += 1;
-                    stretch.rows += note.rows;
-                    stretch.step = step;
-                }
-                None => {
-                    said.push((note.place.clone(), note.to_string()));
-                    self.stretches.push_back(Stretch {
-                        first: note.clone(),
-                        last_line: note.line,
-                        notes: 1,
-                        rows: note.rows,
-                        step,
-                    });
-                }
+            if let Some(known) = self.stretches.iter_mut().find(|stretch| stretch.is_of(note)) {
+                known.last_line = note.line;
+                known.notes += 1;
+                known.rows += note.rows;
+                known.step = step;
+            } else {
+                said.push((note.place.clone(), note.to_string()));
+                self.stretches.push_back(Stretch {
+                    first: note.clone(),
+                    last_line: note.line,
+                    notes: 1,
+                    rows: note.rows,
+                    step,
+                });
             }
         }
         said
