@@ -24,8 +24,8 @@ pub use mark::Mark;
 pub use privacy::{Alphabet, PrivacySettings, Thrift};
 pub use problem::{Problem, SessionError};
 pub use settings::{
-    Decimation, Limits, Mode, ModelSettings, Optimiser, Proprietary, ReplaySettings, Sampling, Span, Tau,
-    Thresholds, Tier, Vote,
+    Decimation, Limits, Mode, ModelSettings, Optimiser, Proprietary, ReplaySettings, Sampling,
+    Span, Tau, Thresholds, Tier, Vote,
 };
 pub use source::{
     Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Source, TableSource,

@@ -42,7 +42,12 @@ impl Pulse {
     #[must_use]
     pub fn new() -> Self {
         let now = Instant::now();
-        Self { drawn: now.checked_sub(FRAME).unwrap_or(now), dirty: true, answered: false, told: None }
+        Self {
+            drawn: now.checked_sub(FRAME).unwrap_or(now),
+            dirty: true,
+            answered: false,
+            told: None,
+        }
     }
 
     /// Something has changed.

@@ -101,14 +101,12 @@ pub fn allow(session: &Session, estimate: Estimate) -> Result<(), TooMuch> {
     let limits = session.limits;
     let spare = limits.memory_gb.map_or_else(|| free_bytes().unwrap_or(USUAL_BYTES), |gb| gb * 1e9);
     let hours = limits.preparation_h.unwrap_or(USUAL_H);
-    // What is no number is no estimate, and nothing is allowed by it.
     let too_much = |limit: String, key| Err(TooMuch { estimate, limit, key });
-    if !(estimate.bytes <= spare) {
-        too_much(memory(spare), "memory_gb")
-    } else if !(estimate.seconds <= hours * 3600.0) {
-        too_much(time(hours * 3600.0), "preparation_h")
-    } else {
-        Ok(())
+    // What is no number is no estimate, and nothing is allowed by it.
+    match (estimate.bytes <= spare, estimate.seconds <= hours * 3600.0) {
+        (true, true) => Ok(()),
+        (false, _) => too_much(memory(spare), "memory_gb"),
+        (true, false) => too_much(time(hours * 3600.0), "preparation_h"),
     }
 }
 
@@ -149,7 +147,11 @@ impl Filter {
     fn kept(self, model: &ModelSettings) -> f64 {
         let (p, d) = (self.states, self.sensors);
         let width = model.transition_width as f64;
-        4.0 * p * p + p * d + d * d + 8.0 * width + 4.0 * width * p
+        4.0 * p * p
+            + p * d
+            + d * d
+            + 8.0 * width
+            + 4.0 * width * p
             + 2.0 * model.measurement_width as f64
     }
 }
@@ -253,9 +255,8 @@ impl<'a> Work<'a> {
         let material: f64 =
             self.sensors.iter().map(|sensors| rows * (200.0 + 30.0 * *sensors as f64)).sum();
         // Weights, their gradients and what Adam remembers, in several copies.
-        let phi = |sensors: usize| {
-            lstm(sensors as f64, model.augment_width as f64, model.states as f64)
-        };
+        let phi =
+            |sensors: usize| lstm(sensors as f64, model.augment_width as f64, model.states as f64);
         let filters: f64 = self.filters().map(|filter| filter.products(model)).sum();
         let phis: f64 = self.sensors.iter().map(|sensors| phi(*sensors)).sum();
         let weights = 32.0 * (filters + phis + self.server());
@@ -346,7 +347,8 @@ mod tests {
             assert!(why.contains(&format!("`limits: ({key}: …)`")), "{text}: {why}");
             assert!(why.contains("needs about"), "{why}");
         }
-        let text = "Session(about: \"x\", source: Twin(clients: 8), limits: (preparation_h: 0.001))";
+        let text =
+            "Session(about: \"x\", source: Twin(clients: 8), limits: (preparation_h: 0.001))";
         assert!(allow(&session(text), of(text)).is_err(), "a limit of one's own");
         assert!(allow(&session(text), Estimate { bytes: f64::NAN, seconds: 1.0 }).is_err());
     }

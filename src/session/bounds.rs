@@ -61,7 +61,7 @@ impl fmt::Display for Bound {
 }
 
 /// A number as a person writes it: without a row of zeros.
-fn plain(number: f64) -> String {
+pub(super) fn plain(number: f64) -> String {
     let size = number.abs();
     if number != 0.0 && !(1e-4..1e10).contains(&size) {
         format!("{number:e}")
@@ -78,8 +78,7 @@ pub const CENTURY_S: f64 = 36_525.0 * 86_400.0;
 pub const MOST_STEPS: u64 = 10_000_000_000;
 
 /// Hours that a civil clock on Earth can be ahead of UTC.
-pub const HOURS_AHEAD: Bound =
-    from(-12.0, 14.0, "source.time.utc_offset_h", "hours ahead of UTC");
+pub const HOURS_AHEAD: Bound = from(-12.0, 14.0, "source.time.utc_offset_h", "hours ahead of UTC");
 
 /// Every number of a session, in the order of its keys. Its seed may be any whole number of 64 bits.
 pub const BOUNDS: &[Bound] = &[

@@ -52,7 +52,8 @@ impl Check {
             self.that(false, path, "this number has no bound, which is a fault of the program");
             return;
         };
-        self.that(bound.holds(value), path, format!("expected {bound}, found {value}"));
+        let found = bounds::plain(value);
+        self.that(bound.holds(value), path, format!("expected {bound}, found {found}"));
     }
 
     fn civil(&mut self, path: &str, text: &str) {
@@ -287,8 +288,7 @@ impl Check {
 
     fn thresholds(&mut self, session: &Session) {
         let thresholds = &session.thresholds;
-        let taus =
-            [("thresholds.tau_c", thresholds.tau_c), ("thresholds.tau_a", thresholds.tau_a)];
+        let taus = [("thresholds.tau_c", thresholds.tau_c), ("thresholds.tau_a", thresholds.tau_a)];
         for (key, tau) in taus {
             match tau {
                 Tau::Percentile(p) => self.number_at(key, key, "Percentile", p),

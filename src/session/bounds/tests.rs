@@ -74,7 +74,9 @@ fn with(bound: &Bound, value: &str) -> String {
     let last = key.rsplit('.').next().unwrap_or(key);
     let own = match (key, bound.choice) {
         ("source.history_h" | "source.hours" | "source.grid_feedback", _) => {
-            return format!("Session(about: \"x\", source: Plant(\n\n    {last}: {value}), {RANGES})");
+            return format!(
+                "Session(about: \"x\", source: Plant(\n\n    {last}: {value}), {RANGES})"
+            );
         }
         ("source.clients" | "source.delta", _) => {
             return format!("Session(about: \"x\", source: Twin(\n\n    {last}: {value}))");
@@ -124,9 +126,25 @@ fn with(bound: &Bound, value: &str) -> String {
 
 /// What a person or a program may write where a number belongs.
 const EXTREMES: [&str; 19] = [
-    "0", "-1", "-0.0", "1e30", "-1e30", "1e308", "1e999", "NaN", "inf", "-inf", "1e-300",
-    "18446744073709551615", "18446744073709551616", "340282366920938463463374607431768211456",
-    "-9223372036854775808", "1000000", "3000", "0x7fffffff", "1_000",
+    "0",
+    "-1",
+    "-0.0",
+    "1e30",
+    "-1e30",
+    "1e308",
+    "1e999",
+    "NaN",
+    "inf",
+    "-inf",
+    "1e-300",
+    "18446744073709551615",
+    "18446744073709551616",
+    "340282366920938463463374607431768211456",
+    "-9223372036854775808",
+    "1000000",
+    "3000",
+    "0x7fffffff",
+    "1_000",
 ];
 
 /// What is said is a refusal in words with the place of the number and its bound.
