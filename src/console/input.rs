@@ -49,11 +49,9 @@ impl Queue {
             Event::Resize(..) => {}
             // What is left out is one stretch: without it, letters of a text would be picked at
             // random and taken for commands.
-            _ if self.left_out > 0 || self.waiting.len() >= MOST => {
-                if !self.replaces_last(&event) {
-                    self.left_out += 1;
-                    return;
-                }
+            _ if self.left_out > 0 || self.waiting.len() >= MOST && !self.replaces_last(&event) => {
+                self.left_out += 1;
+                return;
             }
             _ => {}
         }

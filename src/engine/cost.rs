@@ -101,14 +101,12 @@ pub fn allow(session: &Session, estimate: Estimate) -> Result<(), TooMuch> {
     let limits = session.limits;
     let spare = limits.memory_gb.map_or_else(|| free_bytes().unwrap_or(USUAL_BYTES), |gb| gb * 1e9);
     let hours = limits.preparation_h.unwrap_or(USUAL_H);
-    // What is no number is no estimate, and nothing is allowed by it.
     let too_much = |limit: String, key| Err(TooMuch { estimate, limit, key });
-    if !(estimate.bytes <= spare) {
-        too_much(memory(spare), "memory_gb")
-    } else if !(estimate.seconds <= hours * 3600.0) {
-        too_much(time(hours * 3600.0), "preparation_h")
-    } else {
-        Ok(())
+    // What is no number is no estimate, and nothing is allowed by it.
+    match (estimate.bytes <= spare, estimate.seconds <= hours * 3600.0) {
+        (true, true) => Ok(()),
+        (false, _) => too_much(memory(spare), "memory_gb"),
+        (true, false) => too_much(time(hours * 3600.0), "preparation_h"),
     }
 }
 

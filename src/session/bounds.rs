@@ -61,7 +61,7 @@ impl fmt::Display for Bound {
 }
 
 /// A number as a person writes it: without a row of zeros.
-fn plain(number: f64) -> String {
+pub(super) fn plain(number: f64) -> String {
     let size = number.abs();
     if number != 0.0 && !(1e-4..1e10).contains(&size) {
         format!("{number:e}")

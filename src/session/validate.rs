@@ -53,7 +53,8 @@ impl Check {
             self.that(false, path, "this number has no bound, which is a fault of the program");
             return;
         };
-        self.that(bound.holds(value), path, format!("expected {bound}, found {value}"));
+        let found = bounds::plain(value);
+        self.that(bound.holds(value), path, format!("expected {bound}, found {found}"));
     }
 
     fn civil(&mut self, path: &str, text: &str) {

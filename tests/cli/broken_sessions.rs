@@ -183,7 +183,7 @@ fn a_time_that_is_too_long_is_pointed_at_with_the_longest_possible_one() {
 #[test]
 fn a_size_that_no_machine_has_is_refused_with_its_bound_before_anything_is_allocated() {
     for (line, expected) in [
-        ("model: (transition_width: 18446744073709551615)", "expected 1 to 1024 units, found 184"),
+        ("model: (transition_width: 18446744073709551615)", "expected 1 to 1024 units, found 1.8"),
         ("model: (states: 1000000)", "expected 1 to 256 states, found 1000000"),
         ("model: (states: 3000)", "expected 1 to 256 states, found 3000"),
         ("model: (states: -1)", "expected 1 to 256 states, found -1"),
