@@ -200,7 +200,7 @@ fn facts_and_truth_become_a_table_that_a_person_can_read() {
     root right            1   50.0 % of the detected with a known origin
     root wrong            0
     root unknown          2
-    false alarms          1   in 0.50 days: 2.00 a day
+    false alarms          1   in 0.48 quiet days of 0.50: 2.09 a day
     repeated alarms       0   not counted
     delay             median 20.0 s  p95 56.0 s
     to the right root median 45.0 s  p95 45.0 s
@@ -266,7 +266,7 @@ fn tables_of_other_programs_are_scored_as_well() {
     root right            2   100.0 % of the detected with a known origin
     root wrong            0
     root unknown          0
-    false alarms          1   in 0.25 days: 4.00 a day (between the first and the last time in the files)
+    false alarms          1   in 0.24 quiet days of 0.25: 4.21 a day (between the first and the last time in the files)
     repeated alarms       0   not counted
     delay             median 20.0 s  p95 29.0 s
     to the right root median 20.0 s  p95 29.0 s
