@@ -17,7 +17,6 @@ use crate::engine::decimation;
 use crate::engine::prepare::{Prepared, Stage, cache_file, keep_oracle, kept, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
-use crate::model::checkpoint::{Checkpoint, CheckpointError};
 use crate::model::train::{Progress, TrainReport};
 use crate::privacy::Spend;
 use crate::session::{Proprietary as Kind, Session};
@@ -77,10 +76,6 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         return Ok(());
     }
     let file = args.out.clone().unwrap_or_else(|| cache_file(&session));
-    // A file that was named is not replaced because it is damaged; the cache is.
-    if let Some(named) = args.out.as_deref().filter(|named| named.exists()) {
-        refuse_damaged(named)?;
-    }
     // Asking again for what was stopped early means wanting the whole of it.
     if was_stopped(&session, &file) {
         std::fs::remove_file(&file)?;
@@ -138,14 +133,6 @@ fn refuse_to_replace(file: &Path, force: bool) -> Result<()> {
         remove_stale(folder, &name.to_string_lossy());
     }
     Ok(())
-}
-
-/// An error where a file of models is not what was written. One of other data or of another version is.
-fn refuse_damaged(file: &Path) -> Result<()> {
-    match Checkpoint::load(file, None) {
-        Ok(_) | Err(CheckpointError::Version { .. }) => Ok(()),
-        Err(why) => Err(why.into()),
-    }
 }
 
 fn was_stopped(session: &Session, file: &Path) -> bool {

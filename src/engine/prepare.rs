@@ -794,7 +794,8 @@ mod tests {
             format!(
                 "Session(about: \"a\", source: Table(data: {data:?}, time: (column: \"time\")), \
                  clients: [(name: \"A\", columns: [\"a\"]), (name: \"B\", columns: [\"b\"])], \
-                 ranges: (fit: (files: [\"data.csv\"]), calibration: (files: [\"data.csv\"]), \
+                 ranges: (fit: (files: [\"data.csv\"], until: \"+9s\"), \
+                 calibration: (files: [\"data.csv\"], from: \"+9s\"), \
                  replay: (files: [\"data.csv\"])))"
             )
         };

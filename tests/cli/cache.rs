@@ -77,7 +77,7 @@ fn a_flipped_bit_in_kept_models_is_said_and_they_are_made_again() {
 }
 
 #[test]
-fn a_named_file_of_models_that_is_damaged_is_an_error_and_stays_as_it_is() {
+fn a_named_file_of_models_that_is_damaged_stays_as_it_is_until_it_is_replaced_by_force() {
     let folder = place();
     let args = ["train", "small.ron", "--out", "named.safetensors"];
     let (_, complaint, code) = run(folder.path(), "cache", &args);
@@ -88,9 +88,14 @@ fn a_named_file_of_models_that_is_damaged_is_an_error_and_stays_as_it_is() {
     bytes[middle] ^= 1;
     fs::write(&file, &bytes).expect("written");
     let (_, complaint, code) = run(folder.path(), "cache", &args);
-    let said = "named.safetensors: cannot be read: checksum differs";
+    let said = "named.safetensors is there already: --force replaces it";
     assert!(code == 1 && complaint.contains(said), "{complaint}");
     assert!(fs::read(&file).expect("models") == bytes);
+    let force = [&args[..], &["--force"]].concat();
+    let (_, complaint, code) = run(folder.path(), "cache", &force);
+    assert_eq!(code, 0, "{complaint}");
+    bytes[middle] ^= 1;
+    assert!(fs::read(&file).expect("models") == bytes, "the same models again");
 }
 
 #[test]

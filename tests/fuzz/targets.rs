@@ -41,7 +41,8 @@ pub fn table(data: &[u8]) -> bool {
     fs::write(folder.path().join("day.csv"), data).expect("the table can be written");
     let session = "Session(about: \"a table\", source: Table(data: \".\", time: (column: \"time\")), \
         clients: [(name: \"A\", columns: [\"a*\"]), (name: \"B\", columns: [\"b*\"])], \
-        ranges: (fit: (files: [\"day.csv\"]), calibration: (files: [\"day.csv\"]), \
+        ranges: (fit: (files: [\"day.csv\"], until: \"+9s\"), \
+        calibration: (files: [\"day.csv\"], from: \"+9s\"), \
         replay: (files: [\"day.csv\"])))";
     let session = Session::parse("fuzz.ron", folder.path(), session).expect("a sound session");
     match read(&session) {
