@@ -25,10 +25,7 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     writeln!(out, "source      {}", source(session))?;
     print_privacy(out, session)?;
     let estimate = cost::estimate(session)?;
-    writeln!(
-        out,
-        "preparing   needs about {estimate} on this machine (give or take a factor of 3)"
-    )?;
+    writeln!(out, "preparing   needs about {estimate} (a rough figure, from one machine)")?;
     cost::allow(session, estimate)?;
     let mut survey = None;
     let mut unused = 0;

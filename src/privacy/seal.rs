@@ -164,7 +164,7 @@ struct Body {
 }
 
 /// The seals of a file, as they are written or read, and what the next one will cover.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Seals {
     /// All bytes since the last seal, with that seal.
     since: Hashed,
@@ -172,12 +172,6 @@ pub struct Seals {
     entries: u64,
     unsigned: u64,
     last: Option<Head>,
-}
-
-impl Default for Seals {
-    fn default() -> Self {
-        Self { since: Hashed::default(), number: 0, entries: 0, unsigned: 0, last: None }
-    }
 }
 
 impl Seals {

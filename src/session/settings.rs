@@ -340,7 +340,7 @@ impl Default for ReplaySettings {
 pub struct Limits {
     /// Memory in GB; what the machine has to spare when absent.
     pub memory_gb: Option<f64>,
-    /// Hours of preparation; 12 when absent.
+    /// Hours of processor time; 12 when absent.
     pub preparation_h: Option<f64>,
 }
 

@@ -68,7 +68,6 @@ impl Store {
     /// Keeps a result, and hands it back as it will be read the next time: a number that has been
     /// written and read once does not change any more. An error says why it is not kept: it will be
     /// made again the next time, which is not worth failing for.
-    #[must_use]
     pub fn keep(
         &self,
         study: &str,
