@@ -32,8 +32,8 @@ pub struct Figures {
     pub client_step_ns: ClientStepNs,
     /// One round of Algorithm 1, by number of clients.
     pub round_us: RoundUs,
-    /// A whole run of the attack day in the mode of its session, with prepared models: fitting of
-    /// the clients, simulation, every step of clients and server, incidents, facts and score.
+    /// A whole run of the attack day in the mode of its session, with prepared models: opening,
+    /// simulation, every step of clients and server, incidents, facts and score.
     pub day_replay_s: f64,
     /// The default start: federated training and calibration with delivered models.
     pub train_s: f64,

@@ -111,7 +111,7 @@ pub struct Watch {
 type Priced = ([Turn; 3], Arc<[Rung]>);
 
 impl Watch {
-    /// Fits and calibrates, and stands before the first step.
+    /// Sets up sites and server, and stands before the first step.
     ///
     /// With `with_frames` measurements are handed on as they come.
     pub fn open(

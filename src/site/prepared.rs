@@ -1,4 +1,5 @@
-//! What is prepared once for a site: its models, and what is normal for them. It never leaves the site.
+//! What is prepared once for a site: its models, and what is normal for them. It stays on the site's
+//! machine.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
