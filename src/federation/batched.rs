@@ -68,7 +68,7 @@ pub(super) fn run(
 
 /// Rows from which `length` steps can be taken with something measured at every client all along.
 fn starts(clients: &[TrainingSite], length: usize) -> Vec<usize> {
-    let steps = clients.first().map_or(0, |client| client.steps());
+    let steps = clients.first().map_or(0, TrainingSite::steps);
     let mut run = 0;
     let mut starts = Vec::new();
     for t in 0..steps {

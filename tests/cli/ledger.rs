@@ -1,6 +1,7 @@
 //! `headwater run --ledger` and `headwater ledger`: what is written can be verified, and what was
 //! tampered with is pointed at.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -193,7 +194,7 @@ fn cheapened(entries: &[&str]) -> String {
         let head = heads.entry(client).or_insert_with(|| "0".repeat(64));
         let body = body.replacen(old, head, 1).replace("\"epsilon\":2.0", "\"epsilon\":1.0");
         *head = sha256(body.as_bytes());
-        text += &format!("{{\"hash\":\"{head}\",{body}\n");
+        let _ = writeln!(text, "{{\"hash\":\"{head}\",{body}");
     }
     text
 }

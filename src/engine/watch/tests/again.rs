@@ -72,9 +72,12 @@ fn with_real_noise_the_other_method_on_trial_is_paid_for_too_even_after_protecti
     assert!(ledger(&watch).live().releases > before + 1000, "two flags a step");
 }
 
-/// Counts what crosses, by kind.
-fn counting() -> (Box<dyn Wire>, Arc<Mutex<BTreeMap<String, usize>>>) {
-    let counts = Arc::new(Mutex::new(BTreeMap::new()));
+/// How many messages of each kind have crossed.
+type Counts = Arc<Mutex<BTreeMap<String, usize>>>;
+
+/// A carrier of bytes, and what crosses it.
+fn counting() -> (Box<dyn Wire>, Counts) {
+    let counts = Counts::default();
     let counter = Arc::clone(&counts);
     let wire = Encoded::new(move |direction, bytes: &[u8]| {
         let kind = match direction {
@@ -142,7 +145,7 @@ fn a_watched_run_with_orders_gives_the_same_facts_over_bytes_as_in_memory() {
         news.facts.iter().map(Fact::to_line).collect::<Vec<_>>()
     };
     let (wire, counts) = counting();
-    assert_eq!(told(wire), told(Box::new(Memory::default())));
+    assert_eq!(told(wire), told(Box::<Memory>::default()));
     let counts = counts.lock().expect("nobody sends any more");
     for kind in ["Symbol", "Flags", "Enrolment", "Sensors", "NameSensors", "TakeAsNormal"] {
         assert!(counts.get(kind).is_some_and(|count| *count > 0), "{kind}: {counts:?}");

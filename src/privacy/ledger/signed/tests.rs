@@ -104,24 +104,23 @@ fn rewritten(text: &str, own: Option<&LedgerKey>) -> String {
     let (mut seals, mut file) = (Seals::default(), String::new());
     for line in text.lines() {
         if Seals::is_seal(line.as_bytes()) {
-            match own {
-                Some(key) => file += &seals.seal(key, None, None),
-                // The hashes fit, the signature is the old one.
-                None => {
-                    let forged = seals.seal(&key(), None, None);
-                    let old = &line["{\"signature\":\"".len()..][..128];
-                    let new = &forged["{\"signature\":\"".len()..][..128];
-                    let forged = forged.replace(new, old);
-                    // What is sealed next covers the line as it stands in the file.
-                    seals = Seals::default();
-                    file += &forged;
-                    for line in file.clone().lines() {
-                        if Seals::is_seal(line.as_bytes()) {
-                            seals.accept(line.as_bytes(), |_| true).expect("hashes fit");
-                        } else {
-                            seals.take(&format!("{line}\n"));
-                        }
-                    }
+            if let Some(key) = own {
+                file += &seals.seal(key, None, None);
+                continue;
+            }
+            // The hashes fit, the signature is the old one.
+            let forged = seals.seal(&key(), None, None);
+            let old = &line["{\"signature\":\"".len()..][..128];
+            let new = &forged["{\"signature\":\"".len()..][..128];
+            let forged = forged.replace(new, old);
+            // What is sealed next covers the line as it stands in the file.
+            seals = Seals::default();
+            file += &forged;
+            for line in file.clone().lines() {
+                if Seals::is_seal(line.as_bytes()) {
+                    seals.accept(line.as_bytes(), |_| true).expect("hashes fit");
+                } else {
+                    seals.take(&format!("{line}\n"));
                 }
             }
             continue;
