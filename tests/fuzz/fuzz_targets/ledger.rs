@@ -3,4 +3,6 @@
 #[path = "../targets.rs"]
 mod targets;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::ledger(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    targets::ledger(data);
+});

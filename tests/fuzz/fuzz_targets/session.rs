@@ -3,4 +3,6 @@
 #[path = "../targets.rs"]
 mod targets;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::session(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    targets::session(data);
+});
