@@ -203,7 +203,7 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
 /// of the user.
 fn remove_stale(folder: &Path, name: &str) {
     for partial in draft::remove_stale(folder, Some(name)) {
-        // A closed stderr leaves nobody to tell.
+        // If stderr is closed, the message is lost.
         let _ = writeln!(
             io::stderr(),
             "headwater: removed {}, left by a run that was killed",

@@ -120,7 +120,7 @@ struct Printer<'a, W> {
 impl<W: Write> Printer<'_, W> {
     /// A word beside the facts.
     fn notice(&self, notice: &str) {
-        // A closed stderr leaves nobody to tell.
+        // If stderr is closed, the message is lost.
         self.bar.aside(|| {
             let _ = writeln!(std::io::stderr(), "headwater: {notice}");
         });

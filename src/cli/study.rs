@@ -103,8 +103,7 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     if failures.is_empty() { Ok(()) } else { Err(eyre!("{}", failures.join("; "))) }
 }
 
-/// The failure of a study that was not finished: whoever reads the tables, or only the exit code,
-/// must not take a part for the whole.
+/// The failure of an unfinished study. Its tables and its exit code both say that it is incomplete.
 fn interrupted(jobs: usize, studies: usize) -> Option<String> {
     let count = |n: usize, one: &str, many: &str| match n {
         0 => None,
@@ -127,7 +126,7 @@ fn list(out: &mut impl Write) -> Result<()> {
 }
 
 fn say(what: &str) {
-    // A closed stderr leaves nobody to tell.
+    // If stderr is closed, the message is lost.
     let _ = writeln!(io::stderr(), "headwater: {what}");
 }
 

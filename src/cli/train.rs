@@ -100,7 +100,7 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
                 ));
             }
             Stage::Calibrating => bar.set_message("calibrating"),
-            // A closed stderr leaves nobody to tell.
+            // If stderr is closed, the message is lost.
             Stage::Notice(what) => bar.suspend(|| {
                 let _ = writeln!(std::io::stderr(), "headwater: {what}");
             }),

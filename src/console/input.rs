@@ -1,4 +1,4 @@
-//! What the operator sends: read on a thread of its own, kept in a queue of limited length.
+//! Operator input: read on a separate thread, kept in a queue of limited length.
 //!
 //! Guarantees:
 //! - Reading never waits for the console, so Ctrl-C is seen however much was sent before it.

@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs a test by a clock of its own, which goes on only when the test says so or sleeps.
+    /// Runs a test on a simulated clock, which advances only when the test says so or sleeps.
     fn block_on(test: impl Future<Output = ()>) {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().start_paused(true).build();

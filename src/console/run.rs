@@ -58,7 +58,7 @@ impl Termination for Ending {
         match self {
             Ending::Quit => ExitCode::SUCCESS,
             Ending::Signal { number, .. } => {
-                // After a hang-up there may be nobody to read it.
+                // After a hang-up the terminal may be gone.
                 let _ = writeln!(io::stderr(), "headwater: {self}");
                 ExitCode::from(128_u8.saturating_add(number))
             }
@@ -193,7 +193,7 @@ impl Console {
         let Self { term, mut engine, .. } = self;
         drop(term);
         if let Some(head) = engine.finish(LAST_LINES) {
-            // After a hang-up there may be nobody to read it.
+            // After a hang-up the terminal may be gone.
             let _ = writeln!(
                 io::stderr(),
                 "headwater: ledger head {}, {} entries, signed with key {}",
