@@ -27,21 +27,16 @@ pub(crate) use posterior::Posterior;
 pub(crate) enum Fact {
     /// A round of training is over.
     Training(Training),
-    /// A client's thresholds stand.
     Calibrated(Calibrated),
-    /// An incident begins.
     Opened(Incident),
     /// Something about an open incident is new.
     Updated(Incident),
-    /// An incident is over.
     Closed(Incident),
-    /// A setting was changed.
     Setting(Setting),
     /// What a client has released so far.
     Ledger(Ledger),
     /// Something is wrong with the data itself.
     Quality(Quality),
-    /// The last line.
     Summary(Box<Summary>),
 }
 
@@ -50,7 +45,6 @@ pub(crate) enum Fact {
 pub(crate) struct Training {
     /// This round, counted from 1.
     pub(crate) round: u64,
-    /// Rounds in all.
     pub(crate) rounds: u64,
     /// L_s.
     pub(crate) server_loss: Option<Number>,
@@ -61,7 +55,6 @@ pub(crate) struct Training {
 /// {client, tau_c, tau_a, arl0_target}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Calibrated {
-    /// Who.
     pub(crate) client: String,
     /// τ_c as a distance.
     pub(crate) tau_c: Option<Number>,
@@ -76,7 +69,6 @@ pub(crate) struct Calibrated {
 pub(crate) struct Incident {
     /// Its number, never used again.
     pub(crate) incident: u64,
-    /// When this became known.
     pub(crate) time: Timestamp,
     /// The decimated step of that time.
     pub(crate) step: u64,
@@ -92,7 +84,6 @@ pub(crate) struct Incident {
     /// The method that says so.
     #[serde(with = "mode")]
     pub(crate) mode: Mode,
-    /// How urgent it is.
     pub(crate) priority: Priority,
     /// First-out and root are different clients.
     pub(crate) disagree: bool,
@@ -119,18 +110,14 @@ pub(crate) struct Incident {
 /// A client has a sensor that is itself at fault; which one it does not say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SensorFault {
-    /// Whose.
     pub(crate) client: String,
-    /// "stuck", "range" or "gap".
     pub(crate) what: String,
 }
 
 /// A client that feels an incident.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Effect {
-    /// Who.
     pub(crate) client: String,
-    /// Onset of its evidence.
     pub(crate) time: Timestamp,
     /// How long after the root's onset; negative when it came before.
     pub(crate) delay_s: Number,
@@ -153,7 +140,6 @@ pub(crate) struct Via {
 /// How urgent an alarm is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Priority {
-    /// Data quality.
     P3,
     /// An anomaly of one client, or a root that is not certain.
     P2,
@@ -174,11 +160,8 @@ impl std::fmt::Display for Priority {
 /// {what, from, to, time}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Setting {
-    /// Its name.
     pub(crate) what: String,
-    /// The old value.
     pub(crate) from: Value,
-    /// The new one.
     pub(crate) to: Value,
     /// Data time of the change.
     pub(crate) time: Timestamp,
@@ -188,18 +171,15 @@ pub(crate) struct Setting {
 /// sent, the costliest stretches of time, and every mechanism with its settings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
-    /// Who.
     pub(crate) client: String,
     /// ε spent; `null` when nothing protects what was released.
     pub(crate) epsilon: Option<Number>,
     /// δ it holds at.
     pub(crate) delta: Option<Number>,
-    /// Number of releases.
     pub(crate) releases: u64,
     /// ε at the same δ by adding up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) basic: Option<Number>,
-    /// What training spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) training: Option<Spent>,
     /// What the costliest sample, minute, hour and day and the whole history cost, training and the
@@ -224,7 +204,6 @@ pub(crate) struct Memory {
     pub(crate) contraction: Option<Number>,
     /// Later symbols that it can still turn; `null` where there is no end.
     pub(crate) later_symbols: Option<u64>,
-    /// "measured", "declared" or "assumed".
     pub(crate) known: String,
 }
 
@@ -238,7 +217,6 @@ pub(crate) struct Spent {
     pub(crate) epsilon: Option<Number>,
     /// ε by adding up.
     pub(crate) basic: Option<Number>,
-    /// Number of releases.
     pub(crate) releases: u64,
     /// Which theorem gives ε.
     pub(crate) bound: String,
@@ -249,7 +227,6 @@ pub(crate) struct Spent {
 pub(crate) struct Quality {
     /// Whose data; `null` when it is everybody's.
     pub(crate) client: Option<String>,
-    /// Since when.
     pub(crate) time: Timestamp,
     /// What is wrong with it: "gap", "stuck", "range", "clock jump", "out of calibration" with or
     /// without the reason, "not to be believed", or why rows were left out; or that it is well again:
@@ -269,33 +246,25 @@ pub(crate) struct Quality {
 /// {session, mode, seed, clients, steps, incidents, wall_s, steps_per_s, score}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Summary {
-    /// Name of the session.
     pub(crate) session: String,
-    /// The method.
     #[serde(with = "mode")]
     pub(crate) mode: Mode,
     /// The seed; `null` when noise came from the operating system.
     pub(crate) seed: Option<u64>,
-    /// Number of clients.
     pub(crate) clients: u64,
-    /// Decimated steps.
     pub(crate) steps: u64,
-    /// Incidents opened.
     pub(crate) incidents: u64,
-    /// Time it took.
     pub(crate) wall_s: Option<Number>,
     /// Steps in a second of that.
     pub(crate) steps_per_s: Option<Number>,
     /// Where the data has labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) score: Option<Score>,
-    /// First instant watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<Timestamp>,
     /// Last instant watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<Timestamp>,
-    /// Where noise came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) randomness: Option<String>,
     /// Rows of the data that were not used, where there were any.
@@ -312,7 +281,6 @@ pub(crate) struct Summary {
 /// How many rows of the data were not used, in all and for each reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct UnusedRows {
-    /// In all.
     pub(crate) rows: u64,
     /// Rows with the time stamp of the row before.
     pub(crate) duplicate_stamp: u64,
@@ -328,7 +296,6 @@ pub(crate) struct UnusedRows {
 
 impl UnusedRows {
     /// Whether every row was used.
-    #[must_use]
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -364,11 +331,8 @@ impl UnusedRows {
 /// A sensor that no model looks at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NotWatched {
-    /// Whose.
     pub(crate) client: String,
-    /// Its name.
     pub(crate) sensor: String,
-    /// Why not.
     pub(crate) why: String,
 }
 
@@ -377,12 +341,10 @@ impl Fact {
     ///
     /// # Panics
     /// Never: every key of a fact is a string and no value can fail to be written.
-    #[must_use]
     pub(crate) fn to_line(&self) -> String {
         serde_json::to_string(self).expect("a fact has string keys and infallible values")
     }
 
-    /// Reads a line back.
     pub(crate) fn from_line(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
     }

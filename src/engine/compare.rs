@@ -40,7 +40,6 @@ pub(crate) struct Comparison {
 /// One client's part.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientComparison {
-    /// Its name.
     pub(crate) name: String,
     /// Mean ‖r_c‖².
     pub(crate) r_c: f64,

@@ -87,7 +87,6 @@ struct Writer {
     sealed_by: SealedBy,
     /// When all of it was on the disk last.
     synced: Instant,
-    /// Something was written since.
     unsynced: bool,
     /// A seal with all clients' heads is the last line.
     finished: bool,
@@ -97,7 +96,10 @@ struct Writer {
 
 impl KeptLedger {
     /// What stands in the file that `session` keeps its ledgers in, and the file.
-    pub(crate) fn open(session: &Session, named: Option<PathBuf>) -> Result<(Opened, Self), OpenError> {
+    pub(crate) fn open(
+        session: &Session,
+        named: Option<PathBuf>,
+    ) -> Result<(Opened, Self), OpenError> {
         let lifetime = if named.is_none() { lifetime_ledger(session)? } else { None };
         let by_itself = lifetime.is_some();
         let Some(path) = named.or(lifetime) else { return Ok((Opened::default(), Self(None))) };
@@ -238,7 +240,6 @@ impl Writer {
         Ok((writer, ledgers))
     }
 
-    /// Appends to the file.
     fn write(&mut self, text: &str) -> Result<(), OpenError> {
         self.unsynced = true;
         self.finished = false;

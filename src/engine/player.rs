@@ -68,7 +68,6 @@ enum Audience {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Travels {
     Together,
-    /// Every step by itself.
     Alone,
 }
 
@@ -80,7 +79,6 @@ pub(super) struct Player {
     commands: std_mpsc::Receiver<Command>,
     interrupt: Option<Arc<AtomicBool>>,
     audience: Audience,
-    /// Steps may travel together.
     travels: Travels,
     /// Where to stop without ending the run.
     stop_at: Option<StopAt>,
@@ -96,7 +94,6 @@ pub(super) struct Player {
     amid: bool,
     /// Orders that wait for its end.
     orders: Vec<Order>,
-    /// The frame shown last.
     last: Option<Timestamp>,
     batch: Update,
     batch_since: Instant,

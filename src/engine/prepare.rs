@@ -54,7 +54,6 @@ pub(crate) enum Stage<'a> {
     Reading,
     /// The models come with the program: nothing is trained but the federation.
     Delivered,
-    /// A proprietary model learns.
     Proprietary(train::Progress<'a>),
     /// Clients and server learn from each other.
     Federation(federation::Progress<'a>),
@@ -76,7 +75,6 @@ pub(crate) struct Prepared {
     pub(crate) clients: Vec<PreparedSite>,
     /// f_s.
     pub(crate) server: LstmFc,
-    /// How the federation went.
     pub(crate) history: Option<History>,
     /// It was trained just now, and not read from where it was kept.
     pub(crate) fresh: bool,
@@ -84,11 +82,9 @@ pub(crate) struct Prepared {
     pub(crate) stopped: bool,
     /// What training released about each client.
     pub(crate) spent: TrainingSpent,
-    /// Who influences whom.
     pub(crate) influences: Influences,
     /// How states move together; nothing where training was too short or states are too many.
     pub(crate) together: Option<Together>,
-    /// Where it is kept.
     pub(crate) file: PathBuf,
     /// Why it could not be kept there, where it could not.
     pub(crate) not_kept: Option<String>,
@@ -107,42 +103,28 @@ pub(crate) struct TrainingSpent {
 /// Why a session cannot be prepared.
 #[derive(Debug, Error)]
 pub(crate) enum PrepareError {
-    /// Its data cannot be had.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// A proprietary model cannot be made.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// The federation cannot learn.
     #[error(transparent)]
     Federation(#[from] FederationError),
-    /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// What was measured makes no sense.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
-    /// What was prepared cannot be kept.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// Fewer than a handful of calibration steps: nothing can be called normal.
     #[error("{client}: the calibration range is too short to tell what is normal")]
-    TooShort {
-        /// Whose.
-        client: String,
-    },
-    /// It would take more memory or time than it may.
+    TooShort { client: String },
     #[error(transparent)]
     TooMuch(#[from] TooMuch),
-    /// What sites fitted cannot be written down.
     #[error("the fits of the sites cannot be written: {0}")]
     Fits(postcard::Error),
-    /// Something that is kept or fingerprinted has no JSON form.
     #[error("{what} cannot be written as JSON: {source}")]
     Json {
         /// Which part of the session or of its models.
         what: &'static str,
-        /// The reason.
         source: serde_json::Error,
     },
 }
@@ -176,7 +158,6 @@ struct ClientCalibration {
 }
 
 /// Where `session`'s models are kept between runs.
-#[must_use]
 pub(crate) fn cache_file(session: &Session) -> PathBuf {
     // Not the session's name: the same session under another name has the same models.
     let name = match fingerprint(session) {
@@ -254,7 +235,10 @@ fn is_ordinary(why: &CheckpointError) -> bool {
 
 /// Keeps what the oracle says about how states move together, beside the models it was made for;
 /// for this run only where those could not be kept.
-pub(crate) fn keep_oracle(prepared: &mut Prepared, correlation: Vec<f32>) -> Result<(), PrepareError> {
+pub(crate) fn keep_oracle(
+    prepared: &mut Prepared,
+    correlation: Vec<f32>,
+) -> Result<(), PrepareError> {
     let together = prepared.together.clone().and_then(|known| known.with_oracle(correlation));
     let Some(together) = together else { return Ok(()) };
     if prepared.not_kept.is_some() {
@@ -637,7 +621,6 @@ fn data_files(folder: &Path, patterns: &[String]) -> Vec<String> {
 }
 
 /// The layout that a prepared session's frames must have.
-#[must_use]
 pub(crate) fn fits(prepared: &Prepared, layout: &Layout) -> bool {
     prepared.clients.len() == layout.clients.len()
         && prepared.clients.iter().zip(&layout.clients).all(|(prepared, client)| {

@@ -10,7 +10,6 @@ use crate::session::{Session, Source};
 /// A word from the engine on the way to the first measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Training {
-    /// What is being done.
     pub(crate) doing: String,
     /// Steps done and steps in all, where they are counted.
     pub(crate) steps: Option<(usize, usize)>,
@@ -26,7 +25,6 @@ pub(crate) struct Training {
 
 impl Training {
     /// How long it will go on, if it goes on like this.
-    #[must_use]
     pub(crate) fn left(&self) -> Option<Duration> {
         let (done, all) = self.steps.filter(|(done, all)| 0 < *done && done <= all)?;
         Some(self.elapsed.mul_f64((all - done) as f64 / done as f64))
@@ -44,8 +42,6 @@ pub(crate) struct ProgressWords {
 }
 
 impl ProgressWords {
-    /// Nothing yet.
-    #[must_use]
     pub(crate) fn new(session: &Session, now: Instant) -> Self {
         let numbered = |letter: char| (1..=64).map(|m| format!("{letter}{m}")).collect();
         let names = match (&session.clients[..], &session.source) {
@@ -58,7 +54,6 @@ impl ProgressWords {
         Self { names, doing: String::new(), since: now, hides_losses }
     }
 
-    /// A stage in words.
     pub(crate) fn word(&mut self, stage: &Stage, now: Instant) -> Training {
         let (doing, steps, losses, bytes) = match stage {
             Stage::Notice(notice) => ((*notice).to_owned(), None, Vec::new(), None),

@@ -83,44 +83,29 @@ const LIVE_PREDICTIONS: u64 = 0x4C;
 /// Why a session cannot be run.
 #[derive(Debug, Error)]
 pub(crate) enum RunError {
-    /// Its data cannot be had.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// What stands between a client and the server cannot be set up.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
-    /// The models were made for other clients or other sensors.
     #[error(
         "the replayed data has other clients or sensors than the data its models were made from"
     )]
     Layout,
-    /// Its tier wants what could not be learned.
     #[error("thresholds.tier: States needs to know who influences whom: {0}")]
     Tier(String),
-    /// A site cannot be set up.
     #[error("{client}: {source}")]
-    Site {
-        /// The client's name.
-        client: String,
-        /// What is wrong.
-        source: SiteError,
-    },
-    /// A site cannot send its run again to a server that begins to decide.
+    Site { client: String, source: SiteError },
     #[error(transparent)]
     Again(#[from] AgainError),
-    /// A message did not arrive.
     #[error(transparent)]
     Wire(#[from] WireError),
 }
 
 /// How a session is run.
 pub(crate) struct RunOptions {
-    /// The method that decides.
     pub(crate) mode: Mode,
-    /// Where to stop.
     pub(crate) until: Option<Mark>,
     /// Both methods are carried along, so that either can decide from the next step on, and what was
     /// measured and heard is kept, so that the run can be decided again.
@@ -133,7 +118,6 @@ pub(crate) struct RunOptions {
 
 impl RunOptions {
     /// One method, to the end, within the process, without a written ledger.
-    #[must_use]
     pub(crate) fn new(mode: Mode) -> Self {
         Self { mode, until: None, both: false, wire: Box::new(Memory::default()), ledger: None }
     }
@@ -146,7 +130,6 @@ pub(crate) struct Run {
     until: Option<Mark>,
     stream: Decimated<Box<dyn Stream>>,
     layout: Layout,
-    /// Who influences whom.
     graph: InfluenceGraph,
     /// τ of each client that has one of its own: of r_c, of r_a.
     own_tau: Vec<[Option<Tau>; 2]>,
@@ -275,7 +258,6 @@ impl Run {
         Ok(run)
     }
 
-    /// The last instant watched.
     fn now(&self) -> Timestamp {
         self.spans.last().map_or(self.spent.from, |span| span.1)
     }
@@ -292,7 +274,6 @@ impl Run {
 
     /// The thresholds of every client. They are percentiles of its distances: where flags are
     /// protected they are no fact, and stand on the client's own screen alone.
-    #[must_use]
     pub(crate) fn calibrated(&self) -> Vec<Fact> {
         let hidden = self.session.privacy.epsilon_flag.is_some();
         let told = |tau: f32| if hidden { None } else { Number::new(f64::from(tau)) };
@@ -310,50 +291,39 @@ impl Run {
     }
 
     /// What can be seen of every client after the last step.
-    #[must_use]
     pub(crate) fn sights(&self) -> &[Sight] {
         &self.sights
     }
 
     /// The thresholds of every client as squared distances.
-    #[must_use]
     pub(crate) fn thresholds(&self) -> &[FlagThresholds] {
         &self.thresholds
     }
 
-    /// Incidents, log and figures.
-    #[must_use]
     pub(crate) fn annunciator(&self) -> &Annunciator {
         &self.annunciator
     }
 
-    /// The method that decides.
-    #[must_use]
     pub(crate) fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Steps taken.
-    #[must_use]
     pub(crate) fn steps(&self) -> u64 {
         self.steps
     }
 
     /// What decimated frames look like.
-    #[must_use]
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// Disturbances that the data is known to hold.
-    #[must_use]
     pub(crate) fn events(&self) -> &[Event] {
         self.stream.events()
     }
 
     /// Which sensors of a client deviate most, the first ones first; nothing where no method ranks
     /// them. They stay with the client: this is for its own screen.
-    #[must_use]
     pub(crate) fn ranked_sensors(&self, client: usize) -> Vec<String> {
         self.exchange.sites()[client].ranked_sensors()
     }
@@ -532,7 +502,6 @@ impl Run {
     }
 
     /// How many rows were left out so far.
-    #[must_use]
     pub(crate) fn unused_rows(&self) -> fact::UnusedRows {
         self.unused.counts()
     }
@@ -583,7 +552,6 @@ impl Run {
     }
 
     /// What was said held against what is known; nothing where the data has no labels.
-    #[must_use]
     pub(crate) fn judgement(&self) -> Option<Judgement<'_>> {
         let events: &[Event] = self.stream.events();
         (self.labelled || !events.is_empty()).then(|| {
@@ -594,7 +562,6 @@ impl Run {
     }
 
     /// What is needed to sum the run up; `wall` is how long it took.
-    #[must_use]
     pub(crate) fn ending(&self, wall: Duration) -> Ending {
         let events = self.stream.events().to_vec();
         Ending {
@@ -608,7 +575,6 @@ impl Run {
     }
 
     /// The last fact; `wall` is how long the run took.
-    #[must_use]
     pub(crate) fn summary(&self, wall: Duration) -> fact::Summary {
         fact::Summary {
             session: self.session.name.clone(),
@@ -714,7 +680,6 @@ fn annunciator(layout: &Layout, mode: Mode, start: Timestamp) -> Annunciator {
 }
 
 /// A word of progress of the federation as a fact, without the clients' loss where that is hidden.
-#[must_use]
 pub(crate) fn training(progress: &federation::Progress, hides_losses: bool) -> Fact {
     let losses = progress.client_loss;
     let mean = losses.iter().sum::<f64>() / losses.len() as f64;

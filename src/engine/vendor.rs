@@ -28,7 +28,6 @@ const SENDING: u64 = 0x5345;
 /// The models of one client, frozen.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientVendor {
-    /// The model that watches.
     pub(crate) watching: ProprietaryWeights,
     /// The model whose states may be sent, where that is another one.
     pub(crate) sending: Option<ProprietaryWeights>,
@@ -38,7 +37,6 @@ pub(crate) struct ClientVendor {
 
 impl ClientVendor {
     /// The model of the federation: the one whose states may be sent.
-    #[must_use]
     pub(crate) fn federated(&self) -> &ProprietaryWeights {
         self.sending.as_ref().unwrap_or(&self.watching)
     }
@@ -54,14 +52,15 @@ fn may_send(kind: Proprietary) -> bool {
 struct Delivery {
     /// Samples in a block mean.
     every: u32,
-    /// Sensor names per client.
     sensors: Vec<Vec<String>>,
 }
 
 /// The models delivered with the program, where `session` can use them: the built-in plant with its
 /// own clients (known inputs may be added), at the models' own sampling and with the customary sizes.
-#[must_use]
-pub(crate) fn delivered(session: &Session, every: u32) -> Option<(Vec<SensorView>, Vec<ClientVendor>)> {
+pub(crate) fn delivered(
+    session: &Session,
+    every: u32,
+) -> Option<(Vec<SensorView>, Vec<ClientVendor>)> {
     let Source::Plant(_) = session.source else { return None };
     let defaults = ModelSettings::default();
     let model = &session.model;

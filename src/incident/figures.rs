@@ -11,7 +11,6 @@ use crate::fact::Priority;
 /// Counts at one instant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Figures {
-    /// Incidents whose condition holds.
     pub(crate) open: usize,
     /// Open incidents that are neither shelved nor out of service: the standing alarms.
     pub(crate) standing: usize,
@@ -21,11 +20,9 @@ pub(crate) struct Figures {
     pub(crate) returned: usize,
     /// Held because the change stays.
     pub(crate) latched: usize,
-    /// Silenced for a time.
     pub(crate) shelved: usize,
     /// Effects folded under a root.
     pub(crate) grouped: usize,
-    /// Clients out of service.
     pub(crate) out_of_service: usize,
     /// Alarms of the last ten minutes.
     pub(crate) alarms_10min: usize,
@@ -50,7 +47,6 @@ pub(crate) struct Figures {
 /// How many of each priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ByPriority {
-    /// Confirmed roots.
     pub(crate) p1: usize,
     /// Single anomalies and uncertain roots.
     pub(crate) p2: usize,
@@ -60,7 +56,6 @@ pub(crate) struct ByPriority {
 
 impl Figures {
     /// "14 flags → 2 incidents": what grouping spares the operator.
-    #[must_use]
     pub(crate) fn grouping(&self) -> String {
         let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         let (flags, incidents) = (self.flags_10min, self.incidents_10min);
@@ -70,7 +65,6 @@ impl Figures {
 
 impl Annunciator {
     /// The figures as of the last step.
-    #[must_use]
     pub(crate) fn figures(&self) -> Figures {
         let states = |state: AlarmState| {
             self.listed_incidents().filter(|incident| incident.alarm.state == state).count()

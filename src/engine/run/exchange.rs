@@ -143,7 +143,12 @@ impl Exchange {
     }
 
     /// One step: rows to sites, messages to the server, its decision.
-    pub(crate) fn step(&mut self, frame: &Frame, layout: &Layout, tick: Tick) -> Result<(), RunError> {
+    pub(crate) fn step(
+        &mut self,
+        frame: &Frame,
+        layout: &Layout,
+        tick: Tick,
+    ) -> Result<(), RunError> {
         self.ask(tick.time, |server, send| server.begin(tick, send))?;
         let Self { sites, wire, shadow, .. } = self;
         let rehearsal = shadow.as_mut().map(|(rehearsal, _)| rehearsal);
@@ -225,7 +230,11 @@ impl Exchange {
     }
 
     /// Asks a client which of its sensors deviate most; none where it does not say.
-    pub(crate) fn ask_for_sensors(&mut self, client: usize, time: Timestamp) -> Result<Ranks, WireError> {
+    pub(crate) fn ask_for_sensors(
+        &mut self,
+        client: usize,
+        time: Timestamp,
+    ) -> Result<Ranks, WireError> {
         let question = self.server.ask_for_sensors(client);
         self.wire.send_to_site(question)?;
         self.deliver_orders(time)?;

@@ -15,22 +15,16 @@ use crate::site::flags::{FlagRule, thresholds_at};
 /// Why an order is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ActError {
-    /// The state of things does not allow it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A setting cannot have that value.
     #[error(transparent)]
     Unsettable(#[from] Unsettable),
-    /// A method that is not carried along cannot decide.
     #[error("the other method is not carried along: start again with --mode")]
     NotAlong,
-    /// Nothing has been seen yet.
     #[error("the run has not begun")]
     NotBegun,
-    /// The published method has none.
     #[error("the look-up has no new normal: raise τ of the client instead, or decide by evidence")]
     NoNewNormal,
-    /// What was released does not allow it.
     #[error("{0}")]
     Released(String),
 }
@@ -44,8 +38,6 @@ impl Run {
         }
     }
 
-    /// How a knob stands.
-    #[must_use]
     pub(crate) fn turned(&self, knob: Knob) -> Turn {
         let (tau, privacy) = (&self.session.thresholds, &self.session.privacy);
         let own = |client: usize, which: usize| self.own_tau.get(client).and_then(|t| t[which]);

@@ -27,11 +27,9 @@ use crate::wire::{Memory, Tick, Wire as _};
 /// The run so far, decided under some setting.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outlook {
-    /// Alarms.
     pub(crate) alarms: usize,
     /// Where the data has labels.
     pub(crate) score: Option<Score>,
-    /// Thresholds of every client.
     pub(crate) thresholds: Vec<FlagThresholds>,
     /// The flags of every step so far, a row of clients a step; empty where they are not kept.
     pub(crate) flags: Vec<Option<Flags>>,
@@ -40,13 +38,10 @@ pub(crate) struct Outlook {
 /// Why a trial has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum NoAnswer {
-    /// The knob only concerns what is still to come.
     #[error("it only concerns what is still to come")]
     StillToCome,
-    /// What was heard is not kept, or nothing was heard yet.
     #[error("nothing is kept to decide again on")]
     NothingKept,
-    /// A site does not send again.
     #[error(transparent)]
     Again(#[from] AgainError),
 }
@@ -54,7 +49,6 @@ pub(crate) enum NoAnswer {
 impl Run {
     /// The run so far under the settings that stand now: what a trial is held against. Where one was
     /// changed on the way this is not what was said.
-    #[must_use]
     pub(crate) fn so_far(&self) -> Outlook {
         let again = if self.tuned { self.what_if(Turn::Mode(self.mode)).ok() } else { None };
         again.unwrap_or_else(|| {
@@ -170,7 +164,6 @@ impl Run {
 
     /// The flags of every step so far by the rule that stands now, whatever stood when they were
     /// made. A row of clients a step; for a screen on the sites' own machine.
-    #[must_use]
     pub(crate) fn flags_so_far(&self) -> Vec<Option<Flags>> {
         self.flags_by(&self.rules_with(None))
     }

@@ -11,15 +11,12 @@ pub(super) const FRESH: SignedDuration = SignedDuration::from_mins(5);
 /// What one client has spent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spent {
-    /// Outside of training.
     pub(crate) live: Composed,
-    /// In trainings.
     pub(crate) trained: Composed,
     /// Over the costliest stretch of each length.
     pub(crate) over: Vec<(Scope, Composed)>,
     /// ε that one more hour at this pace adds to the whole history.
     pub(crate) burn_per_hour: f64,
-    /// What may be spent.
     pub(crate) budget: Option<Budget>,
     /// When that will be gone.
     pub(crate) exhaustion: Exhaustion,
@@ -31,7 +28,6 @@ pub(crate) struct Spent {
 
 impl Spent {
     /// The figures of a ledger as of `now`.
-    #[must_use]
     pub(crate) fn of(ledger: &Ledger, now: Timestamp) -> Self {
         Self {
             live: ledger.live(),
