@@ -87,6 +87,9 @@ pub(crate) struct Incident {
     pub(crate) priority: Priority,
     /// First-out and root are different clients.
     pub(crate) disagree: bool,
+    /// What is said of the root.
+    #[serde(default)]
+    pub(crate) verdict: Verdict,
     /// The root that all evidence speaks for by now, where it is not the named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) would_now_say: Option<String>,
@@ -121,6 +124,9 @@ pub(crate) struct Effect {
     pub(crate) time: Timestamp,
     /// How long after the root's onset; negative when it came before.
     pub(crate) delay_s: Number,
+    /// An effect of the root, or a candidate while no root is named.
+    #[serde(default)]
+    pub(crate) verdict: Verdict,
     /// How it can have come about, where influences are known that lead there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) via: Option<Via>,
@@ -135,6 +141,21 @@ pub(crate) struct Via {
     pub(crate) delay_s: Option<Number>,
     /// All of it was learned from the data; otherwise some of it is only declared.
     pub(crate) learned: bool,
+}
+
+/// What a client is in an incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// The trouble started here.
+    RootCause,
+    /// It feels a trouble that started at another client.
+    PropagatedEffect,
+    /// An anomaly of this client alone.
+    Single,
+    /// The incident's root cannot be named: it may be this client.
+    #[default]
+    Unknown,
 }
 
 /// How urgent an alarm is.

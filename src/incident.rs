@@ -38,12 +38,14 @@ pub(crate) mod operate;
 pub(crate) mod rate;
 pub(crate) mod rules;
 pub(crate) mod state;
+mod verdict;
 
 mod fold;
 mod tell;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use crate::fact::Verdict;
 pub(crate) use action::{Action, Refusal};
 pub(crate) use annunciator::{Annunciator, Place};
 pub(crate) use figures::Figures;
@@ -53,3 +55,4 @@ pub(crate) use log::{Edit, Entry, Log, What};
 pub(crate) use operate::{Order, Receipt};
 pub(crate) use rules::Rules;
 pub(crate) use state::{AlarmEvent, AlarmState};
+pub(crate) use verdict::{ClientVerdict, verdict_at};

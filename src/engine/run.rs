@@ -16,7 +16,6 @@
 //! | `unused` | rows of the data that were not used |
 //! | `alarms`, `ending` | the alarms that were raised, and the score of the run |
 //! | [`sight`] | what can be seen of every client at a step |
-//! | [`knob`] | what can be tuned while it runs |
 //! | [`what_if`] | the run decided again under other settings |
 //! | `operate` | what an operator orders, carried out |
 
@@ -24,7 +23,6 @@ mod alarms;
 mod ending;
 mod exchange;
 mod explain;
-pub(crate) mod knob;
 mod ledger;
 mod operate;
 pub(crate) mod sight;

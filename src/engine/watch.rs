@@ -13,8 +13,8 @@ use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
 
+use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
-use super::run::knob::{Knob, Turn};
 use super::run::sight::Sight;
 use super::run::what_if::NoAnswer;
 use super::run::{ActError, Outlook, Run, RunError, RunOptions};
@@ -188,7 +188,7 @@ impl Watch {
     fn judges_flags(&self, fact: &Fact) -> bool {
         let Fact::Setting(setting) = fact else { return false };
         let knob = Knob::named(&setting.what, self.run.annunciator().names());
-        knob.is_some_and(Knob::judges_flags)
+        knob.is_some_and(|knob| knob.row().scope == Scope::Flags)
     }
 
     /// The run so far under the settings that stand now.
