@@ -9,7 +9,7 @@ use super::key::{Chord, Key};
 
 /// Something the operator can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Action {
+pub(crate) enum Action {
     /// Stop and go on.
     Pause,
     /// One step of the engine, standing.
@@ -142,7 +142,7 @@ pub enum Action {
 
 /// What an action is about; the headings of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Topic {
+pub(crate) enum Topic {
     /// Data time.
     Time,
     /// What is shown.
@@ -157,12 +157,12 @@ pub enum Topic {
 
 impl Topic {
     /// All, in the order of the help.
-    pub const ALL: [Topic; 5] =
+    pub(crate) const ALL: [Topic; 5] =
         [Topic::Time, Topic::Views, Topic::Incidents, Topic::Tuning, Topic::Program];
 
     /// Its heading.
     #[must_use]
-    pub fn heading(self) -> &'static str {
+    pub(crate) fn heading(self) -> &'static str {
         match self {
             Topic::Time => "time",
             Topic::Views => "views",
@@ -175,30 +175,30 @@ impl Topic {
 
 /// How an action stands in the bottom line: its first key and a word or two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hint {
+pub(crate) struct Hint {
     /// What it does.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
     /// Hints of a lower number stay longer when there is little room.
-    pub rank: u8,
+    pub(crate) rank: u8,
     /// The counterpart whose key stands beside its own.
-    pub beside: Option<Action>,
+    pub(crate) beside: Option<Action>,
 }
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
-pub struct Binding {
+pub(crate) struct Binding {
     /// What is asked for.
-    pub action: Action,
+    pub(crate) action: Action,
     /// Its name in `keys.ron` and on the command line.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Keys that ask for it unless a file says otherwise.
-    pub keys: &'static [Chord],
+    pub(crate) keys: &'static [Chord],
     /// Where it stands in the help.
-    pub topic: Topic,
+    pub(crate) topic: Topic,
     /// What it does, in a few words.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
     /// How it stands in the bottom line, if it does.
-    pub hint: Option<Hint>,
+    pub(crate) hint: Option<Hint>,
 }
 
 impl Binding {
@@ -242,7 +242,7 @@ use Topic::{Incidents, Program, Time, Tuning, Views};
 
 /// Every action, once.
 #[rustfmt::skip]
-pub const TABLE: &[Binding] = &[
+pub(crate) const TABLE: &[Binding] = &[
     row(Action::Pause, "pause", &[c(' ')], Time, "pause, go on").hint("pause", 2),
     row(Action::Back, "back", &[k(Left), c('h')], Time, "look one column back")
         .beside(Action::Forward, "look back", 3),
@@ -319,13 +319,13 @@ pub const TABLE: &[Binding] = &[
 impl Action {
     /// Its row of the table.
     #[must_use]
-    pub fn row(self) -> &'static Binding {
+    pub(crate) fn row(self) -> &'static Binding {
         TABLE.iter().find(|row| row.action == self).expect("every action has a row")
     }
 
     /// The action of this name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.name == name).map(|row| row.action)
     }
 }

@@ -12,7 +12,7 @@ mod svg;
 
 /// What a picture can be written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// Characters alone
     Text,
     /// Characters and the sequences that style them
@@ -24,7 +24,7 @@ pub enum Format {
 impl Format {
     /// The ending of its files.
     #[must_use]
-    pub fn ending(self) -> &'static str {
+    pub(crate) fn ending(self) -> &'static str {
         match self {
             Format::Text => "txt",
             Format::Ansi => "ansi",
@@ -35,7 +35,7 @@ impl Format {
 
 /// `picture` in `format`, ending with a line break.
 #[must_use]
-pub fn write(picture: &Buffer, format: Format) -> String {
+pub(crate) fn write(picture: &Buffer, format: Format) -> String {
     match format {
         Format::Text => text(picture),
         Format::Ansi => ansi::write(picture),

@@ -16,16 +16,16 @@ const DOUBLE: Duration = Duration::from_millis(400);
 
 /// A part of the screen that the mouse can do something to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hit {
+pub(crate) struct Hit {
     /// Where.
-    pub area: Rect,
+    pub(crate) area: Rect,
     /// What is there.
-    pub target: Target,
+    pub(crate) target: Target,
 }
 
 /// What is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub(crate) enum Target {
     /// A click asks for this.
     Do(Action),
     /// A client by its number: a click chooses it, a double click opens it.
@@ -58,7 +58,7 @@ pub enum Target {
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gesture {
+pub(crate) enum Gesture {
     /// The button went down.
     Click,
     /// A second time, at the same place.
@@ -74,19 +74,19 @@ pub enum Gesture {
 
 /// A target under the pointer, and where on it the pointer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spot {
+pub(crate) struct Spot {
     /// What.
-    pub target: Target,
+    pub(crate) target: Target,
     /// Column, from its left edge.
-    pub column: u16,
+    pub(crate) column: u16,
     /// Its columns.
-    pub width: u16,
+    pub(crate) width: u16,
 }
 
 impl Spot {
     /// The instant under the pointer on a target from `start` to `end`: the middle of its column.
     #[must_use]
-    pub fn instant(&self, start: Timestamp, end: Timestamp) -> Timestamp {
+    pub(crate) fn instant(&self, start: Timestamp, end: Timestamp) -> Timestamp {
         let length = end.duration_since(start).as_secs_f64();
         let part = (f64::from(self.column) + 0.5) / f64::from(self.width.max(1));
         let seconds = (start.as_second() as f64 + length * part).round() as i64;
@@ -96,23 +96,23 @@ impl Spot {
 
 /// What was done, and to what: the topmost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Point {
+pub(crate) struct Point {
     /// What was done.
-    pub gesture: Gesture,
+    pub(crate) gesture: Gesture,
     /// To what. Never empty.
-    pub spots: Vec<Spot>,
+    pub(crate) spots: Vec<Spot>,
 }
 
 /// What is remembered between two events of the mouse.
 #[derive(Debug, Default)]
-pub struct Mouse {
+pub(crate) struct Mouse {
     last: Option<(Instant, Position)>,
     held: Vec<Hit>,
 }
 
 impl Mouse {
     /// What `event` did to the picture that `hits` came with, if anything.
-    pub fn point(&mut self, event: MouseEvent, hits: &[Hit], now: Instant) -> Option<Point> {
+    pub(crate) fn point(&mut self, event: MouseEvent, hits: &[Hit], now: Instant) -> Option<Point> {
         let at = Position::new(event.column, event.row);
         let under = || hits.iter().rev().filter(|hit| hit.area.contains(at)).copied().collect();
         let (gesture, hits): (Gesture, Vec<Hit>) = match event.kind {

@@ -2,23 +2,23 @@
 
 /// What is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
+pub(crate) struct Remark {
     /// In one line, safe to show.
-    pub text: String,
+    pub(crate) text: String,
     /// Something went wrong.
-    pub bad: bool,
+    pub(crate) bad: bool,
 }
 
 impl Remark {
     /// Something was done.
     #[must_use]
-    pub fn done(text: &str) -> Self {
+    pub(crate) fn done(text: &str) -> Self {
         Self { text: super::text::clean(text), bad: false }
     }
 
     /// Something went wrong.
     #[must_use]
-    pub fn failed(text: &str) -> Self {
+    pub(crate) fn failed(text: &str) -> Self {
         Self { text: super::text::clean(text), bad: true }
     }
 }

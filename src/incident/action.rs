@@ -8,11 +8,11 @@ use crate::fact::Value;
 use crate::session::settings::Span;
 
 /// Longest time an alarm may be shelved: longer is out of service, and should say so.
-pub const LONGEST_SHELF_S: u32 = 24 * 3600;
+pub(crate) const LONGEST_SHELF_S: u32 = 24 * 3600;
 
 /// Something an operator does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Action {
+pub(crate) enum Action {
     /// He has seen an incident.
     Acknowledge {
         /// Which.
@@ -75,7 +75,7 @@ pub enum Action {
 
 /// Why something cannot be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// The alarm's state does not allow it.
     #[error(transparent)]
     NotNow(#[from] NotNow),
@@ -120,7 +120,7 @@ pub enum Refusal {
 impl Action {
     /// What was done, in words, with the old and new value where there is one.
     #[must_use]
-    pub fn words(&self, names: &[String], edits: &[Edit]) -> String {
+    pub(crate) fn words(&self, names: &[String], edits: &[Edit]) -> String {
         let name = |client: usize| names.get(client).map_or("?", String::as_str);
         match self {
             Self::Acknowledge { incident } => format!("#{incident} acknowledged"),

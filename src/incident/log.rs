@@ -13,24 +13,24 @@ use crate::fact::{Priority, Value};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Counted from 1.
-    pub number: u64,
+    pub(crate) number: u64,
     /// Data time.
-    pub time: Timestamp,
+    pub(crate) time: Timestamp,
     /// The operator; none when the data did it.
-    pub who: Option<String>,
+    pub(crate) who: Option<String>,
     /// What happened.
-    pub what: What,
+    pub(crate) what: What,
     /// Every value an operator changed by it, old and new.
-    pub edits: Vec<Edit>,
+    pub(crate) edits: Vec<Edit>,
     /// The operator's reason.
-    pub why: Option<String>,
+    pub(crate) why: Option<String>,
 }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum What {
+pub(crate) enum What {
     /// An incident opened.
     Opened {
         /// Its number.
@@ -150,7 +150,7 @@ pub enum What {
 
 /// A value that an operator changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Edit {
+pub(crate) enum Edit {
     /// How an incident's alarm stands.
     Alarm {
         /// Which.
@@ -219,7 +219,7 @@ pub enum Edit {
 impl Edit {
     /// The edit that takes this one back.
     #[must_use]
-    pub fn inverse(&self) -> Self {
+    pub(crate) fn inverse(&self) -> Self {
         macro_rules! swapped {
             ($($kind:ident { $($key:ident)? }),*) => {
                 match self.clone() {
@@ -243,39 +243,39 @@ impl Edit {
 
 /// All entries.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Log {
+pub(crate) struct Log {
     entries: Vec<Entry>,
 }
 
 impl Log {
     /// In order.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// The entry of that number.
     #[must_use]
-    pub fn entry(&self, number: u64) -> Option<&Entry> {
+    pub(crate) fn entry(&self, number: u64) -> Option<&Entry> {
         self.entries.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
     /// Whether an entry was taken back, and that was not taken back in turn.
     #[must_use]
-    pub fn is_undone(&self, number: u64) -> bool {
+    pub(crate) fn is_undone(&self, number: u64) -> bool {
         self.undone().contains(&number)
     }
 
     /// The last thing an operator did that can be taken back; an undoing is taken back by name only,
     /// so that undoing twice goes two steps back.
     #[must_use]
-    pub fn last_undoable(&self) -> Option<u64> {
+    pub(crate) fn last_undoable(&self) -> Option<u64> {
         self.last(|action| !matches!(action, Action::Undo { .. }))
     }
 
     /// The last undoing that can itself be taken back.
     #[must_use]
-    pub fn last_redoable(&self) -> Option<u64> {
+    pub(crate) fn last_redoable(&self) -> Option<u64> {
         self.last(|action| matches!(action, Action::Undo { .. }))
     }
 
@@ -309,7 +309,7 @@ impl Log {
 impl Entry {
     /// The line in words, with the clients' names.
     #[must_use]
-    pub fn words(&self, names: &[String]) -> String {
+    pub(crate) fn words(&self, names: &[String]) -> String {
         let name = |client: usize| names.get(client).map_or("?", String::as_str);
         let maybe = |client: Option<usize>| client.map_or("?", name);
         match &self.what {

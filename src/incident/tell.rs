@@ -13,11 +13,11 @@ use crate::fact::{self, Fact, Number, Posterior};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct News {
     /// It opened.
-    pub opened: bool,
+    pub(crate) opened: bool,
     /// What else happened, in words.
-    pub updates: Vec<String>,
+    pub(crate) updates: Vec<String>,
     /// It closed.
-    pub closed: Option<Closing>,
+    pub(crate) closed: Option<Closing>,
 }
 
 impl Annunciator {

@@ -26,23 +26,23 @@
 
 pub(crate) mod activation;
 pub(crate) mod covariance;
-pub mod gaussian;
-pub mod isa;
+pub(crate) mod gaussian;
+pub(crate) mod isa;
 pub(crate) mod lanes;
-pub mod lstm;
-pub mod mahalanobis;
-pub mod mlp;
+pub(crate) mod lstm;
+pub(crate) mod mahalanobis;
+pub(crate) mod mlp;
 pub(crate) mod packed;
 #[cfg(test)]
 pub(crate) mod reference;
 pub(crate) mod rows;
-pub mod timing;
+pub(crate) mod timing;
 
 use thiserror::Error;
 
 /// Weights that no kernel can run.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum WeightsError {
+pub(crate) enum WeightsError {
     /// A tensor does not have the size its network declares.
     #[error("{tensor} has {found} numbers, expected {expected}")]
     Size {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// A file that cannot be scored.
 #[derive(Debug, Error)]
-pub enum ScoreError {
+pub(crate) enum ScoreError {
     /// The operating system refused.
     #[error("{}: {source}", file.display())]
     Io {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// A failure to open or to read a stream.
 #[derive(Debug, Error)]
-pub enum StreamError {
+pub(crate) enum StreamError {
     /// Files of a session are not there.
     #[error("{}", missing_files(folder, files, published.as_deref()))]
     MissingFiles {
@@ -101,7 +101,7 @@ pub enum StreamError {
 
 impl StreamError {
     /// Attaches the file to an operating-system error.
-    pub fn io(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let file = file.into();
         move |source| Self::Io { file, source }
     }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 /// How a step follows the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Follows {
+pub(crate) enum Follows {
     /// Directly.
     Next,
     /// After so many steps without data, which models bridge by prediction.
@@ -22,18 +22,18 @@ pub enum Follows {
 impl Follows {
     /// Whether nothing of the time before counts.
     #[must_use]
-    pub fn is_anew(self) -> bool {
+    pub(crate) fn is_anew(self) -> bool {
         matches!(self, Self::Anew | Self::NewRun)
     }
 }
 
 /// One step of the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tick {
+pub(crate) struct Tick {
     /// Its number, from 1.
-    pub step: u64,
+    pub(crate) step: u64,
     /// Its time.
-    pub time: Timestamp,
+    pub(crate) time: Timestamp,
     /// How it follows the one before.
-    pub follows: Follows,
+    pub(crate) follows: Follows,
 }

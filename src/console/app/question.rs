@@ -6,7 +6,7 @@ use super::turning;
 
 /// Something the operator is asked before it is done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Question {
+pub(crate) enum Question {
     /// For how long is this incident shelved?
     Shelve {
         /// Which.
@@ -49,12 +49,12 @@ pub enum Question {
 }
 
 /// An answer: its key and what it says.
-pub type Choice = (char, String);
+pub(crate) type Choice = (char, String);
 
 impl Question {
     /// The question in words.
     #[must_use]
-    pub fn text(&self, clients: &[String]) -> String {
+    pub(crate) fn text(&self, clients: &[String]) -> String {
         let name = |client: usize| clients.get(client).map_or("?", String::as_str);
         match self {
             Self::Shelve { incident, .. } => format!("shelve #{incident} for"),
@@ -80,7 +80,7 @@ impl Question {
 
     /// Its answers. The first is what enter means; marks have none of their own.
     #[must_use]
-    pub fn choices(&self, clients: &[String]) -> Vec<Choice> {
+    pub(crate) fn choices(&self, clients: &[String]) -> Vec<Choice> {
         let yes = |what: &str| vec![('y', what.to_owned()), ('n', "no".to_owned())];
         match self {
             Self::Shelve { shift_s, .. } => vec![
@@ -109,7 +109,7 @@ fn minutes(seconds: u32) -> String {
 
 /// Seconds until the shift is over: shifts change at 6, 14 and 22 o'clock.
 #[must_use]
-pub fn until_shift_end(second_of_day: i64) -> u32 {
+pub(crate) fn until_shift_end(second_of_day: i64) -> u32 {
     let ends = [6, 14, 22, 30].map(|hour| hour * 3600);
     let left = ends.into_iter().find(|end| *end > second_of_day).unwrap_or(30 * 3600);
     (left - second_of_day) as u32

@@ -24,7 +24,7 @@ const SIXTEEN: [&str; 16] = [
 ];
 
 /// The whole picture.
-pub fn write(picture: &Buffer) -> String {
+pub(crate) fn write(picture: &Buffer) -> String {
     let width = u32::from(picture.area.width) * CELL.0;
     let height = u32::from(picture.area.height) * CELL.1;
     let mut svg = String::new();

@@ -13,7 +13,7 @@ use crate::model::weights;
 
 /// The weights, repacked.
 #[derive(Debug, Clone)]
-pub struct Mlp {
+pub(crate) struct Mlp {
     inputs: usize,
     width: usize,
     outputs: usize,
@@ -25,7 +25,7 @@ pub struct Mlp {
 
 impl Mlp {
     /// Repacks the weights.
-    pub fn new(weights: &weights::Mlp) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &weights::Mlp) -> Result<Self, WeightsError> {
         let weights::Mlp { inputs, width, outputs, .. } = *weights;
         for (what, size) in [("MLP inputs", inputs), ("MLP width", width), ("MLP outputs", outputs)]
         {
@@ -48,13 +48,13 @@ impl Mlp {
 
     /// Size of the input.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Size of the output.
     #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }
 

@@ -13,7 +13,7 @@ const RIDGE: f64 = 1.0;
 ///
 /// None when there are fewer such rows than coefficients per sensor.
 #[must_use]
-pub fn fit(rows: &ArrayView2<f32>, lags: usize) -> Option<OwnLagWeights> {
+pub(crate) fn fit(rows: &ArrayView2<f32>, lags: usize) -> Option<OwnLagWeights> {
     let sensors = rows.ncols();
     let size = lags * sensors + 1;
     // Normal equations (XᵀX + λI) A = XᵀY; the intercept is the last regressor and free of penalty.
@@ -65,7 +65,7 @@ pub fn fit(rows: &ArrayView2<f32>, lags: usize) -> Option<OwnLagWeights> {
 
 /// `r_t = y_t − ŷ_t`; NaN in the first rows, where a lag is missing, and where `y_t` is.
 #[must_use]
-pub fn residuals(weights: &OwnLagWeights, rows: &ArrayView2<f32>) -> Array2<f32> {
+pub(crate) fn residuals(weights: &OwnLagWeights, rows: &ArrayView2<f32>) -> Array2<f32> {
     let OwnLagWeights { sensors, lags, weight, bias } = weights;
     let mut residuals = Array2::from_elem(rows.raw_dim(), f32::NAN);
     for t in *lags..rows.nrows() {

@@ -18,20 +18,20 @@ pub(super) const BURST_STD: f64 = 0.35 * SIZE;
 
 /// A staged anomaly.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// First step.
-    pub start: usize,
+    pub(crate) start: usize,
     /// Number of steps.
-    pub length: usize,
+    pub(crate) length: usize,
     /// The client it starts in.
-    pub root: usize,
+    pub(crate) root: usize,
     /// What happens there.
-    pub kind: FaultKind,
+    pub(crate) kind: FaultKind,
 }
 
 /// The kinds of [`Fault`], with their size.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum FaultKind {
+pub(crate) enum FaultKind {
     /// Family A: both dimensions of the target are shifted.
     TargetShift {
         /// By so much (Δ).
@@ -74,7 +74,7 @@ pub enum FaultKind {
 impl FaultKind {
     /// The kind in a word or two.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::TargetShift { .. } => "target shift",
             Self::Step { .. } => "step",
@@ -89,7 +89,7 @@ impl FaultKind {
     /// Whether it changes what the plant does, not only what sensors show: only then can other
     /// clients feel it.
     #[must_use]
-    pub fn moves_the_state(&self) -> bool {
+    pub(crate) fn moves_the_state(&self) -> bool {
         !matches!(self, Self::Bias { .. } | Self::StuckAt { .. } | Self::NoiseBurst { .. })
     }
 }
@@ -97,7 +97,7 @@ impl FaultKind {
 impl Fault {
     /// Its steps.
     #[must_use]
-    pub fn steps(&self) -> Range<usize> {
+    pub(crate) fn steps(&self) -> Range<usize> {
         self.start..self.start + self.length
     }
 

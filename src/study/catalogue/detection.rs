@@ -23,7 +23,7 @@ use crate::study::published::TABLE_2;
 use crate::study::report::{Axis, Bar, Cell, Chart, Drawing, Report, Row, Spread, Table};
 
 /// The study.
-pub struct Detection;
+pub(crate) struct Detection;
 
 /// The paper's own experiment; only here all five models are made.
 const PAPER_FAMILY: &str = PAPERS.name;

@@ -7,7 +7,7 @@ use crate::study::privacy::{FAMILIES, PERMANENT, WATCH, WINDOW, flips, losses, s
 use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
 
 /// The study.
-pub struct Privacy;
+pub(crate) struct Privacy;
 
 /// Its figures, in the order in which they are shown.
 const PARTS: [&str; 3] = ["noise in training", "randomised flags", "spending of a day"];
