@@ -18,13 +18,13 @@ const LONGEST: usize = 64 * 1024;
 
 /// A session is understood, or refused in words. One that is understood can be opened or is refused in
 /// words, and nothing is allocated that its bounds do not allow.
-pub fn session(data: &[u8]) -> bool {
+pub(crate) fn session(data: &[u8]) -> bool {
     text(data).is_some_and(|text| is_accepted(&parse_session("fuzz.ron", Path::new(""), text)))
 }
 
 /// A table is read to its end, or refused in words. Time goes forward within a run, and no row is used
 /// twice.
-pub fn table(data: &[u8]) -> bool {
+pub(crate) fn table(data: &[u8]) -> bool {
     if data.len() > LONGEST {
         return false;
     }
@@ -54,7 +54,7 @@ fn read(session: &Session) -> Result<usize, String> {
 }
 
 /// Bytes are a message, or refused in words; either way nothing large is allocated.
-pub fn message(data: &[u8]) -> bool {
+pub(crate) fn message(data: &[u8]) -> bool {
     let (up, down) = (decode_message(data), decode_order(data));
     for words in [&up, &down] {
         let (Ok(words) | Err(words)) = words;
@@ -64,13 +64,13 @@ pub fn message(data: &[u8]) -> bool {
 }
 
 /// A ledger is read to its end, or refused at a line.
-pub fn ledger(data: &[u8]) -> bool {
+pub(crate) fn ledger(data: &[u8]) -> bool {
     let clients = verify_ledger(data);
     is_accepted(&clients) && clients != Ok(0)
 }
 
 /// A file of keys is understood, or refused in words.
-pub fn keys(data: &[u8]) -> bool {
+pub(crate) fn keys(data: &[u8]) -> bool {
     text(data).is_some_and(|text| is_accepted(&check_keys("keys.ron", text)))
 }
 
