@@ -32,9 +32,9 @@ pub(crate) struct Tty {
 pub(crate) struct Seen {
     parser: Parser,
     /// Every byte.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Pictures that have begun to arrive.
-    pub pictures: usize,
+    pub(crate) pictures: usize,
 }
 
 impl Seen {
