@@ -25,7 +25,6 @@ mod sitting;
 
 use sitting::Sitting;
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Figures {
     /// One client's step (filter, φ, both residuals, both distances), by number of sensors.
@@ -53,18 +52,14 @@ pub(crate) struct Figures {
 /// Nanoseconds of a client's step.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ClientStepNs {
-    /// Four sensors.
     pub(crate) d4: f64,
-    /// Thirty-eight sensors.
     pub(crate) d38: f64,
 }
 
 /// Microseconds of a round.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RoundUs {
-    /// Three clients.
     pub(crate) m3: f64,
-    /// Sixteen.
     pub(crate) m16: f64,
     /// 256.
     pub(crate) m256: f64,
@@ -78,10 +73,8 @@ pub(crate) struct FrameUs {
     /// The smallest screen there commonly is.
     #[serde(rename = "80x24")]
     pub(crate) small: f64,
-    /// A window.
     #[serde(rename = "120x40")]
     pub(crate) middle: f64,
-    /// A whole screen.
     #[serde(rename = "200x60")]
     pub(crate) large: f64,
 }

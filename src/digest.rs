@@ -20,20 +20,17 @@ impl Hashed {
     }
 
     /// The digest of all that was taken in so far.
-    #[must_use]
     pub(crate) fn hex(&self) -> String {
         to_hex(&self.0.clone().finalize())
     }
 }
 
 /// The digest of `bytes`.
-#[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     to_hex(&Sha256::digest(bytes))
 }
 
 /// `bytes` in hexadecimal digits.
-#[must_use]
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Text has room.
@@ -43,7 +40,6 @@ pub(crate) fn to_hex(bytes: &[u8]) -> String {
 }
 
 /// The bytes that lower-case hexadecimal digits stand for; nothing where they are not `N` bytes.
-#[must_use]
 pub(crate) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

@@ -155,7 +155,6 @@ fn begin(folder: &Path, name: &str) -> io::Result<(PathBuf, File)> {
 
 /// Removes the partial files of this process, which is about to end at once; no draft begins, ends
 /// or is published after that. Returns what was removed.
-#[must_use]
 pub(crate) fn leave() -> Vec<PathBuf> {
     let mut written = written();
     let gone = std::mem::take(&mut *written).into_iter();
@@ -168,7 +167,6 @@ pub(crate) fn leave() -> Vec<PathBuf> {
 /// Removes partial files in `folder` that nobody writes any more: those of the file `name`, or of
 /// every file where the whole folder belongs to this program. Returns what was removed. A folder that
 /// cannot be read has none: whoever writes there will be told.
-#[must_use]
 pub(crate) fn remove_stale(folder: &Path, name: Option<&str>) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(or_here(folder)) else { return Vec::new() };
     let mut removed: Vec<PathBuf> = entries

@@ -29,7 +29,6 @@ pub(crate) enum Fact {
     Training(Training),
     /// A client's thresholds stand.
     Calibrated(Calibrated),
-    /// An incident begins.
     Opened(Incident),
     /// Something about an open incident is new.
     Updated(Incident),
@@ -41,7 +40,6 @@ pub(crate) enum Fact {
     Ledger(Ledger),
     /// Something is wrong with the data itself.
     Quality(Quality),
-    /// The last line.
     Summary(Box<Summary>),
 }
 
@@ -50,7 +48,6 @@ pub(crate) enum Fact {
 pub(crate) struct Training {
     /// This round, counted from 1.
     pub(crate) round: u64,
-    /// Rounds in all.
     pub(crate) rounds: u64,
     /// L_s.
     pub(crate) server_loss: Option<Number>,
@@ -61,7 +58,6 @@ pub(crate) struct Training {
 /// {client, tau_c, tau_a, arl0_target}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Calibrated {
-    /// Who.
     pub(crate) client: String,
     /// τ_c as a distance.
     pub(crate) tau_c: Option<Number>,
@@ -119,7 +115,6 @@ pub(crate) struct Incident {
 /// A client has a sensor that is itself at fault; which one it does not say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SensorFault {
-    /// Whose.
     pub(crate) client: String,
     /// "stuck", "range" or "gap".
     pub(crate) what: String,
@@ -128,7 +123,6 @@ pub(crate) struct SensorFault {
 /// A client that feels an incident.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Effect {
-    /// Who.
     pub(crate) client: String,
     /// Onset of its evidence.
     pub(crate) time: Timestamp,
@@ -153,7 +147,6 @@ pub(crate) struct Via {
 /// How urgent an alarm is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Priority {
-    /// Data quality.
     P3,
     /// An anomaly of one client, or a root that is not certain.
     P2,
@@ -174,11 +167,8 @@ impl std::fmt::Display for Priority {
 /// {what, from, to, time}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Setting {
-    /// Its name.
     pub(crate) what: String,
-    /// The old value.
     pub(crate) from: Value,
-    /// The new one.
     pub(crate) to: Value,
     /// Data time of the change.
     pub(crate) time: Timestamp,
@@ -188,18 +178,15 @@ pub(crate) struct Setting {
 /// sent, the costliest stretches of time, and every mechanism with its settings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
-    /// Who.
     pub(crate) client: String,
     /// ε spent; `null` when nothing protects what was released.
     pub(crate) epsilon: Option<Number>,
     /// δ it holds at.
     pub(crate) delta: Option<Number>,
-    /// Number of releases.
     pub(crate) releases: u64,
     /// ε at the same δ by adding up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) basic: Option<Number>,
-    /// What training spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) training: Option<Spent>,
     /// What the costliest sample, minute, hour and day and the whole history cost, training and the
@@ -238,18 +225,15 @@ pub(crate) struct Spent {
     pub(crate) epsilon: Option<Number>,
     /// ε by adding up.
     pub(crate) basic: Option<Number>,
-    /// Number of releases.
     pub(crate) releases: u64,
     /// Which theorem gives ε.
     pub(crate) bound: String,
 }
 
-/// {client, time, what}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Quality {
     /// Whose data; `null` when it is everybody's.
     pub(crate) client: Option<String>,
-    /// Since when.
     pub(crate) time: Timestamp,
     /// What is wrong with it: "gap", "stuck", "range", "clock jump", "out of calibration" with or
     /// without the reason, "not to be believed", or why rows were left out; or that it is well again:
@@ -271,28 +255,21 @@ pub(crate) struct Quality {
 pub(crate) struct Summary {
     /// Name of the session.
     pub(crate) session: String,
-    /// The method.
     #[serde(with = "mode")]
     pub(crate) mode: Mode,
     /// The seed; `null` when noise came from the operating system.
     pub(crate) seed: Option<u64>,
-    /// Number of clients.
     pub(crate) clients: u64,
-    /// Decimated steps.
     pub(crate) steps: u64,
-    /// Incidents opened.
     pub(crate) incidents: u64,
-    /// Time it took.
     pub(crate) wall_s: Option<Number>,
     /// Steps in a second of that.
     pub(crate) steps_per_s: Option<Number>,
     /// Where the data has labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) score: Option<Score>,
-    /// First instant watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<Timestamp>,
-    /// Last instant watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<Timestamp>,
     /// Where noise came from.
@@ -312,7 +289,6 @@ pub(crate) struct Summary {
 /// How many rows of the data were not used, in all and for each reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct UnusedRows {
-    /// In all.
     pub(crate) rows: u64,
     /// Rows with the time stamp of the row before.
     pub(crate) duplicate_stamp: u64,
@@ -328,7 +304,6 @@ pub(crate) struct UnusedRows {
 
 impl UnusedRows {
     /// Whether every row was used.
-    #[must_use]
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -364,11 +339,8 @@ impl UnusedRows {
 /// A sensor that no model looks at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NotWatched {
-    /// Whose.
     pub(crate) client: String,
-    /// Its name.
     pub(crate) sensor: String,
-    /// Why not.
     pub(crate) why: String,
 }
 
@@ -377,7 +349,6 @@ impl Fact {
     ///
     /// # Panics
     /// Never: every key of a fact is a string and no value can fail to be written.
-    #[must_use]
     pub(crate) fn to_line(&self) -> String {
         serde_json::to_string(self).expect("a fact has string keys and infallible values")
     }

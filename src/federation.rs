@@ -55,7 +55,6 @@ pub(crate) struct FederatedWeights {
 /// How a federation ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
-    /// What was learned.
     pub(crate) weights: FederatedWeights,
     /// How the losses went.
     pub(crate) history: History,
@@ -200,7 +199,6 @@ impl Federation {
     }
 
     /// The carrier, for whoever sends next.
-    #[must_use]
     pub(crate) fn into_wire(self) -> Box<dyn Wire> {
         self.wire
     }
@@ -316,7 +314,6 @@ impl Federation {
     }
 
     /// What has been learned so far.
-    #[must_use]
     pub(crate) fn weights(&self) -> FederatedWeights {
         FederatedWeights {
             phi: self.clients.iter().map(TrainingSite::phi).collect(),
@@ -325,7 +322,6 @@ impl Federation {
     }
 
     /// What has been released about each client so far, and what was sent back to it.
-    #[must_use]
     pub(crate) fn released(&self) -> Vec<Vec<Counted>> {
         let of = |(m, client): (usize, &TrainingSite)| {
             let back = self.server.released(m);

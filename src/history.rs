@@ -17,7 +17,6 @@ use pyramid::Pyramid;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{time} is not later than {last}")]
 pub(crate) struct NotLater {
-    /// The row refused.
     pub(crate) time: Timestamp,
     /// The last one kept.
     pub(crate) last: Timestamp,
@@ -32,7 +31,6 @@ pub(crate) enum Column {
     Gap,
     /// These rows; `whole` when none is missing between them.
     Rows {
-        /// Which.
         rows: Range<usize>,
         /// Whether they are all that belong there.
         whole: bool,
@@ -59,7 +57,6 @@ pub(crate) enum Bucket {
 
 impl Bucket {
     /// Two neighbouring stretches taken as one.
-    #[must_use]
     pub(crate) fn join(self, other: Self) -> Self {
         match (self, other) {
             (Bucket::Outside, one) | (one, Bucket::Outside) => one,
@@ -88,7 +85,6 @@ impl History {
     /// An empty history of `channels` channels whose rows are `period_s` seconds apart.
     ///
     /// A period that is no length of time (zero, negative, not finite) counts as one second.
-    #[must_use]
     pub(crate) fn new(period_s: f64, channels: usize) -> Self {
         let period = SignedDuration::try_from_secs_f64(period_s)
             .ok()
@@ -98,31 +94,25 @@ impl History {
     }
 
     /// Seconds between two rows when nothing is missing.
-    #[must_use]
     pub(crate) fn period(&self) -> SignedDuration {
         self.period
     }
 
-    /// Number of rows.
-    #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.times.len()
     }
 
     /// Whether there is no row yet.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
 
     /// The first row's instant.
-    #[must_use]
     pub(crate) fn first(&self) -> Option<Timestamp> {
         self.times.first().copied()
     }
 
     /// The last row's instant.
-    #[must_use]
     pub(crate) fn last(&self) -> Option<Timestamp> {
         self.times.last().copied()
     }
@@ -164,7 +154,6 @@ impl History {
 
     /// The value of `channel` in the last row at or before `time`, unless it is missing there or
     /// `time` lies in a gap.
-    #[must_use]
     pub(crate) fn value_at(&self, channel: usize, time: Timestamp) -> Option<f32> {
         let row = self.times.partition_point(|t| *t <= time).checked_sub(1)?;
         let within = match self.times.get(row + 1) {
@@ -176,13 +165,11 @@ impl History {
     }
 
     /// The value of `channel` in `row`; NaN where it is missing.
-    #[must_use]
     pub(crate) fn value(&self, channel: usize, row: usize) -> Option<f32> {
         self.channels.get(channel)?.value(row)
     }
 
     /// What there is in `from..until`, for any channel. Costs two binary searches.
-    #[must_use]
     pub(crate) fn column(&self, from: Timestamp, until: Timestamp) -> Column {
         let (Some(first), Some(last)) = (self.first(), self.last()) else { return Column::Outside };
         let start = self.times.partition_point(|t| *t < from);
@@ -205,7 +192,6 @@ impl History {
     }
 
     /// What `channel` shows in `column`.
-    #[must_use]
     pub(crate) fn bucket(&self, channel: usize, column: &Column) -> Bucket {
         let (rows, whole) = match column {
             Column::Outside => return Bucket::Outside,

@@ -29,7 +29,6 @@ pub(crate) enum MakeError {
 }
 
 /// Which of the files `names` stand in `folder`.
-#[must_use]
 pub(crate) fn standing<'a>(folder: &Path, names: &[&'a str]) -> Vec<&'a str> {
     // A link that leads nowhere would be replaced as well.
     let stands = |name: &&str| fs::symlink_metadata(folder.join(name)).is_ok();

@@ -99,20 +99,13 @@ pub(crate) enum PrivacyError {
     },
     /// The number of values or symbols is not the one that was agreed on.
     #[error("expected {expected} values, found {found}")]
-    Dimension {
-        /// As agreed.
-        expected: usize,
-        /// As given.
-        found: usize,
-    },
+    Dimension { expected: usize, found: usize },
     /// A setting has no meaning.
     #[error("{what}: expected {expected}, found {found}")]
     Setting {
-        /// Which setting.
         what: &'static str,
         /// What it must be.
         expected: &'static str,
-        /// What it was.
         found: f64,
     },
     /// A budget cannot be set below what is already spent.
@@ -124,7 +117,6 @@ pub(crate) enum PrivacyError {
         over: Scope,
         /// The budget asked for.
         asked: f64,
-        /// What is spent.
         spent: f64,
     },
     /// Levels behind kept answers cannot be shown.

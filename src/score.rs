@@ -52,7 +52,6 @@ pub(crate) use truth::read as read_truth;
 /// One alarm, as far as it is judged.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Alarm {
-    /// When it opened.
     pub(crate) opened: Timestamp,
     /// When it closed, where known.
     pub(crate) closed: Option<Timestamp>,
@@ -68,7 +67,6 @@ pub(crate) struct Alarm {
 
 impl Alarm {
     /// An alarm about which nothing more is known.
-    #[must_use]
     pub(crate) fn new(opened: Timestamp, root: Option<String>) -> Self {
         Self { opened, closed: None, root, named: None, posterior: Vec::new(), effects: Vec::new() }
     }
@@ -87,7 +85,6 @@ impl Alarm {
     }
 }
 
-/// What was watched.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Watched {
     /// These stretches, first and last instant. Events outside all of them are not counted, but an
@@ -95,14 +92,7 @@ pub(crate) enum Watched {
     Spans(Vec<(Timestamp, Timestamp)>),
     /// So many days between two instants, with gaps that nobody knows. Events between them are
     /// counted.
-    Within {
-        /// First instant.
-        from: Timestamp,
-        /// Last instant.
-        until: Timestamp,
-        /// Time watched.
-        days: f64,
-    },
+    Within { from: Timestamp, until: Timestamp, days: f64 },
     /// So many days, nobody knows from when to when. Every event is counted.
     Days(f64),
 }
@@ -111,7 +101,6 @@ pub(crate) enum Watched {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
-    /// No alarm.
     Missed,
     /// One of its origins was named.
     Right,
@@ -138,9 +127,7 @@ impl Verdict {
 /// An event, its first alarm and what came of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome<'a> {
-    /// The event.
     pub(crate) event: &'a Event,
-    /// Its first alarm.
     pub(crate) alarm: Option<&'a Alarm>,
     /// The verdict on that alarm.
     pub(crate) verdict: Verdict,
@@ -148,7 +135,6 @@ pub(crate) struct Outcome<'a> {
 
 impl Outcome<'_> {
     /// Seconds from the start of the event to its first alarm.
-    #[must_use]
     pub(crate) fn delay_s(&self) -> Option<f64> {
         self.alarm.map(|alarm| seconds(self.event.start, alarm.opened))
     }
@@ -168,7 +154,6 @@ pub(crate) struct Judgement<'a> {
     pub(crate) false_alarms: Vec<&'a Alarm>,
     /// Alarms of an event that already had one.
     pub(crate) repeats: usize,
-    /// Seconds watched.
     pub(crate) watched_s: f64,
     /// Seconds watched outside events and their tails.
     pub(crate) nominal_s: f64,
@@ -177,7 +162,6 @@ pub(crate) struct Judgement<'a> {
 impl<'a> Judgement<'a> {
     /// Holds `alarms` against `events`; one that opens up to `tail_s` seconds after an event still
     /// belongs to it.
-    #[must_use]
     pub(crate) fn new(
         events: &'a [Event],
         alarms: &'a [Alarm],
@@ -228,19 +212,16 @@ impl<'a> Judgement<'a> {
     }
 
     /// Events with this verdict.
-    #[must_use]
     pub(crate) fn count(&self, verdict: Verdict) -> usize {
         self.outcomes.iter().filter(|o| o.verdict == verdict).count()
     }
 
     /// For each event with known origins, where the best of them stands among the suspects.
-    #[must_use]
     pub(crate) fn ranks(&self) -> Vec<Rank> {
         self.outcomes.iter().filter(|o| !o.event.origins.is_empty()).map(Outcome::rank).collect()
     }
 
     /// The figures of the contract.
-    #[must_use]
     pub(crate) fn score(&self) -> Score {
         let delays: Vec<f64> = self.outcomes.iter().filter_map(Outcome::delay_s).collect();
         let ranks = self.ranks();
@@ -276,7 +257,6 @@ pub(crate) struct Score {
     pub(crate) root_unknown: usize,
     /// Alarms that belong to no event.
     pub(crate) false_alarms: usize,
-    /// Time watched.
     pub(crate) days: f64,
     /// Time watched outside events and their tails, where an alarm can be false: rates of false
     /// alarms count by it.
@@ -288,14 +268,12 @@ pub(crate) struct Score {
     pub(crate) ac1: Option<f64>,
     /// Mean of one over the origin's place among the suspects.
     pub(crate) mrr: Option<f64>,
-    /// Each event.
     #[serde(default)]
     pub(crate) events: Vec<EventRow>,
 }
 
 impl Score {
     /// Scores `alarms` against `events`; see [`Judgement::new`].
-    #[must_use]
     pub(crate) fn of(events: &[Event], alarms: &[Alarm], watched: &Watched, tail_s: f64) -> Self {
         Judgement::new(events, alarms, watched, tail_s).score()
     }

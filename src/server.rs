@@ -79,9 +79,7 @@ use crate::wire::{Content, Follows, Message, Tick, ToSite};
 pub(crate) struct Setup {
     /// The method that decides.
     pub(crate) mode: Mode,
-    /// Number of clients.
     pub(crate) clients: usize,
-    /// Levels of symbols.
     pub(crate) grading: Grading,
     /// Wanted steps between two false alarms of the whole federation.
     pub(crate) arl0_steps: f64,
@@ -138,7 +136,6 @@ pub struct Server {
 
 impl Server {
     /// A server that has heard nothing.
-    #[must_use]
     pub(crate) fn new(setup: Setup) -> Self {
         let Setup { mode, clients, grading, arl0_steps, reach, vote, predictions, keep } = setup;
         let method = match mode {
@@ -163,7 +160,7 @@ impl Server {
         }
     }
 
-    /// Takes a message.
+    /// Takes a message that a site sent.
     pub fn hear(&mut self, message: &Message) -> Receipt {
         let client = message.client();
         if client >= self.faults.len() {
@@ -244,7 +241,6 @@ impl Server {
     }
 
     /// What was decided last.
-    #[must_use]
     pub(crate) fn decision(&self) -> &Decision {
         &self.decision
     }
@@ -294,7 +290,6 @@ impl Server {
     }
 
     /// The message that asks a client which of its sensors deviate most.
-    #[must_use]
     pub(crate) fn ask_for_sensors(&self, client: usize) -> ToSite {
         ToSite::name_sensors(client, self.inbox.step())
     }
@@ -319,7 +314,6 @@ impl Server {
     }
 
     /// The method that decides.
-    #[must_use]
     pub(crate) fn mode(&self) -> Mode {
         match self.method {
             Method::Evidence(_) => Mode::Evidence,
@@ -352,7 +346,6 @@ impl Server {
 
     /// The same server before it heard of any step, with everybody enrolled: to decide again what was
     /// heard. It predicts nothing and keeps nothing.
-    #[must_use]
     pub(crate) fn afresh(&self) -> Self {
         let mut method = self.method.clone();
         match &mut method {
@@ -376,7 +369,6 @@ impl Server {
     }
 
     /// The steps that were heard, where they are kept.
-    #[must_use]
     pub(crate) fn ticks(&self) -> Option<&[Tick]> {
         self.tape.as_ref().map(Tape::ticks)
     }
@@ -390,7 +382,6 @@ impl Server {
     }
 
     /// What a client's calibration looks like, as far as it tells.
-    #[must_use]
     pub(crate) fn calibration(&self, client: usize) -> Option<CalibrationHealth> {
         match &self.method {
             Method::Evidence(decider) => decider.calibration(client),
@@ -399,7 +390,6 @@ impl Server {
     }
 
     /// How the server sees a client after the last step.
-    #[must_use]
     pub(crate) fn view(&self, client: usize) -> ServerView {
         let mut view = ServerView { flags: self.flags[client], ..ServerView::default() };
         if let Method::Evidence(decider) = &self.method {

@@ -55,13 +55,10 @@ pub struct Session {
     /// Which stretch of data is used for what.
     #[serde(default)]
     pub(crate) ranges: Ranges,
-    /// Sampling and decimation.
     #[serde(default)]
     pub(crate) sampling: Sampling,
-    /// Sizes and training.
     #[serde(default)]
     pub(crate) model: ModelSettings,
-    /// Which method decides.
     #[serde(default)]
     pub(crate) mode: Mode,
     /// When a residual counts as anomalous.
@@ -120,7 +117,6 @@ pub(crate) enum Labels {
     Source,
     /// A column of the table.
     Column {
-        /// Its header.
         name: String,
         /// Values that say "nobody knows".
         #[serde(default)]
@@ -129,7 +125,6 @@ pub(crate) enum Labels {
         #[serde(default)]
         origins: Vec<(String, String)>,
     },
-    /// These events.
     Events(Vec<EventSettings>),
     /// A table of events.
     EventFile {
@@ -162,11 +157,9 @@ fn origin_column() -> String {
     "origin".into()
 }
 
-/// One known event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventSettings {
-    /// Its name.
     pub(crate) id: String,
     /// First instant, civil time of the data's clock.
     pub(crate) start: String,
@@ -188,7 +181,6 @@ pub(crate) struct Ranges {
     pub(crate) fit: Stretch,
     /// Normal operation, not used for fitting, that thresholds are set on.
     pub(crate) calibration: Stretch,
-    /// What is watched.
     pub(crate) replay: Stretch,
 }
 
@@ -198,7 +190,6 @@ pub(crate) struct Ranges {
 pub(crate) struct Stretch {
     /// File names or patterns, in this order; the matches of a pattern in the order of their names.
     pub(crate) files: Vec<String>,
-    /// From here on.
     pub(crate) from: Option<Mark>,
     /// Up to but without this.
     pub(crate) until: Option<Mark>,
@@ -207,9 +198,7 @@ pub(crate) struct Stretch {
 /// A session that comes with the program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shipped {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// Its text.
     pub(crate) text: &'static str,
 }
 
@@ -292,7 +281,6 @@ impl Session {
     }
 
     /// The folder that the session's files stand in; none for the built-in sources.
-    #[must_use]
     pub(crate) fn data_folder(&self) -> Option<PathBuf> {
         let data = match &self.source {
             Source::Table(table) => &table.data,
@@ -303,13 +291,11 @@ impl Session {
     }
 
     /// Whether its measurements are made by the program itself: nobody's data, nothing to protect.
-    #[must_use]
     pub(crate) fn is_built_in(&self) -> bool {
         matches!(self.source, Source::Plant(_) | Source::Twin(_))
     }
 
     /// Whether noise is drawn from the seed, and so protects nothing.
-    #[must_use]
     pub(crate) fn is_seeded(&self) -> bool {
         self.is_built_in() || self.seed_asked_for
     }

@@ -110,7 +110,6 @@ pub(crate) struct SiteOptions<'a> {
 /// A message of a site, and where it goes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sent {
-    /// To the server.
     ToServer(Outgoing),
     /// Nowhere outside this machine: the method that does not decide is only rehearsed.
     Rehearsed(Rehearsed),
@@ -145,7 +144,6 @@ pub(crate) struct Site {
     watch: SensorWatch,
     evidence: Option<Box<EvidenceHalf>>,
     flags: Option<Box<FlagHalf>>,
-    /// Its ledger.
     book: Book,
     /// What the method that does not decide would have released: without end, and not written.
     rehearsal: Book,
@@ -413,8 +411,6 @@ impl Site {
         self.book.never_forget(now)
     }
 
-    /// Its ledger.
-    #[must_use]
     pub(crate) fn ledger(&self) -> &Ledger {
         self.book.ledger()
     }
@@ -436,13 +432,11 @@ impl Site {
     }
 
     /// Its models and fits.
-    #[must_use]
     pub(crate) fn prepared(&self) -> &PreparedSite {
         &self.prepared
     }
 
     /// What a screen on this machine may show of the last step.
-    #[must_use]
     pub(crate) fn local(&self) -> LocalView {
         let mut view = LocalView::default();
         if let Some(flags) = &self.flags {
@@ -456,19 +450,16 @@ impl Site {
 
     /// Whether its run so far can be sent again without telling more about its samples: in a seeded
     /// run, since nothing in it is private, and where nothing was ever protected.
-    #[must_use]
     pub(crate) fn repeats_freely(&self) -> bool {
         Provenance::of(&self.session) == Provenance::Seeded || !self.was_protected
     }
 
     /// ε of each symbol and flag as it is now.
-    #[must_use]
     pub(crate) fn epsilon(&self) -> Option<f64> {
         self.session.privacy.epsilon_flag
     }
 
     /// The steps of its run so far, where they are kept.
-    #[must_use]
     pub(crate) fn kept_ticks(&self) -> &[Tick] {
         self.tape.as_ref().map_or(&[], |tape| &tape.ticks)
     }
@@ -479,7 +470,6 @@ impl Site {
     }
 
     /// Its sensors from the most to the least deviating: for a screen on this machine.
-    #[must_use]
     pub(crate) fn ranked_sensors(&self) -> Vec<String> {
         let SensorView { names, .. } = &self.prepared.view;
         self.ranking().into_iter().map(|k| names[k].clone()).collect()

@@ -62,7 +62,6 @@ pub(crate) struct Sensor {
 
 impl Sensor {
     /// A sensor with its unit.
-    #[must_use]
     pub(crate) fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { name: name.into(), unit: unit.into() }
     }
@@ -76,7 +75,6 @@ pub(crate) struct ClientColumns {
     pub(crate) name: String,
     /// What it is ("boiler"), empty when nobody said.
     pub(crate) title: String,
-    /// Monitored measurements.
     pub(crate) sensors: Vec<Sensor>,
     /// Known inputs, never monitored.
     pub(crate) inputs: Vec<Sensor>,
@@ -93,33 +91,28 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Number of monitored values in a frame.
-    #[must_use]
     pub(crate) fn width(&self) -> usize {
         self.clients.iter().map(|c| c.sensors.len()).sum()
     }
 
     /// Number of known inputs in a frame.
-    #[must_use]
     pub(crate) fn input_width(&self) -> usize {
         self.clients.iter().map(|c| c.inputs.len()).sum()
     }
 
     /// Where client `client`'s sensors stand in [`Frame::values`].
-    #[must_use]
     pub(crate) fn span(&self, client: usize) -> Range<usize> {
         let start = self.clients[..client].iter().map(|c| c.sensors.len()).sum();
         start..start + self.clients[client].sensors.len()
     }
 
     /// Where client `client`'s inputs stand in [`Frame::inputs`].
-    #[must_use]
     pub(crate) fn input_span(&self, client: usize) -> Range<usize> {
         let start = self.clients[..client].iter().map(|c| c.inputs.len()).sum();
         start..start + self.clients[client].inputs.len()
     }
 
     /// The place of the client called `name`.
-    #[must_use]
     pub(crate) fn client(&self, name: &str) -> Option<usize> {
         self.clients.iter().position(|c| c.name == name)
     }
@@ -131,7 +124,6 @@ pub(crate) enum Continuity {
     /// The first frame of a stream, or of a run that has nothing to do with the one before.
     #[default]
     NewRun,
-    /// One period later.
     Next,
     /// Later than one period: `seconds` of data are missing in between.
     Gap {
@@ -166,7 +158,6 @@ pub(crate) struct Note {
     /// How many rows were left out. Rows of one file that are left out for one reason between two
     /// frames share a note, so that a file in the wrong order costs no memory.
     pub(crate) rows: u64,
-    /// What happened.
     pub(crate) what: NoteKind,
 }
 
@@ -194,13 +185,11 @@ pub(crate) enum NoteKind {
 
 impl NoteKind {
     /// Whether rows were left out.
-    #[must_use]
     pub(crate) fn leaves_out(self) -> bool {
         !matches!(self, NoteKind::ClockMoved { .. })
     }
 
     /// What is wrong with such rows.
-    #[must_use]
     pub(crate) fn reason(self) -> &'static str {
         match self {
             NoteKind::DuplicateStamp => "duplicate time stamp",
@@ -248,7 +237,6 @@ pub(crate) struct Place {
 /// so that streaming does not allocate.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Frame {
-    /// When.
     pub(crate) time: Timestamp,
     /// How it stands to the frame before.
     pub(crate) continuity: Continuity,
@@ -279,7 +267,6 @@ impl std::fmt::Debug for Frame {
 
 impl Frame {
     /// An empty frame of the right width.
-    #[must_use]
     pub(crate) fn for_layout(layout: &Layout) -> Self {
         Self {
             values: vec![f64::NAN; layout.width()],
@@ -289,7 +276,6 @@ impl Frame {
     }
 
     /// Client `client`'s measurements.
-    #[must_use]
     pub(crate) fn row(&self, layout: &Layout, client: usize) -> Row<'_> {
         Row {
             sensors: &self.values[layout.span(client)],
@@ -337,7 +323,6 @@ impl std::fmt::Debug for Row<'_> {
 
 impl<'a> Row<'a> {
     /// How many sensors there are.
-    #[must_use]
     pub fn sensors(self) -> usize {
         self.sensors.len()
     }
@@ -358,7 +343,6 @@ impl<'a> Row<'a> {
 pub(crate) struct Event {
     /// Its name in its data set ("A101", "S103").
     pub(crate) id: String,
-    /// First instant.
     pub(crate) start: Timestamp,
     /// Last instant, inclusive.
     pub(crate) end: Timestamp,

@@ -6,7 +6,6 @@ use std::num::NonZeroUsize;
 pub(crate) const VARIABLE: &str = "HEADWATER_THREADS";
 
 /// As many as the environment says, or as there are processors.
-#[must_use]
 pub(crate) fn threads() -> usize {
     wanted(std::env::var(VARIABLE).ok().as_deref())
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))

@@ -92,13 +92,11 @@ impl Sender {
     }
 
     /// The place of the client in the federation.
-    #[must_use]
     pub(crate) fn client(self) -> usize {
         self.client
     }
 
     /// [x̂_c(t−1), x_a(t)] of one training round.
-    #[must_use]
     pub(crate) fn states(
         self,
         step: u64,
@@ -109,7 +107,6 @@ impl Sender {
     }
 
     /// z(t) and, while influence is learned, ε(t).
-    #[must_use]
     pub(crate) fn summary(
         self,
         step: u64,

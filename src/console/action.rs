@@ -22,9 +22,7 @@ pub(crate) enum Action {
     Back,
     /// Look a column on.
     Forward,
-    /// Look far back.
     FarBack,
-    /// Look far on.
     FarForward,
     /// Look at the start.
     Start,
@@ -40,23 +38,15 @@ pub(crate) enum Action {
     LoopStart,
     /// A loop ends here.
     LoopEnd,
-    /// The incident before.
     PreviousIncident,
-    /// The incident after.
     NextIncident,
     /// Play the chosen incident again from a minute before it.
     PlayIncident,
-    /// Shorter columns.
     ZoomIn,
-    /// Longer columns.
     ZoomOut,
-    /// All clients.
     ShowOverview,
-    /// The chosen client.
     ShowClient,
-    /// Who influences whom.
     ShowInfluence,
-    /// The chosen incident.
     ShowIncident,
     /// How the models were made.
     ShowTraining,
@@ -66,13 +56,9 @@ pub(crate) enum Action {
     ShowLog,
     /// What else can be opened.
     ShowSessions,
-    /// The next panel.
     NextPanel,
-    /// The panel before.
     PreviousPanel,
-    /// What stands below.
     Down,
-    /// What stands above.
     Up,
     /// Into what is chosen, or set the knob on trial.
     Open,
@@ -92,11 +78,9 @@ pub(crate) enum Action {
     Acknowledge,
     /// Silence it for a time.
     Shelve,
-    /// End that.
     Unshelve,
     /// Silence a client until it is put back, or put it back.
     Service,
-    /// Write something down.
     Note,
     /// What it shows is normal from now on.
     Accept,
@@ -104,23 +88,16 @@ pub(crate) enum Action {
     Correct,
     /// Turn the chosen knob up.
     TurnUp,
-    /// Turn it down.
     TurnDown,
-    /// Ten steps up.
     TurnFarUp,
-    /// Ten steps down.
     TurnFarDown,
     /// Take back what was done last.
     Undo,
-    /// Bring it back.
     Redo,
-    /// The command line.
     Command,
-    /// Help.
     Help,
     /// Once per new P1, or never.
     Bell,
-    /// The next look.
     Theme,
     /// The mouse is ours, or the terminal's own.
     Mouse,
@@ -130,28 +107,21 @@ pub(crate) enum Action {
     Picture,
     /// Read the file of keys again.
     Keys,
-    /// Draw everything anew.
     Redraw,
     /// To the shell and back.
     Suspend,
     /// Close what is open, then the program.
     Quit,
-    /// Leave at once.
     QuitNow,
 }
 
 /// What an action is about; the headings of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
-    /// Data time.
     Time,
-    /// What is shown.
     Views,
-    /// Alarms.
     Incidents,
-    /// Settings.
     Tuning,
-    /// The program itself.
     Program,
 }
 
@@ -161,7 +131,6 @@ impl Topic {
         [Topic::Time, Topic::Views, Topic::Incidents, Topic::Tuning, Topic::Program];
 
     /// Its heading.
-    #[must_use]
     pub(crate) fn heading(self) -> &'static str {
         match self {
             Topic::Time => "time",
@@ -176,7 +145,6 @@ impl Topic {
 /// How an action stands in the bottom line: its first key and a word or two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hint {
-    /// What it does.
     pub(crate) what: &'static str,
     /// Hints of a lower number stay longer when there is little room.
     pub(crate) rank: u8,
@@ -240,7 +208,6 @@ const fn shift(code: KeyCode) -> Chord {
 use KeyCode::{BackTab, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Tab, Up};
 use Topic::{Incidents, Program, Time, Tuning, Views};
 
-/// Every action, once.
 #[rustfmt::skip]
 pub(crate) const TABLE: &[Binding] = &[
     row(Action::Pause, "pause", &[c(' ')], Time, "pause, go on").hint("pause", 2),
@@ -318,13 +285,11 @@ pub(crate) const TABLE: &[Binding] = &[
 
 impl Action {
     /// Its row of the table.
-    #[must_use]
     pub(crate) fn row(self) -> &'static Binding {
         TABLE.iter().find(|row| row.action == self).expect("every action has a row")
     }
 
     /// The action of this name.
-    #[must_use]
     pub(crate) fn named(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.name == name).map(|row| row.action)
     }

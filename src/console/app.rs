@@ -89,7 +89,6 @@ pub(crate) enum Stage {
 /// A number typed before a motion, and where the digit led that may have meant a screen.
 #[derive(Debug)]
 pub(crate) struct Count {
-    /// The number.
     pub(crate) number: u32,
     left: Duration,
     before: (Screen, Vec<Screen>, usize),
@@ -161,7 +160,6 @@ pub(crate) struct Model {
     focus: Focus,
     /// The order of clients.
     pub(crate) sorting: Sorting,
-    /// The chosen client.
     pub(crate) chosen: usize,
     /// The incident pointed at; the newest when none is. See [`Model::chosen_incident`].
     incident: Option<u64>,
@@ -216,7 +214,6 @@ pub(crate) enum Msg {
     Paste(String),
     /// The operator used the mouse.
     Point(Point),
-    /// The stream reported.
     Report(EngineEvent),
     /// The file of keys was read, or is wrong for this reason: then what there was stays.
     Keys(Result<Keymap, String>),
@@ -233,7 +230,6 @@ pub(crate) enum Msg {
 /// What the world outside shall do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
-    /// End the program.
     Quit,
     /// Give the terminal to the shell until it is given back.
     Suspend,
@@ -245,7 +241,6 @@ pub(crate) enum Effect {
     Open(String),
     /// Look for what can be opened.
     ListSessions,
-    /// Ring.
     Bell,
     /// The mouse is ours from now on, or the terminal's own.
     Mouse(bool),
@@ -261,7 +256,6 @@ impl Model {
     /// The console before anything is known but the session.
     // It is kept.
     #[allow(clippy::large_types_passed_by_value)]
-    #[must_use]
     pub(crate) fn new(session: &Session, theme: Theme) -> Self {
         let clock = Clock::of(session);
         Self {
@@ -321,25 +315,21 @@ impl Model {
     }
 
     /// The instant of the newest data.
-    #[must_use]
     pub(crate) fn newest(&self) -> Option<Timestamp> {
         self.measured.as_ref()?.history.last()
     }
 
     /// The instant that values are shown of.
-    #[must_use]
     pub(crate) fn moment(&self) -> Option<Timestamp> {
         self.look.or_else(|| self.newest())
     }
 
     /// Seconds of a column.
-    #[must_use]
     pub(crate) fn column_s(&self) -> i64 {
         ZOOMS[self.zoom]
     }
 
     /// The chosen client, once there is one.
-    #[must_use]
     pub(crate) fn chosen_client(&self) -> Option<&Client> {
         self.measured.as_ref()?.clients.get(self.chosen)
     }

@@ -5,7 +5,6 @@ use jiff::SignedDuration;
 pub(crate) use crate::session::Clock;
 
 /// A length of time in at most two units: `45s`, `12m30s`, `3h05m`, `2d04h`.
-#[must_use]
 pub(crate) fn length(duration: SignedDuration) -> String {
     let seconds = duration.as_secs().abs();
     match seconds {
@@ -17,7 +16,6 @@ pub(crate) fn length(duration: SignedDuration) -> String {
 }
 
 /// A round length of time in one unit: `30 s`, `5 min`, `1 h`.
-#[must_use]
 pub(crate) fn round_length(seconds: i64) -> String {
     match seconds {
         86_400.. => format!("{} d", seconds / 86_400),

@@ -16,7 +16,6 @@ pub(crate) struct Day {
 
 impl Day {
     /// What the session announces: the built-in plant knows the length of its day.
-    #[must_use]
     pub(crate) fn of(session: &Session, clock: Clock) -> Self {
         let Source::Plant(plant) = &session.source else { return Self { announced: None } };
         let announced = || {
@@ -29,7 +28,6 @@ impl Day {
 
     /// Both ends of the bar when data from `first` to `last` is known. Without an announcement it
     /// begins at a full hour and grows in few, large steps.
-    #[must_use]
     pub(crate) fn ends(
         &self,
         clock: Clock,

@@ -13,17 +13,14 @@ mod svg;
 /// What a picture can be written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Characters alone
     Text,
     /// Characters and the sequences that style them
     Ansi,
-    /// A drawing
     Svg,
 }
 
 impl Format {
     /// The ending of its files.
-    #[must_use]
     pub(crate) fn ending(self) -> &'static str {
         match self {
             Format::Text => "txt",
@@ -34,7 +31,6 @@ impl Format {
 }
 
 /// `picture` in `format`, ending with a line break.
-#[must_use]
 pub(crate) fn write(picture: &Buffer, format: Format) -> String {
     match format {
         Format::Text => text(picture),

@@ -5,7 +5,6 @@
 
 use ratatui::buffer::Buffer;
 
-/// Where trouble started.
 pub(crate) const ROOT: &str = "▲";
 /// Where trouble started is not known.
 pub(crate) const UNKNOWN: &str = "△";
@@ -21,21 +20,16 @@ pub(crate) const LATCHED: &str = "■";
 pub(crate) const SHELVED: &str = "z";
 /// Silenced until put back.
 pub(crate) const OUT: &str = "x";
-/// No value came.
 pub(crate) const MISSING: &str = "?";
 /// The value stands still.
 pub(crate) const STUCK: &str = "=";
-/// The clock jumped.
 pub(crate) const JUMP: &str = "|";
-/// The chosen row.
 pub(crate) const CHOSEN: &str = "▸";
 /// The moment looked at, on a line of time.
 pub(crate) const NOW: &str = "┃";
 /// No flag, nothing yet.
 pub(crate) const NONE: &str = "·";
-/// Eight heights.
 pub(crate) const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-/// Four strengths.
 pub(crate) const SHADES: [&str; 4] = ["░", "▒", "▓", "█"];
 
 /// Sign and counterpart, each one cell wide.
@@ -110,7 +104,6 @@ const COUNTERPARTS: &[(&str, &str)] = &[
 ];
 
 /// `sign` itself, or what stands for it in ASCII.
-#[must_use]
 pub(crate) fn ascii(sign: &str) -> &str {
     if sign.is_ascii() {
         return sign;

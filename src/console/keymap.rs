@@ -25,7 +25,6 @@ pub(crate) enum Meaning {
     Do(Action),
     /// It begins something of two keys.
     Begins,
-    /// Nothing.
     Nothing,
 }
 
@@ -37,7 +36,6 @@ impl Default for Keymap {
 
 impl Keymap {
     /// What `key` means after `before`, a key that began something.
-    #[must_use]
     pub(crate) fn meaning(&self, before: Option<Key>, key: Key) -> Meaning {
         let pressed = match before {
             None => Chord::one(key),
@@ -54,7 +52,6 @@ impl Keymap {
     }
 
     /// The keys of `action`, the one to show first.
-    #[must_use]
     pub(crate) fn keys(&self, action: Action) -> &[Chord] {
         self.rows.iter().find(|(known, _)| *known == action).map_or(&[], |(_, keys)| keys)
     }
@@ -71,7 +68,6 @@ pub(crate) fn keys_in_force() -> Result<Keymap, KeysError> {
 }
 
 /// `keymap` as a table in markdown, as the README shows it.
-#[must_use]
 pub(crate) fn keys_table(keymap: &Keymap) -> String {
     let mut text = String::from("| keys | action | what it does |\n|---|---|---|\n");
     for row in TABLE {

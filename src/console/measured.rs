@@ -15,11 +15,8 @@ use crate::stream::{ClientColumns, Frame, Sensor};
 /// One client's part of the measurements. Its texts are safe to show.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
-    /// Short name.
     pub(crate) name: String,
-    /// What it is.
     pub(crate) title: String,
-    /// What it measures.
     pub(crate) sensors: Vec<Sensor>,
     /// The channels of its sensors.
     pub(crate) channels: Range<usize>,
@@ -51,7 +48,6 @@ pub(crate) struct Measured {
 
 impl Measured {
     /// Nothing yet, of the stream just opened.
-    #[must_use]
     pub(crate) fn new(opened: &Opened) -> Self {
         let layout = &opened.layout;
         let client = |(at, columns): (usize, &ClientColumns)| Client {
@@ -90,13 +86,11 @@ impl Measured {
     }
 
     /// Whether every scale that has a value stands still.
-    #[must_use]
     pub(crate) fn is_settled(&self) -> bool {
         self.scales.iter().all(|scale| scale.ends().is_none() || scale.is_settled())
     }
 
     /// How `client` stands at `moment`.
-    #[must_use]
     pub(crate) fn tally(&self, client: &Client, moment: Timestamp) -> Tally {
         client.channels.clone().fold(Tally::default(), |tally, channel| {
             match self.history.value_at(channel, moment) {

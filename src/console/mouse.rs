@@ -17,13 +17,10 @@ const DOUBLE: Duration = Duration::from_millis(400);
 /// A part of the screen that the mouse can do something to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit {
-    /// Where.
     pub(crate) area: Rect,
-    /// What is there.
     pub(crate) target: Target,
 }
 
-/// What is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A click asks for this.
@@ -32,16 +29,12 @@ pub(crate) enum Target {
     Client(usize),
     /// The line of all time, from its left to its right edge: a click or drag looks there.
     Seek {
-        /// Its left edge.
         start: Timestamp,
-        /// Its right edge.
         end: Timestamp,
     },
     /// A trend, from its left to its right edge: a click looks there, the wheel zooms.
     Trend {
-        /// Its left edge.
         start: Timestamp,
-        /// Its right edge.
         end: Timestamp,
     },
     /// An incident by its number: a click chooses it, a double click opens it.
@@ -52,11 +45,9 @@ pub(crate) enum Target {
     Session(usize),
     /// A knob: a click chooses it, the wheel turns it on trial.
     Knob(Knob),
-    /// Something that scrolls.
     Scroll,
 }
 
-/// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gesture {
     /// The button went down.
@@ -66,26 +57,20 @@ pub(crate) enum Gesture {
     /// The pointer moved with the button down; it stays with what it went down on.
     Drag,
     /// The wheel, towards the operator or away.
-    Wheel {
-        /// Towards the operator.
-        down: bool,
-    },
+    Wheel { down: bool },
 }
 
 /// A target under the pointer, and where on it the pointer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spot {
-    /// What.
     pub(crate) target: Target,
     /// Column, from its left edge.
     pub(crate) column: u16,
-    /// Its columns.
     pub(crate) width: u16,
 }
 
 impl Spot {
     /// The instant under the pointer on a target from `start` to `end`: the middle of its column.
-    #[must_use]
     pub(crate) fn instant(&self, start: Timestamp, end: Timestamp) -> Timestamp {
         let length = end.duration_since(start).as_secs_f64();
         let part = (f64::from(self.column) + 0.5) / f64::from(self.width.max(1));
@@ -97,7 +82,6 @@ impl Spot {
 /// What was done, and to what: the topmost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Point {
-    /// What was done.
     pub(crate) gesture: Gesture,
     /// To what. Never empty.
     pub(crate) spots: Vec<Spot>,

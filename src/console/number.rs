@@ -1,7 +1,6 @@
 //! Measured values in a narrow column.
 
 /// Decimals that tell apart a thousandth of `span`, at most six.
-#[must_use]
 pub(crate) fn decimals(span: f64) -> usize {
     if !(span.is_finite() && span > 0.0) {
         return 1;
@@ -11,7 +10,6 @@ pub(crate) fn decimals(span: f64) -> usize {
 
 /// `value` in at most `width` cells: plain where it fits, then with fewer decimals, then with an
 /// exponent.
-#[must_use]
 pub(crate) fn format(value: f64, decimals: usize, width: usize) -> String {
     (0..=decimals)
         .rev()
@@ -22,7 +20,6 @@ pub(crate) fn format(value: f64, decimals: usize, width: usize) -> String {
 }
 
 /// A bound of a scale: short, without the zeros that say nothing.
-#[must_use]
 pub(crate) fn bound(value: f64, span: f64) -> String {
     let plain = format!("{value:.*}", decimals(span));
     let plain = if plain.contains('.') {

@@ -13,7 +13,6 @@ use crate::engine::handle::EngineEvent;
 /// The shortest time between two pictures: 30 a second.
 pub(crate) const FRAME: Duration = Duration::from_millis(33);
 
-/// What happened.
 #[derive(Debug)]
 pub(crate) enum Beat {
     /// The operator sent something; an error is the last.
@@ -39,7 +38,6 @@ pub(crate) struct Pulse {
 
 impl Pulse {
     /// A picture is to be drawn at once.
-    #[must_use]
     pub(crate) fn new() -> Self {
         let now = Instant::now();
         Self {
@@ -50,7 +48,6 @@ impl Pulse {
         }
     }
 
-    /// Something has changed.
     pub(crate) fn touch(&mut self) {
         self.dirty = true;
     }

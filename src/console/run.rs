@@ -36,12 +36,7 @@ pub(crate) enum Ending {
     /// The operator left: exit code 0.
     Quit,
     /// A signal: exit code 128 and its number, as a shell would report it.
-    Signal {
-        /// Its name.
-        name: &'static str,
-        /// Its number.
-        number: u8,
-    },
+    Signal { name: &'static str, number: u8 },
 }
 
 impl fmt::Display for Ending {
@@ -75,7 +70,6 @@ pub(crate) enum ConsoleError {
     /// The stream could not be opened or read to its end. The operator has seen it on the screen.
     #[error(transparent)]
     Stream(OpenError),
-    /// The terminal failed.
     #[error("the terminal failed: {0}")]
     Terminal(#[from] io::Error),
     /// The thread that reads the stream died; its panic has been told.
@@ -105,14 +99,12 @@ pub(crate) struct Appearance {
 
 impl Appearance {
     /// The theme for the terminal that the environment describes.
-    #[must_use]
     pub(crate) fn resolve(&self) -> Theme {
         Theme::choose(self.theme, self.ascii, |name| env::var(name).ok())
     }
 }
 
 /// Whether a console can be shown: input and output are a terminal that can place its cursor.
-#[must_use]
 pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal()
         && io::stdout().is_terminal()
@@ -147,9 +139,7 @@ pub(crate) fn run(session: &Session, look: Appearance) -> Result<Ending, Console
 
 /// How a session was left.
 enum Left {
-    /// For good.
     For(Ending),
-    /// To another session.
     To(Box<Session>),
 }
 

@@ -57,7 +57,6 @@ impl Spread {
 
 impl Scale {
     /// The scale of a sensor that is sampled every `period_s` seconds.
-    #[must_use]
     pub(crate) fn new(period_s: f64) -> Self {
         let samples = |seconds: f64, least: u32| ((seconds / period_s) as u32).max(least);
         Self {
@@ -93,19 +92,16 @@ impl Scale {
     }
 
     /// Whether it stands still but for lasting changes.
-    #[must_use]
     pub(crate) fn is_settled(&self) -> bool {
         self.seen.samples >= self.settling
     }
 
     /// Lower and upper end, once there was a value.
-    #[must_use]
     pub(crate) fn ends(&self) -> Option<(f64, f64)> {
         self.ends
     }
 
     /// Where `value` stands.
-    #[must_use]
     pub(crate) fn place(&self, value: f64) -> Place {
         match self.ends {
             Some((low, _)) if value < low => Place::Below,
@@ -116,7 +112,6 @@ impl Scale {
     }
 
     /// Decimals that fit the scale.
-    #[must_use]
     pub(crate) fn decimals(&self) -> usize {
         number::decimals(self.ends.map_or(0.0, |(low, high)| high - low))
     }

@@ -22,7 +22,6 @@ pub(crate) struct Openable {
 pub(crate) enum Data {
     /// It makes its data itself.
     BuiltIn,
-    /// It is there.
     AtHand,
     /// Its folder is not there.
     Absent,
@@ -31,7 +30,6 @@ pub(crate) enum Data {
 }
 
 /// The sessions that come with the program, then the session files in `folder`, by name.
-#[must_use]
 pub(crate) fn list(folder: &Path) -> Vec<Openable> {
     let shipped = SHIPPED.iter().map(|shipped| openable(shipped.name));
     let mut files: Vec<String> = folder

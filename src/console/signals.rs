@@ -2,7 +2,6 @@
 
 use std::io;
 
-/// What was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
     /// To end, by this signal.
@@ -16,9 +15,7 @@ pub(crate) enum Request {
 /// A signal that ends the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signal {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// Its number.
     pub(crate) number: u8,
 }
 
@@ -64,7 +61,6 @@ mod unix {
             })
         }
 
-        /// The next request.
         pub(crate) async fn next(&mut self) -> Request {
             let end =
                 |name, number: Number| Request::End(Signal { name, number: number.as_raw() as u8 });
@@ -116,7 +112,6 @@ mod other {
             Ok(Self)
         }
 
-        /// The next request.
         pub(crate) async fn next(&mut self) -> Request {
             if tokio::signal::ctrl_c().await.is_err() {
                 std::future::pending::<()>().await;

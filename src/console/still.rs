@@ -24,7 +24,6 @@ use crate::session::{Mark, Session};
 pub(crate) struct Still<'a> {
     /// The moment; the end of the data where none is given.
     pub(crate) at: Option<Moment>,
-    /// Columns and rows.
     pub(crate) size: (u16, u16),
     /// One of [`view_names`].
     pub(crate) view: &'a str,
@@ -46,7 +45,6 @@ pub(crate) struct Picture(Buffer);
 
 impl Picture {
     /// As a text in `format`.
-    #[must_use]
     pub(crate) fn write(&self, format: Format) -> String {
         export::write(&self.0, format)
     }

@@ -73,7 +73,6 @@ impl Term {
     }
 
     /// The size of the picture that is shown.
-    #[must_use]
     pub(crate) fn area(&self) -> Rect {
         self.shown.area
     }

@@ -4,13 +4,11 @@
 const REPLACEMENT: char = '\u{fffd}';
 
 /// The same text without control bytes, line breaks, or marks that reorder or hide what follows.
-#[must_use]
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if is_harmful(c) { REPLACEMENT } else { c }).collect()
 }
 
 /// The same for a text of several lines.
-#[must_use]
 pub(crate) fn clean_lines(text: &str) -> Vec<String> {
     text.lines().map(clean).collect()
 }

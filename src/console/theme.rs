@@ -20,7 +20,6 @@ pub(crate) use terminal::{Depth, Terminal};
 pub(crate) enum Choice {
     /// The terminal's own background
     Auto,
-    /// A dark field
     Dark,
     /// A light grey field, for lit rooms
     Paper,
@@ -32,8 +31,6 @@ impl Choice {
     /// All, in the order that a key steps through.
     pub(crate) const ALL: [Choice; 4] = [Choice::Auto, Choice::Dark, Choice::Paper, Choice::Mono];
 
-    /// Its name.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Choice::Auto => "auto",
@@ -47,17 +44,14 @@ impl Choice {
 /// The styles of one kind of terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
-    /// What was chosen.
     pub(crate) choice: Choice,
     /// What the terminal can do.
     pub(crate) terminal: Terminal,
     /// The field itself, where it is not the terminal's own.
     field: Option<(Color, Color)>,
-    /// Values and words.
     pub(crate) text: Style,
     /// What is there to be found, not to be read: labels, units.
     pub(crate) label: Style,
-    /// Rules and axes.
     pub(crate) frame: Style,
     /// A trend that stays on its scale, below its threshold.
     pub(crate) trend: Style,
@@ -87,14 +81,12 @@ pub(crate) struct Theme {
     pub(crate) single: Style,
     /// The same, not yet seen by anybody.
     pub(crate) single_unseen: Style,
-    /// Silenced.
     pub(crate) shelved: Style,
 }
 
 /// What a client or an incident can be, each with glyph, word and style of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum State {
-    /// Nothing to say.
     Normal,
     /// Where trouble started; nobody has seen it.
     RootUnseen,
@@ -102,13 +94,11 @@ pub(crate) enum State {
     Root,
     /// Trouble, and nobody knows where it started; nobody has seen it.
     UnknownUnseen,
-    /// The same, seen.
     Unknown,
     /// Feels what started elsewhere.
     Effect,
     /// Trouble that nobody else feels; nobody has seen it.
     SingleUnseen,
-    /// The same, seen.
     Single,
     /// Over before anybody saw it.
     Returned,
@@ -118,18 +108,15 @@ pub(crate) enum State {
     Shelved,
     /// Silenced until put back.
     OutOfService,
-    /// No value comes.
     Missing,
     /// The value stands still.
     Stuck,
-    /// The clock jumped.
     Jump,
 }
 
 /// How a state is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// One cell.
     pub(crate) glyph: &'static str,
     /// A word or two.
     pub(crate) word: &'static str,
@@ -138,7 +125,6 @@ pub(crate) struct Mark {
 }
 
 impl State {
-    /// All.
     pub(crate) const ALL: [State; 15] = [
         State::Normal,
         State::RootUnseen,
@@ -166,7 +152,6 @@ const REVERSED: Modifier = Modifier::REVERSED;
 /// A colour in 24 bits, of 256, of sixteen.
 type Hue = ((u8, u8, u8), u8, Color);
 
-/// Vermilion.
 const ROOT: Hue = ((0xd5, 0x5e, 0x00), 166, Color::Red);
 /// Orange; a darker one on a light field, where the original is hardly to be read.
 const OVER: Hue = ((0xe6, 0x9f, 0x00), 178, Color::Yellow);
@@ -174,7 +159,6 @@ const OVER_ON_LIGHT: Hue = ((0x8f, 0x60, 0x00), 94, Color::Yellow);
 /// Sky blue; blue on a light field.
 const MISSING: Hue = ((0x56, 0xb4, 0xe9), 74, Color::Cyan);
 const MISSING_ON_LIGHT: Hue = ((0x00, 0x72, 0xb2), 25, Color::Blue);
-/// Reddish purple.
 const SHELVED: Hue = ((0xcc, 0x79, 0xa7), 175, Color::Magenta);
 const SHELVED_ON_LIGHT: Hue = ((0x9b, 0x3f, 0x74), 132, Color::Magenta);
 /// Bluish green: not for what is well, only for what the data set knows.
@@ -213,7 +197,6 @@ const PAPER: (Hue, Hue) =
 
 impl Theme {
     /// The theme `choice` on `terminal`.
-    #[must_use]
     pub(crate) fn new(choice: Choice, terminal: Terminal) -> Self {
         let colour = |hue: Hue| terminal.depth.resolve(hue);
         let (light, greys) = match (choice, terminal.light) {
@@ -287,7 +270,6 @@ impl Theme {
 
     /// The theme that the operator asked for, or the one that suits. `NO_COLOR` counts when it is not
     /// empty (no-color.org) and nothing else was asked for.
-    #[must_use]
     pub(crate) fn choose(
         asked: Option<Choice>,
         ascii: bool,
@@ -301,14 +283,12 @@ impl Theme {
     }
 
     /// The next one on the same terminal.
-    #[must_use]
     pub(crate) fn next(&self) -> Self {
         let at = Choice::ALL.iter().position(|choice| *choice == self.choice).unwrap_or(0);
         Self::new(Choice::ALL[(at + 1) % Choice::ALL.len()], self.terminal)
     }
 
     /// How `state` is told.
-    #[must_use]
     pub(crate) fn mark(&self, state: State) -> Mark {
         let (glyph, word, style) = match state {
             State::Normal => (" ", "", self.text),
@@ -331,7 +311,6 @@ impl Theme {
     }
 
     /// How a key is named on this terminal.
-    #[must_use]
     pub(crate) fn key(&self, chord: Chord) -> String {
         if self.terminal.ascii { chord.name() } else { chord.to_string() }
     }

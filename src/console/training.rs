@@ -8,7 +8,6 @@ const KEPT: usize = 4096;
 /// The course of training so far.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    /// The newest word.
     pub(crate) latest: Option<Training>,
     /// The newest word that had a loss: what is left of training once it is over.
     pub(crate) learned: Option<Training>,

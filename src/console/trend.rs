@@ -27,7 +27,6 @@ pub(crate) struct Trend<'a> {
     pub(crate) halves: &'a [Bucket],
     /// What they are drawn on.
     pub(crate) scale: &'a Scale,
-    /// How.
     pub(crate) theme: &'a Theme,
 }
 

@@ -14,7 +14,6 @@ pub(crate) enum Role {
     Affected,
     /// Something is wrong, and the data set does not say where.
     Somewhere,
-    /// It began here.
     Origin,
 }
 
@@ -23,27 +22,22 @@ pub(crate) enum Role {
 pub(crate) struct Disturbance {
     /// Its name; empty for a bare label.
     pub(crate) id: String,
-    /// First instant.
     pub(crate) start: Timestamp,
-    /// Last instant.
     pub(crate) end: Timestamp,
     /// Clients it began in; empty when the data set does not say.
     pub(crate) origins: Vec<String>,
     /// Clients that are known to feel it.
     pub(crate) affected: Vec<String>,
-    /// What was done.
     pub(crate) what: String,
 }
 
 impl Disturbance {
     /// Whether `time` lies in it.
-    #[must_use]
     pub(crate) fn covers(&self, time: Timestamp) -> bool {
         self.start <= time && time <= self.end
     }
 
     /// How `client` stands to it.
-    #[must_use]
     pub(crate) fn role(&self, client: &str) -> Option<Role> {
         if self.origins.iter().any(|name| name == client) {
             Some(Role::Origin)
@@ -66,7 +60,6 @@ pub(crate) struct Truth {
 
 impl Truth {
     /// What is known from the start.
-    #[must_use]
     pub(crate) fn new(events: &[Event]) -> Self {
         let mut known: Vec<Disturbance> = events
             .iter()
@@ -108,13 +101,11 @@ impl Truth {
     }
 
     /// Whether the data set says anything at all.
-    #[must_use]
     pub(crate) fn is_known(&self) -> bool {
         self.labelled
     }
 
     /// The disturbance at `time`, the latest begun if there are several.
-    #[must_use]
     pub(crate) fn at(&self, time: Timestamp) -> Option<&Disturbance> {
         self.known.iter().rev().find(|known| known.covers(time))
     }

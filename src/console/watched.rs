@@ -106,7 +106,6 @@ struct Judged {
 
 impl Watched {
     /// Nothing yet, of so many clients that take a step every `period_s` seconds.
-    #[must_use]
     pub(crate) fn new(clients: usize, period_s: f64) -> Self {
         Self {
             clients,
@@ -211,50 +210,42 @@ impl Watched {
 
     /// Until when flags are shown as they are judged now and not as they were sent, where these
     /// differ.
-    #[must_use]
     pub(crate) fn judged_until(&self) -> Option<Timestamp> {
         self.judged.as_ref().map(|judged| judged.until)
     }
 
     /// The sensors that the root of an incident named, where the session lets it.
-    #[must_use]
     pub(crate) fn named_sensors(&self, incident: u64) -> &[String] {
         self.named.get(&incident).map_or(&[], Vec::as_slice)
     }
 
     /// Whether an incident came back by itself when its time on the shelf was over.
-    #[must_use]
     pub(crate) fn was_shelved(&self, incident: u64) -> bool {
         self.from_shelf.contains(&incident)
     }
 
     /// The channel of `trace` of a client in the history.
-    #[must_use]
     pub(crate) fn channel(client: usize, trace: Trace) -> usize {
         client * Trace::COUNT + trace as usize
     }
 
     /// What `trace` of a client shows in `column`.
-    #[must_use]
     pub(crate) fn bucket(&self, client: usize, trace: Trace, column: &Column) -> Bucket {
         self.history.bucket(Self::channel(client, trace), column)
     }
 
     /// The value of a trace at a moment.
-    #[must_use]
     pub(crate) fn value_at(&self, client: usize, trace: Trace, moment: Timestamp) -> Option<f32> {
         self.history.value_at(Self::channel(client, trace), moment)
     }
 
     /// The thresholds that stand now, as squared distances.
-    #[must_use]
     pub(crate) fn thresholds(&self, client: usize) -> Option<FlagThresholds> {
         self.snapshot.as_ref()?.thresholds.get(client).copied()
     }
 
     /// The flags of a client in a column at some thresholds: distances are kept, so that another τ
     /// is another picture at once.
-    #[must_use]
     pub(crate) fn flags_at(&self, client: usize, column: &Column, tau: FlagThresholds) -> FlagCell {
         let above = |trace, tau: f32| match self.bucket(client, trace, column) {
             Bucket::Values { high, .. } => Ok(high * high > tau),
@@ -269,7 +260,6 @@ impl Watched {
 
     /// The flags of a client in a column by the thresholds that stand, noise and all: as they were
     /// sent where nothing was changed since.
-    #[must_use]
     pub(crate) fn flags(&self, client: usize, column: &Column) -> FlagCell {
         match &self.judged {
             Some(judged) => cell(&judged.flags, [2 * client, 2 * client + 1], column),
@@ -278,7 +268,6 @@ impl Watched {
     }
 
     /// The flags of a client in a column as they were sent, noise and all.
-    #[must_use]
     pub(crate) fn flags_sent(&self, client: usize, column: &Column) -> FlagCell {
         let channels = [Trace::FlagC, Trace::FlagA].map(|trace| Self::channel(client, trace));
         cell(&self.history, channels, column)
@@ -286,7 +275,6 @@ impl Watched {
 
     /// The flags of a client in a column under the setting on trial; steps that came after its
     /// answer are judged by `tau` alone.
-    #[must_use]
     pub(crate) fn flags_on_trial(
         &self,
         client: usize,
@@ -304,7 +292,6 @@ impl Watched {
     }
 
     /// A line of the log in words: what is undone or done again is said by its own.
-    #[must_use]
     pub(crate) fn words(&self, entry: &Entry, names: &[String]) -> String {
         let undoes = |entry: &Entry| match entry.what {
             What::Did(Action::Undo { entry }) => self.log.iter().find(|e| e.number == entry),
@@ -319,7 +306,6 @@ impl Watched {
     }
 
     /// The incident of that number.
-    #[must_use]
     pub(crate) fn incident(&self, number: u64) -> Option<&Incident> {
         self.incidents.get((number as usize).checked_sub(1)?)
     }
@@ -331,7 +317,6 @@ impl Watched {
 
     /// What a client was at a moment, as is known today: an incident is there from the first of its
     /// evidence on, also where it was found later.
-    #[must_use]
     pub(crate) fn role_at(&self, client: usize, moment: Timestamp) -> Role {
         let concerns =
             |i: &&Incident| i.member(client).is_some_and(|member| member.onset <= moment);

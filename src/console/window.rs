@@ -22,7 +22,6 @@ impl Window {
     /// `columns` columns of `column_s` seconds that show `moment`, a moment of `data`. To its right
     /// stands as much as there is, but no more than a quarter of the window unless there is nothing
     /// to show at its left.
-    #[must_use]
     pub(crate) fn around(
         moment: Timestamp,
         data: RangeInclusive<Timestamp>,
@@ -37,13 +36,11 @@ impl Window {
     }
 
     /// Seconds of a column.
-    #[must_use]
     pub(crate) fn column_s(&self) -> i64 {
         self.column_s
     }
 
     /// First instant of column `at`, which may lie beyond the window.
-    #[must_use]
     pub(crate) fn start(&self, at: i64) -> Timestamp {
         let number = self.right - self.columns + 1 + at;
         let second = number.saturating_mul(self.column_s);
@@ -55,7 +52,6 @@ impl Window {
     }
 
     /// The edges of all half columns, from left to right: one more than there are halves.
-    #[must_use]
     pub(crate) fn half_edges(&self) -> Vec<Timestamp> {
         let halves = (0..self.columns).flat_map(|at| {
             let (start, end) = (self.start(at), self.start(at + 1));
@@ -65,7 +61,6 @@ impl Window {
     }
 
     /// The column that shows `time`, if one does.
-    #[must_use]
     pub(crate) fn column_of(&self, time: Timestamp) -> Option<u16> {
         let number = time.as_second().div_euclid(self.column_s);
         let at = number - (self.right - self.columns + 1);

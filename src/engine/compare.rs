@@ -37,10 +37,8 @@ pub(crate) struct Comparison {
     pub(crate) oracle: Option<Vec<f32>>,
 }
 
-/// One client's part.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientComparison {
-    /// Its name.
     pub(crate) name: String,
     /// Mean ‖r_c‖².
     pub(crate) r_c: f64,

@@ -159,7 +159,6 @@ struct Work<'a> {
     draw_s: f64,
     /// Rows as they stand in the data, over all times they are read.
     read_rows: f64,
-    /// Block means.
     fit_rows: f64,
     calibration_rows: f64,
 }

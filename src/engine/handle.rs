@@ -46,15 +46,12 @@ const COMMANDS: usize = 32;
 /// What the stream looks like, and what it knows about disturbances.
 #[derive(Debug, Clone)]
 pub(crate) struct Opened {
-    /// Its frames.
     pub(crate) layout: Layout,
-    /// Its events.
     pub(crate) events: Vec<Event>,
     /// Seconds between two steps of the engine.
     pub(crate) period_s: f64,
     /// The same clients at the pace of the engine's steps.
     pub(crate) steps: Layout,
-    /// The models.
     pub(crate) prepared: Option<Arc<Prepared>>,
     /// The thresholds of every client, as facts.
     pub(crate) calibrated: Vec<Fact>,
@@ -62,7 +59,6 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// What is to be known of `watch` before its first step.
-    #[must_use]
     pub(crate) fn of(watch: &Watch, prepared: Arc<Prepared>) -> Self {
         Self {
             layout: watch.measurements().clone(),
@@ -90,11 +86,9 @@ pub(crate) struct Load {
 /// What is new, and how everything stands after it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Update {
-    /// What is new.
     pub(crate) news: News,
     /// How everything stands, where that may have changed.
     pub(crate) snapshot: Option<Snapshot>,
-    /// What it cost.
     pub(crate) load: Load,
 }
 
@@ -136,7 +130,6 @@ pub(crate) enum EngineEvent {
 
 impl EngineEvent {
     /// Whether the engine may be gone after it.
-    #[must_use]
     pub(crate) fn is_last(&self) -> bool {
         match self {
             Self::Ended(_) | Self::Failed(_) | Self::Stopped => true,
@@ -160,7 +153,6 @@ pub(crate) enum Command {
     Step,
     /// At full speed to this time, and then as before.
     RunTo(Timestamp),
-    /// An operator's order.
     Order(Order),
     /// What would this have meant?
     WhatIf(Turn),
@@ -171,7 +163,6 @@ pub(crate) enum Command {
 /// How a session is run.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// How fast.
     pub(crate) pace: Pace,
     /// The method that decides; the session's own when absent.
     pub(crate) mode: Option<Mode>,
@@ -195,7 +186,6 @@ pub(crate) struct Options {
 
 impl Options {
     /// For a screen on this machine, at a pace.
-    #[must_use]
     pub(crate) fn watched(pace: Pace) -> Self {
         Self {
             pace,
@@ -211,13 +201,11 @@ impl Options {
     }
 
     /// For a study: models that are made already, as fast as it goes, every step told by itself.
-    #[must_use]
     pub(crate) fn study(prepared: Arc<Prepared>) -> Self {
         Self { prepared: Some(prepared), batched: false, ..Self::facts(Speed::Max) }
     }
 
     /// For facts alone, at a speed.
-    #[must_use]
     pub(crate) fn facts(speed: Speed) -> Self {
         Self { watched: false, ..Self::watched(Pace { speed, paused: false }) }
     }

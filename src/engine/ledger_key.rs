@@ -12,7 +12,6 @@ use crate::privacy::LedgerKey;
 pub(crate) const KEY_FILE: &str = "ledger.key";
 
 /// Where the key is kept; `None` where the system has no folder for settings.
-#[must_use]
 pub(crate) fn path() -> Option<PathBuf> {
     Some(folders::configuration(|name| std::env::var(name).ok())?.join(KEY_FILE))
 }

@@ -16,7 +16,6 @@ const LONGEST_WAIT: Duration = Duration::from_hours(24);
 /// Data seconds per second of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Speed {
-    /// This many.
     Times(f64),
     /// As many as can be read.
     Max,
@@ -24,7 +23,6 @@ pub(crate) enum Speed {
 
 impl Speed {
     /// The speed a session asks for; nonsense counts as real time, infinity as all there is.
-    #[must_use]
     pub(crate) fn new(times: f64) -> Self {
         if times == f64::INFINITY {
             Self::Max
@@ -35,8 +33,6 @@ impl Speed {
         }
     }
 
-    /// One step up.
-    #[must_use]
     pub(crate) fn faster(self) -> Self {
         match self {
             Self::Times(now) => {
@@ -46,8 +42,6 @@ impl Speed {
         }
     }
 
-    /// One step down.
-    #[must_use]
     pub(crate) fn slower(self) -> Self {
         let below = |limit: f64| LADDER.into_iter().rev().find(|step| *step < limit);
         match self {
@@ -85,7 +79,6 @@ impl fmt::Display for Speed {
 pub(crate) struct Pace {
     /// How fast when it goes.
     pub(crate) speed: Speed,
-    /// Whether it stands.
     pub(crate) paused: bool,
 }
 
@@ -98,7 +91,6 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     /// Starts counting at `now`.
-    #[must_use]
     pub(crate) fn new(speed: Speed, now: Instant) -> Self {
         Self { speed, last: now }
     }
@@ -110,7 +102,6 @@ impl Pacer {
 
     /// When a frame that is `data_s` seconds later than the one before it is due; `longest` is the
     /// longest time to wait for it.
-    #[must_use]
     pub(crate) fn due(&self, data_s: f64, longest: Duration, now: Instant) -> Instant {
         match self.speed {
             Speed::Max => now,

@@ -83,7 +83,6 @@ pub(crate) struct Prepared {
     pub(crate) stopped: bool,
     /// What training released about each client.
     pub(crate) spent: TrainingSpent,
-    /// Who influences whom.
     pub(crate) influences: Influences,
     /// How states move together; nothing where training was too short or states are too many.
     pub(crate) together: Option<Together>,
@@ -126,10 +125,7 @@ pub(crate) enum PrepareError {
     Checkpoint(#[from] CheckpointError),
     /// Fewer than a handful of calibration steps: nothing can be called normal.
     #[error("{client}: the calibration range is too short to tell what is normal")]
-    TooShort {
-        /// Whose.
-        client: String,
-    },
+    TooShort { client: String },
     /// It would take more memory or time than it may.
     #[error(transparent)]
     TooMuch(#[from] TooMuch),
@@ -141,7 +137,6 @@ pub(crate) enum PrepareError {
     Json {
         /// Which part of the session or of its models.
         what: &'static str,
-        /// The reason.
         source: serde_json::Error,
     },
 }
@@ -175,7 +170,6 @@ struct ClientCalibration {
 }
 
 /// Where `session`'s models are kept between runs.
-#[must_use]
 pub(crate) fn cache_file(session: &Session) -> PathBuf {
     // Not the session's name: the same session under another name has the same models.
     let name = match fingerprint(session) {
@@ -639,7 +633,6 @@ fn data_files(folder: &Path, patterns: &[String]) -> Vec<String> {
 }
 
 /// The layout that a prepared session's frames must have.
-#[must_use]
 pub(crate) fn fits(prepared: &Prepared, layout: &Layout) -> bool {
     prepared.clients.len() == layout.clients.len()
         && prepared.clients.iter().zip(&layout.clients).all(|(prepared, client)| {

@@ -26,7 +26,6 @@ pub(crate) struct Training {
 
 impl Training {
     /// How long it will go on, if it goes on like this.
-    #[must_use]
     pub(crate) fn left(&self) -> Option<Duration> {
         let (done, all) = self.steps.filter(|(done, all)| 0 < *done && done <= all)?;
         Some(self.elapsed.mul_f64((all - done) as f64 / done as f64))
@@ -44,8 +43,6 @@ pub(crate) struct ProgressWords {
 }
 
 impl ProgressWords {
-    /// Nothing yet.
-    #[must_use]
     pub(crate) fn new(session: &Session, now: Instant) -> Self {
         let numbered = |letter: char| (1..=64).map(|m| format!("{letter}{m}")).collect();
         let names = match (&session.clients[..], &session.source) {

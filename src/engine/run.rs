@@ -102,12 +102,7 @@ pub(crate) enum RunError {
     Tier(String),
     /// A site cannot be set up.
     #[error("{client}: {source}")]
-    Site {
-        /// The client's name.
-        client: String,
-        /// What is wrong.
-        source: SiteError,
-    },
+    Site { client: String, source: SiteError },
     /// A site cannot send its run again to a server that begins to decide.
     #[error(transparent)]
     Again(#[from] AgainError),
@@ -120,7 +115,6 @@ pub(crate) enum RunError {
 pub(crate) struct RunOptions {
     /// The method that decides.
     pub(crate) mode: Mode,
-    /// Where to stop.
     pub(crate) until: Option<Mark>,
     /// Both methods are carried along, so that either can decide from the next step on, and what was
     /// measured and heard is kept, so that the run can be decided again.
@@ -133,7 +127,6 @@ pub(crate) struct RunOptions {
 
 impl RunOptions {
     /// One method, to the end, within the process, without a written ledger.
-    #[must_use]
     pub(crate) fn new(mode: Mode) -> Self {
         Self { mode, until: None, both: false, wire: Box::new(Memory::default()), ledger: None }
     }
@@ -146,7 +139,6 @@ pub(crate) struct Run {
     until: Option<Mark>,
     stream: Decimated<Box<dyn Stream>>,
     layout: Layout,
-    /// Who influences whom.
     graph: InfluenceGraph,
     /// τ of each client that has one of its own: of r_c, of r_a.
     own_tau: Vec<[Option<Tau>; 2]>,
@@ -292,7 +284,6 @@ impl Run {
 
     /// The thresholds of every client. They are percentiles of its distances: where flags are
     /// protected they are no fact, and stand on the client's own screen alone.
-    #[must_use]
     pub(crate) fn calibrated(&self) -> Vec<Fact> {
         let hidden = self.session.privacy.epsilon_flag.is_some();
         let told = |tau: f32| if hidden { None } else { Number::new(f64::from(tau)) };
@@ -310,50 +301,41 @@ impl Run {
     }
 
     /// What can be seen of every client after the last step.
-    #[must_use]
     pub(crate) fn sights(&self) -> &[Sight] {
         &self.sights
     }
 
     /// The thresholds of every client as squared distances.
-    #[must_use]
     pub(crate) fn thresholds(&self) -> &[FlagThresholds] {
         &self.thresholds
     }
 
     /// Incidents, log and figures.
-    #[must_use]
     pub(crate) fn annunciator(&self) -> &Annunciator {
         &self.annunciator
     }
 
     /// The method that decides.
-    #[must_use]
     pub(crate) fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Steps taken.
-    #[must_use]
     pub(crate) fn steps(&self) -> u64 {
         self.steps
     }
 
     /// What decimated frames look like.
-    #[must_use]
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// Disturbances that the data is known to hold.
-    #[must_use]
     pub(crate) fn events(&self) -> &[Event] {
         self.stream.events()
     }
 
     /// Which sensors of a client deviate most, the first ones first; nothing where no method ranks
     /// them. They stay with the client: this is for its own screen.
-    #[must_use]
     pub(crate) fn ranked_sensors(&self, client: usize) -> Vec<String> {
         self.exchange.sites()[client].ranked_sensors()
     }
@@ -532,7 +514,6 @@ impl Run {
     }
 
     /// How many rows were left out so far.
-    #[must_use]
     pub(crate) fn unused_rows(&self) -> fact::UnusedRows {
         self.unused.counts()
     }
@@ -583,7 +564,6 @@ impl Run {
     }
 
     /// What was said held against what is known; nothing where the data has no labels.
-    #[must_use]
     pub(crate) fn judgement(&self) -> Option<Judgement<'_>> {
         let events: &[Event] = self.stream.events();
         (self.labelled || !events.is_empty()).then(|| {
@@ -594,7 +574,6 @@ impl Run {
     }
 
     /// What is needed to sum the run up; `wall` is how long it took.
-    #[must_use]
     pub(crate) fn ending(&self, wall: Duration) -> Ending {
         let events = self.stream.events().to_vec();
         Ending {
@@ -608,7 +587,6 @@ impl Run {
     }
 
     /// The last fact; `wall` is how long the run took.
-    #[must_use]
     pub(crate) fn summary(&self, wall: Duration) -> fact::Summary {
         fact::Summary {
             session: self.session.name.clone(),
@@ -714,7 +692,6 @@ fn annunciator(layout: &Layout, mode: Mode, start: Timestamp) -> Annunciator {
 }
 
 /// A word of progress of the federation as a fact, without the clients' loss where that is hidden.
-#[must_use]
 pub(crate) fn training(progress: &federation::Progress, hides_losses: bool) -> Fact {
     let losses = progress.client_loss;
     let mean = losses.iter().sum::<f64>() / losses.len() as f64;

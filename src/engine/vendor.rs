@@ -38,7 +38,6 @@ pub(crate) struct ClientVendor {
 
 impl ClientVendor {
     /// The model of the federation: the one whose states may be sent.
-    #[must_use]
     pub(crate) fn federated(&self) -> &ProprietaryWeights {
         self.sending.as_ref().unwrap_or(&self.watching)
     }
@@ -60,7 +59,6 @@ struct Delivery {
 
 /// The models delivered with the program, where `session` can use them: the built-in plant with its
 /// own clients (known inputs may be added), at the models' own sampling and with the customary sizes.
-#[must_use]
 pub(crate) fn delivered(
     session: &Session,
     every: u32,

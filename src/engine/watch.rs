@@ -50,7 +50,6 @@ pub(crate) struct News {
 
 impl News {
     /// Whether nothing is new.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
             && self.times.is_empty()
@@ -61,16 +60,13 @@ impl News {
     }
 }
 
-/// How everything stands.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Snapshot {
     /// The method that decides.
     pub(crate) mode: Mode,
-    /// Steps taken.
     pub(crate) steps: u64,
     /// Rows of the data that were not used.
     pub(crate) unused_rows: u64,
-    /// Counts and rates.
     pub(crate) figures: Figures,
     /// How each client's alarm stands.
     pub(crate) clients: Vec<AlarmState>,
@@ -132,19 +128,15 @@ impl Watch {
     }
 
     /// What measurements look like as they come.
-    #[must_use]
     pub(crate) fn measurements(&self) -> &Layout {
         &self.raw
     }
 
     /// Seconds between two steps.
-    #[must_use]
     pub(crate) fn period_s(&self) -> f64 {
         self.run.layout().period_s
     }
 
-    /// The run itself.
-    #[must_use]
     pub(crate) fn run(&self) -> &Run {
         &self.run
     }
@@ -155,13 +147,11 @@ impl Watch {
     }
 
     /// Disturbances that the data is known to hold.
-    #[must_use]
     pub(crate) fn events(&self) -> &[Event] {
         self.run.events()
     }
 
     /// The thresholds of every client, as facts.
-    #[must_use]
     pub(crate) fn calibrated(&self) -> Vec<Fact> {
         self.run.calibrated()
     }
@@ -206,7 +196,6 @@ impl Watch {
     }
 
     /// The run so far under the settings that stand now.
-    #[must_use]
     pub(crate) fn so_far(&self) -> Outlook {
         self.run.so_far()
     }
@@ -216,8 +205,6 @@ impl Watch {
         self.run.what_if(turn)
     }
 
-    /// How everything stands.
-    #[must_use]
     pub(crate) fn snapshot(&self) -> Snapshot {
         let annunciator = self.run.annunciator();
         let clients = annunciator.names().len();

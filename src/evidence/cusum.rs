@@ -15,13 +15,11 @@ pub(crate) struct Cusum {
 
 impl Cusum {
     /// S.
-    #[must_use]
     pub(crate) fn value(&self) -> f64 {
         self.s
     }
 
     /// The step after the last one at which S was zero: when the evidence began.
-    #[must_use]
     pub(crate) fn onset(&self) -> u64 {
         self.zero_at + 1
     }
@@ -44,7 +42,6 @@ impl Cusum {
 }
 
 /// The excursions of a CUSUM from zero: how high each one came.
-#[must_use]
 pub(crate) fn excursion_peaks(llrs: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut peaks = Vec::new();
     let (mut s, mut peak) = (0.0f64, 0.0f64);
@@ -64,7 +61,6 @@ pub(crate) fn excursion_peaks(llrs: impl IntoIterator<Item = f64>) -> Vec<f64> {
 }
 
 /// ln(M·ARL0): Lorden's bound for M clients and one false alarm in `arl0` steps.
-#[must_use]
 pub(crate) fn wald_threshold(clients: usize, arl0: f64) -> f64 {
     (clients.max(1) as f64 * arl0.max(1.0)).ln()
 }
@@ -78,7 +74,6 @@ pub(crate) struct Tail {
     pub(crate) n: usize,
     /// Rate of the tail: P(excess > x) = e^(−ωx). 1 is what white residuals give.
     pub(crate) omega: f64,
-    /// Calibration steps.
     pub(crate) steps: usize,
     /// The largest peaks, falling.
     pub(crate) largest: Vec<f64>,
@@ -95,7 +90,6 @@ impl Tail {
     const CLEAR: f64 = 3.0;
 
     /// Fits the peaks of `steps` calibration steps.
-    #[must_use]
     pub(crate) fn fit(peaks: &[f64], steps: usize) -> Self {
         let mut high: Vec<f64> =
             peaks.iter().copied().filter(|p| *p > Self::LOWEST && p.is_finite()).collect();
@@ -110,7 +104,6 @@ impl Tail {
     }
 
     /// The level that excursions of one of M clients exceed once in M·`arl0` steps.
-    #[must_use]
     pub(crate) fn threshold(&self, clients: usize, arl0: f64) -> f64 {
         if self.n == 0 || self.steps == 0 {
             return 0.0;
@@ -125,7 +118,6 @@ impl Tail {
     /// A calibration of fewer steps than that cannot show it. Its highest peak is a record, which the
     /// next stretch of the same length breaks as likely as not, so what is asked for stands clear of
     /// it.
-    #[must_use]
     pub(crate) fn seen(&self, clients: usize, arl0: f64) -> f64 {
         let allowed = self.steps as f64 / (clients.max(1) as f64 * arl0.max(1.0));
         let Some(peak) = self.largest.get(allowed as usize) else { return 0.0 };
@@ -138,7 +130,6 @@ impl Tail {
 ///
 /// A calibration shorter than ARL0 has not seen what it is to promise: by as much as it is shorter, a
 /// longer time is asked of it.
-#[must_use]
 pub(crate) fn alarm_threshold(tail: &Tail, clients: usize, arl0: f64) -> f64 {
     let arl0 = if tail.steps > 0 { arl0 * (arl0 / tail.steps as f64).max(1.0) } else { arl0 };
     let extrapolated = tail.threshold(clients, arl0).max(tail.seen(clients, arl0));

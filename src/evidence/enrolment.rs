@@ -37,7 +37,6 @@ pub(crate) struct Enrolment {
 /// What a client tells about what its explainer leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Remainder {
-    /// Whose state explains.
     pub(crate) explainer: usize,
     /// How often each level of the second symbol occurred in calibration.
     pub(crate) counts: LevelCounts,
@@ -47,7 +46,6 @@ pub(crate) struct Remainder {
 
 impl Remainder {
     /// What each second symbol says.
-    #[must_use]
     pub(crate) fn ratios(
         &self,
         grading: &Grading,
@@ -61,7 +59,6 @@ impl Remainder {
 
 impl Enrolment {
     /// The distributions of its symbols, as the server will hear them.
-    #[must_use]
     pub(crate) fn tables(&self, grading: &Grading, hypotheses: &Hypotheses) -> Tables {
         let levels = grading.levels();
         let response = RandomisedResponse::new(levels, self.epsilon);
@@ -79,7 +76,6 @@ impl Enrolment {
     }
 
     /// What its silence and its raised watch say.
-    #[must_use]
     pub(crate) fn odds(&self, grading: &Grading, hypotheses: &Hypotheses) -> Odds {
         let watch = match self.manner {
             Manner::WhileRaised(vigil) => Some(vigil),
@@ -90,7 +86,6 @@ impl Enrolment {
     }
 
     /// Whether the numbers can be those of a calibration: what comes over a wire may be anything.
-    #[must_use]
     pub(crate) fn is_sound(&self) -> bool {
         let remainder = self.remainder.as_ref();
         let counts = [&self.counts].into_iter().chain(self.halves.iter().flatten());

@@ -24,7 +24,6 @@ pub(crate) struct Standard {
 
 impl Standard {
     /// Of rows of `width` elements; missing ones are left out.
-    #[must_use]
     pub(crate) fn fit<'a>(width: usize, rows: impl Iterator<Item = &'a [f32]>) -> Self {
         let mut n = vec![0.0f64; width];
         let mut mean = vec![0.0f64; width];
@@ -41,27 +40,22 @@ impl Standard {
         Self { scale: scale.collect(), mean }
     }
 
-    /// Number of elements.
-    #[must_use]
     pub(crate) fn width(&self) -> usize {
         self.mean.len()
     }
 
     /// The variance of element `i`.
-    #[must_use]
     pub(crate) fn variance(&self, i: usize) -> f64 {
         self.scale[i].powi(-2)
     }
 
     /// In standard deviations within ±`largest`; missing counts as the mean.
-    #[must_use]
     pub(crate) fn apply(&self, i: usize, v: f32, largest: f64) -> f64 {
         bounded((f64::from(v) - self.mean[i]) * self.scale[i], largest)
     }
 }
 
 /// `v` within ±`largest`; not a number counts as 0.
-#[must_use]
 pub(crate) fn bounded(v: f64, largest: f64) -> f64 {
     if v.is_nan() { 0.0 } else { v.clamp(-largest, largest) }
 }
@@ -77,7 +71,6 @@ pub(crate) struct Features {
 
 impl Features {
     /// For states of so many components.
-    #[must_use]
     pub(crate) fn new(states: usize) -> Self {
         let mut rng = rng::stream(FEATURE_SEED, 0);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
@@ -87,13 +80,11 @@ impl Features {
     }
 
     /// Number of components of z.
-    #[must_use]
     pub(crate) fn states(&self) -> usize {
         self.states
     }
 
     /// Number of features, z included.
-    #[must_use]
     pub(crate) fn width(&self) -> usize {
         self.states + HIDDEN
     }

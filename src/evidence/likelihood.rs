@@ -41,7 +41,6 @@ pub(crate) struct Tables {
 impl Tables {
     /// From a client's calibration counts. Those are counted before the randomised response: since
     /// the cuts are quantiles of the same calibration, they tell next to nothing.
-    #[must_use]
     pub(crate) fn new(
         grading: &Grading,
         hypotheses: &Hypotheses,
@@ -54,7 +53,6 @@ impl Tables {
     /// The same when what is told of is not a step's level but something made of it (the strongest
     /// of a window, an answer that is kept): `shape` turns the distribution of levels into that of
     /// what is told of, and `counts` are of the latter.
-    #[must_use]
     pub(crate) fn shaped(
         grading: &Grading,
         hypotheses: &Hypotheses,
@@ -76,7 +74,6 @@ impl Tables {
     }
 
     /// What each symbol says.
-    #[must_use]
     pub(crate) fn ratios(&self, hypotheses: &Hypotheses) -> Ratios {
         let mut ratios = Ratios::default();
         let w = hypotheses.affected;
@@ -107,13 +104,11 @@ pub(crate) struct Ratios {
 
 impl Ratios {
     /// λ^RC = ln RC/N.
-    #[must_use]
     pub(crate) fn root_cause(&self, symbol: Symbol) -> f64 {
         self.root_cause.get(symbol.level()).copied().unwrap_or(0.0)
     }
 
     /// λ^PE = ln(1 − w + w PE/N).
-    #[must_use]
     pub(crate) fn propagated_effect(&self, symbol: Symbol) -> f64 {
         self.propagated_effect.get(symbol.level()).copied().unwrap_or(0.0)
     }

@@ -22,8 +22,6 @@ impl Ridge {
     /// Penalty on the intercept.
     const INTERCEPT: f64 = 1e-6;
 
-    /// No rows yet.
-    #[must_use]
     pub(crate) fn new(regressors: usize, outputs: usize) -> Self {
         Self {
             gram: DMatrix::zeros(regressors, regressors),
@@ -60,8 +58,6 @@ impl Ridge {
         self.gathered = 0;
     }
 
-    /// Rows that entered.
-    #[must_use]
     pub(crate) fn samples(&self) -> usize {
         self.samples
     }

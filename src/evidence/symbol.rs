@@ -16,11 +16,9 @@ use crate::session::Alphabet;
 pub(crate) struct Symbol(u8);
 
 impl Symbol {
-    /// An ordinary step.
     pub(crate) const ORDINARY: Symbol = Symbol(0);
 
     /// The level.
-    #[must_use]
     pub(crate) fn level(self) -> usize {
         usize::from(self.0)
     }
@@ -37,58 +35,47 @@ pub(crate) struct Grading {
 
 impl Grading {
     /// Five levels: 20 %, 5 %, 1 % and 0.2 % of nominal steps reach them.
-    #[must_use]
     pub(crate) fn five_levels() -> Self {
         Self { cuts: vec![0.2, 0.05, 0.01, 0.002] }
     }
 
     /// Two levels, one bit a step: 5 % of nominal steps are flagged.
-    #[must_use]
     pub(crate) fn one_bit() -> Self {
         Self { cuts: vec![0.05] }
     }
 
     /// Any other falling shares, each between 0 and 1; none when they are not that.
-    #[must_use]
     pub(crate) fn with_cuts(cuts: Vec<f64>) -> Option<Self> {
         let inside = cuts.iter().all(|c| 0.0 < *c && *c < 1.0);
         let falling = cuts.windows(2).all(|w| w[0] > w[1]);
         (inside && falling && (1..MOST_LEVELS).contains(&cuts.len())).then_some(Self { cuts })
     }
 
-    /// The cuts.
-    #[must_use]
     pub(crate) fn cuts(&self) -> &[f64] {
         &self.cuts
     }
 
     /// Number of levels K.
-    #[must_use]
     pub(crate) fn levels(&self) -> usize {
         self.cuts.len() + 1
     }
 
     /// The first level that counts as elevated: one that at most 5 % of nominal steps reach.
-    #[must_use]
     pub(crate) fn elevated(&self) -> usize {
         self.cuts.iter().position(|c| *c <= 0.05).map_or(self.cuts.len(), |i| i + 1)
     }
 
     /// The symbol of a level.
-    #[must_use]
     pub(crate) fn symbol(&self, level: usize) -> Option<Symbol> {
         (level < self.levels()).then_some(Symbol(level as u8))
     }
 
-    /// The highest symbol.
-    #[must_use]
     pub(crate) fn highest(&self) -> Symbol {
         Symbol(self.cuts.len() as u8)
     }
 
     /// A number from the wire as a symbol: nothing unless it is exactly one of the levels. What a
     /// client sends is never trusted to be in range, nor to be a number.
-    #[must_use]
     pub(crate) fn receive(&self, number: f64) -> Option<Symbol> {
         let whole = number >= 0.0 && number <= self.cuts.len() as f64 && number.fract() == 0.0;
         whole.then_some(Symbol(number as u8))
@@ -96,7 +83,6 @@ impl Grading {
 
     /// Probability of each level when p-values follow Beta(a, 1), P(p < c) = c^a. With a = 1 they
     /// are nominal; the smaller a, the stronger the anomaly.
-    #[must_use]
     pub(crate) fn level_probabilities(&self, a: f64) -> Vec<f64> {
         let reach = |level: usize| match level {
             0 => 1.0,
@@ -124,13 +110,11 @@ pub(crate) struct LevelCuts {
 
 impl LevelCuts {
     /// Reads the cuts off nominal distances.
-    #[must_use]
     pub(crate) fn new(grading: &Grading, nominal: &NominalDistances) -> Self {
         Self { distances: grading.cuts.iter().map(|c| nominal.quantile(1.0 - c)).collect() }
     }
 
     /// The symbol of a distance; none for a missing one.
-    #[must_use]
     pub(crate) fn symbol(&self, distance: f32) -> Option<Symbol> {
         if distance.is_nan() {
             return None;
@@ -144,14 +128,11 @@ impl LevelCuts {
 pub(crate) struct LevelCounts(Vec<f64>);
 
 impl LevelCounts {
-    /// No symbol yet.
-    #[must_use]
     pub(crate) fn new(levels: usize) -> Self {
         Self(vec![0.0; levels])
     }
 
     /// The counts of some symbols.
-    #[must_use]
     pub(crate) fn of(levels: usize, symbols: impl IntoIterator<Item = Symbol>) -> Self {
         let mut counts = Self::new(levels);
         for symbol in symbols {
@@ -161,12 +142,10 @@ impl LevelCounts {
     }
 
     /// What `total` symbols of a distribution come to on average.
-    #[must_use]
     pub(crate) fn expected(distribution: &[f64], total: f64) -> Self {
         Self(distribution.iter().map(|p| p * total).collect())
     }
 
-    /// One more.
     pub(crate) fn add(&mut self, symbol: Symbol) {
         if let Some(count) = self.0.get_mut(symbol.level()) {
             *count += 1.0;
@@ -178,25 +157,21 @@ impl LevelCounts {
         self.0.iter_mut().for_each(|count| *count *= factor);
     }
 
-    /// Forgets all.
     pub(crate) fn clear(&mut self) {
         self.0.fill(0.0);
     }
 
     /// Per level.
-    #[must_use]
     pub(crate) fn counts(&self) -> &[f64] {
         &self.0
     }
 
     /// All of them.
-    #[must_use]
     pub(crate) fn total(&self) -> f64 {
         self.0.iter().sum()
     }
 
     /// Share of symbols at `level` or above; none without symbols.
-    #[must_use]
     pub(crate) fn share_from(&self, level: usize) -> Option<f64> {
         let total = self.total();
         (total > 0.0).then(|| self.0[level.min(self.0.len())..].iter().sum::<f64>() / total)
@@ -216,7 +191,6 @@ pub(crate) struct RandomisedResponse {
 impl RandomisedResponse {
     /// For a budget of ε a symbol. Without a budget every symbol is sent as it is; with one that no
     /// response can be made of (zero, not a number) nothing is told.
-    #[must_use]
     pub(crate) fn new(levels: usize, epsilon: Option<f64>) -> Self {
         let keep = match epsilon {
             None | Some(f64::INFINITY) => 1.0,
@@ -227,7 +201,6 @@ impl RandomisedResponse {
     }
 
     /// Probability that the true symbol is sent.
-    #[must_use]
     pub(crate) fn keep(&self) -> f64 {
         self.keep
     }
@@ -242,7 +215,6 @@ impl RandomisedResponse {
     }
 
     /// Distribution of what is sent when the truth follows `truth`: Qᵀ truth.
-    #[must_use]
     pub(crate) fn through(&self, truth: &[f64]) -> Vec<f64> {
         let total: f64 = truth.iter().sum();
         let other = (1.0 - self.keep) / (self.levels.saturating_sub(1).max(1)) as f64;

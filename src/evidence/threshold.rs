@@ -13,21 +13,17 @@ pub(crate) struct NominalDistances {
 
 impl NominalDistances {
     /// Takes the distances of the calibration range; those that are not finite are left out.
-    #[must_use]
     pub(crate) fn new(distances: impl IntoIterator<Item = f32>) -> Self {
         let mut sorted: Vec<f32> = distances.into_iter().filter(|d| d.is_finite()).collect();
         sorted.sort_unstable_by(f32::total_cmp);
         Self { sorted }
     }
 
-    /// Number of distances.
-    #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.sorted.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
@@ -35,7 +31,6 @@ impl NominalDistances {
     /// The distance that the share `q` of all stays at or below, interpolated between neighbours.
     ///
     /// Without any distance it is infinite: nothing is flagged by a model that was never calibrated.
-    #[must_use]
     pub(crate) fn quantile(&self, q: f64) -> f32 {
         let Some(last) = self.sorted.len().checked_sub(1) else { return f32::INFINITY };
         let place = if q.is_nan() { 1.0 } else { q.clamp(0.0, 1.0) } * last as f64;
@@ -45,7 +40,6 @@ impl NominalDistances {
     }
 
     /// τ as a distance.
-    #[must_use]
     pub(crate) fn threshold(&self, tau: Tau) -> f32 {
         match tau {
             Tau::Percentile(percent) => self.quantile(percent / 100.0),
@@ -54,7 +48,6 @@ impl NominalDistances {
     }
 
     /// The percentile at which a distance stands: the share of all that is not above it.
-    #[must_use]
     pub(crate) fn percentile_of(&self, distance: f32) -> f64 {
         if self.sorted.is_empty() {
             return 100.0;
@@ -65,7 +58,6 @@ impl NominalDistances {
 }
 
 /// Z of one distance (eq. 6). A step without a distance has no flag.
-#[must_use]
 pub(crate) fn flag(distance: f32, threshold: f32) -> Option<bool> {
     (!distance.is_nan()).then_some(distance > threshold)
 }
@@ -81,7 +73,6 @@ pub(crate) struct Flags {
 
 impl Flags {
     /// The pair (Z_c, Z_a).
-    #[must_use]
     pub(crate) fn new(z_c: bool, z_a: bool) -> Self {
         Self { z_c, z_a }
     }
@@ -104,7 +95,6 @@ pub(crate) struct FlagThresholds {
 
 impl FlagThresholds {
     /// (Z_c, Z_a) of a pair of distances; none when either is missing.
-    #[must_use]
     pub(crate) fn flags(self, d2_c: f32, d2_a: f32) -> Option<Flags> {
         Some(Flags { z_c: flag(d2_c, self.tau_c)?, z_a: flag(d2_a, self.tau_a)? })
     }
@@ -141,7 +131,6 @@ impl Flagging {
 }
 
 /// How many steps of a history a threshold flags, and of how many.
-#[must_use]
 pub(crate) fn flagged(distances: &[f32], threshold: f32) -> (usize, usize) {
     distances
         .iter()

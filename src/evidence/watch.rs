@@ -23,7 +23,6 @@ pub(crate) struct Odds {
 
 impl Odds {
     /// The odds of a client whose watch was `raised.0` times raised in `raised.1` calibration steps.
-    #[must_use]
     pub(crate) fn new(
         grading: &Grading,
         hypotheses: &Hypotheses,
@@ -45,13 +44,11 @@ impl Odds {
     }
 
     /// (λ^RC, λ^PE) of a silent step.
-    #[must_use]
     pub(crate) fn quiet(&self) -> (f64, f64) {
         self.quiet
     }
 
     /// (λ^RC, λ^PE) of an alarm, besides what its symbol says.
-    #[must_use]
     pub(crate) fn raised(&self) -> (f64, f64) {
         self.raised
     }
@@ -60,7 +57,6 @@ impl Odds {
 /// What a step's level adds to the watched sum: its log-likelihood ratio by the nominal shares that
 /// the grading promises, cut and scaled to ±1 so that an ordinary step takes off as much as any can
 /// add.
-#[must_use]
 pub(crate) fn score(grading: &Grading, hypotheses: &Hypotheses) -> [f64; MOST_LEVELS] {
     let nominal = grading.level_probabilities(1.0);
     let root = grading.level_probabilities(hypotheses.root_cause);

@@ -19,19 +19,15 @@ pub(crate) struct NotFinite;
 
 impl Number {
     /// The number, if it is one. −0 is 0: both would be the same fact in different bytes.
-    #[must_use]
     pub(crate) fn new(value: f64) -> Option<Self> {
         value.is_finite().then_some(Self(value + 0.0))
     }
 
     /// The number, or zero in place of what is none.
-    #[must_use]
     pub(crate) fn or_zero(value: f64) -> Self {
         Self::new(value).unwrap_or_default()
     }
 
-    /// Its value.
-    #[must_use]
     pub(crate) fn get(self) -> f64 {
         self.0
     }
@@ -55,21 +51,16 @@ impl From<Number> for f64 {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Value {
-    /// Not set.
     #[default]
     Unset,
-    /// On or off.
     Switch(bool),
-    /// A number.
     Number(Number),
-    /// A word.
     Text(String),
 }
 
 impl Value {
     /// The value of the setting `what` as people read it: a wanted time between false alarms is a
     /// length of time, and what is not set is none.
-    #[must_use]
     pub(crate) fn said(&self, what: &str) -> String {
         match self {
             Self::Number(number) if what == "arl0" => Span { seconds: number.0 }.to_string(),

@@ -78,7 +78,6 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// The words for a screen.
-    #[must_use]
     pub(crate) fn verdict(&self) -> &'static str {
         match (self.holds, self.holds_mostly) {
             (true, _) => "holds here",

@@ -8,7 +8,6 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 /// Pearson's correlation of every pair of columns, over the rows where all columns are finite. A
 /// column that never changes correlates with nothing but itself.
-#[must_use]
 pub(crate) fn correlation(states: &ArrayView2<f32>) -> Array2<f64> {
     let whole: Vec<Array1<f64>> = states
         .outer_iter()
@@ -38,7 +37,6 @@ pub(crate) fn correlation(states: &ArrayView2<f32>) -> Array2<f64> {
 
 /// Mean |correlation| between states of different clients, `states[m]` of them at client m: one
 /// number for a figure.
-#[must_use]
 pub(crate) fn between_clients(correlation: &ArrayView2<f64>, states: &[usize]) -> f64 {
     let owner: Vec<usize> =
         states.iter().enumerate().flat_map(|(m, &p)| std::iter::repeat_n(m, p)).collect();
@@ -50,7 +48,6 @@ pub(crate) fn between_clients(correlation: &ArrayView2<f64>, states: &[usize]) -
 /// Mean first canonical correlation of two clients, over all pairs of them: the largest correlation
 /// that a linear combination of one client's states has with one of the other's. Unlike
 /// [`between_clients`] it does not depend on the coordinates a model happens to have chosen.
-#[must_use]
 pub(crate) fn canonical_between(correlation: &ArrayView2<f64>, states: &[usize]) -> f64 {
     let mut end = 0;
     let spans = states.iter().map(|&p| {

@@ -13,9 +13,7 @@ const DIVERGENCE: f64 = 20.0;
 /// How far training has come. Losses are means over the rounds since the last word.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Progress<'a> {
-    /// Rounds done.
     pub(crate) round: usize,
-    /// Rounds in all.
     pub(crate) rounds: usize,
     /// L_s.
     pub(crate) server_loss: f64,
@@ -31,7 +29,6 @@ pub(crate) type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 /// One word of progress, kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reached {
-    /// Rounds done.
     pub(crate) round: usize,
     /// Mean L_s since the word before.
     pub(crate) server_loss: f64,
@@ -44,7 +41,6 @@ pub(crate) struct Reached {
 pub(crate) struct History {
     /// Every word of progress.
     pub(crate) reached: Vec<Reached>,
-    /// Rounds done.
     pub(crate) rounds: usize,
     /// Bytes of all messages, both directions.
     pub(crate) bytes: u64,

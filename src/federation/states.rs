@@ -14,7 +14,6 @@ fn set(matrix: &mut Array2<f32>, t: usize, values: &[f32]) {
 /// What a trained federation says about given rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Replay {
-    /// Each client's own.
     pub(crate) clients: Vec<Series>,
     /// x_s of all clients side by side; row t is the prediction of x_a(t), the first one is NaN.
     pub(crate) x_s: Array2<f32>,
@@ -47,13 +46,11 @@ pub(crate) fn replay(
 
 impl Replay {
     /// x_a of all clients side by side.
-    #[must_use]
     pub(crate) fn x_a(&self) -> Array2<f32> {
         self.joined(|client| client.augmented.as_ref().map(|a| a.x_a.view()))
     }
 
     /// x̂_c of all clients side by side.
-    #[must_use]
     pub(crate) fn x_hat_c(&self) -> Array2<f32> {
         self.joined(|client| Some(client.x_hat_c.view()))
     }
@@ -67,7 +64,6 @@ impl Replay {
     }
 
     /// Mean L_s over the rows from `first` on, with weights that no longer change.
-    #[must_use]
     pub(crate) fn server_loss(&self, first: usize) -> f64 {
         let e = &self.x_s - &self.x_a();
         let squares = e
@@ -78,7 +74,6 @@ impl Replay {
     }
 
     /// Mean L_a of each client over the rows from `first` on.
-    #[must_use]
     pub(crate) fn client_loss(&self, first: usize) -> Vec<f64> {
         let r_a = |client: &Series| client.augmented.as_ref().map(|a| square_norm(&a.r_a, first));
         self.clients.iter().filter_map(r_a).collect()
@@ -86,7 +81,6 @@ impl Replay {
 }
 
 /// Mean ‖r‖² over the rows from `first` on; what is missing adds nothing.
-#[must_use]
 pub(crate) fn square_norm(residuals: &Array2<f32>, first: usize) -> f64 {
     mean(residuals.outer_iter().skip(first).map(|row| {
         row.iter().filter(|r| r.is_finite()).map(|r| f64::from(*r).powi(2)).sum::<f64>()

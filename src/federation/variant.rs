@@ -38,7 +38,6 @@ impl Variant {
     ];
 
     /// What the paper calls it.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OnlyProprietary => "only proprietary model",
@@ -108,16 +107,12 @@ pub(super) fn side_by_side(rows: &[ArrayView2<f32>]) -> Result<Array2<f32>, Fede
         .map_err(|_| FederationError::Sites("rows of all sites must be of the same times".into()))
 }
 
-/// A variant, made.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fitted {
-    /// Vendor models.
     OnlyProprietary(Vec<ProprietaryWeights>),
-    /// Predictors.
     WithoutProprietary(Vec<LstmFc>),
     /// Vendor models with what was learned beside them, with or without the server's gradients.
     Augmented(Vec<ProprietaryWeights>, FederatedWeights),
-    /// The oracle.
     CentralisedOracle(Oracle),
 }
 

@@ -67,15 +67,12 @@ pub(crate) struct Annunciator {
 /// Where data comes from, as far as it has several such places.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The file.
     pub(crate) file: Option<String>,
-    /// The run.
     pub(crate) run: Option<String>,
 }
 
 impl Annunciator {
     /// Nothing has happened yet.
-    #[must_use]
     pub(crate) fn new(names: Vec<String>, mode: Mode, rules: Rules, start: Timestamp) -> Self {
         let clients = names.len();
         Self {
@@ -151,7 +148,6 @@ impl Annunciator {
 
     /// The decision's own number of an incident that it follows, or followed until an operator
     /// closed it.
-    #[must_use]
     pub(crate) fn episode(&self, incident: u64) -> Option<u64> {
         self.episodes.iter().find(|(_, number)| **number == incident).map(|(episode, _)| *episode)
     }
@@ -436,13 +432,11 @@ impl Annunciator {
     }
 
     /// The incident of that number.
-    #[must_use]
     pub(crate) fn incident(&self, number: u64) -> Option<&Incident> {
         self.incidents.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
     /// All incidents, in the order of their numbers.
-    #[must_use]
     pub(crate) fn incidents(&self) -> &[Incident] {
         &self.incidents
     }
@@ -458,13 +452,11 @@ impl Annunciator {
     }
 
     /// The open incident a client takes part in.
-    #[must_use]
     pub(crate) fn home(&self, client: usize) -> Option<&Incident> {
         self.open_incidents().find(|incident| incident.member(client).is_some())
     }
 
     /// How a client's own alarm stands: an effect is suppressed by design.
-    #[must_use]
     pub(crate) fn client_state(&self, client: usize) -> AlarmState {
         let Some(post) = self.posts.get(client) else { return AlarmState::Normal };
         match self.home(client) {
@@ -477,7 +469,6 @@ impl Annunciator {
     }
 
     /// The value of a setting.
-    #[must_use]
     pub(crate) fn setting(&self, what: &str) -> Option<&Value> {
         self.settings.get(what)
     }
@@ -488,19 +479,16 @@ impl Annunciator {
     }
 
     /// The sequence of events.
-    #[must_use]
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
     /// Names of the clients.
-    #[must_use]
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
     /// Data time of the last step.
-    #[must_use]
     pub(crate) fn now(&self) -> Timestamp {
         self.now
     }

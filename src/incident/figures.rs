@@ -50,7 +50,6 @@ pub(crate) struct Figures {
 /// How many of each priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ByPriority {
-    /// Confirmed roots.
     pub(crate) p1: usize,
     /// Single anomalies and uncertain roots.
     pub(crate) p2: usize,
@@ -60,7 +59,6 @@ pub(crate) struct ByPriority {
 
 impl Figures {
     /// "14 flags → 2 incidents": what grouping spares the operator.
-    #[must_use]
     pub(crate) fn grouping(&self) -> String {
         let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         let (flags, incidents) = (self.flags_10min, self.incidents_10min);
@@ -70,7 +68,6 @@ impl Figures {
 
 impl Annunciator {
     /// The figures as of the last step.
-    #[must_use]
     pub(crate) fn figures(&self) -> Figures {
         let states = |state: AlarmState| {
             self.listed_incidents().filter(|incident| incident.alarm.state == state).count()

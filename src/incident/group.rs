@@ -11,7 +11,6 @@ use crate::fact::Priority;
 /// A client that takes part in an incident, as its root or as an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Member {
-    /// Who.
     pub(crate) client: usize,
     /// Onset of its evidence.
     pub(crate) onset: Timestamp,
@@ -28,7 +27,6 @@ pub(crate) struct Member {
 /// A sensor of a client that takes part is itself at fault. Which one stays with the client.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SensorTrouble {
-    /// Whose.
     pub(crate) client: usize,
     /// What is wrong with it.
     pub(crate) what: QualityKind,
@@ -39,20 +37,16 @@ pub(crate) struct SensorTrouble {
 /// The client whose evidence rose first; it stays until the incident closes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FirstOut {
-    /// Who.
     pub(crate) client: usize,
-    /// When.
     pub(crate) time: Timestamp,
 }
 
 /// The root was thought to be one, and is now thought to be another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Correction {
-    /// When.
     pub(crate) time: Timestamp,
     /// Before; none is "unknown".
     pub(crate) from: Option<usize>,
-    /// Since then.
     pub(crate) to: Option<usize>,
 }
 
@@ -70,18 +64,14 @@ pub(crate) enum Origin {
 /// How and when it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Closed {
-    /// When.
     pub(crate) time: Timestamp,
-    /// At which step.
     pub(crate) step: u64,
-    /// Why.
     pub(crate) why: Closing,
 }
 
 /// The alarm of an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Alarm {
-    /// How it stands.
     pub(crate) state: AlarmState,
     /// When it comes back, while it is shelved.
     pub(crate) shelved_until: Option<Timestamp>,
@@ -94,13 +84,10 @@ pub(crate) struct Incident {
     pub(crate) number: u64,
     /// How it came to be.
     pub(crate) origin: Origin,
-    /// When it opened.
     pub(crate) opened: Timestamp,
-    /// At which step.
     pub(crate) opened_step: u64,
     /// The first instant of its evidence.
     pub(crate) onset: Timestamp,
-    /// The named root.
     pub(crate) root: Option<usize>,
     /// While nobody is named: who it may be, the likeliest first.
     pub(crate) candidates: Vec<usize>,
@@ -112,7 +99,6 @@ pub(crate) struct Incident {
     pub(crate) posterior: Vec<f64>,
     /// Everyone who takes part, in order of onset: the staircase.
     pub(crate) members: Vec<Member>,
-    /// Who rose first.
     pub(crate) first_out: Option<FirstOut>,
     /// Sensors of members that were found to be at fault while it was open.
     #[serde(default)]
@@ -121,9 +107,7 @@ pub(crate) struct Incident {
     pub(crate) corrections: Vec<Correction>,
     /// The highest priority it has had: one that was P1 is not played down.
     pub(crate) priority: Priority,
-    /// Its alarm.
     pub(crate) alarm: Alarm,
-    /// How it ended.
     pub(crate) closed: Option<Closed>,
     /// What an operator wrote about it; empty when nobody did.
     pub(crate) note: String,
@@ -155,19 +139,16 @@ impl Incident {
     }
 
     /// Whether its condition still holds.
-    #[must_use]
     pub(crate) fn is_open(&self) -> bool {
         self.closed.is_none()
     }
 
     /// Whether it is still on the list: open, or over and not yet seen.
-    #[must_use]
     pub(crate) fn is_listed(&self) -> bool {
         self.is_open() || self.alarm.state != AlarmState::Normal
     }
 
     /// What is known of a client's part in it.
-    #[must_use]
     pub(crate) fn member(&self, client: usize) -> Option<&Member> {
         self.members.iter().find(|member| member.client == client)
     }
@@ -182,7 +163,6 @@ impl Incident {
     }
 
     /// How long after the root's onset a member's came; negative when it came before.
-    #[must_use]
     pub(crate) fn delay_s(&self, member: &Member) -> f64 {
         let root = self.root.and_then(|root| self.member(root));
         let from = root.map_or(self.onset, |root| root.onset);
@@ -190,13 +170,11 @@ impl Incident {
     }
 
     /// First-out and the named root are different clients: both are shown, neither is hidden.
-    #[must_use]
     pub(crate) fn disagrees(&self) -> bool {
         matches!((self.root, self.first_out), (Some(root), Some(first)) if root != first.client)
     }
 
     /// The root that evidence speaks for by now, where it is another than the named one.
-    #[must_use]
     pub(crate) fn second_thought(&self) -> Option<usize> {
         self.would_now_say.filter(|now| self.frozen && self.root != Some(*now))
     }

@@ -4,12 +4,9 @@ use jiff::Timestamp;
 
 pub(crate) use crate::server::decision::{ClientState, Closing, Outcome, QualityKind, QualityNote};
 
-/// One step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step<'a> {
-    /// Data time.
     pub(crate) time: Timestamp,
-    /// Its number.
     pub(crate) step: u64,
     /// Every client in the order of the session. One that is missing here is quiet.
     pub(crate) clients: &'a [ClientState],

@@ -15,9 +15,7 @@ use crate::fact::{Fact, Setting};
 /// What an operator wants done.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Order {
-    /// Who.
     pub(crate) who: String,
-    /// What.
     pub(crate) action: Action,
     /// Why, if he says so.
     pub(crate) why: Option<String>,
@@ -28,7 +26,6 @@ pub(crate) struct Order {
 pub(crate) struct Receipt {
     /// Number of its entry in the log. The entry's edits say what the engine has to apply.
     pub(crate) entry: u64,
-    /// What is new.
     pub(crate) facts: Vec<Fact>,
 }
 

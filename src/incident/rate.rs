@@ -29,12 +29,10 @@ pub(crate) struct Recent {
 
 impl Recent {
     /// Keeps instants for `span`.
-    #[must_use]
     pub(crate) fn new(span: SignedDuration) -> Self {
         Self { span, times: VecDeque::new() }
     }
 
-    /// One more.
     pub(crate) fn push(&mut self, time: Timestamp) {
         self.times.push_back(time);
     }
@@ -45,7 +43,6 @@ impl Recent {
     }
 
     /// How many there are.
-    #[must_use]
     pub(crate) fn count(&self) -> usize {
         self.times.len()
     }
@@ -61,21 +58,17 @@ pub(crate) struct Flood {
 /// What became of a flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// It began.
     Began,
-    /// It ended.
     Ended,
 }
 
 impl Flood {
     /// Since when it lasts.
-    #[must_use]
     pub(crate) fn since(&self) -> Option<Timestamp> {
         self.since
     }
 
     /// Time spent in floods.
-    #[must_use]
     pub(crate) fn seconds(&self) -> f64 {
         self.seconds
     }
@@ -104,15 +97,12 @@ impl Flood {
 pub(super) struct Rates {
     /// Alarms that asked for acknowledgement.
     pub(crate) alarms: Recent,
-    /// Incidents opened.
     pub(crate) incidents: Recent,
     /// Clients whose evidence rose: the alarms there would be without grouping.
     pub(crate) flags: Recent,
     /// The same, per client.
     pub(crate) chatter: Vec<Recent>,
-    /// Of alarms.
     pub(crate) flood: Flood,
-    /// Of flags.
     pub(crate) flag_flood: Flood,
 }
 

@@ -29,7 +29,6 @@ impl Rules {
     pub(crate) const WINDOW_STEPS: f64 = 60.0;
 
     /// The defaults for decimated steps of `period_s` seconds.
-    #[must_use]
     pub(crate) fn with_period(period_s: f64) -> Self {
         let window_s = Self::WINDOW_STEPS * period_s;
         let window =

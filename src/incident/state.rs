@@ -19,11 +19,9 @@ use serde::{Deserialize, Serialize};
 /// How an alarm stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum AlarmState {
-    /// Nothing to do.
     Normal,
     /// On, and nobody has said that he saw it.
     Unacknowledged,
-    /// On, and seen.
     Acknowledged,
     /// Over before anybody said that he saw it.
     Returned,
@@ -40,9 +38,7 @@ pub(crate) enum AlarmState {
 /// What can happen to an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum AlarmEvent {
-    /// Its condition begins.
     Raise,
-    /// Its condition ends.
     Return,
     /// Its condition stays and is tolerated from here on.
     Latch,
@@ -69,9 +65,7 @@ pub(crate) enum AlarmEvent {
 /// An answer of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// Nothing changes.
     Stay,
-    /// The new state.
     To(AlarmState),
     /// Unacknowledged while the condition holds, otherwise normal.
     Resume,
@@ -146,19 +140,15 @@ impl AlarmState {
     }
 
     /// Whether it is on the list of those that want to be seen.
-    #[must_use]
     pub(crate) fn wants_acknowledgement(self) -> bool {
         matches!(self, Self::Unacknowledged | Self::Returned | Self::Latched)
     }
 
     /// Whether somebody, or the design, has silenced it.
-    #[must_use]
     pub(crate) fn is_silenced(self) -> bool {
         matches!(self, Self::Shelved | Self::SuppressedByDesign | Self::OutOfService)
     }
 
-    /// Its name.
-    #[must_use]
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Normal => "normal",
@@ -191,14 +181,12 @@ impl AlarmEvent {
     ];
 
     /// Whether an operator asks for it; the rest comes from the data.
-    #[must_use]
     pub(crate) fn is_of_operator(self) -> bool {
         use AlarmEvent::{Accept, Acknowledge, PutBack, Shelve, TakeOut, Unshelve};
         matches!(self, Acknowledge | Shelve | Unshelve | TakeOut | PutBack | Accept)
     }
 
     /// As in "cannot be …".
-    #[must_use]
     pub(crate) fn participle(self) -> &'static str {
         match self {
             Self::Raise => "raised",

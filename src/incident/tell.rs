@@ -12,11 +12,9 @@ use crate::fact::{self, Fact, Number, Posterior};
 /// What is new about an incident since facts were last told.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct News {
-    /// It opened.
     pub(crate) opened: bool,
     /// What else happened, in words.
     pub(crate) updates: Vec<String>,
-    /// It closed.
     pub(crate) closed: Option<Closing>,
 }
 

@@ -27,12 +27,9 @@ const RULE: &str = "Each attack against a twin that is cloned at its start, spar
     is beyond 1 sigma for 15 s or more, from the start to 300 s after the end. Sigma is the \
     standard deviation over 24 h of normal operation with seed 1. onset_s counts from the start.";
 
-/// What was written.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Report {
-    /// The measurements.
     pub(crate) csv: PathBuf,
-    /// The truth.
     pub(crate) truth: PathBuf,
     /// Rows of measurements, a second each.
     pub(crate) rows: u64,
@@ -45,7 +42,6 @@ pub(crate) struct Report {
 /// An attack and what it did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct MeasuredAttack {
-    /// Its name.
     pub(crate) id: &'static str,
     /// The HAI scenario it is modelled on.
     pub(crate) scenario: &'static str,
@@ -57,7 +53,6 @@ pub(crate) struct MeasuredAttack {
     pub(crate) origin: &'static str,
     /// The other processes that felt it.
     pub(crate) affected: Vec<&'static str>,
-    /// What was done.
     pub(crate) actions: Vec<String>,
     /// How long its effects were watched; less than the rule says when the run ends before.
     pub(crate) observed_s: u64,

@@ -28,18 +28,13 @@ const SIGNIFICANT: i32 = 9;
 /// Decimals at most: what is smaller is zero for every purpose.
 const MAX_DECIMALS: i32 = 15;
 
-/// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// The measurements.
     pub(crate) table: PathBuf,
-    /// The ground truth.
     pub(crate) truth: PathBuf,
     /// Rows of the table, its header not counted.
     pub(crate) rows: usize,
-    /// Monitored columns.
     pub(crate) columns: usize,
-    /// Anomalies in it.
     pub(crate) anomalies: usize,
     /// How many have their root cause in which client.
     pub(crate) by_root: BTreeMap<String, usize>,

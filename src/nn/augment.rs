@@ -67,25 +67,21 @@ impl Augmentation {
     }
 
     /// x_a: the predicted augmented state.
-    #[must_use]
     pub(crate) fn x(&self) -> &[f32] {
         &self.x
     }
 
     /// x̂_a = x̂_c + φ(y): the augmented state.
-    #[must_use]
     pub(crate) fn x_hat(&self) -> &[f32] {
         &self.x_hat
     }
 
     /// ŷ_a = h(x_a).
-    #[must_use]
     pub(crate) fn y_hat(&self) -> &[f32] {
         &self.y_hat
     }
 
     /// r_a = y − h(x_a) (eq. 8); NaN where the measurement is missing.
-    #[must_use]
     pub(crate) fn r(&self) -> &[f32] {
         &self.r
     }

@@ -79,40 +79,23 @@ pub(crate) enum CheckpointError {
     Write(#[from] DraftError),
     /// It could not be read.
     #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What was said.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// Not a safetensors file, or not all of one.
     #[error("{}: not a complete safetensors file ({source})", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: safetensors::SafeTensorError,
-    },
+    Damaged { path: PathBuf, source: safetensors::SafeTensorError },
     /// Its bytes are not those that were written.
     #[error("{}: cannot be read: {what}", path.display())]
     Checksum {
-        /// The file.
         path: PathBuf,
         /// Whether the checksum differs or is not there.
         what: &'static str,
     },
     /// Written by another version of the format.
     #[error("{}: checkpoint of version {found}, expected {VERSION}", path.display())]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: u32,
-    },
+    Version { path: PathBuf, found: u32 },
     /// Made from another session or other data.
     #[error("{}: made from {found}, expected {expected}: session or data have changed", path.display())]
     Fingerprint {
-        /// The file.
         path: PathBuf,
         /// What it was made from.
         found: Fingerprint,
@@ -121,12 +104,7 @@ pub(crate) enum CheckpointError {
     },
     /// A tensor or the header does not fit.
     #[error("{}: {what}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// Which, and how.
-        what: String,
-    },
+    Content { path: PathBuf, what: String },
 }
 
 /// What stands in the header beside the tensors.

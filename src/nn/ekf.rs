@@ -17,11 +17,9 @@ use thiserror::Error;
 
 /// What the filter asks of a model.
 pub(crate) trait Model {
-    /// Predicted state.
     fn f(&self, x: &DVector<f64>) -> DVector<f64>;
     /// ∂f/∂x.
     fn F(&self, x: &DVector<f64>) -> DMatrix<f64>;
-    /// Predicted measurement.
     fn h(&self, x: &DVector<f64>) -> DVector<f64>;
     /// ∂h/∂x.
     fn H(&self, x: &DVector<f64>) -> DMatrix<f64>;
@@ -42,18 +40,14 @@ pub(crate) struct Innovation {
     pub(crate) sensors: Vec<usize>,
     /// z − h(x).
     pub(crate) y: DVector<f64>,
-    /// Its covariance.
     pub(crate) S: DMatrix<f64>,
-    /// The gain.
     pub(crate) K: DMatrix<f64>,
     /// yᵀ S⁻¹ y: the squared Mahalanobis distance by the filter's own covariance.
     pub(crate) nis: f64,
 }
 
-/// The filter.
 #[derive(Debug, Clone)]
 pub(crate) struct Ekf<M> {
-    /// The model.
     pub(crate) model: M,
     /// State: predicted after [`Ekf::predict`], estimated after [`Ekf::update`].
     pub(crate) x: DVector<f64>,

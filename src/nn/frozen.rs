@@ -52,8 +52,6 @@ impl Frozen {
         Ok(Self { isa, transition, measurement })
     }
 
-    /// Room for results.
-    #[must_use]
     pub(crate) fn carried(&self) -> Carried {
         let (states, sensors) = (self.transition.outputs(), self.measurement.outputs());
         Carried {
@@ -92,25 +90,21 @@ impl Kernel for Carry<'_> {
 
 impl Carried {
     /// x_a = f(x̂_a).
-    #[must_use]
     pub(crate) fn x(&self) -> &[f32] {
         &self.transition.row(0)[..self.states]
     }
 
     /// ŷ_a = h(x_a).
-    #[must_use]
     pub(crate) fn y_hat(&self) -> &[f32] {
         &self.measurement.row(0)[..self.sensors]
     }
 
     /// ∂f/∂x̂_k: column k of F_a.
-    #[must_use]
     pub(crate) fn f_column(&self, k: usize) -> &[f32] {
         &self.transition.row(1 + k)[..self.states]
     }
 
     /// ∂h/∂x_k: column k of H_a.
-    #[must_use]
     pub(crate) fn h_column(&self, k: usize) -> &[f32] {
         &self.measurement.row(1 + k)[..self.sensors]
     }

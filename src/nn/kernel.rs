@@ -50,7 +50,6 @@ pub(crate) enum WeightsError {
         tensor: &'static str,
         /// Numbers the declared sizes ask for.
         expected: usize,
-        /// Numbers found.
         found: usize,
     },
     /// A tensor holds NaN or infinity.
@@ -62,11 +61,9 @@ pub(crate) enum WeightsError {
     /// A dimension that must be the same in two networks, or must not be zero, is not.
     #[error("{what} is {found}, expected {expected}")]
     Dimension {
-        /// What was compared.
         what: &'static str,
         /// The dimension the rest of the model has.
         expected: usize,
-        /// The dimension found.
         found: usize,
     },
     /// A noise that makes no covariance.
@@ -74,7 +71,6 @@ pub(crate) enum WeightsError {
     Noise {
         /// Letter of the noise in the literature.
         what: &'static str,
-        /// The number found.
         found: f64,
     },
 }

@@ -148,7 +148,6 @@ struct Tape {
     x: Vec<f32>,
     h_before: Vec<Block>,
     c_before: Vec<Block>,
-    /// Activated gates.
     gates: Vec<Block>,
     tanh_c: Vec<Block>,
     /// ∂loss/∂h, then ∂loss/∂ of the gates before activation.
@@ -227,7 +226,6 @@ impl Learner {
     }
 
     /// What it has learned, in the common form; the whole bias stands in `bias_ih`.
-    #[must_use]
     pub(crate) fn weights(&self) -> LstmFc {
         let Self { inputs, width, outputs, .. } = *self;
         let (units, rows) = (blocks(width), blocks(outputs));
@@ -263,7 +261,6 @@ impl Learner {
         self.c.fill([0.0; LANES]);
     }
 
-    /// One step.
     pub(crate) fn forward(&mut self, x: &[f32]) -> &[f32] {
         self.tape.x.copy_from_slice(x);
         self.isa.run(Forward(self));
@@ -271,7 +268,6 @@ impl Learner {
     }
 
     /// The result of the last step.
-    #[must_use]
     pub(crate) fn output(&self) -> &[f32] {
         &self.out.as_flattened()[..self.outputs]
     }
@@ -286,7 +282,6 @@ impl Learner {
     }
 
     /// Whether every weight is a number.
-    #[must_use]
     pub(crate) fn is_sound(&self) -> bool {
         let weights = self.cell.w.as_flattened().iter().chain(self.fc.w.as_flattened());
         weights.fold(true, |sound, w| sound & w.is_finite())

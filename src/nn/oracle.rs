@@ -41,7 +41,6 @@ fn consecutive(sizes: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
 
 impl Layout {
     /// Clients one after the other, each with its (states, sensors).
-    #[must_use]
     pub(crate) fn new(clients: &[(usize, usize)]) -> Self {
         Self {
             states: consecutive(clients.iter().map(|c| c.0)),
@@ -49,50 +48,41 @@ impl Layout {
         }
     }
 
-    /// Number of clients.
-    #[must_use]
     pub(crate) fn clients(&self) -> usize {
         self.states.len()
     }
 
     /// P of all clients together.
-    #[must_use]
     pub(crate) fn total_states(&self) -> usize {
         self.states.last().map_or(0, |r| r.end)
     }
 
     /// D of all clients together.
-    #[must_use]
     pub(crate) fn total_sensors(&self) -> usize {
         self.sensors.last().map_or(0, |r| r.end)
     }
 
     /// Where the states of client `m` stand.
-    #[must_use]
     pub(crate) fn states(&self, m: usize) -> Range<usize> {
         self.states[m].clone()
     }
 
     /// Where the sensors of client `m` stand.
-    #[must_use]
     pub(crate) fn sensors(&self, m: usize) -> Range<usize> {
         self.sensors[m].clone()
     }
 
     /// `Extract_m` of a joint state.
-    #[must_use]
     pub(crate) fn extract_state<'a, T>(&self, m: usize, x: &'a [T]) -> &'a [T] {
         &x[self.states(m)]
     }
 
     /// `Extract_m` of a joint measurement or residual.
-    #[must_use]
     pub(crate) fn extract_sensors<'a, T>(&self, m: usize, y: &'a [T]) -> &'a [T] {
         &y[self.sensors(m)]
     }
 
     /// `Extract_m` of joint rows.
-    #[must_use]
     pub(crate) fn extract_rows<'a>(
         &self,
         m: usize,
@@ -102,7 +92,6 @@ impl Layout {
     }
 
     /// `Extract_m` of the joint gain K (P × D, row-major): the `P_m` × `D_m` block of client `m`.
-    #[must_use]
     pub(crate) fn extract_gain<T: Copy>(&self, m: usize, gain: &[T]) -> Vec<T> {
         let total = self.total_sensors();
         let rows = self.states(m).map(|p| &gain[p * total..(p + 1) * total]);
@@ -115,7 +104,6 @@ impl Layout {
 pub(crate) struct Oracle {
     /// A filter over all states and sensors.
     pub(crate) filter: FilterWeights,
-    /// Whose they are.
     pub(crate) layout: Layout,
 }
 

@@ -31,7 +31,6 @@ pub(crate) struct ClientStep<M = VendorModel> {
 
 impl<M: Proprietary> ClientStep<M> {
     /// A client without distances: they need residuals to be fitted to first.
-    #[must_use]
     pub(crate) fn new(model: M, augmentation: Option<Augmentation>) -> Self {
         Self { model, augmentation, distance_c: None, distance_a: None }
     }
@@ -86,7 +85,6 @@ impl<M: Proprietary> ClientStep<M> {
         }
     }
 
-    /// The proprietary model.
     pub(crate) fn model(&self) -> &M {
         &self.model
     }

@@ -66,7 +66,6 @@ pub(crate) struct Job<'a> {
 /// A model and how well it does.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Trained<W> {
-    /// The model.
     pub(crate) weights: W,
     /// How well it does.
     pub(crate) report: TrainReport,
@@ -90,15 +89,12 @@ pub(crate) struct TrainReport {
 /// One step of training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Progress<'a> {
-    /// Whose model.
     pub(crate) client: &'a str,
     /// The pass, from 1.
     pub(crate) epoch: usize,
-    /// Number of passes.
     pub(crate) epochs: usize,
     /// The step, from 1.
     pub(crate) iteration: usize,
-    /// Number of steps.
     pub(crate) iterations: usize,
     /// The loss of this step's batch.
     pub(crate) loss: f64,
@@ -111,18 +107,10 @@ pub(crate) enum TrainError {
     #[error(
         "{client}: {rows} nominal rows hold no stretch of {needed} steps without a gap to learn from"
     )]
-    TooLittleData {
-        /// Whose model.
-        client: String,
-        /// Rows given.
-        rows: usize,
-        /// Consecutive rows needed.
-        needed: usize,
-    },
+    TooLittleData { client: String, rows: usize, needed: usize },
     /// The settings make no network or no window.
     #[error("{client}: cannot train with {what}")]
     Settings {
-        /// Whose model.
         client: String,
         /// What is wrong with them.
         what: String,
@@ -134,23 +122,16 @@ pub(crate) enum TrainError {
         last_good.map_or_else(|| "none".to_owned(), |v| format!("{v:.4}"))
     )]
     Diverged {
-        /// Whose model.
         client: String,
         /// The pass, from 1.
         epoch: usize,
-        /// The loss then.
         loss: f64,
         /// The last loss that was a number.
         last_good: Option<f64>,
     },
     /// candle refused an operation.
     #[error("{client}: {source}")]
-    Network {
-        /// Whose model.
-        client: String,
-        /// What it said.
-        source: candle_core::Error,
-    },
+    Network { client: String, source: candle_core::Error },
 }
 
 /// What is told of every step; `Break` ends training with what was learned.
@@ -159,7 +140,6 @@ pub(crate) type OnProgress<'a> = &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync
 /// Makes all models, at most `threads` at a time; results stand in the order of `jobs`.
 ///
 /// The number of threads changes no bit of any model.
-#[must_use]
 pub(crate) fn all(
     jobs: &[Job],
     threads: usize,

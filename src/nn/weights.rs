@@ -121,13 +121,11 @@ pub(crate) struct FilterWeights {
 
 impl FilterWeights {
     /// Number of states P.
-    #[must_use]
     pub(crate) fn states(&self) -> usize {
         self.transition.outputs
     }
 
     /// Number of sensors D.
-    #[must_use]
     pub(crate) fn sensors(&self) -> usize {
         self.measurement.outputs
     }
@@ -153,7 +151,6 @@ pub(crate) enum ProprietaryWeights {
     Filter(FilterWeights),
     /// A linear front end with the paper's filter on what it leaves over.
     OwnLagFilter {
-        /// The front end.
         front: OwnLagWeights,
         /// The filter on the front end's residual, standardised by `scale`.
         filter: FilterWeights,
@@ -166,7 +163,6 @@ pub(crate) enum ProprietaryWeights {
 
 impl ProprietaryWeights {
     /// f_m and h_m, where the model has them.
-    #[must_use]
     pub(crate) fn filter(&self) -> Option<&FilterWeights> {
         match self {
             Self::Filter(filter) | Self::OwnLagFilter { filter, .. } => Some(filter),

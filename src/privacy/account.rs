@@ -23,7 +23,6 @@ pub(crate) struct Composed {
     pub(crate) basic: f64,
     /// ρ of zero-concentrated privacy.
     pub(crate) rho: f64,
-    /// How many releases.
     pub(crate) releases: u64,
     /// Which theorem gives `epsilon`.
     pub(crate) bound: Bound,
@@ -33,7 +32,6 @@ pub(crate) struct Composed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Bound {
-    /// Nothing was released.
     Nothing,
     /// Gaussians of any σ: exact, by the sum of (Δ/σ)².
     ExactGaussian,
@@ -50,7 +48,6 @@ pub(crate) enum Bound {
 
 impl Bound {
     /// The words for a screen.
-    #[must_use]
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Nothing => "nothing released",
@@ -68,7 +65,6 @@ impl Tally {
     pub(crate) const NOTHING: Self = Self(Vec::new());
 
     /// `count` releases of one kind.
-    #[must_use]
     pub(crate) fn of(spend: Spend, count: u64) -> Self {
         let mut tally = Self::default();
         tally.add(spend, count);
@@ -104,7 +100,6 @@ impl Tally {
     }
 
     /// This and `other` together.
-    #[must_use]
     pub(crate) fn and(&self, other: &Self) -> Self {
         let mut both = self.clone();
         both.merge(other);
@@ -112,19 +107,16 @@ impl Tally {
     }
 
     /// `factor` times as many releases of every kind, rounded up.
-    #[must_use]
     pub(crate) fn times(&self, factor: f64) -> Self {
         Self(self.0.iter().map(|&(s, n)| (s, (n as f64 * factor).ceil() as u64)).collect())
     }
 
     /// How many releases there are.
-    #[must_use]
     pub(crate) fn releases(&self) -> u64 {
         self.0.iter().map(|(_, n)| n).sum()
     }
 
     /// Whether every count is at most that of `other`: then it cannot cost more.
-    #[must_use]
     pub(crate) fn within(&self, other: &Self) -> bool {
         self.0
             .iter()
@@ -138,7 +130,6 @@ impl Tally {
 
     /// What the releases of one sample go on costing through the filter's memory: the later
     /// releases that the same sample still moves, as far as they go beyond the first.
-    #[must_use]
     pub(crate) fn echo(&self, memory: &FilterMemory) -> Self {
         let mut echo = Self::default();
         for &(spend, count) in &self.0 {
@@ -163,13 +154,11 @@ impl Tally {
     }
 
     /// ρ of zero-concentrated privacy: additive, and cheap enough to look at on every release.
-    #[must_use]
     pub(crate) fn rho(&self) -> f64 {
         self.0.iter().map(|(spend, n)| spend.rho() * *n as f64).sum()
     }
 
     /// Whether it costs more by ρ; where neither is protected, whether it tells more often.
-    #[must_use]
     pub(crate) fn is_costlier_than(&self, other: &Self) -> bool {
         let (own, others) = (self.rho(), other.rho());
         own > others || (own.is_infinite() && self.releases() > other.releases())
@@ -198,7 +187,6 @@ impl Tally {
     }
 
     /// Basic composition: ε of each release, added up, δ shared equally among the Gaussian ones.
-    #[must_use]
     pub(crate) fn basic(&self, delta: f64) -> f64 {
         let gaussians: u64 =
             self.0.iter().filter(|(s, _)| s.strength().is_some()).map(|(_, n)| n).sum();
@@ -217,7 +205,6 @@ impl Tally {
     /// What it all costs at δ. Settings may have been chosen in view of earlier releases: Rényi
     /// divergences add up under such choices as well (Feldman and Zrnic 2021), and so do the
     /// squares of Gaussian strengths (Smith and Thakurta 2022).
-    #[must_use]
     pub(crate) fn composed(&self, delta: f64) -> Composed {
         let (epsilon, bound) = self.epsilon(delta);
         Composed {
@@ -230,7 +217,6 @@ impl Tally {
     }
 
     /// ε at δ and the theorem that gives it.
-    #[must_use]
     pub(crate) fn epsilon(&self, delta: f64) -> (f64, Bound) {
         let mu = self.strength();
         match (mu > 0.0, self.pure().as_slice()) {

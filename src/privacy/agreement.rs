@@ -50,7 +50,6 @@ impl TryFrom<settings::BudgetSettings> for Budget {
 impl Provenance {
     /// Where a session's noise comes from: measurements of somebody's plant are protected by the
     /// operating system's, unless a seed was asked for.
-    #[must_use]
     pub(crate) fn of(session: &Session) -> Self {
         if session.is_seeded() { Self::Seeded } else { Self::OperatingSystem }
     }
@@ -106,7 +105,6 @@ impl Terms {
 
 impl Vigil {
     /// The watch of a session whose false alarms are to be `arl0_steps` apart.
-    #[must_use]
     pub(crate) fn of(settings: &PrivacySettings, arl0_steps: f64) -> Self {
         let watch = settings.watch;
         Self { epsilon: watch.epsilon, burst: watch.burst, quiet_steps: arl0_steps }
@@ -115,7 +113,6 @@ impl Vigil {
 
 impl Manner {
     /// How a session's clients send their symbols.
-    #[must_use]
     pub(crate) fn of(settings: &PrivacySettings, arl0_steps: f64) -> Self {
         match settings.thrift {
             Thrift::EveryStep => Self::EveryStep,

@@ -61,7 +61,6 @@ impl Budget {
     }
 
     /// How much of it a release may use.
-    #[must_use]
     pub(crate) fn limit(&self, purpose: Purpose) -> f64 {
         match (self.at_zero, purpose) {
             (AtZero::AlarmsOnly { reserve }, Purpose::Routine) => self.epsilon - reserve,
@@ -70,7 +69,6 @@ impl Budget {
     }
 
     /// What to tell who asks for a release that no longer fits.
-    #[must_use]
     pub(crate) fn consequence(&self, purpose: Purpose) -> &'static str {
         match (self.at_zero, purpose) {
             (AtZero::Stop, _) | (AtZero::AlarmsOnly { .. }, Purpose::Alarm) => {

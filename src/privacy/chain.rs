@@ -38,7 +38,6 @@ pub(crate) struct Record {
     pub(crate) time: Timestamp,
     /// Whose ledger it is.
     pub(crate) client: String,
-    /// What happened.
     #[serde(flatten)]
     pub(crate) entry: Entry,
 }
@@ -49,7 +48,6 @@ pub(crate) struct Record {
 pub(crate) enum Entry {
     /// The ledger was opened on these terms.
     Opened(Terms),
-    /// Something was released.
     Released {
         /// What it was about.
         what: What,
@@ -65,25 +63,13 @@ pub(crate) enum Entry {
     /// Models were trained with what was released then.
     Trained(Trained),
     /// The run that wrote the ledger has ended.
-    Closed {
-        /// Releases in all.
-        releases: u64,
-    },
+    Closed { releases: u64 },
     /// The budget was changed, from now on.
-    Budget {
-        /// The new one.
-        budget: Option<Budget>,
-    },
+    Budget { budget: Option<Budget> },
     /// Every composed ε is read at another δ, from now on.
-    Delta {
-        /// The new one.
-        delta: f64,
-    },
+    Delta { delta: f64 },
     /// Other models remember a sample in another way, from now on.
-    Memory {
-        /// The new one.
-        memory: FilterMemory,
-    },
+    Memory { memory: FilterMemory },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -122,13 +108,11 @@ impl Chain {
     }
 
     /// The hash of the last line: keep it where the file is not.
-    #[must_use]
     pub(crate) fn head(&self) -> &str {
         &self.head
     }
 
     /// How many lines there are.
-    #[must_use]
     pub(crate) fn lines(&self) -> u64 {
         self.next
     }
@@ -201,7 +185,6 @@ pub(crate) enum Why {
     /// Its number is not the next.
     #[error("expected record {expected}, found record {found}")]
     Sequence {
-        /// The next number.
         expected: u64,
         /// The number it has.
         found: u64,
@@ -291,7 +274,6 @@ const LONGEST: usize = 4 << 20;
 pub(super) struct Lines {
     /// Whole lines.
     pub(crate) count: u64,
-    /// Their bytes.
     pub(crate) sound_bytes: u64,
     /// What follows the last of them, without a line end.
     pub(crate) torn: Option<Vec<u8>>,

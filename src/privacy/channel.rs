@@ -27,7 +27,6 @@ impl Units {
     const LEAST: f64 = 1e-6;
 
     /// Mean and standard deviation of each of `width` numbers over rows of them.
-    #[must_use]
     pub(crate) fn of(width: usize, rows: &[f32]) -> Self {
         let n = (rows.len() / width.max(1)).max(1) as f64;
         let column = |k: usize| rows.iter().skip(k).step_by(width.max(1)).map(|v| f64::from(*v));
@@ -77,7 +76,6 @@ impl Channel {
     }
 
     /// The same channel with its clipping bound meant in `units`.
-    #[must_use]
     pub(crate) fn in_units(self, units: Units) -> Self {
         Self { units: Some(units), ..self }
     }
@@ -106,19 +104,16 @@ impl Channel {
     }
 
     /// What one release costs.
-    #[must_use]
     pub(crate) fn spend(&self) -> Spend {
         self.mechanism.as_ref().map_or(Spend::Clear, Gaussian::spend)
     }
 
     /// What was released so far, as a ledger lists it.
-    #[must_use]
     pub(crate) fn counted(&self, what: What) -> Counted {
         Counted { what, spend: self.spend(), count: self.releases }
     }
 
     /// What was released so far, for composition.
-    #[must_use]
     pub(crate) fn tally(&self) -> Tally {
         Tally::of(self.spend(), self.releases)
     }

@@ -115,7 +115,6 @@ impl Binomial {
 }
 
 /// The exact ε at δ of `count` binary randomised responses of `epsilon` each.
-#[must_use]
 pub(crate) fn response_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
     if count == 0 { 0.0 } else { Binomial::new(epsilon, count).epsilon_at(delta) }
 }
@@ -129,7 +128,6 @@ const WIDEST_MIXTURE: f64 = 250.0;
 ///
 /// Given the loss L of the responses, what is left is the Gaussian curve at ε − L; so
 /// `δ(ε) = Σ P(L)·δ_μ(ε − L)`.
-#[must_use]
 pub(crate) fn mixed_epsilon(mu: f64, epsilon: f64, count: u64, delta: f64) -> Option<f64> {
     let binomial = Binomial::new(epsilon, count);
     if binomial.spread() > WIDEST_MIXTURE {
@@ -153,7 +151,6 @@ pub(crate) fn mixed_epsilon(mu: f64, epsilon: f64, count: u64, delta: f64) -> Op
 
 /// The Rényi divergence of order `alpha` of one binary response (Mironov 2017, proposition 5),
 /// in a form that keeps its digits for small ε, for orders near one, and for large αε.
-#[must_use]
 pub(crate) fn response_rdp(epsilon: f64, alpha: f64) -> f64 {
     let (a, b) = ((alpha - 0.5) * epsilon, 0.5 * epsilon);
     let numerator = if alpha * epsilon > 100.0 {
@@ -166,7 +163,6 @@ pub(crate) fn response_rdp(epsilon: f64, alpha: f64) -> f64 {
 }
 
 /// The Rényi divergence of order `alpha` of one Gaussian release of strength `mu`.
-#[must_use]
 pub(crate) fn gaussian_rdp(mu: f64, alpha: f64) -> f64 {
     0.5 * alpha * mu * mu
 }
@@ -181,7 +177,6 @@ pub(crate) enum Conversion {
 }
 
 /// ε at δ of a mechanism whose Rényi divergence of order `alpha` is `rdp`.
-#[must_use]
 pub(crate) fn rdp_epsilon_at(alpha: f64, rdp: f64, delta: f64, conversion: Conversion) -> f64 {
     let epsilon = match conversion {
         Conversion::Cks => rdp + (-1.0 / alpha).ln_1p() - (delta * alpha).ln() / (alpha - 1.0),
@@ -191,7 +186,6 @@ pub(crate) fn rdp_epsilon_at(alpha: f64, rdp: f64, delta: f64, conversion: Conve
 }
 
 /// The best ε at δ over given orders.
-#[must_use]
 pub(crate) fn rdp_epsilon(
     orders: &[f64],
     rdp: impl Fn(f64) -> f64,
@@ -206,7 +200,6 @@ pub(crate) fn rdp_epsilon(
 
 /// The best ε at δ over all orders: a coarse look over fourteen decades of α − 1, then a golden
 /// section around the best. Every order gives a true bound, so no search error can break it.
-#[must_use]
 pub(crate) fn best_rdp_epsilon(rdp: impl Fn(f64) -> f64, delta: f64) -> f64 {
     let at = |x: f64| {
         let alpha = 1.0 + x.exp();
@@ -228,7 +221,6 @@ pub(crate) fn best_rdp_epsilon(rdp: impl Fn(f64) -> f64, delta: f64) -> f64 {
 
 /// Advanced composition of Dwork, Rothblum and Vadhan (2010) for `count` Gaussian releases, half
 /// of δ for the slack: kept to show how far it is off.
-#[must_use]
 pub(crate) fn advanced_gaussian_epsilon(mu: f64, count: u64, delta: f64) -> f64 {
     let n = count as f64;
     let each = gaussian::epsilon(mu, 0.5 * delta / n);
@@ -237,7 +229,6 @@ pub(crate) fn advanced_gaussian_epsilon(mu: f64, count: u64, delta: f64) -> f64 
 
 /// Kairouz, Oh and Viswanath (2015), theorem 3.4, for `count` ε-private releases: the closed form
 /// in ln(1/δ), as other accountants show it, or basic composition where that is less.
-#[must_use]
 pub(crate) fn kov_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
     let n = count as f64;
     let drift = n * epsilon * (0.5 * epsilon).tanh();
@@ -246,14 +237,12 @@ pub(crate) fn kov_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
 
 /// Bun and Steinke's bound for `count` ε-private releases, each (ε²/2)-zCDP, or basic
 /// composition where that is less.
-#[must_use]
 pub(crate) fn zcdp_response_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
     let n = count as f64;
     gaussian::zcdp_epsilon(0.5 * n * epsilon * epsilon, delta).min(n * epsilon)
 }
 
 /// The ε of a binary answer that is true with probability `truth` ≥ ½: ln(p/(1 − p)).
-#[must_use]
 pub(crate) fn epsilon_of_truth(truth: f64) -> f64 {
     truth.ln() - (-truth).ln_1p()
 }

@@ -8,7 +8,6 @@ use super::response::Response;
 ///
 /// The time from i to i + 1 is h(i) = (1 + down·h(i − 1))/up: a sum of positive terms, so no
 /// digit is lost however long the run.
-#[must_use]
 pub(crate) fn flag_run_length(up: f64, threshold: u32) -> f64 {
     let down = 1.0 - up;
     let (mut climb, mut total) = (0.0, 0.0);
@@ -24,7 +23,6 @@ pub(crate) fn flag_run_length(up: f64, threshold: u32) -> f64 {
 ///
 /// States are eliminated one by one as by Grassmann, Taksar and Heyman (1985): additions,
 /// products and quotients of positive numbers only.
-#[must_use]
 pub(crate) fn score_run_length(scores: &[(i32, f64)], threshold: u32) -> f64 {
     let n = threshold as usize;
     if n == 0 {
@@ -85,7 +83,6 @@ impl FlagCusum {
     /// The lowest threshold whose false alarms are at least `arl0` flags apart, when a quiet
     /// client's answer is 1 with probability `quiet` and a faulty one's with `faulty`. `None`
     /// when the answers say too little for any threshold to do it.
-    #[must_use]
     pub(crate) fn design(quiet: f64, faulty: f64, arl0: f64) -> Option<Self> {
         let down = 1.0 - quiet;
         let (mut climb, mut total, mut threshold) = (0.0, 0.0, 0);
@@ -102,7 +99,6 @@ impl FlagCusum {
 
     /// The same for a flag that is 0 in quiet and 1 in fault, told by `response`: its steps of
     /// ±1 are then ±ε of log-likelihood ratio, so this is the optimal test.
-    #[must_use]
     pub(crate) fn on_response(response: &Response, arl0: f64) -> Option<Self> {
         Self::design(response.flip(), response.truth(), arl0)
     }
@@ -133,7 +129,6 @@ impl SymbolCusum {
     /// The test that is soonest to tell, of those whose false alarms are at least `arl0` symbols apart,
     /// for symbols distributed as `quiet` or `faulty` before they go through `response`. `None` when
     /// no threshold of a size that can be solved does it.
-    #[must_use]
     pub(crate) fn design(
         response: &Response,
         quiet: &[f64],

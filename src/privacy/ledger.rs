@@ -39,7 +39,6 @@ pub(crate) use self::training::Trained;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scope {
-    /// One sample.
     Sample,
     /// Any minute.
     Minute,
@@ -47,7 +46,6 @@ pub(crate) enum Scope {
     Hour,
     /// Any day.
     Day,
-    /// The whole history.
     Lifetime,
 }
 
@@ -57,7 +55,6 @@ impl Scope {
         [Self::Sample, Self::Minute, Self::Hour, Self::Day, Self::Lifetime];
 
     /// What is protected, in words.
-    #[must_use]
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Sample => "one sample",
@@ -69,7 +66,6 @@ impl Scope {
     }
 
     /// Its length, where it has one.
-    #[must_use]
     pub(crate) fn seconds(self) -> Option<f64> {
         match self {
             Self::Minute => Some(60.0),
@@ -113,7 +109,6 @@ impl Terms {
 #[derive(Debug)]
 #[must_use = "the line must be stored before the value is sent"]
 pub(crate) struct Entered<T> {
-    /// The value.
     pub(crate) released: Released<T>,
     /// The ledger's line about it, with its line end; empty where no lines are written.
     pub(crate) line: String,
@@ -123,7 +118,6 @@ pub(crate) struct Entered<T> {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{client}: {consequence} (ε {spent:.2} of {limit:.2} spent)")]
 pub(crate) struct Refusal {
-    /// Whose budget.
     pub(crate) client: String,
     /// What the budget's policy makes of it.
     pub(crate) consequence: &'static str,
@@ -146,7 +140,6 @@ pub(crate) enum Exhaustion {
     Now,
 }
 
-/// One client's ledger.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     client: String,
@@ -183,7 +176,6 @@ pub(crate) struct Counted {
     /// By which mechanism, with which settings.
     #[serde(flatten)]
     pub(crate) spend: Spend,
-    /// How often.
     pub(crate) count: u64,
 }
 
@@ -470,50 +462,42 @@ impl Ledger {
     }
 
     /// Whose ledger it is.
-    #[must_use]
     pub(crate) fn client(&self) -> &str {
         &self.client
     }
 
     /// What it is kept by.
-    #[must_use]
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
     }
 
     /// The hash of its last line.
-    #[must_use]
     pub(crate) fn head(&self) -> &str {
         self.chain.head()
     }
 
     /// Where the noise came from: one seeded release makes the whole ledger one that protects
     /// nothing.
-    #[must_use]
     pub(crate) fn provenance(&self) -> Provenance {
         self.noise
     }
 
     /// Whether its last line says that nothing follows.
-    #[must_use]
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// What was released, by kind and setting, oldest first.
-    #[must_use]
     pub(crate) fn counts(&self) -> &[Counted] {
         &self.counts
     }
 
     /// What has been spent outside of training.
-    #[must_use]
     pub(crate) fn live(&self) -> Composed {
         self.live.composed(self.terms.delta)
     }
 
     /// What trainings have spent.
-    #[must_use]
     pub(crate) fn trained(&self) -> Composed {
         let mut all = Tally::NOTHING;
         for stretch in &self.trainings {
@@ -528,13 +512,11 @@ impl Ledger {
     }
 
     /// What has been spent over `scope`, as of `now`.
-    #[must_use]
     pub(crate) fn spent(&self, scope: Scope, now: Timestamp) -> Composed {
         self.tally(scope, now).composed(self.terms.delta)
     }
 
     /// What the busiest stretch of that length has cost: the figure that holds for *any* of them.
-    #[must_use]
     pub(crate) fn worst(&self, scope: Scope) -> Composed {
         if self.terms.memory.is_endless() && scope != Scope::Lifetime {
             // A run of the models begins anew with a training, and with what is live.
@@ -556,7 +538,6 @@ impl Ledger {
     }
 
     /// The releases counted over `scope` at `now`, the filter's memory included.
-    #[must_use]
     pub(crate) fn tally(&self, scope: Scope, now: Timestamp) -> Tally {
         if scope == Scope::Lifetime {
             // Every release is counted in full: there is no later one to echo in.
@@ -619,7 +600,6 @@ impl Ledger {
     }
 
     /// ε that one more hour at the present pace would add to the lifetime.
-    #[must_use]
     pub(crate) fn burn_per_hour(&self, now: Timestamp) -> f64 {
         self.burn_at(&self.pace_of(now, |_, spend| spend))
     }
@@ -638,7 +618,6 @@ impl Ledger {
     /// When the budget will be gone if the present pace goes on. For a window nothing is taken
     /// to leave it, so the true time is this or later; what holds out for a whole window holds
     /// out for ever, because by then the window holds nothing but that pace.
-    #[must_use]
     pub(crate) fn exhaustion(&self, now: Timestamp) -> Exhaustion {
         self.exhaustion_at(now, &self.pace_of(now, |_, spend| spend))
     }

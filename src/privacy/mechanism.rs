@@ -20,7 +20,6 @@ pub(crate) enum Clip {
     Box {
         /// Bound on a component.
         bound: f64,
-        /// Number of components.
         dimension: usize,
     },
     /// Euclidean norm at most `bound`, whatever the dimension: Δ = 2·bound.
@@ -91,25 +90,21 @@ impl Gaussian {
     }
 
     /// Δ: the most by which two releases' true values can differ, in Euclidean norm.
-    #[must_use]
     pub(crate) fn sensitivity(&self) -> f64 {
         sensitivity(self.clip, self.step, self.reach)
     }
 
     /// σ as it is drawn.
-    #[must_use]
     pub(crate) fn sigma(&self) -> f64 {
         self.scale as f64 * self.step
     }
 
     /// The step of the grid on which every released number lies.
-    #[must_use]
     pub(crate) fn step(&self) -> f64 {
         self.step
     }
 
     /// What one release costs.
-    #[must_use]
     pub(crate) fn spend(&self) -> Spend {
         Spend::Gaussian { sensitivity: self.sensitivity(), sigma: self.sigma() }
     }

@@ -51,7 +51,6 @@ pub(crate) enum Known {
 
 impl Known {
     /// The word for a screen.
-    #[must_use]
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Declared => "declared",
@@ -131,13 +130,11 @@ impl FilterMemory {
     }
 
     /// The same for symbols that look back `lags` steps and leave once in `stride` steps.
-    #[must_use]
     pub(crate) fn behind(self, lags: u64, stride: u64) -> Self {
         Self { lags, stride: stride.max(1), ..self }
     }
 
     /// The same, known in another way.
-    #[must_use]
     pub(crate) fn known_as(self, known: Known) -> Self {
         Self { known, ..self }
     }
@@ -150,25 +147,21 @@ impl FilterMemory {
     }
 
     /// γ.
-    #[must_use]
     pub(crate) fn contraction(&self) -> f64 {
         self.contraction
     }
 
     /// How it is known.
-    #[must_use]
     pub(crate) fn known(&self) -> Known {
         self.known
     }
 
     /// Whether a sample is never forgotten: then it costs what everything costs.
-    #[must_use]
     pub(crate) fn is_endless(&self) -> bool {
         self.contraction >= 1.0
     }
 
     /// Whether it remembers at least as long as `other`.
-    #[must_use]
     pub(crate) fn outlasts(&self, other: &Self) -> bool {
         self.is_endless()
             || (!other.is_endless()
@@ -178,25 +171,21 @@ impl FilterMemory {
 
     /// Σ min(1, r γᵏ)²: the factor on ρ = μ²/2 of one sample's Gaussian releases, 1/(1 − γ²) when
     /// the first move is within the clipping bound.
-    #[must_use]
     pub(crate) fn squared(&self) -> f64 {
         self.sum(2)
     }
 
     /// Σ min(1, r γᵏ): the factor on the sensitivity of a sum over time, such as a CUSUM.
-    #[must_use]
     pub(crate) fn summed(&self) -> f64 {
         self.sum(1)
     }
 
     /// How many steps later a sample can still turn a symbol.
-    #[must_use]
     pub(crate) fn later_steps(&self) -> u64 {
         self.steps_until(self.resolution).saturating_add(self.lags)
     }
 
     /// How many later symbols of a stream one sample can still turn.
-    #[must_use]
     pub(crate) fn later_symbols(&self) -> u64 {
         self.later_steps().div_ceil(self.stride)
     }

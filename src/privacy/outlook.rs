@@ -36,7 +36,6 @@ impl Knob {
         [Self::States, Self::AugmentedStates, Self::Gradients, Self::Flags];
 
     /// Its name in a session.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::States => "epsilon_c",
@@ -47,7 +46,6 @@ impl Knob {
     }
 
     /// The session's ε.
-    #[must_use]
     pub(crate) fn epsilon(self, settings: &PrivacySettings) -> Option<f64> {
         match self {
             Self::States => settings.epsilon_c,
@@ -58,7 +56,6 @@ impl Knob {
     }
 
     /// The session with another ε.
-    #[must_use]
     pub(crate) fn set(self, settings: &PrivacySettings, epsilon: Option<f64>) -> PrivacySettings {
         let mut settings = settings.clone();
         let field = match self {
@@ -88,7 +85,6 @@ impl Knob {
 pub(crate) enum Cost {
     /// It is sent as it is.
     Clear,
-    /// Noise on numbers.
     Noise(NumberPrice),
     /// Answers that are true with probability `truth`.
     Answers {
@@ -116,7 +112,6 @@ pub(crate) struct Buys {
 /// What the figures depend on besides the ledger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Situation<'a> {
-    /// The session's settings.
     pub(crate) settings: &'a PrivacySettings,
     /// States of the client's sending model.
     pub(crate) states: usize,
@@ -191,9 +186,7 @@ pub(crate) fn ladder(situation: &Situation<'_>) -> Result<Vec<Rung>, PrivacyErro
 /// One knob of one client.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outlook {
-    /// Whose.
     pub(crate) client: String,
-    /// Which.
     pub(crate) knob: Knob,
     /// Its ε; none where values are sent as they are.
     pub(crate) epsilon: Option<f64>,
@@ -383,7 +376,6 @@ fn strongest(shares: &[f64], k: f64) -> Vec<f64> {
 }
 
 /// Whether the paper's formula for σ holds at a setting, in words; nothing to say where it does.
-#[must_use]
 pub(crate) fn caveat(standing: Standing, delta: f64) -> Option<String> {
     match standing {
         Standing::Proved => None,

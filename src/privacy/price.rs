@@ -84,7 +84,6 @@ pub(crate) struct QuietPair {
 
 impl QuietPair {
     /// The chances when `Z_c` and `Z_a` are told by these two.
-    #[must_use]
     pub(crate) fn of(c: &Response, a: &Response) -> Self {
         Self {
             neither: c.truth() * a.truth(),
@@ -100,7 +99,6 @@ const MOST_VOTES: u64 = 1_000_001;
 
 /// How many answers a majority vote needs to be wrong at most with probability `error`: an odd
 /// number. `None` when a million do not suffice.
-#[must_use]
 pub(crate) fn votes_needed(response: &Response, error: f64) -> Option<u64> {
     let wrong = |votes: u64| -> f64 {
         (votes / 2 + 1..=votes)

@@ -26,7 +26,6 @@ pub(crate) struct Hooks<'a> {
 
 impl<'a> Hooks<'a> {
     /// Those of a session.
-    #[must_use]
     pub(crate) fn of(session: &'a Session) -> Self {
         Self {
             privacy: &session.privacy,
@@ -102,25 +101,21 @@ impl Protection {
     }
 
     /// The stream of `x̂_c` in training.
-    #[must_use]
     pub(crate) fn proprietary_channel(&self, random: Randomness) -> Channel {
         Channel::new(self.proprietary.clone(), random)
     }
 
     /// The stream of `x_a` in training.
-    #[must_use]
     pub(crate) fn augmented_channel(&self, random: Randomness) -> Channel {
         Channel::new(self.augmented.clone(), random)
     }
 
     /// The stream of gradients in training.
-    #[must_use]
     pub(crate) fn gradient_channel(&self, random: Randomness) -> Channel {
         Channel::new(self.gradient.clone(), random)
     }
 
     /// What one gradient would cost if it told anything new.
-    #[must_use]
     pub(crate) fn gradient_spend(&self) -> Spend {
         self.gradient.as_ref().map_or(Spend::Clear, Gaussian::spend)
     }

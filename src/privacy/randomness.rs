@@ -27,13 +27,11 @@ pub enum Provenance {
 
 impl Provenance {
     /// Whether the noise protects anything.
-    #[must_use]
     pub(crate) fn is_private(self) -> bool {
         self == Self::OperatingSystem
     }
 
     /// The words for a screen or an export.
-    #[must_use]
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::OperatingSystem => "operating system",
@@ -63,19 +61,16 @@ impl std::fmt::Debug for Source {
 
 impl Randomness {
     /// Noise for a live run.
-    #[must_use]
     pub(crate) fn operating_system() -> Self {
         Self(Source::OperatingSystem { words: Box::new([0; BUFFERED]), used: BUFFERED })
     }
 
     /// Noise that a reader of the run can draw again: for studies and tests, never private.
-    #[must_use]
     pub(crate) fn seeded(seed: u64, source: u64) -> Self {
         Self(Source::Seeded(rng::stream(seed, source)))
     }
 
     /// The operating system's noise, or that of `seed` and `source`.
-    #[must_use]
     pub(crate) fn of(provenance: Provenance, seed: u64, source: u64) -> Self {
         match provenance {
             Provenance::OperatingSystem => Self::operating_system(),
@@ -84,7 +79,6 @@ impl Randomness {
     }
 
     /// What this source means for privacy.
-    #[must_use]
     pub(crate) fn provenance(&self) -> Provenance {
         match self.0 {
             Source::OperatingSystem { .. } => Provenance::OperatingSystem,

@@ -53,8 +53,6 @@ impl Numbers {
         self
     }
 
-    /// The numbers.
-    #[must_use]
     pub(crate) fn as_slice(&self) -> &[f64] {
         &self.0
     }
@@ -105,7 +103,6 @@ pub(crate) enum What {
     /// `Z_a`, the augmented model's flag.
     #[serde(rename = "z_a")]
     AugmentedFlag,
-    /// A graded symbol.
     #[serde(rename = "symbol")]
     Symbol,
     /// That a noised local statistic is still below its noised threshold, or no longer.
@@ -125,13 +122,11 @@ pub(crate) enum What {
 impl What {
     /// Whether it is computed from values that were released already: it tells nothing more about
     /// anybody, and costs nothing more (post-processing), with or without noise of its own.
-    #[must_use]
     pub(crate) fn is_derived(self) -> bool {
         self == Self::Gradient
     }
 
     /// The words for a screen.
-    #[must_use]
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::ProprietaryState => "x̂_c",
@@ -163,7 +158,6 @@ pub(crate) enum Spend {
     Response {
         /// ε of one answer.
         epsilon: f64,
-        /// Number of symbols.
         symbols: u8,
     },
     /// A noised threshold on a noised statistic, for as long as it stays below.
@@ -177,7 +171,6 @@ pub(crate) enum Spend {
 
 impl Spend {
     /// μ = Δ/σ when the mechanism is Gaussian.
-    #[must_use]
     pub(crate) fn strength(&self) -> Option<f64> {
         match *self {
             Self::Gaussian { sensitivity, sigma } => Some(sensitivity / sigma),
@@ -186,7 +179,6 @@ impl Spend {
     }
 
     /// ε when the mechanism is ε-private without any δ.
-    #[must_use]
     pub(crate) fn pure_epsilon(&self) -> Option<f64> {
         match *self {
             Self::Response { epsilon, .. } | Self::AboveThreshold { epsilon } => Some(epsilon),
@@ -196,7 +188,6 @@ impl Spend {
     }
 
     /// Whether the numbers could have come from a mechanism: what is read from a file may not.
-    #[must_use]
     pub(crate) fn is_sound(&self) -> bool {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         match *self {
@@ -208,7 +199,6 @@ impl Spend {
     }
 
     /// The zero-concentrated cost ρ: μ²/2, or ε²/2 for an ε-private mechanism.
-    #[must_use]
     pub(crate) fn rho(&self) -> f64 {
         let strength = self.strength().or(self.pure_epsilon()).unwrap_or(f64::INFINITY);
         0.5 * strength * strength
@@ -216,7 +206,6 @@ impl Spend {
 
     /// Whether two releases were made with the same settings. Settings that went through a
     /// file may come back with their last digit changed; that must not count as a new setting.
-    #[must_use]
     pub(crate) fn same_setting(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -256,7 +245,6 @@ impl<T> Guarded<T> {
     }
 
     /// What entering it will cost.
-    #[must_use]
     pub(crate) fn spend(&self) -> Spend {
         self.spend
     }
@@ -294,18 +282,15 @@ impl<T> Released<T> {
         Self { value, provenance }
     }
 
-    /// The value.
     pub(crate) fn value(&self) -> &T {
         &self.value
     }
 
-    /// The value itself.
     pub(crate) fn into_value(self) -> T {
         self.value
     }
 
     /// Where its noise came from.
-    #[must_use]
     pub(crate) fn provenance(&self) -> Provenance {
         self.provenance
     }

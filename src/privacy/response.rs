@@ -41,38 +41,32 @@ impl Response {
     }
 
     /// ε of one answer.
-    #[must_use]
     pub(crate) fn epsilon(&self) -> f64 {
         self.epsilon
     }
 
     /// How many symbols there are.
-    #[must_use]
     pub(crate) fn symbols(&self) -> u8 {
         self.symbols
     }
 
     /// The chance p that an answer is true.
-    #[must_use]
     pub(crate) fn truth(&self) -> f64 {
         1.0 / (1.0 + f64::from(self.symbols - 1) * (-self.epsilon).exp())
     }
 
     /// The chance 1 − p that an answer is not true, exact also when it is tiny.
-    #[must_use]
     pub(crate) fn flip(&self) -> f64 {
         let others = f64::from(self.symbols - 1);
         others / (self.epsilon.exp() + others)
     }
 
     /// The chance of one particular wrong answer.
-    #[must_use]
     pub(crate) fn each_lie(&self) -> f64 {
         self.flip() / f64::from(self.symbols - 1)
     }
 
     /// The channel matrix: row `told` holds the chances of every answer when `told` is true.
-    #[must_use]
     pub(crate) fn channel(&self) -> Vec<Vec<f64>> {
         let (truth, lie) = (self.truth(), self.each_lie());
         (0..self.symbols)
@@ -83,7 +77,6 @@ impl Response {
     }
 
     /// The distribution of answers when the truth is distributed as `told`.
-    #[must_use]
     pub(crate) fn heard(&self, told: &[f64]) -> Vec<f64> {
         let (truth, lie) = (self.truth(), self.each_lie());
         let total: f64 = told.iter().sum();
@@ -91,19 +84,16 @@ impl Response {
     }
 
     /// The unbiased estimate of a symbol's true share from its share among the answers.
-    #[must_use]
     pub(crate) fn debias(&self, share: f64) -> f64 {
         (share - self.each_lie()) / (self.truth() - self.each_lie())
     }
 
     /// The variance that one answer adds to [`Self::debias`] when the answers' share is `share`.
-    #[must_use]
     pub(crate) fn debias_variance(&self, share: f64) -> f64 {
         share * (1.0 - share) / (self.truth() - self.each_lie()).powi(2)
     }
 
     /// Two answers one after the other: what an answer about an answer amounts to.
-    #[must_use]
     pub(crate) fn after(&self, first: &Self) -> f64 {
         let truth = first.truth() * self.truth() + first.flip() * self.each_lie();
         let lie = (1.0 - truth) / f64::from(self.symbols - 1);
@@ -149,7 +139,6 @@ impl Response {
     }
 
     /// What one answer costs.
-    #[must_use]
     pub(crate) fn spend(&self) -> Spend {
         Spend::Response { epsilon: self.epsilon, symbols: self.symbols }
     }

@@ -58,19 +58,16 @@ impl LedgerKey {
     }
 
     /// The key that [`Self::to_text`] wrote.
-    #[must_use]
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         digest::from_hex::<32>(text.trim_end()).map(|seed| Self(SigningKey::from_bytes(&seed)))
     }
 
     /// Its private half, as 64 hexadecimal digits and a line end: for the file it is kept in.
-    #[must_use]
     pub(crate) fn to_text(&self) -> String {
         digest::to_hex(&self.0.to_bytes()) + "\n"
     }
 
     /// Its public half, as 64 hexadecimal digits.
-    #[must_use]
     pub(crate) fn public(&self) -> String {
         digest::to_hex(&self.0.verifying_key().to_bytes())
     }
@@ -91,7 +88,6 @@ pub(crate) struct Head {
     pub(crate) head: String,
     /// Entries of all clients up to there.
     pub(crate) entries: u64,
-    /// The public key.
     pub(crate) key: String,
     /// The signature of the head, made with that key.
     pub(crate) signature: String,
@@ -99,7 +95,6 @@ pub(crate) struct Head {
 
 impl Head {
     /// Whether the signature was made with the key.
-    #[must_use]
     pub(crate) fn is_signed(&self) -> bool {
         let key = digest::from_hex(&self.key).and_then(|key| VerifyingKey::from_bytes(&key).ok());
         let signature = digest::from_hex(&self.signature).map(|s| Signature::from_bytes(&s));
@@ -112,9 +107,7 @@ impl Head {
 /// How far a client's own chain has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClientHead {
-    /// Whose chain.
     pub(crate) client: String,
-    /// Its entries.
     pub(crate) entries: u64,
     /// The hash of the last of them.
     pub(crate) head: String,
@@ -134,7 +127,6 @@ pub(crate) struct Found {
 /// A line that was cut short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Torn {
-    /// Its bytes.
     pub(crate) bytes: u64,
     /// Its beginning, as far as it is text.
     pub(crate) text: String,
@@ -184,19 +176,15 @@ impl Seals {
     }
 
     /// Entries since the last seal.
-    #[must_use]
     pub(crate) fn unsigned(&self) -> u64 {
         self.unsigned
     }
 
-    /// Entries in all.
-    #[must_use]
     pub(crate) fn entries(&self) -> u64 {
         self.entries
     }
 
     /// The last seal; none where nothing was written.
-    #[must_use]
     pub(crate) fn last(&self) -> Option<&Head> {
         self.last.as_ref()
     }

@@ -13,20 +13,15 @@ use super::sampler::discrete_laplace;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Cadence {
     /// A symbol at every step.
-    EveryStep {
-        /// Of each symbol.
-        response: Response,
-    },
+    EveryStep { response: Response },
     /// The strongest symbol of every window.
     OncePerWindow {
-        /// Of each symbol.
         response: Response,
         /// Length of a window.
         steps: u64,
     },
     /// `burst` symbols after every alarm of a private local watch, and nothing else.
     PerAlarm {
-        /// Of each symbol.
         response: Response,
         /// ε of one arming of the watch.
         watch: f64,
@@ -38,7 +33,6 @@ pub(crate) enum Cadence {
 impl Cadence {
     /// What `steps` steps with `alarms` alarms among them release. Every alarm costs its burst
     /// and a new arming; a quiet day costs the one arming it began with.
-    #[must_use]
     pub(crate) fn tally(&self, steps: u64, alarms: u64) -> Tally {
         match *self {
             Self::EveryStep { response } => Tally::of(response.spend(), steps),
@@ -64,7 +58,6 @@ pub(crate) struct StrongestOf {
 
 impl StrongestOf {
     /// Windows of `steps` ≥ 1 steps.
-    #[must_use]
     pub(crate) fn new(steps: u64) -> Self {
         Self { steps: steps.max(1), seen: 0, strongest: Symbol(0) }
     }
@@ -247,7 +240,6 @@ impl Memoised {
     }
 
     /// The same permanent answers, told of by another `report` from now on.
-    #[must_use]
     pub(crate) fn reporting(self, report: Response) -> Self {
         Self { report, ..self }
     }
@@ -281,13 +273,11 @@ impl Memoised {
 
     /// ε of all reports together about a symbol that never changes: that of `reports` answers,
     /// and at most the permanent one.
-    #[must_use]
     pub(crate) fn constant_epsilon(&self, reports: u64, delta: f64) -> f64 {
         Tally::of(self.report.spend(), reports).epsilon(delta).0.min(self.permanent.epsilon())
     }
 
     /// ε of a single report: an answer about an answer.
-    #[must_use]
     pub(crate) fn report_epsilon(&self) -> f64 {
         self.report.after(&self.permanent)
     }

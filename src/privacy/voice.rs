@@ -25,7 +25,6 @@ use super::{PrivacyError, Provenance};
 /// How often a client speaks. Everybody knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) enum Manner {
-    /// At every step.
     #[default]
     EveryStep,
     /// Once per window, of its strongest step.
@@ -59,7 +58,6 @@ impl Vigil {
     /// The noise of a look has scale 8/ε, that of the threshold half of it; the difference of the
     /// two exceeds T with probability (4 e^{−T/s} − e^{−2T/s})/6 where s = 8/ε, so T = s ln(2R/3)
     /// lets noise alone pass once in R looks.
-    #[must_use]
     pub(crate) fn threshold(&self) -> f64 {
         8.0 / self.epsilon * (2.0 / 3.0 * self.quiet_steps).ln().max(1.0)
     }
@@ -107,7 +105,6 @@ trait Till {
 /// One client's ledger at one step.
 #[derive(Debug)]
 pub(crate) struct Account<'a> {
-    /// The client's own.
     pub(crate) book: &'a mut Book,
     /// The time of the sample that is told of.
     pub(crate) time: Timestamp,
@@ -241,13 +238,11 @@ impl Voice {
     }
 
     /// The response of each symbol, where there is one.
-    #[must_use]
     pub(crate) fn response(&self) -> Option<Response> {
         self.response
     }
 
     /// Where its noise comes from.
-    #[must_use]
     pub(crate) fn provenance(&self) -> Provenance {
         self.random.provenance()
     }
@@ -289,7 +284,6 @@ impl Voice {
     }
 
     /// What all rehearsals would have cost.
-    #[must_use]
     pub(crate) fn rehearsed(&self) -> &Tally {
         &self.rehearsed
     }

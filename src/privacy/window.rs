@@ -19,7 +19,6 @@ pub(crate) struct Window {
 
 impl Window {
     /// A window of `buckets` buckets of `bucket_s` seconds each.
-    #[must_use]
     pub(crate) fn new(bucket_s: i64, buckets: i64) -> Self {
         Self {
             bucket_s,
@@ -58,13 +57,11 @@ impl Window {
     }
 
     /// What lies within the window, as of the last release or advance.
-    #[must_use]
     pub(crate) fn total(&self) -> &Tally {
         &self.total
     }
 
     /// What lies within the window at `second`, if nothing is released until then.
-    #[must_use]
     pub(crate) fn total_at(&self, second: i64) -> Tally {
         let oldest = second.div_euclid(self.bucket_s) - self.buckets;
         let mut total = self.total.clone();
@@ -75,13 +72,10 @@ impl Window {
     }
 
     /// The costliest window there has been: what protects *any* such stretch of time.
-    #[must_use]
     pub(crate) fn peak(&self) -> &Tally {
         &self.peak
     }
 
-    /// Its length.
-    #[must_use]
     pub(crate) fn seconds(&self) -> i64 {
         self.bucket_s * self.buckets
     }

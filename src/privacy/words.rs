@@ -15,9 +15,7 @@ use crate::session::{Decimation, Mode, Session, Tier};
 pub(crate) struct Explained {
     /// What is protected, and how well.
     pub(crate) protected: Vec<String>,
-    /// For how long.
     pub(crate) how_long: Vec<String>,
-    /// What is not.
     pub(crate) not_protected: Vec<String>,
 }
 
@@ -31,7 +29,6 @@ impl Explained {
 
 /// Explains the settings of `session` when `mode` decides, with the memory of one client's models
 /// where its name and that are known.
-#[must_use]
 pub(crate) fn explain(
     session: &Session,
     mode: Mode,
@@ -296,7 +293,6 @@ fn over(scope: Scope) -> &'static str {
 }
 
 /// What happens when a budget is gone.
-#[must_use]
 pub(crate) fn at_zero(at_zero: AtZero) -> String {
     match at_zero {
         AtZero::Stop => "nothing more is sent".to_owned(),

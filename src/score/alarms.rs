@@ -26,7 +26,6 @@ const EITHER: &str = "facts of `headwater run --json`, or a table with the colum
 /// What an alarm file says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AlarmFile {
-    /// Its alarms.
     pub(crate) alarms: Vec<Alarm>,
     /// What was watched, when the file says so.
     pub(crate) watched: Option<Watched>,

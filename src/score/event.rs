@@ -8,9 +8,7 @@ use super::{Outcome, Verdict};
 /// One event and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct EventRow {
-    /// Its name.
     pub(crate) id: String,
-    /// First instant.
     pub(crate) start: Timestamp,
     /// Last instant, inclusive.
     pub(crate) end: Timestamp,

@@ -33,39 +33,32 @@ pub(crate) type Tick = i64;
 /// A stretch of time, both ends inclusive. One that ends before it starts is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Window {
-    /// First tick.
     pub(crate) start: Tick,
-    /// Last tick.
     pub(crate) end: Tick,
 }
 
 impl Window {
     /// From `start` to `end`, both included.
-    #[must_use]
     pub(crate) fn new(start: Tick, end: Tick) -> Self {
         Self { start, end }
     }
 
     /// How many ticks it holds.
-    #[must_use]
     pub(crate) fn ticks(self) -> Tick {
         self.end.saturating_sub(self.start).saturating_add(1).max(0)
     }
 
     /// Whether `tick` lies in it.
-    #[must_use]
     pub(crate) fn contains(self, tick: Tick) -> bool {
         self.start <= tick && tick <= self.end
     }
 
     /// What two windows share; empty when they are apart.
-    #[must_use]
     pub(crate) fn shared(self, other: Self) -> Self {
         Self { start: self.start.max(other.start), end: self.end.min(other.end) }
     }
 
     /// The same window with `tail` more ticks after its end.
-    #[must_use]
     pub(crate) fn with_tail(self, tail: Tick) -> Self {
         Self { start: self.start, end: self.end.saturating_add(tail) }
     }
@@ -73,7 +66,6 @@ impl Window {
 
 /// The windows in order of time, overlapping ones joined, empty ones left out, so that no tick
 /// counts twice. Neighbours that only touch stay apart: they are two episodes.
-#[must_use]
 pub(crate) fn disjoint(windows: &[Window]) -> Vec<Window> {
     let mut sorted: Vec<Window> = windows.iter().copied().filter(|w| w.ticks() > 0).collect();
     sorted.sort_unstable();
@@ -88,7 +80,6 @@ pub(crate) fn disjoint(windows: &[Window]) -> Vec<Window> {
 }
 
 /// `part` of `whole`, when there is a whole.
-#[must_use]
 pub(crate) fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
@@ -106,7 +97,6 @@ pub(crate) struct Rates {
 
 impl Rates {
     /// With the F1 that follows.
-    #[must_use]
     pub(crate) fn new(precision: Option<f64>, recall: Option<f64>) -> Self {
         let f1 = match (precision, recall) {
             (None, None) => None,
@@ -117,7 +107,6 @@ impl Rates {
     }
 
     /// When hits are counted alike in what was said and in what happened.
-    #[must_use]
     pub(crate) fn from_counts(hits: usize, said: usize, happened: usize) -> Self {
         Self::new(share(hits, said), share(hits, happened))
     }

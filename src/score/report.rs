@@ -56,7 +56,6 @@ pub(crate) struct Report {
     pub(crate) confusion: Confusion,
     /// Ranges of whole seconds, when the file says when alarms close.
     pub(crate) etapr: Option<Etapr>,
-    /// Each false alarm.
     pub(crate) false_alarm_list: Vec<FalseAlarm>,
 }
 
@@ -73,7 +72,6 @@ pub(crate) enum DaysFrom {
 /// One alarm that belongs to no event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct FalseAlarm {
-    /// When it opened.
     pub(crate) time: Timestamp,
     /// The root it names.
     pub(crate) root: Option<String>,
@@ -88,7 +86,6 @@ pub(crate) fn run(truth: &Path, alarms: &Path, tail: Span) -> Result<Report, Sco
 
 impl Report {
     /// All figures of an alarm file that has been read.
-    #[must_use]
     pub(crate) fn new(events: &[Event], file: &AlarmFile, tail: Span) -> Self {
         let extent = extent(events, file);
         let (watched, days_from) = match &file.watched {

@@ -113,7 +113,6 @@ impl Report {
 }
 
 /// The time in which an alarm is false, in words.
-#[must_use]
 pub(crate) fn quiet_days(score: &Score) -> String {
     let Score { days, quiet_days, .. } = score;
     if days - quiet_days <= 0.0 {

@@ -39,7 +39,6 @@ pub(crate) struct BatchGradient {
 
 impl<'a> Batch<'a> {
     /// A batch of which nothing has arrived.
-    #[must_use]
     pub(crate) fn new(server: &Rounds, windows: BatchWindows<'a>) -> Self {
         let states = server.states();
         let zero = vec![0.0; windows.count() * states];
@@ -73,14 +72,11 @@ impl<'a> Batch<'a> {
         Receipt::Taken
     }
 
-    /// Its steps.
-    #[must_use]
     pub(crate) fn windows(&self) -> BatchWindows<'a> {
         self.windows
     }
 
     /// Whether every state of every client has arrived.
-    #[must_use]
     pub(crate) fn is_complete(&self) -> bool {
         self.arrived.iter().all(|arrived| *arrived == self.steps.len())
     }

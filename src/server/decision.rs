@@ -23,7 +23,6 @@ pub(crate) struct Decision {
 
 impl Decision {
     /// Nothing is said about anybody.
-    #[must_use]
     pub(crate) fn new(clients: usize) -> Self {
         Self {
             clients: vec![ClientState::default(); clients],
@@ -55,7 +54,6 @@ impl Decision {
     }
 
     /// What is said about an episode at this step, if anything is.
-    #[must_use]
     pub(crate) fn outcomes(&self) -> &[Outcome] {
         if self.decided { std::slice::from_ref(&self.outcome) } else { &[] }
     }
@@ -106,7 +104,6 @@ pub(crate) enum Closing {
     Unreliable,
     /// An operator took it as the new normal.
     Accepted,
-    /// The run ended.
     EndOfRun,
     /// Another method decides from then on.
     MethodChanged,
@@ -137,13 +134,11 @@ impl std::fmt::Display for Closing {
 pub(crate) struct QualityNote {
     /// Whose; none for the clock that all share.
     pub(crate) client: Option<usize>,
-    /// What.
     pub(crate) what: QualityKind,
 }
 
 impl QualityNote {
     /// Whether a sensor of one client is itself at fault.
-    #[must_use]
     pub(crate) fn is_of_a_sensor(&self) -> bool {
         self.client.is_some() && self.what.is_of_a_sensor()
     }
@@ -153,10 +148,7 @@ impl QualityNote {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) enum QualityKind {
     /// Nothing came for so many seconds.
-    Gap {
-        /// Length.
-        seconds: f64,
-    },
+    Gap { seconds: f64 },
     /// A sensor that should move does not.
     Stuck,
     /// A value that the sensor cannot have.
@@ -174,7 +166,6 @@ pub(crate) enum QualityKind {
 
 impl QualityKind {
     /// Its word in facts.
-    #[must_use]
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Gap { .. } => "gap",
@@ -187,7 +178,6 @@ impl QualityKind {
     }
 
     /// What an operator is told.
-    #[must_use]
     pub(crate) fn said(self) -> String {
         let length = |word: &str| self.seconds().map_or(String::new(), |s| format!("{word}{s} s"));
         match self {
@@ -201,7 +191,6 @@ impl QualityKind {
     }
 
     /// What an operator is told when it is over.
-    #[must_use]
     pub(crate) fn said_over(self) -> &'static str {
         match self {
             Self::Gap { .. } => "data comes again",
@@ -213,7 +202,6 @@ impl QualityKind {
     }
 
     /// Its length, where it has one.
-    #[must_use]
     pub(crate) fn seconds(self) -> Option<f64> {
         match self {
             Self::Gap { seconds } | Self::ClockJump { seconds } => {
@@ -224,7 +212,6 @@ impl QualityKind {
     }
 
     /// Whether a sensor itself is at fault.
-    #[must_use]
     pub(crate) fn is_of_a_sensor(self) -> bool {
         match self {
             Self::Stuck | Self::Range => true,
@@ -234,13 +221,11 @@ impl QualityKind {
     }
 
     /// Whether it says how far a client is to be believed.
-    #[must_use]
     pub(crate) fn is_of_calibration(self) -> bool {
         matches!(self, Self::OutOfCalibration | Self::Unbelievable)
     }
 
     /// The same with a length that can be written down; 0 is an unknown one.
-    #[must_use]
     pub(crate) fn tidy(self) -> Self {
         let seconds = self.seconds().unwrap_or(0.0);
         match self {
@@ -251,7 +236,6 @@ impl QualityKind {
     }
 
     /// Whether two are the same trouble, whatever their length.
-    #[must_use]
     pub(crate) fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }

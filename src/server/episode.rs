@@ -22,7 +22,6 @@ pub(super) struct Episodes {
 }
 
 impl Episodes {
-    /// None so far.
     pub(crate) fn new(clients: usize) -> Self {
         Self { number: 0, onset: None, root: None, declared: vec![0; clients], quiet: 0 }
     }

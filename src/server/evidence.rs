@@ -62,7 +62,6 @@ impl EvidenceDecider {
         }
     }
 
-    /// Nobody has enrolled.
     pub(crate) fn forget_enrolments(&mut self) {
         self.enrolments.fill(None);
         (self.fresh, self.inference) = (None, None);

@@ -36,7 +36,6 @@ impl FlagDecider {
         }
     }
 
-    /// The vote.
     pub(crate) fn vote(&self) -> Option<Vote> {
         self.vote
     }
@@ -50,7 +49,6 @@ impl FlagDecider {
         self.risen.fill(None);
     }
 
-    /// One step.
     pub(crate) fn step(
         &mut self,
         flags: &[Option<Flags>],

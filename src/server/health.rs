@@ -19,7 +19,6 @@ pub(crate) enum CalibrationHealth {
     },
     /// Shorter than one wanted time between false alarms: expect about three times as many.
     Short {
-        /// Steps there are.
         steps: usize,
         /// Steps there should be.
         needed: usize,
@@ -36,7 +35,6 @@ const STANDARD_ERRORS: f64 = 5.0;
 impl CalibrationHealth {
     /// Judges a calibration by how often each level occurred in either half, for a wanted ARL0 in
     /// steps; `elevated` is the first level that counts as such.
-    #[must_use]
     pub(crate) fn judge([first, second]: [&LevelCounts; 2], elevated: usize, arl0: f64) -> Self {
         let (Some(p), Some(q)) = (first.share_from(elevated), second.share_from(elevated)) else {
             return Self::Empty;
@@ -76,7 +74,6 @@ impl std::fmt::Display for CalibrationHealth {
 /// How a client's live symbols stand to its calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub(crate) enum Standing {
-    /// As calibrated.
     #[default]
     Trusted,
     /// Elevated too often; its evidence counts, with this said beside it.
@@ -88,7 +85,6 @@ pub(crate) enum Standing {
 /// What a client sent for a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Report {
-    /// A symbol.
     Symbol(Symbol),
     /// Two of them: how surprising the step is to the client alone, and what of it the others do
     /// not explain (tier 2).
@@ -106,7 +102,6 @@ pub(crate) enum Report {
 
 impl Report {
     /// The symbol that says how surprising the step is to the client alone.
-    #[must_use]
     pub(crate) fn own(self) -> Option<Symbol> {
         match self {
             Self::Symbol(own) | Self::Raised(own) | Self::Informed(own, _) => Some(own),
@@ -136,20 +131,17 @@ impl Watch {
     const INVALID: (f64, f64) = (5.0, 1.0);
 
     /// A client that is taken to be as calibrated until it shows otherwise.
-    #[must_use]
     pub(crate) fn new(nominal: &[f64]) -> Self {
         let live = LevelCounts::expected(nominal, Self::MEMORY);
         Self { live, invalid: 0.0, standing: Standing::default() }
     }
 
     /// How the client stands.
-    #[must_use]
     pub(crate) fn standing(&self) -> Standing {
         self.standing
     }
 
     /// Its live share of symbols at `level` or above.
-    #[must_use]
     pub(crate) fn share_from(&self, level: usize) -> Option<f64> {
         self.live.share_from(level)
     }
@@ -194,7 +186,6 @@ impl Watch {
     }
 
     /// How far the live symbols are from calibration: total variation, 0 alike, 1 disjoint.
-    #[must_use]
     pub(crate) fn variation(&self, nominal: &[f64]) -> f64 {
         let total = self.live.total().max(f64::MIN_POSITIVE);
         let shares = self.live.counts().iter().map(|n| n / total);

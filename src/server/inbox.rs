@@ -32,7 +32,6 @@ enum FlagReport {
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receipt {
-    /// It counts.
     Taken,
     /// The same was already there.
     Duplicate,
@@ -52,7 +51,6 @@ pub enum Receipt {
 
 impl Inbox {
     /// An empty inbox for `step`.
-    #[must_use]
     pub(crate) fn new(clients: usize, grading: Grading, step: u64) -> Self {
         Self {
             grading,
@@ -64,7 +62,6 @@ impl Inbox {
     }
 
     /// The step it is for.
-    #[must_use]
     pub(crate) fn step(&self) -> u64 {
         self.step
     }
@@ -157,13 +154,11 @@ impl Inbox {
     }
 
     /// What came of each client's symbols.
-    #[must_use]
     pub(crate) fn reports(&self) -> &[Report] {
         &self.reports
     }
 
     /// The flags of a client; none where there are none that count.
-    #[must_use]
     pub(crate) fn flags(&self, client: usize) -> Option<Flags> {
         match self.flags[client] {
             FlagReport::Flags(flags) => Some(flags),
@@ -172,7 +167,6 @@ impl Inbox {
     }
 
     /// z of a client, where it came.
-    #[must_use]
     pub(crate) fn summary(&self, client: usize) -> Option<&Numbers> {
         self.summaries[client].as_ref()
     }

@@ -76,7 +76,6 @@ pub(crate) struct Rules {
 
 impl Rules {
     /// The defaults at a wanted false-alarm rate.
-    #[must_use]
     pub(crate) fn with_arl0(arl0: f64) -> Self {
         Self {
             hypotheses: Hypotheses::default(),
@@ -105,7 +104,6 @@ const LOOK_BACK: usize = 64;
 /// What is new after a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Change {
-    /// An alarm.
     Opened(Incident),
     /// The root is final; it may be another than at the alarm.
     Frozen(Incident),
@@ -116,11 +114,9 @@ pub(crate) enum Change {
         /// Who, and since when.
         effect: Effect,
     },
-    /// It is over.
     Closed(Incident, Closing),
     /// A client's symbols are to be believed more, or less.
     Standing {
-        /// Who.
         client: usize,
         /// How it stands now.
         standing: Standing,
@@ -141,7 +137,6 @@ struct Open {
     against: f64,
 }
 
-/// The server's state.
 #[derive(Debug, Clone)]
 pub(crate) struct Inference {
     grading: Grading,
@@ -163,7 +158,6 @@ pub(crate) struct Inference {
 
 impl Inference {
     /// A server that has heard of these clients and nothing yet from them.
-    #[must_use]
     pub(crate) fn new(
         grading: Grading,
         rules: Rules,
@@ -440,19 +434,16 @@ impl Inference {
     }
 
     /// The share of a client's evidence that another client explains, where that is known (tier 2).
-    #[must_use]
     pub(crate) fn explained(&self, client: usize) -> Option<f64> {
         self.clients[client].explained()
     }
 
     /// Whether a client takes part in what is open with a fault of its own.
-    #[must_use]
     pub(crate) fn has_own_fault(&self, client: usize) -> bool {
         self.incident().is_some_and(|incident| self.is_not_of(incident.root, client))
     }
 
     /// Whether a client's evidence is enough to count as affected by what is open.
-    #[must_use]
     pub(crate) fn is_affected(&self, client: usize) -> bool {
         let root = self.incident().and_then(|incident| incident.root);
         let enough = match root {
@@ -511,44 +502,35 @@ impl Inference {
         }
     }
 
-    /// The open incident.
-    #[must_use]
     pub(crate) fn incident(&self) -> Option<&Incident> {
         self.open.as_ref().filter(|open| open.said).map(|open| &open.incident)
     }
 
     /// Steps taken; the last one has this number.
-    #[must_use]
     pub(crate) fn steps(&self) -> u64 {
         self.step
     }
 
-    /// How it decides.
-    #[must_use]
     pub(crate) fn rules(&self) -> &Rules {
         &self.rules
     }
 
     /// S_m of a client.
-    #[must_use]
     pub(crate) fn evidence(&self, client: usize) -> f64 {
         self.clients[client].cusum.value()
     }
 
     /// b_m of a client.
-    #[must_use]
     pub(crate) fn threshold(&self, client: usize) -> f64 {
         self.clients[client].threshold
     }
 
     /// How a client stands.
-    #[must_use]
     pub(crate) fn standing(&self, client: usize) -> Standing {
         self.clients[client].watch.standing()
     }
 
     /// A client's live share of elevated symbols.
-    #[must_use]
     pub(crate) fn elevated_share(&self, client: usize) -> Option<f64> {
         self.clients[client].watch.share_from(self.grading.elevated())
     }

@@ -43,9 +43,7 @@ const STRENGTH: f64 = 0.002;
 /// What is known of the influence of one client on another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Influence {
-    /// Whose state.
     pub(crate) from: usize,
-    /// Who feels it.
     pub(crate) to: usize,
     /// W: by how much the loss on held-out data grows without it, as a share of that loss.
     pub(crate) strength: f64,
@@ -62,7 +60,6 @@ pub(crate) struct Influence {
 impl Influence {
     /// Whether held-out data speaks for it. It may still be left out of the graph, which has no
     /// cycle.
-    #[must_use]
     pub(crate) fn is_evident(&self) -> bool {
         self.evidence > EVIDENCE && self.strength > STRENGTH
     }
@@ -94,7 +91,6 @@ pub(crate) struct Path {
 
 impl InfluenceGraph {
     /// A graph in which nothing is known, with the reason.
-    #[must_use]
     pub(crate) fn unlearned(clients: &[String], period_s: f64, why: impl Into<String>) -> Self {
         let pairs = ordered_pairs(clients.len())
             .map(|(from, to)| Influence {
@@ -123,7 +119,6 @@ impl InfluenceGraph {
     }
 
     /// What is known of one pair; none of a client with itself.
-    #[must_use]
     pub(crate) fn between(&self, from: usize, to: usize) -> Option<&Influence> {
         self.pairs.iter().find(|pair| (pair.from, pair.to) == (from, to))
     }
@@ -134,7 +129,6 @@ impl InfluenceGraph {
     }
 
     /// Whom each client reaches by the edges that `counts` accepts.
-    #[must_use]
     pub(crate) fn reach(&self, counts: impl Fn(&Influence) -> bool) -> Reach {
         let edges = self.pairs.iter().filter(|pair| counts(pair)).map(|pair| (pair.from, pair.to));
         Reach::from_edges(self.clients.len(), edges)
@@ -142,7 +136,6 @@ impl InfluenceGraph {
 
     /// How `to` can feel what happens at `from`: over as few influences as possible, of these the
     /// one whose weakest influence has the most evidence.
-    #[must_use]
     pub(crate) fn path(&self, from: usize, to: usize) -> Option<Path> {
         let mut best: Vec<Option<(f64, Vec<usize>)>> = vec![None; self.clients.len()];
         *best.get_mut(from)? = Some((f64::INFINITY, vec![from]));

@@ -23,7 +23,6 @@ pub(crate) enum PairVerdict {
     RootCause(Member),
     /// (C_m, C_n): a root cause and its propagated effect.
     RootCauseAndEffect {
-        /// The root cause.
         root: Member,
         /// The other one feels it.
         effect: Member,
@@ -32,11 +31,8 @@ pub(crate) enum PairVerdict {
     NeitherBoth,
     /// (Neither, C_m): one client feels a cause outside the pair. Not in Table 1.
     NeitherOne(Member),
-    /// No anomaly.
     NoAnomaly,
-    /// Imperfect training.
     ImperfectTraining,
-    /// Independent clients.
     IndependentClients,
     /// Violates assumptions: two root causes at once.
     ViolatesAssumptions,
@@ -76,7 +72,6 @@ impl std::fmt::Display for PairVerdict {
 }
 
 /// Table 1.
-#[must_use]
 pub(crate) fn pair(c1: Flags, c2: Flags) -> PairVerdict {
     use Member::{First, Second};
     match ((c1.z_c, c1.z_a), (c2.z_c, c2.z_a)) {
@@ -106,7 +101,6 @@ pub(crate) enum LookUp {
     RootCause(usize),
     /// Effects are felt and no client shows a cause.
     NoRoot,
-    /// Nobody is flagged.
     NoAnomaly,
     /// A client has (0,1).
     ImperfectTraining,
@@ -118,7 +112,6 @@ pub(crate) enum LookUp {
 
 impl LookUp {
     /// The declared root cause.
-    #[must_use]
     pub(crate) fn root(self) -> Option<usize> {
         match self {
             Self::RootCause(client) => Some(client),
@@ -128,7 +121,6 @@ impl LookUp {
 }
 
 /// Table 1 for M clients. A client whose flags are missing takes no part.
-#[must_use]
 pub(crate) fn look_up(flags: &[Option<Flags>]) -> LookUp {
     let mut local = None;
     let (mut locals, mut effects, mut untrained) = (0u32, 0u32, 0u32);
@@ -174,7 +166,6 @@ pub(crate) struct Voting {
 
 impl Voting {
     /// An empty horizon for `clients` clients. With k = n = 1 every step speaks for itself.
-    #[must_use]
     pub(crate) fn new(vote: Vote, clients: usize) -> Self {
         Self {
             k: vote.k.max(1),
@@ -203,7 +194,6 @@ impl Voting {
         (*votes >= self.k).then_some(client)
     }
 
-    /// Forgets the horizon.
     pub(crate) fn reset(&mut self) {
         self.ring.fill(None);
         self.votes.fill(0);

@@ -46,7 +46,6 @@ impl Predictions {
     }
 
     /// Who explains a client.
-    #[must_use]
     pub(crate) fn explainer(&self, client: usize) -> Option<usize> {
         self.foreteller.explainer(client)
     }
@@ -88,7 +87,6 @@ impl Predictions {
     }
 
     /// What was sent to a client.
-    #[must_use]
     pub(crate) fn counted(&self, client: usize) -> Counted {
         self.channels[client].counted(What::Gradient)
     }

@@ -10,14 +10,12 @@ pub(crate) struct Reach {
 
 impl Reach {
     /// Nobody is known to reach anybody.
-    #[must_use]
     pub(crate) fn unknown(clients: usize) -> Self {
         Self { clients, reaches: vec![false; clients * clients] }
     }
 
     /// The closure of some influences (from, to). One that names no client, or a client with
     /// itself, says nothing.
-    #[must_use]
     pub(crate) fn from_edges(
         clients: usize,
         edges: impl IntoIterator<Item = (usize, usize)>,
@@ -41,21 +39,17 @@ impl Reach {
         reach
     }
 
-    /// Number of clients.
-    #[must_use]
     pub(crate) fn clients(&self) -> usize {
         self.clients
     }
 
     /// Whether a fault of `from` can be felt by `to`.
-    #[must_use]
     pub(crate) fn reaches(&self, from: usize, to: usize) -> bool {
         self.reaches[from * self.clients + to]
     }
 
     /// Whether a fault of `from` is known not to be felt by `to`: of both it is known whom they reach
     /// or who reaches them, and there is no way from one to the other.
-    #[must_use]
     pub(crate) fn excludes(&self, from: usize, to: usize) -> bool {
         self.is_placed(from) && self.is_placed(to) && !self.reaches(from, to)
     }

@@ -62,7 +62,6 @@ impl Rounds {
     }
 
     /// f_s as it is now.
-    #[must_use]
     pub(crate) fn weights(&self) -> LstmFc {
         self.f_s.weights()
     }
@@ -73,32 +72,26 @@ impl Rounds {
         Ok(())
     }
 
-    /// Number of clients.
-    #[must_use]
     pub(crate) fn clients(&self) -> usize {
         self.spans.len()
     }
 
     /// Number of states of all clients together.
-    #[must_use]
     pub(crate) fn states(&self) -> usize {
         self.x_c.len()
     }
 
     /// Whether every weight of f_s is a number.
-    #[must_use]
     pub(crate) fn is_sound(&self) -> bool {
         self.f_s.is_sound()
     }
 
     /// Where the states of client `m` stand in the joint vectors.
-    #[must_use]
     pub(crate) fn span(&self, m: usize) -> Range<usize> {
         self.spans[m].clone()
     }
 
     /// What was sent back to client `m`.
-    #[must_use]
     pub(crate) fn released(&self, m: usize) -> Counted {
         self.outboxes[m].counted(What::Gradient)
     }
@@ -127,7 +120,6 @@ impl Rounds {
     }
 
     /// How states moved together since it was last told to look anew.
-    #[must_use]
     pub(crate) fn together(&self) -> Option<Together> {
         let states = self.spans.iter().map(Range::len).collect();
         self.look.as_ref()?.together(states)

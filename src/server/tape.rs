@@ -13,14 +13,12 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// Keeps a step.
     pub(crate) fn keep(&mut self, tick: Tick, reports: &[Report], flags: &[Option<Flags>]) {
         self.ticks.push(tick);
         self.reports.extend_from_slice(reports);
         self.flags.extend_from_slice(flags);
     }
 
-    /// The steps.
     pub(crate) fn ticks(&self) -> &[Tick] {
         &self.ticks
     }

@@ -37,8 +37,6 @@ impl Estimator {
     pub(crate) const ALL: [Self; 4] =
         [Self::Proprietary, Self::Augmented, Self::Server, Self::Oracle];
 
-    /// Its name.
-    #[must_use]
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Proprietary => "proprietary",
@@ -61,7 +59,6 @@ pub(crate) struct Together {
 
 impl Together {
     /// The correlations of one estimator's states.
-    #[must_use]
     pub(crate) fn map(&self, of: Estimator) -> Option<Map<'_>> {
         let (_, values) = self.maps.iter().find(|(known, _)| *known == of)?;
         Some(Map { states: &self.states, values })
@@ -79,14 +76,12 @@ impl Together {
     }
 
     /// Whether every map has a value for every pair of states.
-    #[must_use]
     pub(crate) fn is_whole(&self) -> bool {
         let all: usize = self.states.iter().sum();
         self.maps.iter().all(|(_, values)| values.len() == all * all)
     }
 }
 
-/// One estimator's correlations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Map<'a> {
     states: &'a [usize],
@@ -95,19 +90,16 @@ pub(crate) struct Map<'a> {
 
 impl Map<'_> {
     /// Number of states of all clients.
-    #[must_use]
     pub(crate) fn size(&self) -> usize {
         self.states.iter().sum()
     }
 
     /// Correlation of two states, counted over all clients.
-    #[must_use]
     pub(crate) fn at(&self, one: usize, other: usize) -> f64 {
         self.values.get(one * self.size() + other).map_or(f64::NAN, |value| f64::from(*value))
     }
 
     /// Mean size of the correlation between a state of one client and one of another.
-    #[must_use]
     pub(crate) fn between(&self, one: usize, other: usize) -> f64 {
         let (one, other) = (self.span(one), self.span(other));
         let n = (one.len() * other.len()).max(1) as f64;
@@ -116,7 +108,6 @@ impl Map<'_> {
     }
 
     /// The same over all pairs of states of different clients.
-    #[must_use]
     pub(crate) fn mean(&self) -> f64 {
         let clients = self.states.len();
         let pairs = (0..clients).flat_map(|m| (m + 1..clients).map(move |n| (m, n)));
@@ -148,7 +139,6 @@ impl Look {
             .then(|| Self { passed: 0, moments: [moments(), moments(), moments()] })
     }
 
-    /// Begins again.
     pub(super) fn anew(&mut self) {
         self.passed = 0;
         self.moments.iter_mut().for_each(Moments::clear);

@@ -37,7 +37,6 @@ impl Bound {
     }
 
     /// Whether `value` is inside. What is no number never is.
-    #[must_use]
     pub(crate) fn holds(&self, value: f64) -> bool {
         let [open_below, open_above] = self.open;
         let above = if open_below { value > self.least } else { value >= self.least };
@@ -138,7 +137,6 @@ pub(crate) const BOUNDS: &[Bound] = &[
 ];
 
 /// What the number under `key` may be, where its choice is `choice`.
-#[must_use]
 pub(crate) fn bound(key: &str, choice: &str) -> Option<&'static Bound> {
     BOUNDS.iter().find(|bound| bound.key == key && bound.choice == choice)
 }

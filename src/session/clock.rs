@@ -30,7 +30,6 @@ impl Clock {
     }
 
     /// The clock of a session's data.
-    #[must_use]
     pub(crate) fn of(session: &Session) -> Self {
         match &session.source {
             // Validation refuses every other number of hours, and so does the reader of the table.
@@ -42,43 +41,36 @@ impl Clock {
     }
 
     /// Civil time of an instant.
-    #[must_use]
     pub(crate) fn civil(self, time: Timestamp) -> DateTime {
         self.offset.to_datetime(time)
     }
 
     /// The instant of a civil time; `None` at the ends of the calendar.
-    #[must_use]
     pub(crate) fn instant(self, civil: DateTime) -> Option<Timestamp> {
         self.offset.to_timestamp(civil).ok()
     }
 
     /// `2022-08-12 10:42:20`
-    #[must_use]
     pub(crate) fn date_time(self, time: Timestamp) -> String {
         self.civil(time).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
     /// `10:42:20`
-    #[must_use]
     pub(crate) fn time(self, time: Timestamp) -> String {
         self.civil(time).strftime("%H:%M:%S").to_string()
     }
 
     /// `10:42`
-    #[must_use]
     pub(crate) fn minute(self, time: Timestamp) -> String {
         self.civil(time).strftime("%H:%M").to_string()
     }
 
     /// `08-12`
-    #[must_use]
     pub(crate) fn day(self, time: Timestamp) -> String {
         self.civil(time).strftime("%m-%d").to_string()
     }
 
     /// Seconds since the civil epoch, so that whole hours of this clock are multiples of 3600.
-    #[must_use]
     pub(crate) fn civil_second(self, time: Timestamp) -> i64 {
         time.as_second() + i64::from(self.offset.seconds())
     }

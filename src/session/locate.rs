@@ -6,7 +6,6 @@
 /// A place in a text, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Line.
     pub(crate) line: usize,
     /// Column, in characters.
     pub(crate) column: usize,

@@ -29,7 +29,6 @@ impl Mark {
     ///
     /// Ranges, `run --until`, the place where playing begins and pictures all ask here: a mark
     /// means one place of a stream.
-    #[must_use]
     pub(crate) fn is_reached(
         self,
         clock: Clock,
@@ -41,7 +40,6 @@ impl Mark {
     }
 
     /// Whether a frame stands after the mark and not at it.
-    #[must_use]
     pub(crate) fn is_passed(
         self,
         clock: Clock,
@@ -67,7 +65,6 @@ impl Mark {
 }
 
 /// Reads civil time as people write it: `T` or blank, `-` or `/`, seconds optional, or `yyyyMMdd`.
-#[must_use]
 pub(crate) fn civil(text: &str) -> Option<DateTime> {
     let text = text.trim();
     let (date, time) = match text.split_once([' ', 'T']) {

@@ -51,7 +51,6 @@ pub(crate) struct PrivacySettings {
 
 impl PrivacySettings {
     /// Whether clients tell, unprotected, that their sensors are at fault.
-    #[must_use]
     pub(crate) fn tells_faults(&self) -> bool {
         self.epsilon_flag.is_none() || self.reveal_faults
     }
@@ -102,7 +101,6 @@ pub(crate) enum Alphabet {
 
 impl Alphabet {
     /// Different symbols there are.
-    #[must_use]
     pub(crate) fn symbols(self) -> u8 {
         match self {
             Self::Graded => 5,
@@ -115,7 +113,6 @@ impl Alphabet {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum Thrift {
-    /// One a step.
     #[default]
     EveryStep,
     /// The strongest of so many steps.

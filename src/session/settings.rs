@@ -21,7 +21,6 @@ pub(crate) enum Decimation {
     /// The smallest of 1, 2, 5, 10, 30 whose calibration is calm enough.
     #[default]
     Auto,
-    /// Always this many.
     Every(u32),
 }
 
@@ -116,10 +115,7 @@ pub(crate) enum Federation {
         passes: usize,
     },
     /// On batches of windows, with gradients through time; so many batches.
-    Batched {
-        /// Number of batches.
-        rounds: usize,
-    },
+    Batched { rounds: usize },
 }
 
 impl Default for Federation {
@@ -138,7 +134,6 @@ pub(crate) enum Optimiser {
     Sgd,
 }
 
-/// Which method decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum Mode {
     /// Whitened residuals, graded symbols, a sequential decision at a chosen false-alarm rate.
@@ -204,7 +199,6 @@ impl Tier {
 pub(crate) enum Tau {
     /// This percentile of the calibration distances.
     Percentile(f64),
-    /// This distance.
     Value(f64),
 }
 
@@ -229,13 +223,11 @@ impl Vote {
     const LONGEST: u32 = 1000;
 
     /// Whether it can be won, and not only by a horizon nobody waits for.
-    #[must_use]
     pub(crate) fn is_sound(self) -> bool {
         self.k >= 1 && self.k <= self.n && self.n <= Self::LONGEST
     }
 
     /// From "3 of 5" or "3/5".
-    #[must_use]
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (k, n) = text.split_once("of").or_else(|| text.split_once('/'))?;
         let vote = Self { k: k.trim().parse().ok()?, n: n.trim().parse().ok()? };

@@ -57,7 +57,6 @@ pub(crate) const PLANT_ATTACKS: [&str; 20] = [
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum Attacks {
-    /// None.
     #[default]
     Nothing,
     /// The day of twenty.
@@ -70,7 +69,6 @@ pub(crate) enum Attacks {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TwinSource {
-    /// Which family.
     pub(crate) family: Family,
     /// Number of clients M.
     pub(crate) clients: usize,
@@ -108,7 +106,6 @@ pub(crate) struct TableSource {
     /// What stands between two cells.
     #[serde(default)]
     pub(crate) delimiter: Delimiter,
-    /// The time column.
     pub(crate) time: TimeColumn,
     /// Whether a row holds all measurements of an instant or one of them. It is written only where
     /// it says something, so that the models of older sessions still fit.
@@ -129,7 +126,6 @@ pub(crate) struct TableSource {
 }
 
 /// Words that historians write where a value is missing.
-#[must_use]
 pub(crate) fn missing_words() -> Vec<String> {
     ["bad", "bad input", "no data", "i/o timeout", "null", "none", "na", "n/a", "-"]
         .map(String::from)
@@ -159,7 +155,6 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// Whether a row holds all measurements of an instant.
-    #[must_use]
     pub(crate) fn is_wide(&self) -> bool {
         *self == Self::Wide
     }
@@ -175,7 +170,6 @@ pub(crate) enum Delimiter {
     Comma,
     /// `;`
     Semicolon,
-    /// A tabulator.
     Tab,
 }
 
@@ -183,7 +177,6 @@ pub(crate) enum Delimiter {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TimeColumn {
-    /// Its header.
     pub(crate) column: String,
     /// How its cells are written.
     #[serde(default)]

@@ -37,7 +37,6 @@ pub(crate) enum Paying {
 /// Why a site does not send again.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum AgainError {
-    /// Nothing was kept.
     #[error("what the sites measured was not kept")]
     NotKept,
     /// It would cost something, and nobody has agreed to that.
@@ -205,7 +204,6 @@ impl Again<'_> {
     }
 
     /// It is done: what it has cost, for [`Site::settle`].
-    #[must_use]
     pub(crate) fn end(self) -> Settled {
         Settled(self.paid.then_some(self.book))
     }

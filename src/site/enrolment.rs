@@ -29,9 +29,7 @@ const INDEPENDENT: u64 = 0x1DD;
 /// An enrolment with what telling it costs: how often each mechanism was used.
 #[derive(Debug, Clone)]
 pub(crate) struct Enrolled {
-    /// What is told.
     pub(crate) enrolment: Enrolment,
-    /// What it costs.
     pub(crate) price: Vec<(Spend, u64)>,
 }
 
@@ -261,7 +259,6 @@ fn rehearse(
 }
 
 /// The tail of a calibration of true symbols that are sent at every step and unprotected.
-#[must_use]
 pub(crate) fn plain_tail(
     symbols: &[Option<Symbol>],
     grading: &Grading,

@@ -29,7 +29,6 @@ pub(crate) const INFLUENCE: u64 = 0x49;
 /// What a site makes of a step, before anything is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Graded {
-    /// The true symbol.
     pub(crate) own: Option<Symbol>,
     /// What of it the explainer does not explain (tier 2).
     pub(crate) beside: Option<Symbol>,

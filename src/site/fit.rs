@@ -70,7 +70,6 @@ pub(crate) fn moves(
 }
 
 /// What each sensor does when all is well.
-#[must_use]
 pub(crate) fn habits(material: &ClientMaterial) -> Vec<SensorHabit> {
     let mut habits = vec![HabitFit::default(); material.view.used.len()];
     for row in material.fit.outer_iter().chain(material.calibration.outer_iter()) {

@@ -189,13 +189,11 @@ impl FlagHalf {
 }
 
 /// τ_c and τ_a of a site as distances.
-#[must_use]
 pub(crate) fn thresholds(prepared: &PreparedSite, wanted: &Thresholds) -> FlagThresholds {
     thresholds_at(prepared, [wanted.tau_c, wanted.tau_a])
 }
 
 /// The same for any τ of r_c and r_a.
-#[must_use]
 pub(crate) fn thresholds_at(prepared: &PreparedSite, tau: [Tau; 2]) -> FlagThresholds {
     FlagThresholds {
         tau_c: prepared.nominal_c.distances.threshold(tau[0]),

@@ -59,7 +59,6 @@ impl Nominal {
         Self { distance: Mahalanobis::new(&gaussian), gaussian }
     }
 
-    /// The distribution itself.
     pub(super) fn gaussian(&self) -> &Gaussian {
         &self.gaussian
     }
@@ -115,7 +114,6 @@ impl GraderFit {
     ///
     /// # Panics
     /// If the recordings are of no sensor.
-    #[must_use]
     pub(crate) fn new(fit: &Recording, calibration: &Recording) -> Self {
         let whitening = Whitening::fit(fit, SETTLING);
         let rows = whitening.rows(calibration, SETTLING);
@@ -130,32 +128,26 @@ impl GraderFit {
         Self { whitening, nominal: nominal.gaussian, distances }
     }
 
-    /// Number of sensors.
-    #[must_use]
     pub(crate) fn sensors(&self) -> usize {
         self.whitening.sensors()
     }
 
     /// Number of calibration steps.
-    #[must_use]
     pub(crate) fn steps(&self) -> usize {
         self.distances.len()
     }
 
     /// What takes its own past out of its residual.
-    #[must_use]
     pub(crate) fn whitening(&self) -> &Whitening {
         &self.whitening
     }
 
     /// Whether the parts fit together: what is read from a file may not.
-    #[must_use]
     pub(crate) fn is_whole(&self) -> bool {
         self.whitening.is_whole() && self.nominal.mean().len() == self.whitening.sensors()
     }
 
     /// The true symbol of every calibration step; none where there is no distance.
-    #[must_use]
     pub(crate) fn symbols(&self, grading: &Grading) -> Vec<Option<Symbol>> {
         let cuts = LevelCuts::new(grading, &self.nominal_distances());
         self.distances.iter().map(|d| cuts.symbol(*d)).collect()
@@ -186,7 +178,6 @@ pub(crate) struct Grader {
 
 impl Grader {
     /// A client with what was fitted for it.
-    #[must_use]
     pub(crate) fn new(fit: &GraderFit, settings: SiteSettings) -> Self {
         let sensors = fit.sensors();
         let distances = fit.nominal_distances();
@@ -204,8 +195,6 @@ impl Grader {
         }
     }
 
-    /// How it grades.
-    #[must_use]
     pub(crate) fn settings(&self) -> &SiteSettings {
         &self.settings
     }
@@ -256,13 +245,11 @@ impl Grader {
     }
 
     /// The whitened residual of the last step.
-    #[must_use]
     pub(crate) fn whitened(&self) -> &[f32] {
         &self.r_w
     }
 
     /// Which sensors deviate most. It leaves the client only where the session allows it.
-    #[must_use]
     pub(crate) fn ranking(&self) -> &SensorRanking {
         &self.ranking
     }

@@ -28,7 +28,6 @@ pub(crate) struct Answers(Vec<Option<Vec<f32>>>);
 
 impl Answers {
     /// Nothing came back about any of so many steps.
-    #[must_use]
     pub(crate) fn none(steps: usize) -> Self {
         Self(vec![None; steps])
     }
@@ -59,7 +58,6 @@ pub(crate) struct InformedFit {
 
 impl InformedFit {
     /// Fits H̄ on one nominal stretch and calibrates on another.
-    #[must_use]
     pub(crate) fn new(
         states: usize,
         fit: (&Trace, &Answers),
@@ -111,13 +109,11 @@ impl InformedFit {
     }
 
     /// Whether the parts fit together: what is read from a file may not.
-    #[must_use]
     pub(crate) fn is_whole(&self) -> bool {
         self.h.len() == (self.largest.len() + 1) * self.nominal.sensors()
     }
 
     /// The true second symbol of every calibration step; none where there is no distance.
-    #[must_use]
     pub(crate) fn symbols(&self, grading: &Grading) -> Vec<Option<Symbol>> {
         let cuts = self.cuts(grading);
         self.distances.iter().map(|d| cuts.symbol(*d)).collect()
@@ -167,7 +163,6 @@ pub(crate) struct Informed {
 
 impl Informed {
     /// A client with what was fitted for it.
-    #[must_use]
     pub(crate) fn new(fit: &InformedFit, grading: &Grading) -> Self {
         let sensors = fit.nominal.sensors();
         Self {

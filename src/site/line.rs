@@ -48,7 +48,6 @@ impl Line {
     }
 
     /// Numbers in z, and in ε.
-    #[must_use]
     pub(crate) fn states(&self) -> usize {
         self.messenger.states()
     }
@@ -96,7 +95,6 @@ impl Line {
     }
 
     /// What was released about this client outside of its ledger, which has yet to be told.
-    #[must_use]
     pub(crate) fn counted(&self) -> Vec<Counted> {
         let told = [&self.z, &self.epsilon].map(|c| c.counted(What::ProprietaryState));
         told.into_iter().filter(|counted| counted.count > 0).collect()

@@ -29,13 +29,11 @@ impl Default for LocalView {
 }
 
 /// The measurements of a row, for the site's own screen.
-#[must_use]
 pub(crate) fn measurements(row: Row<'_>) -> &[f64] {
     row.raw_sensors()
 }
 
 /// The measurements of all clients whose sites are on this machine, in the order of their layout.
-#[must_use]
 pub(crate) fn measurements_of(frame: &Frame) -> &[f64] {
     frame.raw_values()
 }

@@ -33,7 +33,6 @@ pub(crate) struct Material {
 /// The nominal rows of one client. They never leave it.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientMaterial {
-    /// Its name.
     pub(crate) name: String,
     /// Which of its sensors are used, and how they are scaled.
     pub(crate) view: SensorView,
@@ -53,25 +52,21 @@ pub(crate) struct ClientMaterial {
 
 impl ClientMaterial {
     /// Rows of the fit range.
-    #[must_use]
     pub(crate) fn fit_rows(&self) -> usize {
         self.fit.nrows()
     }
 
     /// Rows of the calibration range.
-    #[must_use]
     pub(crate) fn calibration_rows(&self) -> usize {
         self.calibration.nrows()
     }
 
     /// Whether anything was measured at row `t` of the calibration range.
-    #[must_use]
     pub(crate) fn is_measured(&self, t: usize) -> bool {
         is_measured(self.calibration.row(t).iter())
     }
 
     /// A model of this client to be made from its fit range, and judged on its calibration range.
-    #[must_use]
     pub(crate) fn job<'a>(
         &'a self,
         kind: Proprietary,
@@ -89,7 +84,6 @@ impl ClientMaterial {
     }
 
     /// The same, judged on nothing.
-    #[must_use]
     pub(crate) fn unjudged_job<'a>(
         &'a self,
         kind: Proprietary,
@@ -102,13 +96,11 @@ impl ClientMaterial {
     }
 
     /// What this site brings into a federation that learns from its fit range.
-    #[must_use]
     pub(crate) fn fit_site<'a>(&'a self, model: &'a ProprietaryWeights) -> SiteData<'a> {
         SiteData { name: &self.name, model, rows: self.fit.view() }
     }
 
     /// The same for its calibration range.
-    #[must_use]
     pub(crate) fn calibration_site<'a>(&'a self, model: &'a ProprietaryWeights) -> SiteData<'a> {
         SiteData { name: &self.name, model, rows: self.calibration.view() }
     }
@@ -143,7 +135,6 @@ impl std::fmt::Display for LeftOut {
 pub(crate) struct SensorView {
     /// Places in the client's row.
     pub(crate) used: Vec<usize>,
-    /// Their names.
     pub(crate) names: Vec<String>,
     /// Mean of each.
     pub(crate) mean: Vec<f64>,

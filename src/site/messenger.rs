@@ -37,8 +37,6 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Nothing said yet.
-    #[must_use]
     pub(crate) fn new(states: usize, sensors: usize) -> Self {
         Self { states, sensors, rows: Vec::new(), spoken: Vec::new() }
     }
@@ -60,20 +58,15 @@ impl Trace {
         }
     }
 
-    /// Number of steps.
-    #[must_use]
     pub(crate) fn steps(&self) -> usize {
         self.spoken.len()
     }
 
-    /// Number of sensors.
-    #[must_use]
     pub(crate) fn sensors(&self) -> usize {
         self.sensors
     }
 
     /// What was said at step `t`.
-    #[must_use]
     pub(crate) fn at(&self, t: usize) -> Option<Said<'_>> {
         let (p, w) = (self.states, self.width());
         let row = self.rows.get(t * w..(t + 1) * w).filter(|_| self.spoken[t])?;
@@ -173,7 +166,6 @@ pub(crate) struct Messenger {
 
 impl Messenger {
     /// From a nominal stretch.
-    #[must_use]
     pub(crate) fn fit(nominal: &Trace) -> Self {
         let (p, d) = (nominal.states, nominal.sensors);
         let standard = Standard::fit(p, nominal.spoken().map(|said| said.x_hat));
@@ -208,7 +200,6 @@ impl Messenger {
     }
 
     /// Numbers in z, and in ε.
-    #[must_use]
     pub(crate) fn states(&self) -> usize {
         self.kept.len()
     }

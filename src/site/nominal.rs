@@ -61,7 +61,6 @@ impl StoredNominal {
     }
 
     /// As models use it; none where the parts do not fit together.
-    #[must_use]
     pub(crate) fn restore(self) -> Option<Nominal> {
         let n = self.mean.len();
         if self.covariance.len() != n * n {

@@ -17,7 +17,6 @@ use crate::privacy::FilterMemory;
 /// One site's models and what is normal for them.
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedSite {
-    /// The client's name.
     pub(crate) name: String,
     /// The sensors its models see.
     pub(crate) view: SensorView,
@@ -59,7 +58,6 @@ pub(crate) struct SiteFit {
 
 impl SiteFit {
     /// Whether the parts fit together and to the sensors of a model: what is read from a file may not.
-    #[must_use]
     pub(crate) fn is_whole(&self, sensors: usize) -> bool {
         self.habits.len() == sensors
             && self.grader.sensors() == sensors

@@ -91,8 +91,6 @@ impl HabitFit {
         self.range = (self.range.0.min(value), self.range.1.max(value));
     }
 
-    /// The habit.
-    #[must_use]
     pub(crate) fn habit(&self) -> SensorHabit {
         let width = self.range.1 - self.range.0;
         let range = if width.is_finite() {
@@ -126,7 +124,6 @@ pub(crate) struct SensorWatch {
 
 impl SensorWatch {
     /// A watch over sensors with these habits.
-    #[must_use]
     pub(crate) fn new(habits: Vec<SensorHabit>) -> Self {
         let n = habits.len();
         Self {
@@ -163,13 +160,11 @@ impl SensorWatch {
     }
 
     /// What is wrong with each sensor now.
-    #[must_use]
     pub(crate) fn faults(&self) -> &[Option<SensorFault>] {
         &self.faults
     }
 
     /// Whether any sensor has this fault now.
-    #[must_use]
     pub(crate) fn any(&self, fault: SensorFault) -> bool {
         self.faults.contains(&Some(fault))
     }
@@ -197,8 +192,6 @@ impl SensorRanking {
     /// Weight of the newest step.
     const NEWEST: f64 = 0.2;
 
-    /// Nothing seen yet.
-    #[must_use]
     pub(crate) fn new(sensors: usize) -> Self {
         Self { scores: vec![0.0; sensors] }
     }
@@ -213,13 +206,11 @@ impl SensorRanking {
     }
 
     /// Score per sensor; about 1 when all is well.
-    #[must_use]
     pub(crate) fn scores(&self) -> &[f64] {
         &self.scores
     }
 
     /// Sensors from the most to the least deviating.
-    #[must_use]
     pub(crate) fn ranked(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.scores.len()).collect();
         order.sort_by(|a, b| self.scores[*b].total_cmp(&self.scores[*a]));

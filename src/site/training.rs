@@ -42,27 +42,19 @@ pub(crate) enum SiteError {
     /// The vendor's weights make no model.
     #[error("{client}: {source}")]
     Weights {
-        /// Whose.
         client: String,
         /// What is wrong with them.
         source: WeightsError,
     },
     /// The model has nothing that may be sent.
     #[error("{client}: {source}")]
-    StatesStay {
-        /// Whose.
-        client: String,
-        /// Why.
-        source: StatesStay,
-    },
+    StatesStay { client: String, source: StatesStay },
     /// Rows that the model cannot read.
     #[error("{client}: rows of {found} sensors for a model of {expected}")]
     Sensors {
-        /// Whose.
         client: String,
         /// Sensors of the model.
         expected: usize,
-        /// Columns given.
         found: usize,
     },
 }
@@ -163,14 +155,11 @@ impl TrainingSite {
         })
     }
 
-    /// Its name.
-    #[must_use]
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Number of states P.
-    #[must_use]
     pub(crate) fn states(&self) -> usize {
         self.x_hat_a.len()
     }
@@ -187,25 +176,21 @@ impl TrainingSite {
     }
 
     /// Number of rows it learns from.
-    #[must_use]
     pub(crate) fn steps(&self) -> usize {
         self.chain.steps()
     }
 
     /// Whether any of its sensors was there at row t.
-    #[must_use]
     pub(crate) fn is_measured(&self, t: usize) -> bool {
         self.chain.is_measured(t)
     }
 
     /// f_m and h_m.
-    #[must_use]
     pub(crate) fn functions(&self) -> &Arc<FilterWeights> {
         &self.weights
     }
 
     /// φ as it is now.
-    #[must_use]
     pub(crate) fn phi(&self) -> LstmFc {
         self.phi.weights()
     }
@@ -217,25 +202,21 @@ impl TrainingSite {
     }
 
     /// Weights of the two losses.
-    #[must_use]
     pub(crate) fn eta(&self) -> Eta {
         self.eta
     }
 
     /// L_a of the last round; zero where nothing was measured.
-    #[must_use]
     pub(crate) fn loss(&self) -> f64 {
         self.loss
     }
 
     /// Whether every weight of φ is a number.
-    #[must_use]
     pub(crate) fn is_sound(&self) -> bool {
         self.phi.is_sound()
     }
 
     /// What was released about this client, for composition.
-    #[must_use]
     pub(crate) fn released(&self) -> [Counted; 2] {
         let Outbox { proprietary, augmented } = &self.outbox;
         [proprietary.counted(What::ProprietaryState), augmented.counted(What::AugmentedState)]

@@ -50,14 +50,11 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Nothing recorded.
-    #[must_use]
     pub(crate) fn new(sensors: usize, states: usize) -> Self {
         Self { sensors, states, inputs: 0, rows: Vec::new(), starts: Vec::new() }
     }
 
     /// The same with so many known inputs beside the sensors.
-    #[must_use]
     pub(crate) fn with_inputs(self, inputs: usize) -> Self {
         Self { inputs, ..self }
     }
@@ -66,14 +63,11 @@ impl Recording {
         (3 * self.sensors + self.states + self.inputs).max(1)
     }
 
-    /// Number of samples.
-    #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.rows.len() / self.width()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -86,7 +80,6 @@ impl Recording {
         }
     }
 
-    /// Adds a sample.
     pub(crate) fn push(&mut self, sample: Sample<'_>) {
         self.rows.extend_from_slice(sample.y);
         self.rows.extend_from_slice(sample.y_hat);
@@ -96,7 +89,6 @@ impl Recording {
     }
 
     /// Sample `t`.
-    #[must_use]
     pub(crate) fn sample(&self, t: usize) -> Sample<'_> {
         let (d, w) = (self.sensors, self.width());
         let row = &self.rows[t * w..(t + 1) * w];
@@ -162,7 +154,6 @@ pub(crate) struct Past {
 
 impl Past {
     /// Steps since the run began.
-    #[must_use]
     pub(crate) fn steps(&self) -> usize {
         self.steps
     }
@@ -170,7 +161,6 @@ impl Past {
 
 impl Whitening {
     /// Fits the regression on nominal samples. The first `settling` steps of each run are left out.
-    #[must_use]
     pub(crate) fn fit(nominal: &Recording, settling: usize) -> Self {
         let (sensors, states) = (nominal.sensors, nominal.states);
         let settled = || {
@@ -209,21 +199,16 @@ impl Whitening {
         whitening
     }
 
-    /// Number of sensors.
-    #[must_use]
     pub(crate) fn sensors(&self) -> usize {
         self.sensors
     }
 
     /// Whether the parts fit together: what is read from a file may not.
-    #[must_use]
     pub(crate) fn is_whole(&self) -> bool {
         self.residual.width() == self.sensors
             && self.coefficients.len() == self.past().u.len() * self.sensors
     }
 
-    /// An empty past.
-    #[must_use]
     pub(crate) fn past(&self) -> Past {
         let own = 2 * LAGS * self.sensors + STATE_LAGS * self.features.len() + self.sensors;
         let width = own + INPUT_LAGS * self.inputs + 1;
@@ -253,7 +238,6 @@ impl Whitening {
     }
 
     /// r_w of a whole recording, one row a sample; NaN in the first `settling` steps of each run.
-    #[must_use]
     pub(crate) fn rows(&self, recording: &Recording, settling: usize) -> Vec<f32> {
         let mut past = self.past();
         let mut rows = vec![f32::NAN; recording.len() * self.sensors];

@@ -112,7 +112,6 @@ pub(crate) fn near_hint<'a>(name: &str, candidates: impl Iterator<Item = &'a str
 }
 
 /// Whether `pattern` means `name`: `*` any run of characters, `?` any one, `[1-3]` one of these.
-#[must_use]
 pub(crate) fn glob(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<Piece>, Vec<char>) = (pieces(pattern), name.chars().collect());
     let (mut p, mut n) = (0, 0);
@@ -140,7 +139,6 @@ enum Piece {
     Exactly(char),
     Any,
     Run,
-    /// Inclusive ranges.
     OneOf(Vec<(char, char)>),
 }
 

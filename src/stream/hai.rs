@@ -55,7 +55,6 @@ enum Elsewhere {
     Training,
     /// In the list of attacks, partly to the minute only.
     List,
-    /// Nowhere.
     Nowhere,
 }
 

@@ -22,11 +22,9 @@ pub(crate) struct Labeller {
 
 #[derive(Debug)]
 enum By {
-    /// Nobody knows.
     Nothing,
     /// The times of events known beforehand.
     Times,
-    /// A column.
     Column(ColumnLabels),
 }
 

@@ -15,7 +15,6 @@ pub(crate) enum Part {
     Fit,
     /// Thresholds are set on it.
     Calibration,
-    /// It is watched.
     Replay,
 }
 
@@ -24,7 +23,6 @@ impl Part {
     pub(crate) const ALL: [Part; 3] = [Part::Fit, Part::Calibration, Part::Replay];
 
     /// Its key in a session.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Part::Fit => "fit",
@@ -34,7 +32,6 @@ impl Part {
     }
 
     /// Its stretch in `session`.
-    #[must_use]
     pub(crate) fn stretch(self, session: &Session) -> &Stretch {
         match self {
             Part::Fit => &session.ranges.fit,

@@ -91,7 +91,6 @@ pub(crate) struct Plant {
 impl Plant {
     /// A plant in its initial state. Attacks must not overlap; of two that do, the first in
     /// `schedule` is carried out.
-    #[must_use]
     pub(crate) fn new(seed: u64, switches: Switches, schedule: &[Staged]) -> Self {
         Self {
             step: 0,
@@ -112,7 +111,6 @@ impl Plant {
     }
 
     /// The step that comes next, counted from 0.
-    #[must_use]
     pub(crate) fn next_step(&self) -> u64 {
         self.step
     }

@@ -42,7 +42,6 @@ impl Resolution {
     /// The majority of the different values decides: what is far outside their range does not
     /// count. A value inside of it counts, also where it lies off the grid: it can make a sensor
     /// look finer than it is, which takes no sensor away.
-    #[must_use]
     pub(crate) fn estimate(values: &[f64]) -> Self {
         let mut sorted = distinct(values);
         if let Some(usual) = Range::usual(&sorted) {
@@ -60,25 +59,21 @@ impl Resolution {
     }
 
     /// The step; 0 for a continuous sensor.
-    #[must_use]
     pub(crate) fn step(self) -> f64 {
         self.0
     }
 
     /// The coarser of two, to which data from both sources must be rounded to be comparable.
-    #[must_use]
     pub(crate) fn coarser(self, other: Self) -> Self {
         Self(self.0.max(other.0))
     }
 
     /// The nearest value that such a sensor can report.
-    #[must_use]
     pub(crate) fn round(self, value: f64) -> f64 {
         if self.0 > 0.0 { (value / self.0).round() * self.0 } else { value }
     }
 
     /// Whether a sensor of this spread says enough to be monitored.
-    #[must_use]
     pub(crate) fn suffices(self, std: f64) -> bool {
         std.is_finite() && std >= FEWEST_STEPS * self.0
     }
@@ -177,7 +172,6 @@ impl Grids {
     }
 
     /// The coarsest step of a sensor; 0 when it is continuous everywhere.
-    #[must_use]
     pub(crate) fn coarsest(&self, sensor: usize) -> Resolution {
         self.coarsest.get(sensor).copied().unwrap_or_default()
     }

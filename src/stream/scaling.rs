@@ -24,7 +24,6 @@ pub(crate) struct Scaling {
 
 impl Scaling {
     /// Begins with nothing; rows are added one by one.
-    #[must_use]
     pub(crate) fn gather(sensors: usize) -> Gathering {
         Gathering { moments: vec![Moments::default(); sensors] }
     }
@@ -45,7 +44,6 @@ impl Gathering {
     }
 
     /// The scaling of all rows so far.
-    #[must_use]
     pub(crate) fn finish(&self) -> Scaling {
         Scaling { sensors: self.moments.iter().map(Moments::scaling).collect() }
     }

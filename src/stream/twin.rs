@@ -112,7 +112,6 @@ impl TwinStream {
     }
 
     /// The plant behind the frames; its states are those of the frame read last.
-    #[must_use]
     pub(crate) fn plant(&self) -> &TwinPlant {
         &self.plant
     }

@@ -14,7 +14,6 @@ mod watched;
 use super::frame::Study;
 
 /// Every study there is.
-#[must_use]
 pub(crate) fn all() -> Vec<&'static dyn Study> {
     vec![
         &detection::Detection,
@@ -32,13 +31,11 @@ pub(crate) fn all() -> Vec<&'static dyn Study> {
 }
 
 /// The study of this name.
-#[must_use]
 pub(crate) fn find(name: &str) -> Option<&'static dyn Study> {
     all().into_iter().find(|study| study.name() == name)
 }
 
 /// The name that was probably meant.
-#[must_use]
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let names = all().into_iter().map(Study::name).chain(["all"]);
     let near = names.map(|known| (strsim::damerau_levenshtein(name, known), known));

@@ -39,7 +39,6 @@ pub(crate) struct Twin {
     pub(crate) name: &'static str,
     /// What its clients are made of.
     pub(crate) family: Family,
-    /// Number of clients.
     pub(crate) clients: usize,
     /// Size of the anomaly in family A.
     pub(crate) delta: f64,

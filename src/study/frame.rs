@@ -33,14 +33,12 @@ pub(crate) struct Options {
 impl Options {
     /// The seeds of a study: 1, 2, … as many as asked for, or `usual` of them (`quick` ones if in a
     /// hurry).
-    #[must_use]
     pub(crate) fn seeds(&self, usual: usize, quick: usize) -> Vec<u64> {
         let count = self.seeds.unwrap_or(if self.quick { quick } else { usual });
         (1..=count as u64).collect()
     }
 
     /// The command that asks for the same.
-    #[must_use]
     pub(crate) fn command(&self, study: &str) -> String {
         let mut command = format!("headwater study {study}");
         if let Some(seeds) = self.seeds {
@@ -107,7 +105,6 @@ impl std::fmt::Debug for Job {
 pub(crate) struct Done {
     /// The inputs of the job.
     pub(crate) inputs: Value,
-    /// What it gave.
     pub(crate) result: Value,
 }
 
@@ -146,19 +143,12 @@ pub(crate) enum StudyError {
     /// It needs data that must be fetched by the user.
     #[error("{study} needs data that is not here: {how}")]
     NoData {
-        /// Which study.
         study: &'static str,
         /// How to get it.
         how: String,
     },
-    /// A job failed.
     #[error("{label}: {reason}")]
-    Job {
-        /// Which job.
-        label: String,
-        /// Why.
-        reason: String,
-    },
+    Job { label: String, reason: String },
     /// What a job gave cannot be read or written.
     #[error("the result of a job is not what it should be: {0}")]
     Result(#[from] serde_json::Error),

@@ -69,7 +69,6 @@ pub(crate) struct Effort {
     pub(crate) passes: usize,
     /// Rows that the oracle learns from, at most.
     pub(crate) oracle_rows: usize,
-    /// Its passes.
     pub(crate) oracle_epochs: usize,
     /// Width of its network.
     pub(crate) oracle_width: usize,
@@ -100,10 +99,8 @@ impl Effort {
     }
 }
 
-/// What is learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lesson {
-    /// The plant.
     pub(crate) plant: Plant,
     /// Its seed, and that of all networks.
     pub(crate) seed: u64,
@@ -111,7 +108,6 @@ pub(crate) struct Lesson {
     pub(crate) effort: Effort,
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Findings {
     /// Names of the clients.
@@ -123,7 +119,6 @@ pub(crate) struct Findings {
     /// Mean |correlation| of true states of clients of two plants that have nothing in common but
     /// their kind; none where no state is known.
     pub(crate) strangers: Option<f64>,
-    /// Norms of residuals.
     pub(crate) norms: Vec<Norms>,
     /// The norms step by step around the first anomaly.
     pub(crate) traces: Vec<Trace>,
@@ -135,20 +130,17 @@ pub(crate) struct Findings {
 
 impl Findings {
     /// The course with this weight of the server's gradient.
-    #[must_use]
     pub(crate) fn course(&self, eta2: f64) -> Option<&Course> {
         self.courses.iter().find(|course| (course.eta2 - eta2).abs() < 1e-9)
     }
 
     /// The map of a model.
-    #[must_use]
     pub(crate) fn map(&self, model: &str) -> Option<&Map> {
         self.maps.iter().find(|map| map.model == model)
     }
 }
 
 /// The lessons of a study: every plant with every seed.
-#[must_use]
 pub(crate) fn jobs(options: &Options) -> Vec<Job> {
     let plants: &[Plant] = if options.quick {
         &[Plant::Twin(2), Plant::BuiltIn]
@@ -159,7 +151,6 @@ pub(crate) fn jobs(options: &Options) -> Vec<Job> {
 }
 
 /// What the oracle had, for the foot of a table that shows it.
-#[must_use]
 pub(crate) fn oracle_note(options: &Options) -> String {
     let Effort { oracle_rows, oracle_epochs, oracle_width, .. } = Effort::of(options);
     format!(
@@ -197,7 +188,6 @@ impl Lesson {
             .kept_as(KEPT_AS)
     }
 
-    /// Learns and looks.
     pub(crate) fn run(&self) -> Result<Findings, StudyError> {
         let ground = self.plant.ground(self.seed, usize::MAX)?;
         let strangers = self.plant.strangers(self.seed, &ground)?;
@@ -301,7 +291,6 @@ pub(super) fn models(
         .collect()
 }
 
-/// Nothing is noised.
 pub(super) fn hooks(open: &PrivacySettings) -> Hooks<'_> {
     Hooks { privacy: open, rule: SigmaRule::Analytic, provenance: Provenance::Seeded }
 }

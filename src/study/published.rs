@@ -5,7 +5,6 @@ use crate::federation::variant::Variant;
 /// A line of Table 2 (synthetic data, two clients, 95th percentile).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Table2 {
-    /// Which model.
     pub(crate) model: Variant,
     /// ARL0 in steps.
     pub(crate) arl0: f64,
@@ -37,7 +36,6 @@ pub(crate) const TABLE_2: [Table2; 5] = [
 /// A line of Table 4 (HAI 23.05, 12 August, eight attacks).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Table4 {
-    /// Which model.
     pub(crate) model: Variant,
     /// Percentile of its thresholds.
     pub(crate) percentile: f64,
@@ -106,7 +104,6 @@ pub(crate) const TABLE_4: [Table4; 6] = [
 
 impl Table4 {
     /// The line of a model at a percentile.
-    #[must_use]
     pub(crate) fn find(model: Variant, percentile: f64) -> Option<&'static Self> {
         TABLE_4.iter().find(|p| p.model == model && (p.percentile - percentile).abs() < 1e-9)
     }
@@ -115,11 +112,9 @@ impl Table4 {
 /// A line of Table 3 (synthetic data); the paper gives bytes, of which the number of clients follows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Table3 {
-    /// Clients.
     pub(crate) clients: usize,
     /// Bytes per round, from clients to the server.
     pub(crate) bytes: u64,
-    /// Final server loss.
     pub(crate) server_loss: f64,
 }
 

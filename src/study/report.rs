@@ -22,9 +22,7 @@ pub(crate) struct Report {
     pub(crate) title: String,
     /// The command that makes it again.
     pub(crate) command: String,
-    /// Its tables.
     pub(crate) tables: Vec<Table>,
-    /// Its pictures.
     pub(crate) charts: Vec<Chart>,
     /// What holds and what does not, in sentences computed from the numbers.
     pub(crate) reading: Vec<String>,
@@ -54,7 +52,6 @@ impl Serialize for Row {
 
 impl Row {
     /// A row without figures yet.
-    #[must_use]
     pub(crate) fn new(family: &str, method: &str, seeds: usize) -> Self {
         Self::default().with("family", family).with("method", method).with("seeds", seeds)
     }
@@ -67,13 +64,11 @@ impl Row {
     }
 
     /// A figure by its name.
-    #[must_use]
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value)
     }
 
     /// With a mean under `name` and, of several seeds, its deviation under `name_std`.
-    #[must_use]
     pub(crate) fn spread(self, name: &str, spread: Option<Spread>) -> Self {
         let row = self.with(name, spread.map(|s| s.mean));
         match spread.and_then(|s| s.std) {
@@ -90,13 +85,11 @@ pub(crate) struct Spread {
     pub(crate) mean: f64,
     /// Sample standard deviation; none of a single value.
     pub(crate) std: Option<f64>,
-    /// How many values.
     pub(crate) n: usize,
 }
 
 impl Spread {
     /// Of the values there are; none of nothing. What is not finite is not counted.
-    #[must_use]
     pub(crate) fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().flatten().filter(|v| v.is_finite()).collect();
         let n = values.len();
@@ -110,13 +103,11 @@ impl Spread {
 /// A table, a row per line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Table {
-    /// What it shows.
     pub(crate) title: String,
     /// Names of the columns.
     pub(crate) columns: Vec<String>,
     /// So many columns at the left name a line; they are repeated when a table must be broken.
     pub(crate) keys: usize,
-    /// Lines.
     pub(crate) lines: Vec<Vec<Cell>>,
     /// What must be known to read it.
     pub(crate) notes: Vec<String>,
@@ -124,18 +115,15 @@ pub(crate) struct Table {
 
 impl Table {
     /// An empty table whose first `keys` columns name a line.
-    #[must_use]
     pub(crate) fn new(title: &str, keys: usize, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|&name| name.to_owned()).collect();
         Self { title: title.into(), columns, keys, ..Self::default() }
     }
 
-    /// Adds a line.
     pub(crate) fn line(&mut self, cells: Vec<Cell>) {
         self.lines.push(cells);
     }
 
-    /// Adds a note.
     pub(crate) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
@@ -158,26 +146,20 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// Words.
-    #[must_use]
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
     /// A figure, if there is one.
-    #[must_use]
     pub(crate) fn number(value: Option<f64>, digits: usize) -> Self {
         value.map_or(Self::Nothing, |value| Self::Number(value, digits))
     }
 
     /// A mean, if there is one.
-    #[must_use]
     pub(crate) fn spread(spread: Option<Spread>, digits: usize) -> Self {
         spread.map_or(Self::Nothing, |spread| Self::Spread(spread, digits))
     }
 
-    /// A count.
-    #[must_use]
     pub(crate) fn count(count: usize) -> Self {
         Self::Number(count as f64, 0)
     }
@@ -202,14 +184,11 @@ impl std::fmt::Display for Cell {
     }
 }
 
-/// A picture.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Chart {
     /// File name without ending, unique in the study: lower case, digits, hyphens.
     pub(crate) name: String,
-    /// What it shows.
     pub(crate) title: String,
-    /// What is drawn.
     pub(crate) drawing: Drawing,
 }
 
@@ -217,14 +196,7 @@ pub(crate) struct Chart {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Drawing {
     /// y over x, a line per series.
-    Lines {
-        /// Horizontal axis.
-        x: Axis,
-        /// Vertical axis.
-        y: Axis,
-        /// The lines.
-        series: Vec<Series>,
-    },
+    Lines { x: Axis, y: Axis, series: Vec<Series> },
     /// A bar per name.
     Bars {
         /// What the length of a bar is.
@@ -241,7 +213,6 @@ pub(crate) enum Drawing {
     },
 }
 
-/// An axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Axis {
     /// What it measures, with its unit.
@@ -252,13 +223,11 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// Equal steps, equal differences.
-    #[must_use]
     pub(crate) fn linear(label: &str) -> Self {
         Self { label: label.into(), logarithmic: false }
     }
 
     /// Equal steps, equal factors.
-    #[must_use]
     pub(crate) fn logarithmic(label: &str) -> Self {
         Self { label: label.into(), logarithmic: true }
     }
@@ -267,7 +236,6 @@ impl Axis {
 /// A line of a chart.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
-    /// Its name.
     pub(crate) name: String,
     /// (x, y) in the order in which they are joined.
     pub(crate) points: Vec<(f64, f64)>,

@@ -40,16 +40,13 @@ pub(crate) struct Size {
     pub(crate) passes: usize,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Scale {
-    /// Clients.
     pub(crate) clients: usize,
     /// Plants they are the clients of.
     pub(crate) copies: usize,
     /// Whether it is one of the short runs.
     pub(crate) short: bool,
-    /// Rounds.
     pub(crate) rounds: usize,
     /// Mean L_s of the last eighth of training.
     pub(crate) server_loss: f64,

@@ -116,7 +116,6 @@ pub(crate) struct Rehearsed(Outgoing);
 
 impl Rehearsed {
     /// A message that is rehearsed instead of sent.
-    #[must_use]
     pub(crate) fn new(message: Outgoing) -> Self {
         Self(message)
     }
@@ -134,13 +133,11 @@ pub struct Message(Body);
 /// Bytes that are no message.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// Too many bytes.
     #[error("a message of {0} bytes: more than {MOST_BYTES} are refused")]
     TooLong(usize),
     /// Another version of the encoding.
     #[error("a message of version {0}: expected {VERSION}")]
     Version(u8),
-    /// Not a message.
     #[error("not a message: {0}")]
     Malformed(String),
     /// A message, and more behind it.
@@ -157,7 +154,6 @@ impl Outgoing {
     }
 
     /// A graded symbol of `client` at `step`, and in tier 2 the second one beside it.
-    #[must_use]
     pub fn symbol(
         client: usize,
         step: u64,
@@ -169,20 +165,17 @@ impl Outgoing {
     }
 
     /// The first symbol after the client's watch was raised.
-    #[must_use]
     pub(crate) fn raised(client: usize, step: u64, own: &Released<Symbol>) -> Self {
         let content = Content::Symbol { own: own.value().0, beside: None, raised: true };
         Self::of(client, step, content)
     }
 
     /// The client's watch was looked at and not raised.
-    #[must_use]
     pub(crate) fn quiet(client: usize, step: u64, _: &Released<Quiet>) -> Self {
         Self::of(client, step, Content::Quiet)
     }
 
     /// (Z_c, Z_a) of `client` at `step`.
-    #[must_use]
     pub(crate) fn flags(
         client: usize,
         step: u64,
@@ -193,19 +186,16 @@ impl Outgoing {
     }
 
     /// Which kinds of fault the client's sensors have from `step` on.
-    #[must_use]
     pub(crate) fn faults(client: usize, step: u64, faults: &Released<Faults>) -> Self {
         Self::of(client, step, Content::Faults(*faults.value()))
     }
 
     /// The sensors that deviate most.
-    #[must_use]
     pub(crate) fn sensors(client: usize, step: u64, ranks: Released<Ranks>) -> Self {
         Self::of(client, step, Content::Sensors(ranks.into_value()))
     }
 
     /// What the client tells of itself before it is heard.
-    #[must_use]
     pub(crate) fn enrolment(client: usize, step: u64, enrolment: Released<Enrolment>) -> Self {
         Self::of(client, step, Content::Enrolment(Box::new(enrolment.into_value())))
     }
@@ -216,13 +206,11 @@ impl Outgoing {
     }
 
     /// The message as text, for people and for searches.
-    #[must_use]
     pub(crate) fn text(&self) -> String {
         text(self.0.client, self.0.step, &self.0.content)
     }
 
     /// Bytes of the numbers in it, without address and lengths.
-    #[must_use]
     pub(crate) fn payload_bytes(&self) -> usize {
         let size = |numbers: &Numbers| std::mem::size_of::<f32>() * numbers.len();
         match &self.0.content {
@@ -314,25 +302,20 @@ impl Message {
     }
 
     /// The place of the client in the federation, as it says.
-    #[must_use]
     pub(crate) fn client(&self) -> usize {
         self.0.client as usize
     }
 
     /// The step it is about.
-    #[must_use]
     pub(crate) fn step(&self) -> u64 {
         self.0.step
     }
 
-    /// What it says.
-    #[must_use]
     pub(crate) fn content(&self) -> &Content {
         &self.0.content
     }
 
     /// The message as text, for people and for searches.
-    #[must_use]
     pub(crate) fn text(&self) -> String {
         text(self.0.client, self.0.step, &self.0.content)
     }

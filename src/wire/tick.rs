@@ -5,11 +5,9 @@ use jiff::Timestamp;
 /// How a step follows the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Follows {
-    /// Directly.
     Next,
     /// After so many steps without data, which models bridge by prediction.
     After {
-        /// Steps without data.
         missing: usize,
     },
     /// After more than can be bridged: nothing of the time before counts, except what was accepted as
@@ -21,7 +19,6 @@ pub(crate) enum Follows {
 
 impl Follows {
     /// Whether nothing of the time before counts.
-    #[must_use]
     pub(crate) fn is_anew(self) -> bool {
         matches!(self, Self::Anew | Self::NewRun)
     }
@@ -32,7 +29,6 @@ impl Follows {
 pub(crate) struct Tick {
     /// Its number, from 1.
     pub(crate) step: u64,
-    /// Its time.
     pub(crate) time: Timestamp,
     /// How it follows the one before.
     pub(crate) follows: Follows,

@@ -38,13 +38,11 @@ impl ToSite {
     }
 
     /// ∂L_s/∂x_a for `client` at `step`, as released.
-    #[must_use]
     pub(crate) fn gradient(client: usize, step: u64, g: &Released<privacy::Numbers>) -> Self {
         Self::of(client, step, Order::Gradient(narrow(g)))
     }
 
     /// ε̂ for `client` at `step`, as released.
-    #[must_use]
     pub(crate) fn prediction(
         client: usize,
         step: u64,
@@ -54,38 +52,31 @@ impl ToSite {
     }
 
     /// What `client` showed in the last `steps` is normal from here on.
-    #[must_use]
     pub(crate) fn take_as_normal(client: usize, step: u64, steps: usize) -> Self {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
         Self::of(client, step, Order::TakeAsNormal { steps })
     }
 
     /// What `client` took as normal last is not.
-    #[must_use]
     pub(crate) fn take_back_normal(client: usize, step: u64) -> Self {
         Self::of(client, step, Order::TakeBackNormal)
     }
 
     /// Asks `client` which of its sensors deviate most.
-    #[must_use]
     pub(crate) fn name_sensors(client: usize, step: u64) -> Self {
         Self::of(client, step, Order::NameSensors)
     }
 
     /// The place of the client in the federation.
-    #[must_use]
     pub(crate) fn client(&self) -> usize {
         self.client as usize
     }
 
     /// The step it is about.
-    #[must_use]
     pub(crate) fn step(&self) -> u64 {
         self.step
     }
 
-    /// What it says.
-    #[must_use]
     pub(crate) fn order(&self) -> &Order {
         &self.order
     }
@@ -111,13 +102,11 @@ impl ToSite {
     }
 
     /// The message as text, for people and for searches.
-    #[must_use]
     pub(crate) fn text(&self) -> String {
         text(self.client, self.step, &self.order)
     }
 
     /// Bytes of the numbers in it, without address and lengths.
-    #[must_use]
     pub(crate) fn payload_bytes(&self) -> usize {
         match &self.order {
             Order::Gradient(numbers) | Order::Prediction(numbers) => {

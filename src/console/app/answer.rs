@@ -206,7 +206,6 @@ impl Model {
     }
 
     /// Whether the engine can still be asked for anything.
-    #[must_use]
     pub(crate) fn is_watched(&self) -> bool {
         self.watched.is_some() && !matches!(self.stage, Stage::Preparing)
     }

@@ -11,15 +11,11 @@ use crate::session::SHIPPED;
 /// What a typed line asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Command {
-    /// An action.
     Do(Action),
     /// A setting, and why.
     Set(Turn, Option<String>),
-    /// Another moment.
     Go(Goal),
-    /// Another theme.
     Theme(Choice),
-    /// Another speed.
     Speed(Speed),
     /// Which lines of the log are shown.
     Filter(String),
@@ -27,7 +23,6 @@ pub(crate) enum Command {
     Note(String),
     /// The chosen incident is shelved for so many seconds.
     Shelve(u32),
-    /// Another session.
     Open(String),
     /// The bell, on or off.
     Bell(bool),
@@ -115,7 +110,6 @@ fn speed(text: &str) -> Option<Speed> {
 }
 
 /// A time that an alarm may be shelved for.
-#[must_use]
 pub(crate) fn shelf(text: &str) -> Option<u32> {
     let seconds = goal::seconds(text)?;
     (1..=i64::from(crate::incident::action::LONGEST_SHELF_S))
@@ -124,7 +118,6 @@ pub(crate) fn shelf(text: &str) -> Option<u32> {
 }
 
 /// Lines that begin like `text` and mean something, in the order of the alphabet.
-#[must_use]
 pub(crate) fn completions(text: &str, clients: &[String]) -> Vec<String> {
     let text = text.trim_start();
     if text.is_empty() {
@@ -151,7 +144,6 @@ pub(crate) fn completions(text: &str, clients: &[String]) -> Vec<String> {
 }
 
 /// An example of what may follow a word that stands alone, to be shown behind the cursor.
-#[must_use]
 pub(crate) fn example(text: &str, clients: &[String]) -> Option<String> {
     let text = text.trim_start();
     let word = text.strip_suffix(' ').unwrap_or(text);

@@ -8,7 +8,6 @@ use crate::privacy::Provenance;
 
 /// What is chosen, as text: an incident, a line of the log, a knob, a session, or a client with the
 /// values of its sensors at the moment looked at. It says where noise was drawn from a seed.
-#[must_use]
 pub(crate) fn text(model: &Model) -> Option<String> {
     match model.screen {
         Screen::Incident(_) => model.chosen_incident().map(|i| incident(model, i)),
@@ -74,7 +73,6 @@ fn seeded(model: &Model) -> String {
 impl Model {
     /// What files of this picture are called: the session and the moment, in letters that every system
     /// takes.
-    #[must_use]
     pub(crate) fn picture_name(&self) -> String {
         let moment = self.moment().map(|moment| format!("-{}", self.clock.date_time(moment)));
         let name = format!("{}{}", self.name, moment.unwrap_or_default());

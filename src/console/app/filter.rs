@@ -23,7 +23,6 @@ enum Term {
 
 impl Filter {
     /// Reads what was typed: words, and `client:`, `#`, `by:` in front of some.
-    #[must_use]
     pub(crate) fn read(text: &str) -> Self {
         let text = text.trim();
         let terms = text
@@ -45,19 +44,16 @@ impl Filter {
     }
 
     /// As it was typed.
-    #[must_use]
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether it lets every line through.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
     /// Whether it lets this line through, which says what `words` makes of it.
-    #[must_use]
     pub(crate) fn shows(
         &self,
         entry: &Entry,
@@ -85,7 +81,6 @@ impl Filter {
 }
 
 /// The incident a line is about.
-#[must_use]
 pub(crate) fn incident(entry: &Entry) -> Option<u64> {
     match &entry.what {
         What::Opened { incident, .. }
@@ -111,7 +106,6 @@ pub(crate) fn incident(entry: &Entry) -> Option<u64> {
 }
 
 /// The clients a line is about.
-#[must_use]
 pub(crate) fn clients(entry: &Entry) -> Vec<usize> {
     match &entry.what {
         What::Opened { root, .. } | What::RootFinal { root, .. } => root.iter().copied().collect(),

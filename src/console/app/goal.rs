@@ -15,11 +15,8 @@ pub(crate) enum Goal {
     By(i64),
     /// Where an incident's evidence began.
     Incident(u64),
-    /// A mark.
     Mark(char),
-    /// The first measurement.
     Start,
-    /// The newest.
     End,
 }
 
@@ -28,7 +25,6 @@ pub(crate) const EXPECTED: &str = "a time such as 10:38, +5m, -30s, #7, 'a, star
 
 impl Goal {
     /// Reads what was typed.
-    #[must_use]
     pub(crate) fn read(text: &str) -> Option<Self> {
         let text = text.trim();
         match text {
@@ -55,13 +51,11 @@ impl Goal {
 }
 
 /// Whether a mark can have this name.
-#[must_use]
 pub(crate) fn is_mark(c: char) -> bool {
     c.is_ascii_alphabetic()
 }
 
 /// `10:38` or `10:38:20`.
-#[must_use]
 pub(crate) fn clock(text: &str) -> Option<Time> {
     let mut parts = text.split(':');
     let mut part = || {
@@ -75,7 +69,6 @@ pub(crate) fn clock(text: &str) -> Option<Time> {
 }
 
 /// A length of time: `90`, `30s`, `5m`, `1h`, `1h30m`.
-#[must_use]
 pub(crate) fn seconds(text: &str) -> Option<i64> {
     let mut rest = text.trim();
     if rest.is_empty() {

@@ -17,20 +17,17 @@ const LONGEST: usize = 400;
 
 impl Line {
     /// `text`, with the cursor behind it.
-    #[must_use]
     pub(crate) fn of(text: &str) -> Self {
         let text: String = clean(text).chars().take(LONGEST).collect();
         Self { cursor: text.chars().count(), text }
     }
 
     /// What has been typed.
-    #[must_use]
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// Characters before the cursor.
-    #[must_use]
     pub(crate) fn cursor(&self) -> usize {
         self.cursor
     }

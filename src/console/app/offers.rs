@@ -7,7 +7,6 @@ use crate::session::Mode;
 
 impl Model {
     /// Whether `action` would change anything here and now.
-    #[must_use]
     pub(crate) fn offers(&self, action: Action) -> bool {
         if self.help.is_some() {
             return matches!(
@@ -92,7 +91,6 @@ impl Model {
     }
 
     /// The word for `action` here and now, where it is another than usual.
-    #[must_use]
     pub(crate) fn wording(&self, action: Action) -> Option<&'static str> {
         let on_trial = self.tuning.as_ref().is_some_and(super::Tuning::has_moved);
         match action {

@@ -10,7 +10,6 @@ use crate::engine::run::knob::Knob;
 pub(crate) enum Purpose {
     /// A place in time.
     Go,
-    /// A command.
     Command,
     /// Which lines of the log are shown; follows what is typed.
     Filter,
@@ -27,7 +26,6 @@ pub(crate) enum Purpose {
 /// A line being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Prompt {
-    /// What for.
     pub(crate) purpose: Purpose,
     /// What has been typed.
     pub(crate) line: Line,
@@ -43,14 +41,12 @@ pub(crate) struct Prompt {
 
 impl Prompt {
     /// Asks, with `text` to begin with.
-    #[must_use]
     pub(crate) fn new(purpose: Purpose, text: &str) -> Self {
         let line = Line::of(text);
         Self { purpose, line, error: None, offers: Vec::new(), offer: None, back: 0 }
     }
 
     /// What stands before the line.
-    #[must_use]
     pub(crate) fn label(&self, clients: &[String]) -> String {
         match self.purpose {
             Purpose::Go => "go to ".into(),
@@ -63,7 +59,6 @@ impl Prompt {
     }
 
     /// What may be typed, to be shown while nothing or a lone word stands there.
-    #[must_use]
     pub(crate) fn example(&self, clients: &[String]) -> Option<String> {
         let empty = self.line.text().is_empty();
         match self.purpose {

@@ -13,13 +13,10 @@ const PAGE: usize = 6;
 /// What fills the screen. Digits choose it, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Screen {
-    /// All clients.
     Overview,
     /// The chosen client alone; the first sensors are scrolled off by [`Model::scroll`].
     Client,
-    /// Who influences whom.
     Influence,
-    /// One incident.
     Incident(u64),
     /// How the models were made.
     Training,
@@ -36,9 +33,7 @@ pub(crate) enum Screen {
 pub(crate) enum Focus {
     /// The list of incidents.
     Incidents,
-    /// The clients.
     Clients,
-    /// The knobs.
     Knobs,
 }
 
@@ -63,7 +58,6 @@ pub(crate) enum Sorting {
 
 impl Model {
     /// What up and down move in: a list that is empty is passed over.
-    #[must_use]
     pub(crate) fn focus(&self) -> Focus {
         match self.screen {
             Screen::Privacy => Focus::Knobs,
@@ -85,7 +79,6 @@ impl Model {
 
     /// The chosen incident: the one on the screen, of the chosen line of the log, the one pointed
     /// at, or the newest.
-    #[must_use]
     pub(crate) fn chosen_incident(&self) -> Option<&Incident> {
         let number = match self.screen {
             Screen::Incident(number) => Some(number),
@@ -100,7 +93,6 @@ impl Model {
     }
 
     /// Clients in the order of the screen.
-    #[must_use]
     pub(crate) fn rows(&self) -> Vec<usize> {
         let clients = self.measured.as_ref().map_or(0, |measured| measured.clients.len());
         let mut rows: Vec<usize> = (0..clients).collect();
@@ -116,7 +108,6 @@ impl Model {
     }
 
     /// What a client is at the moment looked at.
-    #[must_use]
     pub(crate) fn role(&self, client: usize) -> Role {
         match (&self.watched, self.moment()) {
             (Some(watched), Some(moment)) => watched.role_at(client, moment),
@@ -125,7 +116,6 @@ impl Model {
     }
 
     /// Lines of the log that the filter lets through, up to the moment looked at, the newest first.
-    #[must_use]
     pub(crate) fn entries(&self) -> Vec<&Entry> {
         let Some(watched) = &self.watched else { return Vec::new() };
         let seen = |entry: &&Entry| self.look.is_none_or(|look| entry.time <= look);
@@ -135,7 +125,6 @@ impl Model {
     }
 
     /// The chosen line of the log: the one pointed at, or the newest.
-    #[must_use]
     pub(crate) fn chosen_entry(&self) -> Option<&Entry> {
         let entries = self.entries();
         let at = self.entry.and_then(|number| entries.iter().position(|e| e.number == number));
@@ -143,7 +132,6 @@ impl Model {
     }
 
     /// Every knob as it stands.
-    #[must_use]
     pub(crate) fn knobs(&self) -> &[Turn] {
         let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
         standing.map_or(&[], |standing| &standing.knobs)
@@ -155,8 +143,6 @@ impl Model {
         self.knobs().iter().copied().filter(move |turn| turn.knob().matters_in(mode))
     }
 
-    /// The chosen knob.
-    #[must_use]
     pub(crate) fn chosen_knob(&self) -> Option<Turn> {
         let known = |knob: Knob| self.offered_knobs().find(|turn| turn.knob() == knob);
         let chosen = self.knob.and_then(known);

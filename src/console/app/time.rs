@@ -28,7 +28,6 @@ pub(crate) struct Playback {
     pub(crate) from: Option<Timestamp>,
     /// Where it turns back, or ends.
     pub(crate) until: Timestamp,
-    /// Whether it stands.
     pub(crate) paused: bool,
 }
 
@@ -202,7 +201,6 @@ impl Model {
     }
 
     /// How long until time passing changes something; `None` while it changes nothing.
-    #[must_use]
     pub(crate) fn wake_in(&self) -> Option<Duration> {
         let playing = self.playback.is_some_and(|playback| !playback.paused);
         playing.then_some(TICK).or(self.count.as_ref().map(|count| count.left))

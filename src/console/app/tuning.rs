@@ -15,7 +15,6 @@ use crate::site::again::AgainError;
 /// A knob being turned.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tuning {
-    /// How it stands.
     pub(crate) from: Turn,
     /// Where it is being turned to.
     pub(crate) trial: Turn,
@@ -26,19 +25,15 @@ pub(crate) struct Tuning {
 
 impl Tuning {
     /// A knob that has not moved yet.
-    #[must_use]
     pub(crate) fn new(from: Turn) -> Self {
         Self { from, trial: from, found: None, asked: None }
     }
 
-    /// Which.
-    #[must_use]
     pub(crate) fn knob(&self) -> Knob {
         self.trial.knob()
     }
 
     /// Whether committing it would change anything.
-    #[must_use]
     pub(crate) fn has_moved(&self) -> bool {
         self.trial != self.from
     }
@@ -58,7 +53,6 @@ impl Tuning {
         self.asked = None;
     }
 
-    /// An answer came.
     pub(crate) fn hear(&mut self, found: Tried) {
         if self.asked == Some(found.turn) {
             self.asked = None;
@@ -69,25 +63,21 @@ impl Tuning {
     }
 
     /// The answer for the value the knob is at now.
-    #[must_use]
     pub(crate) fn answer(&self) -> Option<&Tried> {
         self.found.as_ref().filter(|found| found.turn == self.trial)
     }
 
     /// Thresholds of every client at the value the knob is at now: ghost flags come from them.
-    #[must_use]
     pub(crate) fn ghost(&self) -> Option<&[FlagThresholds]> {
         Some(&self.answer()?.after.as_ref().ok()?.thresholds)
     }
 
     /// Flags of every step so far in the newest answer.
-    #[must_use]
     pub(crate) fn ghost_flags(&self) -> Option<&[Option<Flags>]> {
         Some(&self.found.as_ref()?.after.as_ref().ok()?.flags)
     }
 
     /// What turning it would have meant, in words: "23 → 9 alarms, 2 labelled attacks missed".
-    #[must_use]
     pub(crate) fn words(&self, steps: u64) -> String {
         if !self.has_moved() {
             return String::new();
@@ -120,7 +110,6 @@ fn can_be_tried(knob: Knob) -> bool {
 }
 
 /// Whether a knob concerns only what is still to come: noise that was drawn stays drawn.
-#[must_use]
 pub(crate) fn is_ahead(knob: Knob) -> bool {
     matches!(
         knob,

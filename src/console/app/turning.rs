@@ -53,7 +53,6 @@ const BUDGETS: [f64; 18] = [
 const DELTAS: [f64; 7] = [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3];
 
 /// `turn`, so many presses further. A client without a τ of its own starts from the `common` one.
-#[must_use]
 pub(crate) fn stepped(turn: Turn, presses: i32, common: Option<Tau>) -> Turn {
     let tau = |own: Option<Tau>| {
         own.or(common).map(|tau| match tau {
@@ -143,7 +142,6 @@ pub(crate) fn typed(knob: Knob, text: &str, clients: &[String]) -> Result<Turn, 
 }
 
 /// A value as people read it: `97.5%`, `d² 3.2`, `3 of 5`, `8h`, `paper`, `none`.
-#[must_use]
 pub(crate) fn shown(turn: Turn) -> String {
     match turn {
         Turn::TauC(_, None) | Turn::TauA(_, None) => "as all".into(),
@@ -164,13 +162,11 @@ pub(crate) fn shown(turn: Turn) -> String {
 }
 
 /// A length of time in its largest fitting unit.
-#[must_use]
 pub(crate) fn length(seconds: f64) -> String {
     Span { seconds }.to_string()
 }
 
 /// The knob's name as the screen writes it.
-#[must_use]
 pub(crate) fn title(knob: Knob, clients: &[String]) -> String {
     let of = |what: &str, client: Option<usize>| match client.and_then(|m| clients.get(m)) {
         Some(name) => format!("{what} {name}"),

@@ -26,7 +26,6 @@ pub(crate) const KEYS_FILE: &str = "keys.ron";
 
 /// Where the file stands: in `HEADWATER_CONFIG`, else where the system keeps such files; `None` where
 /// it keeps none.
-#[must_use]
 pub(crate) fn path(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     Some(folders::configuration(variable)?.join(KEYS_FILE))
 }
@@ -42,7 +41,6 @@ pub(crate) fn read(path: &Path) -> Result<Keymap, KeysError> {
 }
 
 /// A file that changes nothing, ready to be changed.
-#[must_use]
 pub(crate) fn example() -> String {
     let mut text = String::from(
         "// Keys of the console. An action that is not named keeps its own keys; \"g g\" is g, then g.\n{\n",
@@ -65,7 +63,6 @@ pub(crate) struct KeysError {
 
 impl KeysError {
     /// In one line, for a screen.
-    #[must_use]
     pub(crate) fn line(&self) -> String {
         let first = self.complaints.first().cloned().unwrap_or_default();
         match self.complaints.len() {

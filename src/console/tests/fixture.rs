@@ -25,7 +25,6 @@ pub(crate) const LENGTH: usize = 6000;
 pub(crate) const SILENT: Range<usize> = 4700..4790;
 /// Seconds in which one sensor is dead.
 const DEAD: Range<usize> = 5300..5500;
-/// The attack.
 const ATTACK: Range<usize> = 5000..5240;
 
 const MIDNIGHT: i64 = 1_660_262_400;

@@ -151,7 +151,6 @@ impl Desk {
         }
     }
 
-    /// The engine.
     pub(crate) fn watch(&mut self) -> &mut Watch {
         self.watch.as_mut().expect("this desk has an engine")
     }

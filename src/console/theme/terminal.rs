@@ -10,7 +10,6 @@ pub(crate) enum Depth {
     Colours16,
     /// 256.
     Colours256,
-    /// All.
     Bits24,
 }
 
@@ -28,7 +27,6 @@ impl Depth {
 /// What a terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terminal {
-    /// How many colours.
     pub(crate) depth: Depth,
     /// Whether its background is light, where it says so.
     pub(crate) light: Option<bool>,
@@ -45,7 +43,6 @@ impl Default for Terminal {
 
 impl Terminal {
     /// What the environment tells.
-    #[must_use]
     pub(crate) fn described_by(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let name = set("TERM").unwrap_or_default();

@@ -36,7 +36,6 @@ struct Row {
 }
 
 /// Rows that the list would fill, its heading included.
-#[must_use]
 pub(crate) fn wanted(scene: &Scene) -> u16 {
     (1 + rows(scene, u16::MAX, 60).len()) as u16
 }
@@ -94,7 +93,6 @@ fn title(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 }
 
 /// The figures of the header; nothing counts before the first step.
-#[must_use]
 pub(crate) fn figures(scene: &Scene) -> Figures {
     let standing = scene.watched.and_then(|watched| watched.snapshot.as_ref());
     standing.map_or_else(Figures::default, |standing| standing.figures.clone())
@@ -172,7 +170,6 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Vec<(String, Style)> 
 }
 
 /// The root, or who it may be.
-#[must_use]
 pub(crate) fn who(scene: &Scene, incident: &Incident) -> String {
     if let Some(root) = incident.root {
         return scene.name(root).to_owned();

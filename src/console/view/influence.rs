@@ -63,9 +63,7 @@ impl Seen {
 enum Known {
     /// So strong, of the strongest.
     Strong(f64),
-    /// Somebody says so.
     Declared,
-    /// Nothing is known.
     Nothing,
 }
 

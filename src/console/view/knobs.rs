@@ -32,7 +32,6 @@ const VALUE: u16 = 8;
 const GAUGE: u16 = 20;
 
 /// Rows that the panel would fill.
-#[must_use]
 pub(crate) fn wanted(scene: &Scene) -> u16 {
     let trial = u16::from(scene.model.tuning.is_some());
     1 + scene.model.offered_knobs().filter(|turn| !is_own(turn.knob())).count() as u16 + trial
@@ -220,13 +219,11 @@ fn limit(scene: &Scene) -> String {
 }
 
 /// Whether two settings of ε are the same.
-#[must_use]
 pub(crate) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9 * a.abs().max(1.0)
 }
 
 /// A length of time as people read it.
-#[must_use]
 pub(crate) fn seconds(seconds: f64) -> String {
     length(jiff::SignedDuration::try_from_secs_f64(seconds).unwrap_or_default())
 }

@@ -64,7 +64,6 @@ pub(crate) fn chart(losses: &[f64], area: Rect, theme: &Theme, buffer: &mut Buff
 }
 
 /// A loss in six cells.
-#[must_use]
 pub(crate) fn short(loss: f64) -> String {
     match loss.abs() {
         0.001..10.0 => format!("{loss:.4}"),

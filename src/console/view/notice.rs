@@ -9,7 +9,6 @@ use crate::console::text::clean_lines;
 use crate::console::truth::Disturbance;
 
 /// What is to be said, the weightiest first.
-#[must_use]
 pub(crate) fn of(scene: &Scene) -> Vec<(String, Style)> {
     let theme = scene.theme;
     let mut said = Vec::new();

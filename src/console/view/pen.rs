@@ -10,7 +10,6 @@ use ratatui::text::Span;
 use crate::console::theme::Theme;
 
 /// Cells that `text` takes.
-#[must_use]
 pub(crate) fn width(text: &str) -> u16 {
     Span::raw(text).width().min(usize::from(u16::MAX)) as u16
 }
@@ -51,7 +50,6 @@ pub(crate) fn put_right(
 }
 
 /// `text` in at most `room` cells, with an ellipsis where it was cut.
-#[must_use]
 pub(crate) fn cut(text: &str, room: u16) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -71,13 +69,11 @@ pub(crate) fn cut(text: &str, room: u16) -> String {
 }
 
 /// The first of these texts that fits into `room` cells as a whole.
-#[must_use]
 pub(crate) fn fitting(texts: impl IntoIterator<Item = String>, room: u16) -> Option<String> {
     texts.into_iter().find(|text| width(text) <= room)
 }
 
 /// The lines of `area` from row `y` on, at most `height` of them.
-#[must_use]
 pub(crate) fn part(area: Rect, y: u16, height: u16) -> Rect {
     let y = y.min(area.height);
     Rect { y: area.y.saturating_add(y), height: height.min(area.height - y), ..area }
@@ -138,7 +134,6 @@ pub(crate) fn line(
 }
 
 /// Pieces that fit into `room` cells as a whole, in their order; the first `kept` stay in any case.
-#[must_use]
 pub(crate) fn whole(pieces: Vec<(String, Style)>, kept: usize, room: u16) -> Vec<(String, Style)> {
     let mut used = 0_u16;
     let mut fits = |(at, (text, _)): &(usize, (String, Style))| {
@@ -151,7 +146,6 @@ pub(crate) fn whole(pieces: Vec<(String, Style)>, kept: usize, room: u16) -> Vec
 }
 
 /// `text` broken between words where it can be, and inside them where it must be.
-#[must_use]
 pub(crate) fn wrapped(text: &str, room: u16) -> Vec<String> {
     let room = room.max(1);
     let mut lines = Vec::new();

@@ -37,8 +37,6 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
-    /// Its name.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Level(Trace::Evidence) => "S/b",
@@ -50,7 +48,6 @@ impl Quantity {
     }
 
     /// What the method that decides looks at first.
-    #[must_use]
     pub(crate) fn order(mode: Mode) -> [Self; 4] {
         let [s, c, a] = [Trace::Evidence, Trace::DistanceC, Trace::DistanceA].map(Self::Level);
         match mode {
@@ -121,7 +118,6 @@ const READING: u16 = 11;
 
 impl Stack {
     /// Clients of `height` rows on a screen of `width` cells.
-    #[must_use]
     pub(crate) fn new(scene: &Scene, width: u16, height: u16) -> Self {
         let name = if width >= 100 { 16 } else { 13 };
         let margin = 3 + name + READING;
@@ -276,7 +272,6 @@ const VALUE: u16 = 6;
 
 impl Lanes {
     /// Lanes on a screen of `width` cells: flags always, more where there is room.
-    #[must_use]
     pub(crate) fn new(scene: &Scene, width: u16) -> Self {
         let order = Quantity::order(scene.mode());
         let wanted: Vec<Quantity> = match width {

@@ -20,9 +20,7 @@ use crate::site::material::LeftOut;
 
 /// One picture's shared parts.
 pub(crate) struct Scene<'a> {
-    /// What is shown.
     pub(crate) model: &'a Model,
-    /// How.
     pub(crate) theme: &'a Theme,
     /// What has been measured.
     pub(crate) measured: &'a Measured,
@@ -36,7 +34,6 @@ pub(crate) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// The scene; `None` while nothing has been measured.
-    #[must_use]
     pub(crate) fn new(model: &'a Model, theme: &'a Theme) -> Option<Self> {
         let measured = model.measured.as_ref()?;
         let (moment, newest) = (model.moment()?, model.newest()?);
@@ -45,7 +42,6 @@ impl<'a> Scene<'a> {
     }
 
     /// An axis of `columns` columns that begins `margin` cells from the left.
-    #[must_use]
     pub(crate) fn axis(&self, margin: u16, columns: u16) -> Axis {
         let first = self.measured.history.first().unwrap_or(self.newest);
         let data = first..=self.newest.max(first);
@@ -65,7 +61,6 @@ impl<'a> Scene<'a> {
     }
 
     /// An axis over a stretch of time of its own, with a little of what came before.
-    #[must_use]
     pub(crate) fn axis_over(
         &self,
         margin: u16,
@@ -84,40 +79,34 @@ impl<'a> Scene<'a> {
     }
 
     /// How the models were made, where that is known.
-    #[must_use]
     pub(crate) fn history(&self) -> Option<&'a History> {
         self.model.prepared.as_ref()?.history.as_ref()
     }
 
     /// Who influences whom, where that is kept with the models.
-    #[must_use]
     pub(crate) fn graph(&self) -> Option<&'a InfluenceGraph> {
         Some(&self.model.prepared.as_ref()?.influences.graph)
     }
 
     /// The sensors of a client that no model looks at, where that is kept with the models.
-    #[must_use]
     pub(crate) fn not_watched(&self, client: usize) -> &'a [(String, LeftOut)] {
         let prepared = self.model.prepared.as_ref().and_then(|p| p.clients.get(client));
         prepared.map_or(&[], |client| client.left_out.as_slice())
     }
 
     /// How states move together, where that is kept with the models of these clients.
-    #[must_use]
     pub(crate) fn together(&self) -> Option<&'a Together> {
         let together = self.model.prepared.as_ref()?.together.as_ref()?;
         (together.states.len() == self.measured.clients.len()).then_some(together)
     }
 
     /// The method that decides.
-    #[must_use]
     pub(crate) fn mode(&self) -> Mode {
         let standing = self.watched.and_then(|watched| watched.snapshot.as_ref());
         standing.map_or(Mode::default(), |standing| standing.mode)
     }
 
     /// The style of what passes its limit: alarming only where the method that decides looks at it.
-    #[must_use]
     pub(crate) fn over(&self, trace: Trace) -> Style {
         match (self.mode(), trace) {
             (Mode::Evidence, Trace::Evidence)
@@ -127,19 +116,16 @@ impl<'a> Scene<'a> {
     }
 
     /// A client's name, safe to show.
-    #[must_use]
     pub(crate) fn name(&self, client: usize) -> &'a str {
         self.measured.clients.get(client).map_or("?", |client| client.name.as_str())
     }
 
     /// All names, safe to show.
-    #[must_use]
     pub(crate) fn names(&self) -> &'a [String] {
         &self.model.names
     }
 
     /// Cells of the longest name, within reason.
-    #[must_use]
     pub(crate) fn name_cells(&self, most: u16) -> u16 {
         let widest = self.measured.clients.iter().map(|client| width(&client.name)).max();
         widest.unwrap_or(0).clamp(2, most)
@@ -147,14 +133,12 @@ impl<'a> Scene<'a> {
 
     /// The sensors of a client that deviate most, for its own screen. It is known of now, and of no
     /// moment that is looked back at.
-    #[must_use]
     pub(crate) fn ranked(&self, client: usize) -> Option<&'a [String]> {
         let standing = self.watched?.snapshot.as_ref().filter(|_| self.model.look.is_none())?;
         standing.sensors.get(client).map(Vec::as_slice)
     }
 
     /// What must not be passed in a trace of a client.
-    #[must_use]
     pub(crate) fn limit(&self, client: usize, trace: Trace) -> f32 {
         let tau = self.thresholds(client);
         match trace {
@@ -166,13 +150,11 @@ impl<'a> Scene<'a> {
     }
 
     /// The thresholds that trends are scaled by: those on trial where there are any.
-    #[must_use]
     pub(crate) fn thresholds(&self, client: usize) -> Option<FlagThresholds> {
         self.trial(client).or_else(|| self.watched?.thresholds(client))
     }
 
     /// The thresholds of a client under the setting on trial.
-    #[must_use]
     pub(crate) fn trial(&self, client: usize) -> Option<FlagThresholds> {
         self.model.tuning.as_ref()?.ghost()?.get(client).copied()
     }
@@ -182,7 +164,6 @@ impl<'a> Scene<'a> {
 pub(crate) struct Axis {
     /// Cells before its first column.
     pub(crate) margin: u16,
-    /// Its columns.
     pub(crate) columns: u16,
     /// The stretch of time.
     pub(crate) window: Window,
@@ -194,14 +175,12 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// A trace of a client, a bucket a column.
-    #[must_use]
     pub(crate) fn trace(&self, scene: &Scene, client: usize, trace: Trace) -> Vec<Bucket> {
         let Some(watched) = scene.watched else { return Vec::new() };
         self.steps.iter().map(|column| watched.bucket(client, trace, column)).collect()
     }
 
     /// The flags of a client, with what a threshold on trial makes of them.
-    #[must_use]
     pub(crate) fn flags(&self, scene: &Scene, client: usize) -> Vec<Said> {
         let Some(watched) = scene.watched else { return Vec::new() };
         let trial = scene.trial(client);
@@ -213,13 +192,11 @@ impl Axis {
     }
 
     /// The graded symbols of a client.
-    #[must_use]
     pub(crate) fn grades(&self, scene: &Scene, client: usize) -> Vec<Said> {
         self.trace(scene, client, Trace::Level).into_iter().map(Said::grade).collect()
     }
 
     /// Its first and last instant.
-    #[must_use]
     pub(crate) fn ends(&self) -> (Timestamp, Timestamp) {
         (self.window.start(0), self.window.start(i64::from(self.columns)))
     }

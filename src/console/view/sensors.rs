@@ -30,13 +30,11 @@ const ENDS: u16 = 15;
 /// Cells of each part of a sensor's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cells {
-    /// The sensor's name.
     pub(crate) name: u16,
     /// Its unit; none where there is little room.
     pub(crate) unit: u16,
     /// Everything left of the trend.
     pub(crate) margin: u16,
-    /// The trend.
     pub(crate) trend: u16,
     /// The ends of the scale; none where there is little room.
     pub(crate) ends: u16,
@@ -44,7 +42,6 @@ pub(crate) struct Cells {
 
 impl Cells {
     /// How a row of `room` cells is shared out.
-    #[must_use]
     pub(crate) fn share(measured: &Measured, room: u16) -> Self {
         let sensors = || measured.clients.iter().flat_map(|client| &client.sensors);
         let widest =
@@ -63,11 +60,8 @@ impl Cells {
 /// Which sensors of a client are drawn, and how high.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shown {
-    /// The first one.
     pub(crate) skip: usize,
-    /// How many.
     pub(crate) sensors: usize,
-    /// Rows of each.
     pub(crate) height: u16,
 }
 
@@ -77,7 +71,6 @@ const HIGHEST: u16 = 6;
 impl Shown {
     /// As many of `sensors` sensors as fit into `rows` rows; those before `skip` are scrolled off as
     /// far as there is need.
-    #[must_use]
     pub(crate) fn plan(sensors: usize, skip: usize, rows: u16) -> Self {
         let rows = usize::from(rows);
         let fit = sensors.min(rows);
@@ -121,7 +114,6 @@ pub(crate) fn draw(
     }
 }
 
-/// One sensor.
 struct One<'a> {
     known: &'a Client,
     channel: usize,

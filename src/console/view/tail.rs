@@ -35,7 +35,6 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 }
 
 /// An entry as a line: time, sign, words.
-#[must_use]
 pub(crate) fn pieces(scene: &Scene, entry: &Entry) -> Vec<(String, Style)> {
     let theme = scene.theme;
     let (glyph, style) = sign(scene, entry);

@@ -37,7 +37,6 @@ enum Detail {
 
 /// Rows of a picture in an area that must keep `least` rows for other things; none where nothing is
 /// known.
-#[must_use]
 pub(crate) fn rows(scene: &Scene, area: Rect, least: u16) -> u16 {
     let Some(together) = scene.together() else { return 0 };
     let room = area.height.saturating_sub(least);

@@ -48,7 +48,6 @@ const STEPS: [(Step, u8); 13] = [
 enum Step {
     /// They take their short form.
     Shorten,
-    /// They go.
     Drop,
 }
 
@@ -73,7 +72,6 @@ impl Part {
         Self { short: Some(short.into()), ..self }
     }
 
-    /// Never dropped.
     fn kept(self) -> Self {
         Self { kept: true, ..self }
     }

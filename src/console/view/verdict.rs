@@ -15,7 +15,6 @@ pub(crate) struct Verdict {
     pub(crate) state: State,
     /// The incident it takes part in.
     pub(crate) incident: Option<u64>,
-    /// Since when.
     pub(crate) since: Option<Timestamp>,
 }
 
@@ -23,7 +22,6 @@ impl Verdict {
     const NORMAL: Verdict = Verdict { state: State::Normal, incident: None, since: None };
 
     /// What `client` is at the moment looked at.
-    #[must_use]
     pub(crate) fn of(scene: &Scene, client: usize) -> Self {
         let Some(watched) = scene.watched else { return Self::NORMAL };
         if alarm(watched, client) == AlarmState::OutOfService {
@@ -59,7 +57,6 @@ fn quiet(scene: &Scene, watched: &Watched, client: usize) -> State {
 }
 
 /// How an incident stands.
-#[must_use]
 pub(crate) fn state_of(incident: &Incident) -> State {
     let unseen = incident.alarm.state == AlarmState::Unacknowledged;
     match (incident.alarm.state, incident.root) {
@@ -77,7 +74,6 @@ pub(crate) fn state_of(incident: &Incident) -> State {
 }
 
 /// What an incident is, whatever became of it: a word.
-#[must_use]
 pub(crate) fn nature(incident: &Incident) -> &'static str {
     match (incident.root, incident.origin) {
         (None, _) => "ROOT ?",
@@ -87,7 +83,6 @@ pub(crate) fn nature(incident: &Incident) -> &'static str {
 }
 
 /// What an operator has done about an incident, or still has to: a word or two.
-#[must_use]
 pub(crate) fn seen(incident: &Incident, now: Timestamp) -> String {
     let cleared = if incident.is_open() { "" } else { "cleared, " };
     match incident.alarm.state {
@@ -112,7 +107,6 @@ fn is_accepted(incident: &Incident) -> bool {
 }
 
 /// The same, with a word where it is back from the shelf.
-#[must_use]
 pub(crate) fn seen_after(scene: &Scene, incident: &Incident) -> String {
     let said = seen(incident, scene.newest);
     let back = scene.watched.is_some_and(|watched| watched.was_shelved(incident.number));
@@ -121,14 +115,12 @@ pub(crate) fn seen_after(scene: &Scene, incident: &Incident) -> String {
 }
 
 /// How long an incident lasted, or has lasted by `now`.
-#[must_use]
 pub(crate) fn lasted(incident: &Incident, now: Timestamp) -> String {
     let end = incident.closed.map_or(now, |closed| closed.time);
     length(end.duration_since(incident.onset.min(end)))
 }
 
 /// A delay with its sign and unit: `+50 s`, `−5 s`, `+12 min`.
-#[must_use]
 pub(crate) fn delay(seconds: f64) -> String {
     let sign = if seconds < 0.0 { '-' } else { '+' };
     let size = seconds.abs();
@@ -140,7 +132,6 @@ pub(crate) fn delay(seconds: f64) -> String {
 }
 
 /// The same as a phrase: `50 s later`, `5 s earlier`, `at the same time`.
-#[must_use]
 pub(crate) fn after(seconds: f64) -> String {
     let size = delay(seconds.abs());
     let size = size.trim_start_matches('+');

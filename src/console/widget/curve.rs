@@ -27,7 +27,6 @@ pub(crate) struct Curve<'a> {
     pub(crate) losses: &'a [f64],
     /// The ends of its scale; those of the losses where absent.
     pub(crate) ends: Option<(f64, f64)>,
-    /// How.
     pub(crate) theme: &'a Theme,
 }
 
@@ -52,7 +51,6 @@ impl Curve<'_> {
 }
 
 /// The least and the greatest finite loss.
-#[must_use]
 pub(crate) fn ends(losses: &[f64]) -> Option<(f64, f64)> {
     let finite = losses.iter().copied().filter(|loss| loss.is_finite());
     finite.fold(None, |ends, loss| match ends {

@@ -36,13 +36,11 @@ pub(crate) enum Said {
         /// As they would be, where that differs.
         trial: Option<Flags>,
     },
-    /// A graded symbol.
     Grade(u8),
 }
 
 impl Said {
     /// Flags as they stand.
-    #[must_use]
     pub(crate) fn flags(stands: FlagCell) -> Self {
         match stands {
             FlagCell::Outside => Self::Outside,
@@ -54,7 +52,6 @@ impl Said {
     }
 
     /// A symbol from the history of grades.
-    #[must_use]
     pub(crate) fn grade(grade: Bucket) -> Self {
         match grade {
             Bucket::Outside => Self::Outside,
@@ -64,7 +61,6 @@ impl Said {
     }
 
     /// The same with what a threshold on trial makes of it.
-    #[must_use]
     pub(crate) fn on_trial(self, would_be: FlagCell) -> Self {
         match (self, would_be) {
             (Self::Flags { stands, .. }, FlagCell::Flags { z_c, z_a }) => {
@@ -79,11 +75,9 @@ impl Said {
 /// What a client said, from left to right.
 #[derive(Debug)]
 pub(crate) struct FlagGrid<'a> {
-    /// One a column.
     pub(crate) columns: &'a [Said],
     /// The style of what is said, as the client stands.
     pub(crate) said: Style,
-    /// How.
     pub(crate) theme: &'a Theme,
 }
 

@@ -15,13 +15,11 @@ use crate::console::theme::Theme;
 /// A knob between its ends; places are shares of the way from the lower to the upper one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Knob<'a> {
-    /// As it stands.
     pub(crate) at: f64,
     /// As it would be.
     pub(crate) trial: Option<f64>,
     /// Whether it is being turned.
     pub(crate) held: bool,
-    /// How.
     pub(crate) theme: &'a Theme,
 }
 
@@ -57,11 +55,8 @@ impl Knob<'_> {
 /// A part of a whole; shares are of the whole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Share<'a> {
-    /// Gone.
     pub(crate) spent: f64,
-    /// Would go next.
     pub(crate) next: f64,
-    /// How.
     pub(crate) theme: &'a Theme,
 }
 
@@ -97,7 +92,6 @@ fn cell(share: f64, cells: u16) -> u16 {
 }
 
 /// Where `value` stands between two ends, by the logarithm: ε and times span decades.
-#[must_use]
 pub(crate) fn logarithmic(value: f64, low: f64, high: f64) -> f64 {
     ((value / low).ln() / (high / low).ln()).clamp(0.0, 1.0)
 }

@@ -28,7 +28,6 @@ pub(crate) struct Level<'a> {
     pub(crate) limit: f32,
     /// The style of what passes it.
     pub(crate) over: Style,
-    /// How.
     pub(crate) theme: &'a Theme,
 }
 
@@ -100,7 +99,6 @@ fn fill(steps: usize, style: Style, column: Rect, buffer: &mut Buffer) {
 }
 
 /// `value` in limits; 0 where the limit says nothing.
-#[must_use]
 pub(crate) fn ratio(value: f32, limit: f32) -> f32 {
     let ratio = value / limit;
     if ratio.is_nan() || limit <= 0.0 { 0.0 } else { ratio.max(0.0) }

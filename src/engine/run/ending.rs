@@ -7,7 +7,6 @@ use crate::stream::Event;
 /// How a run ended.
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
-    /// The last fact.
     pub(crate) summary: Summary,
     /// Disturbances that the data is known to hold.
     pub(crate) events: Vec<Event>,
@@ -19,7 +18,6 @@ pub(crate) struct Ending {
 
 impl Ending {
     /// What was said held against what is known; nothing where the data has no labels.
-    #[must_use]
     pub(crate) fn judgement(&self) -> Option<Judgement<'_>> {
         self.is_labelled
             .then(|| Judgement::new(&self.events, &self.alarms, &self.watched, self.tail_s))

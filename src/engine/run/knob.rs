@@ -18,7 +18,6 @@ pub(crate) enum Knob {
     Deadband,
     /// Wanted time between two false alarms in evidence mode.
     Arl0,
-    /// Which method decides.
     Mode,
     /// ε of each flag or symbol.
     EpsilonFlag,
@@ -45,9 +44,7 @@ pub(crate) enum Turn {
     Vote(Option<Vote>),
     /// A share of τ; 1 is none.
     Deadband(f64),
-    /// Seconds.
     Arl0(f64),
-    /// The method.
     Mode(Mode),
     /// ε; none is no protection.
     EpsilonFlag(Option<f64>),
@@ -66,13 +63,10 @@ pub(crate) enum Turn {
 /// A value that a knob cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unsettable {
-    /// No such knob.
     #[error("there is no setting called {0:?}")]
     Unknown(String),
-    /// Wrong value.
     #[error("{what} cannot be {value}: expected {expected}")]
     Value {
-        /// The knob.
         what: String,
         /// What was asked for.
         value: String,
@@ -90,7 +84,6 @@ const BUDGET: &str = "a number above 0, or nothing for no budget";
 
 impl Knob {
     /// All knobs of a session with these clients, the common ones first.
-    #[must_use]
     pub(crate) fn all(clients: usize) -> Vec<Self> {
         let common = [
             Self::TauC(None),
@@ -111,19 +104,16 @@ impl Knob {
     }
 
     /// Whether it decides about flags, so that those of the whole run so far change with it.
-    #[must_use]
     pub(crate) fn judges_flags(self) -> bool {
         matches!(self, Self::TauC(_) | Self::TauA(_) | Self::Deadband)
     }
 
     /// Whether turning it changes anything while this method decides, or what is shown of the other.
-    #[must_use]
     pub(crate) fn matters_in(self, mode: Mode) -> bool {
         mode == Mode::Paper || !matches!(self, Self::Vote | Self::Deadband)
     }
 
     /// Its name in facts and in the log.
-    #[must_use]
     pub(crate) fn name(self, clients: &[String]) -> String {
         let of = |what: &str, client: Option<usize>| match client.and_then(|m| clients.get(m)) {
             Some(name) => format!("{what} {name}"),
@@ -146,7 +136,6 @@ impl Knob {
     }
 
     /// The knob of that name.
-    #[must_use]
     pub(crate) fn named(name: &str, clients: &[String]) -> Option<Self> {
         Self::all(clients.len()).into_iter().find(|knob| knob.name(clients) == name)
     }
@@ -209,7 +198,6 @@ impl Knob {
 }
 
 /// A threshold from the words of a fact.
-#[must_use]
 pub(crate) fn tau(value: &Value) -> Option<Tau> {
     match value {
         Value::Number(n) => Some(Tau::Value(n.get())).filter(|_| n.get() > 0.0),
@@ -241,7 +229,6 @@ impl From<Mode> for Value {
 
 impl Turn {
     /// The value as facts have it.
-    #[must_use]
     pub(crate) fn value(self) -> Value {
         let number = |n: f64| Number::new(n).map_or(Value::Unset, Value::Number);
         match self {
@@ -258,7 +245,6 @@ impl Turn {
     }
 
     /// Whose value it is.
-    #[must_use]
     pub(crate) fn knob(self) -> Knob {
         match self {
             Self::TauC(client, _) => Knob::TauC(client),

@@ -45,7 +45,6 @@ impl Run {
     }
 
     /// How a knob stands.
-    #[must_use]
     pub(crate) fn turned(&self, knob: Knob) -> Turn {
         let (tau, privacy) = (&self.session.thresholds, &self.session.privacy);
         let own = |client: usize, which: usize| self.own_tau.get(client).and_then(|t| t[which]);

@@ -17,19 +17,16 @@ pub(crate) struct Sight {
 
 impl Sight {
     /// (Z_c, Z_a) as they were sent, or rehearsed while evidence decides.
-    #[must_use]
     pub(crate) fn flags(&self) -> Option<Flags> {
         self.server.flags.or(self.rehearsed.flags)
     }
 
     /// Level of the symbol as it was sent, or rehearsed while the look-up decides.
-    #[must_use]
     pub(crate) fn level(&self) -> Option<u8> {
         self.server.level.or(self.rehearsed.level)
     }
 
     /// S_m by b_m, of the server or of the rehearsal; NaN where there is none.
-    #[must_use]
     pub(crate) fn evidence(&self) -> f32 {
         let own = self.server.evidence;
         if own.is_nan() { self.rehearsed.evidence } else { own }

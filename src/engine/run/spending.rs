@@ -35,7 +35,6 @@ impl Run {
     }
 
     /// States of a client's sending model.
-    #[must_use]
     pub(crate) fn states(&self, client: usize) -> usize {
         self.states[client]
     }

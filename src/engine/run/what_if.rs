@@ -27,7 +27,6 @@ use crate::wire::{Memory, Tick, Wire as _};
 /// The run so far, decided under some setting.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outlook {
-    /// Alarms.
     pub(crate) alarms: usize,
     /// Where the data has labels.
     pub(crate) score: Option<Score>,
@@ -54,7 +53,6 @@ pub(crate) enum NoAnswer {
 impl Run {
     /// The run so far under the settings that stand now: what a trial is held against. Where one was
     /// changed on the way this is not what was said.
-    #[must_use]
     pub(crate) fn so_far(&self) -> Outlook {
         let again = if self.tuned { self.what_if(Turn::Mode(self.mode)).ok() } else { None };
         again.unwrap_or_else(|| {
@@ -170,7 +168,6 @@ impl Run {
 
     /// The flags of every step so far by the rule that stands now, whatever stood when they were
     /// made. A row of clients a step; for a screen on the sites' own machine.
-    #[must_use]
     pub(crate) fn flags_so_far(&self) -> Vec<Option<Flags>> {
         self.flags_by(&self.rules_with(None))
     }

@@ -11,9 +11,7 @@ pub(super) const FRESH: SignedDuration = SignedDuration::from_mins(5);
 /// What one client has spent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spent {
-    /// Outside of training.
     pub(crate) live: Composed,
-    /// In trainings.
     pub(crate) trained: Composed,
     /// Over the costliest stretch of each length.
     pub(crate) over: Vec<(Scope, Composed)>,
@@ -31,7 +29,6 @@ pub(crate) struct Spent {
 
 impl Spent {
     /// The figures of a ledger as of `now`.
-    #[must_use]
     pub(crate) fn of(ledger: &Ledger, now: Timestamp) -> Self {
         Self {
             live: ledger.live(),

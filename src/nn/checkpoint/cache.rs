@@ -20,7 +20,6 @@ pub(crate) struct CacheEnvironment {
 
 impl CacheEnvironment {
     /// Those of this process.
-    #[must_use]
     pub(crate) fn of_process() -> Self {
         Self {
             headwater_cache: std::env::var_os("HEADWATER_CACHE"),
@@ -33,7 +32,6 @@ impl CacheEnvironment {
 }
 
 /// `HEADWATER_CACHE`, or `headwater` in the folder of caches of this user.
-#[must_use]
 pub(crate) fn cache_folder(environment: &CacheEnvironment) -> PathBuf {
     let CacheEnvironment { headwater_cache, xdg_cache_home, local_app_data, home, temporary } =
         environment;

@@ -20,9 +20,7 @@ const LENGTH: usize = 8;
 /// Whether a file's bytes are those that were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Checksum {
-    /// They are.
     Holds,
-    /// They are not.
     Differs,
     /// The file has no checksum where it should be.
     Absent,

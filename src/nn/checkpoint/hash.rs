@@ -43,7 +43,6 @@ impl Default for Hasher {
 
 impl Hasher {
     /// Nothing taken in yet.
-    #[must_use]
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -54,14 +53,12 @@ impl Hasher {
         }
     }
 
-    /// Takes in bytes.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.take(bytes);
         self.take(&(bytes.len() as u64).to_le_bytes());
         self
     }
 
-    /// Takes in text.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         self.bytes(text.as_bytes())
     }
@@ -78,7 +75,6 @@ impl Hasher {
     }
 
     /// The fingerprint of all that was taken in.
-    #[must_use]
     pub(crate) fn finish(&self) -> Fingerprint {
         Fingerprint(self.state)
     }

@@ -57,7 +57,6 @@ impl Gaussian {
     ///
     /// # Panics
     /// If `sensors` is zero.
-    #[must_use]
     pub(crate) fn fit(sensors: usize, residuals: &[f32], ridge: f64) -> Self {
         let rows = || residuals.chunks_exact(sensors);
         let value = |v: f32| f64::from(v.clamp(-FARTHEST, FARTHEST));
@@ -87,7 +86,6 @@ impl Gaussian {
 
     /// A distribution that was fitted before. Nothing if the sizes differ or a number is not
     /// finite.
-    #[must_use]
     pub(crate) fn new(mean: DVector<f64>, covariance: &DMatrix<f64>) -> Option<Self> {
         let n = mean.len();
         let finite = mean.iter().chain(covariance.iter()).all(|v| v.is_finite());
@@ -98,20 +96,16 @@ impl Gaussian {
         Some(Self { mean, covariance: regular(&symmetric, 0.0) })
     }
 
-    /// Number of sensors.
-    #[must_use]
     pub(crate) fn sensors(&self) -> usize {
         self.mean.len()
     }
 
     /// µ.
-    #[must_use]
     pub(crate) fn mean(&self) -> &DVector<f64> {
         &self.mean
     }
 
     /// Σ with its ridge.
-    #[must_use]
     pub(crate) fn covariance(&self) -> &DMatrix<f64> {
         &self.covariance
     }

@@ -15,7 +15,6 @@ pub(crate) trait Kernel {
     /// What the arithmetic yields.
     type Output;
 
-    /// Runs it.
     fn run<A: Arithmetic>(self, a: A) -> Self::Output;
 }
 
@@ -37,7 +36,6 @@ impl Isa {
     pub(crate) const PORTABLE: Self = Self(Level::Portable);
 
     /// The best instruction set of this machine that the kernels are compiled for.
-    #[must_use]
     pub(crate) fn detect() -> Self {
         Self::available().last().unwrap_or(Self::PORTABLE)
     }
@@ -52,8 +50,6 @@ impl Isa {
         std::iter::once(Self::PORTABLE).chain(more.into_iter().flatten().map(Self))
     }
 
-    /// Its name.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self.0 {
             Level::Portable => "portable",

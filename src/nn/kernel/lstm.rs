@@ -38,7 +38,6 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.h.fill(0.0);
         self.c.fill(0.0);
@@ -78,7 +77,6 @@ struct Cell<V> {
 }
 
 impl Lstm {
-    /// Repacks the weights.
     pub(crate) fn new(weights: &LstmFc) -> Result<Self, WeightsError> {
         let LstmFc { inputs, width, outputs, .. } = *weights;
         for (what, size) in
@@ -107,25 +105,21 @@ impl Lstm {
     }
 
     /// Size of the input.
-    #[must_use]
     pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Size of the hidden state.
-    #[must_use]
     pub(crate) fn width(&self) -> usize {
         self.width
     }
 
     /// Size of the output.
-    #[must_use]
     pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// A memory that holds nothing yet.
-    #[must_use]
     pub(crate) fn memory(&self) -> Memory {
         let n = padded(self.width);
         Memory { h: vec![0.0; n], c: vec![0.0; n] }

@@ -37,13 +37,11 @@ struct Triangle(Vec<[f32; LANES]>);
 
 impl Mahalanobis {
     /// Factorises Σ.
-    #[must_use]
     pub(crate) fn new(nominal: &Gaussian) -> Self {
         Self::with_isa(nominal, Isa::detect())
     }
 
     /// Factorises Σ, for a given instruction set.
-    #[must_use]
     pub(crate) fn with_isa(nominal: &Gaussian, isa: Isa) -> Self {
         let n = nominal.sensors();
         let blocks = n.div_ceil(LANES);
@@ -65,8 +63,6 @@ impl Mahalanobis {
         distance
     }
 
-    /// Number of sensors.
-    #[must_use]
     pub(crate) fn sensors(&self) -> usize {
         self.mean.len()
     }

@@ -11,7 +11,6 @@ use super::rows::Rows;
 use super::{WeightsError, check, check_dimension};
 use crate::nn::weights;
 
-/// The weights, repacked.
 #[derive(Debug, Clone)]
 pub(crate) struct Mlp {
     inputs: usize,
@@ -24,7 +23,6 @@ pub(crate) struct Mlp {
 }
 
 impl Mlp {
-    /// Repacks the weights.
     pub(crate) fn new(weights: &weights::Mlp) -> Result<Self, WeightsError> {
         let weights::Mlp { inputs, width, outputs, .. } = *weights;
         for (what, size) in [("MLP inputs", inputs), ("MLP width", width), ("MLP outputs", outputs)]
@@ -47,13 +45,11 @@ impl Mlp {
     }
 
     /// Size of the input.
-    #[must_use]
     pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Size of the output.
-    #[must_use]
     pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }

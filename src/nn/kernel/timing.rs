@@ -22,7 +22,6 @@ const STEPS: usize = 256;
 ///
 /// # Panics
 /// If `sensors` is zero.
-#[must_use]
 pub(crate) fn client_step_ns(sensors: usize) -> f64 {
     best_ns(sensors, 16, Isa::detect(), Duration::from_millis(200))
         .expect("a client's weights fit its sensors")

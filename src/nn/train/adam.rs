@@ -66,7 +66,6 @@ pub(crate) struct Adam {
 
 impl Adam {
     /// For `weights` that have not been trained yet.
-    #[must_use]
     pub(crate) fn new(weights: &impl Parameters, learning_rate: f64) -> Self {
         let count = weights.slices().iter().map(|s| s.len()).sum();
         Self { learning_rate, step: 0, moments: vec![(0.0, 0.0); count] }

@@ -107,7 +107,6 @@ impl Sums {
 }
 
 /// The loss on `batch` and its gradient, which has the type of the weights.
-#[must_use]
 pub(crate) fn gradient(weights: &FilterWeights, batch: &Batch) -> (f64, FilterWeights) {
     let mut records = vec![Record::default(); batch.steps];
     let mut sums = Sums::new(weights);

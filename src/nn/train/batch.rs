@@ -19,7 +19,6 @@ pub(crate) struct BatchWindows<'a> {
 
 impl BatchWindows<'_> {
     /// Steps of all windows.
-    #[must_use]
     pub(crate) fn count(&self) -> usize {
         self.starts.len() * self.length
     }
@@ -36,7 +35,6 @@ impl BatchWindows<'_> {
     }
 
     /// Whether the `i`-th step of all is in no loss.
-    #[must_use]
     pub(crate) fn is_warm_up(&self, i: usize) -> bool {
         i % self.length < self.warm_up
     }
@@ -57,7 +55,6 @@ enum Step {
 
 impl BatchLearner {
     /// A learner from `weights` on, with the rate of its optimiser.
-    #[must_use]
     pub(crate) fn new(
         weights: LstmFc,
         optimiser: Optimiser,
@@ -72,7 +69,6 @@ impl BatchLearner {
     }
 
     /// The weights as they are now.
-    #[must_use]
     pub(crate) fn weights(&self) -> &LstmFc {
         &self.weights
     }

@@ -53,7 +53,6 @@ pub(crate) struct Block<'a> {
 
 impl<'a> Block<'a> {
     /// Filters at the start of a window: x̂ = 0, P = I, empty memory.
-    #[must_use]
     pub(crate) fn new(weights: &'a FilterWeights) -> Self {
         let (p, d) = (weights.states(), weights.sensors());
         let (n, m) = (weights.transition.width, weights.measurement.width);

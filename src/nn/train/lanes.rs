@@ -8,7 +8,6 @@ pub(crate) type Lane = [f32; LANES];
 /// One f64 per window.
 pub(crate) type Wide = [f64; LANES];
 
-/// Nothing yet.
 pub(crate) const ZERO: Lane = [0.0; LANES];
 /// Nothing yet, in f64.
 pub(crate) const WIDE_ZERO: Wide = [0.0; LANES];

@@ -14,10 +14,8 @@ pub(crate) const WARM_UP: usize = 4;
 /// A pass whose mean loss is this many times that of the first batch is divergence, not noise.
 const DIVERGENCE: f64 = 10.0;
 
-/// How to optimise.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Schedule<'a> {
-    /// For messages.
     pub(crate) client: &'a str,
     /// Passes over the windows.
     pub(crate) epochs: usize,

@@ -57,7 +57,6 @@ pub(crate) fn batch(sensors: usize) -> Batch {
     windows.batches(64).next().expect("eleven windows")
 }
 
-/// Never stops.
 pub(crate) fn on(_: Progress) -> std::ops::ControlFlow<()> {
     std::ops::ControlFlow::Continue(())
 }

@@ -22,14 +22,12 @@ pub(crate) struct Windows<'a> {
 
 impl<'a> Windows<'a> {
     /// Every window of `length` steps without an empty row, one starting at each step.
-    #[must_use]
     pub(crate) fn new(rows: &ArrayView2<'a, f32>, length: usize) -> Self {
         Self::between_gaps(rows, rows, length)
     }
 
     /// The same over `rows` that were computed from `measured`, which says where the gaps are: one
     /// missing sensor may leave a computed row empty.
-    #[must_use]
     pub(crate) fn between_gaps(
         rows: &ArrayView2<'a, f32>,
         measured: &ArrayView2<f32>,
@@ -46,26 +44,20 @@ impl<'a> Windows<'a> {
         Self { rows: *rows, length, starts }
     }
 
-    /// Number of windows.
-    #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.starts.len()
     }
 
     /// Whether there is no window at all.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
     /// Steps in a window.
-    #[must_use]
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// Number of sensors.
-    #[must_use]
     pub(crate) fn sensors(&self) -> usize {
         self.rows.ncols()
     }
@@ -76,7 +68,6 @@ impl<'a> Windows<'a> {
     }
 
     /// The next pass over the data, `size` windows at a time.
-    #[must_use]
     pub(crate) fn batches(&self, size: usize) -> impl ExactSizeIterator<Item = Batch> {
         self.starts.chunks(size).map(|starts| self.batch(starts))
     }
@@ -98,16 +89,13 @@ impl<'a> Windows<'a> {
 pub(crate) struct Batch {
     /// Steps in a window.
     pub(crate) steps: usize,
-    /// Number of windows.
     pub(crate) windows: usize,
-    /// Number of sensors.
     pub(crate) sensors: usize,
     /// steps × windows × sensors; not finite where nothing was measured.
     pub(crate) values: Vec<f32>,
 }
 
 /// A measurement as the filter takes it: within ±[`CLIP`], NaN when it is missing or infinite.
-#[must_use]
 pub(crate) fn clip(y: f32) -> f32 {
     if y.is_finite() { y.clamp(-CLIP, CLIP) } else { f32::NAN }
 }

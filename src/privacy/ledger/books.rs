@@ -126,8 +126,6 @@ impl Book {
         self.lines += &self.ledger.close(time);
     }
 
-    /// The ledger.
-    #[must_use]
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -138,7 +136,6 @@ impl Book {
     }
 
     /// Whether lines are written.
-    #[must_use]
     pub(crate) fn writes(&self) -> bool {
         self.writes
     }

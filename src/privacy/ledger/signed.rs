@@ -25,14 +25,11 @@ pub(crate) struct SignedLedgers {
 
 impl SignedLedgers {
     /// What a run that goes on with the file must note about its end; nothing where all of it is signed.
-    #[must_use]
     pub(crate) fn found(&self) -> Option<Found> {
         let found = Found { unsigned: self.seals.unsigned(), torn: self.torn.clone() };
         (found != Found::default()).then_some(found)
     }
 
-    /// The last seal.
-    #[must_use]
     pub(crate) fn head(&self) -> Option<&Head> {
         self.seals.last()
     }
@@ -57,7 +54,6 @@ impl SignedLedgers {
 
 impl Ledger {
     /// How far its chain has come.
-    #[must_use]
     pub(crate) fn client_head(&self) -> ClientHead {
         ClientHead {
             client: self.client.clone(),

@@ -13,16 +13,13 @@ use crate::privacy::release::{Spend, What};
 pub(crate) struct Trained {
     /// Which training: models that are kept and used again were trained once.
     pub(crate) training: String,
-    /// What was released.
     pub(crate) what: What,
     /// By which mechanism, with which settings.
     #[serde(flatten)]
     pub(crate) spend: Spend,
-    /// How many releases.
     pub(crate) count: u64,
     /// How many samples they are about.
     pub(crate) samples: u64,
-    /// Rounds of training.
     pub(crate) rounds: u64,
     /// The last sample; the line's own time is the first.
     pub(crate) until: Timestamp,
@@ -32,7 +29,6 @@ pub(crate) struct Trained {
 
 impl Trained {
     /// Whether a training can have been like this.
-    #[must_use]
     pub(crate) fn is_sound(&self) -> bool {
         self.spend.is_sound() && self.samples > 0
     }

@@ -7,7 +7,6 @@ use serde::Serialize;
 /// What a client is in an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
-    /// It started here.
     Root,
     /// It only feels it.
     Effect,
@@ -22,7 +21,6 @@ pub(crate) struct TakenFor {
     pub(crate) root: usize,
     /// For a propagated effect.
     pub(crate) effect: usize,
-    /// For quiet.
     pub(crate) quiet: usize,
 }
 
@@ -35,9 +33,7 @@ impl TakenFor {
 /// The table: a row for what clients were, a column for what they were taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub(crate) struct Confusion {
-    /// True roots.
     pub(crate) root: TakenFor,
-    /// True effects.
     pub(crate) effect: TakenFor,
     /// Clients that had no part.
     pub(crate) quiet: TakenFor,
@@ -59,7 +55,6 @@ impl Confusion {
     }
 
     /// Clients counted so far.
-    #[must_use]
     pub(crate) fn total(&self) -> usize {
         self.root.total() + self.effect.total() + self.quiet.total()
     }

@@ -13,7 +13,6 @@ pub(crate) struct Delays {
 
 impl Delays {
     /// Of these delays, in any order.
-    #[must_use]
     pub(crate) fn of(delays: &[f64]) -> Self {
         let mut sorted = delays.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -30,7 +29,6 @@ fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
 }
 
 /// `count` over `days`; `None` when nothing was watched.
-#[must_use]
 pub(crate) fn per_day(count: usize, days: f64) -> Option<f64> {
     (days > 0.0).then(|| count as f64 / days)
 }

@@ -22,7 +22,6 @@ pub(crate) enum Belongs {
     First(usize),
     /// A later one of this event.
     Repeat(usize),
-    /// To no event.
     False,
 }
 
@@ -38,7 +37,6 @@ pub(crate) struct Matching {
 impl Matching {
     /// Brings the times at which alarms opened together with `events`. Of alarms that open at the
     /// same tick the one that stands earlier in the list is the first.
-    #[must_use]
     pub(crate) fn new(events: &[Window], opened: &[Tick], tail: Tick) -> Self {
         let mut order: Vec<usize> = (0..opened.len()).collect();
         order.sort_by_key(|&alarm| opened[alarm]);
@@ -57,19 +55,16 @@ impl Matching {
     }
 
     /// Events with an alarm.
-    #[must_use]
     pub(crate) fn detected(&self) -> usize {
         self.first.iter().flatten().count()
     }
 
     /// Alarms that belong to no event.
-    #[must_use]
     pub(crate) fn false_alarms(&self) -> usize {
         self.alarms.iter().filter(|a| **a == Belongs::False).count()
     }
 
     /// Precision over first and false alarms, recall over events.
-    #[must_use]
     pub(crate) fn rates(&self) -> Rates {
         let hits = self.detected();
         Rates::from_counts(hits, hits + self.false_alarms(), self.first.len())

@@ -57,7 +57,6 @@ struct Overlap {
 }
 
 /// Scores predicted ranges. Ranges of one list that overlap are joined first: a tick counts once.
-#[must_use]
 pub(crate) fn etapr(anomalies: &[Window], predictions: &[Window], thetas: Thetas) -> Etapr {
     let (anomalies, predictions) = (disjoint(anomalies), disjoint(predictions));
     let mut overlaps = overlaps(&anomalies, &predictions);

@@ -11,9 +11,7 @@ use super::{Rates, Tick, Window, share};
 /// and its root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Named<L> {
-    /// When.
     pub(crate) window: Window,
-    /// Who.
     pub(crate) name: L,
 }
 
@@ -24,7 +22,6 @@ pub(crate) const GAP: usize = 5;
 /// is t0+L-1, its answer may come up to t0+L+5.
 pub(crate) const TAIL: Tick = 6;
 
-/// End-to-end figures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct EndToEnd {
     /// EP: incidents that answer an anomaly with the right name, of all incidents.
@@ -34,15 +31,12 @@ pub(crate) struct EndToEnd {
     pub(crate) detected: usize,
     /// Anomalies answered under the right name.
     pub(crate) right: usize,
-    /// All anomalies.
     pub(crate) anomalies: usize,
-    /// All incidents.
     pub(crate) incidents: usize,
 }
 
 /// Judges `incidents`. One is right when it overlaps an anomaly (or the `tail` after it) and bears
 /// its name; every other one is false, in nominal stretches as well.
-#[must_use]
 pub(crate) fn end_to_end<L: PartialEq>(
     anomalies: &[Named<L>],
     incidents: &[Named<L>],
@@ -69,7 +63,6 @@ pub(crate) fn end_to_end<L: PartialEq>(
 
 /// Incidents in a stream of names: named steps at most `gap` apart belong together and are called
 /// what most of them say (of equals, what was said first).
-#[must_use]
 pub(crate) fn group<L: PartialEq + Copy>(said: &[Option<L>], gap: usize) -> Vec<Named<L>> {
     let named: Vec<usize> = (0..said.len()).filter(|&t| said[t].is_some()).collect();
     named

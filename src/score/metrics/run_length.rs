@@ -27,7 +27,6 @@ pub(crate) struct RunLength {
 
 impl RunLength {
     /// Of `ended + censored` runs that lasted `watched` together.
-    #[must_use]
     pub(crate) fn new(watched: f64, ended: usize, censored: usize) -> Self {
         let runs = ended + censored;
         Self {
@@ -58,7 +57,6 @@ impl fmt::Display for RunLength {
 }
 
 /// ARL0: nominal time per false alarm. The stretch after the last one is a censored run.
-#[must_use]
 pub(crate) fn arl0(nominal: f64, false_alarms: usize) -> RunLength {
     RunLength::new(nominal, false_alarms, usize::from(nominal > 0.0))
 }
@@ -66,7 +64,6 @@ pub(crate) fn arl0(nominal: f64, false_alarms: usize) -> RunLength {
 /// How long one anomaly is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// Where it starts.
     pub(crate) onset: Tick,
     /// The last tick at which an alarm still answers it: usually the tick before the next onset,
     /// or the end of the data.
@@ -74,7 +71,6 @@ pub(crate) struct Run {
 }
 
 /// ARL1: from each onset to the next alarm at or after it; censored when none comes in time.
-#[must_use]
 pub(crate) fn arl1(runs: &[Run], alarms: &[Tick]) -> RunLength {
     let mut alarms = alarms.to_vec();
     alarms.sort_unstable();
@@ -95,7 +91,6 @@ pub(crate) fn arl1(runs: &[Run], alarms: &[Tick]) -> RunLength {
 
 /// The runs of anomalies that are each followed until the next one starts, the last one until
 /// `last`.
-#[must_use]
 pub(crate) fn runs(onsets: &[Tick], last: Tick) -> Vec<Run> {
     let mut onsets = onsets.to_vec();
     onsets.sort_unstable();

@@ -30,7 +30,6 @@ pub(crate) struct StepRates {
 pub(crate) const GRACE: usize = 10;
 
 /// Per-step rates of a stream; `grace` is usually [`GRACE`].
-#[must_use]
 pub(crate) fn step_rates<L: PartialEq>(steps: &[Step<L>], grace: usize) -> StepRates {
     let (mut right, mut said, mut said_inside, mut forgiven, mut anomalous) = (0, 0, 0, 0, 0);
     // The name of the anomaly that ended last, and how many steps ago.

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// A client that feels a disturbance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Effect {
-    /// Who.
     pub(crate) client: usize,
     /// The first step of its evidence.
     pub(crate) onset: u64,

@@ -13,7 +13,6 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// From nominal z.
     pub(crate) fn fit<'a>(states: usize, nominal: impl Iterator<Item = &'a [f64]>) -> Self {
         let features = Features::new(states);
         let width = features.width();
@@ -73,19 +72,14 @@ impl Foreteller {
     }
 
     /// Whose state foretells something of `client`.
-    #[must_use]
     pub(crate) fn explainer(&self, client: usize) -> Option<usize> {
         self.parts[client].as_ref().map(|part| part.from)
     }
 
-    /// Number of clients.
-    #[must_use]
     pub(crate) fn clients(&self) -> usize {
         self.sources.len()
     }
 
-    /// Nothing heard yet.
-    #[must_use]
     pub(crate) fn memory(&self) -> Memory {
         Memory {
             psi: self.sources.iter().map(|source| vec![0.0; LAGS * source.width()]).collect(),

@@ -14,7 +14,6 @@ pub(crate) struct Heard {
 
 impl Heard {
     /// Nothing yet from a client with so many numbers in its z.
-    #[must_use]
     pub(crate) fn new(states: usize) -> Self {
         Self { states, z: Vec::new(), epsilon: Vec::new(), spoken: Vec::new() }
     }
@@ -60,26 +59,20 @@ impl Heard {
         self.spoken.push(z.is_some());
     }
 
-    /// Numbers in z.
-    #[must_use]
     pub(crate) fn states(&self) -> usize {
         self.states
     }
 
-    /// Number of steps.
-    #[must_use]
     pub(crate) fn steps(&self) -> usize {
         self.spoken.len()
     }
 
     /// z of step `t`.
-    #[must_use]
     pub(crate) fn z(&self, t: usize) -> Option<&[f64]> {
         self.spoken.get(t)?.then(|| &self.z[t * self.states..(t + 1) * self.states])
     }
 
     /// ε of step `t`.
-    #[must_use]
     pub(crate) fn epsilon(&self, t: usize) -> Option<&[f64]> {
         self.spoken.get(t)?.then(|| &self.epsilon[t * self.states..(t + 1) * self.states])
     }

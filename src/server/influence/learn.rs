@@ -9,7 +9,6 @@ use super::{Influence, InfluenceGraph, LAGS, MOST_CLIENTS, ordered_pairs};
 const FEWEST_ROWS: usize = 200;
 
 /// Why influence among so many clients is not learned at all.
-#[must_use]
 pub(crate) fn refusal(clients: usize) -> Option<String> {
     match clients {
         0 | 1 => Some("there is nobody to influence".to_owned()),
@@ -18,17 +17,14 @@ pub(crate) fn refusal(clients: usize) -> Option<String> {
     }
 }
 
-/// What was learned.
 #[derive(Debug, Clone)]
 pub(crate) struct Learned {
-    /// The graph.
     pub(crate) graph: InfluenceGraph,
     /// What foretells; none where nothing could be learned.
     pub(crate) foreteller: Option<Foreteller>,
 }
 
 /// Fits on one stretch and judges by another what every client's past says about every other's ε.
-#[must_use]
 pub(crate) fn learn(
     clients: &[String],
     period_s: f64,

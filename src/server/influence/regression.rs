@@ -50,7 +50,6 @@ impl<'a> Stretch<'a> {
         }
     }
 
-    /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.usable.len()
     }
@@ -105,7 +104,6 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// The fitted system.
 pub(super) struct System {
     penalised: DMatrix<f64>,
     cross: DMatrix<f64>,

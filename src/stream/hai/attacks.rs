@@ -31,13 +31,11 @@ pub(crate) struct Attack {
 
 impl Attack {
     /// Its last instant, as far as the list knows.
-    #[must_use]
     pub(crate) fn end(&self) -> Timestamp {
         self.start + SignedDuration::from_secs(self.duration_s)
     }
 
     /// The attack as an event that starts in `origins`.
-    #[must_use]
     pub(crate) fn event(&self, origins: Vec<String>) -> Event {
         Event {
             id: self.id.into(),

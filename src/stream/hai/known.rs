@@ -22,7 +22,6 @@ pub(super) struct Known {
     before: Before,
 }
 
-/// The row before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Before {
     /// There is none, or nobody knows.

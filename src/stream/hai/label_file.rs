@@ -44,7 +44,6 @@ impl LabelFile {
         })
     }
 
-    /// The file's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -23,13 +23,11 @@ impl Version {
     pub(crate) const ALL: [Version; 4] = [Self::V2007, Self::V2103, Self::V2204, Self::V2305];
 
     /// The name a release goes by.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         ["20.07", "21.03", "22.04", "23.05"][self as usize]
     }
 
     /// The release that goes by this name.
-    #[must_use]
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|v| v.name() == name)
     }
@@ -50,19 +48,16 @@ pub(crate) struct Tag {
 
 impl Tag {
     /// Its header in a release; `None` when the release lacks it.
-    #[must_use]
     pub(crate) fn header(&self, version: Version) -> Option<&'static str> {
         self.headers[version as usize]
     }
 
     /// Its engineering unit in a release, empty for a plain number.
-    #[must_use]
     pub(crate) fn unit(&self, version: Version) -> &'static str {
         self.units.get(version as usize).unwrap_or(&self.units[0])
     }
 
     /// Whether it is a physical measurement of P1, P2 or P3, which the paper keeps.
-    #[must_use]
     pub(crate) fn is_kept(&self) -> bool {
         matches!(self.kind, "sensor" | "derived") && self.process != "P4"
     }
@@ -92,13 +87,11 @@ pub(crate) fn tags(version: Version) -> impl Iterator<Item = &'static Tag> {
 }
 
 /// The tag that a header of any release means. No header means two tags.
-#[must_use]
 pub(crate) fn tag(header: &str) -> Option<&'static Tag> {
     TAGS.iter().find(|t| t.name == header || t.headers.contains(&Some(header)))
 }
 
 /// A column of a release under its canonical name; one that nobody knows keeps its own.
-#[must_use]
 pub(crate) fn sensor(header: &str, version: Version) -> Sensor {
     match tag(header) {
         Some(tag) => Sensor::new(tag.name, tag.unit(version)),
@@ -107,7 +100,6 @@ pub(crate) fn sensor(header: &str, version: Version) -> Sensor {
 }
 
 /// The processes as clients: P1, P2 and P3. P4 is a simulator and no client.
-#[must_use]
 pub(crate) fn clients(version: Version, sensors: HaiSensors) -> Vec<ClientSettings> {
     [("P1", "boiler"), ("P2", "turbine"), ("P3", "water treatment")]
         .into_iter()

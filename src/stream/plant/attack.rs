@@ -18,32 +18,24 @@ pub(crate) enum Shape {
 pub(crate) enum Action {
     /// Shifts a set point or a limit inside the controller; the recorded tag stays clean.
     Shift {
-        /// Which.
         tag: Tag,
         /// By how much at most.
         by: f64,
-        /// In which shape.
         shape: Shape,
     },
     /// Moves a command away from where it stood when the attack began.
     Move {
-        /// Which.
         tag: Tag,
         /// By how much at most.
         by: f64,
-        /// In which shape.
         shape: Shape,
     },
-    /// Sets a command.
     Force {
-        /// Which.
         tag: Tag,
-        /// To this.
         to: f64,
     },
     /// Records the values of the time just before the attack once more, so that nobody sees it.
     Replay {
-        /// Which sensor.
         tag: Tag,
     },
 }
@@ -74,7 +66,6 @@ impl std::fmt::Display for Action {
 /// An attack of the catalogue.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Attack {
-    /// Its name.
     pub(crate) id: &'static str,
     /// When it begins on the attack day, in seconds from midnight.
     pub(crate) start_s: u32,
@@ -84,7 +75,6 @@ pub(crate) struct Attack {
     pub(crate) scenario: &'static str,
     /// The process it attacks: the root cause.
     pub(crate) origin: Process,
-    /// What is done.
     pub(crate) actions: &'static [Action],
     /// The processes that feel it: measured against the run without it, in each of three seeds.
     pub(crate) affected: &'static [Process],
@@ -92,14 +82,12 @@ pub(crate) struct Attack {
 
 impl Attack {
     /// The length of the recording that a replay needs from before the attack; 0 without replay.
-    #[must_use]
     pub(crate) fn replay_s(&self) -> u32 {
         let replays = self.actions.iter().any(|a| matches!(a, Action::Replay { .. }));
         if replays { self.duration_s } else { 0 }
     }
 
     /// What is done, in a few words.
-    #[must_use]
     pub(crate) fn what(&self) -> String {
         let actions: Vec<String> = self.actions.iter().map(ToString::to_string).collect();
         format!("{}: {}", self.scenario, actions.join("; "))
@@ -107,7 +95,6 @@ impl Attack {
 }
 
 /// The attack called `id`.
-#[must_use]
 pub(crate) fn find(id: &str) -> Option<&'static Attack> {
     CATALOGUE.iter().find(|attack| attack.id == id)
 }

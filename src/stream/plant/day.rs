@@ -55,19 +55,16 @@ impl Day {
     }
 
     /// The plant before its first second.
-    #[must_use]
     pub(crate) fn plant(&self, seed: u64) -> Plant {
         Plant::new(seed, self.switches, &self.schedule)
     }
 
     /// Its departures from the causal order.
-    #[must_use]
     pub(crate) fn switches(&self) -> Switches {
         self.switches
     }
 
     /// Time of a row.
-    #[must_use]
     pub(crate) fn time(&self, step: u64) -> Timestamp {
         self.first + Duration::from_secs(step)
     }
@@ -107,7 +104,6 @@ fn unusable(why: &str) -> StreamError {
 }
 
 /// The clients when a session names none: the three processes with their physical sensors.
-#[must_use]
 pub(crate) fn default_clients() -> Vec<ClientSettings> {
     Process::ALL
         .into_iter()

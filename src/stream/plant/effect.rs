@@ -18,7 +18,6 @@ impl NominalSigma {
     /// Measured on a day of the plant without attacks. Always the day of seed 1, so that figures
     /// from different runs compare; computed anew rather than written down, because the switches
     /// change it, and because a table would silently outlive the equations it was measured on.
-    #[must_use]
     pub(crate) fn measure(switches: Switches) -> Self {
         let mut plant = Plant::new(1, switches, &[]);
         let mut row = Row::default();
@@ -78,7 +77,6 @@ pub(crate) struct Effect {
 
 impl Effect {
     /// Whether the process counts as affected.
-    #[must_use]
     pub(crate) fn is_felt(&self) -> bool {
         self.over_s >= AFFECTED_S
     }
@@ -100,7 +98,6 @@ pub(crate) struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// Begins before the first step of the attack at `index` of `plant`'s schedule, which lasts
     /// `duration_s`.
-    #[must_use]
     pub(crate) fn begin(
         plant: &Plant,
         index: usize,
@@ -159,13 +156,11 @@ impl<'a> Comparison<'a> {
     }
 
     /// Seconds observed so far.
-    #[must_use]
     pub(crate) fn observed_s(&self) -> u64 {
         self.twin.next_step() - self.start
     }
 
     /// What was found so far, for each of [`Process::ALL`].
-    #[must_use]
     pub(crate) fn effects(&self) -> &[Effect; 3] {
         &self.effects
     }

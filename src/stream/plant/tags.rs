@@ -4,7 +4,6 @@ use std::ops::{Index, IndexMut};
 
 use crate::stream::Sensor;
 
-/// Number of tags.
 pub(crate) const COUNT: usize = 86;
 
 macro_rules! tags {
@@ -21,7 +20,6 @@ macro_rules! tags {
             pub(crate) const ALL: [Tag; COUNT] = [$(Tag::$tag),*];
 
             /// The name in the header line.
-            #[must_use]
             pub(crate) const fn name(self) -> &'static str {
                 match self {
                     $(Tag::$tag => stringify!($tag)),*
@@ -29,7 +27,6 @@ macro_rules! tags {
             }
 
             /// Engineering unit as the data set gives it; empty for switches and bare numbers.
-            #[must_use]
             pub(crate) const fn unit(self) -> &'static str {
                 match self {
                     $(Tag::$tag => $unit),*
@@ -132,11 +129,8 @@ tags! {
 /// A process that a client can stand for; P4 is the simulated grid that joins them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Process {
-    /// Boiler.
     P1,
-    /// Turbine.
     P2,
-    /// Pumped storage.
     P3,
 }
 
@@ -145,7 +139,6 @@ impl Process {
     pub(crate) const ALL: [Process; 3] = [Process::P1, Process::P2, Process::P3];
 
     /// The prefix of its tags, and the name of its client.
-    #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Process::P1 => "P1",
@@ -154,8 +147,6 @@ impl Process {
         }
     }
 
-    /// What it is.
-    #[must_use]
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Process::P1 => "boiler",
@@ -165,7 +156,6 @@ impl Process {
     }
 
     /// Its physical sensors: what the paper watches. Commands, set points and switches are left out.
-    #[must_use]
     pub(crate) const fn kept(self) -> &'static [Tag] {
         match self {
             Process::P1 => &[
@@ -195,7 +185,6 @@ impl Process {
     }
 
     /// The process that a tag belongs to; none for the grid's.
-    #[must_use]
     pub(crate) fn of(tag: &str) -> Option<Process> {
         let (prefix, _) = tag.split_once('_')?;
         Process::ALL.into_iter().find(|p| p.name() == prefix)
@@ -227,7 +216,6 @@ impl IndexMut<Tag> for Row {
 }
 
 /// All columns with their units.
-#[must_use]
 pub(crate) fn header() -> Vec<Sensor> {
     Tag::ALL.iter().map(|tag| Sensor::new(tag.name(), tag.unit())).collect()
 }

@@ -6,15 +6,12 @@ use super::tags::{Row, Tag};
 /// An attack that is to begin at a given step of the run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Staged {
-    /// What.
     pub(crate) attack: &'static Attack,
-    /// Its first step.
     pub(crate) start: u64,
 }
 
 impl Staged {
     /// The step after its last.
-    #[must_use]
     pub(crate) fn end(&self) -> u64 {
         self.start + u64::from(self.attack.duration_s)
     }

@@ -48,7 +48,6 @@ impl Bytes {
         Ok(Self { compressed, ..Self::over(bytes) })
     }
 
-    /// Watches any reader.
     pub(crate) fn over(bytes: Box<dyn Read + Send>) -> Self {
         Self {
             inner: BufReader::with_capacity(CHUNK, bytes),

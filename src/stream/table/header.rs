@@ -35,15 +35,12 @@ pub(crate) struct Wanted {
     pub(crate) time: Vec<String>,
     /// Whether a file must have a time column.
     pub(crate) time_needed: bool,
-    /// The run column.
     pub(crate) run: Option<String>,
-    /// Label columns.
     pub(crate) flags: Vec<FlagColumn>,
     /// How a header becomes a sensor.
     pub(crate) naming: Box<dyn Fn(&str) -> Sensor + Send>,
 }
 
-/// A label column.
 pub(crate) struct FlagColumn {
     /// Names that it may have.
     pub(crate) names: Vec<String>,

@@ -48,7 +48,6 @@ pub(crate) struct LongSettings<'a> {
 }
 
 impl Pivot {
-    /// Finds the tags.
     pub(crate) fn find(
         settings: &LongSettings,
         files: &[PathBuf],

@@ -42,14 +42,12 @@ impl Header for Rows {
     }
 }
 
-/// What came next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// A row with as many cells as the header.
     Row,
     /// The last row, cut short: the file ends within it.
     CutShort,
-    /// Nothing.
     End,
 }
 

@@ -38,9 +38,7 @@ pub(crate) struct Timeline {
 /// What becomes of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Placed {
-    /// A frame.
     Frame(Place),
-    /// Nothing.
     LeftOut(NoteKind),
 }
 
@@ -69,7 +67,6 @@ pub(crate) struct Rows<'a> {
 }
 
 impl Timeline {
-    /// An empty timeline.
     pub(crate) fn new(period: SignedDuration) -> Self {
         Self { period, last: None, shift: SignedDuration::ZERO, before: None }
     }
@@ -305,7 +302,6 @@ mod tests {
         placed(rows).into_iter().filter_map(frame).collect()
     }
 
-    /// One run.
     fn run(stamps: impl IntoIterator<Item = i64>) -> Vec<Placed> {
         placed(&stamps.into_iter().map(|stamp| (stamp, false)).collect::<Vec<_>>())
     }

@@ -111,10 +111,11 @@ struct Open {
 
 /// What comes after the last row of a file.
 enum End {
-    /// Nothing.
     Clean,
     /// A row that is cut short, in this line.
-    CutShort { line: u64 },
+    CutShort {
+        line: u64,
+    },
     /// What cannot be read.
     Broken(StreamError),
 }

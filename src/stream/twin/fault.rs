@@ -16,16 +16,12 @@ const SIZE: f64 = 1.5;
 /// Added noise of a burst, in standard deviations of the channel.
 pub(super) const BURST_STD: f64 = 0.35 * SIZE;
 
-/// A staged anomaly.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fault {
-    /// First step.
     pub(crate) start: usize,
-    /// Number of steps.
     pub(crate) length: usize,
     /// The client it starts in.
     pub(crate) root: usize,
-    /// What happens there.
     pub(crate) kind: FaultKind,
 }
 
@@ -61,19 +57,15 @@ pub(crate) enum FaultKind {
     },
     /// Sensors stay at the value they show when the fault starts.
     StuckAt {
-        /// Which channels.
         channels: [bool; CHANNELS],
     },
-    /// Sensors become noisy.
     NoiseBurst {
-        /// Which channels.
         channels: [bool; CHANNELS],
     },
 }
 
 impl FaultKind {
     /// The kind in a word or two.
-    #[must_use]
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::TargetShift { .. } => "target shift",
@@ -88,15 +80,12 @@ impl FaultKind {
 
     /// Whether it changes what the plant does, not only what sensors show: only then can other
     /// clients feel it.
-    #[must_use]
     pub(crate) fn moves_the_state(&self) -> bool {
         !matches!(self, Self::Bias { .. } | Self::StuckAt { .. } | Self::NoiseBurst { .. })
     }
 }
 
 impl Fault {
-    /// Its steps.
-    #[must_use]
     pub(crate) fn steps(&self) -> Range<usize> {
         self.start..self.start + self.length
     }

@@ -17,9 +17,7 @@ const ADOPTION: f64 = 0.7;
 /// An influence of one client on another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Edge {
-    /// The driving client.
     pub(crate) parent: usize,
-    /// The driven client.
     pub(crate) child: usize,
     /// Steps after which the child's state feels the parent's, at least 1.
     pub(crate) delay: usize,
@@ -62,20 +60,16 @@ impl Graph {
         Self { order, edges }
     }
 
-    /// Number of clients.
-    #[must_use]
     pub(crate) fn clients(&self) -> usize {
         self.order.len()
     }
 
     /// The clients, each one after all that drive it.
-    #[must_use]
     pub(crate) fn order(&self) -> &[usize] {
         &self.order
     }
 
     /// All influences, sorted by parent, then child.
-    #[must_use]
     pub(crate) fn edges(&self) -> &[Edge] {
         &self.edges
     }
@@ -86,7 +80,6 @@ impl Graph {
     }
 
     /// Every client that `client` drives, directly or through others, in ascending order.
-    #[must_use]
     pub(crate) fn descendants(&self, client: usize) -> Vec<usize> {
         let mut reached = vec![false; self.clients()];
         // In topological order every parent is settled before its children are asked.

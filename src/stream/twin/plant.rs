@@ -88,44 +88,36 @@ impl TwinPlant {
         self
     }
 
-    /// Who drives whom.
-    #[must_use]
     pub(crate) fn graph(&self) -> &Graph {
         &self.graph
     }
 
     /// The staged anomalies, in the order of their start.
-    #[must_use]
     pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
     /// Which steps are meant for what.
-    #[must_use]
     pub(crate) fn slices(&self) -> &Slices {
         &self.slices
     }
 
     /// The true states of all clients at the step measured last.
-    #[must_use]
     pub(crate) fn states(&self) -> &[State] {
         &self.states
     }
 
     /// What `client` is ("two tanks").
-    #[must_use]
     pub(crate) fn title(&self, client: usize) -> &'static str {
         self.clients[client].title()
     }
 
     /// Standard deviation of the channels of `client` in nominal operation, without noise.
-    #[must_use]
     pub(crate) fn channel_std(&self, client: usize) -> Measurements {
         self.clients[client].channel_std
     }
 
     /// Standard deviation of the measurement noise of `client`.
-    #[must_use]
     pub(crate) fn noise_std(&self, client: usize) -> Measurements {
         self.clients[client].noise_std()
     }

@@ -13,20 +13,17 @@ pub(crate) struct Slices {
     pub(crate) calibration: Range<usize>,
     /// Normal operation to count false alarms on.
     pub(crate) nominal: Range<usize>,
-    /// Operation with faults.
     pub(crate) anomalous: Range<usize>,
 }
 
 impl Slices {
     /// Steps of the whole stream.
-    #[must_use]
     pub(crate) fn steps(&self) -> usize {
         self.anomalous.end
     }
 }
 
 /// The slices of a source.
-#[must_use]
 pub(crate) fn slices(source: &TwinSource) -> Slices {
     let anomalous = match source.family {
         Family::A => 6000,

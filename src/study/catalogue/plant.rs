@@ -10,7 +10,6 @@ use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::lesson::{self, Findings};
 use crate::study::report::Report;
 
-/// The study.
 pub(crate) struct PlantDay;
 
 const ATTACKS: &str = "plant-attack-day";

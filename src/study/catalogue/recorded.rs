@@ -28,14 +28,12 @@ pub(crate) static HAI: Recorded = Recorded {
     sessions: &[PAPERS, "hai-22.04", "hai-21.03", "hai-20.07"],
 };
 
-/// Tennessee Eastman.
 pub(crate) static TEP: Recorded = Recorded {
     name: "tep",
     about: "Tennessee Eastman: fifteen faults in five units, both modes",
     sessions: &["tep"],
 };
 
-/// BATADAL.
 pub(crate) static BATADAL: Recorded = Recorded {
     name: "batadal",
     about: "BATADAL's water network: seven attacks on six stations, both modes",

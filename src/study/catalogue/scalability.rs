@@ -18,7 +18,6 @@ const PRINTED: [usize; 4] = [2, 4, 8, 16];
 /// Clients beyond the paper.
 const BEYOND: [usize; 3] = [64, 256, 1024];
 
-/// The study.
 pub(crate) struct Scalability;
 
 impl Study for Scalability {

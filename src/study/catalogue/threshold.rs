@@ -13,7 +13,6 @@ use crate::study::detection::{Models, PAPERS, as_published};
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
 
-/// The study.
 pub(crate) struct Threshold;
 
 /// Percentiles of τ_a; τ_c stays at the 95th.

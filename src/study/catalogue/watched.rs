@@ -31,9 +31,7 @@ pub(super) use self::flags::flag_table;
 
 /// A way to watch.
 pub(super) struct Method {
-    /// For other programs.
     pub(crate) name: &'static str,
-    /// For people.
     pub(crate) label: &'static str,
     mode: Mode,
     /// Percentile of both thresholds, and whether three of five steps must agree.

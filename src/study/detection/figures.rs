@@ -23,7 +23,6 @@ pub(crate) struct Declared {
     pub(crate) opened: usize,
     /// Last step that spoke for it.
     pub(crate) last: usize,
-    /// The named root.
     pub(crate) root: Option<usize>,
     /// Clients by how much speaks for them.
     pub(crate) suspects: Vec<(usize, f64)>,
@@ -32,7 +31,6 @@ pub(crate) struct Declared {
 /// What a method declared over all that was watched.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MethodOutput {
-    /// As incidents.
     pub(crate) incidents: Vec<Declared>,
     /// As a name or nothing at every step.
     pub(crate) names: Vec<Option<usize>>,
@@ -40,7 +38,6 @@ pub(crate) struct MethodOutput {
 
 impl MethodOutput {
     /// Of a method that declares incidents: from onset to last evidence its root is named.
-    #[must_use]
     pub(crate) fn from_incidents(incidents: Vec<Declared>, steps: usize) -> Self {
         let mut names = vec![None; steps];
         for incident in &incidents {
@@ -53,7 +50,6 @@ impl MethodOutput {
     }
 
     /// Of a method that names a root, or none, at every step.
-    #[must_use]
     pub(crate) fn from_names(names: Vec<Option<usize>>) -> Self {
         let incidents = group(&names, GAP)
             .into_iter()
@@ -86,7 +82,6 @@ pub(crate) struct Runs {
 
 impl Runs {
     /// Of several runs together.
-    #[must_use]
     pub(crate) fn pooled<'a>(runs: impl IntoIterator<Item = &'a Self>) -> RunLength {
         let sum = runs.into_iter().fold(Self::default(), |sum, run| Self {
             watched: sum.watched + run.watched,
@@ -108,7 +103,6 @@ impl From<RunLength> for Runs {
     }
 }
 
-/// The figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figures {
     /// EP.
@@ -124,13 +118,11 @@ pub(crate) struct Figures {
     pub(crate) step_f1: Option<f64>,
     /// Precision per step inside anomalies only: the most lenient reading.
     pub(crate) inside_precision: Option<f64>,
-    /// Recall per step.
     pub(crate) step_recall: Option<f64>,
     /// F1 of these two.
     pub(crate) inside_f1: Option<f64>,
     /// F1 of eTaPR with its usual thetas; whoever is named.
     pub(crate) etapr_f1: Option<f64>,
-    /// Events.
     pub(crate) events: usize,
     /// Events in whose window or tail an alarm was raised.
     pub(crate) detected: usize,
@@ -157,7 +149,6 @@ pub(crate) struct Figures {
 /// An event on the clock of what is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Happened {
-    /// Its steps.
     pub(crate) window: Window,
     /// The client it started in.
     pub(crate) origin: usize,
@@ -167,7 +158,6 @@ pub(crate) struct Happened {
 
 impl Happened {
     /// The events that begin at step `first` or later, counted from there.
-    #[must_use]
     pub(crate) fn later(events: &[Self], first: usize) -> Vec<Self> {
         let first = tick(first);
         let shifted = |event: &Self| Self {
@@ -183,7 +173,6 @@ impl Happened {
     }
 
     /// Whether it goes on at a step.
-    #[must_use]
     pub(crate) fn is_on(&self, step: usize) -> bool {
         self.window.contains(tick(step))
     }
@@ -192,19 +181,15 @@ impl Happened {
 /// What happened while a plant was watched.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Truth {
-    /// Number of clients.
     pub(crate) clients: usize,
-    /// Steps watched.
     pub(crate) steps: usize,
     /// Seconds between two steps.
     pub(crate) period_s: f64,
-    /// What went wrong.
     pub(crate) events: Vec<Happened>,
 }
 
 impl Truth {
     /// Steps outside events and their tails, where an alarm is false.
-    #[must_use]
     pub(crate) fn quiet_steps(&self) -> usize {
         let busy: Vec<Window> = self.events.iter().map(|e| e.window.with_tail(TAIL)).collect();
         let all = Window::new(0, tick(self.steps) - 1);
@@ -214,7 +199,6 @@ impl Truth {
 
     /// Of steps at these times. Events count that begin in what is watched and whose origin is a
     /// client.
-    #[must_use]
     pub(crate) fn new(layout: &Layout, times: &[Timestamp], events: &[Event]) -> Self {
         let first = times.first();
         let happened = |event: &Event| {
@@ -238,7 +222,6 @@ impl Truth {
 
 impl Figures {
     /// Holds what was declared against what happened.
-    #[must_use]
     pub(crate) fn of(truth: &Truth, output: &MethodOutput) -> Self {
         let Truth { clients: nobody, steps, events, .. } = truth;
         let steps = *steps;

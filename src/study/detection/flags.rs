@@ -57,7 +57,6 @@ pub(crate) struct FlagSeries {
 
 impl FlagSeries {
     /// No step so far.
-    #[must_use]
     pub(crate) fn new(clients: usize) -> Self {
         Self { clients: vec![Vec::new(); clients] }
     }
@@ -67,14 +66,10 @@ impl FlagSeries {
         self.clients.iter_mut().zip(flags).for_each(|(client, flags)| client.push(flags));
     }
 
-    /// Number of clients.
-    #[must_use]
     pub(crate) fn clients(&self) -> usize {
         self.clients.len()
     }
 
-    /// Number of steps.
-    #[must_use]
     pub(crate) fn steps(&self) -> usize {
         self.clients.first().map_or(0, Vec::len)
     }
@@ -85,7 +80,6 @@ impl FlagSeries {
     }
 
     /// The root that the look-up declares at each step.
-    #[must_use]
     pub(crate) fn look_up(&self, vote: Option<Vote>) -> Vec<Option<usize>> {
         let mut voting = vote.map(|vote| Voting::new(vote, self.clients.len()));
         let mut now = Vec::with_capacity(self.clients.len());
@@ -99,7 +93,6 @@ impl FlagSeries {
     }
 
     /// Shares of the four pairs (Z_c, Z_a) at given client-steps: 00, 01, 10, 11.
-    #[must_use]
     pub(crate) fn pair_shares(&self, at: impl Fn(usize, usize) -> bool) -> Option<[f64; 4]> {
         let mut counts = [0_usize; 4];
         for (m, client) in self.clients.iter().enumerate() {
@@ -114,7 +107,6 @@ impl FlagSeries {
     }
 
     /// Run lengths of one of the two flags.
-    #[must_use]
     pub(crate) fn run_lengths(&self, z: fn(&Flags) -> bool, events: &[Happened]) -> FlagRuns {
         let raised = |client: &Vec<Option<Flags>>| {
             client.iter().map(|flags| flags.as_ref().is_some_and(z)).collect()
@@ -123,7 +115,6 @@ impl FlagSeries {
     }
 
     /// The flags of the proprietary and of the augmented models, judged separately.
-    #[must_use]
     pub(crate) fn models(&self, percentile: f64, events: &[Happened]) -> [ModelFlags; 2] {
         let of = |model: Variant, z: fn(&Flags) -> bool| ModelFlags {
             model: model.name().into(),
@@ -177,9 +168,7 @@ pub(crate) const PERCENTILES: [f64; 2] = [95.0, 99.5];
 /// The flags of one model at one percentile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ModelFlags {
-    /// Its name.
     pub(crate) model: String,
-    /// Of the threshold.
     pub(crate) percentile: f64,
     /// How long one waits for them.
     pub(crate) runs: FlagRuns,
@@ -187,7 +176,6 @@ pub(crate) struct ModelFlags {
 
 impl ModelFlags {
     /// Of a model at every percentile.
-    #[must_use]
     pub(crate) fn of(model: Variant, flagged: &Flagged, events: &[Happened]) -> Vec<Self> {
         let at = |percentile| Self {
             model: model.name().into(),
@@ -201,11 +189,8 @@ impl ModelFlags {
 /// All seeds of one model's flags at one percentile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FlagLine {
-    /// Whose.
     pub(crate) model: Variant,
-    /// Of the threshold.
     pub(crate) percentile: f64,
-    /// Runs behind it.
     pub(crate) seeds: usize,
     /// Time per flag in nominal operation.
     pub(crate) arl0: RunLength,
@@ -215,7 +200,6 @@ pub(crate) struct FlagLine {
 
 impl FlagLine {
     /// One line per percentile and model, of those that there are.
-    #[must_use]
     pub(crate) fn all(flags: &[&ModelFlags]) -> Vec<Self> {
         let lines = PERCENTILES.into_iter().flat_map(|percentile| {
             Variant::ALL.into_iter().filter_map(move |model| {
@@ -246,7 +230,6 @@ impl Flagged {
     }
 
     /// Both flags at one percentile. A model without r_a has no pair to look up.
-    #[must_use]
     pub(crate) fn at(&self, percentile: f64) -> Option<FlagSeries> {
         let pairs = |(c, a): &(Distances, Option<Distances>)| {
             let both = c.flags(percentile).into_iter().zip(a.as_ref()?.flags(percentile));
@@ -256,7 +239,6 @@ impl Flagged {
     }
 
     /// Run lengths of the flags: of Z_a where there is one, otherwise of the only flag there is.
-    #[must_use]
     pub(crate) fn run_lengths(&self, percentile: f64, events: &[Happened]) -> FlagRuns {
         let raised = |(c, a): &(Distances, Option<Distances>)| {
             let flags = a.as_ref().unwrap_or(c).flags(percentile);

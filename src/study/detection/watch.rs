@@ -19,9 +19,7 @@ use crate::study::frame::StudyError;
 /// What a run came to.
 #[derive(Debug, Clone)]
 pub(crate) struct Watched {
-    /// What happened.
     pub(crate) truth: Truth,
-    /// What was declared.
     pub(crate) output: MethodOutput,
     /// The flags that were sent; in evidence mode there are none.
     pub(crate) flags: FlagSeries,
@@ -31,19 +29,16 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Holds what was declared against what happened.
-    #[must_use]
     pub(crate) fn figures(&self) -> Figures {
         Figures::of(&self.truth, &self.output)
     }
 
     /// How long it was watched.
-    #[must_use]
     pub(crate) fn seconds(&self) -> f64 {
         self.truth.steps as f64 * self.truth.period_s
     }
 
     /// How much of that was outside events and their tails.
-    #[must_use]
     pub(crate) fn quiet_seconds(&self) -> f64 {
         self.truth.quiet_steps() as f64 * self.truth.period_s
     }

@@ -23,7 +23,6 @@ pub(crate) struct Store {
 
 impl Store {
     /// That of this program and this user.
-    #[must_use]
     pub(crate) fn of_process() -> Self {
         let folder = cache_folder(&CacheEnvironment::of_process()).join("studies");
         let file = std::env::current_exe().and_then(std::fs::metadata);
@@ -32,13 +31,11 @@ impl Store {
     }
 
     /// One in a given folder, for a given program.
-    #[must_use]
     pub(crate) fn new(folder: PathBuf, program: String) -> Self {
         Self { folder, program }
     }
 
     /// Where results are kept.
-    #[must_use]
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

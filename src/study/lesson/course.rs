@@ -20,13 +20,11 @@ const POINTS: usize = 64;
 pub(crate) struct Course {
     /// Weight of the server's gradient.
     pub(crate) eta2: f64,
-    /// Rounds.
     pub(crate) rounds: usize,
     /// Bytes from clients to the server, all rounds together.
     pub(crate) bytes_up: u64,
     /// Bytes from the server to clients.
     pub(crate) bytes_down: u64,
-    /// Losses over rounds.
     pub(crate) losses: Vec<Loss>,
     /// Mean L_s on nominal rows that nothing was fitted to.
     pub(crate) server_loss: f64,
@@ -41,7 +39,6 @@ pub(crate) struct Course {
 /// A point of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Loss {
-    /// Rounds done.
     pub(crate) round: usize,
     /// Mean L_s since the point before.
     pub(crate) server: f64,

@@ -61,7 +61,6 @@ pub(crate) struct Ground {
 
 impl Plant {
     /// The name used everywhere.
-    #[must_use]
     pub(crate) fn name(self) -> String {
         match self {
             Self::Twin(clients) => format!("A{clients}"),
@@ -69,8 +68,6 @@ impl Plant {
         }
     }
 
-    /// Number of clients.
-    #[must_use]
     pub(crate) fn clients(self) -> usize {
         match self {
             Self::Twin(clients) => clients,
@@ -120,20 +117,16 @@ fn across(here: &Array2<f32>, there: &Array2<f32>, rows: &Range<usize>) -> f64 {
 }
 
 impl Ground {
-    /// Number of steps.
-    #[must_use]
     pub(crate) fn steps(&self) -> usize {
         self.anomalous.len()
     }
 
     /// Some rows of client `m`.
-    #[must_use]
     pub(crate) fn view(&self, m: usize, rows: Range<usize>) -> ArrayView2<'_, f32> {
         self.rows[m].slice_axis(Axis(0), Slice::from(rows))
     }
 
     /// All clients with their models over some rows.
-    #[must_use]
     pub(crate) fn sites<'a>(
         &'a self,
         models: &'a [ProprietaryWeights],

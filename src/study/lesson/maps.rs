@@ -10,7 +10,6 @@ use crate::federation::states::{Replay, Series};
 /// Correlations of one model's states.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Map {
-    /// Whose states.
     pub(crate) model: String,
     /// Names of the states.
     pub(crate) names: Vec<String>,

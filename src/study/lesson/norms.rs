@@ -18,7 +18,6 @@ use crate::site::training::SiteData;
 const LEAD: usize = 100;
 const TRACE: usize = 400;
 
-/// Under which circumstances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Condition {
@@ -34,8 +33,6 @@ impl Condition {
     /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Fit, Self::Nominal, Self::Anomalous];
 
-    /// In a word.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Fit => "fit",
@@ -48,11 +45,8 @@ impl Condition {
 /// Residuals of one client under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Norms {
-    /// Whose.
     pub(crate) client: String,
-    /// When.
     pub(crate) condition: Condition,
-    /// Number of steps.
     pub(crate) steps: usize,
     /// Mean ‖r_c‖ of the proprietary model.
     pub(crate) r_c: f64,
@@ -73,7 +67,6 @@ pub(crate) struct Norms {
 /// Norms of one client, step by step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Trace {
-    /// Whose.
     pub(crate) client: String,
     /// The first step, counted from the beginning of the run.
     pub(crate) first: usize,

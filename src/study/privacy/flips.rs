@@ -17,7 +17,6 @@ use crate::study::frame::StudyError;
 /// One pair of probabilities.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct FlipRow {
-    /// The family.
     pub(crate) family: &'static str,
     /// The chance that Z_c is told truly.
     pub(crate) p_c: f64,
@@ -27,7 +26,6 @@ pub(crate) struct FlipRow {
     pub(crate) epsilon_c: Option<f64>,
     /// ε of a Z_a.
     pub(crate) epsilon_a: Option<f64>,
-    /// Seeds.
     pub(crate) seeds: usize,
     /// Steps between false alarms of Z_a.
     pub(crate) arl0: Option<f64>,
@@ -35,7 +33,6 @@ pub(crate) struct FlipRow {
     pub(crate) arl1: Option<f64>,
     /// Incidents that name the origin of an anomaly they answer, of all incidents.
     pub(crate) precision: Option<f64>,
-    /// Anomalies so answered.
     pub(crate) recall: Option<f64>,
     /// Their harmonic mean.
     pub(crate) f1: Option<f64>,

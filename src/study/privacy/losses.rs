@@ -16,13 +16,11 @@ use crate::study::lesson::{self, Ground, Plant};
 /// One σ in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct LossRow {
-    /// The family.
     pub(crate) family: &'static str,
     /// "states up" or "gradients down".
     pub(crate) direction: &'static str,
     /// σ; zero is no mechanism at all, neither noise nor clipping.
     pub(crate) sigma: f64,
-    /// Seeds.
     pub(crate) seeds: usize,
     /// Mean L_s of the trained models on nominal rows that nothing was fitted to.
     pub(crate) server_loss: Option<f64>,
@@ -30,7 +28,6 @@ pub(crate) struct LossRow {
     pub(crate) client_loss: Option<f64>,
     /// Mean L_s as the server saw it at the end of training, noise included.
     pub(crate) server_loss_seen: Option<f64>,
-    /// Trainings that diverged.
     pub(crate) diverged: usize,
 }
 

@@ -31,9 +31,7 @@ pub(crate) const FAMILIES: [&str; 2] = ["A2", "B4"];
 /// One method at one ε.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct SpendingRow {
-    /// The family.
     pub(crate) family: &'static str,
-    /// Mode and manner.
     pub(crate) method: String,
     /// ε of each flag or symbol; none where they are sent as they are.
     pub(crate) epsilon_flag: Option<f64>,
@@ -45,7 +43,6 @@ pub(crate) struct SpendingRow {
     pub(crate) basic_day: Option<f64>,
     /// Releases of that client in a day.
     pub(crate) releases_day: u64,
-    /// Seeds.
     pub(crate) seeds: usize,
     /// Incidents with the right root, of all incidents.
     pub(crate) precision: Option<f64>,

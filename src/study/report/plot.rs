@@ -21,7 +21,6 @@ const HEIGHT: usize = 12;
 const MARKS: [char; 10] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];
 
 /// A chart in `width` columns.
-#[must_use]
 pub(crate) fn draw(chart: &Chart, width: usize) -> String {
     let mut out = format!("{}\n", chart.title);
     match &chart.drawing {

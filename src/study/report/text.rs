@@ -16,8 +16,6 @@ pub(crate) struct Page {
     pub(crate) charts: bool,
 }
 
-/// The whole report.
-#[must_use]
 pub(crate) fn render(report: &Report, page: Page) -> String {
     let mut out = String::new();
     put(&mut out, &format!("{}: {}", report.study, report.title));

@@ -12,7 +12,6 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// Rows of a client.
-    #[must_use]
     pub(crate) fn rows(self) -> u16 {
         match self {
             Shape::Stack(rows) | Shape::Lanes(rows) => rows,
@@ -27,7 +26,6 @@ pub(crate) struct Plan {
     pub(crate) header: bool,
     /// How clients are drawn.
     pub(crate) shape: Shape,
-    /// Clients that fit.
     pub(crate) clients: u16,
     /// A row with the times of the axis.
     pub(crate) axis: bool,
@@ -44,7 +42,6 @@ const WANTED: u16 = 6;
 
 impl Plan {
     /// Shares `rows` rows of `width` cells among `clients` clients and the rest.
-    #[must_use]
     pub(crate) fn new(clients: usize, width: u16, rows: u16) -> Self {
         let clients = clients.min(usize::from(u16::MAX / 16)) as u16;
         let panels = width >= NARROW && rows >= 30;
@@ -83,7 +80,6 @@ impl Plan {
     }
 
     /// The first client shown, so that `chosen` is among them.
-    #[must_use]
     pub(crate) fn first(&self, chosen: usize) -> usize {
         (chosen + 1).saturating_sub(usize::from(self.clients))
     }
