@@ -49,10 +49,14 @@ pub(crate) use crate::fact::Verdict;
 pub(crate) use action::{Action, Refusal};
 pub(crate) use annunciator::{Annunciator, Place};
 pub(crate) use figures::Figures;
-pub(crate) use group::{Closed, Incident, Member, Origin, SensorTrouble};
-pub(crate) use input::{ClientState, Closing, Outcome, QualityKind, QualityNote, Step};
-pub(crate) use log::{Edit, Entry, Log, What};
-pub(crate) use operate::{Order, Receipt};
+pub(crate) use group::{Closed, Incident, Member, Origin};
+#[cfg(test)]
+pub(crate) use input::{ClientState, Outcome};
+pub(crate) use input::{Closing, QualityKind, QualityNote, Step};
+pub(crate) use log::{Edit, Entry, What};
+pub(crate) use operate::Order;
+#[cfg(test)]
+pub(crate) use operate::Receipt;
 pub(crate) use rules::Rules;
-pub(crate) use state::{AlarmEvent, AlarmState};
+pub(crate) use state::AlarmState;
 pub(crate) use verdict::{ClientVerdict, verdict_at};

@@ -13,8 +13,8 @@ use crate::federation::correlation::{between_clients, correlation};
 use crate::federation::states::{replay, series, square_norm};
 use crate::federation::variant::{Fitted, Variant};
 use crate::federation::{self, FederatedWeights, Federation, Hooks};
-use crate::model::train::SETTLING;
-use crate::model::weights::ProprietaryWeights;
+use crate::nn::train::SETTLING;
+use crate::nn::weights::ProprietaryWeights;
 use crate::privacy::Provenance;
 use crate::rng;
 use crate::session::Session;
@@ -37,7 +37,6 @@ pub(crate) struct Comparison {
     pub(crate) oracle: Option<Vec<f32>>,
 }
 
-/// One client's part.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientComparison {
     pub(crate) name: String,

@@ -32,7 +32,6 @@ const NAP: Duration = Duration::from_millis(50);
 /// The holder is gone.
 pub(super) struct Gone;
 
-/// Where playing begins.
 pub(crate) struct From {
     mark: Option<Mark>,
     clock: Clock,

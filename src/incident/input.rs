@@ -4,7 +4,6 @@ use jiff::Timestamp;
 
 pub(crate) use crate::server::decision::{ClientState, Closing, Outcome, QualityKind, QualityNote};
 
-/// One step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step<'a> {
     pub(crate) time: Timestamp,

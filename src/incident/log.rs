@@ -11,7 +11,6 @@ use super::group::{Alarm, Closed, Origin};
 use super::input::{Closing, QualityKind};
 use crate::fact::{Priority, Value};
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     /// Counted from 1.
@@ -25,7 +24,6 @@ pub(crate) struct Entry {
     pub(crate) why: Option<String>,
 }
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum What {
     Opened {
@@ -178,7 +176,6 @@ impl Edit {
     }
 }
 
-/// All entries.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Log {
     entries: Vec<Entry>,

@@ -24,8 +24,7 @@ const VOTES: [Vote; 6] = [
 const FACTOR: f64 = 1.05;
 
 /// `turn`, so many presses further. A client without a τ of its own starts from the `common` one.
-#[must_use]
-pub fn stepped(turn: Turn, presses: i32, common: Option<Tau>) -> Turn {
+pub(crate) fn stepped(turn: Turn, presses: i32, common: Option<Tau>) -> Turn {
     let tau = |own: Option<Tau>| {
         own.or(common).map(|tau| match tau {
             Tau::Percentile(p) => Tau::Percentile(along(&PERCENTILES, p, presses)),
@@ -90,7 +89,7 @@ fn epsilon(ladder: &[f64], now: Option<f64>, presses: i32) -> Option<f64> {
 }
 
 /// `knob` at what was typed: `97.5%`, `3.2`, `3 of 5`, `8h`, `paper`, `none`.
-pub fn typed(knob: Knob, text: &str, clients: &[String]) -> Result<Turn, Unsettable> {
+pub(crate) fn typed(knob: Knob, text: &str, clients: &[String]) -> Result<Turn, Unsettable> {
     let text = text.trim();
     let number = |n: f64| Number::new(n).map(Value::Number);
     let value = match text.to_lowercase().as_str() {
@@ -107,8 +106,7 @@ pub fn typed(knob: Knob, text: &str, clients: &[String]) -> Result<Turn, Unsetta
 }
 
 /// A length of time in its largest fitting unit.
-#[must_use]
-pub fn length(seconds: f64) -> String {
+pub(crate) fn length(seconds: f64) -> String {
     Span { seconds }.to_string()
 }
 
