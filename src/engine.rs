@@ -17,6 +17,7 @@
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod decimation;
+mod error;
 pub(crate) mod handle;
 pub(crate) mod influence;
 pub(crate) mod knob;
@@ -26,6 +27,7 @@ pub(crate) mod pace;
 pub(crate) mod player;
 pub(crate) mod prepare;
 pub(crate) mod progress;
+mod protocol;
 pub(crate) mod run;
 pub(crate) mod vendor;
 pub(crate) mod watch;

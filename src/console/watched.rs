@@ -10,7 +10,7 @@ use crate::engine::watch::{News, Snapshot};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::history::{Bucket, Column, History};
-use crate::incident::{Action, ClientVerdict, Entry, Incident, What, verdict_at};
+use crate::incident::{Action, ClientVerdict, Event, Incident, What, verdict_at};
 
 /// One quantity that is drawn over time for every client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(crate) struct Watched {
     /// Incident `n` stands at `n − 1`, as it stands now.
     pub(crate) incidents: Vec<Incident>,
     /// The sequence of events.
-    pub(crate) log: Vec<Entry>,
+    pub(crate) log: Vec<Event>,
     /// What was seen of every client at the last step.
     pub(crate) latest: Vec<Sight>,
     /// How everything stands; nothing before the first step.
@@ -146,14 +146,14 @@ impl Watched {
                 None => self.incidents.push(incident.clone()),
             }
         }
-        for entry in &news.entries {
+        for entry in &news.events {
             match entry.what {
                 What::WasShelved { incident } => _ = self.from_shelf.insert(incident),
                 What::Did(Action::Shelve { incident, .. }) => _ = self.from_shelf.remove(&incident),
                 _ => {}
             }
         }
-        self.log.extend_from_slice(&news.entries);
+        self.log.extend_from_slice(&news.events);
     }
 
     /// From now on the flags of the past are these, a row of clients a step.
@@ -279,8 +279,8 @@ impl Watched {
     }
 
     /// A line of the log in words: what is undone or done again is said by its own.
-    pub(crate) fn words(&self, entry: &Entry, names: &[String]) -> String {
-        let undoes = |entry: &Entry| match entry.what {
+    pub(crate) fn words(&self, entry: &Event, names: &[String]) -> String {
+        let undoes = |entry: &Event| match entry.what {
             What::Did(Action::Undo { entry }) => self.log.iter().find(|e| e.number == entry),
             _ => None,
         };

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::prepare::PrepareError;
+use super::error::PrepareError;
 use crate::federation::FederationError;
 use crate::privacy::{Counted, Hooks};
 use crate::rng;

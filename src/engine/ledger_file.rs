@@ -9,7 +9,7 @@ use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::handle::OpenError;
+use super::error::OpenError;
 use super::ledger_key;
 use super::watch::Watch;
 use crate::digest;

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use jiff::{Span, Timestamp};
 use tokio::sync::mpsc;
 
-use super::handle::{Command, EngineEvent, Moment, OpenError, Opened, Options, Tried, Update};
+use super::error::OpenError;
 use super::ledger_file::KeptLedger;
 use super::pace::{Pace, Pacer};
 use super::prepare::Prepared;
+use super::protocol::{Command, EngineEvent, Moment, Opened, Options, Tried, Update};
 use super::watch::{News, Watch};
 use crate::incident::Order;
 use crate::privacy::Head;
@@ -411,7 +412,7 @@ impl Player {
             batch.incidents.push(incident);
         }
         batch.incidents.sort_by_key(|incident| incident.number);
-        batch.entries.append(&mut news.entries);
+        batch.events.append(&mut news.events);
         batch.facts.append(&mut news.facts);
     }
 

@@ -71,7 +71,7 @@ impl Run {
             _ => {}
         }
         let receipt = self.annunciator.act(order)?;
-        let edits = self.annunciator.log().entry(receipt.entry).map(|entry| entry.edits.clone());
+        let edits = self.annunciator.log().event(receipt.entry).map(|event| event.edits.clone());
         let mut facts = receipt.facts;
         for edit in edits.unwrap_or_default() {
             match edit {
@@ -159,8 +159,8 @@ impl Run {
 
     /// What was spent since an entry was made may forbid to go back to the value before it.
     fn check_undo(&self, entry: u64) -> Result<(), ActError> {
-        let entry = self.annunciator.log().entry(entry);
-        for edit in entry.iter().flat_map(|entry| &entry.edits) {
+        let event = self.annunciator.log().event(entry);
+        for edit in event.iter().flat_map(|event| &event.edits) {
             if let Edit::Setting { what, to, .. } = edit.inverse() {
                 self.check(self.turn(&what, &to)?)?;
             }

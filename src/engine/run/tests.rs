@@ -9,7 +9,7 @@ use crate::engine::prepare::prepare;
 use crate::privacy::outlook::Cost;
 use crate::privacy::{Knob, Spend, What};
 use crate::session::Alphabet;
-use crate::site::Sent;
+use crate::site::{Sent, SiteOptions};
 use crate::wire::testing::{Tampered, message};
 use crate::wire::{Content, Direction, Encoded, Message};
 
@@ -41,7 +41,7 @@ fn said(run: &mut Run) -> (Vec<Fact>, Vec<String>) {
     while run.step(&mut facts).expect("synthetic data has no bad rows").is_some() {}
     facts.extend(run.end());
     let (annunciator, names) = (run.annunciator(), run.annunciator().names());
-    let log = annunciator.log().entries().iter().map(|entry| entry.words(names)).collect();
+    let log = annunciator.log().events().iter().map(|entry| entry.words(names)).collect();
     (facts, log)
 }
 
@@ -188,7 +188,7 @@ impl Stream for Stuck {
         Ok(more)
     }
 
-    fn events(&self) -> &[Event] {
+    fn events(&self) -> &[stream::Event] {
         self.stream.events()
     }
 }
@@ -343,7 +343,7 @@ impl Stream for Pieces {
         Ok(false)
     }
 
-    fn events(&self) -> &[Event] {
+    fn events(&self) -> &[stream::Event] {
         self.0.events()
     }
 }

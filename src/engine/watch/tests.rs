@@ -135,10 +135,10 @@ fn a_threshold_or_dead_band_that_is_set_judges_the_whole_run_anew_and_undone_as_
     assert!(low != sent && banded != low, "each of them is seen in the flags");
 
     let mut news = News::default();
-    let facts = watch.run().annunciator().log().entries().len();
+    let facts = watch.run().annunciator().log().events().len();
     watch.act(set("tau_c", Value::Text("60%".into())), &mut news).expect("a good value");
     assert_eq!(news.flags.take(), Some(low.clone()), "as if it had stood from the start");
-    assert_eq!(watch.run().annunciator().log().entries().len(), facts + 1, "history stays");
+    assert_eq!(watch.run().annunciator().log().events().len(), facts + 1, "history stays");
     watch.act(set("deadband", number(0.8)), &mut news).expect("a good value");
     assert_eq!(news.flags.take(), Some(banded));
     for expected in [low, sent] {
