@@ -354,6 +354,7 @@ impl Fact {
     }
 
     /// Reads a line back.
+    #[cfg(test)]
     pub(crate) fn from_line(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
     }

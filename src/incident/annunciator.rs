@@ -469,13 +469,9 @@ impl Annunciator {
     }
 
     /// The value of a setting.
+    #[cfg(test)]
     pub(crate) fn setting(&self, what: &str) -> Option<&Value> {
         self.settings.get(what)
-    }
-
-    /// What is wrong with the data now.
-    pub(crate) fn quality(&self) -> impl Iterator<Item = QualityNote> {
-        self.quality.iter().map(|trouble| trouble.note)
     }
 
     /// The sequence of events.
@@ -486,11 +482,6 @@ impl Annunciator {
     /// Names of the clients.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
-    }
-
-    /// Data time of the last step.
-    pub(crate) fn now(&self) -> Timestamp {
-        self.now
     }
 }
 
