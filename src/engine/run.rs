@@ -63,9 +63,12 @@ use crate::session::{Clock, Mark, Mode, Session, Tau};
 use crate::site::again::AgainError;
 use crate::site::material::LeftOut;
 use crate::site::{Site, SiteError};
+#[cfg(test)]
+use crate::stream::Part;
 use crate::stream::decimate::Decimated;
+#[cfg(test)]
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Continuity, Frame, Label, Layout, Part, Stream, StreamError};
+use crate::stream::{self, Continuity, Frame, Label, Layout, Stream, StreamError};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
 /// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
@@ -155,6 +158,7 @@ pub(crate) struct Run {
 impl Run {
     /// Sets up the sites and the server of a prepared session, and stands before the first step. The
     /// whole replay range is run: where a person would enter it is of no account here.
+    #[cfg(test)]
     pub(crate) fn open(
         session: &Session,
         prepared: &Prepared,
@@ -165,6 +169,7 @@ impl Run {
     }
 
     /// The same in any other way.
+    #[cfg(test)]
     pub(crate) fn open_with(
         session: &Session,
         prepared: &Prepared,
