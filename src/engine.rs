@@ -14,6 +14,8 @@
 //!
 //! It must not know how anything is shown.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod decimation;

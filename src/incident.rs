@@ -30,6 +30,8 @@
 //! | [`verdict`] | root cause, propagated effect, single or unknown, client by client |
 //! | [`rate`], [`figures`] | alarms in ten minutes, floods, chattering, counts |
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 pub(crate) mod action;
 pub(crate) mod annunciator;
 pub(crate) mod event;

@@ -405,7 +405,7 @@ impl Player {
         }
         let batch = &mut self.batch.news;
         batch.times.append(&mut news.times);
-        batch.sights.append(&mut news.sights);
+        batch.readouts.append(&mut news.readouts);
         batch.flags = news.flags.or(batch.flags.take());
         for incident in news.incidents {
             batch.incidents.retain(|earlier| earlier.number != incident.number);

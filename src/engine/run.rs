@@ -17,7 +17,7 @@
 //! | `report` | thresholds, notes about data, the summary |
 //! | `unused` | rows of the data that were not used |
 //! | `alarms`, `ending` | the alarms that were raised, and the score of the run |
-//! | [`sight`] | what can be seen of every client at a step |
+//! | [`readout`] | what can be seen of every client at a step |
 //! | [`what_if`] | the run decided again under other settings |
 //! | `operate` | what an operator orders, carried out |
 
@@ -27,9 +27,9 @@ mod exchange;
 mod explain;
 mod ledger;
 mod operate;
+pub(crate) mod readout;
 mod report;
 mod setup;
-pub(crate) mod sight;
 mod spending;
 #[cfg(test)]
 mod tests;
@@ -45,9 +45,9 @@ use self::alarms::Alarms;
 pub(crate) use self::ending::Ending;
 use self::exchange::Exchange;
 pub(crate) use self::operate::ActError;
+use self::readout::ClientReadout;
 use self::report::in_file;
 use self::setup::annunciator;
-use self::sight::Sight;
 use self::unused::Unused;
 pub(crate) use self::what_if::Outlook;
 use super::prepare::{Prepared, TrainingSpent};
@@ -130,7 +130,7 @@ pub(crate) struct Run {
     thresholds: Vec<FlagThresholds>,
     /// Sites, server and what is between them.
     exchange: Exchange,
-    sights: Vec<Sight>,
+    readouts: Vec<ClientReadout>,
     /// A setting was changed on the way.
     tuned: bool,
     /// What a budget is for and what happens when it is gone, whatever its ε.
@@ -194,8 +194,8 @@ impl Run {
     }
 
     /// What can be seen of every client after the last step.
-    pub(crate) fn sights(&self) -> &[Sight] {
-        &self.sights
+    pub(crate) fn readouts(&self) -> &[ClientReadout] {
+        &self.readouts
     }
 
     /// The thresholds of every client as squared distances.
@@ -280,7 +280,7 @@ impl Run {
         self.tell_notes(facts);
         let tick = Tick { step: self.steps, time, follows };
         self.exchange.step(&self.frame, &self.layout, tick)?;
-        self.exchange.show(&mut self.sights);
+        self.exchange.show(&mut self.readouts);
         if let Some(why) = self.exchange.take_trouble() {
             let what = format!("nothing was sent: {why}");
             facts.push(self.annunciator.note(time, None, &what));
@@ -288,7 +288,7 @@ impl Run {
         let decision = self.exchange.server().decision();
         self.quality.extend_from_slice(&decision.quality);
         if self.mode == Mode::Evidence {
-            note_standings(&self.sights, &mut self.quality);
+            note_standings(&self.readouts, &mut self.quality);
         }
         let step = Step {
             time,
@@ -377,9 +377,9 @@ impl Run {
 }
 
 /// How far clients are believed is known by the method that weighs what they send.
-fn note_standings(sights: &[Sight], quality: &mut Vec<QualityNote>) {
-    for (client, sight) in sights.iter().enumerate() {
-        let what = match sight.server.standing {
+fn note_standings(readouts: &[ClientReadout], quality: &mut Vec<QualityNote>) {
+    for (client, readout) in readouts.iter().enumerate() {
+        let what = match readout.server.standing {
             Standing::Trusted => continue,
             Standing::OutOfCalibration => QualityKind::OutOfCalibration,
             Standing::Unreliable => QualityKind::Unbelievable,

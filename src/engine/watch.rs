@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
-use super::run::sight::Sight;
+use super::run::readout::ClientReadout;
 use super::run::what_if::NoAnswer;
 use super::run::{ActError, Outlook, Run, RunError, RunOptions};
 use crate::evidence::threshold::{FlagThresholds, Flags};
@@ -35,7 +35,7 @@ pub(crate) struct News {
     /// Steps taken: one time each.
     pub(crate) times: Vec<Timestamp>,
     /// What was seen at each of them, a row of clients a step.
-    pub(crate) sights: Vec<Sight>,
+    pub(crate) readouts: Vec<ClientReadout>,
     /// The flags of every step so far, judged anew: a row of clients a step. Nothing while those that
     /// came with the steps still stand.
     pub(crate) flags: Option<Vec<Option<Flags>>>,
@@ -158,7 +158,7 @@ impl Watch {
         if let Some(time) = step {
             self.last = Some(time);
             news.times.push(time);
-            news.sights.extend_from_slice(self.run.sights());
+            news.readouts.extend_from_slice(self.run.readouts());
         }
         self.tell(news);
         Ok(step)

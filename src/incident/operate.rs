@@ -188,7 +188,12 @@ impl Annunciator {
             match edit {
                 Edit::Root { incident, to, .. } => self.check_root(*incident, *to)?,
                 Edit::Closed { incident, to: None, .. } => self.check_reopening(*incident)?,
-                _ => {}
+                Edit::Closed { to: Some(_), .. }
+                | Edit::Alarm { .. }
+                | Edit::Shelf { .. }
+                | Edit::OutOfService { .. }
+                | Edit::Note { .. }
+                | Edit::Setting { .. } => {}
             }
         }
         Ok(edits)
@@ -217,23 +222,34 @@ impl Annunciator {
             // An alarm cannot be on when its incident is over, nor over when that is on.
             Edit::Alarm { incident, to, .. } => {
                 let ends = all.iter().find_map(|edit| match edit {
-                    Edit::Closed { incident: other, to, .. } if other == incident => {
-                        Some(to.is_none())
+                    Edit::Closed { incident: other, to, .. } => {
+                        (other == incident).then_some(to.is_none())
                     }
-                    _ => None,
+                    Edit::Alarm { .. }
+                    | Edit::Shelf { .. }
+                    | Edit::OutOfService { .. }
+                    | Edit::Note { .. }
+                    | Edit::Root { .. }
+                    | Edit::Setting { .. } => None,
                 });
                 let open = ends.unwrap_or(self.at(*incident).is_open());
                 match to.state {
                     AlarmState::Unacknowledged | AlarmState::Acknowledged => open,
                     AlarmState::Normal | AlarmState::Returned | AlarmState::Latched => !open,
-                    _ => true,
+                    AlarmState::Shelved
+                    | AlarmState::SuppressedByDesign
+                    | AlarmState::OutOfService => true,
                 }
             }
             // Incidents that came since would be forgotten in the wrong state.
             Edit::OutOfService { client, to, .. } => {
                 self.concerned(*client, *to).all(|incident| touches(incident.number))
             }
-            _ => true,
+            Edit::Shelf { .. }
+            | Edit::Note { .. }
+            | Edit::Closed { .. }
+            | Edit::Root { .. }
+            | Edit::Setting { .. } => true,
         }
     }
 

@@ -1,6 +1,7 @@
 mod operator;
 mod property;
 mod scenario;
+mod verdict;
 
 use jiff::Timestamp;
 

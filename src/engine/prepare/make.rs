@@ -6,7 +6,7 @@ use super::fingerprint::json;
 use super::stored::{Calibration, ClientCalibration};
 use super::{FEDERATION, OnStage, PROPRIETARY, Stage, TrainingSpent, hooks};
 use crate::engine::error::PrepareError;
-use crate::engine::influence::{self, SiteHalves, Told};
+use crate::engine::influence::{self, SiteHalves, SiteTraces};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::engine::{cost, decimation};
 use crate::federation::{Federation, FederationError, Outcome};
@@ -58,13 +58,13 @@ pub(super) fn make(
     let mut wire = federation.into_wire();
     let _ = on_stage(Stage::Calibrating);
     let graded = grade_all(&material, &models)?;
-    let told: Vec<Told> = graded
+    let told: Vec<SiteTraces> = graded
         .iter()
         .zip(&models)
         .enumerate()
         .map(|(m, ((_, traces), models))| {
             let model = VendorModel::new(models.federated())?;
-            Ok(Told { traces, sender: Sender::new(m, &model).ok() })
+            Ok(SiteTraces { traces, sender: Sender::new(m, &model).ok() })
         })
         .collect::<Result<_, WeightsError>>()?;
     let names: Vec<String> = material.clients.iter().map(|client| client.name.clone()).collect();

@@ -29,7 +29,12 @@ impl Alarms {
                     alarm.closed = Some(time);
                 }
             }
-            _ => {}
+            Fact::Training(_)
+            | Fact::Calibrated(_)
+            | Fact::Setting(_)
+            | Fact::Ledger(_)
+            | Fact::Quality(_)
+            | Fact::Summary(_) => {}
         }
     }
 

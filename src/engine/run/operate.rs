@@ -68,7 +68,14 @@ impl Run {
             Action::Accept { .. } if self.mode == Mode::Paper => return Err(ActError::NoNewNormal),
             Action::Set { what, to } => self.check(self.turn(what, to)?)?,
             Action::Undo { entry } => self.check_undo(*entry)?,
-            _ => {}
+            Action::Accept { .. }
+            | Action::Acknowledge { .. }
+            | Action::Shelve { .. }
+            | Action::Unshelve { .. }
+            | Action::TakeOut { .. }
+            | Action::PutBack { .. }
+            | Action::Note { .. }
+            | Action::Correct { .. } => {}
         }
         let receipt = self.annunciator.act(order)?;
         let edits = self.annunciator.log().event(receipt.entry).map(|event| event.edits.clone());
@@ -88,7 +95,13 @@ impl Run {
                 Edit::Closed { incident, from: Some(closed), to: None } if was_accepted(closed) => {
                     self.take_back(incident);
                 }
-                _ => {}
+                // The annunciator has made these.
+                Edit::Closed { .. }
+                | Edit::Alarm { .. }
+                | Edit::Shelf { .. }
+                | Edit::OutOfService { .. }
+                | Edit::Note { .. }
+                | Edit::Root { .. } => {}
             }
         }
         self.alarms.hear_all(&facts);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::alarms::Alarms;
 use super::exchange::Exchange;
-use super::sight::Sight;
+use super::readout::ClientReadout;
 use super::unused::Unused;
 use super::{Run, RunError, RunOptions};
 use crate::engine::prepare::{self, Prepared};
@@ -78,7 +78,7 @@ impl Run {
                 .map(|client| site::flags::thresholds(client, &session.thresholds))
                 .collect(),
             exchange,
-            sights: vec![Sight::default(); clients],
+            readouts: vec![ClientReadout::default(); clients],
             tuned: false,
             budget: session.privacy.budget.unwrap_or_default(),
             annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),

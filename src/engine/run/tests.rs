@@ -61,7 +61,9 @@ fn a_session_that_asks_for_one_bit_sends_one_and_finds_anomalies_with_it() {
     let mut run = open(&session, Mode::Evidence, 2500);
     let mut facts = Vec::new();
     while run.step(&mut facts).expect("synthetic data has no bad rows").is_some() {
-        assert!(run.sights().iter().all(|sight| sight.server.level.is_none_or(|level| level < 2)));
+        assert!(
+            run.readouts().iter().all(|readout| readout.server.level.is_none_or(|level| level < 2))
+        );
     }
     facts.extend(run.end());
     let bits = |fact: &Fact| match fact {

@@ -119,7 +119,7 @@ fn watch_judged(change: impl FnOnce(&mut Session)) -> Watch {
 }
 
 fn flags(news: &News) -> Vec<Option<Flags>> {
-    news.sights.iter().map(Sight::flags).collect()
+    news.readouts.iter().map(ClientReadout::flags).collect()
 }
 
 #[test]
@@ -250,9 +250,9 @@ fn noise_on_the_flags_begins_when_it_is_asked_for() {
     let epsilon = Value::Number(crate::fact::Number::or_zero(0.5));
     watch.act(set("epsilon_flag", epsilon), &mut news).expect("a good value");
     let noisy = steps(&mut watch, 200);
-    let raised = noisy.sights.iter().filter(|s| s.flags().is_some_and(|f| f.z_c)).count();
+    let raised = noisy.readouts.iter().filter(|s| s.flags().is_some_and(|f| f.z_c)).count();
     // At ε = 0.5 about 38 % of all flags are turned round.
-    assert!(raised * 4 > noisy.sights.len(), "{raised} of {}", noisy.sights.len());
+    assert!(raised * 4 > noisy.readouts.len(), "{raised} of {}", noisy.readouts.len());
 }
 
 /// The same morning with other privacy settings: nothing of it changes what was trained.

@@ -115,7 +115,7 @@ pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, StudyError> {
             let ended = engine::spawn(&session, options)?.to_end(|_, update| {
                 alarms.extend(update.news.facts.iter().filter_map(alarm));
                 if let (Some(_), Some(time)) = (method.flags, update.news.times.first()) {
-                    raised.step(*time, &update.news.sights);
+                    raised.step(*time, &update.news.readouts);
                 }
             });
             let (opened, ending) = ended.map_err(StudyError::Run)?;

@@ -61,9 +61,9 @@ pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watch
         // Every step is told by itself, and what follows the last one after it.
         seen.times.extend_from_slice(&news.times);
         match session.mode {
-            Mode::Evidence => seen.evidence.extend(news.sights.iter().map(|s| s.server.evidence)),
+            Mode::Evidence => seen.evidence.extend(news.readouts.iter().map(|s| s.server.evidence)),
             Mode::Paper if !news.times.is_empty() => {
-                seen.flags.push(news.sights.iter().map(|sight| sight.server.flags));
+                seen.flags.push(news.readouts.iter().map(|sight| sight.server.flags));
             }
             Mode::Paper => {}
         }

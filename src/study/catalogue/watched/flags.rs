@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::minutes;
-use crate::engine::run::sight::Sight;
+use crate::engine::run::readout::ClientReadout;
 use crate::evidence::threshold::Flags;
 use crate::federation::variant::Variant;
 use crate::score::metrics::Tick;
@@ -22,9 +22,9 @@ pub(super) struct Raised {
 }
 
 impl Raised {
-    pub(crate) fn step(&mut self, time: Timestamp, sights: &[Sight]) {
+    pub(crate) fn step(&mut self, time: Timestamp, readouts: &[ClientReadout]) {
         self.times.push(time.as_second());
-        self.flags.extend(sights.iter().map(Sight::flags));
+        self.flags.extend(readouts.iter().map(ClientReadout::flags));
     }
 
     /// Both models' run lengths in seconds. Time within an event or its tail is not nominal.
@@ -154,11 +154,11 @@ mod tests {
                 z_c: (m == 0 && (step == 3 || step == 22)) || (m == 1 && step == 21),
                 z_a: m == 1 && step == 21,
             };
-            let sights = [0, 1].map(|m| {
+            let readouts = [0, 1].map(|m| {
                 let server = ServerView { flags: Some(z(m)), ..ServerView::default() };
-                Sight { server, ..Sight::default() }
+                ClientReadout { server, ..ClientReadout::default() }
             });
-            raised.step(at(10 * step), &sights);
+            raised.step(at(10 * step), &readouts);
         }
         let events = [event(200, "P1"), event(300, "P2"), event(1000, "P1")];
         let found = raised.judge(95.0, &layout, &events, 20.0);
