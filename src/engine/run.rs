@@ -50,7 +50,9 @@ use self::report::in_file;
 use self::setup::annunciator;
 use self::unused::Unused;
 pub(crate) use self::what_if::Outlook;
-use super::prepare::{Prepared, TrainingSpent};
+#[cfg(test)]
+use super::prepare::Prepared;
+use super::prepare::TrainingSpent;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::Fact;
 use crate::incident::{Annunciator, Closing, Incident, QualityKind, QualityNote, Step};

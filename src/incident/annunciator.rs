@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::event::{Event, Log, What};
 use super::figures::date;
 use super::group::{Closed, Incident, Origin};
-use super::input::{ClientState, Closing, QualityNote, Step};
+use super::input::{ClientState, Closing, Step};
 use super::quality::Trouble;
 use super::rate::{Rates, Turn};
 use super::rules::Rules;
