@@ -10,14 +10,14 @@ use super::release::{Flag, Guarded, Spend, Symbol};
 
 /// Randomised response over `symbols` symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Response {
+pub(crate) struct Response {
     epsilon: f64,
     symbols: u8,
 }
 
 impl Response {
     /// ε-private response over `symbols` ≥ 2 symbols.
-    pub fn new(epsilon: f64, symbols: u8) -> Result<Self, PrivacyError> {
+    pub(crate) fn new(epsilon: f64, symbols: u8) -> Result<Self, PrivacyError> {
         if !(epsilon.is_finite() && epsilon > 0.0) {
             return Err(PrivacyError::Setting {
                 what: "ε of a flag",
@@ -36,82 +36,46 @@ impl Response {
     }
 
     /// ε-private response for a binary flag.
-    pub fn binary(epsilon: f64) -> Result<Self, PrivacyError> {
+    pub(crate) fn binary(epsilon: f64) -> Result<Self, PrivacyError> {
         Self::new(epsilon, 2)
     }
 
     /// ε of one answer.
-    #[must_use]
-    pub fn epsilon(&self) -> f64 {
+    #[cfg(test)]
+    pub(crate) fn epsilon(&self) -> f64 {
         self.epsilon
     }
 
     /// How many symbols there are.
-    #[must_use]
-    pub fn symbols(&self) -> u8 {
+    pub(crate) fn symbols(&self) -> u8 {
         self.symbols
     }
 
     /// The chance p that an answer is true.
-    #[must_use]
-    pub fn truth(&self) -> f64 {
+    pub(crate) fn truth(&self) -> f64 {
         1.0 / (1.0 + f64::from(self.symbols - 1) * (-self.epsilon).exp())
     }
 
     /// The chance 1 − p that an answer is not true, exact also when it is tiny.
-    #[must_use]
-    pub fn flip(&self) -> f64 {
+    pub(crate) fn flip(&self) -> f64 {
         let others = f64::from(self.symbols - 1);
         others / (self.epsilon.exp() + others)
     }
 
     /// The chance of one particular wrong answer.
-    #[must_use]
-    pub fn each_lie(&self) -> f64 {
+    pub(crate) fn each_lie(&self) -> f64 {
         self.flip() / f64::from(self.symbols - 1)
     }
 
-    /// The channel matrix: row `told` holds the chances of every answer when `told` is true.
-    #[must_use]
-    pub fn channel(&self) -> Vec<Vec<f64>> {
-        let (truth, lie) = (self.truth(), self.each_lie());
-        (0..self.symbols)
-            .map(|told| {
-                (0..self.symbols).map(|heard| if told == heard { truth } else { lie }).collect()
-            })
-            .collect()
-    }
-
     /// The distribution of answers when the truth is distributed as `told`.
-    #[must_use]
-    pub fn heard(&self, told: &[f64]) -> Vec<f64> {
+    pub(crate) fn heard(&self, told: &[f64]) -> Vec<f64> {
         let (truth, lie) = (self.truth(), self.each_lie());
         let total: f64 = told.iter().sum();
         told.iter().map(|&share| share * truth + (total - share) * lie).collect()
     }
 
-    /// The unbiased estimate of a symbol's true share from its share among the answers.
-    #[must_use]
-    pub fn debias(&self, share: f64) -> f64 {
-        (share - self.each_lie()) / (self.truth() - self.each_lie())
-    }
-
-    /// The variance that one answer adds to [`Self::debias`] when the answers' share is `share`.
-    #[must_use]
-    pub fn debias_variance(&self, share: f64) -> f64 {
-        share * (1.0 - share) / (self.truth() - self.each_lie()).powi(2)
-    }
-
-    /// Two answers one after the other: what an answer about an answer amounts to.
-    #[must_use]
-    pub fn after(&self, first: &Self) -> f64 {
-        let truth = first.truth() * self.truth() + first.flip() * self.each_lie();
-        let lie = (1.0 - truth) / f64::from(self.symbols - 1);
-        (truth / lie).ln()
-    }
-
     /// What might be answered: for simulations, never for sending.
-    pub fn rehearse(&self, told: u8, random: &mut Randomness) -> Result<u8, PrivacyError> {
+    pub(crate) fn rehearse(&self, told: u8, random: &mut Randomness) -> Result<u8, PrivacyError> {
         if told >= self.symbols {
             let (expected, found) = (usize::from(self.symbols), usize::from(told) + 1);
             return Err(PrivacyError::Dimension { expected, found });
@@ -120,7 +84,11 @@ impl Response {
     }
 
     /// A private answer about a flag.
-    pub fn flag(&self, flag: Flag, random: &mut Randomness) -> Result<Guarded<Flag>, PrivacyError> {
+    pub(crate) fn flag(
+        &self,
+        flag: Flag,
+        random: &mut Randomness,
+    ) -> Result<Guarded<Flag>, PrivacyError> {
         if self.symbols != 2 {
             return Err(PrivacyError::Dimension { expected: 2, found: usize::from(self.symbols) });
         }
@@ -129,7 +97,7 @@ impl Response {
     }
 
     /// A private answer about a symbol.
-    pub fn symbol(
+    pub(crate) fn symbol(
         &self,
         symbol: Symbol,
         random: &mut Randomness,
@@ -145,8 +113,7 @@ impl Response {
     }
 
     /// What one answer costs.
-    #[must_use]
-    pub fn spend(&self) -> Spend {
+    pub(crate) fn spend(&self) -> Spend {
         Spend::Response { epsilon: self.epsilon, symbols: self.symbols }
     }
 
@@ -164,6 +131,7 @@ impl Response {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reference::{after, channel, debias};
     use super::*;
     use proptest::prelude::*;
 
@@ -181,7 +149,7 @@ mod tests {
     #[test]
     fn the_binary_case_is_theorem_7_3() {
         for epsilon in [0.1, 1.0, 4.0] {
-            let truth = super::super::gaussian::theorem::truth_7_3(epsilon);
+            let truth = super::super::reference::truth_7_3(epsilon);
             assert!((Response::binary(epsilon).unwrap().truth() - truth).abs() < 1e-15);
         }
     }
@@ -189,9 +157,9 @@ mod tests {
     #[test]
     fn two_answers_in_a_row_protect_better_than_either() {
         let (first, second) = (Response::new(2.0, 3).unwrap(), Response::new(1.0, 3).unwrap());
-        let both = second.after(&first);
+        let both = after(&second, &first);
         assert!(both < 1.0 && both > 0.0, "ε {both}");
-        assert!((both - first.after(&second)).abs() < 1e-12);
+        assert!((both - after(&first, &second)).abs() < 1e-12);
     }
 
     proptest! {
@@ -200,7 +168,7 @@ mod tests {
             epsilon in 0.01_f64..20.0, symbols in 2_u8..12,
         ) {
             let response = Response::new(epsilon, symbols).unwrap();
-            let channel = response.channel();
+            let channel = channel(&response);
             for row in &channel {
                 prop_assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
                 for other in &channel {
@@ -215,7 +183,7 @@ mod tests {
         fn debiasing_undoes_the_channel(epsilon in 0.1_f64..8.0, share in 0.0_f64..1.0) {
             let response = Response::new(epsilon, 3).unwrap();
             let heard = response.heard(&[share, 0.5 * (1.0 - share), 0.5 * (1.0 - share)]);
-            prop_assert!((response.debias(heard[0]) - share).abs() < 1e-9);
+            prop_assert!((debias(&response, heard[0]) - share).abs() < 1e-9);
         }
     }
 }

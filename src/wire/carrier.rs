@@ -60,8 +60,9 @@ impl Wire for Memory {
 }
 
 /// Which way a message goes.
+#[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub(crate) enum Direction {
     /// From a site to the server.
     Up,
     /// From the server to a site.
@@ -69,19 +70,22 @@ pub enum Direction {
 }
 
 /// A carrier whose messages are bytes on the way. Every byte that crosses is shown to a listener.
-pub struct Encoded<L> {
+#[cfg(test)]
+pub(crate) struct Encoded<L> {
     listener: L,
     bytes: Vec<u8>,
     arrived: Memory,
 }
 
+#[cfg(test)]
 impl<L: FnMut(Direction, &[u8]) + Send> Encoded<L> {
     /// A carrier whose bytes `listener` sees, message by message.
-    pub fn new(listener: L) -> Self {
+    pub(crate) fn new(listener: L) -> Self {
         Self { listener, bytes: Vec::new(), arrived: Memory::default() }
     }
 }
 
+#[cfg(test)]
 impl<L: FnMut(Direction, &[u8]) + Send> Wire for Encoded<L> {
     fn send(&mut self, message: Outgoing) -> Result<(), WireError> {
         self.bytes.clear();
