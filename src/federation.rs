@@ -352,10 +352,9 @@ impl Federation {
             if stage.server_learns() {
                 let states = client.states_message(t)?;
                 round.sent.up += states.payload_bytes();
-                wire.send(states)?;
-                while let Some(message) = wire.receive() {
-                    server.hear(&message);
-                }
+                wire.deliver(states, &mut |message| {
+                    server.hear(message);
+                })?;
             }
         }
         if stage.server_learns() {
@@ -365,14 +364,12 @@ impl Federation {
             for m in 0..clients.len() {
                 let gradient = server.gradient_message(m)?;
                 round.sent.down += gradient.payload_bytes();
-                wire.send_to_site(gradient)?;
-                while let Some(message) = wire.receive_at_site() {
-                    if let (Order::Gradient(g), Some(client)) =
-                        (message.order(), clients.get_mut(message.client()))
-                    {
+                wire.deliver_to_site(gradient, &mut |message| {
+                    let client = clients.get_mut(message.client());
+                    if let (Order::Gradient(g), Some(client)) = (message.order(), client) {
                         client.learn(Some(g), pace);
                     }
-                }
+                })?;
             }
         } else if stage.clients_learn() {
             for client in clients.iter_mut() {
