@@ -6,7 +6,6 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`detection`] | sessions run to their end, their alarms judged: the end-to-end figures of both modes |
-//! | [`privacy`] | what privacy costs in accuracy, against what is really spent |
 //! | [`frame`] | jobs of a study: done on all cores, kept, taken up again |
 //! | [`report`] | tables, charts and sentences of a study, as text, SVG and JSON |
 //! | [`lesson`] | one federation looked at from every side: losses, states, residuals, the oracle |
@@ -34,7 +33,6 @@ pub mod catalogue;
 pub mod detection;
 pub mod frame;
 pub mod lesson;
-pub mod privacy;
 pub mod published;
 pub mod report;
 pub mod scale;

@@ -30,7 +30,7 @@ use crate::session::settings::Federation;
 use crate::session::{
     Alphabet, Family, Mode, Proprietary, Session, Source, Span, Tau, TwinSource, Vote,
 };
-use crate::study::frame::StudyError;
+use crate::study::frame::Failure;
 
 /// A family of synthetic plants.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,7 +68,7 @@ pub const TWINS: [Twin; 7] = [
 impl Twin {
     /// The shipped synthetic session over this family, in evidence mode. Its clients have the
     /// paper's filters, so that both modes stand on the same models.
-    pub fn session(&self, seed: u64) -> Result<Session, StudyError> {
+    pub fn session(&self, seed: u64) -> Result<Session, Failure> {
         let mut session = Session::open("twin")?;
         let Self { name, family, clients, delta } = *self;
         name.clone_into(&mut session.name);
@@ -113,7 +113,7 @@ pub struct Models(Vec<(String, Arc<Prepared>)>);
 
 impl Models {
     /// The models of a session, made if none of the sessions before needed the same.
-    pub fn of(&mut self, session: &Session) -> Result<&Arc<Prepared>, StudyError> {
+    pub fn of(&mut self, session: &Session) -> Result<&Arc<Prepared>, Failure> {
         let wanted = fingerprint(session)?.to_string();
         let known = self.0.iter().position(|(known, _)| *known == wanted);
         let place = known.unwrap_or(self.0.len());
@@ -124,7 +124,7 @@ impl Models {
     }
 }
 
-fn make(session: &Session) -> Result<Prepared, StudyError> {
+fn make(session: &Session) -> Result<Prepared, Failure> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let name = format!("headwater-study-{}-{number}.safetensors", std::process::id());

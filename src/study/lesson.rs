@@ -27,7 +27,7 @@ pub use self::ground::{Ground, Plant};
 pub use self::maps::Map;
 pub use self::norms::{Condition, Norms, Trace};
 use super::detection::flags::ModelFlags;
-use super::frame::{Done, Job, Options, StudyError};
+use super::frame::{Done, Failure, Job, Options, StudyError};
 use crate::federation::convergence::Yardstick;
 use crate::federation::states::{replay, series};
 use crate::federation::variant::{Fitted, Variant};
@@ -198,14 +198,14 @@ impl Lesson {
     }
 
     /// Learns and looks.
-    pub fn run(&self) -> Result<Findings, StudyError> {
+    pub fn run(&self) -> Result<Findings, Failure> {
         let ground = self.plant.ground(self.seed, usize::MAX)?;
         let strangers = self.plant.strangers(self.seed, &ground)?;
         self.on(&ground, strangers)
     }
 
     /// The same on rows that are there already.
-    fn on(&self, ground: &Ground, strangers: Option<f64>) -> Result<Findings, StudyError> {
+    fn on(&self, ground: &Ground, strangers: Option<f64>) -> Result<Findings, Failure> {
         let Effort { rows, passes, oracle_rows, .. } = self.effort;
         let settings = ModelSettings {
             epochs: self.effort.epochs,

@@ -118,7 +118,7 @@ pub struct Table3 {
     /// Clients.
     pub clients: usize,
     /// Bytes per round, from clients to the server.
-    pub bytes: u64,
+    pub bytes: usize,
     /// Final server loss.
     pub server_loss: f64,
 }

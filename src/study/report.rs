@@ -1,34 +1,31 @@
-//! What a study says: tables, charts, rows for other programs, and a reading of the numbers.
+//! The result of a study: tables, charts, rows for other programs, and sentences about the numbers.
 //!
-//! A report is plain data; how it looks is a pure function of it ([`text`], [`plot`], [`svg`]). It
-//! must not know where its numbers come from.
+//! A report is plain data. It does not know where its numbers come from; [`text`], [`plot`] and
+//! [`svg`] draw it.
 
-pub mod plot;
+pub(crate) mod columns;
+pub(crate) mod plot;
 mod scale;
-pub mod svg;
+pub(crate) mod svg;
 #[cfg(test)]
 mod tests;
-pub mod text;
+pub(crate) mod text;
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
-/// All that one study has to say.
+pub(crate) use self::columns::{Columns, Figure, Line};
+
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Report {
-    /// The name under which it is run.
+pub(crate) struct Report {
     pub study: String,
-    /// What it is about, in a line.
     pub title: String,
     /// The command that makes it again.
     pub command: String,
-    /// Its tables.
     pub tables: Vec<Table>,
-    /// Its pictures.
     pub charts: Vec<Chart>,
     /// What holds and what does not, in sentences computed from the numbers.
     pub reading: Vec<String>,
-    /// The same figures for other programs.
     pub rows: Vec<Row>,
 }
 
@@ -44,7 +41,7 @@ impl Serialize for Report {
 
 /// A row for other programs: `family`, `method`, `seeds` and the figures that apply, in this order.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Row(Vec<(String, Value)>);
+pub(crate) struct Row(Vec<(String, Value)>);
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -53,231 +50,168 @@ impl Serialize for Row {
 }
 
 impl Row {
-    /// A row without figures yet.
-    #[must_use]
-    pub fn new(family: &str, method: &str, seeds: usize) -> Self {
+    fn new(family: &str, method: &str, seeds: usize) -> Self {
         Self::default().with("family", family).with("method", method).with("seeds", seeds)
     }
 
     /// With one more figure; one that does not exist is null.
-    #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.push((name.into(), value.into()));
         self
     }
 
-    /// A figure by its name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    #[cfg(test)]
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value)
-    }
-
-    /// With a mean under `name` and, of several seeds, its deviation under `name_std`.
-    #[must_use]
-    pub fn spread(self, name: &str, spread: Option<Spread>) -> Self {
-        let row = self.with(name, spread.map(|s| s.mean));
-        match spread.and_then(|s| s.std) {
-            Some(std) => row.with(&format!("{name}_std"), std),
-            None => row,
-        }
     }
 }
 
 /// A mean over seeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
-    /// The mean.
+pub(crate) struct Spread {
     pub mean: f64,
     /// Sample standard deviation; none of a single value.
     pub std: Option<f64>,
-    /// How many values.
-    pub n: usize,
 }
 
 impl Spread {
-    /// Of the values there are; none of nothing. What is not finite is not counted.
-    #[must_use]
-    pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
+    /// Of the finite values; none where there are none.
+    pub(crate) fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().flatten().filter(|v| v.is_finite()).collect();
         let n = values.len();
         let mean = values.iter().sum::<f64>() / n as f64;
         let square: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
         let std = (n > 1).then(|| (square / (n - 1) as f64).sqrt());
-        (n > 0).then_some(Self { mean, std, n })
+        (n > 0).then_some(Self { mean, std })
     }
 }
 
-/// A table, a row per line.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
-    /// What it shows.
+pub(crate) struct Table {
     pub title: String,
-    /// Names of the columns.
-    pub columns: Vec<String>,
+    pub headings: Vec<String>,
     /// So many columns at the left name a line; they are repeated when a table must be broken.
     pub keys: usize,
-    /// Lines.
     pub lines: Vec<Vec<Cell>>,
-    /// What must be known to read it.
     pub notes: Vec<String>,
 }
 
 impl Table {
     /// An empty table whose first `keys` columns name a line.
-    #[must_use]
-    pub fn new(title: &str, keys: usize, columns: &[&str]) -> Self {
-        let columns = columns.iter().map(|&name| name.to_owned()).collect();
-        Self { title: title.into(), columns, keys, ..Self::default() }
+    pub(crate) fn new<'a>(
+        title: &str,
+        keys: usize,
+        headings: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let headings = headings.into_iter().map(str::to_owned).collect();
+        Self { title: title.into(), headings, keys, ..Self::default() }
     }
 
-    /// Adds a line.
-    pub fn line(&mut self, cells: Vec<Cell>) {
-        self.lines.push(cells);
-    }
-
-    /// Adds a note.
-    pub fn note(&mut self, note: impl Into<String>) {
+    /// With a note below it.
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
+        self
     }
 }
 
-/// What stands in a table.
+/// Words stand at the left of their column, figures at the right.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Cell {
-    /// There is no such figure.
-    #[default]
-    Nothing,
-    /// Words, at the left.
-    Text(String),
-    /// A figure with so many decimals, at the right.
-    Number(f64, usize),
-    /// A mean with its deviation, with so many decimals.
-    Spread(Spread, usize),
-    /// A figure that is only known to be larger.
-    AtLeast(f64, usize),
+pub(crate) struct Cell {
+    text: String,
+    is_words: bool,
 }
 
 impl Cell {
-    /// Words.
-    #[must_use]
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(text.into())
-    }
-
-    /// A figure, if there is one.
-    #[must_use]
-    pub fn number(value: Option<f64>, digits: usize) -> Self {
-        value.map_or(Self::Nothing, |value| Self::Number(value, digits))
-    }
-
-    /// A mean, if there is one.
-    #[must_use]
-    pub fn spread(spread: Option<Spread>, digits: usize) -> Self {
-        spread.map_or(Self::Nothing, |spread| Self::Spread(spread, digits))
-    }
-
-    /// A count.
-    #[must_use]
-    pub fn count(count: usize) -> Self {
-        Self::Number(count as f64, 0)
-    }
-
-    fn is_words(&self) -> bool {
-        matches!(self, Self::Text(_))
+    pub(crate) fn words(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_words: true }
     }
 }
 
-impl std::fmt::Display for Cell {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Nothing => f.write_str("–"),
-            Self::Text(text) => f.write_str(text),
-            Self::Number(value, digits) => write!(f, "{value:.digits$}"),
-            Self::Spread(Spread { mean, std: Some(std), .. }, digits) => {
-                write!(f, "{mean:.digits$} ±{std:.digits$}")
-            }
-            Self::Spread(Spread { mean, .. }, digits) => write!(f, "{mean:.digits$}"),
-            Self::AtLeast(value, digits) => write!(f, ">{value:.digits$}"),
-        }
-    }
-}
-
-/// A picture.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chart {
+pub(crate) struct Chart {
     /// File name without ending, unique in the study: lower case, digits, hyphens.
     pub name: String,
-    /// What it shows.
     pub title: String,
-    /// What is drawn.
     pub drawing: Drawing,
 }
 
-/// Kinds of pictures.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Drawing {
+impl Chart {
     /// y over x, a line per series.
+    pub(crate) fn lines(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        (x, y): (Axis, Axis),
+        series: Vec<Series>,
+    ) -> Self {
+        Self { name: name.into(), title: title.into(), drawing: Drawing::Lines { x, y, series } }
+    }
+
+    /// A bar per name, from top to bottom.
+    pub(crate) fn bars(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        value: Axis,
+        bars: Vec<Bar>,
+    ) -> Self {
+        Self { name: name.into(), title: title.into(), drawing: Drawing::Bars { value, bars } }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Drawing {
     Lines {
-        /// Horizontal axis.
         x: Axis,
-        /// Vertical axis.
         y: Axis,
-        /// The lines.
         series: Vec<Series>,
     },
-    /// A bar per name.
     Bars {
-        /// What the length of a bar is.
+        /// The quantity that the length of a bar shows.
         value: Axis,
-        /// The bars, from top to bottom.
         bars: Vec<Bar>,
     },
-    /// A matrix of values between −1 and 1.
+    /// A matrix of values between −1 and 1, row by row; NaN where there is none.
     Matrix {
-        /// Names of rows and columns.
         names: Vec<String>,
-        /// Values, row by row; NaN where there is none.
         values: Vec<f64>,
     },
 }
 
-/// An axis.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Axis {
-    /// What it measures, with its unit.
+pub(crate) struct Axis {
+    /// The quantity with its unit.
     pub label: String,
     /// Whether equal steps are equal factors.
     pub logarithmic: bool,
 }
 
 impl Axis {
-    /// Equal steps, equal differences.
-    #[must_use]
-    pub fn linear(label: &str) -> Self {
+    pub(crate) fn linear(label: &str) -> Self {
         Self { label: label.into(), logarithmic: false }
     }
 
-    /// Equal steps, equal factors.
-    #[must_use]
-    pub fn logarithmic(label: &str) -> Self {
+    pub(crate) fn logarithmic(label: &str) -> Self {
         Self { label: label.into(), logarithmic: true }
     }
 }
 
-/// A line of a chart.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// Its name.
+pub(crate) struct Series {
     pub name: String,
     /// (x, y) in the order in which they are joined.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A bar of a chart.
+impl Series {
+    pub(crate) fn new(
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        Self { name: name.into(), points: points.into_iter().collect() }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bar {
-    /// What it stands for.
+pub(crate) struct Bar {
     pub name: String,
-    /// Its length, and how much that varies.
     pub value: Option<Spread>,
 }

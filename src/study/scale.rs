@@ -15,7 +15,7 @@ use crate::session::TwinSource;
 use crate::session::settings::{self, ModelSettings, PrivacySettings};
 use crate::site::training::SiteData;
 use crate::stream::twin::slices;
-use crate::study::frame::StudyError;
+use crate::study::frame::Failure;
 use crate::study::lesson::{Ground, Plant, hooks, models};
 
 /// Steps between the moments from which two copies see one run. It has no factor in common with
@@ -73,7 +73,7 @@ pub fn grow(
     size: Size,
     short: Size,
     beyond: &[usize],
-) -> Result<Vec<Scale>, StudyError> {
+) -> Result<Vec<Scale>, Failure> {
     let most = beyond.iter().map(|number| number / clients).max().unwrap_or(1);
     let nominal = slices(&TwinSource { clients, ..TwinSource::default() }).calibration.start;
     let ground = Plant::Twin(clients).ground(seed, nominal + shift(most - 1) + JUDGED)?;

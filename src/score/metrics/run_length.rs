@@ -37,6 +37,13 @@ impl RunLength {
             censored,
         }
     }
+
+    /// The same in another unit.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        let scale = |value: Option<f64>| value.map(|value| value * factor);
+        Self { mean: scale(self.mean), at_least: scale(self.at_least), ..self }
+    }
 }
 
 impl fmt::Display for RunLength {

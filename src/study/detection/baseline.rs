@@ -9,7 +9,7 @@ use crate::model::weights::ProprietaryWeights;
 use crate::rng;
 use crate::session::{PrivacySettings, TwinSource};
 use crate::stream::twin::slices;
-use crate::study::frame::StudyError;
+use crate::study::frame::Failure;
 use crate::study::lesson::{self, Plant};
 
 /// Source of the seed of what is learned together: the engine's own, so that all models begin with
@@ -22,7 +22,7 @@ pub fn flagged(
     variant: Variant,
     seed: u64,
     models: &mut Models,
-) -> Result<(Flagged, Truth), StudyError> {
+) -> Result<(Flagged, Truth), Failure> {
     let session = PAPERS.session(seed)?;
     let clients = &models.of(&session)?.clients;
     let filters: Vec<ProprietaryWeights> = clients.iter().map(|c| c.sending.clone()).collect();

@@ -16,6 +16,7 @@ use crate::score::metrics::Tick;
 use crate::score::metrics::run_length::{self, RunLength};
 use crate::server::lookup::{Voting, look_up};
 use crate::session::{Tau, Vote};
+use crate::study::report::Line;
 
 /// Distances of one residual: those of the calibration, and those of all that is watched.
 #[derive(Debug, Clone)]
@@ -198,43 +199,38 @@ impl ModelFlags {
     }
 }
 
-/// All seeds of one model's flags at one percentile.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FlagLine {
-    /// Whose.
-    pub model: Variant,
-    /// Of the threshold.
-    pub percentile: f64,
-    /// Runs behind it.
-    pub seeds: usize,
-    /// Time per flag in nominal operation.
-    pub arl0: RunLength,
-    /// From an onset to the next flag.
-    pub arl1: RunLength,
+/// One line per percentile and model, in this order.
+pub(crate) fn lines<'a>(family: &str, flags: &[&'a ModelFlags]) -> Vec<Line<'a, ModelFlags>> {
+    let place = |name: &str| Variant::ALL.iter().position(|model| model.name() == name);
+    let mut flags = flags.to_vec();
+    flags.sort_by(|a, b| {
+        a.percentile.total_cmp(&b.percentile).then(place(&a.model).cmp(&place(&b.model)))
+    });
+    let method = |f: &ModelFlags| format!("{}, flags at {} %", f.model, f.percentile);
+    Line::group(flags.into_iter().map(|flags| (family, method(flags), flags)))
 }
 
-impl FlagLine {
-    /// One line per percentile and model, of those that there are.
-    #[must_use]
-    pub fn all(flags: &[&ModelFlags]) -> Vec<Self> {
-        let lines = PERCENTILES.into_iter().flat_map(|percentile| {
-            Variant::ALL.into_iter().filter_map(move |model| {
-                let own: Vec<&FlagRuns> = flags
-                    .iter()
-                    .filter(|f| f.model == model.name() && (f.percentile - percentile).abs() < 1e-9)
-                    .map(|f| &f.runs)
-                    .collect();
-                (!own.is_empty()).then(|| Self {
-                    model,
-                    percentile,
-                    seeds: own.len(),
-                    arl0: Runs::pooled(own.iter().map(|runs| &runs.arl0)),
-                    arl1: Runs::pooled(own.iter().map(|runs| &runs.arl1)),
-                })
-            })
-        });
-        lines.collect()
-    }
+pub(crate) fn percentile(line: &Line<'_, ModelFlags>) -> String {
+    line.runs.first().map_or_else(String::new, |flags| format!("{} %", flags.percentile))
+}
+
+pub(crate) fn model(line: &Line<'_, ModelFlags>) -> String {
+    line.runs.first().map_or_else(String::new, |flags| flags.model.clone())
+}
+
+/// Time per flag in nominal operation.
+pub(crate) fn arl0(line: &Line<'_, ModelFlags>) -> RunLength {
+    Runs::pooled(line.runs.iter().map(|flags| &flags.runs.arl0))
+}
+
+/// From an onset to the next flag.
+pub(crate) fn arl1(line: &Line<'_, ModelFlags>) -> RunLength {
+    Runs::pooled(line.runs.iter().map(|flags| &flags.runs.arl1))
+}
+
+pub(crate) fn censored(line: &Line<'_, ModelFlags>) -> String {
+    let RunLength { ended, censored, .. } = arl1(line);
+    format!("{censored} of {}", ended + censored)
 }
 
 impl Flagged {

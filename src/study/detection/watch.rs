@@ -14,7 +14,7 @@ use crate::fact::{self, Fact};
 use crate::privacy::{Tally, What};
 use crate::session::{Mode, Session};
 use crate::stream::Layout;
-use crate::study::frame::StudyError;
+use crate::study::frame::Failure;
 
 /// What a run came to.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl Watched {
 }
 
 /// Runs `session` in its own mode over all of its replay range.
-pub fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watched, StudyError> {
+pub fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watched, Failure> {
     let clients = prepared.clients.len();
     let mut seen = Seen {
         times: Vec::new(),
@@ -75,7 +75,7 @@ pub fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watched, Stu
         news.facts.iter().for_each(|fact| seen.take(fact, &opened.steps));
         onsets.extend(news.incidents.iter().map(|incident| (incident.number, incident.onset)));
     });
-    let (opened, ending) = ended.map_err(StudyError::Run)?;
+    let (opened, ending) = ended?;
     let onsets: Vec<Timestamp> = onsets.into_values().collect();
     let truth = Truth::new(&opened.steps, &seen.times, &ending.events);
     let named = match session.mode {

@@ -18,7 +18,7 @@ use crate::stream::plant::PlantStream;
 use crate::stream::twin::TwinStream;
 use crate::stream::{Event, Frame, Label, Layout, Part, Stream, StreamError};
 use crate::study::detection::figures::Happened;
-use crate::study::frame::StudyError;
+use crate::study::frame::Failure;
 
 /// States of a client of the synthetic plant.
 const STATES: usize = 2;
@@ -79,7 +79,7 @@ impl Plant {
     }
 
     /// The first `steps` steps of its run with this seed, or all there are.
-    pub fn ground(self, seed: u64, steps: usize) -> Result<Ground, StudyError> {
+    pub fn ground(self, seed: u64, steps: usize) -> Result<Ground, Failure> {
         match self {
             Self::Twin(clients) => Ok(twin(clients, seed, steps)?),
             Self::BuiltIn => {
@@ -92,7 +92,7 @@ impl Plant {
 
     /// Mean |correlation| between the true states of client m here and n ≠ m of another plant of
     /// this kind: what shows although nothing connects the two.
-    pub fn strangers(self, seed: u64, here: &Ground) -> Result<Option<f64>, StudyError> {
+    pub fn strangers(self, seed: u64, here: &Ground) -> Result<Option<f64>, Failure> {
         let Some(states) = &here.states else { return Ok(None) };
         let there = self.ground(rng::child(seed, STRANGER), here.nominal.end)?;
         let Some(others) = &there.states else { return Ok(None) };
@@ -220,7 +220,7 @@ fn standardised(measured: &ArrayView2<f64>, fit: &Range<usize>) -> Array2<f32> {
 }
 
 /// The first `steps` steps of a session of the built-in plant, divided as the session says.
-fn built_in(session: &Session, steps: usize) -> Result<Ground, StudyError> {
+fn built_in(session: &Session, steps: usize) -> Result<Ground, Failure> {
     let every = decimation::every(session)?;
     let (views, models) = vendor::delivered(session, every)
         .expect("the shipped plant is the one that models come for");

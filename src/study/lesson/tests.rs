@@ -107,7 +107,7 @@ fn what_is_said_about_lessons_is_made_of_their_numbers() {
 fn three_studies_share_their_lessons() {
     let quick = Options { quick: true, ..Options::default() };
     let inputs = |name: &str| -> Vec<serde_json::Value> {
-        let jobs = catalogue::find(name).unwrap().jobs(&quick).unwrap();
+        let jobs = (catalogue::find(name).unwrap().jobs)(&quick).unwrap();
         jobs.into_iter().map(|job| job.inputs).collect()
     };
     let first = inputs("convergence");

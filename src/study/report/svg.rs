@@ -6,24 +6,20 @@
 use std::fmt::Write as _;
 
 use super::scale::{Scale, short};
-use super::{Axis, Bar, Cell, Chart, Drawing, Series};
+use super::{Axis, Bar, Chart, Drawing, Figure, Series};
 
-/// What a page looks like.
+/// The colours of the page that a chart stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Theme {
-    /// Dark on light.
+pub(crate) enum Theme {
     Light,
-    /// Light on dark.
     Dark,
 }
 
 impl Theme {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Light, Self::Dark];
+    pub(crate) const ALL: [Self; 2] = [Self::Light, Self::Dark];
 
     /// As part of a file name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Light => "light",
             Self::Dark => "dark",
@@ -72,8 +68,7 @@ const LEFT: f64 = 64.0;
 const TOP: f64 = 56.0;
 
 /// One chart as a document.
-#[must_use]
-pub fn draw(chart: &Chart, theme: Theme) -> String {
+pub(crate) fn draw(chart: &Chart, theme: Theme) -> String {
     let mut sheet = Sheet { body: String::new(), theme, height: 0.0 };
     sheet.text((16.0, 26.0), "start", 15, &chart.title);
     match &chart.drawing {
@@ -191,7 +186,7 @@ impl Sheet {
                     self.segment((ends.0, y + 7.0), (ends.1, y + 7.0), self.theme.ink());
                 }
             }
-            let value = Cell::spread(bar.value, 2).to_string();
+            let value = Figure::Spread(bar.value).to_string();
             self.text((right + 10.0, y + 12.0), "start", 12, &value);
             y += 20.0;
         }

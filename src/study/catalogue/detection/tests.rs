@@ -54,7 +54,7 @@ fn done(family: &str, seed: u64, f1: f64) -> Done {
 fn the_report_says_what_holds_and_what_does_not() {
     let done = [done("A2", 1, 0.98), done("A2", 2, 1.0), done("B4", 1, 0.7)];
     let options = Options { seeds: Some(2), ..Options::default() };
-    let report = Detection.report(&options, &done).expect("a report");
+    let report = STUDY.report(&options, &done).expect("a report");
     insta::assert_snapshot!(render(&report, Page { width: 120, charts: true }));
     assert_eq!(report.rows.len(), 2 + 2 * 4);
     let evidence = report.rows.iter().find(|row| {
@@ -67,17 +67,17 @@ fn the_report_says_what_holds_and_what_does_not() {
 
 #[test]
 fn a_study_that_was_stopped_before_anything_was_finished_still_has_a_report() {
-    let report = Detection.report(&Options::default(), &[]).expect("an empty report");
+    let report = STUDY.report(&Options::default(), &[]).expect("an empty report");
     assert!(report.rows.is_empty() && report.reading.is_empty());
 }
 
 #[test]
 fn a_quick_study_has_fewer_jobs_and_every_job_its_own_inputs() {
-    let jobs = |quick| {
+    let made = |quick| {
         let options = Options { quick, ..Options::default() };
-        Detection.jobs(&options).expect("synthetic data is always here")
+        jobs(&options)
     };
-    let (all, quick) = (jobs(false), jobs(true));
+    let (all, quick) = (made(false), made(true));
     assert_eq!(all.len(), 7 * 5 + 2 * 3);
     assert!(quick.len() < all.len() / 3);
     let mut inputs: Vec<String> = all.iter().map(|job| job.inputs.to_string()).collect();

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use super::minutes;
 use crate::engine::run::sight::Sight;
 use crate::evidence::threshold::Flags;
 use crate::federation::variant::Variant;
@@ -10,9 +9,10 @@ use crate::score::metrics::Tick;
 use crate::score::metrics::run_length;
 use crate::stream::{Event, Layout};
 use crate::study::detection::figures::Runs;
-use crate::study::detection::flags::{FlagLine, FlagRuns, ModelFlags};
+use crate::study::detection::flags::{self, FlagRuns, ModelFlags};
 use crate::study::published::Table4;
-use crate::study::report::{Cell, Table};
+use crate::study::report::columns::{seeds, shown};
+use crate::study::report::{Columns, Figure, Line, Table};
 
 /// Flags step by step, a row of clients each.
 #[derive(Debug, Default)]
@@ -91,33 +91,29 @@ impl Raised {
 }
 
 /// Flags of the models, in minutes, with the paper's own beside them.
+const COLUMNS: Columns<ModelFlags> = Columns(&[
+    shown("percentile", 0, |line| Figure::Text(flags::percentile(line))),
+    shown("model", 0, |line| Figure::Text(flags::model(line))),
+    shown("ARL0 min", 1, |line| Figure::RunLength(flags::arl0(line).scaled(1.0 / 60.0))),
+    shown("paper", 1, |line| Figure::Number(printed(line).map(|p| p.arl0_min))),
+    shown("ARL1 min", 1, |line| Figure::RunLength(flags::arl1(line).scaled(1.0 / 60.0))),
+    shown("paper", 1, |line| Figure::Number(printed(line).map(|p| p.arl1_min))),
+    shown("censored", 0, |line| Figure::Text(flags::censored(line))),
+    seeds("runs"),
+]);
+
+fn printed(line: &Line<'_, ModelFlags>) -> Option<&'static Table4> {
+    let flags = line.runs.first()?;
+    let model = Variant::ALL.into_iter().find(|model| model.name() == flags.model)?;
+    Table4::find(model, flags.percentile)
+}
+
 pub(in crate::study::catalogue) fn flag_table(title: &str, flags: &[&ModelFlags]) -> Table {
-    let columns =
-        ["percentile", "model", "ARL0 min", "paper", "ARL1 min", "paper", "censored", "runs"];
-    let mut table = Table::new(title, 2, &columns);
-    for line in FlagLine::all(flags) {
-        let paper = Table4::find(line.model, line.percentile);
-        table.line(vec![
-            Cell::text(format!("{} %", line.percentile)),
-            Cell::text(line.model.name()),
-            minutes(&line.arl0),
-            Cell::number(paper.map(|p| p.arl0_min), 1),
-            minutes(&line.arl1),
-            Cell::number(paper.map(|p| p.arl1_min), 1),
-            Cell::text(format!(
-                "{} of {}",
-                line.arl1.censored,
-                line.arl1.ended + line.arl1.censored
-            )),
-            Cell::count(line.seeds),
-        ]);
-    }
-    table.note(
+    COLUMNS.table(title, 2, &flags::lines("", flags)).note(
         "ARL0: nominal time of a client per flag. ARL1: from an onset to the next flag of the client \
          it is in; a run without one until the next onset is censored and counts with its full \
          length. Flags of single steps, before any look-up.",
-    );
-    table
+    )
 }
 
 #[cfg(test)]
