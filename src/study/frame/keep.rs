@@ -12,7 +12,11 @@ use serde_json::Value;
 
 use crate::digest;
 use crate::draft::{Draft, DraftError};
-use crate::model::checkpoint::{CacheEnvironment, cache_folder};
+<<<<<<< HEAD
+use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
+=======
+use crate::nn::checkpoint::{CacheEnvironment, Hasher, cache_folder};
+>>>>>>> main
 
 /// A folder of results.
 #[derive(Debug, Clone)]
