@@ -12,11 +12,7 @@ use serde_json::Value;
 
 use crate::digest;
 use crate::draft::{Draft, DraftError};
-<<<<<<< HEAD
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
-=======
-use crate::nn::checkpoint::{CacheEnvironment, Hasher, cache_folder};
->>>>>>> main
 
 /// A folder of results.
 #[derive(Debug, Clone)]
