@@ -16,6 +16,7 @@
 pub mod compare;
 pub mod cost;
 pub mod decimation;
+pub(crate) mod experiment;
 pub mod handle;
 pub mod influence;
 pub mod ledger_file;

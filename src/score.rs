@@ -32,6 +32,7 @@ mod event;
 pub mod metrics;
 mod read;
 mod report;
+pub(crate) mod steps;
 mod text;
 mod truth;
 

@@ -1,17 +1,17 @@
 //! How good the answers are: every table and figure as a command.
 //!
-//! A study compares what was said with what is known. What is judged is what a user gets: [`detection`] runs sessions through the [`engine`](crate::engine) and takes their facts. Only the
-//! paper's other models, which no session can ask for, are made here.
+//! A study judges what a user gets: sessions are run through the [`engine`](crate::engine) and their
+//! facts are scored. Models that no session can ask for come from
+//! [`engine::experiment`](crate::engine::experiment).
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
-//! | [`detection`] | sessions run to their end, their alarms judged: the end-to-end figures of both modes |
-//! | [`frame`] | jobs of a study: done on all cores, kept, taken up again |
-//! | [`report`] | tables, charts and sentences of a study, as text, SVG and JSON |
-//! | [`lesson`] | one federation looked at from every side: losses, states, residuals, the oracle |
-//! | [`scale`] | a federation of so many clients: loss, bytes and time of a round |
-//! | [`published`] | what the paper prints |
 //! | [`catalogue`] | the studies by name |
+//! | [`detection`] | sessions run to their end and judged: the end-to-end figures of both modes |
+//! | [`experiments`] | jobs that several studies share |
+//! | [`frame`] | jobs of a study: done on all cores, kept, continued |
+//! | [`report`] | tables, charts and sentences of a study, as text, SVG and JSON |
+//! | [`published`] | the paper's figures |
 //!
 //! # Where the paper is silent or contradicts itself
 //!
@@ -26,13 +26,11 @@
 //! | Table 1 for two clients only | client m is the root when its flags are (1, 1) and no other client has Z_a = 1 | the reading that declares the roots Table 1 declares for every pair |
 //! | minutes at 95 and 99.5 % on HAI, flags per minute | alarms at the data's own pace; delays until the right name stands | a flag is not yet an alarm |
 //!
-//! Choices about data and models stand with them, in [`stream::twin`](crate::stream::twin) and
-//! [`nn`](crate::nn).
+//! Choices about data stand with the data, in `stream::twin`; choices about models in `nn`.
 
-pub mod catalogue;
-pub mod detection;
-pub mod frame;
-pub mod lesson;
-pub mod published;
-pub mod report;
-pub mod scale;
+pub(crate) mod catalogue;
+mod detection;
+mod experiments;
+pub(crate) mod frame;
+mod published;
+pub(crate) mod report;

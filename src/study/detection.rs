@@ -1,24 +1,21 @@
-//! Detection and attribution end to end: a session goes through the engine, and its alarms are held
-//! against what really happened.
+//! Detection and attribution end to end: a session goes through the engine, and its alarms are judged
+//! against the known events.
 //!
-//! A study measures what a user gets. So every figure comes from the facts of an
-//! [`engine::run::Run`](crate::engine::run::Run), with all that stands between a decision and an
-//! alarm: the margin of a root, the grouping of incidents, the watch on sensors. What is compared
-//! are settings of the session.
+//! A study measures what a user gets. So every figure comes from the facts of a run, with all that
+//! stands between a decision and an alarm: the margin of a root, the grouping of incidents, the watch on
+//! sensors. Methods differ in the settings of the session.
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
-//! | [`watch`] | a session run to its end: alarms, flags, releases, and the truth beside them |
-//! | [`figures`] | all figures of one method, from its alarms |
-//! | [`flags`] | flags step by step, their run lengths and the look-up |
-//! | [`baseline`] | the paper's other models, which no session can ask for |
+//! | [`watch`] | a session run to its end: incidents, flags, ledgers, and the truth beside them |
+//! | [`figures`] | all figures of one method, from its incidents |
+//! | [`flags`] | lines of tables of flags |
 
-pub mod baseline;
-pub mod figures;
-pub mod flags;
+pub(crate) mod figures;
+pub(crate) mod flags;
 #[cfg(test)]
 mod tests;
-pub mod watch;
+pub(crate) mod watch;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -30,16 +27,13 @@ use crate::session::settings::Federation;
 use crate::session::{
     Alphabet, Family, Mode, Proprietary, Session, Source, Span, Tau, TwinSource, Vote,
 };
-use crate::study::frame::Failure;
+use crate::engine::experiment::Failure;
 
 /// A family of synthetic plants.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Twin {
-    /// The name used everywhere.
+pub(crate) struct Twin {
     pub name: &'static str,
-    /// What its clients are made of.
     pub family: Family,
-    /// Number of clients.
     pub clients: usize,
     /// Size of the anomaly in family A.
     pub delta: f64,
@@ -52,10 +46,10 @@ impl Twin {
 }
 
 /// The paper's own experiment.
-pub const PAPERS: Twin = Twin::new("A2", Family::A, 2, 2.0);
+pub(crate) const PAPERS: Twin = Twin::new("A2", Family::A, 2, 2.0);
 
 /// The families of the detection study.
-pub const TWINS: [Twin; 7] = [
+pub(crate) const TWINS: [Twin; 7] = [
     PAPERS,
     Twin::new("A4", Family::A, 4, 2.0),
     Twin::new("A8", Family::A, 8, 2.0),
@@ -68,7 +62,7 @@ pub const TWINS: [Twin; 7] = [
 impl Twin {
     /// The shipped synthetic session over this family, in evidence mode. Its clients have the
     /// paper's filters, so that both modes stand on the same models.
-    pub fn session(&self, seed: u64) -> Result<Session, Failure> {
+    pub(crate) fn session(&self, seed: u64) -> Result<Session, Failure> {
         let mut session = Session::open("twin")?;
         let Self { name, family, clients, delta } = *self;
         name.clone_into(&mut session.name);
@@ -83,7 +77,7 @@ impl Twin {
 
 /// The published method: flags at a percentile and, where a vote is asked for, three of five steps
 /// that must agree.
-pub fn as_published(session: &mut Session, percentile: f64, is_voted: bool) {
+pub(crate) fn as_published(session: &mut Session, percentile: f64, is_voted: bool) {
     session.mode = Mode::Paper;
     session.thresholds.tau_c = Tau::Percentile(percentile);
     session.thresholds.tau_a = Tau::Percentile(percentile);
@@ -91,14 +85,14 @@ pub fn as_published(session: &mut Session, percentile: f64, is_voted: bool) {
 }
 
 /// One bit a step, at a budget.
-pub fn one_bit(session: &mut Session, epsilon: Option<f64>) {
+pub(crate) fn one_bit(session: &mut Session, epsilon: Option<f64>) {
     session.privacy.symbol = Alphabet::OneBit;
     session.privacy.epsilon_flag = epsilon;
 }
 
-/// Clients watch with a linear predictor. Their federation is never asked for anything then, so it is
-/// made as quickly as possible.
-pub fn linear(session: &mut Session) {
+/// Clients watch with a linear predictor. Their federation is not used then, so it is made as quickly as
+/// possible.
+pub(crate) fn linear(session: &mut Session) {
     session.model.proprietary = Proprietary::Linear;
     session.model.epochs = 1;
     session.model.federation = Federation::Batched { rounds: 1 };
@@ -106,14 +100,13 @@ pub fn linear(session: &mut Session) {
 
 /// Models by what they were made from: sessions that differ in thresholds, symbols or mode share them.
 ///
-/// They are made by the program that measures and kept for one job only. What is in the cache may be of
-/// an older build.
+/// They are made anew and kept for one job only: the cache may be of an older build.
 #[derive(Debug, Default)]
-pub struct Models(Vec<(String, Arc<Prepared>)>);
+pub(crate) struct Models(Vec<(String, Arc<Prepared>)>);
 
 impl Models {
     /// The models of a session, made if none of the sessions before needed the same.
-    pub fn of(&mut self, session: &Session) -> Result<&Arc<Prepared>, Failure> {
+    pub(crate) fn of(&mut self, session: &Session) -> Result<&Arc<Prepared>, Failure> {
         let wanted = fingerprint(session)?.to_string();
         let known = self.0.iter().position(|(known, _)| *known == wanted);
         let place = known.unwrap_or(self.0.len());

@@ -9,7 +9,6 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-use std::error::Error;
 use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
@@ -19,6 +18,7 @@ use thiserror::Error;
 pub(crate) use self::keep::Store;
 pub(crate) use self::run::{Progress, Ran, Workshop, run};
 use super::report::Report;
+pub(crate) use crate::engine::experiment::Failure;
 
 /// The options of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -70,9 +70,6 @@ impl Study {
         Ok(Report { study, title, command: options.command(self), ..report })
     }
 }
-
-/// Why a job has no result.
-pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
 type Work = Box<dyn Fn() -> Result<Value, Failure> + Send + Sync>;
 

@@ -1,11 +1,10 @@
 //! What the paper prints, to stand beside what comes out here.
 
-use crate::federation::variant::Variant;
+use crate::engine::experiment::Variant;
 
 /// A line of Table 2 (synthetic data, two clients, 95th percentile).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Table2 {
-    /// Which model.
+pub(crate) struct Table2 {
     pub model: Variant,
     /// ARL0 in steps.
     pub arl0: f64,
@@ -15,8 +14,7 @@ pub struct Table2 {
     pub root_cause: Option<[f64; 3]>,
 }
 
-/// Table 2.
-pub const TABLE_2: [Table2; 5] = [
+pub(crate) const TABLE_2: [Table2; 5] = [
     Table2 { model: Variant::OnlyProprietary, arl0: 36.88, arl1: 157.8, root_cause: None },
     Table2 { model: Variant::WithoutProprietary, arl0: 27.82, arl1: 112.38, root_cause: None },
     Table2 {
@@ -36,30 +34,25 @@ pub const TABLE_2: [Table2; 5] = [
 
 /// A line of Table 4 (HAI 23.05, 12 August, eight attacks).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Table4 {
-    /// Which model.
+pub(crate) struct Table4 {
     pub model: Variant,
-    /// Percentile of its thresholds.
     pub percentile: f64,
-    /// ARL0 in minutes.
     pub arl0_min: f64,
-    /// ARL1 in minutes.
     pub arl1_min: f64,
-    /// What it names, where it names anything.
+    /// Absent where it names no root.
     pub root_cause: Option<RootCause>,
 }
 
 /// How root causes were named in Table 4.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RootCause {
+pub(crate) struct RootCause {
     /// Share of attacks whose root cause is named rightly.
     pub accuracy: f64,
     /// Mean and standard deviation of the delay of that name, in minutes.
     pub delay_min: (f64, f64),
 }
 
-/// Table 4.
-pub const TABLE_4: [Table4; 6] = [
+pub(crate) const TABLE_4: [Table4; 6] = [
     Table4 {
         model: Variant::OnlyProprietary,
         percentile: 95.0,
@@ -106,25 +99,21 @@ pub const TABLE_4: [Table4; 6] = [
 
 impl Table4 {
     /// The line of a model at a percentile.
-    #[must_use]
-    pub fn find(model: Variant, percentile: f64) -> Option<&'static Self> {
+    pub(crate) fn find(model: Variant, percentile: f64) -> Option<&'static Self> {
         TABLE_4.iter().find(|p| p.model == model && (p.percentile - percentile).abs() < 1e-9)
     }
 }
 
 /// A line of Table 3 (synthetic data); the paper gives bytes, of which the number of clients follows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Table3 {
-    /// Clients.
+pub(crate) struct Table3 {
     pub clients: usize,
     /// Bytes per round, from clients to the server.
     pub bytes: usize,
-    /// Final server loss.
     pub server_loss: f64,
 }
 
-/// Table 3.
-pub const TABLE_3: [Table3; 4] = [
+pub(crate) const TABLE_3: [Table3; 4] = [
     Table3 { clients: 2, bytes: 32, server_loss: 0.0305 },
     Table3 { clients: 4, bytes: 64, server_loss: 0.0129 },
     Table3 { clients: 8, bytes: 128, server_loss: 0.0263 },

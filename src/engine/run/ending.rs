@@ -18,6 +18,12 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// Every alarm, in the order of time.
+    #[must_use]
+    pub fn alarms(&self) -> &[Alarm] {
+        &self.alarms
+    }
+
     /// What was said held against what is known; nothing where the data has no labels.
     #[must_use]
     pub fn judgement(&self) -> Option<Judgement<'_>> {

@@ -5,8 +5,10 @@
 //! nominal rows that neither learned from. The weight η2 of the server's gradient is varied; without
 //! it no gradient is sent back.
 
+use crate::engine::experiment::federation::{ETA2, PUBLISHED, Results};
+use crate::engine::experiment::loss_curve::{Beside, LossCurve, LossPoint, Pass};
 use crate::study::frame::{Done, Options, Study, StudyError};
-use crate::study::lesson::{self, Beside, Course, ETA2, Findings, PUBLISHED};
+use crate::study::experiments::{by_family, experiments, oracle_note};
 use crate::study::report::columns::{self, all, family, json, mean, method, seeds, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread};
 
@@ -14,18 +16,18 @@ pub(super) const STUDY: Study = Study {
     name: "convergence",
     about: "losses over rounds, distance to the oracle, the theorems' condition, feedback or none",
     needs_data: false,
-    jobs: |options| Ok(lesson::jobs(options)),
+    jobs: |options| Ok(experiments(options)),
     report,
 };
 
 /// One family with one weight of the server's gradient, all seeds.
-type Line<'a> = columns::Line<'a, Course>;
+type Line<'a> = columns::Line<'a, LossCurve>;
 
 fn eta2(line: &Line) -> Figure {
     Figure::Number(line.runs.first().map(|course| course.eta2))
 }
 
-const COLUMNS: Columns<Course> = Columns(&[
+const COLUMNS: Columns<LossCurve> = Columns(&[
     family("family"),
     all("eta2", "η2", 0, eta2),
     seeds("seeds"),
@@ -49,17 +51,17 @@ const CONDITION: Columns<Beside> = Columns(&[
     family("family"),
     method("client"),
     seeds("seeds"),
-    mean("", "L_f", 2, |b| Some(b.l_f)),
-    mean("", "L_h", 2, |b| Some(b.l_h)),
-    mean("", "‖ΔK‖", 2, |b| Some(b.delta_k)),
+    mean("", "L_f", 2, |b| Some(b.l_f.max)),
+    mean("", "L_h", 2, |b| Some(b.l_h.max)),
+    mean("", "‖ΔK‖", 2, |b| Some(b.delta_k.max)),
     shown("holds", 0, |line| line.holds(|b| b.holds)),
     shown("in 95 %", 0, |line| line.holds(|b| b.holds_mostly)),
-    mean("", "L_f ρ", 1, |b| b.rho.map(|rho| rho * b.l_f)),
+    mean("", "L_f ρ", 1, |b| b.rho.map(|rho| rho * b.l_f.max)),
     mean("", "unlike", 2, |b| Some(b.unexplained)),
 ]);
 
 fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
-    let families = lesson::by_family(done)?;
+    let families = by_family(done)?;
     let lines: Vec<Line> = families.iter().flat_map(lines).collect();
     let feedback = COLUMNS
         .table("With and without the server's feedback", 2, &lines)
@@ -68,7 +70,7 @@ fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
              ‖x_s − x_o‖ then; bytes back: from the server, per round",
         )
         .note("the paper's tables give no figure for any of these; its theorems say that they fall")
-        .note(lesson::oracle_note(options));
+        .note(oracle_note(options));
     let clients: Vec<_> = families.iter().flat_map(of_clients).collect();
     let condition = CONDITION
         .table("The condition of theorem 6.10: 1 + ‖ΔK‖ L_h < 1/L_f", 2, &clients)
@@ -85,11 +87,11 @@ fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
     })
 }
 
-type Family = (String, Vec<Findings>);
+type Family = (String, Vec<Results>);
 
 fn lines((family, seeds): &Family) -> Vec<Line<'_>> {
     let courses = ETA2.into_iter().flat_map(|eta2| {
-        seeds.iter().filter_map(move |found| Some((format!("η2 = {eta2}"), found.course(eta2)?)))
+        seeds.iter().filter_map(move |found| Some((format!("η2 = {eta2}"), found.curve(eta2)?)))
     });
     Line::group(courses.map(|(method, course)| (family, method, course)))
 }
@@ -102,37 +104,37 @@ fn of_clients((family, seeds): &Family) -> Vec<columns::Line<'_, Beside>> {
     columns::Line::group(ends.map(|(client, end)| (family, client, end)))
 }
 
-fn client_loss(course: &Course) -> f64 {
+fn client_loss(course: &LossCurve) -> f64 {
     course.client_loss.iter().sum::<f64>() / course.client_loss.len().max(1) as f64
 }
 
-fn over_clients(course: &Course, of: impl Fn(&Beside) -> f64) -> f64 {
+fn over_clients(course: &LossCurve, of: impl Fn(&Beside) -> f64) -> f64 {
     course.end.iter().map(of).sum::<f64>() / course.end.len().max(1) as f64
 }
 
-fn first_pass(course: &Course) -> f64 {
+fn first_pass(course: &LossCurve) -> f64 {
     course.passes.first().map_or(f64::NAN, |pass| pass.x_s)
 }
 
-fn published(seeds: &[Findings]) -> impl Iterator<Item = &Course> {
-    seeds.iter().filter_map(|found| found.course(PUBLISHED))
+fn published(seeds: &[Results]) -> impl Iterator<Item = &LossCurve> {
+    seeds.iter().filter_map(|found| found.curve(PUBLISHED))
 }
 
 fn charts((family, seeds): &Family) -> Vec<Chart> {
     let name = |what: &str| format!("{what}-{}", family.to_lowercase());
     let Some(first) = seeds.first() else { return vec![] };
-    let curve = |course: &Course, of: fn(&lesson::Loss) -> f64| {
+    let curve = |course: &LossCurve, of: fn(&LossPoint) -> f64| {
         course.losses.iter().map(|loss| (loss.round as f64, of(loss))).collect::<Vec<_>>()
     };
-    let courses = ETA2.into_iter().filter_map(|eta2| first.course(eta2));
+    let courses = ETA2.into_iter().filter_map(|eta2| first.curve(eta2));
     let mut losses: Vec<Series> = courses
         .map(|c| Series::new(format!("L_s, η2 = {}", c.eta2), curve(c, |loss| loss.server)))
         .collect();
-    losses.extend(first.course(PUBLISHED).map(|course| {
-        let client = |l: &lesson::Loss| l.clients.iter().sum::<f64>() / l.clients.len() as f64;
+    losses.extend(first.curve(PUBLISHED).map(|course| {
+        let client = |l: &LossPoint| l.clients.iter().sum::<f64>() / l.clients.len() as f64;
         Series::new("mean L_a, η2 = 1", curve(course, client))
     }));
-    let passes = |of: fn(&lesson::Pass) -> f64| {
+    let passes = |of: fn(&Pass) -> f64| {
         let passes = published(seeds).map(|c| c.passes.len()).min().unwrap_or(0);
         let at = |k: usize| Spread::of(published(seeds).map(|c| Some(of(&c.passes[k]))));
         (0..passes).filter_map(|k| Some(((k + 1) as f64, at(k)?.mean))).collect::<Vec<_>>()
@@ -166,12 +168,12 @@ const UNLIKE: f64 = 0.5;
 
 fn reading(families: &[Family]) -> Vec<String> {
     let all = || families.iter().flat_map(|(_, seeds)| seeds);
-    let courses: Vec<&Course> = all().filter_map(|found| found.course(PUBLISHED)).collect();
+    let courses: Vec<&LossCurve> = all().filter_map(|found| found.curve(PUBLISHED)).collect();
     if courses.is_empty() {
         return vec![];
     }
     let clients = courses.iter().map(|c| c.end.len()).sum::<usize>();
-    let alike: Vec<&&Course> =
+    let alike: Vec<&&LossCurve> =
         courses.iter().filter(|c| over_clients(c, |b| b.unexplained) < UNLIKE).collect();
     let nearer = alike
         .iter()
@@ -183,7 +185,7 @@ fn reading(families: &[Family]) -> Vec<String> {
     let augmented = judged.iter().filter(|b| b.x_a < b.x_c).count();
     let change = Spread::of(judged.iter().map(|b| Some(100.0 * (b.x_a / b.x_c - 1.0))));
     let holds: Vec<&&Beside> = ends.iter().filter(|b| b.holds).collect();
-    let loose = Spread::of(holds.iter().map(|b| Some(b.rho? * b.l_f / b.x_a)));
+    let loose = Spread::of(holds.iter().map(|b| Some(b.rho? * b.l_f.max / b.x_a)));
     let loose = loose.map_or(String::new(), |loose| {
         format!(", and its bound is then {:.0} times the distance found", loose.mean)
     });
@@ -211,11 +213,11 @@ fn reading(families: &[Family]) -> Vec<String> {
     sentences
 }
 
-fn of_feedback(all: &[&Findings]) -> Option<String> {
-    let pairs = all.iter().filter_map(|found| Some((found.course(0.0)?, found.course(PUBLISHED)?)));
-    let pairs: Vec<(&Course, &Course)> = pairs.collect();
-    let change = |of: fn(&Course) -> f64| {
-        let percent = |(without, with): &(&Course, &Course)| 100.0 * (of(with) / of(without) - 1.0);
+fn of_feedback(all: &[&Results]) -> Option<String> {
+    let pairs = all.iter().filter_map(|found| Some((found.curve(0.0)?, found.curve(PUBLISHED)?)));
+    let pairs: Vec<(&LossCurve, &LossCurve)> = pairs.collect();
+    let change = |of: fn(&LossCurve) -> f64| {
+        let percent = |(without, with): &(&LossCurve, &LossCurve)| 100.0 * (of(with) / of(without) - 1.0);
         let lower = pairs.iter().filter(|(without, with)| of(with) < of(without)).count();
         Spread::of(pairs.iter().map(|pair| Some(percent(pair)))).map(|spread| (spread.mean, lower))
     };

@@ -4,8 +4,10 @@
 //! The built-in plant stands where the paper has HAI 23.05. Two controls are added that the paper
 //! has not: the true states, and two plants that have nothing to do with each other.
 
+use crate::engine::experiment::correlation_map::CorrelationMap;
+use crate::engine::experiment::federation::Results;
 use crate::study::frame::{Done, Options, Study, StudyError};
-use crate::study::lesson::{self, Findings, Map};
+use crate::study::experiments::{by_family, experiments, oracle_note};
 use crate::study::report::columns::{self, family, mean, method, seeds};
 use crate::study::report::{Axis, Bar, Chart, Columns, Drawing, Report, Spread};
 
@@ -13,7 +15,7 @@ pub(super) const STUDY: Study = Study {
     name: "correlation",
     about: "how states of different clients move together, by model (Fig. 2 and 6)",
     needs_data: false,
-    jobs: |options| Ok(lesson::jobs(options)),
+    jobs: |options| Ok(experiments(options)),
     report,
 };
 
@@ -40,7 +42,7 @@ const COLUMNS: Columns<Run> = Columns(&[
 ]);
 
 fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
-    let families = lesson::by_family(done)?;
+    let families = by_family(done)?;
     let runs: Vec<(&str, &str, Run)> = families.iter().flat_map(runs).collect();
     let lines = Line::group(runs.iter().map(|(family, model, run)| (*family, *model, run)));
     let table = COLUMNS
@@ -58,7 +60,7 @@ fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
             "the paper gives pictures, no numbers: there the proprietary map is dark between \
              clients, the others look like the oracle's",
         )
-        .note(lesson::oracle_note(options));
+        .note(oracle_note(options));
     Ok(Report {
         tables: vec![table],
         charts: families.iter().flat_map(charts).collect(),
@@ -68,10 +70,10 @@ fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
     })
 }
 
-type Family = (String, Vec<Findings>);
+type Family = (String, Vec<Results>);
 
 fn runs((family, seeds): &Family) -> Vec<(&str, &'static str, Run)> {
-    let of = |model: &'static str, found: &Findings| {
+    let of = |model: &'static str, found: &Results| {
         let map = found.map(model);
         let oracle = found.map("oracle").filter(|_| model != "oracle");
         let run = Run {
@@ -85,9 +87,9 @@ fn runs((family, seeds): &Family) -> Vec<(&str, &'static str, Run)> {
     let models = MODELS.into_iter().filter(known);
     let mut runs: Vec<_> =
         models.flat_map(|model| seeds.iter().map(move |found| of(model, found))).collect();
-    if seeds.iter().any(|found| found.strangers.is_some()) {
+    if seeds.iter().any(|found| found.null_correlation.is_some()) {
         runs.extend(seeds.iter().map(|found| {
-            let run = Run { between: found.strangers, canonical: None, from_oracle: None };
+            let run = Run { between: found.null_correlation, canonical: None, from_oracle: None };
             (family.as_str(), "truth, unconnected", run)
         }));
     }
@@ -95,7 +97,7 @@ fn runs((family, seeds): &Family) -> Vec<(&str, &'static str, Run)> {
 }
 
 /// Mean difference of |correlation| between clients; signs depend on coordinates and do not count.
-fn difference(map: &Map, other: &Map) -> f64 {
+fn difference(map: &CorrelationMap, other: &CorrelationMap) -> f64 {
     let client = |name: &String| name.split('.').next().unwrap_or_default().to_owned();
     let owners: Vec<String> = map.names.iter().map(client).collect();
     let n = owners.len();
@@ -105,13 +107,13 @@ fn difference(map: &Map, other: &Map) -> f64 {
     found.iter().sum::<f64>() / found.len().max(1) as f64
 }
 
-fn between(seeds: &[Findings], model: &str) -> Option<Spread> {
+fn between(seeds: &[Results], model: &str) -> Option<Spread> {
     Spread::of(seeds.iter().map(|found| Some(found.map(model)?.between)))
 }
 
 fn charts((family, seeds): &Family) -> Vec<Chart> {
     let short = family.to_lowercase();
-    let matrix = |found: &Findings, model: &str| {
+    let matrix = |found: &Results, model: &str| {
         let map = found.map(model)?;
         Some(Chart {
             name: format!("{short}-{model}"),
@@ -135,7 +137,7 @@ fn charts((family, seeds): &Family) -> Vec<Chart> {
 
 fn reading(families: &[Family]) -> Vec<String> {
     let mut sentences: Vec<String> = families.iter().filter_map(of_family).collect();
-    let all: Vec<&Findings> = families.iter().flat_map(|(_, seeds)| seeds).collect();
+    let all: Vec<&Results> = families.iter().flat_map(|(_, seeds)| seeds).collect();
     let nearer = |model: &str| {
         let judged = all.iter().filter_map(|found| {
             let oracle = found.map("oracle")?;
@@ -147,16 +149,16 @@ fn reading(families: &[Family]) -> Vec<String> {
     };
     let ((augmented, n), (server, _)) = (nearer("augmented"), nearer("server"));
     let connected =
-        |found: &&Findings| found.strangers.and_then(|_| found.map("truth")).map(|map| map.between);
+        |found: &&Results| found.null_correlation.and_then(|_| found.map("truth")).map(|map| map.between);
     let truth = Spread::of(all.iter().map(connected));
-    let strangers = Spread::of(all.iter().map(|found| found.strangers));
-    let strangers = truth.zip(strangers).map(|(truth, strangers)| {
+    let null_correlation = Spread::of(all.iter().map(|found| found.null_correlation));
+    let null_correlation = truth.zip(null_correlation).map(|(truth, null_correlation)| {
         format!(
             " True states of connected clients of the synthetic plant correlate by {:.2}, those of \
              two unconnected plants by {:.2}: {}.",
             truth.mean,
-            strangers.mean,
-            if strangers.mean > 0.7 * truth.mean {
+            null_correlation.mean,
+            if null_correlation.mean > 0.7 * truth.mean {
                 "most of it is the common period of all sinusoids, not influence"
             } else {
                 "most of it is influence"
@@ -167,7 +169,7 @@ fn reading(families: &[Family]) -> Vec<String> {
         sentences.push(format!(
             "The augmented map is nearer to the oracle's than the proprietary one in {augmented} of \
              {n} runs, the server's in {server}.{}",
-            strangers.unwrap_or_default()
+            null_correlation.unwrap_or_default()
         ));
     }
     sentences

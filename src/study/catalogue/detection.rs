@@ -7,16 +7,17 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::federation::variant::Variant;
+use crate::engine::experiment::Variant;
+use crate::engine::experiment::flags::{ModelFlags, of_variant};
 use crate::score::metrics::delay::Delays;
-use crate::score::metrics::run_length::RunLength;
+use crate::score::metrics::run_length::{RunLength, RunTotals};
 use crate::score::metrics::share;
 use crate::session::{Mode, Session, Tau, Tier};
-use crate::study::detection::figures::{Figures, MethodOutput, Runs};
-use crate::study::detection::flags::{self, ModelFlags};
+use crate::study::detection::figures::{Figures, MethodOutput};
+use crate::study::detection::flags;
 use crate::study::detection::watch::{Watched, watch};
 use crate::study::detection::{
-    Models, PAPERS, TWINS, Twin, as_published, baseline, linear, one_bit,
+    Models, PAPERS, TWINS, Twin, as_published, linear, one_bit,
 };
 use crate::study::frame::{Done, Failure, Job, Options, Study, StudyError};
 use crate::study::published::{TABLE_2, Table2};
@@ -37,7 +38,7 @@ const PAPER_FAMILY: &str = PAPERS.name;
 /// Families of a study in a hurry.
 const QUICK: [&str; 3] = ["A2", "A4", "B4"];
 
-/// A way from data to named roots.
+/// A method that names roots.
 struct Method {
     /// For other programs.
     name: &'static str,
@@ -82,7 +83,7 @@ const METHODS: [Method; 11] = [
     Method::of("evidence-1-bit-eps-1", "evidence, 1 bit, ε=1", |s| one_bit(s, Some(1.0))),
 ];
 
-/// What one family with one seed gives.
+/// One family with one seed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Outcome {
     methods: Vec<(String, Figures)>,
@@ -145,10 +146,12 @@ fn report(_: &Options, done: &[Done]) -> Result<Report, StudyError> {
 fn flag_job(model: Variant, seed: u64) -> Job {
     let inputs = json!({ "family": PAPER_FAMILY, "seed": seed, "model": model.name() });
     Job::new(format!("{}, seed {seed}", model.name()), inputs, move || {
-        let (flagged, truth) = baseline::flagged(model, seed, &mut Models::default())?;
+        let session = PAPERS.session(seed)?;
+        let (distances, truth) =
+            of_variant(model, &session, Models::default().of(&session)?)?;
         Ok(Outcome {
             methods: Vec::new(),
-            flags: ModelFlags::of(model, &flagged, &truth.events),
+            flags: ModelFlags::of(model, &distances, &truth.events),
             effects: None,
         })
     })
@@ -169,9 +172,10 @@ fn outcome(twin: &Twin, seed: u64) -> Result<Outcome, Failure> {
                 found.add_flags(twin, &session, &watched);
             }
             Way::Baseline(model) if *twin == PAPERS => {
-                let (flagged, truth) = baseline::flagged(model, seed, models)?;
-                found.flags.extend(ModelFlags::of(model, &flagged, &truth.events));
-                if let Some(flags) = flagged.at(PERCENTILE) {
+                let session = twin.session(seed)?;
+                let (distances, truth) = of_variant(model, &session, models.of(&session)?)?;
+                found.flags.extend(ModelFlags::of(model, &distances, &truth.events));
+                if let Some(flags) = distances.at(PERCENTILE) {
                     let output = MethodOutput::from_names(flags.look_up(None));
                     found.methods.push((method.name.to_owned(), Figures::of(&truth, &output)));
                 }
@@ -183,7 +187,7 @@ fn outcome(twin: &Twin, seed: u64) -> Result<Outcome, Failure> {
 }
 
 impl Outcome {
-    /// What a run at a percentile, each step for itself, says about the flags.
+    /// Adds the flags of a run at a percentile, each step for itself.
     fn add_flags(&mut self, twin: &Twin, session: &Session, watched: &Watched) {
         let (Mode::Paper, None, Tau::Percentile(percentile)) =
             (session.mode, session.thresholds.vote, session.thresholds.tau_a)
@@ -226,11 +230,11 @@ fn attribution(line: &Line) -> Option<f64> {
 }
 
 fn arl0(line: &Line) -> RunLength {
-    Runs::pooled(line.runs.iter().map(|figures| &figures.arl0))
+    RunTotals::pooled(line.runs.iter().map(|figures| &figures.arl0))
 }
 
 fn arl1(line: &Line) -> RunLength {
-    Runs::pooled(line.runs.iter().map(|figures| &figures.arl1))
+    RunTotals::pooled(line.runs.iter().map(|figures| &figures.arl1))
 }
 
 fn delay(line: &Line) -> Delays {

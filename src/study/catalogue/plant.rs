@@ -3,11 +3,13 @@
 use serde_json::json;
 
 use super::watched::{self, Line, Seen};
+use crate::engine::experiment::dataset::DatasetSource;
+use crate::engine::experiment::federation::Results;
+use crate::engine::experiment::flags::{FlagRuns, ModelFlags};
+use crate::score::metrics::run_length::RunTotals;
 use crate::session::Session;
-use crate::study::detection::figures::Runs;
-use crate::study::detection::flags::{FlagRuns, ModelFlags};
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
-use crate::study::lesson::{self, Findings};
+use crate::study::experiments::{experiments_on, oracle_note};
 use crate::study::report::Report;
 
 pub(super) const STUDY: Study = Study {
@@ -35,20 +37,18 @@ fn jobs(options: &Options) -> Vec<Job> {
         .into_iter()
         .flat_map(|name| seeds.iter().map(move |seed| job(name, *seed)));
     // The oracle sees the raw data of all clients; its flags come from the federation experiments.
-    days.chain(lesson::jobs_of(lesson::Plant::BuiltIn, options)).collect()
+    days.chain(experiments_on(DatasetSource::BuiltIn, options)).collect()
 }
 
 fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
     let attacked: Vec<Vec<Seen>> = Done::with_input(done, "session", ATTACKS)?;
     let normal: Vec<Vec<Seen>> = Done::with_input(done, "session", NORMAL)?;
-    let lessons: Vec<&Done> =
-        done.iter().filter(|done| done.inputs.get("session").is_none()).collect();
-    let flags = in_seconds(&lessons)?;
+    let flags = flags_in_seconds(done.iter().filter(|d| d.inputs.get("session").is_none()))?;
     let days = watched::lines(ATTACKS, &attacked);
     let calm = watched::lines(NORMAL, &normal);
     let of_models = "Flags of each model on the attack day (left half of Table 4)";
     let flags = watched::flag_table(of_models, &flags.iter().collect::<Vec<_>>())
-        .note(lesson::oracle_note(options));
+        .note(oracle_note(options));
     let title = "The attack day and a normal day of the built-in plant";
     let all: Vec<Line> = days.iter().chain(&calm).cloned().collect();
     Ok(Report {
@@ -65,11 +65,13 @@ fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
 }
 
 /// The flags of every federation experiment; they count steps, Table 4 counts time.
-fn in_seconds(lessons: &[&Done]) -> Result<Vec<ModelFlags>, StudyError> {
+fn flags_in_seconds<'a>(
+    experiments: impl Iterator<Item = &'a Done>,
+) -> Result<Vec<ModelFlags>, StudyError> {
     let mut all = Vec::new();
-    for lesson in lessons {
-        let found: Findings = lesson.read()?;
-        let seconds = |runs: Runs| Runs { watched: runs.watched * found.period_s, ..runs };
+    for done in experiments {
+        let found: Results = done.read()?;
+        let seconds = |runs: RunTotals| RunTotals { watched: runs.watched * found.period_s, ..runs };
         all.extend(found.flags.into_iter().map(|flags| ModelFlags {
             runs: FlagRuns { arl0: seconds(flags.runs.arl0), arl1: seconds(flags.runs.arl1) },
             ..flags

@@ -1,12 +1,10 @@
 //! Studies on data sets that the user has: HAI in any release, Tennessee Eastman, BATADAL.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::json;
 
 use super::watched::{self, Line, Seen};
-use crate::session::{Session, Source};
-use crate::stream::{self, Part, StreamError};
+use crate::engine::experiment::recorded::with_data;
+use crate::session::Session;
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::report::Report;
 
@@ -44,7 +42,7 @@ fn jobs(study: &'static str, names: &[&str], options: &Options) -> Result<Vec<Jo
     let (mut sessions, mut complaint) = (Vec::new(), None);
     for name in names {
         let session = Session::open(name).map_err(|error| StudyError::Session(error.into()))?;
-        let found = find(&session, options.data.as_deref());
+        let found = with_data(&session, options.data.as_deref());
         match found.map_err(|error| StudyError::Session(error.into()))? {
             Ok(session) => sessions.push(session),
             Err(missing) => complaint = complaint.or(Some(missing)),
@@ -89,37 +87,7 @@ fn report(names: &[&str], done: &[Done]) -> Result<Report, StudyError> {
     Ok(report)
 }
 
-/// The session with the folder that holds its data: the one given, one of its own name in that, or
-/// the one it names itself. The inner error says which files are missing.
-fn find(
-    session: &Session,
-    data: Option<&Path>,
-) -> Result<Result<Session, StreamError>, StreamError> {
-    let own = match &session.source {
-        Source::Table(table) => PathBuf::from(&table.data),
-        Source::Hai(hai) => PathBuf::from(&hai.data),
-        Source::Plant(_) | Source::Twin(_) => PathBuf::new(),
-    };
-    let folders = match data {
-        Some(data) => vec![data.to_owned(), data.join(&own)],
-        None => vec![own],
-    };
-    let mut complaint = None;
-    for folder in folders {
-        let mut session = session.clone();
-        session.set_data_folder(&folder);
-        match Part::ALL.into_iter().try_for_each(|part| stream::open(&session, part).map(|_| ())) {
-            Ok(()) => return Ok(Ok(session)),
-            Err(missing @ StreamError::MissingFiles { .. }) => {
-                complaint = complaint.or(Some(missing));
-            }
-            Err(other) => return Err(other),
-        }
-    }
-    complaint.map_or_else(|| Ok(Ok(session.clone())), |missing| Ok(Err(missing)))
-}
-
-/// What the data is known by: names, sizes and times of change of the files in its folder.
+/// Identifies the data: names, sizes and times of change of the files in its folder.
 fn files(session: &Session) -> Vec<String> {
     let folder = session.data_folder().unwrap_or_default();
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };

@@ -1,8 +1,10 @@
 //! Figure 7: norms of residuals of the proprietary and augmented models and of the oracle, and how
 //! often they stand in the order the paper needs for its look-up table.
 
+use crate::engine::experiment::federation::Results;
+use crate::engine::experiment::residual_norms::{Condition, NormTrace, ResidualNorms};
 use crate::study::frame::{Done, Options, Study, StudyError};
-use crate::study::lesson::{self, Condition, Findings, Norms, Trace};
+use crate::study::experiments::{by_family, experiments, oracle_note};
 use crate::study::report::columns::{self, all, family, json, mean, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread};
 
@@ -10,7 +12,7 @@ pub(super) const STUDY: Study = Study {
     name: "residuals",
     about: "norms of residuals of all models and their order (Fig. 7)",
     needs_data: false,
-    jobs: |options| Ok(lesson::jobs(options)),
+    jobs: |options| Ok(experiments(options)),
     report,
 };
 
@@ -18,10 +20,10 @@ pub(super) const STUDY: Study = Study {
 const MOST: f64 = 0.5;
 
 /// A client under a condition, all seeds.
-type Line<'a> = columns::Line<'a, Norms>;
+type Line<'a> = columns::Line<'a, ResidualNorms>;
 
 /// The seeds in which the means stand as the paper orders them.
-fn is_in_order(norms: &Norms) -> bool {
+fn is_in_order(norms: &ResidualNorms) -> bool {
     norms.r_c > norms.r_a && norms.r_a > norms.r_o
 }
 
@@ -33,7 +35,7 @@ fn condition(line: &Line) -> Figure {
     Figure::Text(line.runs.first().map_or("", |norms| norms.condition.name()).into())
 }
 
-const COLUMNS: Columns<Norms> = Columns(&[
+const COLUMNS: Columns<ResidualNorms> = Columns(&[
     family("family"),
     all("client", "client", 0, client),
     all("condition", "rows", 0, condition),
@@ -49,10 +51,10 @@ const COLUMNS: Columns<Norms> = Columns(&[
 ]);
 
 fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
-    let families = lesson::by_family(done)?;
+    let families = by_family(done)?;
     let lines: Vec<Line> = families.iter().flat_map(lines).collect();
     let table = COLUMNS
-        .table("Norms of residuals (Fig. 7)", 3, &lines)
+        .table("ResidualNorms of residuals (Fig. 7)", 3, &lines)
         .note(
             "mean norms in standard deviations of the sensors; server: y − h(x_s); then shares of \
              steps; means: seeds in which the mean norms stand in order",
@@ -61,7 +63,7 @@ fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
             "paper: in every case r_c > r_a > r_o at most time instants, nominal and attacked (a \
              picture, no numbers)",
         )
-        .note(lesson::oracle_note(options));
+        .note(oracle_note(options));
     Ok(Report {
         tables: vec![table],
         charts: families.iter().flat_map(charts).collect(),
@@ -71,7 +73,7 @@ fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
     })
 }
 
-type Family = (String, Vec<Findings>);
+type Family = (String, Vec<Results>);
 
 fn lines((family, seeds): &Family) -> Vec<Line<'_>> {
     let clients = seeds.first().map(|found| found.clients.as_slice()).unwrap_or_default();
@@ -88,7 +90,7 @@ fn lines((family, seeds): &Family) -> Vec<Line<'_>> {
 
 fn charts((family, seeds): &Family) -> Vec<Chart> {
     let traces = seeds.first().map(|found| found.traces.as_slice()).unwrap_or_default();
-    let chart = |trace: &Trace| {
+    let chart = |trace: &NormTrace| {
         let over = |name: &str, norms: &[f32]| {
             let steps = (trace.first..).map(|step| step as f64);
             Series::new(name, steps.zip(norms.iter().map(|&norm| norm.into())))
@@ -112,12 +114,12 @@ fn charts((family, seeds): &Family) -> Vec<Chart> {
 }
 
 fn reading(families: &[Family]) -> Vec<String> {
-    let all: Vec<&Norms> =
+    let all: Vec<&ResidualNorms> =
         families.iter().flat_map(|(_, seeds)| seeds).flat_map(|found| &found.norms).collect();
     if all.is_empty() {
         return vec![];
     }
-    let count = |holds: fn(&Norms) -> bool| all.iter().filter(|n| holds(n)).count();
+    let count = |holds: fn(&ResidualNorms) -> bool| all.iter().filter(|n| holds(n)).count();
     let n = all.len();
     let most = count(|n| n.ordered > MOST);
     let ordered = Spread::of(all.iter().map(|n| Some(n.ordered))).map_or(0.0, |s| s.mean);

@@ -8,11 +8,11 @@
 
 use serde_json::json;
 
+use crate::engine::experiment::scalability::{Scale, Size, grow};
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::published::TABLE_3;
 use crate::study::report::columns::{self, all, mean, seeds, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Table};
-use crate::study::scale::{Scale, Size, grow};
 
 pub(super) const STUDY: Study = Study {
     name: "scalability",
@@ -40,7 +40,7 @@ fn jobs(options: &Options) -> Vec<Job> {
                 "size": size, "short": short, "beyond": beyond,
             });
             let label = format!("A{clients} seed {seed}");
-            let work = move || Ok(grow(clients, seed, size, short, beyond)?);
+            let work = move || grow(clients, seed, size, short, beyond);
             jobs.push(Job::new(label, inputs, work).costing((clients + beyond.len() * 20) as u32));
         }
     }

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::score::metrics::run_length::RunLength;
+use crate::engine::experiment::flags::FlagRuns;
+use crate::score::metrics::run_length::{RunLength, RunTotals};
 use crate::session::Tau;
-use crate::study::detection::figures::{Figures, Runs};
-use crate::study::detection::flags::FlagRuns;
+use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::watch;
 use crate::study::detection::{Models, PAPERS, as_published};
 use crate::study::frame::{Done, Failure, Job, Options, Study, StudyError};
@@ -46,11 +46,11 @@ fn percentile(line: &Line) -> f64 {
 }
 
 fn arl0(line: &Line) -> RunLength {
-    Runs::pooled(line.runs.iter().map(|point| &point.runs.arl0))
+    RunTotals::pooled(line.runs.iter().map(|point| &point.runs.arl0))
 }
 
 fn arl1(line: &Line) -> RunLength {
-    Runs::pooled(line.runs.iter().map(|point| &point.runs.arl1))
+    RunTotals::pooled(line.runs.iter().map(|point| &point.runs.arl1))
 }
 
 const COLUMNS: Columns<Point> = Columns(&[

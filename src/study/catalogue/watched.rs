@@ -8,21 +8,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::engine;
+use crate::engine::experiment::flags::ModelFlags;
+use crate::engine::experiment::{Failure, Variant};
 use crate::engine::handle::Options;
 use crate::engine::prepare::{Stage, cache_file, prepare};
 use crate::engine::run::Ending;
-use crate::fact::Fact;
-use crate::federation::variant::Variant;
 use crate::score::Verdict;
 use crate::score::metrics::delay::{Delays, per_day};
 use crate::score::metrics::etapr::{Thetas, etapr};
-use crate::score::metrics::run_length::{self, RunLength};
+use crate::score::metrics::run_length::{self, RunLength, RunTotals};
 use crate::score::metrics::{Rates, Tick, Window, share};
 use crate::session::{Mode, Session};
 use crate::study::detection::as_published;
-use crate::study::detection::figures::Runs;
-use crate::study::detection::flags::ModelFlags;
-use crate::study::frame::Failure;
 use crate::study::published::{RootCause, Table4};
 use crate::study::report::columns::{self, all, family, json, mean, seeds, shown};
 use crate::study::report::{Axis, Bar, Cell, Chart, Columns, Figure, Spread, Table};
@@ -48,7 +45,7 @@ const METHODS: [Method; 4] = [
     Method { name: "paper-99-vote", label: "paper at 99 %, 3 of 5", flags: Some((99.0, true)) },
 ];
 
-/// What one method saw.
+/// One run of one method, judged.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub method: String,
@@ -58,9 +55,9 @@ pub(super) struct Seen {
     /// Time watched outside attacks and their tails.
     pub quiet_s: f64,
     /// Seconds without event, with the false alarms in them.
-    pub arl0: Runs,
+    pub arl0: RunTotals,
     /// Seconds from each onset to the next alarm.
-    pub arl1: Runs,
+    pub arl1: RunTotals,
     /// Seconds from an event's start to its first alarm.
     pub delays_s: Vec<f64>,
     /// Seconds from an event's start until its origin was named.
@@ -73,7 +70,7 @@ pub(super) struct Seen {
     pub flags: Vec<ModelFlags>,
 }
 
-/// What became of one attack.
+/// One attack and its first alarm.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Attack {
     pub id: String,
@@ -95,50 +92,33 @@ pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, Failure> {
             if let Some((percentile, is_voted)) = method.flags {
                 as_published(&mut session, percentile, is_voted);
             }
-            let mut alarms = Vec::new();
             let mut raised = Raised::default();
             let mode = Some(if method.flags.is_some() { Mode::Paper } else { Mode::Evidence });
             let options = Options { mode, ..Options::study(Arc::clone(&prepared)) };
             let ended = engine::spawn(&session, options)?.to_end(|_, update| {
-                alarms.extend(update.news.facts.iter().filter_map(alarm));
                 if let (Some(_), Some(time)) = (method.flags, update.news.times.first()) {
                     raised.step(*time, &update.news.sights);
                 }
             });
             let (opened, ending) = ended?;
-            let mut seen = seen(method, &ending, &alarms);
+            let mut seen = seen(method, &ending);
             if let Some((percentile, false)) = method.flags {
                 let tail_s = session.replay.tail.seconds;
-                seen.flags = raised.judge(percentile, &opened.steps, &ending.events, tail_s);
+                seen.flags = raised.judge(percentile, &opened, &ending, tail_s);
             }
             Ok(seen)
         })
         .collect()
 }
 
-/// The beginning or the end of an alarm.
-struct Turn {
-    number: u64,
-    at: Tick,
-    opens: bool,
-}
-
-fn alarm(fact: &Fact) -> Option<Turn> {
-    match fact {
-        Fact::Opened(i) => Some(Turn { number: i.incident, at: i.time.as_second(), opens: true }),
-        Fact::Closed(i) => Some(Turn { number: i.incident, at: i.time.as_second(), opens: false }),
-        _ => None,
-    }
-}
-
-fn seen(method: &Method, ending: &Ending, turns: &[Turn]) -> Seen {
-    let opened: Vec<Tick> = turns.iter().filter(|t| t.opens).map(|t| t.at).collect();
-    let declared: Vec<Window> = turns
+fn seen(method: &Method, ending: &Ending) -> Seen {
+    let alarms = ending.alarms();
+    let opened: Vec<Tick> = alarms.iter().map(|alarm| alarm.opened.as_second()).collect();
+    let declared: Vec<Window> = alarms
         .iter()
-        .filter(|turn| turn.opens)
-        .map(|turn| {
-            let end = turns.iter().find(|t| !t.opens && t.number == turn.number);
-            Window::new(turn.at, end.map_or(turn.at, |end| end.at))
+        .map(|alarm| {
+            let closed = alarm.closed.unwrap_or(alarm.opened);
+            Window::new(alarm.opened.as_second(), closed.as_second())
         })
         .collect();
     let mut seen = Seen {
@@ -147,8 +127,8 @@ fn seen(method: &Method, ending: &Ending, turns: &[Turn]) -> Seen {
         right: 0,
         false_alarms: opened.len(),
         quiet_s: 0.0,
-        arl0: Runs::default(),
-        arl1: Runs::default(),
+        arl0: RunTotals::default(),
+        arl1: RunTotals::default(),
         delays_s: Vec::new(),
         named_s: Vec::new(),
         ac1: None,
@@ -238,11 +218,11 @@ fn rates(seen: &Seen) -> Rates {
 }
 
 fn arl0_min(line: &Line) -> RunLength {
-    Runs::pooled(line.runs.iter().map(|seen| &seen.arl0)).scaled(1.0 / 60.0)
+    RunTotals::pooled(line.runs.iter().map(|seen| &seen.arl0)).scaled(1.0 / 60.0)
 }
 
 fn arl1_min(line: &Line) -> RunLength {
-    Runs::pooled(line.runs.iter().map(|seen| &seen.arl1)).scaled(1.0 / 60.0)
+    RunTotals::pooled(line.runs.iter().map(|seen| &seen.arl1)).scaled(1.0 / 60.0)
 }
 
 pub(super) fn median_delay_s(line: &Line) -> Option<f64> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::digest;
 use crate::draft::{Draft, DraftError};
-use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
+use crate::engine::experiment::results_folder;
 
 /// A folder of results.
 #[derive(Debug, Clone)]
@@ -24,10 +24,9 @@ pub(crate) struct Store {
 impl Store {
     /// That of this program and this user.
     pub(crate) fn of_process() -> Self {
-        let folder = cache_folder(&CacheEnvironment::of_process()).join("studies");
         let file = std::env::current_exe().and_then(std::fs::metadata);
         let build = file.ok().map(|file| (file.len(), file.modified().ok()));
-        Self::new(folder, format!("{} {build:?}", env!("CARGO_PKG_VERSION")))
+        Self::new(results_folder(), format!("{} {build:?}", env!("CARGO_PKG_VERSION")))
     }
 
     pub(crate) fn new(folder: PathBuf, program: String) -> Self {

@@ -1,7 +1,7 @@
 //! The result of the detection study in sentences computed from its numbers.
 
 use super::{Figures, Line, ModelFlags, Outcome, PAPER_FAMILY, attribution, columns};
-use crate::federation::variant::Variant;
+use crate::engine::experiment::Variant;
 use crate::score::metrics::run_length::RunLength;
 use crate::study::detection::flags::{arl0, arl1};
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::study::detection::flags::FlagRuns;
+use crate::engine::experiment::flags::FlagRuns;
 use crate::study::report::text::{Page, render};
 
 fn figures(f1: f64, right: usize) -> Figures {
@@ -17,8 +17,8 @@ fn figures(f1: f64, right: usize) -> Figures {
         detected: 10,
         right,
         false_alarms: 0,
-        arl0: Runs { watched: 3000.0, ended: usize::from(f1 < 0.9), censored: 1 },
-        arl1: Runs { watched: 20.0, ended: 10, censored: 0 },
+        arl0: RunTotals { watched: 3000.0, ended: usize::from(f1 < 0.9), censored: 1 },
+        arl1: RunTotals { watched: 20.0, ended: 10, censored: 0 },
         delays: vec![2.0; 10],
         ac1: Some(f1),
         ac3: Some(1.0),
@@ -30,8 +30,8 @@ fn figures(f1: f64, right: usize) -> Figures {
 fn done(family: &str, seed: u64, f1: f64) -> Done {
     let method = |name: &str, f1: f64| (name.to_owned(), figures(f1, 10));
     let runs = FlagRuns {
-        arl0: Runs { watched: 6000.0, ended: 300, censored: 2 },
-        arl1: Runs { watched: 5.0, ended: 10, censored: 0 },
+        arl0: RunTotals { watched: 6000.0, ended: 300, censored: 2 },
+        arl1: RunTotals { watched: 5.0, ended: 10, censored: 0 },
     };
     let flags = |model: Variant| ModelFlags { model: model.name().into(), percentile: 95.0, runs };
     let outcome = Outcome {

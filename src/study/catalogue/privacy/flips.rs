@@ -4,16 +4,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::published;
-use crate::privacy::composition::epsilon_of_truth;
-use crate::privacy::{PrivacyError, Randomness, Response};
-use crate::rng;
+use crate::engine::experiment::Failure;
+use crate::engine::experiment::flags::epsilon;
 use crate::score::metrics::Tick;
-use crate::score::metrics::run_length::{self, RunLength};
+use crate::score::metrics::run_length;
+use crate::score::steps::tick;
 use crate::study::detection::Models;
-use crate::study::detection::figures::{Figures, MethodOutput, Truth};
-use crate::study::detection::flags::FlagSeries;
+use crate::study::detection::figures::{Figures, MethodOutput};
 use crate::study::detection::watch::watch;
-use crate::study::frame::Failure;
 use crate::study::report::columns::{self, all, json, mean, seeds, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Table};
 
@@ -163,11 +161,18 @@ pub(super) fn rows(seed: u64, quick: bool) -> Result<Vec<FlipRow>, Failure> {
     let settings =
         truths.iter().map(|p| (Z_C, *p, 1.0)).chain(truths.iter().map(|p| (Z_A, 1.0, *p)));
     let mut rows = Vec::new();
+    let truth = &watched.truth;
+    let onsets: Vec<Tick> = truth.events.iter().map(|event| event.window.start).collect();
+    let last = tick(truth.steps) - 1;
+    let nominal = onsets.iter().copied().min().unwrap_or(last);
     for (source, (flag, p_c, p_a)) in (0..).zip(settings) {
-        let epsilon = |p: f64| (p < 1.0).then(|| epsilon_of_truth(p));
-        let response = |p: f64| epsilon(p).map(Response::binary).transpose();
-        let flags = randomised(&watched.flags, [response(p_c)?, response(p_a)?], seed, source)?;
-        let Outcome { arl0, arl1, figures } = Outcome::of(&watched.truth, &flags);
+        let flags = watched.flags.randomised((p_c, p_a), seed, source)?;
+        // An alarm is a Z_a of any client.
+        let alarms = flags.alarms();
+        let early = alarms.iter().filter(|alarm| **alarm < nominal).count();
+        let arl0 = run_length::arl0(nominal as f64, early);
+        let arl1 = run_length::arl1(&run_length::runs(&onsets, last), &alarms);
+        let figures = Figures::of(truth, &MethodOutput::from_names(flags.look_up(None)));
         rows.push(FlipRow {
             flag: flag.into(),
             p_c,
@@ -182,60 +187,4 @@ pub(super) fn rows(seed: u64, quick: bool) -> Result<Vec<FlipRow>, Failure> {
         });
     }
     Ok(rows)
-}
-
-/// Every flag through its response; without one it stays as it is.
-fn randomised(
-    flags: &FlagSeries,
-    [c, a]: [Option<Response>; 2],
-    seed: u64,
-    source: u64,
-) -> Result<FlagSeries, PrivacyError> {
-    let answer = |response: Option<Response>, flag: bool, noise: &mut Randomness| {
-        response.map_or(Ok(flag), |r| Ok(r.rehearse(u8::from(flag), noise)? == 1))
-    };
-    let noise = |client: usize| Randomness::seeded(rng::child(seed, client as u64), source);
-    let mut noise: Vec<Randomness> = (0..flags.clients()).map(noise).collect();
-    let mut series = FlagSeries::new(flags.clients());
-    for t in 0..flags.steps() {
-        let mut step = Vec::with_capacity(flags.clients());
-        for (flags, noise) in flags.at(t).zip(&mut noise) {
-            step.push(match flags {
-                Some(mut flags) => {
-                    flags.z_c = answer(c, flags.z_c, noise)?;
-                    flags.z_a = answer(a, flags.z_a, noise)?;
-                    Some(flags)
-                }
-                None => None,
-            });
-        }
-        series.push(step.into_iter());
-    }
-    Ok(series)
-}
-
-/// Paper mode on given flags.
-struct Outcome {
-    /// Steps between false alarms of any Z_a.
-    arl0: RunLength,
-    /// Steps from an onset to the next Z_a of any client.
-    arl1: RunLength,
-    figures: Figures,
-}
-
-impl Outcome {
-    fn of(truth: &Truth, flags: &FlagSeries) -> Self {
-        let tick = |step: usize| Tick::try_from(step).unwrap_or(Tick::MAX);
-        let raised = |t: &usize| flags.at(*t).flatten().any(|flags| flags.z_a);
-        let alarms: Vec<Tick> = (0..flags.steps()).filter(raised).map(tick).collect();
-        let onsets: Vec<Tick> = truth.events.iter().map(|event| event.window.start).collect();
-        let last = tick(truth.steps) - 1;
-        let nominal = onsets.iter().copied().min().unwrap_or(last);
-        let early = alarms.iter().filter(|alarm| **alarm < nominal).count();
-        Self {
-            arl0: run_length::arl0(nominal as f64, early),
-            arl1: run_length::arl1(&run_length::runs(&onsets, last), &alarms),
-            figures: Figures::of(truth, &MethodOutput::from_names(flags.look_up(None))),
-        }
-    }
 }

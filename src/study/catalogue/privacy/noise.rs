@@ -4,20 +4,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::{finite, published};
-use crate::federation::{Federation, FederationError, Noise, states};
-use crate::nn::train::SETTLING;
-use crate::nn::weights::ProprietaryWeights;
-use crate::rng;
-use crate::session::{ModelSettings, PrivacySettings};
+use crate::engine::experiment::Failure;
+use crate::engine::experiment::noise::{Direction, NoisedTraining};
 use crate::study::detection::Models;
-use crate::study::detection::baseline::TOGETHER;
-use crate::study::frame::Failure;
-use crate::study::lesson::{self, Ground, Plant};
 use crate::study::report::columns::{self, all, mean, seeds, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Table};
 
 const FAMILY: &str = "A2";
-const DIRECTIONS: [&str; 2] = ["states up", "gradients down"];
+const DIRECTIONS: [(&str, Direction); 2] =
+    [("states up", Direction::StatesUp), ("gradients down", Direction::GradientsDown)];
 const SIGMAS: [f64; 9] = [0.0, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5];
 const QUICK: [f64; 5] = [0.0, 1e-1, 1e1, 1e3, 1e5];
 
@@ -78,7 +73,7 @@ pub(super) fn chart(lines: &[Line]) -> Chart {
     let series = |name: &str, wanted: &str, figure: &str| {
         COLUMNS.series(name, ("sigma", figure), lines.iter().filter(|l| direction(l) == wanted))
     };
-    let [states, gradients] = DIRECTIONS;
+    let [states, gradients] = DIRECTIONS.map(|(name, _)| name);
     Chart::lines(
         "noise",
         "Losses against noise in training",
@@ -104,7 +99,7 @@ pub(super) fn reading(lines: &[Line]) -> Option<String> {
         let kept = losses.iter().take_while(|(_, loss)| *loss <= 2.0 * clean).last()?;
         Some(kept.0)
     };
-    let [states, gradients] = DIRECTIONS;
+    let [states, gradients] = DIRECTIONS.map(|(name, _)| name);
     Some(format!(
         "With noise on states the server's loss stays within twice its clean value up to σ = {} and \
          the clients' up to σ = {}; with noise on gradients the server's up to {} and the clients' up \
@@ -117,51 +112,16 @@ pub(super) fn reading(lines: &[Line]) -> Option<String> {
     ))
 }
 
-/// Losses of one training.
-#[derive(Debug, Clone, Copy)]
-struct Losses {
-    server: f64,
-    client: f64,
-    seen: f64,
-}
-
-/// Clients that learn from each other, in whatever way.
-struct Learners {
-    ground: Ground,
-    models: Vec<ProprietaryWeights>,
-    settings: ModelSettings,
-    seed: u64,
-}
-
-impl Learners {
-    fn new(family: &str, seed: u64, quick: bool) -> Result<Self, Failure> {
-        let session = published(family, seed, quick)?;
-        let mut models = Models::default();
-        let clients = &models.of(&session)?.clients;
-        Ok(Self {
-            ground: Plant::Twin(clients.len()).ground(seed, usize::MAX)?,
-            models: clients.iter().map(|client| client.sending.clone()).collect(),
-            settings: session.model,
-            seed: rng::child(seed, TOGETHER),
-        })
-    }
-}
-
 pub(super) fn rows(seed: u64, quick: bool) -> Result<Vec<NoiseRow>, Failure> {
-    let clients = Learners::new(FAMILY, seed, quick)?;
+    let session = published(FAMILY, seed, quick)?;
+    let training = NoisedTraining::new(&session, Models::default().of(&session)?)?;
     let sigmas: &[f64] = if quick { &QUICK } else { &SIGMAS };
     let mut rows = Vec::new();
-    for direction in DIRECTIONS {
+    for (name, direction) in DIRECTIONS {
         for &sigma in sigmas {
-            let some = (sigma > 0.0).then_some(sigma);
-            let noise = if direction == DIRECTIONS[0] {
-                Noise { up: some, down: None }
-            } else {
-                Noise { up: None, down: some }
-            };
-            let losses = trained(&clients, noise)?;
+            let losses = training.losses(direction, sigma)?;
             rows.push(NoiseRow {
-                direction: direction.into(),
+                direction: name.into(),
                 sigma,
                 server_loss: losses.and_then(|losses| finite(losses.server)),
                 client_loss: losses.and_then(|losses| finite(losses.client)),
@@ -171,26 +131,4 @@ pub(super) fn rows(seed: u64, quick: bool) -> Result<Vec<NoiseRow>, Failure> {
         }
     }
     Ok(rows)
-}
-
-/// Trains with noise. Divergence is a result, not a failure: it gives no losses.
-fn trained(learners: &Learners, noise: Noise) -> Result<Option<Losses>, Failure> {
-    let Learners { ground, models, settings, seed } = learners;
-    let privacy = PrivacySettings::default();
-    let sites = ground.sites(models, ground.fit.clone());
-    let mut federation =
-        Federation::with_noise(&sites, settings, lesson::hooks(&privacy), noise, *seed)?;
-    let outcome = match federation.run(&mut lesson::go_on) {
-        Ok(outcome) => outcome,
-        Err(FederationError::Diverged { .. }) => return Ok(None),
-        Err(other) => return Err(other.into()),
-    };
-    let held_out = ground.sites(models, ground.nominal.clone());
-    let replay = states::replay(&held_out, &outcome.weights)?;
-    let own = replay.client_loss(SETTLING);
-    Ok(Some(Losses {
-        server: replay.server_loss(SETTLING),
-        client: own.iter().sum::<f64>() / own.len().max(1) as f64,
-        seen: outcome.history.reached.last().map_or(f64::NAN, |last| last.server_loss),
-    }))
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{finite, published, twin};
-use crate::privacy::Tally;
+use crate::engine::experiment::Failure;
+use crate::engine::experiment::spending::DailySpending;
 use crate::score::metrics::Tick;
 use crate::score::metrics::delay::{Delays, per_day};
 use crate::score::metrics::incident::TAIL;
@@ -11,7 +12,6 @@ use crate::session::{Alphabet, Session, Thrift};
 use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::{Watched, watch};
 use crate::study::detection::{Models, linear};
-use crate::study::frame::Failure;
 use crate::study::report::columns::{self, family, json, mean, method, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Spread, Table};
 
@@ -249,32 +249,21 @@ fn row(
     let mut session = session.clone();
     session.privacy.epsilon_flag = epsilon;
     let watched = watch(&session, models.of(&session)?)?;
-    let (tally, epsilon_day) = costliest_day(&watched.released, watched.seconds());
+    let DailySpending { epsilon: day, basic, releases } = watched.daily_spending(DELTA);
     let figures = watched.figures();
     Ok(SpendingRow {
         family: family.into(),
         method: method.into(),
         epsilon_flag: epsilon,
-        epsilon_day: finite(epsilon_day),
-        basic_day: finite(tally.basic(DELTA)).filter(|_| epsilon_day.is_finite()),
-        releases_day: tally.releases(),
+        epsilon_day: finite(day),
+        basic_day: finite(basic).filter(|_| day.is_finite()),
+        releases_day: releases,
         precision: figures.precision,
         recall: figures.recall,
         f1: figures.f1,
         delay_s: delay(&watched, &figures).map(|steps| steps * watched.truth.period_s),
-        false_alarms_per_day: per_day(figures.false_alarms, watched.quiet_seconds() / 86_400.0),
+        false_alarms_per_day: per_day(figures.false_alarms, watched.quiet_days()),
     })
-}
-
-/// Releases and ε of a day, of the client that spends most.
-fn costliest_day(released: &[Tally], seconds: f64) -> (Tally, f64) {
-    let days = released.iter().map(|tally| tally.times(86_400.0 / seconds));
-    days.map(|tally| {
-        let epsilon = tally.epsilon(DELTA).0;
-        (tally, epsilon)
-    })
-    .reduce(|a, b| if b.1 > a.1 { b } else { a })
-    .unwrap_or((Tally::NOTHING, 0.0))
 }
 
 /// Steps from an event to its alarm, the first anomalous one included.

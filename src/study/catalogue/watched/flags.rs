@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
+use crate::engine::experiment::Variant;
+use crate::engine::experiment::flags::{FlagRuns, ModelFlags};
+use crate::engine::handle::Opened;
+use crate::engine::run::Ending;
 use crate::engine::run::sight::Sight;
-use crate::evidence::threshold::Flags;
-use crate::federation::variant::Variant;
 use crate::score::metrics::Tick;
-use crate::score::metrics::run_length;
-use crate::stream::{Event, Layout};
-use crate::study::detection::figures::Runs;
-use crate::study::detection::flags::{self, FlagRuns, ModelFlags};
+use crate::score::metrics::run_length::{self, RunTotals};
+use crate::study::detection::flags;
 use crate::study::published::Table4;
 use crate::study::report::columns::{seeds, shown};
 use crate::study::report::{Columns, Figure, Line, Table};
@@ -18,29 +18,30 @@ use crate::study::report::{Columns, Figure, Line, Table};
 #[derive(Debug, Default)]
 pub(super) struct Raised {
     times: Vec<Tick>,
-    flags: Vec<Option<Flags>>,
+    /// Z_c and Z_a.
+    flags: Vec<Option<[bool; 2]>>,
 }
 
 impl Raised {
     pub fn step(&mut self, time: Timestamp, sights: &[Sight]) {
         self.times.push(time.as_second());
-        self.flags.extend(sights.iter().map(Sight::flags));
+        self.flags.extend(sights.iter().map(|sight| sight.flags().map(|z| [z.z_c, z.z_a])));
     }
 
     /// Both models' run lengths in seconds. Time within an event or its tail is not nominal.
     pub fn judge(
         &self,
         percentile: f64,
-        layout: &Layout,
-        events: &[Event],
+        opened: &Opened,
+        ending: &Ending,
         tail_s: f64,
     ) -> Vec<ModelFlags> {
         let (Some(first), Some(last)) = (self.times.first(), self.times.last()) else {
             return Vec::new();
         };
         let tail = tail_s.ceil() as Tick;
-        let events: Vec<&Event> = events
-            .iter()
+        let layout = &opened.steps;
+        let events: Vec<_> = (ending.events.iter())
             .filter(|event| (*first..=*last).contains(&event.start.as_second()))
             .collect();
         let is_nominal = |time: Tick| {
@@ -51,10 +52,10 @@ impl Raised {
         let nominal: Vec<bool> = self.times.iter().map(|time| is_nominal(*time)).collect();
         let onsets: Vec<Tick> = events.iter().map(|event| event.start.as_second()).collect();
         let runs = run_length::runs(&onsets, *last);
-        let of = |model: Variant, z: fn(&Flags) -> bool| {
+        let of = |model: Variant, z: usize| {
             let clients = layout.clients.len();
             let raised = |client: usize, step: usize| {
-                self.flags[step * clients + client].as_ref().is_some_and(z)
+                self.flags[step * clients + client].is_some_and(|flags| flags[z])
             };
             let calm = nominal.iter().filter(|nominal| **nominal).count() * clients;
             let falsely = (0..self.times.len())
@@ -77,16 +78,16 @@ impl Raised {
                 model: model.name().into(),
                 percentile,
                 runs: FlagRuns {
-                    arl0: Runs {
+                    arl0: RunTotals {
                         watched: calm as f64 * layout.period_s,
                         ended: falsely,
                         censored: clients,
                     },
-                    arl1: Runs { watched, ended, censored: runs.len() - ended },
+                    arl1: RunTotals { watched, ended, censored: runs.len() - ended },
                 },
             }
         };
-        vec![of(Variant::OnlyProprietary, |z| z.z_c), of(Variant::Federated, |z| z.z_a)]
+        vec![of(Variant::OnlyProprietary, 0), of(Variant::Federated, 1)]
     }
 }
 
@@ -160,11 +161,11 @@ mod tests {
         let found = raised.judge(95.0, &layout, &events, 20.0);
         let [own, augmented] = [&found[0].runs, &found[1].runs];
         // Steps 20 to 26 and 30 to 36 are of events: 26 nominal ones of two clients.
-        assert_eq!(own.arl0, Runs { watched: 520.0, ended: 1, censored: 2 });
+        assert_eq!(own.arl0, RunTotals { watched: 520.0, ended: 1, censored: 2 });
         assert_eq!(augmented.arl0.ended, 0);
         // P1 after 20 s, P2 never until the end; the event after the end is not waited for.
-        assert_eq!(own.arl1, Runs { watched: 20.0 + 90.0, ended: 1, censored: 1 });
-        assert_eq!(augmented.arl1, Runs { watched: 99.0 + 90.0, ended: 0, censored: 2 });
+        assert_eq!(own.arl1, RunTotals { watched: 20.0 + 90.0, ended: 1, censored: 1 });
+        assert_eq!(augmented.arl1, RunTotals { watched: 99.0 + 90.0, ended: 0, censored: 2 });
         assert!(Raised::default().judge(95.0, &layout, &events, 20.0).is_empty());
     }
 }
