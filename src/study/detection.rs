@@ -21,13 +21,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::engine::experiment::Failure;
 use crate::engine::prepare::{Prepared, fingerprint, prepare};
 use crate::score::metrics::incident::TAIL;
 use crate::session::settings::Federation;
 use crate::session::{
     Alphabet, Family, Mode, Proprietary, Session, Source, Span, Tau, TwinSource, Vote,
 };
-use crate::engine::experiment::Failure;
 
 /// A family of synthetic plants.
 #[derive(Debug, Clone, Copy, PartialEq)]

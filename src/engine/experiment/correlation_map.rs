@@ -23,7 +23,11 @@ pub(crate) struct CorrelationMap {
 }
 
 /// The maps of all models on nominal rows that nothing was fitted to.
-pub(super) fn maps(dataset: &Dataset, federation: &Replay, central: &Series) -> Vec<CorrelationMap> {
+pub(super) fn maps(
+    dataset: &Dataset,
+    federation: &Replay,
+    central: &Series,
+) -> Vec<CorrelationMap> {
     let sizes: Vec<usize> = federation.clients.iter().map(|client| client.x_c.ncols()).collect();
     let nominal = |states: &Array2<f32>| {
         states.slice_axis(Axis(0), Slice::from(dataset.nominal.clone())).to_owned()
@@ -42,7 +46,12 @@ pub(super) fn maps(dataset: &Dataset, federation: &Replay, central: &Series) -> 
     models.iter().map(map).collect()
 }
 
-fn map(model: &str, clients: &[String], sizes: &[usize], states: &ArrayView2<f32>) -> CorrelationMap {
+fn map(
+    model: &str,
+    clients: &[String],
+    sizes: &[usize],
+    states: &ArrayView2<f32>,
+) -> CorrelationMap {
     let all = correlation(states);
     let names = clients.iter().zip(sizes);
     CorrelationMap {

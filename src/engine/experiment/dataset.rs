@@ -85,7 +85,11 @@ impl DatasetSource {
 
     /// Mean |correlation| between the true states of client m here and n ≠ m of another plant of
     /// this kind: the correlation of plants that nothing connects.
-    pub(crate) fn null_correlation(self, seed: u64, here: &Dataset) -> Result<Option<f64>, Failure> {
+    pub(crate) fn null_correlation(
+        self,
+        seed: u64,
+        here: &Dataset,
+    ) -> Result<Option<f64>, Failure> {
         let Some(states) = &here.states else { return Ok(None) };
         let there = self.dataset(rng::child(seed, OTHER_PLANT), here.nominal.end)?;
         let Some(others) = &there.states else { return Ok(None) };

@@ -151,7 +151,7 @@ impl FlagSeries {
     }
 
     /// Run lengths of one of the two flags.
-    pub(crate) fn run_lengths(&self, z: fn(&Flags) -> bool, events: &[TruthEvent]) -> FlagRunTotals {
+    pub(crate) fn run_lengths(&self, z: fn(&Flags) -> bool, events: &[TruthEvent]) -> FlagRuns {
         let raised = |client: &Vec<Option<Flags>>| {
             client.iter().map(|flags| flags.as_ref().is_some_and(z)).collect()
         };
@@ -176,14 +176,14 @@ pub(crate) fn epsilon(p: f64) -> Option<f64> {
 
 /// How often the flags of one model were raised by themselves and how soon by an anomaly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FlagRunTotals {
+pub(crate) struct FlagRuns {
     /// Nominal steps of each client up to its next flag.
     pub arl0: RunTotals,
     /// From each onset to the next flag of the client it is in.
     pub arl1: RunTotals,
 }
 
-impl FlagRunTotals {
+impl FlagRuns {
     /// Of flags client by client: false ones up to the first event, true ones from each onset on.
     fn of(raised: &[Vec<bool>], events: &[TruthEvent]) -> Self {
         let steps = raised.first().map_or(0, Vec::len);
@@ -252,7 +252,7 @@ impl ModelDistances {
     }
 
     /// Run lengths of the flags: of Z_a where there is one, otherwise of the only flag there is.
-    pub(crate) fn run_lengths(&self, percentile: f64, events: &[TruthEvent]) -> FlagRunTotals {
+    pub(crate) fn run_lengths(&self, percentile: f64, events: &[TruthEvent]) -> FlagRuns {
         let raised = |(c, a): &(Distances, Option<Distances>)| {
             let flags = a.as_ref().unwrap_or(c).flags(percentile);
             flags.into_iter().map(|z| z == Some(true)).collect()
@@ -383,7 +383,8 @@ mod tests {
 
     #[test]
     fn equal_residuals_never_say_effect() {
-        let flags = ModelDistances::new(&residuals(), CALIBRATION).at(95.0).expect("there is an r_a");
+        let flags =
+            ModelDistances::new(&residuals(), CALIBRATION).at(95.0).expect("there is an r_a");
         let shares = flags.pair_shares(|_, _| true).expect("flags");
         assert!(shares[1] == 0.0 && shares[2] == 0.0, "{shares:?}");
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);

@@ -124,9 +124,11 @@ impl Residuals {
                 let chosen: Vec<Step> = match condition {
                     Condition::Fit => steps[settled.clone()].to_vec(),
                     Condition::Nominal => steps[dataset.nominal.clone()].to_vec(),
-                    Condition::Anomalous => {
-                        watched.clone().filter(|&t| dataset.anomalous[t]).map(|t| steps[t]).collect()
-                    }
+                    Condition::Anomalous => watched
+                        .clone()
+                        .filter(|&t| dataset.anomalous[t])
+                        .map(|t| steps[t])
+                        .collect(),
                 };
                 all.extend(summary(client, condition, &chosen));
             }

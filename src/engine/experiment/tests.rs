@@ -99,7 +99,11 @@ fn the_sentences_of_a_study_are_made_of_its_numbers() {
         let study = catalogue::find(name).unwrap();
         let report = study.report(&Options::default(), &done).unwrap();
         assert!((2..=4).contains(&report.reading.len()), "{name}: {:?}", report.reading);
-        assert!(report.reading.iter().all(|sentence| !sentence.contains("NaN")), "{:?}", report.reading);
+        assert!(
+            report.reading.iter().all(|sentence| !sentence.contains("NaN")),
+            "{:?}",
+            report.reading
+        );
         assert!(!report.tables.is_empty() && !report.charts.is_empty());
         let rows = serde_json::to_string(&report).unwrap();
         assert!(rows.contains("\"family\":\"A2\"") && rows.contains("\"family\":\"plant\""));

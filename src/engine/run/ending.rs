@@ -18,8 +18,7 @@ pub(crate) struct Ending {
 
 impl Ending {
     /// Every alarm, in the order of time.
-    #[must_use]
-    pub fn alarms(&self) -> &[Alarm] {
+    pub(crate) fn alarms(&self) -> &[Alarm] {
         &self.alarms
     }
 

@@ -38,8 +38,7 @@ impl RunLength {
     }
 
     /// The same in another unit.
-    #[must_use]
-    pub fn scaled(self, factor: f64) -> Self {
+    pub(crate) fn scaled(self, factor: f64) -> Self {
         let scale = |value: Option<f64>| value.map(|value| value * factor);
         Self { mean: scale(self.mean), at_least: scale(self.at_least), ..self }
     }

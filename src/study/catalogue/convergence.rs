@@ -7,8 +7,8 @@
 
 use crate::engine::experiment::federation::{ETA2, PUBLISHED, Results};
 use crate::engine::experiment::loss_curve::{Beside, LossCurve, LossPoint, Pass};
-use crate::study::frame::{Done, Options, Study, StudyError};
 use crate::study::experiments::{by_family, experiments, oracle_note};
+use crate::study::frame::{Done, Options, Study, StudyError};
 use crate::study::report::columns::{self, all, family, json, mean, method, seeds, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread};
 
@@ -217,7 +217,8 @@ fn of_feedback(all: &[&Results]) -> Option<String> {
     let pairs = all.iter().filter_map(|found| Some((found.curve(0.0)?, found.curve(PUBLISHED)?)));
     let pairs: Vec<(&LossCurve, &LossCurve)> = pairs.collect();
     let change = |of: fn(&LossCurve) -> f64| {
-        let percent = |(without, with): &(&LossCurve, &LossCurve)| 100.0 * (of(with) / of(without) - 1.0);
+        let percent =
+            |(without, with): &(&LossCurve, &LossCurve)| 100.0 * (of(with) / of(without) - 1.0);
         let lower = pairs.iter().filter(|(without, with)| of(with) < of(without)).count();
         Spread::of(pairs.iter().map(|pair| Some(percent(pair)))).map(|spread| (spread.mean, lower))
     };

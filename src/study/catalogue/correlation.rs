@@ -6,8 +6,8 @@
 
 use crate::engine::experiment::correlation_map::CorrelationMap;
 use crate::engine::experiment::federation::Results;
-use crate::study::frame::{Done, Options, Study, StudyError};
 use crate::study::experiments::{by_family, experiments, oracle_note};
+use crate::study::frame::{Done, Options, Study, StudyError};
 use crate::study::report::columns::{self, family, mean, method, seeds};
 use crate::study::report::{Axis, Bar, Chart, Columns, Drawing, Report, Spread};
 
@@ -148,8 +148,9 @@ fn reading(families: &[Family]) -> Vec<String> {
         (judged.iter().filter(|nearer| **nearer).count(), judged.len())
     };
     let ((augmented, n), (server, _)) = (nearer("augmented"), nearer("server"));
-    let connected =
-        |found: &&Results| found.null_correlation.and_then(|_| found.map("truth")).map(|map| map.between);
+    let connected = |found: &&Results| {
+        found.null_correlation.and_then(|_| found.map("truth")).map(|map| map.between)
+    };
     let truth = Spread::of(all.iter().map(connected));
     let null_correlation = Spread::of(all.iter().map(|found| found.null_correlation));
     let null_correlation = truth.zip(null_correlation).map(|(truth, null_correlation)| {

@@ -16,9 +16,7 @@ use crate::session::{Mode, Session, Tau, Tier};
 use crate::study::detection::figures::{Figures, MethodOutput};
 use crate::study::detection::flags;
 use crate::study::detection::watch::{Watched, watch};
-use crate::study::detection::{
-    Models, PAPERS, TWINS, Twin, as_published, linear, one_bit,
-};
+use crate::study::detection::{Models, PAPERS, TWINS, Twin, as_published, linear, one_bit};
 use crate::study::frame::{Done, Failure, Job, Options, Study, StudyError};
 use crate::study::published::{TABLE_2, Table2};
 use crate::study::report::columns::{self, all, family, json, mean, seeds, shown};
@@ -147,8 +145,7 @@ fn flag_job(model: Variant, seed: u64) -> Job {
     let inputs = json!({ "family": PAPER_FAMILY, "seed": seed, "model": model.name() });
     Job::new(format!("{}, seed {seed}", model.name()), inputs, move || {
         let session = PAPERS.session(seed)?;
-        let (distances, truth) =
-            of_variant(model, &session, Models::default().of(&session)?)?;
+        let (distances, truth) = of_variant(model, &session, Models::default().of(&session)?)?;
         Ok(Outcome {
             methods: Vec::new(),
             flags: ModelFlags::of(model, &distances, &truth.events),

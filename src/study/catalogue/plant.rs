@@ -8,8 +8,8 @@ use crate::engine::experiment::federation::Results;
 use crate::engine::experiment::flags::{FlagRuns, ModelFlags};
 use crate::score::metrics::run_length::RunTotals;
 use crate::session::Session;
-use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::experiments::{experiments_on, oracle_note};
+use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::report::Report;
 
 pub(super) const STUDY: Study = Study {
@@ -71,7 +71,8 @@ fn flags_in_seconds<'a>(
     let mut all = Vec::new();
     for done in experiments {
         let found: Results = done.read()?;
-        let seconds = |runs: RunTotals| RunTotals { watched: runs.watched * found.period_s, ..runs };
+        let seconds =
+            |runs: RunTotals| RunTotals { watched: runs.watched * found.period_s, ..runs };
         all.extend(found.flags.into_iter().map(|flags| ModelFlags {
             runs: FlagRuns { arl0: seconds(flags.runs.arl0), arl1: seconds(flags.runs.arl1) },
             ..flags

@@ -24,7 +24,7 @@ use crate::study::published::{RootCause, Table4};
 use crate::study::report::columns::{self, all, family, json, mean, seeds, shown};
 use crate::study::report::{Axis, Bar, Cell, Chart, Columns, Figure, Spread, Table};
 
-use self::flags::Raised;
+use self::flags::{FlagEvent, Raised};
 pub(super) use self::flags::flag_table;
 
 /// A mode with its settings.
@@ -97,14 +97,23 @@ pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, Failure> {
             let options = Options { mode, ..Options::study(Arc::clone(&prepared)) };
             let ended = engine::spawn(&session, options)?.to_end(|_, update| {
                 if let (Some(_), Some(time)) = (method.flags, update.news.times.first()) {
-                    raised.step(*time, &update.news.sights);
+                    let flags = update.news.sights.iter().map(|sight| sight.flags());
+                    raised.step(*time, flags.map(|z| z.map(|z| [z.z_c, z.z_a])));
                 }
             });
             let (opened, ending) = ended?;
             let mut seen = seen(method, &ending);
             if let Some((percentile, false)) = method.flags {
                 let tail_s = session.replay.tail.seconds;
-                seen.flags = raised.judge(percentile, &opened, &ending, tail_s);
+                let steps = &opened.steps;
+                let events: Vec<FlagEvent> = (ending.events.iter())
+                    .map(|event| {
+                        let origins = event.origins.iter().filter_map(|name| steps.client(name));
+                        let window = Window::new(event.start.as_second(), event.end.as_second());
+                        (window, origins.collect())
+                    })
+                    .collect();
+                seen.flags = raised.judge(percentile, steps.period_s, &events, tail_s);
             }
             Ok(seen)
         })

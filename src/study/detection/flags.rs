@@ -38,4 +38,3 @@ pub(crate) fn censored(line: &Line<'_, ModelFlags>) -> String {
     let RunLength { ended, censored, .. } = arl1(line);
     format!("{censored} of {}", ended + censored)
 }
-

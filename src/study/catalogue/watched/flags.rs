@@ -4,11 +4,8 @@ use jiff::Timestamp;
 
 use crate::engine::experiment::Variant;
 use crate::engine::experiment::flags::{FlagRuns, ModelFlags};
-use crate::engine::handle::Opened;
-use crate::engine::run::Ending;
-use crate::engine::run::sight::Sight;
-use crate::score::metrics::Tick;
 use crate::score::metrics::run_length::{self, RunTotals};
+use crate::score::metrics::{Tick, Window};
 use crate::study::detection::flags;
 use crate::study::published::Table4;
 use crate::study::report::columns::{seeds, shown};
@@ -22,38 +19,41 @@ pub(super) struct Raised {
     flags: Vec<Option<[bool; 2]>>,
 }
 
+/// An event: its seconds, and the clients it started in.
+pub(super) type FlagEvent = (Window, Vec<usize>);
+
 impl Raised {
-    pub(crate) fn step(&mut self, time: Timestamp, sights: &[Sight]) {
+    /// Adds a step: Z_c and Z_a of every client.
+    pub(super) fn step(
+        &mut self,
+        time: Timestamp,
+        flags: impl Iterator<Item = Option<[bool; 2]>>,
+    ) {
         self.times.push(time.as_second());
-        self.flags.extend(sights.iter().map(|sight| sight.flags().map(|z| [z.z_c, z.z_a])));
+        self.flags.extend(flags);
     }
 
     /// Both models' run lengths in seconds. Time within an event or its tail is not nominal.
-    pub(crate) fn judge(
+    pub(super) fn judge(
         &self,
         percentile: f64,
-        opened: &Opened,
-        ending: &Ending,
+        period_s: f64,
+        events: &[FlagEvent],
         tail_s: f64,
     ) -> Vec<ModelFlags> {
         let (Some(first), Some(last)) = (self.times.first(), self.times.last()) else {
             return Vec::new();
         };
+        let clients = self.flags.len() / self.times.len();
         let tail = tail_s.ceil() as Tick;
-        let layout = &opened.steps;
-        let events: Vec<_> = (ending.events.iter())
-            .filter(|event| (*first..=*last).contains(&event.start.as_second()))
-            .collect();
-        let is_nominal = |time: Tick| {
-            !events.iter().any(|event| {
-                (event.start.as_second()..=event.end.as_second() + tail).contains(&time)
-            })
-        };
-        let nominal: Vec<bool> = self.times.iter().map(|time| is_nominal(*time)).collect();
-        let onsets: Vec<Tick> = events.iter().map(|event| event.start.as_second()).collect();
+        let is_watched = |(window, _): &&FlagEvent| (*first..=*last).contains(&window.start);
+        let events: Vec<&FlagEvent> = events.iter().filter(is_watched).collect();
+        let is_nominal =
+            |time: &Tick| !events.iter().any(|(window, _)| window.with_tail(tail).contains(*time));
+        let nominal: Vec<bool> = self.times.iter().map(is_nominal).collect();
+        let onsets: Vec<Tick> = events.iter().map(|(window, _)| window.start).collect();
         let runs = run_length::runs(&onsets, *last);
         let of = |model: Variant, z: usize| {
-            let clients = layout.clients.len();
             let raised = |client: usize, step: usize| {
                 self.flags[step * clients + client].is_some_and(|flags| flags[z])
             };
@@ -63,10 +63,7 @@ impl Raised {
                 .map(|step| (0..clients).filter(|client| raised(*client, step)).count())
                 .sum();
             let (mut watched, mut ended) = (0.0, 0);
-            for (run, event) in runs.iter().zip(&events) {
-                let origins: Vec<usize> = (0..clients)
-                    .filter(|m| event.origins.contains(&layout.clients[*m].name))
-                    .collect();
+            for (run, (_, origins)) in runs.iter().zip(&events) {
                 let steps = (0..self.times.len())
                     .filter(|step| origins.iter().any(|origin| raised(*origin, *step)));
                 let alarms: Vec<Tick> = steps.map(|step| self.times[step]).collect();
@@ -79,7 +76,7 @@ impl Raised {
                 percentile,
                 runs: FlagRuns {
                     arl0: RunTotals {
-                        watched: calm as f64 * layout.period_s,
+                        watched: calm as f64 * period_s,
                         ended: falsely,
                         censored: clients,
                     },
@@ -120,52 +117,27 @@ pub(in crate::study::catalogue) fn flag_table(title: &str, flags: &[&ModelFlags]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::ServerView;
-    use crate::stream::ClientColumns;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).expect("a time")
-    }
 
     #[test]
     fn flags_outside_events_are_false_and_an_event_waits_for_its_own_client() {
-        let client = |name: &str| ClientColumns {
-            name: name.into(),
-            title: String::new(),
-            sensors: Vec::new(),
-            inputs: Vec::new(),
-        };
-        let layout = Layout { clients: ["P1", "P2"].map(client).into(), period_s: 10.0 };
-        let event = |start: i64, origin: &str| Event {
-            id: String::new(),
-            start: at(start),
-            end: at(start + 40),
-            origins: vec![origin.into()],
-            affected: Vec::new(),
-            what: String::new(),
-        };
         let mut raised = Raised::default();
         for step in 0..40_i64 {
-            // P1's own model cries at step 3 and 22, the augmented one never; P2's both at step 21.
-            let z = |m: usize| Flags {
-                z_c: (m == 0 && (step == 3 || step == 22)) || (m == 1 && step == 21),
-                z_a: m == 1 && step == 21,
-            };
-            let sights = [0, 1].map(|m| {
-                let server = ServerView { flags: Some(z(m)), ..ServerView::default() };
-                Sight { server, ..Sight::default() }
-            });
-            raised.step(at(10 * step), &sights);
+            // The first client's own model raises its flag at steps 3 and 22, its augmented one never;
+            // both of the second client at step 21.
+            let z = [[step == 3 || step == 22, false], [step == 21, step == 21]];
+            let time = Timestamp::from_second(10 * step).expect("a time");
+            raised.step(time, z.into_iter().map(Some));
         }
-        let events = [event(200, "P1"), event(300, "P2"), event(1000, "P1")];
-        let found = raised.judge(95.0, &layout, &events, 20.0);
+        let event = |start: Tick, origin: usize| (Window::new(start, start + 40), vec![origin]);
+        let events = [event(200, 0), event(300, 1), event(1000, 0)];
+        let found = raised.judge(95.0, 10.0, &events, 20.0);
         let [own, augmented] = [&found[0].runs, &found[1].runs];
         // Steps 20 to 26 and 30 to 36 are of events: 26 nominal ones of two clients.
         assert_eq!(own.arl0, RunTotals { watched: 520.0, ended: 1, censored: 2 });
         assert_eq!(augmented.arl0.ended, 0);
-        // P1 after 20 s, P2 never until the end; the event after the end is not waited for.
+        // The first after 20 s, the second never until the end; the event after the end is not waited for.
         assert_eq!(own.arl1, RunTotals { watched: 20.0 + 90.0, ended: 1, censored: 1 });
         assert_eq!(augmented.arl1, RunTotals { watched: 99.0 + 90.0, ended: 0, censored: 2 });
-        assert!(Raised::default().judge(95.0, &layout, &events, 20.0).is_empty());
+        assert!(Raised::default().judge(95.0, 10.0, &events, 20.0).is_empty());
     }
 }

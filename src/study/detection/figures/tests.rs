@@ -2,7 +2,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
-use crate::stream::ClientColumns;
+use crate::stream::{ClientColumns, Event, Layout};
 
 fn at(step: usize) -> Timestamp {
     Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(step as u64)
