@@ -13,8 +13,8 @@ use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
 
+use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
-use super::run::knob::{Knob, Turn};
 use super::run::sight::Sight;
 use super::run::what_if::NoAnswer;
 use super::run::{ActError, Outlook, Run, RunError, RunOptions};
@@ -31,7 +31,6 @@ pub(crate) use spent::Spent;
 /// What is new since the last time somebody asked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct News {
-    /// Measurements as they came.
     pub(crate) frames: Vec<Frame>,
     /// Steps taken: one time each.
     pub(crate) times: Vec<Timestamp>,
@@ -44,12 +43,10 @@ pub(crate) struct News {
     pub(crate) incidents: Vec<Incident>,
     /// New lines of the log.
     pub(crate) entries: Vec<Entry>,
-    /// Facts, in order.
     pub(crate) facts: Vec<Fact>,
 }
 
 impl News {
-    /// Whether nothing is new.
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
             && self.times.is_empty()
@@ -60,9 +57,9 @@ impl News {
     }
 }
 
+/// How everything stands.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Snapshot {
-    /// The method that decides.
     pub(crate) mode: Mode,
     pub(crate) steps: u64,
     /// Rows of the data that were not used.
@@ -132,7 +129,6 @@ impl Watch {
         &self.raw
     }
 
-    /// Seconds between two steps.
     pub(crate) fn period_s(&self) -> f64 {
         self.run.layout().period_s
     }
@@ -192,7 +188,7 @@ impl Watch {
     fn judges_flags(&self, fact: &Fact) -> bool {
         let Fact::Setting(setting) = fact else { return false };
         let knob = Knob::named(&setting.what, self.run.annunciator().names());
-        knob.is_some_and(Knob::judges_flags)
+        knob.is_some_and(|knob| knob.row().scope == Scope::Flags)
     }
 
     /// The run so far under the settings that stand now.

@@ -72,7 +72,6 @@ pub(crate) struct Place {
 }
 
 impl Annunciator {
-    /// Nothing has happened yet.
     pub(crate) fn new(names: Vec<String>, mode: Mode, rules: Rules, start: Timestamp) -> Self {
         let clients = names.len();
         Self {
@@ -441,7 +440,6 @@ impl Annunciator {
         &self.incidents
     }
 
-    /// Those whose condition holds.
     pub(crate) fn open_incidents(&self) -> impl Iterator<Item = &Incident> {
         self.open.iter().map(|number| self.at(*number))
     }
@@ -478,12 +476,10 @@ impl Annunciator {
         self.quality.iter().map(|trouble| trouble.note)
     }
 
-    /// The sequence of events.
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Names of the clients.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }

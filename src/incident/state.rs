@@ -25,11 +25,9 @@ pub(crate) enum AlarmState {
     Acknowledged,
     /// Over before anybody said that he saw it.
     Returned,
-    /// Silenced for a time.
     Shelved,
     /// An effect: its root speaks for it.
     SuppressedByDesign,
-    /// Silenced until put back.
     OutOfService,
     /// Over only because the change stays and is tolerated; held until an operator has seen it.
     Latched,
@@ -77,9 +75,7 @@ enum Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an alarm that is {} cannot be {}", state.word(), event.participle())]
 pub(crate) struct NotNow {
-    /// How the alarm stands.
     pub(crate) state: AlarmState,
-    /// What was asked for.
     pub(crate) event: AlarmEvent,
 }
 
