@@ -24,8 +24,8 @@ use crate::study::published::{RootCause, Table4};
 use crate::study::report::columns::{self, all, family, json, mean, seeds, shown};
 use crate::study::report::{Axis, Bar, Cell, Chart, Columns, Figure, Spread, Table};
 
-use self::flags::{FlagEvent, Raised};
 pub(super) use self::flags::flag_table;
+use self::flags::{FlagEvent, Raised};
 
 /// A mode with its settings.
 struct Method {

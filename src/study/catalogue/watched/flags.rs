@@ -24,11 +24,7 @@ pub(super) type FlagEvent = (Window, Vec<usize>);
 
 impl Raised {
     /// Adds a step: Z_c and Z_a of every client.
-    pub(super) fn step(
-        &mut self,
-        time: Timestamp,
-        flags: impl Iterator<Item = Option<[bool; 2]>>,
-    ) {
+    pub(super) fn step(&mut self, time: Timestamp, flags: impl Iterator<Item = Option<[bool; 2]>>) {
         self.times.push(time.as_second());
         self.flags.extend(flags);
     }
