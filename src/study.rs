@@ -22,7 +22,7 @@
 //! | precision and recall without a definition | per episode end to end, false alarms included; beside it per step over everything, and per step inside anomalies only | the last reading comes nearest to the printed figures and is the most lenient: it is never shown alone |
 //! | run lengths of "our framework" | those of Z_a; per client and step | its printed ARLs equal those of models that have no Z_c |
 //! | how long a declared root holds | named steps at most 5 apart are one incident, named by the majority of its first 5 steps; of models that the engine does not run, by the majority of all | one alarm a step is none |
-//! | when a flag falls | as soon as its distance is not above τ; a dead-band below τ and a k-of-n vote can be set, and are off | this is what its equation says; whoever wants a steadier flag says so |
+//! | when a flag falls | as soon as its distance is not above τ; a dead-band below τ and a k-of-n vote can be set, and are off | this is the paper's equation; both can be set for a steadier flag |
 //! | Table 1 for two clients only | client m is the root when its flags are (1, 1) and no other client has Z_a = 1 | the reading that declares the roots Table 1 declares for every pair |
 //! | minutes at 95 and 99.5 % on HAI, flags per minute | alarms at the data's own pace; delays until the right name stands | a flag is not yet an alarm |
 //!

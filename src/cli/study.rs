@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{interrupt, remove_stale};
 use crate::draft::Draft;
 use crate::study::catalogue;
-use crate::study::frame::{self, Options, Progress, Store, Study, StudyError, Workshop};
+use crate::study::frame::{self, StudyOptions, Progress, Store, Study, StudyError, Workshop};
 use crate::study::report::Report;
 use crate::study::report::svg::{self, Theme};
 use crate::study::report::text::{self, Page};
@@ -63,7 +63,7 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
         "all" => catalogue::ALL.to_vec(),
         name => catalogue::find(name).into_iter().collect(),
     };
-    let options = Options {
+    let options = StudyOptions {
         seeds: args.seeds.map(|seeds| seeds as usize),
         quick: args.quick,
         data: args.data.clone(),
@@ -132,7 +132,7 @@ fn say(what: &str) {
 
 fn one(
     study: &Study,
-    options: &Options,
+    options: &StudyOptions,
     store: &Store,
     stop: &AtomicBool,
 ) -> Result<frame::Ran, StudyError> {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::frame::{Done, Job, Options, StudyError};
+use super::frame::{Done, Job, StudyOptions, StudyError};
 use crate::engine::experiment::dataset::DatasetSource;
 use crate::engine::experiment::federation::{Effort, FederationExperiment, Results};
 
@@ -10,7 +10,7 @@ use crate::engine::experiment::federation::{Effort, FederationExperiment, Result
 const KEPT_AS: &str = "federation";
 
 /// Every plant with every seed.
-pub(crate) fn experiments(options: &Options) -> Vec<Job> {
+pub(crate) fn experiments(options: &StudyOptions) -> Vec<Job> {
     let sources: &[DatasetSource] = if options.quick {
         &[DatasetSource::Twin(2), DatasetSource::BuiltIn]
     } else {
@@ -22,7 +22,7 @@ pub(crate) fn experiments(options: &Options) -> Vec<Job> {
 /// One plant with every seed.
 pub(crate) fn experiments_on(
     source: DatasetSource,
-    options: &Options,
+    options: &StudyOptions,
 ) -> impl Iterator<Item = Job> {
     let effort = Effort::new(options.quick);
     let job = move |seed: u64| {
@@ -50,7 +50,7 @@ pub(crate) fn by_family(done: &[Done]) -> Result<Vec<(String, Vec<Results>)>, St
 }
 
 /// The training of the oracle, for the foot of a table that shows it.
-pub(crate) fn oracle_note(options: &Options) -> String {
+pub(crate) fn oracle_note(options: &StudyOptions) -> String {
     let Effort { oracle_rows, oracle_epochs, oracle_width, .. } = Effort::new(options.quick);
     format!(
         "The oracle sees the raw data of all clients: width {oracle_width}, {oracle_epochs} passes \

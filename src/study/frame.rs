@@ -22,7 +22,7 @@ pub(crate) use crate::engine::experiment::Failure;
 
 /// The options of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Options {
+pub(crate) struct StudyOptions {
     /// Number of seeds; each study has its own default.
     pub seeds: Option<usize>,
     /// Fewer seeds and families, shorter runs: an answer in minutes.
@@ -31,7 +31,7 @@ pub(crate) struct Options {
     pub data: Option<PathBuf>,
 }
 
-impl Options {
+impl StudyOptions {
     /// The seeds of a study: 1, 2, … as many as asked for, or `usual` of them (`quick` ones if in a
     /// hurry).
     pub(crate) fn seeds(&self, usual: usize, quick: usize) -> Vec<u64> {
@@ -56,15 +56,15 @@ pub(crate) struct Study {
     /// Whether it needs data that the user must fetch.
     pub needs_data: bool,
     /// The work. [`StudyError::NoData`] when it needs data that is not there.
-    pub jobs: fn(&Options) -> Result<Vec<Job>, StudyError>,
+    pub jobs: fn(&StudyOptions) -> Result<Vec<Job>, StudyError>,
     /// The report on finished jobs, in the order of `jobs`; after an interruption not all of them. Name,
     /// title and command are added to it.
-    pub report: fn(&Options, &[Done]) -> Result<Report, StudyError>,
+    pub report: fn(&StudyOptions, &[Done]) -> Result<Report, StudyError>,
 }
 
 impl Study {
     /// The whole report on finished jobs.
-    pub(crate) fn report(&self, options: &Options, done: &[Done]) -> Result<Report, StudyError> {
+    pub(crate) fn report(&self, options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
         let (study, title) = (self.name.into(), self.about.into());
         let report = (self.report)(options, done)?;
         Ok(Report { study, title, command: options.command(self), ..report })

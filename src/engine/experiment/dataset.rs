@@ -210,7 +210,7 @@ fn standardised(measured: &ArrayView2<f64>, fit: &Range<usize>) -> Array2<f32> {
     rows.mapv(|v| v as f32)
 }
 
-/// The first `steps` steps of a session of the built-in plant, divided as the session says.
+/// The first `steps` steps of a session of the built-in plant, divided by the session's ranges.
 fn built_in(session: &Session, steps: usize) -> Result<Dataset, Failure> {
     let every = decimation::every(session)?;
     let (views, models) = vendor::delivered(session, every)
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_built_in_plant_is_divided_as_its_session_says() {
-        // Four fifths for calibration where a session says nothing, a half where this one says so.
+        // Four fifths for calibration without ranges, a half with these.
         let ranges =
             "ranges: (fit: (until: \"+90m\"), calibration: (from: \"+90m\", until: \"+3h\"))";
         for ranges in ["", ranges] {

@@ -11,7 +11,7 @@ use super::correlation_map::{self, CorrelationMap};
 use super::dataset::{Dataset, DatasetSource};
 use super::flags::{self, ModelFlags};
 use super::loss_curve::{self, LossCurve};
-use super::residual_norms::{NormTrace, ResidualNorms, Residuals};
+use super::residual_norms::{NormTrace, ResidualNorms, NormSeries};
 use super::{Failure, models, to_the_end, unprotected};
 use crate::federation::FederationError;
 use crate::federation::convergence::Yardstick;
@@ -172,7 +172,7 @@ impl FederationExperiment {
             series(&ProprietaryWeights::Filter(oracle.filter.clone()), None, &joint.view())
                 .map_err(FederationError::from)?
         };
-        let residuals = Residuals::of(&all, &federation, &central, &oracle.layout)?;
+        let residuals = NormSeries::of(&all, &federation, &central, &oracle.layout)?;
         Ok(Results {
             clients: dataset.names.clone(),
             curves,

@@ -41,7 +41,7 @@ impl Condition {
     }
 }
 
-/// Residuals of one client under one condition.
+/// NormSeries of one client under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ResidualNorms {
     pub client: String,
@@ -86,11 +86,11 @@ struct Step {
 }
 
 /// All norms of all clients.
-pub(super) struct Residuals {
+pub(super) struct NormSeries {
     clients: Vec<Vec<Step>>,
 }
 
-impl Residuals {
+impl NormSeries {
     /// From a replay over the whole run and the oracle's.
     pub(super) fn of(
         sites: &[SiteData],

@@ -10,7 +10,7 @@ use crate::nn::train::test_support::plant;
 use crate::score::metrics::Window;
 use crate::score::steps::TruthEvent;
 use crate::study::catalogue;
-use crate::study::frame::{Done, Options};
+use crate::study::frame::{Done, StudyOptions};
 
 /// Two clients of which the second sees what the first does, with something wrong at the end.
 fn dataset() -> Dataset {
@@ -97,7 +97,7 @@ fn the_sentences_of_a_study_are_made_of_its_numbers() {
     let done = [done(&found, "A2"), done(&found, "A2"), done(&found, "plant")];
     for name in ["convergence", "correlation", "residuals"] {
         let study = catalogue::find(name).unwrap();
-        let report = study.report(&Options::default(), &done).unwrap();
+        let report = study.report(&StudyOptions::default(), &done).unwrap();
         assert!((2..=4).contains(&report.reading.len()), "{name}: {:?}", report.reading);
         assert!(
             report.reading.iter().all(|sentence| !sentence.contains("NaN")),
@@ -107,13 +107,13 @@ fn the_sentences_of_a_study_are_made_of_its_numbers() {
         assert!(!report.tables.is_empty() && !report.charts.is_empty());
         let rows = serde_json::to_string(&report).unwrap();
         assert!(rows.contains("\"family\":\"A2\"") && rows.contains("\"family\":\"plant\""));
-        assert!(study.report(&Options::default(), &[]).unwrap().reading.is_empty(), "{name}");
+        assert!(study.report(&StudyOptions::default(), &[]).unwrap().reading.is_empty(), "{name}");
     }
 }
 
 #[test]
 fn three_studies_share_their_experiments() {
-    let quick = Options { quick: true, ..Options::default() };
+    let quick = StudyOptions { quick: true, ..StudyOptions::default() };
     let inputs = |name: &str| -> Vec<serde_json::Value> {
         let jobs = (catalogue::find(name).unwrap().jobs)(&quick).unwrap();
         jobs.into_iter().map(|job| job.inputs).collect()

@@ -8,7 +8,7 @@
 use crate::engine::experiment::federation::{ETA2, PUBLISHED, Results};
 use crate::engine::experiment::loss_curve::{Beside, LossCurve, LossPoint, Pass};
 use crate::study::experiments::{by_family, experiments, oracle_note};
-use crate::study::frame::{Done, Options, Study, StudyError};
+use crate::study::frame::{Done, StudyOptions, Study, StudyError};
 use crate::study::report::columns::{self, all, family, json, mean, method, seeds, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread};
 
@@ -60,7 +60,7 @@ const CONDITION: Columns<Beside> = Columns(&[
     mean("", "unlike", 2, |b| Some(b.unexplained)),
 ]);
 
-fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
+fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let families = by_family(done)?;
     let lines: Vec<Line> = families.iter().flat_map(lines).collect();
     let feedback = COLUMNS

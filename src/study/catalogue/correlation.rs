@@ -7,7 +7,7 @@
 use crate::engine::experiment::correlation_map::CorrelationMap;
 use crate::engine::experiment::federation::Results;
 use crate::study::experiments::{by_family, experiments, oracle_note};
-use crate::study::frame::{Done, Options, Study, StudyError};
+use crate::study::frame::{Done, StudyOptions, Study, StudyError};
 use crate::study::report::columns::{self, family, mean, method, seeds};
 use crate::study::report::{Axis, Bar, Chart, Columns, Drawing, Report, Spread};
 
@@ -41,7 +41,7 @@ const COLUMNS: Columns<Run> = Columns(&[
     mean("from_oracle", "from oracle", 3, |run| run.from_oracle),
 ]);
 
-fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
+fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let families = by_family(done)?;
     let runs: Vec<(&str, &str, Run)> = families.iter().flat_map(runs).collect();
     let lines = Line::group(runs.iter().map(|(family, model, run)| (*family, *model, run)));

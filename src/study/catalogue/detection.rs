@@ -15,9 +15,9 @@ use crate::score::metrics::share;
 use crate::session::{Mode, Session, Tau, Tier};
 use crate::study::detection::figures::{Figures, MethodOutput};
 use crate::study::detection::flags;
-use crate::study::detection::watch::{Watched, watch};
+use crate::study::detection::watch::{WatchedRun, watch};
 use crate::study::detection::{Models, PAPERS, TWINS, Twin, as_published, linear, one_bit};
-use crate::study::frame::{Done, Failure, Job, Options, Study, StudyError};
+use crate::study::frame::{Done, Failure, Job, StudyOptions, Study, StudyError};
 use crate::study::published::{TABLE_2, Table2};
 use crate::study::report::columns::{self, all, family, json, mean, seeds, shown};
 use crate::study::report::{Axis, Bar, Chart, Columns, Figure, Report, Table};
@@ -83,7 +83,7 @@ const METHODS: [Method; 11] = [
 
 /// One family with one seed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Outcome {
+struct FamilyResult {
     methods: Vec<(String, Figures)>,
     flags: Vec<ModelFlags>,
     /// Shares of (Z_c, Z_a) = 00, 01, 10, 11 at clients that only feel an anomaly, at the 95th
@@ -91,7 +91,7 @@ struct Outcome {
     effects: Option<[f64; 4]>,
 }
 
-fn families(options: &Options) -> impl Iterator<Item = Twin> {
+fn families(options: &StudyOptions) -> impl Iterator<Item = Twin> {
     let quick = options.quick;
     TWINS.into_iter().filter(move |twin| !quick || QUICK.contains(&twin.name))
 }
@@ -102,7 +102,7 @@ const SLOW: [Variant; 2] = [Variant::CentralisedOracle, Variant::WithoutPropriet
 /// Seeds of these at most.
 const SLOW_SEEDS: usize = 3;
 
-fn jobs(options: &Options) -> Vec<Job> {
+fn jobs(options: &StudyOptions) -> Vec<Job> {
     let seeds = options.seeds(5, 2);
     let job = |twin: Twin, seed: u64| {
         let family = twin.name;
@@ -119,8 +119,8 @@ fn jobs(options: &Options) -> Vec<Job> {
     families.chain(slow).collect()
 }
 
-fn report(_: &Options, done: &[Done]) -> Result<Report, StudyError> {
-    let mut runs: Vec<(String, Outcome)> = Vec::new();
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+    let mut runs: Vec<(String, FamilyResult)> = Vec::new();
     for done in done {
         runs.push((done.input("family")?, done.read()?));
     }
@@ -146,7 +146,7 @@ fn flag_job(model: Variant, seed: u64) -> Job {
     Job::new(format!("{}, seed {seed}", model.name()), inputs, move || {
         let session = PAPERS.session(seed)?;
         let (distances, truth) = of_variant(model, &session, Models::default().of(&session)?)?;
-        Ok(Outcome {
+        Ok(FamilyResult {
             methods: Vec::new(),
             flags: ModelFlags::of(model, &distances, &truth.events),
             effects: None,
@@ -156,8 +156,8 @@ fn flag_job(model: Variant, seed: u64) -> Job {
 }
 
 /// One job: every method on one family with one seed, on models that are made once.
-fn outcome(twin: &Twin, seed: u64) -> Result<Outcome, Failure> {
-    let mut found = Outcome { methods: Vec::new(), flags: Vec::new(), effects: None };
+fn outcome(twin: &Twin, seed: u64) -> Result<FamilyResult, Failure> {
+    let mut found = FamilyResult { methods: Vec::new(), flags: Vec::new(), effects: None };
     let models = &mut Models::default();
     for method in &METHODS {
         match method.way {
@@ -183,9 +183,9 @@ fn outcome(twin: &Twin, seed: u64) -> Result<Outcome, Failure> {
     Ok(found)
 }
 
-impl Outcome {
+impl FamilyResult {
     /// Adds the flags of a run at a percentile, each step for itself.
-    fn add_flags(&mut self, twin: &Twin, session: &Session, watched: &Watched) {
+    fn add_flags(&mut self, twin: &Twin, session: &Session, watched: &WatchedRun) {
         let (Mode::Paper, None, Tau::Percentile(percentile)) =
             (session.mode, session.thresholds.vote, session.thresholds.tau_a)
         else {
@@ -206,7 +206,7 @@ impl Outcome {
 /// All seeds of one method on one family.
 type Line<'a> = columns::Line<'a, Figures>;
 
-fn lines(runs: &[(String, Outcome)]) -> Vec<Line<'_>> {
+fn lines(runs: &[(String, FamilyResult)]) -> Vec<Line<'_>> {
     let all = runs.iter().flat_map(|(family, outcome)| {
         outcome.methods.iter().map(move |(method, figures)| (family, method, figures))
     });
@@ -325,12 +325,12 @@ fn root_table(lines: &[Line]) -> Table {
             "An incident is right when it overlaps an anomaly or the 6 steps after it and names its \
              client; every other incident is false, in nominal stretches too. Mean ± standard \
              deviation over seeds, n episodes in all. F1 later: the same from the first anomaly on, \
-             without the 3000 nominal steps that come before. Right: share of what was detected whose \
-             first alarm names the client.",
+             without the 3000 nominal steps that come before. Right: share of detected episodes \
+             whose first alarm names the client.",
         )
         .note(
-            "Incidents are those that a run of the same session reports: roots that cannot be told \
-             apart are not named. Paper: look-up on the flags of the federated models at a \
+            "Incidents are those that a run of the same session reports: roots that cannot be \
+             distinguished are not named. Paper: look-up on the flags of the federated models at a \
              percentile. Evidence: five levels on the same proprietary filters; below it the same on \
              a linear predictor. Tier 2: states are sent too. Pre-trained clients are no session: \
              their incidents are named steps, grouped.",
@@ -340,7 +340,7 @@ fn root_table(lines: &[Line]) -> Table {
              onset to the next alarm; missed runs are censored at the next onset and count with their \
              full length. Delay: median steps to the first alarm of what was detected.",
         )
-        .note("The paper does not say how it counts; its F1 stands beside the family it used.")
+        .note("The paper does not define its counting; its F1 stands beside the family it used.")
 }
 
 fn ranking_table(lines: &[Line]) -> Table {

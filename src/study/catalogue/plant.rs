@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::watched::{self, Line, Seen};
+use super::watched::{self, Line, JudgedRun};
 use crate::engine::experiment::dataset::DatasetSource;
 use crate::engine::experiment::federation::Results;
 use crate::engine::experiment::flags::{FlagRuns, ModelFlags};
 use crate::score::metrics::run_length::RunTotals;
 use crate::session::Session;
 use crate::study::experiments::{experiments_on, oracle_note};
-use crate::study::frame::{Done, Job, Options, Study, StudyError};
+use crate::study::frame::{Done, Job, StudyOptions, Study, StudyError};
 use crate::study::report::Report;
 
 pub(super) const STUDY: Study = Study {
@@ -23,7 +23,7 @@ pub(super) const STUDY: Study = Study {
 const ATTACKS: &str = "plant-attack-day";
 const NORMAL: &str = "plant-normal";
 
-fn jobs(options: &Options) -> Vec<Job> {
+fn jobs(options: &StudyOptions) -> Vec<Job> {
     let job = |name: &'static str, seed: u64| {
         let inputs = json!({ "session": name, "seed": seed });
         Job::new(format!("{name}, seed {seed}"), inputs, move || {
@@ -40,9 +40,9 @@ fn jobs(options: &Options) -> Vec<Job> {
     days.chain(experiments_on(DatasetSource::BuiltIn, options)).collect()
 }
 
-fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
-    let attacked: Vec<Vec<Seen>> = Done::with_input(done, "session", ATTACKS)?;
-    let normal: Vec<Vec<Seen>> = Done::with_input(done, "session", NORMAL)?;
+fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+    let attacked: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", ATTACKS)?;
+    let normal: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", NORMAL)?;
     let flags = flags_in_seconds(done.iter().filter(|d| d.inputs.get("session").is_none()))?;
     let days = watched::lines(ATTACKS, &attacked);
     let calm = watched::lines(NORMAL, &normal);

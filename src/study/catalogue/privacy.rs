@@ -25,7 +25,7 @@ use serde_json::json;
 use crate::session::Session;
 use crate::session::settings::Federation;
 use crate::study::detection::{TWINS, Twin, as_published};
-use crate::study::frame::{Done, Failure, Job, Options, Study, StudyError};
+use crate::study::frame::{Done, Failure, Job, StudyOptions, Study, StudyError};
 use crate::study::report::{Line, Report};
 
 pub(super) const STUDY: Study = Study {
@@ -48,7 +48,7 @@ const SPENDING: &str = "spending of a day";
 fn jobs<R: Serialize + 'static>(
     part: &'static str,
     rows: fn(u64, bool) -> Result<Vec<R>, Failure>,
-    options: &Options,
+    options: &StudyOptions,
 ) -> impl Iterator<Item = Job> {
     let quick = options.quick;
     options.seeds(3, 1).into_iter().map(move |seed| {
@@ -57,7 +57,7 @@ fn jobs<R: Serialize + 'static>(
     })
 }
 
-fn report(_: &Options, done: &[Done]) -> Result<Report, StudyError> {
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let noise = Done::with_input(done, "part", NOISE)?;
     let flags = Done::with_input(done, "part", FLAGS)?;
     let spent = Done::with_input(done, "part", SPENDING)?;

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::watched::{self, Line, Seen};
+use super::watched::{self, Line, JudgedRun};
 use crate::engine::experiment::recorded::with_data;
 use crate::session::Session;
-use crate::study::frame::{Done, Job, Options, Study, StudyError};
+use crate::study::frame::{Done, Job, StudyOptions, Study, StudyError};
 use crate::study::report::Report;
 
 /// The paper's own recording.
@@ -38,7 +38,7 @@ pub(super) const BATADAL: Study = Study {
     report: |_, done| report(&["batadal"], done),
 };
 
-fn jobs(study: &'static str, names: &[&str], options: &Options) -> Result<Vec<Job>, StudyError> {
+fn jobs(study: &'static str, names: &[&str], options: &StudyOptions) -> Result<Vec<Job>, StudyError> {
     let (mut sessions, mut complaint) = (Vec::new(), None);
     for name in names {
         let session = Session::open(name).map_err(|error| StudyError::Session(error.into()))?;
@@ -68,7 +68,7 @@ fn jobs(study: &'static str, names: &[&str], options: &Options) -> Result<Vec<Jo
 fn report(names: &[&str], done: &[Done]) -> Result<Report, StudyError> {
     let mut report = Report::default();
     for name in names {
-        let runs: Vec<Vec<Seen>> = Done::with_input(done, "session", name)?;
+        let runs: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", name)?;
         if runs.is_empty() {
             continue;
         }

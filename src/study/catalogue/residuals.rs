@@ -4,7 +4,7 @@
 use crate::engine::experiment::federation::Results;
 use crate::engine::experiment::residual_norms::{Condition, NormTrace, ResidualNorms};
 use crate::study::experiments::{by_family, experiments, oracle_note};
-use crate::study::frame::{Done, Options, Study, StudyError};
+use crate::study::frame::{Done, StudyOptions, Study, StudyError};
 use crate::study::report::columns::{self, all, family, json, mean, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread};
 
@@ -50,7 +50,7 @@ const COLUMNS: Columns<ResidualNorms> = Columns(&[
     json("means_in_order", |line| Figure::Count(line.sum(|n| usize::from(is_in_order(n))))),
 ]);
 
-fn report(options: &Options, done: &[Done]) -> Result<Report, StudyError> {
+fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let families = by_family(done)?;
     let lines: Vec<Line> = families.iter().flat_map(lines).collect();
     let table = COLUMNS

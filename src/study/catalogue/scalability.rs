@@ -9,7 +9,7 @@
 use serde_json::json;
 
 use crate::engine::experiment::scalability::{Scale, Size, grow};
-use crate::study::frame::{Done, Job, Options, Study, StudyError};
+use crate::study::frame::{Done, Job, StudyOptions, Study, StudyError};
 use crate::study::published::TABLE_3;
 use crate::study::report::columns::{self, all, mean, seeds, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Table};
@@ -27,7 +27,7 @@ const PRINTED: [usize; 4] = [2, 4, 8, 16];
 /// Clients beyond the paper.
 const BEYOND: [usize; 3] = [64, 256, 1024];
 
-fn jobs(options: &Options) -> Vec<Job> {
+fn jobs(options: &StudyOptions) -> Vec<Job> {
     let (size, short) = sizes(options.quick);
     let mut jobs = Vec::new();
     for seed in options.seeds(3, 1) {
@@ -106,7 +106,7 @@ const COLUMNS: Columns<Scale> = Columns(&[
     shown("round µs", 1, |line| Figure::Number(line.mean(|run| Some(run.round_us)))),
 ]);
 
-fn report(_: &Options, done: &[Done]) -> Result<Report, StudyError> {
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let runs: Vec<Vec<Scale>> = done.iter().map(Done::read).collect::<Result<_, _>>()?;
     let runs: Vec<Scale> = runs.into_iter().flatten().collect();
     let lines = lines(&runs);

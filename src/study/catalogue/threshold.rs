@@ -9,7 +9,7 @@ use crate::session::Tau;
 use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::watch;
 use crate::study::detection::{Models, PAPERS, as_published};
-use crate::study::frame::{Done, Failure, Job, Options, Study, StudyError};
+use crate::study::frame::{Done, Failure, Job, StudyOptions, Study, StudyError};
 use crate::study::report::columns::{self, all, json, mean, seeds};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report};
 
@@ -71,7 +71,7 @@ const COLUMNS: Columns<Point> = Columns(&[
     seeds("seeds"),
 ]);
 
-fn report(_: &Options, done: &[Done]) -> Result<Report, StudyError> {
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let runs: Vec<Vec<Point>> = done.iter().map(Done::read).collect::<Result<_, _>>()?;
     let method = |point: &Point| format!("paper, τ_a at {} %", point.percentile);
     let lines = Line::across(&runs, |point| ("A2", method(point)));

@@ -47,7 +47,7 @@ const METHODS: [Method; 4] = [
 
 /// One run of one method, judged.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(super) struct JudgedRun {
     pub method: String,
     pub detected: usize,
     pub right: usize,
@@ -82,7 +82,7 @@ pub(super) struct Attack {
 }
 
 /// Watches `session` by every method, with models that are made once.
-pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, Failure> {
+pub(super) fn watch(session: &Session) -> Result<Vec<JudgedRun>, Failure> {
     let go_on = &mut |_: Stage| ControlFlow::Continue(());
     let prepared = Arc::new(prepare(session, &cache_file(session), go_on)?);
     METHODS
@@ -120,7 +120,7 @@ pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, Failure> {
         .collect()
 }
 
-fn seen(method: &Method, ending: &Ending) -> Seen {
+fn seen(method: &Method, ending: &Ending) -> JudgedRun {
     let alarms = ending.alarms();
     let opened: Vec<Tick> = alarms.iter().map(|alarm| alarm.opened.as_second()).collect();
     let declared: Vec<Window> = alarms
@@ -130,7 +130,7 @@ fn seen(method: &Method, ending: &Ending) -> Seen {
             Window::new(alarm.opened.as_second(), closed.as_second())
         })
         .collect();
-    let mut seen = Seen {
+    let mut seen = JudgedRun {
         method: method.name.into(),
         detected: 0,
         right: 0,
@@ -184,10 +184,10 @@ fn seen(method: &Method, ending: &Ending) -> Seen {
 }
 
 /// All runs of one method on one session.
-pub(super) type Line<'a> = columns::Line<'a, Seen>;
+pub(super) type Line<'a> = columns::Line<'a, JudgedRun>;
 
 /// One line per method, of the methods that were run.
-pub(super) fn lines<'a>(family: &'a str, runs: &'a [Vec<Seen>]) -> Vec<Line<'a>> {
+pub(super) fn lines<'a>(family: &'a str, runs: &'a [Vec<JudgedRun>]) -> Vec<Line<'a>> {
     Line::across(runs, |seen| (family, seen.method.as_str()))
 }
 
@@ -212,16 +212,16 @@ fn detected(line: &Line) -> usize {
 }
 
 /// RCA accuracy: right names of all attacks.
-fn accuracy(seen: &Seen) -> Option<f64> {
+fn accuracy(seen: &JudgedRun) -> Option<f64> {
     share(seen.right, seen.attacks.len())
 }
 
-pub(super) fn false_alarms_per_day(seen: &Seen) -> Option<f64> {
+pub(super) fn false_alarms_per_day(seen: &JudgedRun) -> Option<f64> {
     per_day(seen.false_alarms, seen.quiet_s / 86_400.0)
 }
 
 /// Precision over first and false alarms with the right name, recall over attacks.
-fn rates(seen: &Seen) -> Rates {
+fn rates(seen: &JudgedRun) -> Rates {
     let declared = seen.detected + seen.false_alarms;
     Rates::from_counts(seen.right, declared, seen.attacks.len())
 }
@@ -257,7 +257,7 @@ fn root_cause(line: &Line) -> Option<RootCause> {
 }
 
 /// The paper's Table 4 beside our own figures.
-pub(super) const COLUMNS: Columns<Seen> = Columns(&[
+pub(super) const COLUMNS: Columns<JudgedRun> = Columns(&[
     family("data"),
     shown("method", 0, |line| Figure::Text(label(line).into())),
     json("episodes", |line| Figure::Count(attacks(line))),
@@ -294,7 +294,7 @@ pub(super) const COLUMNS: Columns<Seen> = Columns(&[
 
 /// `is_papers` when it is the paper's own experiment.
 pub(super) fn table(title: &str, lines: &[Line], is_papers: bool) -> Table {
-    let whose = if is_papers {
+    let origin = if is_papers {
         "The paper's figures are of the same recording."
     } else {
         "The paper's figures are of HAI 23.05, 12 August: another plant, given for orientation."
@@ -302,12 +302,12 @@ pub(super) fn table(title: &str, lines: &[Line], is_papers: bool) -> Table {
     COLUMNS.table(title, 2, lines).note(format!(
         "ARL0: nominal time per false alarm (>: none). ARL1: from an onset to the next alarm, \
          censored at the next onset when missed. RCA accuracy: attacks whose first alarm names their \
-         origin, of all; RCA delay: mean time until it does. {whose}"
+         origin, of all; RCA delay: mean time until it does. {origin}"
     ))
 }
 
 /// Every attack and each method's result on it.
-pub(super) fn attack_table(title: &str, runs: &[Vec<Seen>]) -> Table {
+pub(super) fn attack_table(title: &str, runs: &[Vec<JudgedRun>]) -> Table {
     let methods = METHODS.iter().map(|method| method.label);
     let mut table = Table::new(title, 1, ["attack", "origin", "what"].into_iter().chain(methods))
         .note("Right root of all runs, and the median time to the alarm; of one run, the name.");
@@ -319,7 +319,7 @@ pub(super) fn attack_table(title: &str, runs: &[Vec<Seen>]) -> Table {
             Cell::words(shortened(&attack.what)),
         ];
         cells.extend(METHODS.iter().map(|method| {
-            let of_method = |run: &Vec<Seen>| {
+            let of_method = |run: &Vec<JudgedRun>| {
                 let seen = run.iter().find(|seen| seen.method == method.name)?;
                 seen.attacks.get(i).filter(|other| other.id == attack.id).cloned()
             };
@@ -331,13 +331,13 @@ pub(super) fn attack_table(title: &str, runs: &[Vec<Seen>]) -> Table {
 }
 
 /// Longest description in a table.
-const WORDS: usize = 34;
+const LONGEST: usize = 34;
 
 fn shortened(text: &str) -> String {
-    if text.chars().count() <= WORDS {
+    if text.chars().count() <= LONGEST {
         return text.to_owned();
     }
-    let start: String = text.chars().take(WORDS - 1).collect();
+    let start: String = text.chars().take(LONGEST - 1).collect();
     format!("{}…", start.trim_end())
 }
 
@@ -348,7 +348,7 @@ fn verdict(attacks: &[Attack]) -> Cell {
     };
     let result = match attacks {
         [attack] if attack.right => "right".to_owned(),
-        [attack] => attack.named.clone().map_or_else(|| "no name".into(), |n| format!("says {n}")),
+        [attack] => attack.named.clone().map_or_else(|| "no name".into(), |n| format!("names {n}")),
         _ => format!("{} of {}", attacks.iter().filter(|a| a.right).count(), attacks.len()),
     };
     Cell::words(format!("{result}, {delay:.0} s"))

@@ -110,7 +110,7 @@ pub(crate) struct Figures {
 impl Figures {
     /// Judges the output of a method against the truth.
     pub(crate) fn of(truth: &Truth, output: &MethodOutput) -> Self {
-        let Truth { clients: nobody, steps, events, .. } = truth;
+        let Truth { clients: no_client, steps, events, .. } = truth;
         let steps = *steps;
         let anomalies: Vec<Named<usize>> =
             events.iter().map(|event| Named { window: event.window, name: event.origin }).collect();
@@ -120,7 +120,7 @@ impl Figures {
             .map(|incident| Named {
                 window: Window::new(tick(incident.onset), tick(incident.last)),
                 // A root that is unknown is no client's name.
-                name: incident.root.unwrap_or(*nobody),
+                name: incident.root.unwrap_or(*no_client),
             })
             .collect();
         let rates = end_to_end(&anomalies, &declared, TAIL).rates;
@@ -173,7 +173,7 @@ impl Figures {
 
 fn labelled(events: &[TruthEvent], names: &[Option<usize>]) -> Vec<Step<usize>> {
     let mut steps: Vec<Step<usize>> =
-        names.iter().map(|name| Step { truth: None, said: *name }).collect();
+        names.iter().map(|name| Step { truth: None, declared: *name }).collect();
     for event in events {
         let (start, end) = (event.window.start as usize, event.window.end as usize);
         for step in steps.iter_mut().take(end + 1).skip(start) {

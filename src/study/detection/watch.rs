@@ -18,7 +18,7 @@ use crate::session::{Mode, Session};
 
 /// A whole run.
 #[derive(Debug, Clone)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedRun {
     pub truth: Truth,
     pub output: MethodOutput,
     /// The flags that were sent; in evidence mode there are none.
@@ -26,7 +26,7 @@ pub(crate) struct Watched {
     ledgers: Vec<Ledger>,
 }
 
-impl Watched {
+impl WatchedRun {
     pub(crate) fn figures(&self) -> Figures {
         Figures::of(&self.truth, &self.output)
     }
@@ -43,7 +43,7 @@ impl Watched {
 }
 
 /// Runs `session` in its own mode over all of its replay range.
-pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watched, Failure> {
+pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<WatchedRun, Failure> {
     let clients = prepared.clients.len();
     let mut gathered = Gathered {
         times: Vec::new(),
@@ -82,11 +82,11 @@ pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watch
         None => MethodOutput::from_incidents(incidents, truth.steps),
         Some(names) => MethodOutput { incidents, names },
     };
-    Ok(Watched { truth, output, flags: gathered.flags, ledgers: gathered.ledgers })
+    Ok(WatchedRun { truth, output, flags: gathered.flags, ledgers: gathered.ledgers })
 }
 
 /// One incident: the steps of its first and its last fact, and that last fact.
-struct Alarm {
+struct IncidentSpan {
     opened: usize,
     closed: usize,
     last: Incident,
@@ -99,7 +99,7 @@ struct Gathered {
     evidence: Vec<f32>,
     flags: FlagSeries,
     /// By number; the first incident is number 1.
-    alarms: Vec<Alarm>,
+    alarms: Vec<IncidentSpan>,
     ledgers: Vec<Ledger>,
 }
 
@@ -108,7 +108,7 @@ impl Gathered {
         let step = self.times.len().saturating_sub(1);
         match fact {
             Fact::Opened(incident) => {
-                self.alarms.push(Alarm { opened: step, closed: step, last: incident.clone() });
+                self.alarms.push(IncidentSpan { opened: step, closed: step, last: incident.clone() });
             }
             Fact::Updated(incident) | Fact::Closed(incident) => {
                 let place = (incident.incident as usize).checked_sub(1);
@@ -135,7 +135,7 @@ impl Gathered {
         clients: usize,
         named: Option<&[Option<usize>]>,
     ) -> Vec<Declared> {
-        let of = |(alarm, onset): (&Alarm, &Timestamp)| {
+        let of = |(alarm, onset): (&IncidentSpan, &Timestamp)| {
             let root = alarm.last.root.as_deref().and_then(&client);
             let suspects: Vec<(usize, f64)> = (alarm.last.posterior.0.iter())
                 .filter_map(|(name, p)| Some((client(name)?, p.get())))

@@ -43,7 +43,7 @@ impl Store {
         format!("{study}-{}.json", digest::sha256(named.as_bytes()))
     }
 
-    /// What is kept of a job; nothing where there is no file. An error says why the file cannot be
+    /// The kept result of a job; nothing where there is no file. An error is the reason why the file cannot be
     /// used, and the job is done again.
     pub(crate) fn find(&self, study: &str, inputs: &Value) -> Result<Option<Value>, String> {
         let file = self.folder.join(self.name(study, inputs));
@@ -60,7 +60,7 @@ impl Store {
     }
 
     /// Keeps a result, and hands it back as it will be read the next time: a number that has been
-    /// written and read once does not change any more. An error says why it is not kept: it will be
+    /// written and read once does not change any more. An error is the reason why it is not kept: it will be
     /// made again the next time, which is not worth failing for.
     pub(crate) fn keep(
         &self,

@@ -38,7 +38,7 @@ const SQUARES: Study = Study {
     },
 };
 
-fn ran(options: &Options, store: &Store, threads: usize, stop_after: usize) -> Ran {
+fn ran(options: &StudyOptions, store: &Store, threads: usize, stop_after: usize) -> Ran {
     let stop = AtomicBool::new(stop_after == 0);
     let done = AtomicUsize::new(0);
     let on_progress = |progress: Progress| {
@@ -62,7 +62,7 @@ fn finished_jobs_are_kept_and_only_the_rest_is_done_the_next_time() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let store = Store::new(folder.path().to_owned(), "this program".into());
     let times = || DONE.load(Ordering::Relaxed);
-    let options = Options::default();
+    let options = StudyOptions::default();
 
     let stopped = ran(&options, &store, 1, 3);
     assert_eq!((stopped.left, times()), (1, 3));
@@ -88,7 +88,7 @@ fn finished_jobs_are_kept_and_only_the_rest_is_done_the_next_time() {
     assert_eq!(json(&ran(&options, &rebuilt, 2, usize::MAX)), json(&resumed));
     assert_eq!(times(), 12, "another program does its own jobs");
 
-    let unlucky = ran(&Options { seeds: Some(13), ..options }, &store, 2, usize::MAX);
+    let unlucky = ran(&StudyOptions { seeds: Some(13), ..options }, &store, 2, usize::MAX);
     assert_eq!(unlucky.failures.len(), 1);
     assert!(unlucky.failures[0].to_string().starts_with("seed 13: "));
     assert_eq!(json(&unlucky).matches("method").count(), 12, "the others are reported");

@@ -47,7 +47,7 @@ impl Theme {
         }
     }
 
-    /// Colours that people who confuse some of them can still tell apart.
+    /// Colours that colour-blind people can distinguish.
     fn colours(self) -> [&'static str; 7] {
         match self {
             Self::Light => {

@@ -1,6 +1,6 @@
 //! The result of the detection study in sentences computed from its numbers.
 
-use super::{Figures, Line, ModelFlags, Outcome, PAPER_FAMILY, attribution, columns};
+use super::{Figures, Line, ModelFlags, FamilyResult, PAPER_FAMILY, attribution, columns};
 use crate::engine::experiment::Variant;
 use crate::score::metrics::run_length::RunLength;
 use crate::study::detection::flags::{arl0, arl1};
@@ -33,7 +33,7 @@ const LOOK_UP: [(&str, f64, f64); 7] = [
 pub(super) fn sentences(
     lines: &[Line],
     flags: &[columns::Line<'_, ModelFlags>],
-    runs: &[(String, Outcome)],
+    runs: &[(String, FamilyResult)],
 ) -> Vec<String> {
     [
         claim(lines),
@@ -99,7 +99,7 @@ fn run_lengths(flags: &[columns::Line<'_, ModelFlags>]) -> Option<String> {
 }
 
 /// Whether the server's feedback helps, and whether its symbol for an effect occurs.
-fn feedback(lines: &[Line], runs: &[(String, Outcome)]) -> Option<String> {
+fn feedback(lines: &[Line], runs: &[(String, FamilyResult)]) -> Option<String> {
     let step = |method| find(lines, PAPER_FAMILY, method)?.mean(|figures| figures.step_f1);
     let difference = step("paper-95")? - step("pre-trained-95")?;
     let shares: Vec<f64> =

@@ -34,7 +34,7 @@ fn done(family: &str, seed: u64, f1: f64) -> Done {
         arl1: RunTotals { watched: 5.0, ended: 10, censored: 0 },
     };
     let flags = |model: Variant| ModelFlags { model: model.name().into(), percentile: 95.0, runs };
-    let outcome = Outcome {
+    let outcome = FamilyResult {
         methods: vec![
             method("pre-trained-95", 0.27),
             method("paper-95", 0.28),
@@ -53,7 +53,7 @@ fn done(family: &str, seed: u64, f1: f64) -> Done {
 #[test]
 fn the_report_says_what_holds_and_what_does_not() {
     let done = [done("A2", 1, 0.98), done("A2", 2, 1.0), done("B4", 1, 0.7)];
-    let options = Options { seeds: Some(2), ..Options::default() };
+    let options = StudyOptions { seeds: Some(2), ..StudyOptions::default() };
     let report = STUDY.report(&options, &done).expect("a report");
     insta::assert_snapshot!(render(&report, Page { width: 120, charts: true }));
     assert_eq!(report.rows.len(), 2 + 2 * 4);
@@ -67,14 +67,14 @@ fn the_report_says_what_holds_and_what_does_not() {
 
 #[test]
 fn a_study_that_was_stopped_before_anything_was_finished_still_has_a_report() {
-    let report = STUDY.report(&Options::default(), &[]).expect("an empty report");
+    let report = STUDY.report(&StudyOptions::default(), &[]).expect("an empty report");
     assert!(report.rows.is_empty() && report.reading.is_empty());
 }
 
 #[test]
 fn a_quick_study_has_fewer_jobs_and_every_job_its_own_inputs() {
     let made = |quick| {
-        let options = Options { quick, ..Options::default() };
+        let options = StudyOptions { quick, ..StudyOptions::default() };
         jobs(&options)
     };
     let (all, quick) = (made(false), made(true));

@@ -121,7 +121,7 @@ pub(super) fn reading(lines: &[Line]) -> Option<String> {
         let most = by_truth.iter().max_by(|a, b| a.0.total_cmp(&b.0))?.1;
         Some((most, least))
     };
-    let words = |flag| {
+    let changes = |flag| {
         let (f1, arl0) = (change(flag, |row| row.f1)?, change(flag, |row| row.arl0)?);
         Some(format!(
             "F1 {} and ARL0 {}",
@@ -140,8 +140,8 @@ pub(super) fn reading(lines: &[Line]) -> Option<String> {
     };
     Some(format!(
         "From no lies to the most: on Z_c, {}; on Z_a, {}: {verdict}.",
-        words(Z_C)?,
-        words(Z_A)?
+        changes(Z_C)?,
+        changes(Z_A)?
     ))
 }
 

@@ -10,7 +10,7 @@ use crate::score::metrics::delay::{Delays, per_day};
 use crate::score::metrics::incident::TAIL;
 use crate::session::{Alphabet, Session, Thrift};
 use crate::study::detection::figures::Figures;
-use crate::study::detection::watch::{Watched, watch};
+use crate::study::detection::watch::{WatchedRun, watch};
 use crate::study::detection::{Models, linear};
 use crate::study::report::columns::{self, family, json, mean, method, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Spread, Table};
@@ -116,13 +116,13 @@ pub(super) fn table(lines: &[Line]) -> Table {
          composed at δ = 1e-5, with their plain sum beside it; a filter's memory is left out. A symbol \
          of every step; the strongest of {WINDOW}, so a {WINDOW}th of the releases; while raised: ε \
          {watch} for every arming of the watch and {burst} symbols after every alarm; kept answers: \
-         priced like every step, but a level that never changes tells ε {PERMANENT} at most, however \
-         often. Means of {} seeds.",
+         priced like every step, but a level that never changes spends ε {PERMANENT} at most, however \
+         often it is sent. Means of {} seeds.",
             lines.first().map_or(0, |line| line.runs.len())
         ))
         .note(
         "F1 asks whether an incident overlaps its event and names its origin; an alarm is false when it \
-         is raised after its event is over, even where the name is right: short events told slowly \
+         is raised after its event is over, even where the name is right: short events with a slow alarm \
          have both.",
         )
 }
@@ -244,7 +244,7 @@ fn row(
     epsilon: Option<f64>,
     session: &Session,
     models: &mut Models,
-    delay: fn(&Watched, &Figures) -> Option<f64>,
+    delay: fn(&WatchedRun, &Figures) -> Option<f64>,
 ) -> Result<SpendingRow, Failure> {
     let mut session = session.clone();
     session.privacy.epsilon_flag = epsilon;
@@ -267,13 +267,13 @@ fn row(
 }
 
 /// Steps from an event to its alarm, the first anomalous one included.
-fn median_delay(_: &Watched, figures: &Figures) -> Option<f64> {
+fn median_delay(_: &WatchedRun, figures: &Figures) -> Option<f64> {
     Delays::of(&figures.delays).median.map(|delay| delay + 1.0)
 }
 
 /// Mean steps from an event to the first step that names its origin, the first anomalous one
 /// included.
-fn named_delay(watched: &Watched, _: &Figures) -> Option<f64> {
+fn named_delay(watched: &WatchedRun, _: &Figures) -> Option<f64> {
     let names = &watched.output.names;
     let delays = watched.truth.events.iter().map(|event| {
         let (first, last) = (event.window.start, event.window.end + TAIL);
