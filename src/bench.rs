@@ -203,7 +203,10 @@ impl std::fmt::Display for Figures {
         let no_terminal = "not measured: no pseudo-terminal";
         let unknown = "not known on this system";
         let lines = [
-            ("client step", format!("{:>9.0} ns with 4 sensors, {:.0} ns with 38", step.d4, step.d38)),
+            (
+                "client step",
+                format!("{:>9.0} ns with 4 sensors, {:.0} ns with 38", step.d4, step.d38),
+            ),
             (
                 "round",
                 format!(
@@ -222,13 +225,15 @@ impl std::fmt::Display for Figures {
                     frame.small, frame.middle, frame.large
                 ),
             ),
-            (
-                "first picture",
-                measured(self.first_frame_ms, 0, "ms after the start", no_terminal),
-            ),
+            ("first picture", measured(self.first_frame_ms, 0, "ms after the start", no_terminal)),
             (
                 "key",
-                measured(self.key_to_frame_ms, 1, "ms to its picture at full replay speed", no_terminal),
+                measured(
+                    self.key_to_frame_ms,
+                    1,
+                    "ms to its picture at full replay speed",
+                    no_terminal,
+                ),
             ),
             ("idle", measured(self.idle_cpu_percent, 1, "% of one core", unknown)),
             (

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{interrupt, remove_stale};
 use crate::draft::Draft;
 use crate::study::catalogue;
-use crate::study::frame::{self, StudyOptions, Progress, Store, Study, StudyError, Workshop};
+use crate::study::frame::{self, Progress, Store, Study, StudyError, StudyOptions, Workshop};
 use crate::study::report::Report;
 use crate::study::report::svg::{self, Theme};
 use crate::study::report::text::{self, Page};

@@ -114,7 +114,8 @@ fn from_facts(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
         }
         let json = |error: serde_json::Error| ScoreError::json(file, number - 1, &error, FACTS);
         let wrong = |what: String| ScoreError::line(file, number, what);
-        let unopened = |incident, what| wrong(format!("incident {incident} is {what}, never opened"));
+        let unopened =
+            |incident, what| wrong(format!("incident {incident} is {what}, never opened"));
         let fact: Fact = match serde_json::from_str(line) {
             Err(error) if error.is_eof() && broken_off && number == last => {
                 cut_at_line = Some(number);

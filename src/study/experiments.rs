@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::frame::{Done, Job, StudyOptions, StudyError};
+use super::frame::{Done, Job, StudyError, StudyOptions};
 use crate::engine::experiment::dataset::DatasetSource;
 use crate::engine::experiment::federation::{Effort, FederationExperiment, Results};
 

@@ -64,7 +64,11 @@ pub(crate) struct Study {
 
 impl Study {
     /// The whole report on finished jobs.
-    pub(crate) fn report(&self, options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+    pub(crate) fn report(
+        &self,
+        options: &StudyOptions,
+        done: &[Done],
+    ) -> Result<Report, StudyError> {
         let (study, title) = (self.name.into(), self.about.into());
         let report = (self.report)(options, done)?;
         Ok(Report { study, title, command: options.command(self), ..report })

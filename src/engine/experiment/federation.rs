@@ -11,7 +11,7 @@ use super::correlation_map::{self, CorrelationMap};
 use super::dataset::{Dataset, DatasetSource};
 use super::flags::{self, ModelFlags};
 use super::loss_curve::{self, LossCurve};
-use super::residual_norms::{NormTrace, ResidualNorms, NormSeries};
+use super::residual_norms::{NormSeries, NormTrace, ResidualNorms};
 use super::{Failure, models, to_the_end, unprotected};
 use crate::federation::FederationError;
 use crate::federation::convergence::Yardstick;

@@ -31,7 +31,8 @@ pub(crate) const GRACE: usize = 10;
 
 /// Per-step rates of a stream; `grace` is usually [`GRACE`].
 pub(crate) fn step_rates<L: PartialEq>(steps: &[Step<L>], grace: usize) -> StepRates {
-    let (mut right, mut declared, mut declared_inside, mut forgiven, mut anomalous) = (0, 0, 0, 0, 0);
+    let (mut right, mut declared, mut declared_inside, mut forgiven, mut anomalous) =
+        (0, 0, 0, 0, 0);
     // The name of the anomaly that ended last, and how many steps ago.
     let mut over: Option<(&L, usize)> = None;
     for step in steps {

@@ -8,7 +8,7 @@
 use crate::engine::experiment::federation::{ETA2, PUBLISHED, Results};
 use crate::engine::experiment::loss_curve::{Beside, LossCurve, LossPoint, Pass};
 use crate::study::experiments::{by_family, experiments, oracle_note};
-use crate::study::frame::{Done, StudyOptions, Study, StudyError};
+use crate::study::frame::{Done, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, all, family, json, mean, method, seeds, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread};
 

@@ -7,7 +7,7 @@
 use crate::engine::experiment::correlation_map::CorrelationMap;
 use crate::engine::experiment::federation::Results;
 use crate::study::experiments::{by_family, experiments, oracle_note};
-use crate::study::frame::{Done, StudyOptions, Study, StudyError};
+use crate::study::frame::{Done, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, family, mean, method, seeds};
 use crate::study::report::{Axis, Bar, Chart, Columns, Drawing, Report, Spread};
 

@@ -17,7 +17,7 @@ use crate::study::detection::figures::{Figures, MethodOutput};
 use crate::study::detection::flags;
 use crate::study::detection::watch::{WatchedRun, watch};
 use crate::study::detection::{Models, PAPERS, TWINS, Twin, as_published, linear, one_bit};
-use crate::study::frame::{Done, Failure, Job, StudyOptions, Study, StudyError};
+use crate::study::frame::{Done, Failure, Job, Study, StudyError, StudyOptions};
 use crate::study::published::{TABLE_2, Table2};
 use crate::study::report::columns::{self, all, family, json, mean, seeds, shown};
 use crate::study::report::{Axis, Bar, Chart, Columns, Figure, Report, Table};

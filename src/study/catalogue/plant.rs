@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::watched::{self, Line, JudgedRun};
+use super::watched::{self, JudgedRun, Line};
 use crate::engine::experiment::dataset::DatasetSource;
 use crate::engine::experiment::federation::Results;
 use crate::engine::experiment::flags::{FlagRuns, ModelFlags};
 use crate::score::metrics::run_length::RunTotals;
 use crate::session::Session;
 use crate::study::experiments::{experiments_on, oracle_note};
-use crate::study::frame::{Done, Job, StudyOptions, Study, StudyError};
+use crate::study::frame::{Done, Job, Study, StudyError, StudyOptions};
 use crate::study::report::Report;
 
 pub(super) const STUDY: Study = Study {

@@ -25,7 +25,7 @@ use serde_json::json;
 use crate::session::Session;
 use crate::session::settings::Federation;
 use crate::study::detection::{TWINS, Twin, as_published};
-use crate::study::frame::{Done, Failure, Job, StudyOptions, Study, StudyError};
+use crate::study::frame::{Done, Failure, Job, Study, StudyError, StudyOptions};
 use crate::study::report::{Line, Report};
 
 pub(super) const STUDY: Study = Study {

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::watched::{self, Line, JudgedRun};
+use super::watched::{self, JudgedRun, Line};
 use crate::engine::experiment::recorded::with_data;
 use crate::session::Session;
-use crate::study::frame::{Done, Job, StudyOptions, Study, StudyError};
+use crate::study::frame::{Done, Job, Study, StudyError, StudyOptions};
 use crate::study::report::Report;
 
 /// The paper's own recording.
@@ -38,7 +38,11 @@ pub(super) const BATADAL: Study = Study {
     report: |_, done| report(&["batadal"], done),
 };
 
-fn jobs(study: &'static str, names: &[&str], options: &StudyOptions) -> Result<Vec<Job>, StudyError> {
+fn jobs(
+    study: &'static str,
+    names: &[&str],
+    options: &StudyOptions,
+) -> Result<Vec<Job>, StudyError> {
     let (mut sessions, mut complaint) = (Vec::new(), None);
     for name in names {
         let session = Session::open(name).map_err(|error| StudyError::Session(error.into()))?;

@@ -4,7 +4,7 @@
 use crate::engine::experiment::federation::Results;
 use crate::engine::experiment::residual_norms::{Condition, NormTrace, ResidualNorms};
 use crate::study::experiments::{by_family, experiments, oracle_note};
-use crate::study::frame::{Done, StudyOptions, Study, StudyError};
+use crate::study::frame::{Done, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, all, family, json, mean, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread};
 

@@ -9,7 +9,7 @@
 use serde_json::json;
 
 use crate::engine::experiment::scalability::{Scale, Size, grow};
-use crate::study::frame::{Done, Job, StudyOptions, Study, StudyError};
+use crate::study::frame::{Done, Job, Study, StudyError, StudyOptions};
 use crate::study::published::TABLE_3;
 use crate::study::report::columns::{self, all, mean, seeds, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Table};

@@ -9,7 +9,7 @@ use crate::session::Tau;
 use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::watch;
 use crate::study::detection::{Models, PAPERS, as_published};
-use crate::study::frame::{Done, Failure, Job, StudyOptions, Study, StudyError};
+use crate::study::frame::{Done, Failure, Job, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, all, json, mean, seeds};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report};
 

@@ -108,7 +108,11 @@ impl Gathered {
         let step = self.times.len().saturating_sub(1);
         match fact {
             Fact::Opened(incident) => {
-                self.alarms.push(IncidentSpan { opened: step, closed: step, last: incident.clone() });
+                self.alarms.push(IncidentSpan {
+                    opened: step,
+                    closed: step,
+                    last: incident.clone(),
+                });
             }
             Fact::Updated(incident) | Fact::Closed(incident) => {
                 let place = (incident.incident as usize).checked_sub(1);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use super::{Done, Failure, Job, StudyOptions, Store, Study, StudyError};
+use super::{Done, Failure, Job, Store, Study, StudyError, StudyOptions};
 use crate::study::report::Report;
 
 /// Progress of a study.
@@ -42,7 +42,11 @@ pub(crate) struct Ran {
 }
 
 /// Runs a study: kept results are taken as they are, all others are made.
-pub(crate) fn run(study: &Study, options: &StudyOptions, shop: &Workshop) -> Result<Ran, StudyError> {
+pub(crate) fn run(
+    study: &Study,
+    options: &StudyOptions,
+    shop: &Workshop,
+) -> Result<Ran, StudyError> {
     let jobs = (study.jobs)(options)?;
     (shop.on_progress)(Progress::Jobs(jobs.len()));
     let results = work(study.name, &jobs, shop);

@@ -1,6 +1,6 @@
 //! The result of the detection study in sentences computed from its numbers.
 
-use super::{Figures, Line, ModelFlags, FamilyResult, PAPER_FAMILY, attribution, columns};
+use super::{FamilyResult, Figures, Line, ModelFlags, PAPER_FAMILY, attribution, columns};
 use crate::engine::experiment::Variant;
 use crate::score::metrics::run_length::RunLength;
 use crate::study::detection::flags::{arl0, arl1};
