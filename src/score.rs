@@ -35,7 +35,7 @@ pub(crate) mod steps;
 mod text;
 mod truth;
 
-pub(crate) use alarm::{Alarm, AlarmUpdate, Alarms};
+pub(crate) use alarm::{Alarm, AlarmUpdate, Alarms, RootUpdate};
 pub(crate) use event::EventRow;
 pub(crate) use report::run;
 pub(crate) use text::quiet_days;

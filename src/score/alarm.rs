@@ -46,9 +46,17 @@ impl Alarm {
 pub(crate) struct AlarmUpdate {
     pub(crate) incident: u64,
     pub(crate) time: Timestamp,
-    pub(crate) root: Option<Option<String>>,
+    pub(crate) root: RootUpdate,
     pub(crate) posterior: Option<Vec<(String, f64)>>,
     pub(crate) effects: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) enum RootUpdate {
+    #[default]
+    Unchanged,
+    /// This root, or none that can be named.
+    To(Option<String>),
 }
 
 /// The alarms of a run, gathered from its facts in their order. Of an incident its opening counts as the
@@ -63,14 +71,18 @@ pub(crate) struct Alarms {
 impl Alarms {
     pub(crate) fn open(&mut self, update: AlarmUpdate) {
         self.places.insert(update.incident, self.list.len());
-        self.list.push(Alarm::new(update.time, update.root.clone().flatten()));
+        let root = match &update.root {
+            RootUpdate::To(root) => root.clone(),
+            RootUpdate::Unchanged => None,
+        };
+        self.list.push(Alarm::new(update.time, root));
         self.update(update);
     }
 
     /// Nothing when the incident was never opened.
     pub(crate) fn update(&mut self, update: AlarmUpdate) -> Option<()> {
         let alarm = self.get(update.incident)?;
-        if let Some(root) = update.root
+        if let RootUpdate::To(root) = update.root
             && root != alarm.root
         {
             alarm.named = root.is_some().then_some(update.time);

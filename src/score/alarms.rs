@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::error::ScoreError;
 use super::read::{Table, When, text_until_cut};
-use super::{Alarm, AlarmUpdate, Alarms, Watched};
+use super::{Alarm, AlarmUpdate, Alarms, RootUpdate, Watched};
 
 const FACTS: &str = "facts of `headwater run --json`, one object a line, such as {\"fact\": \
                      \"opened\", \"incident\": 1, \"time\": \"2022-08-12T16:00:20Z\", \"root\": \
@@ -53,7 +53,7 @@ struct Update {
     incident: u64,
     time: When,
     #[serde(default, deserialize_with = "present")]
-    root: Option<Option<String>>,
+    root: RootUpdate,
     posterior: Option<BTreeMap<String, f64>>,
     effects: Option<Vec<Effect>>,
 }
@@ -82,8 +82,8 @@ struct SummaryScore {
 }
 
 /// Distinguishes `"root": null`, which names no client, from no `root` at all.
-fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(value).map(Some)
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<RootUpdate, D::Error> {
+    Option::deserialize(value).map(RootUpdate::To)
 }
 
 impl From<Update> for AlarmUpdate {

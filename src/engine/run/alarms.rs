@@ -1,7 +1,7 @@
 //! The alarms of a run, gathered from its facts: the facts are scored, not the decisions behind them.
 
 use crate::fact::{Fact, Incident};
-use crate::score::{self, Alarm, AlarmUpdate};
+use crate::score::{self, Alarm, AlarmUpdate, RootUpdate};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Alarms(score::Alarms);
@@ -41,7 +41,7 @@ fn update(incident: &Incident) -> AlarmUpdate {
     AlarmUpdate {
         incident: incident.incident,
         time: incident.time,
-        root: Some(incident.root.clone()),
+        root: RootUpdate::To(incident.root.clone()),
         posterior: Some(posterior.collect()),
         effects: Some(effects.collect()),
     }
