@@ -76,10 +76,6 @@ impl FlagSeries {
         self.clients.iter_mut().zip(flags).for_each(|(client, flags)| client.push(flags));
     }
 
-    pub(crate) fn clients(&self) -> usize {
-        self.clients.len()
-    }
-
     pub(crate) fn steps(&self) -> usize {
         self.clients.first().map_or(0, Vec::len)
     }
