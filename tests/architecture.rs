@@ -68,7 +68,7 @@ fn only_streams_sites_and_the_writer_of_built_in_data_read_measurements() {
 #[test]
 fn the_local_view_is_for_screens_and_checks_on_the_same_machine() {
     let words = ["local::measurements", "measurements_of(", "nominal_rows("];
-    let allowed = ["site", "console", "cli", "study"];
+    let allowed = ["site", "console", "cli", "engine/experiment"];
     assert_eq!(trespassers(&words, &allowed), Vec::<String>::new());
 }
 
@@ -355,4 +355,35 @@ fn every_file_on_the_way_of_a_sample_exists_and_the_way_has_at_most_ten_steps() 
             assert!(source.join(file).is_file(), "there is no src/{file}");
         }
     }
+}
+
+/// What a study may import: sessions go through the engine, facts through the score.
+const OF_A_STUDY: [&str; 4] = ["engine", "score", "session", "fact"];
+
+/// Base modules, which anybody may import.
+const BASE: [&str; 7] = ["base", "rng", "threads", "folders", "digest", "suggest", "draft"];
+
+#[test]
+fn a_study_uses_the_engine_and_the_score_only() {
+    let map = map();
+    let wrong = |code: &str| -> Vec<String> {
+        let is_wrong = |name: &&str| {
+            let is_known = map.iter().any(|module| module == name);
+            let is_allowed = OF_A_STUDY.contains(name) || BASE.contains(name) || *name == "study";
+            is_known && !is_allowed
+        };
+        imported(code).into_iter().filter(is_wrong).map(str::to_owned).collect()
+    };
+    let mut studies = 0;
+    for (name, text) in sources() {
+        let Some(code) = production(&name, &text) else { continue };
+        if name.starts_with("study") {
+            studies += 1;
+            assert_eq!(wrong(&code), Vec::<String>::new(), "{name}");
+        }
+    }
+    assert!(studies > 10, "{studies} files of studies");
+    // The rule can fail.
+    assert_eq!(wrong("use crate::federation::Federation;"), ["federation"]);
+    assert_eq!(wrong("use crate::{rng, stream};"), ["stream"]);
 }
