@@ -50,7 +50,7 @@ pub mod guide;
 pub mod history;
 pub mod incident;
 pub mod make;
-pub mod nn;
+mod nn;
 pub mod privacy;
 pub mod rng;
 pub mod score;

@@ -4,8 +4,10 @@
 //! measurements come from or what is decided with residuals.
 
 pub mod augment;
+pub mod cell;
 pub mod checkpoint;
-pub mod ekf;
+#[cfg(test)]
+mod ekf;
 pub mod forgetting;
 pub mod frozen;
 pub mod kernel;
@@ -14,5 +16,6 @@ pub mod online;
 pub mod oracle;
 pub mod proprietary;
 pub mod step;
+pub mod timing;
 pub mod train;
 pub mod weights;

@@ -73,7 +73,7 @@ impl Augmentation {
     }
 
     /// x̂_a = x̂_c + φ(y): the augmented state.
-    #[must_use]
+    #[cfg(test)]
     pub fn x_hat(&self) -> &[f32] {
         &self.x_hat
     }

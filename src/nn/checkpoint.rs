@@ -26,8 +26,10 @@ use super::oracle::{Layout, Oracle};
 use super::weights::{LstmFc, ProprietaryWeights};
 use crate::draft::{Draft, DraftError};
 
-/// Version of the file format; a file of another version is made anew.
-pub const VERSION: u32 = 2;
+/// Version of the file format. Files of version 2 differ by the names of their tensors alone and are
+/// read too, such as the delivered models; one of any other version is made anew.
+pub const VERSION: u32 = 3;
+const READABLE: [u32; 2] = [2, VERSION];
 
 /// The one metadata entry: several would be written in no fixed order.
 const HEADER: &str = "headwater";
@@ -211,7 +213,7 @@ impl Checkpoint {
         // The version first: the rest of another version's header may look different.
         let version: VersionOnly =
             serde_json::from_str(text).map_err(|e| content(path, format!("header: {e}")))?;
-        if version.version != VERSION {
+        if !READABLE.contains(&version.version) {
             return Err(CheckpointError::Version { path: path.to_owned(), found: version.version });
         }
         if checksum == Checksum::Absent {
@@ -227,7 +229,8 @@ impl Checkpoint {
         if let Some(expected) = expected.filter(|expected| *expected != found) {
             return Err(CheckpointError::Fingerprint { path: path.to_owned(), found, expected });
         }
-        Self::from_parts(header, found, &Reader::new(&tensors)).map_err(|what| content(path, what))
+        let reader = Reader::new(&tensors, version.version);
+        Self::from_parts(header, found, &reader).map_err(|what| content(path, what))
     }
 
     fn to_bytes(&self) -> Result<Vec<u8>, String> {
@@ -247,12 +250,12 @@ impl Checkpoint {
             });
             for (part, lstm) in [("augment", &client.augment), ("predictor", &client.predictor)] {
                 if let Some(lstm) = lstm {
-                    tensors.add_lstm(&format!("{name}.{part}"), lstm)?;
+                    tensors.add_network(&format!("{name}.{part}"), lstm)?;
                 }
             }
         }
         if let Some(server) = &self.server {
-            tensors.add_lstm("server", server)?;
+            tensors.add_network("server", server)?;
         }
         if !self.fits.is_empty() {
             tensors.add_bytes(FITS, &self.fits)?;

@@ -38,11 +38,7 @@ pub struct Carried {
 impl Frozen {
     /// The functions of a filter in the paper's form.
     pub fn new(weights: &FilterWeights) -> Result<Self, WeightsError> {
-        Self::with_isa(weights, Isa::detect())
-    }
-
-    /// The same, on a given instruction set.
-    pub fn with_isa(weights: &FilterWeights, isa: Isa) -> Result<Self, WeightsError> {
+        let isa = Isa::detect();
         let (transition, measurement) =
             (Lstm::new(&weights.transition)?, Mlp::new(&weights.measurement)?);
         let states = weights.states();

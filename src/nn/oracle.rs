@@ -12,11 +12,10 @@ use std::ops::Range;
 
 use ndarray::{ArrayView2, Axis, Slice};
 
-use super::train::window::Batch;
 use super::train::{
-    CORRECTION, Job, OnProgress, TrainError, Trained, WEIGHTS, filter, graph, sensors, train_filter,
+    CORRECTION, Job, OnProgress, TrainError, Trained, WEIGHTS, filter, filter_by_candle, sensors,
 };
-use super::weights::{FilterWeights, LstmFc, Mlp};
+use super::weights::{FilterWeights, LstmFc, Mlp, Parameters as _};
 use crate::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 
@@ -41,7 +40,6 @@ fn consecutive(sizes: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
 
 impl Layout {
     /// Clients one after the other, each with its (states, sensors).
-    #[must_use]
     pub fn new(clients: &[(usize, usize)]) -> Self {
         Self {
             states: consecutive(clients.iter().map(|c| c.0)),
@@ -50,55 +48,46 @@ impl Layout {
     }
 
     /// Number of clients.
-    #[must_use]
     pub fn clients(&self) -> usize {
         self.states.len()
     }
 
     /// P of all clients together.
-    #[must_use]
     pub fn total_states(&self) -> usize {
         self.states.last().map_or(0, |r| r.end)
     }
 
     /// D of all clients together.
-    #[must_use]
     pub fn total_sensors(&self) -> usize {
         self.sensors.last().map_or(0, |r| r.end)
     }
 
     /// Where the states of client `m` stand.
-    #[must_use]
     pub fn states(&self, m: usize) -> Range<usize> {
         self.states[m].clone()
     }
 
     /// Where the sensors of client `m` stand.
-    #[must_use]
     pub fn sensors(&self, m: usize) -> Range<usize> {
         self.sensors[m].clone()
     }
 
     /// `Extract_m` of a joint state.
-    #[must_use]
     pub fn extract_state<'a, T>(&self, m: usize, x: &'a [T]) -> &'a [T] {
         &x[self.states(m)]
     }
 
     /// `Extract_m` of a joint measurement or residual.
-    #[must_use]
     pub fn extract_sensors<'a, T>(&self, m: usize, y: &'a [T]) -> &'a [T] {
         &y[self.sensors(m)]
     }
 
     /// `Extract_m` of joint rows.
-    #[must_use]
     pub fn extract_rows<'a>(&self, m: usize, rows: &ArrayView2<'a, f32>) -> ArrayView2<'a, f32> {
         rows.slice_axis_move(Axis(1), Slice::from(self.sensors(m)))
     }
 
     /// `Extract_m` of the joint gain K (P × D, row-major): the `P_m` × `D_m` block of client `m`.
-    #[must_use]
     pub fn extract_gain<T: Copy>(&self, m: usize, gain: &[T]) -> Vec<T> {
         let total = self.total_sensors();
         let rows = self.states(m).map(|p| &gain[p * total..(p + 1) * total]);
@@ -135,13 +124,12 @@ pub fn train(
     let layout = Layout::new(&clients);
     let settings = ModelSettings { learning_rate: LEARNING_RATE, ..job.settings.clone() };
     let job = Job { settings: &settings, ..*job };
-    let gradient = |w: &FilterWeights, batch: &Batch| {
-        let (loss, mut gradient) = graph::filter_gradient(w, batch)?;
-        keep_blocks(&layout, &mut gradient.measurement);
-        Ok((loss, gradient))
-    };
+    let initial = initial(&job, &layout);
+    let mut mask = initial.clone();
+    mask.slices_mut().into_iter().for_each(|values| values.fill(1.0));
+    keep_blocks(&layout, &mut mask.measurement);
     let (filter, course, samples) =
-        train_filter(&job, initial(&job, &layout), gradient, &job.fit, on_progress)?;
+        filter_by_candle(&job, initial, Some(&mask), &job.fit, on_progress)?;
     let report = job.report(&filter::innovations(&filter, &job.held_out), course, samples);
     Ok(Trained { weights: Oracle { filter, layout }, report })
 }
@@ -211,16 +199,16 @@ fn join(layout: &Layout, heads: &[Mlp]) -> Mlp {
 }
 
 /// Zero outside the blocks: a weight there starts at zero and, with no gradient, stays so.
-fn keep_blocks(layout: &Layout, gradient: &mut Mlp) {
-    let (inputs, width) = (gradient.inputs, gradient.width);
+fn keep_blocks(layout: &Layout, mlp: &mut Mlp) {
+    let (inputs, width) = (mlp.inputs, mlp.width);
     for m in 0..layout.clients() {
         let units = units(layout, width, m);
         let (states, sensors) = (layout.states(m), layout.sensors(m));
         for unit in units.clone() {
-            zero_outside(&mut gradient.weight_1[unit * inputs..(unit + 1) * inputs], &states);
+            zero_outside(&mut mlp.weight_1[unit * inputs..(unit + 1) * inputs], &states);
         }
         for sensor in sensors {
-            zero_outside(&mut gradient.weight_2[sensor * width..(sensor + 1) * width], &units);
+            zero_outside(&mut mlp.weight_2[sensor * width..(sensor + 1) * width], &units);
         }
     }
 }

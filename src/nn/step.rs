@@ -86,11 +86,6 @@ impl<M: Proprietary> ClientStep<M> {
         }
     }
 
-    /// The proprietary model.
-    pub fn model(&self) -> &M {
-        &self.model
-    }
-
     /// What the proprietary model said at the last step.
     pub fn output(&self) -> &Output {
         self.model.output()

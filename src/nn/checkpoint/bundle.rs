@@ -1,7 +1,8 @@
 //! Weights as named tensors, and named tensors as weights.
 //!
-//! Names are paths: `clients.P1.transition.weight_ih`. Weights are F32, everything else that must
-//! come back to the last bit (scaling, noises) is F64: decimal text would not do. Reading finds
+//! Names are paths that end as candle-nn names its tensors: `clients.P1.transition.weight_ih_l0`. So
+//! candle's own `VarBuilder` can build a network from the file. Weights are F32, everything else that
+//! must come back to the last bit (scaling, noises) is F64: decimal text would not do. Reading finds
 //! every size in the shapes themselves, holds them against each other, and refuses a number that is
 //! not one.
 
@@ -12,7 +13,9 @@ use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensorError, SafeTensors};
 
 use super::Kind;
-use crate::nn::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights, ProprietaryWeights};
+use crate::nn::weights::{
+    FilterWeights, LOADINGS, LstmFc, Mlp, OwnLagWeights, Parameters, ProprietaryWeights,
+};
 
 const NOT_A_NUMBER: &str = "a value is not a number";
 
@@ -82,31 +85,19 @@ impl Tensors {
         Ok(())
     }
 
-    pub fn add_lstm(&mut self, name: &str, w: &LstmFc) -> Added {
-        let (i, n, o) = (w.inputs, w.width, w.outputs);
-        self.add(format!("{name}.weight_ih"), &[4 * n, i], &w.weight_ih)?;
-        self.add(format!("{name}.weight_hh"), &[4 * n, n], &w.weight_hh)?;
-        self.add(format!("{name}.bias_ih"), &[4 * n], &w.bias_ih)?;
-        self.add(format!("{name}.bias_hh"), &[4 * n], &w.bias_hh)?;
-        self.add(format!("{name}.fc_weight"), &[o, n], &w.fc_weight)?;
-        self.add(format!("{name}.fc_bias"), &[o], &w.fc_bias)
-    }
-
-    fn add_mlp(&mut self, name: &str, w: &Mlp) -> Added {
-        self.add(format!("{name}.weight_1"), &[w.width, w.inputs], &w.weight_1)?;
-        self.add(format!("{name}.bias_1"), &[w.width], &w.bias_1)?;
-        self.add(format!("{name}.weight_2"), &[w.outputs, w.width], &w.weight_2)?;
-        self.add(format!("{name}.bias_2"), &[w.outputs], &w.bias_2)
+    pub fn add_network(&mut self, name: &str, w: &impl Parameters) -> Added {
+        for ((tensor, shape), values) in w.shapes().iter().zip(w.slices()) {
+            self.add(format!("{name}.{tensor}"), shape, values)?;
+        }
+        for (tensor, shape, values) in w.constants() {
+            self.add(format!("{name}.{tensor}"), &shape, values)?;
+        }
+        Ok(())
     }
 
     pub fn add_filter(&mut self, name: &str, w: &FilterWeights) -> Added {
-        self.add_lstm(&format!("{name}.transition"), &w.transition)?;
-        self.add_mlp(&format!("{name}.measurement"), &w.measurement)?;
-        self.add_exact(format!("{name}.noise"), &[w.q, w.r])?;
-        match &w.loadings {
-            Some(c) => self.add(format!("{name}.loadings"), &[w.sensors(), w.states()], c),
-            None => Ok(()),
-        }
+        self.add_network(name, w)?;
+        self.add_exact(format!("{name}.noise"), &[w.q, w.r])
     }
 
     fn add_own_lags(&mut self, name: &str, w: &OwnLagWeights) -> Added {
@@ -140,15 +131,38 @@ impl Tensors {
 pub struct Reader<'a> {
     tensors: &'a SafeTensors<'a>,
     left: RefCell<BTreeSet<&'a str>>,
+    version: u32,
 }
 
+/// Endings of names as they are, and as they were in files of version 2.
+const NAMES_OF_VERSION_2: [(&str, &str); 10] = [
+    (".weight_ih_l0", ".weight_ih"),
+    (".weight_hh_l0", ".weight_hh"),
+    (".bias_ih_l0", ".bias_ih"),
+    (".bias_hh_l0", ".bias_hh"),
+    (".fc.weight", ".fc_weight"),
+    (".fc.bias", ".fc_bias"),
+    (".first.weight", ".weight_1"),
+    (".first.bias", ".bias_1"),
+    (".second.weight", ".weight_2"),
+    (".second.bias", ".bias_2"),
+];
+
 impl<'a> Reader<'a> {
-    pub fn new(tensors: &'a SafeTensors<'a>) -> Self {
-        Self { tensors, left: RefCell::new(tensors.names().into_iter().collect()) }
+    pub fn new(tensors: &'a SafeTensors<'a>, version: u32) -> Self {
+        Self { tensors, left: RefCell::new(tensors.names().into_iter().collect()), version }
+    }
+
+    /// What a tensor is called in a file of this version.
+    pub fn stored(&self, name: &str) -> String {
+        let old = NAMES_OF_VERSION_2.iter().filter(|_| self.version == 2);
+        old.clone()
+            .find_map(|(now, then)| name.strip_suffix(now).map(|path| format!("{path}{then}")))
+            .unwrap_or_else(|| name.to_owned())
     }
 
     fn has(&self, name: &str) -> bool {
-        self.tensors.tensor(name).is_ok()
+        self.tensors.tensor(&self.stored(name)).is_ok()
     }
 
     /// A tensor that nothing asked for means that header and tensors do not belong together.
@@ -159,18 +173,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn matrix(&self, name: &str) -> Result<([usize; 2], Vec<f32>), String> {
-        let (shape, values) = self.read(name)?;
-        match shape[..] {
-            [rows, columns] => Ok(([rows, columns], values)),
-            _ => Err(format!("{name}: shape {shape:?}, expected a matrix")),
+    /// The shape of a matrix that holds something.
+    fn matrix(&self, name: &str) -> Result<[usize; 2], String> {
+        let tensor = self.tensors.tensor(&self.stored(name));
+        match tensor.map_err(|_| format!("{name}: the tensor is missing"))?.shape()[..] {
+            [rows, columns] if rows > 0 && columns > 0 => Ok([rows, columns]),
+            ref shape => Err(format!("{name}: shape {shape:?}, expected a matrix")),
         }
     }
 
     fn tensor(&self, name: &str, dtype: Dtype) -> Result<TensorView<'a>, String> {
+        let stored = self.stored(name);
         let tensor =
-            self.tensors.tensor(name).map_err(|_| format!("{name}: the tensor is missing"))?;
-        self.left.borrow_mut().remove(name);
+            self.tensors.tensor(&stored).map_err(|_| format!("{name}: the tensor is missing"))?;
+        self.left.borrow_mut().remove(stored.as_str());
         if tensor.dtype() == dtype {
             Ok(tensor)
         } else {
@@ -216,46 +232,29 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn lstm(&self, name: &str) -> Result<LstmFc, String> {
-        let ([_, inputs], weight_ih) = self.matrix(&format!("{name}.weight_ih"))?;
-        let ([outputs, width], fc_weight) = self.matrix(&format!("{name}.fc_weight"))?;
-        if weight_ih.len() != 4 * width * inputs {
-            let rows = weight_ih.len() / inputs.max(1);
-            return Err(format!("{name}.weight_ih: {rows} rows, expected {}", 4 * width));
+    /// Fills `weights`, which have sizes and no numbers yet.
+    fn network<W: Parameters>(&self, name: &str, mut weights: W) -> Result<W, String> {
+        let shapes = weights.shapes();
+        for ((tensor, shape), values) in shapes.iter().zip(weights.slices_mut()) {
+            *values = self.shaped(&format!("{name}.{tensor}"), shape)?;
         }
-        Ok(LstmFc {
-            inputs,
-            width,
-            outputs,
-            weight_ih,
-            weight_hh: self.shaped(&format!("{name}.weight_hh"), &[4 * width, width])?,
-            bias_ih: self.shaped(&format!("{name}.bias_ih"), &[4 * width])?,
-            bias_hh: self.shaped(&format!("{name}.bias_hh"), &[4 * width])?,
-            fc_weight,
-            fc_bias: self.shaped(&format!("{name}.fc_bias"), &[outputs])?,
-        })
+        Ok(weights)
+    }
+
+    fn lstm(&self, name: &str) -> Result<LstmFc, String> {
+        let [_, inputs] = self.matrix(&format!("{name}.weight_ih_l0"))?;
+        let [outputs, width] = self.matrix(&format!("{name}.fc.weight"))?;
+        self.network(name, LstmFc::empty(inputs, width, outputs))
     }
 
     /// The network of this name, if the file has it.
     pub fn optional_lstm(&self, name: &str) -> Result<Option<LstmFc>, String> {
-        self.has(&format!("{name}.weight_ih")).then(|| self.lstm(name)).transpose()
+        self.has(&format!("{name}.weight_ih_l0")).then(|| self.lstm(name)).transpose()
     }
 
     fn mlp(&self, name: &str, inputs: usize, outputs: usize) -> Result<Mlp, String> {
-        let ([width, _], weight_1) = self.matrix(&format!("{name}.weight_1"))?;
-        if weight_1.len() != width * inputs {
-            let columns = weight_1.len() / width.max(1);
-            return Err(format!("{name}.weight_1: {columns} columns, expected {inputs}"));
-        }
-        Ok(Mlp {
-            inputs,
-            width,
-            outputs,
-            weight_1,
-            bias_1: self.shaped(&format!("{name}.bias_1"), &[width])?,
-            weight_2: self.shaped(&format!("{name}.weight_2"), &[outputs, width])?,
-            bias_2: self.shaped(&format!("{name}.bias_2"), &[outputs])?,
-        })
+        let [width, _] = self.matrix(&format!("{name}.first.weight"))?;
+        self.network(name, Mlp::empty(inputs, width, outputs))
     }
 
     /// A filter of so many sensors.
@@ -276,7 +275,7 @@ impl<'a> Reader<'a> {
             ));
         }
         let measurement = self.mlp(&format!("{name}.measurement"), states, sensors)?;
-        let loadings = format!("{name}.loadings");
+        let loadings = format!("{name}.{LOADINGS}");
         let loadings =
             self.has(&loadings).then(|| self.shaped(&loadings, &[sensors, states])).transpose()?;
         Ok(FilterWeights { transition, measurement, loadings, q, r })

@@ -5,7 +5,7 @@
 //! frozen (h, c). Measurements are clipped for the update only, so that one wild sensor cannot drag
 //! the state away; the residual shows it in full.
 
-use super::{Beside, LARGEST, LONGEST_GAP, Output, Proprietary};
+use super::{Beside, LARGEST, Output, Proprietary};
 use crate::nn::kernel::covariance::Covariance;
 use crate::nn::kernel::isa::{Isa, Kernel};
 use crate::nn::kernel::lanes::Arithmetic;
@@ -40,13 +40,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The filter that runs these weights on the best instruction set of this machine.
-    pub fn new(weights: &FilterWeights) -> Result<Self, WeightsError> {
-        Self::with_isa(weights, Isa::detect())
-    }
-
-    /// The filter that runs these weights on a given instruction set.
-    pub fn with_isa(weights: &FilterWeights, isa: Isa) -> Result<Self, WeightsError> {
+    pub fn new(weights: &FilterWeights, isa: Isa) -> Result<Self, WeightsError> {
         let (states, sensors) = (weights.states(), weights.sensors());
         let transition = Lstm::new(&weights.transition)?;
         let measurement = Mlp::new(&weights.measurement)?;
@@ -119,37 +113,18 @@ fn columns(sensors: usize, states: usize, row_major: &[f32]) -> Vec<f32> {
 }
 
 impl Proprietary for Filter {
-    fn sensors(&self) -> usize {
-        self.output.y_hat.len()
-    }
-
-    fn states(&self) -> usize {
-        self.output.x.len()
-    }
-
     fn may_send_states(&self) -> bool {
         self.loadings.is_none()
     }
 
     fn step(&mut self, y: &[f32], beside: Option<Beside<'_>>) {
-        debug_assert_eq!(y.len(), self.sensors());
+        debug_assert!(y.is_empty() || y.len() == self.sensors());
         let isa = self.isa;
         isa.run(Step { filter: self, y, beside });
     }
 
     fn output(&self) -> &Output {
         &self.output
-    }
-
-    fn skip(&mut self, steps: usize) {
-        if steps > LONGEST_GAP {
-            self.reset();
-            return;
-        }
-        let isa = self.isa;
-        for _ in 0..steps {
-            isa.run(Step { filter: self, y: &[], beside: None });
-        }
     }
 
     fn reset(&mut self) {

@@ -9,6 +9,7 @@ use super::gain::Block;
 use super::lanes::{LANES, Lane, ZERO, accumulate, add_outer, add_transposed};
 use super::optimise::WARM_UP;
 use super::window::{Batch, clip};
+use crate::nn::cell::Cell;
 use crate::nn::weights::{FilterWeights, LstmFc, Mlp};
 
 /// What the way back needs of one step.
@@ -245,14 +246,12 @@ impl Adjoint {
             for l in 0..LANES {
                 let gate = |k: usize| record.gates[k * n + j][l];
                 let (i, f, g, o) = (gate(0), gate(1), gate(2), gate(3));
-                let tanh_c = record.tanh_c[j][l];
-                let h = self.h[j][l];
-                let c = self.c[j][l] + h * o * (1.0 - tanh_c * tanh_c);
-                self.gates[j][l] = c * g * i * (1.0 - i);
-                self.gates[n + j][l] = c * record.c_before[j][l] * f * (1.0 - f);
-                self.gates[2 * n + j][l] = c * i * (1.0 - g * g);
-                self.gates[3 * n + j][l] = h * tanh_c * o * (1.0 - o);
-                self.c[j][l] = c * f;
+                let cell = Cell { i, f, g, o, tanh_c: record.tanh_c[j][l] };
+                let (dz, dc) = cell.back(record.c_before[j][l], self.h[j][l], self.c[j][l]);
+                for (k, dz) in dz.into_iter().enumerate() {
+                    self.gates[k * n + j][l] = dz;
+                }
+                self.c[j][l] = dc;
             }
         }
         add_outer(&mut sums.weight_ih, &self.gates, &record.x_hat_before);
@@ -279,17 +278,22 @@ fn add_all(sums: &mut [Lane], values: &[Lane]) {
 mod tests {
     use super::*;
     use crate::nn::network::FilterNetwork;
-    use crate::nn::train::adam::Parameters as _;
     use crate::nn::train::test_support::{batch, small_filter};
+    use crate::nn::train::trainer::Trainer;
     use crate::nn::train::{filter, graph};
-    use candle_core::Device;
+    use crate::nn::weights::Parameters as _;
 
     #[test]
     fn loss_and_gradient_are_those_of_candle() {
         for residual in [false, true] {
             let (weights, batch) = (small_filter(3, residual, 2), batch(3));
             let (loss, ours) = gradient(&weights, &batch);
-            let (candle_loss, theirs) = graph::filter_gradient(&weights, &batch).unwrap();
+            let trainer = Trainer::adam(weights.clone(), 1e-3).unwrap();
+            let network = FilterNetwork::new(weights.config(), &trainer.builder()).unwrap();
+            let gains = filter::gains(&weights, &batch);
+            let candle_loss = graph::filter_loss(&network, &batch, gains).unwrap();
+            let theirs = trainer.gradient(&candle_loss.backward().unwrap()).unwrap();
+            let candle_loss = f64::from(candle_loss.to_scalar::<f32>().unwrap());
             assert!((loss - candle_loss).abs() < 1e-5 * candle_loss, "{loss} {candle_loss}");
             let size: f32 =
                 theirs.slices().into_iter().flatten().map(|g| g * g).sum::<f32>().sqrt();
@@ -308,7 +312,7 @@ mod tests {
             let (_, gradient) = gradient(&weights, &batch);
             let gains = filter::gains(&weights, &batch);
             let loss = |w: &FilterWeights| {
-                let network = FilterNetwork::from_weights(w, &Device::Cpu, false).unwrap();
+                let network = FilterNetwork::running(w).unwrap();
                 let loss = graph::filter_loss(&network, &batch, gains.clone()).unwrap();
                 f64::from(loss.to_scalar::<f32>().unwrap())
             };

@@ -10,6 +10,7 @@
 use super::lanes::{
     LANES, Lane, WIDE_ZERO, Wide, ZERO, accumulate, accumulate_wide, affine, widen,
 };
+use crate::nn::cell::Cell;
 use crate::nn::network::{SELU_ALPHA, SELU_LAMBDA};
 use crate::nn::weights::FilterWeights;
 
@@ -147,26 +148,22 @@ impl<'a> Block<'a> {
     /// Activates the gates of unit `j`, moves its memory on, and gives dh'/dz of each gate.
     fn cell(&mut self, j: usize) -> [Lane; 4] {
         let n = self.h.len();
-        let [mut di, mut df, mut dg, mut d_o] = [ZERO; 4];
+        let mut slopes = [ZERO; 4];
         for l in 0..LANES {
             let (i, f) = (sigmoid(self.gates[j][l]), sigmoid(self.gates[n + j][l]));
             let (g, o) = (self.gates[2 * n + j][l].tanh(), sigmoid(self.gates[3 * n + j][l]));
             let before = self.c[j][l];
-            let c = f * before + i * g;
-            let tanh_c = c.tanh();
+            let (cell, c, h) = Cell::forward([i, f, g, o], before, f32::tanh);
             for (gate, value) in [i, f, g, o].into_iter().enumerate() {
                 self.gates[gate * n + j][l] = value;
             }
             self.c[j][l] = c;
-            self.tanh_c[j][l] = tanh_c;
-            self.h[j][l] = o * tanh_c;
-            let through_c = o * (1.0 - tanh_c * tanh_c);
-            di[l] = through_c * g * i * (1.0 - i);
-            df[l] = through_c * before * f * (1.0 - f);
-            dg[l] = through_c * i * (1.0 - g * g);
-            d_o[l] = tanh_c * o * (1.0 - o);
+            self.tanh_c[j][l] = cell.tanh_c;
+            self.h[j][l] = h;
+            let (dz, _) = cell.back(before, 1.0, 0.0);
+            slopes.iter_mut().zip(dz).for_each(|(slope, dz)| slope[l] = dz);
         }
-        [di, df, dg, d_o]
+        slopes
     }
 
     /// P⁻ = F P Fᵀ + Q; only one triangle is computed, so it is symmetric to the last bit.
@@ -294,8 +291,7 @@ mod tests {
     /// inverse, Joseph form.
     fn textbook(weights: &FilterWeights, rows: &ndarray::Array2<f32>) -> (Vec<DMatrix<f64>>, f64) {
         let (p, d) = (weights.states(), weights.sensors());
-        let network = FilterNetwork::from_weights(weights, &Device::Cpu, false).unwrap();
-        let cell = network.unroll().unwrap();
+        let network = FilterNetwork::running(weights).unwrap();
         let mut memory = network.zero_state(1).unwrap();
         let tensor = |x: &DVector<f64>| {
             let x: Vec<f32> = x.iter().map(|v| *v as f32).collect();
@@ -321,13 +317,11 @@ mod tests {
         let mut gains = Vec::new();
         let mut predicted = DVector::zeros(d);
         for row in rows.outer_iter() {
-            let f = |x: &DVector<f64>| {
-                vector(network.transition(&cell, &tensor(x), &memory).unwrap().0)
-            };
+            let f = |x: &DVector<f64>| vector(network.transition(&tensor(x), &memory).unwrap().0);
             let h = |x: &DVector<f64>| vector(network.measurement(&tensor(x)).unwrap());
             let jf = jacobian(&x_hat, p, &f);
             let x = f(&x_hat);
-            let next = network.transition(&cell, &tensor(&x_hat), &memory).unwrap().1;
+            let next = network.transition(&tensor(&x_hat), &memory).unwrap().1;
             let jh = jacobian(&x, d, &h);
             predicted = h(&x);
             memory = next;

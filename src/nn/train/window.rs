@@ -22,12 +22,13 @@ pub struct Windows<'a> {
 
 impl<'a> Windows<'a> {
     /// Every window of `length` steps without an empty row, one starting at each step.
-    #[must_use]
+    #[cfg(test)]
     pub fn new(rows: &ArrayView2<'a, f32>, length: usize) -> Self {
         Self::between_gaps(rows, rows, length)
     }
 
-    /// The same over `rows` that were computed from `measured`, which says where the gaps are: one
+    /// Every window of `length` steps of `rows` without an empty row, one starting at each step; `rows`
+    /// were computed from `measured`, which says where the gaps are: one
     /// missing sensor may leave a computed row empty.
     #[must_use]
     pub fn between_gaps(
@@ -56,12 +57,6 @@ impl<'a> Windows<'a> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
-    }
-
-    /// Steps in a window.
-    #[must_use]
-    pub fn length(&self) -> usize {
-        self.length
     }
 
     /// Number of sensors.
