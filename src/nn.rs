@@ -3,19 +3,19 @@
 //! candle defines and trains them; the kernels run them on flat buffers. It must not know where
 //! measurements come from or what is decided with residuals.
 
-pub mod augment;
-pub mod cell;
-pub mod checkpoint;
+pub(crate) mod augment;
+pub(crate) mod cell;
+pub(crate) mod checkpoint;
 #[cfg(test)]
 mod ekf;
-pub mod forgetting;
-pub mod frozen;
-pub mod kernel;
-pub mod network;
-pub mod online;
-pub mod oracle;
-pub mod proprietary;
-pub mod step;
-pub mod timing;
-pub mod train;
-pub mod weights;
+pub(crate) mod forgetting;
+pub(crate) mod frozen;
+pub(crate) mod kernel;
+pub(crate) mod network;
+pub(crate) mod online;
+pub(crate) mod oracle;
+pub(crate) mod proprietary;
+pub(crate) mod step;
+pub(crate) mod timing;
+pub(crate) mod train;
+pub(crate) mod weights;

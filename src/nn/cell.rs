@@ -9,7 +9,9 @@
 use std::ops::{Add, Mul, Sub};
 
 /// `f32` or `f64`.
-pub trait Real: Copy + Add<Output = Self> + Mul<Output = Self> + Sub<Output = Self> {
+pub(crate) trait Real:
+    Copy + Add<Output = Self> + Mul<Output = Self> + Sub<Output = Self>
+{
     const ONE: Self;
 }
 
@@ -23,18 +25,18 @@ impl Real for f64 {
 
 /// Activated gates and tanh c' of one step.
 #[derive(Debug, Clone, Copy)]
-pub struct Cell<T> {
-    pub i: T,
-    pub f: T,
-    pub g: T,
-    pub o: T,
-    pub tanh_c: T,
+pub(crate) struct Cell<T> {
+    pub(crate) i: T,
+    pub(crate) f: T,
+    pub(crate) g: T,
+    pub(crate) o: T,
+    pub(crate) tanh_c: T,
 }
 
 impl<T: Real> Cell<T> {
     /// The step from activated gates and the memory before it, with c' and h'.
     #[inline(always)]
-    pub fn forward([i, f, g, o]: [T; 4], before: T, tanh: impl Fn(T) -> T) -> (Self, T, T) {
+    pub(crate) fn forward([i, f, g, o]: [T; 4], before: T, tanh: impl Fn(T) -> T) -> (Self, T, T) {
         let c = f * before + i * g;
         let tanh_c = tanh(c);
         (Self { i, f, g, o, tanh_c }, c, o * tanh_c)
@@ -42,7 +44,7 @@ impl<T: Real> Cell<T> {
 
     /// ∂/∂z of the gates i, f, g, o before activation, and ∂/∂c, from ∂/∂h' and ∂/∂c'.
     #[inline(always)]
-    pub fn back(self, before: T, dh: T, dc: T) -> ([T; 4], T) {
+    pub(crate) fn back(self, before: T, dh: T, dc: T) -> ([T; 4], T) {
         let Self { i, f, g, o, tanh_c } = self;
         let dc = dc + dh * o * (T::ONE - tanh_c * tanh_c);
         let dz = [

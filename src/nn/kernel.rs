@@ -27,12 +27,12 @@
 pub(crate) mod activation;
 pub(crate) mod cell;
 pub(crate) mod covariance;
-pub mod gaussian;
-pub mod isa;
+pub(crate) mod gaussian;
+pub(crate) mod isa;
 pub(crate) mod lanes;
-pub mod lstm;
-pub mod mahalanobis;
-pub mod mlp;
+pub(crate) mod lstm;
+pub(crate) mod mahalanobis;
+pub(crate) mod mlp;
 pub(crate) mod packed;
 #[cfg(test)]
 pub(crate) mod reference;
@@ -44,7 +44,7 @@ use super::weights::Parameters;
 
 /// Weights that no kernel can run.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum WeightsError {
+pub(crate) enum WeightsError {
     /// A tensor does not have the size its network declares.
     #[error("{tensor} has {found} numbers, expected {expected}")]
     Size {
@@ -52,7 +52,6 @@ pub enum WeightsError {
         tensor: String,
         /// Numbers the declared sizes ask for.
         expected: usize,
-        /// Numbers found.
         found: usize,
     },
     /// A tensor holds NaN or infinity.
@@ -70,11 +69,9 @@ pub enum WeightsError {
     /// A dimension that must be the same in two networks is not.
     #[error("{what} is {found}, expected {expected}")]
     Dimension {
-        /// What was compared.
         what: &'static str,
         /// The dimension the rest of the model has.
         expected: usize,
-        /// The dimension found.
         found: usize,
     },
     /// A noise that makes no covariance.
@@ -82,7 +79,6 @@ pub enum WeightsError {
     Noise {
         /// Letter of the noise in the literature.
         what: &'static str,
-        /// The number found.
         found: f64,
     },
 }

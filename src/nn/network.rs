@@ -17,17 +17,17 @@ use candle_nn::{Linear, Module as _, VarBuilder, VarMap, linear};
 use super::weights::{FilterWeights, LOADINGS, LstmFc, Mlp, Parameters};
 
 /// λ of SELU (Klambauer et al., 2017).
-pub const SELU_LAMBDA: f64 = 1.050_700_987_355_480_5;
+pub(crate) const SELU_LAMBDA: f64 = 1.050_700_987_355_480_5;
 /// α of SELU.
-pub const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
+pub(crate) const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 
 /// Sizes of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
-    pub inputs: usize,
+pub(crate) struct Sizes {
+    pub(crate) inputs: usize,
     /// Units of the hidden state or layer.
-    pub width: usize,
-    pub outputs: usize,
+    pub(crate) width: usize,
+    pub(crate) outputs: usize,
 }
 
 /// The paper's f_m.
@@ -39,11 +39,11 @@ impl Default for Sizes {
 
 /// Sizes and form of a filter's functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FilterConfig {
-    pub transition: Sizes,
-    pub measurement: Sizes,
+pub(crate) struct FilterConfig {
+    pub(crate) transition: Sizes,
+    pub(crate) measurement: Sizes,
     /// x' = x + f(x) and y = C x + h(x) instead of x' = f(x) and y = h(x).
-    pub residual: bool,
+    pub(crate) residual: bool,
 }
 
 /// The paper's f_m and h_m of four sensors.
@@ -66,14 +66,14 @@ fn constants(weights: &impl Parameters) -> Result<VarBuilder<'static>> {
 }
 
 /// Weights as variables that candle's optimisers can move.
-pub struct Variables {
+pub(crate) struct Variables {
     map: VarMap,
     /// In the order of the weights.
     trained: Vec<Var>,
 }
 
 impl Variables {
-    pub fn new(weights: &impl Parameters) -> Result<Self> {
+    pub(crate) fn new(weights: &impl Parameters) -> Result<Self> {
         let map = VarMap::new();
         let mut trained = Vec::new();
         {
@@ -91,17 +91,17 @@ impl Variables {
     }
 
     /// What networks are built from.
-    pub fn builder(&self) -> VarBuilder<'static> {
+    pub(crate) fn builder(&self) -> VarBuilder<'static> {
         VarBuilder::from_varmap(&self.map, DType::F32, &Device::Cpu)
     }
 
     /// The variables to be trained, in the order of the weights.
-    pub fn trained(&self) -> &[Var] {
+    pub(crate) fn trained(&self) -> &[Var] {
         &self.trained
     }
 
     /// The numbers as they are now, into weights of the same sizes.
-    pub fn read(&self, weights: &mut impl Parameters) -> Result<()> {
+    pub(crate) fn read(&self, weights: &mut impl Parameters) -> Result<()> {
         for (var, values) in self.trained.iter().zip(weights.slices_mut()) {
             *values = var.flatten_all()?.to_vec1()?;
         }
@@ -111,7 +111,7 @@ impl Variables {
     /// The derivatives of a loss in the place of the weights they belong to; zero where the loss does
     /// not depend on a weight.
     #[cfg(test)]
-    pub fn gradient<W: Parameters>(
+    pub(crate) fn gradient<W: Parameters>(
         &self,
         store: &candle_core::backprop::GradStore,
         weights: &W,
@@ -129,13 +129,13 @@ impl Variables {
 
 /// A single-layer LSTM and a fully connected layer on its hidden state.
 #[derive(Debug, Clone)]
-pub struct LstmNetwork {
+pub(crate) struct LstmNetwork {
     lstm: LSTM,
     fc: Linear,
 }
 
 impl LstmNetwork {
-    pub fn new(sizes: Sizes, vb: &VarBuilder) -> Result<Self> {
+    pub(crate) fn new(sizes: Sizes, vb: &VarBuilder) -> Result<Self> {
         let Sizes { inputs, width, outputs } = sizes;
         Ok(Self {
             lstm: lstm(inputs, width, LSTMConfig::default(), vb.clone())?,
@@ -144,23 +144,23 @@ impl LstmNetwork {
     }
 
     /// A network that only runs.
-    pub fn running(weights: &LstmFc) -> Result<Self> {
+    pub(crate) fn running(weights: &LstmFc) -> Result<Self> {
         Self::new(weights.sizes(), &constants(weights)?)
     }
 
     /// An empty memory for `batch` windows.
-    pub fn zero_state(&self, batch: usize) -> Result<LSTMState> {
+    pub(crate) fn zero_state(&self, batch: usize) -> Result<LSTMState> {
         self.lstm.zero_state(batch)
     }
 
     /// One step: inputs (batch × inputs) to outputs (batch × outputs) and the memory after it.
-    pub fn step(&self, x: &Tensor, state: &LSTMState) -> Result<(Tensor, LSTMState)> {
+    pub(crate) fn step(&self, x: &Tensor, state: &LSTMState) -> Result<(Tensor, LSTMState)> {
         let state = self.lstm.step(x, state)?;
         Ok((self.fc.forward(&state.h)?, state))
     }
 
     /// A whole window from an empty memory: batch × steps × inputs to batch × steps × outputs.
-    pub fn seq(&self, x: &Tensor) -> Result<Tensor> {
+    pub(crate) fn seq(&self, x: &Tensor) -> Result<Tensor> {
         let states = self.lstm.seq(x)?;
         self.fc.forward(&self.lstm.states_to_tensor(&states)?)
     }
@@ -168,13 +168,13 @@ impl LstmNetwork {
 
 /// Two layers with SELU between them.
 #[derive(Debug, Clone)]
-pub struct MlpNetwork {
+pub(crate) struct MlpNetwork {
     first: Linear,
     second: Linear,
 }
 
 impl MlpNetwork {
-    pub fn new(sizes: Sizes, vb: &VarBuilder) -> Result<Self> {
+    pub(crate) fn new(sizes: Sizes, vb: &VarBuilder) -> Result<Self> {
         let Sizes { inputs, width, outputs } = sizes;
         Ok(Self {
             first: linear(inputs, width, vb.pp("first"))?,
@@ -183,7 +183,7 @@ impl MlpNetwork {
     }
 
     /// batch × inputs to batch × outputs.
-    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let hidden = (self.first.forward(x)?.elu(SELU_ALPHA)? * SELU_LAMBDA)?;
         self.second.forward(&hidden)
     }
@@ -191,7 +191,7 @@ impl MlpNetwork {
 
 /// The two functions of an Extended Kalman Filter, in the paper's or in residual form.
 #[derive(Debug, Clone)]
-pub struct FilterNetwork {
+pub(crate) struct FilterNetwork {
     transition: LstmNetwork,
     measurement: MlpNetwork,
     /// Cᵀ of the residual form, never trained.
@@ -199,7 +199,7 @@ pub struct FilterNetwork {
 }
 
 impl FilterNetwork {
-    pub fn new(config: FilterConfig, vb: &VarBuilder) -> Result<Self> {
+    pub(crate) fn new(config: FilterConfig, vb: &VarBuilder) -> Result<Self> {
         let shape = (config.measurement.outputs, config.transition.outputs);
         let loadings = config.residual.then(|| vb.get(shape, LOADINGS)?.detach().t()?.contiguous());
         Ok(Self {
@@ -210,24 +210,24 @@ impl FilterNetwork {
     }
 
     /// Functions that only run.
-    pub fn running(weights: &FilterWeights) -> Result<Self> {
+    pub(crate) fn running(weights: &FilterWeights) -> Result<Self> {
         Self::new(weights.config(), &constants(weights)?)
     }
 
     /// An empty memory for `batch` windows.
-    pub fn zero_state(&self, batch: usize) -> Result<LSTMState> {
+    pub(crate) fn zero_state(&self, batch: usize) -> Result<LSTMState> {
         self.transition.zero_state(batch)
     }
 
     /// x = f(x̂; h, c), eq. (1); x̂ + f(x̂; h, c) in residual form.
-    pub fn transition(&self, x: &Tensor, state: &LSTMState) -> Result<(Tensor, LSTMState)> {
+    pub(crate) fn transition(&self, x: &Tensor, state: &LSTMState) -> Result<(Tensor, LSTMState)> {
         let (output, state) = self.transition.step(x, state)?;
         let output = if self.loadings.is_some() { (x + output)? } else { output };
         Ok((output, state))
     }
 
     /// ŷ = h(x); C x + h(x) in residual form.
-    pub fn measurement(&self, x: &Tensor) -> Result<Tensor> {
+    pub(crate) fn measurement(&self, x: &Tensor) -> Result<Tensor> {
         let output = self.measurement.forward(x)?;
         match &self.loadings {
             Some(c) => output + x.matmul(c)?,
@@ -237,19 +237,19 @@ impl FilterNetwork {
 }
 
 impl LstmFc {
-    pub fn sizes(&self) -> Sizes {
+    pub(crate) fn sizes(&self) -> Sizes {
         Sizes { inputs: self.inputs, width: self.width, outputs: self.outputs }
     }
 }
 
 impl Mlp {
-    pub fn sizes(&self) -> Sizes {
+    pub(crate) fn sizes(&self) -> Sizes {
         Sizes { inputs: self.inputs, width: self.width, outputs: self.outputs }
     }
 }
 
 impl FilterWeights {
-    pub fn config(&self) -> FilterConfig {
+    pub(crate) fn config(&self) -> FilterConfig {
         FilterConfig {
             transition: self.transition.sizes(),
             measurement: self.measurement.sizes(),

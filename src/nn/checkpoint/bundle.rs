@@ -21,7 +21,7 @@ const NOT_A_NUMBER: &str = "a value is not a number";
 
 /// Tensors to be written.
 #[derive(Debug, Default)]
-pub struct Tensors {
+pub(crate) struct Tensors {
     entries: Vec<Entry>,
 }
 
@@ -38,7 +38,7 @@ type Added = Result<(), String>;
 
 impl Tensors {
     /// All of them, ready to be written.
-    pub fn views<'a>(&'a self) -> Result<Vec<(&'a str, TensorView<'a>)>, SafeTensorError> {
+    pub(crate) fn views<'a>(&'a self) -> Result<Vec<(&'a str, TensorView<'a>)>, SafeTensorError> {
         let view = |entry: &'a Entry| {
             let tensor = TensorView::new(entry.dtype, entry.shape.clone(), &entry.bytes)?;
             Ok((entry.name.as_str(), tensor))
@@ -56,14 +56,14 @@ impl Tensors {
     }
 
     /// Adds numbers that must come back exactly.
-    pub fn add_exact(&mut self, name: String, values: &[f64]) -> Added {
+    pub(crate) fn add_exact(&mut self, name: String, values: &[f64]) -> Added {
         let finite = values.iter().all(|v| v.is_finite());
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         self.push(name, Dtype::F64, &[values.len()], bytes, finite)
     }
 
     /// Adds bytes that are not for this module to read.
-    pub fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> Added {
+    pub(crate) fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> Added {
         self.push(name.to_owned(), Dtype::U8, &[bytes.len()], bytes.to_vec(), true)
     }
 
@@ -85,7 +85,7 @@ impl Tensors {
         Ok(())
     }
 
-    pub fn add_network(&mut self, name: &str, w: &impl Parameters) -> Added {
+    pub(crate) fn add_network(&mut self, name: &str, w: &impl Parameters) -> Added {
         for ((tensor, shape), values) in w.shapes().iter().zip(w.slices()) {
             self.add(format!("{name}.{tensor}"), shape, values)?;
         }
@@ -95,7 +95,7 @@ impl Tensors {
         Ok(())
     }
 
-    pub fn add_filter(&mut self, name: &str, w: &FilterWeights) -> Added {
+    pub(crate) fn add_filter(&mut self, name: &str, w: &FilterWeights) -> Added {
         self.add_network(name, w)?;
         self.add_exact(format!("{name}.noise"), &[w.q, w.r])
     }
@@ -106,7 +106,11 @@ impl Tensors {
     }
 
     /// Adds the model and says what of it is not in a tensor.
-    pub fn add_proprietary(&mut self, name: &str, w: &ProprietaryWeights) -> Result<Kind, String> {
+    pub(crate) fn add_proprietary(
+        &mut self,
+        name: &str,
+        w: &ProprietaryWeights,
+    ) -> Result<Kind, String> {
         match w {
             ProprietaryWeights::Filter(filter) => {
                 self.add_filter(name, filter)?;
@@ -128,7 +132,7 @@ impl Tensors {
 
 /// Tensors that were read, and which of them were used.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     tensors: &'a SafeTensors<'a>,
     left: RefCell<BTreeSet<&'a str>>,
     version: u32,
@@ -149,12 +153,12 @@ const NAMES_OF_VERSION_2: [(&str, &str); 10] = [
 ];
 
 impl<'a> Reader<'a> {
-    pub fn new(tensors: &'a SafeTensors<'a>, version: u32) -> Self {
+    pub(crate) fn new(tensors: &'a SafeTensors<'a>, version: u32) -> Self {
         Self { tensors, left: RefCell::new(tensors.names().into_iter().collect()), version }
     }
 
     /// What a tensor is called in a file of this version.
-    pub fn stored(&self, name: &str) -> String {
+    pub(crate) fn stored(&self, name: &str) -> String {
         let old = NAMES_OF_VERSION_2.iter().filter(|_| self.version == 2);
         old.clone()
             .find_map(|(now, then)| name.strip_suffix(now).map(|path| format!("{path}{then}")))
@@ -166,7 +170,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A tensor that nothing asked for means that header and tensors do not belong together.
-    pub fn nothing_left(&self) -> Result<(), String> {
+    pub(crate) fn nothing_left(&self) -> Result<(), String> {
         match self.left.borrow().first() {
             Some(name) => Err(format!("{name}: a tensor of no known network")),
             None => Ok(()),
@@ -205,7 +209,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Numbers that were added with [`Tensors::add_exact`].
-    pub fn exact(&self, name: &str) -> Result<Vec<f64>, String> {
+    pub(crate) fn exact(&self, name: &str) -> Result<Vec<f64>, String> {
         let tensor = self.tensor(name, Dtype::F64)?;
         let (numbers, _) = tensor.data().as_chunks::<8>();
         let values: Vec<f64> = numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
@@ -216,7 +220,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Bytes that were added with [`Tensors::add_bytes`]; none where there are none.
-    pub fn optional_bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+    pub(crate) fn optional_bytes(&self, name: &str) -> Result<Vec<u8>, String> {
         if !self.has(name) {
             return Ok(Vec::new());
         }
@@ -248,7 +252,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The network of this name, if the file has it.
-    pub fn optional_lstm(&self, name: &str) -> Result<Option<LstmFc>, String> {
+    pub(crate) fn optional_lstm(&self, name: &str) -> Result<Option<LstmFc>, String> {
         self.has(&format!("{name}.weight_ih_l0")).then(|| self.lstm(name)).transpose()
     }
 
@@ -258,7 +262,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A filter of so many sensors.
-    pub fn filter(&self, name: &str, sensors: usize) -> Result<FilterWeights, String> {
+    pub(crate) fn filter(&self, name: &str, sensors: usize) -> Result<FilterWeights, String> {
         let noise = self.exact(&format!("{name}.noise"))?;
         let [q, r] = noise[..] else {
             return Err(format!("{name}.noise: {} numbers, expected q and r", noise.len()));
@@ -291,7 +295,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The proprietary model of a client with so many sensors.
-    pub fn proprietary(
+    pub(crate) fn proprietary(
         &self,
         name: &str,
         kind: &Kind,

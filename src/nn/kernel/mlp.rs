@@ -11,9 +11,8 @@ use super::rows::Rows;
 use super::{WeightsError, check_network};
 use crate::nn::weights;
 
-/// The weights, repacked.
 #[derive(Debug, Clone)]
-pub struct Mlp {
+pub(crate) struct Mlp {
     inputs: usize,
     width: usize,
     outputs: usize,
@@ -24,8 +23,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// Repacks the weights.
-    pub fn new(weights: &weights::Mlp) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &weights::Mlp) -> Result<Self, WeightsError> {
         let weights::Mlp { inputs, width, outputs, .. } = *weights;
         check_network(weights)?;
         Ok(Self {
@@ -40,14 +38,12 @@ impl Mlp {
     }
 
     /// Size of the input.
-    #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Size of the output.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }
 

@@ -110,13 +110,13 @@ impl Kernel for Product<'_> {
 
 /// The predictor as a model of its own.
 #[derive(Debug, Clone)]
-pub struct Linear {
+pub(crate) struct Linear {
     front: OwnLag,
     output: Output,
 }
 
 impl Linear {
-    pub fn new(weights: &OwnLagWeights, isa: Isa) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &OwnLagWeights, isa: Isa) -> Result<Self, WeightsError> {
         let front = OwnLag::new(weights, isa)?;
         Ok(Self { output: Output::new(front.sensors, front.sensors), front })
     }

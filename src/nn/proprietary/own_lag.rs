@@ -11,7 +11,7 @@ use crate::nn::weights::{FilterWeights, OwnLagWeights};
 
 /// The front end, the filter on its residual, and the units between them.
 #[derive(Debug, Clone)]
-pub struct OwnLagFilter {
+pub(crate) struct OwnLagFilter {
     front: OwnLag,
     filter: Filter,
     scale: Vec<f32>,
@@ -23,7 +23,7 @@ pub struct OwnLagFilter {
 }
 
 impl OwnLagFilter {
-    pub fn new(
+    pub(crate) fn new(
         front: &OwnLagWeights,
         filter: &FilterWeights,
         scale: &[f32],

@@ -305,13 +305,18 @@ fn weights_that_do_not_fit_together_are_refused() {
     let other = FilterWeights { measurement: paper_form(3, 4, 1).measurement, ..good.clone() };
     assert!(matches!(Filter::new(&other, Isa::detect()), Err(WeightsError::Dimension { .. })));
     let silent = FilterWeights { r: 0.0, ..good.clone() };
-    assert_eq!(Filter::new(&silent, Isa::detect()).err(), Some(WeightsError::Noise { what: "r", found: 0.0 }));
+    assert_eq!(
+        Filter::new(&silent, Isa::detect()).err(),
+        Some(WeightsError::Noise { what: "r", found: 0.0 })
+    );
     let narrow = FilterWeights { loadings: Some(vec![1.0; 7]), ..good.clone() };
     assert!(
         matches!(Filter::new(&narrow, Isa::detect()), Err(WeightsError::Size { tensor, .. }) if tensor == "loadings")
     );
     assert!(OwnLagFilter::new(&own_lag(5, 2, 1), &good, &[1.0; 5], Isa::detect()).is_err());
-    assert!(OwnLagFilter::new(&own_lag(4, 2, 1), &good, &[1.0, 1.0, 1.0, -1.0], Isa::detect()).is_err());
+    assert!(
+        OwnLagFilter::new(&own_lag(4, 2, 1), &good, &[1.0, 1.0, 1.0, -1.0], Isa::detect()).is_err()
+    );
 }
 
 proptest! {

@@ -4,15 +4,15 @@
 use crate::nn::weights::Parameters;
 
 /// Bound on the norm of the gradient of all weights together.
-pub const NORM: f64 = 1.0;
+pub(crate) const NORM: f64 = 1.0;
 
-pub const BETA_1: f64 = 0.9;
-pub const BETA_2: f64 = 0.999;
-pub const EPSILON: f64 = 1e-8;
+pub(crate) const BETA_1: f64 = 0.9;
+pub(crate) const BETA_2: f64 = 0.999;
+pub(crate) const EPSILON: f64 = 1e-8;
 
 /// The optimiser's memory of one set of weights.
 #[derive(Debug, Clone)]
-pub struct Adam {
+pub(crate) struct Adam {
     learning_rate: f64,
     step: i32,
     /// First and second moment of each weight.
@@ -21,14 +21,14 @@ pub struct Adam {
 
 impl Adam {
     /// For `weights` that have not been trained yet.
-    pub fn new(weights: &impl Parameters, learning_rate: f64) -> Self {
+    pub(crate) fn new(weights: &impl Parameters, learning_rate: f64) -> Self {
         let count = weights.slices().iter().map(|s| s.len()).sum();
         Self { learning_rate, step: 0, moments: vec![(0.0, 0.0); count] }
     }
 
     /// One step against `gradient`, scaled to a norm of at most 1. Returns the norm before that,
     /// and changes nothing when it is not finite.
-    pub fn step<W: Parameters>(&mut self, weights: &mut W, gradient: &W) -> f64 {
+    pub(crate) fn step<W: Parameters>(&mut self, weights: &mut W, gradient: &W) -> f64 {
         let gradient = gradient.slices();
         let square: f64 =
             gradient.iter().flat_map(|s| s.iter()).map(|g| f64::from(*g).powi(2)).sum();

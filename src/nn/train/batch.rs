@@ -4,34 +4,34 @@
 
 /// Which steps are learned from: `length` of them after each of the rows `starts`.
 #[derive(Debug, Clone, Copy)]
-pub struct BatchWindows<'a> {
+pub(crate) struct BatchWindows<'a> {
     /// The row before the first step of each window.
-    pub starts: &'a [usize],
+    pub(crate) starts: &'a [usize],
     /// Steps of each window.
-    pub length: usize,
+    pub(crate) length: usize,
     /// Steps at the start of a window that are in no loss.
-    pub warm_up: usize,
+    pub(crate) warm_up: usize,
 }
 
 impl BatchWindows<'_> {
     /// Steps of all windows.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.starts.len() * self.length
     }
 
     /// The rows t − 1 of all steps, window by window.
-    pub fn before(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn before(&self) -> impl Iterator<Item = usize> + '_ {
         self.starts.iter().flat_map(|&start| start..start + self.length)
     }
 
     /// The share of each step in a mean loss.
-    pub fn shares(&self) -> impl Iterator<Item = f32> + '_ {
+    pub(crate) fn shares(&self) -> impl Iterator<Item = f32> + '_ {
         let share = 1.0 / (self.starts.len() * (self.length - self.warm_up)) as f32;
         (0..self.count()).map(move |i| if self.is_warm_up(i) { 0.0 } else { share })
     }
 
     /// Whether the `i`-th step of all is in no loss.
-    pub fn is_warm_up(&self, i: usize) -> bool {
+    pub(crate) fn is_warm_up(&self, i: usize) -> bool {
         i % self.length < self.warm_up
     }
 }

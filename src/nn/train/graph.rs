@@ -8,7 +8,11 @@ use super::window::{Batch, clip};
 use crate::nn::network::{FilterNetwork, LstmNetwork};
 
 /// Mean r² of a filter with the given gains, one windows × P × D per step.
-pub fn filter_loss(network: &FilterNetwork, batch: &Batch, gains: Vec<Vec<f32>>) -> Result<Tensor> {
+pub(crate) fn filter_loss(
+    network: &FilterNetwork,
+    batch: &Batch,
+    gains: Vec<Vec<f32>>,
+) -> Result<Tensor> {
     let (windows, sensors) = (batch.windows, batch.sensors);
     // A missing measurement has a gain of zero, so any number may stand for it here.
     let clipped: Vec<f32> =
@@ -30,12 +34,12 @@ pub fn filter_loss(network: &FilterNetwork, batch: &Batch, gains: Vec<Vec<f32>>)
 }
 
 /// Mean square of what an end-to-end predictor leaves over.
-pub fn predictor_loss(network: &LstmNetwork, batch: &Batch) -> Result<Tensor> {
+pub(crate) fn predictor_loss(network: &LstmNetwork, batch: &Batch) -> Result<Tensor> {
     mean_square(batch, &predictions(network, batch)?)
 }
 
 /// ŷ of every step, each windows × sensors; that of the first, which has no past, is zero.
-pub fn predictions(network: &LstmNetwork, batch: &Batch) -> Result<Vec<Tensor>> {
+pub(crate) fn predictions(network: &LstmNetwork, batch: &Batch) -> Result<Vec<Tensor>> {
     let shape = (batch.windows, batch.sensors);
     let mut state = network.zero_state(batch.windows)?;
     let mut predicted = Vec::with_capacity(batch.steps);

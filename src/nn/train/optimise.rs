@@ -8,37 +8,35 @@ use super::{OnProgress, Progress, TrainError};
 use crate::rng::Rng;
 
 /// Steps at the start of a window that are not in the loss.
-pub const WARM_UP: usize = 4;
+pub(crate) const WARM_UP: usize = 4;
 
 /// A pass whose mean loss is this many times that of the first batch is divergence, not noise.
 const DIVERGENCE: f64 = 10.0;
 
-/// How to optimise.
 #[derive(Debug, Clone, Copy)]
-pub struct Schedule<'a> {
-    /// For messages.
-    pub client: &'a str,
+pub(crate) struct Schedule<'a> {
+    pub(crate) client: &'a str,
     /// Passes over the windows.
-    pub epochs: usize,
+    pub(crate) epochs: usize,
     /// Windows in a batch.
-    pub batch: usize,
+    pub(crate) batch: usize,
 }
 
 /// What an optimisation came to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Course {
+pub(crate) struct Course {
     /// Mean loss of each pass, the last one unfinished when stopped.
-    pub epoch_loss: Vec<f64>,
+    pub(crate) epoch_loss: Vec<f64>,
     /// Whether it was asked to stop before its end.
-    pub stopped: bool,
+    pub(crate) stopped: bool,
 }
 
 /// The loss on a batch before its step, and whether the step was taken: a gradient that is not finite
 /// moves nothing.
-pub type Step = (f64, bool);
+pub(crate) type Step = (f64, bool);
 
 /// Takes one `step` on every batch of every pass.
-pub fn optimise(
+pub(crate) fn optimise(
     mut step: impl FnMut(&Batch) -> candle_core::Result<Step>,
     windows: &mut Windows,
     schedule: &Schedule,

@@ -10,7 +10,7 @@ use crate::nn::network::{Sizes, Variables};
 use crate::nn::weights::{LstmFc, Parameters};
 
 /// Weights, their variables and what moves them.
-pub struct Trainer<W> {
+pub(crate) struct Trainer<W> {
     weights: W,
     variables: Variables,
     optimiser: Optimiser,
@@ -25,12 +25,12 @@ enum Optimiser {
 }
 
 impl<W: Parameters> Trainer<W> {
-    pub fn adam(weights: W, rate: f64) -> Result<Self> {
+    pub(crate) fn adam(weights: W, rate: f64) -> Result<Self> {
         let settings = ParamsAdamW { lr: rate, weight_decay: 0.0, ..ParamsAdamW::default() };
         Self::new(weights, |vars| Ok(Optimiser::Adam(AdamW::new(vars, settings)?)))
     }
 
-    pub fn sgd(weights: W, rate: f64) -> Result<Self> {
+    pub(crate) fn sgd(weights: W, rate: f64) -> Result<Self> {
         Self::new(weights, |vars| Ok(Optimiser::Sgd(SGD::new(vars, rate)?)))
     }
 
@@ -41,7 +41,7 @@ impl<W: Parameters> Trainer<W> {
     }
 
     /// Multiplies every gradient by the numbers of `mask`: where they are zero, a weight stays as it is.
-    pub fn set_mask(&mut self, mask: &W) -> Result<()> {
+    pub(crate) fn set_mask(&mut self, mask: &W) -> Result<()> {
         let shapes = mask.shapes().into_iter().zip(mask.slices());
         let tensors = shapes.map(|((_, shape), m)| Tensor::from_slice(m, shape, &Device::Cpu));
         self.mask = Some(tensors.collect::<Result<_>>()?);
@@ -49,26 +49,26 @@ impl<W: Parameters> Trainer<W> {
     }
 
     /// What networks in training are built from.
-    pub fn builder(&self) -> VarBuilder<'static> {
+    pub(crate) fn builder(&self) -> VarBuilder<'static> {
         self.variables.builder()
     }
 
     /// The weights as they are now.
-    pub fn weights(&self) -> Result<W> {
+    pub(crate) fn weights(&self) -> Result<W> {
         let mut weights = self.weights.clone();
         self.variables.read(&mut weights)?;
         Ok(weights)
     }
 
     /// One step against the gradient of `loss`, a single number.
-    pub fn step(&mut self, loss: &Tensor) -> Result<Step> {
+    pub(crate) fn step(&mut self, loss: &Tensor) -> Result<Step> {
         let value = f64::from(loss.to_scalar::<f32>()?);
         let moved = value.is_finite() && self.descend(loss.backward()?)?;
         Ok((value, moved))
     }
 
     /// One step against `gradient`. Under Adam a gradient that is not finite moves nothing.
-    pub fn descend(&mut self, mut gradient: GradStore) -> Result<bool> {
+    pub(crate) fn descend(&mut self, mut gradient: GradStore) -> Result<bool> {
         let vars = self.variables.trained();
         for (var, mask) in vars.iter().zip(self.mask.iter().flatten()) {
             if let Some(g) = gradient.remove(var) {
@@ -101,13 +101,13 @@ impl<W: Parameters> Trainer<W> {
 
     /// The derivatives of a loss in the place of the weights they belong to.
     #[cfg(test)]
-    pub fn gradient(&self, store: &GradStore) -> Result<W> {
+    pub(crate) fn gradient(&self, store: &GradStore) -> Result<W> {
         self.variables.gradient(store, &self.weights)
     }
 }
 
 impl Trainer<LstmFc> {
-    pub fn sizes(&self) -> Sizes {
+    pub(crate) fn sizes(&self) -> Sizes {
         self.weights.sizes()
     }
 }

@@ -3,8 +3,8 @@
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::heard::Heard;
-use crate::nn::proprietary::Filter;
 use crate::nn::kernel::isa::Isa;
+use crate::nn::proprietary::Filter;
 use crate::nn::train::test_support::small_filter;
 use crate::privacy::{Hooks, Provenance, SigmaRule};
 use crate::rng;
