@@ -13,19 +13,19 @@
 //!
 //! It must not know how anything is shown.
 
-pub mod compare;
-pub mod cost;
-pub mod decimation;
-pub mod handle;
-pub mod influence;
-pub mod ledger_file;
-pub mod ledger_key;
-pub mod pace;
+pub(crate) mod compare;
+pub(crate) mod cost;
+pub(crate) mod decimation;
+pub(crate) mod handle;
+pub(crate) mod influence;
+pub(crate) mod ledger_file;
+pub(crate) mod ledger_key;
+pub(crate) mod pace;
 pub(crate) mod player;
-pub mod prepare;
-pub mod progress;
-pub mod run;
-pub mod vendor;
-pub mod watch;
+pub(crate) mod prepare;
+pub(crate) mod progress;
+pub(crate) mod run;
+pub(crate) mod vendor;
+pub(crate) mod watch;
 
-pub use self::handle::{Handle, spawn};
+pub(crate) use self::handle::{Handle, spawn};

@@ -3,6 +3,11 @@
 //! candle defines and trains them; the kernels run them on flat buffers. It must not know where
 //! measurements come from or what is decided with residuals.
 
+#![allow(
+    clippy::inline_always,
+    reason = "an inner loop must be compiled inside the function that enables the instruction set"
+)]
+
 pub(crate) mod augment;
 pub(crate) mod cell;
 pub(crate) mod checkpoint;

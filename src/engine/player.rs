@@ -32,7 +32,6 @@ const NAP: Duration = Duration::from_millis(50);
 /// The holder is gone.
 pub(super) struct Gone;
 
-/// Where playing begins.
 pub(crate) struct From {
     mark: Option<Mark>,
     clock: Clock,
@@ -107,7 +106,7 @@ pub(super) struct Player {
 }
 
 impl Player {
-    pub fn new(
+    pub(crate) fn new(
         watch: Watch,
         kept: KeptLedger,
         session: &Session,
@@ -142,7 +141,7 @@ impl Player {
         }
     }
 
-    pub fn play(&mut self, prepared: Arc<Prepared>) -> Result<(), Gone> {
+    pub(crate) fn play(&mut self, prepared: Arc<Prepared>) -> Result<(), Gone> {
         let raw_period_s = self.watch.measurements().period_s;
         self.tell(EngineEvent::Opened(Box::new(Opened::of(&self.watch, prepared))))?;
         if self.stop_at.is_some() {
@@ -256,7 +255,7 @@ impl Player {
 
     /// Nothing more will be released: closes the ledgers where the run did not come to its end, and
     /// says where their file ends.
-    pub fn close(&mut self) -> Option<Head> {
+    pub(crate) fn close(&mut self) -> Option<Head> {
         self.watch.run_mut().close_ledgers();
         // The holder is gone: a file that cannot be written is noticed by who goes on with it.
         self.kept.finish(&mut self.watch).ok().flatten()

@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use super::{FederatedWeights, FederationError};
 use crate::nn::online::{Descent, Learner};
-pub(crate) use crate::site::series::{Augmented, Series, series};
+pub(crate) use crate::site::series::{Series, series};
 use crate::site::training::SiteData;
 
 fn set(matrix: &mut Array2<f32>, t: usize, values: &[f32]) {

@@ -12,12 +12,10 @@ use crate::fact::{self, Fact, Number, Posterior};
 /// What is new about an incident since facts were last told.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct News {
-    /// It opened.
-    pub opened: bool,
+    pub(crate) opened: bool,
     /// What else happened, in words.
-    pub updates: Vec<String>,
-    /// It closed.
-    pub closed: Option<Closing>,
+    pub(crate) updates: Vec<String>,
+    pub(crate) closed: Option<Closing>,
 }
 
 impl Annunciator {

@@ -4,11 +4,6 @@
 //! state can be carried through them (eq. 3) as often as training asks. Only the paper's form is
 //! taken: in residual form the states are practically the measurements and stay where they are.
 
-#![allow(
-    clippy::inline_always,
-    reason = "an inner loop must be compiled inside the function that enables the instruction set"
-)]
-
 use super::kernel::isa::{Isa, Kernel};
 use super::kernel::lanes::Arithmetic;
 use super::kernel::lstm::{Lstm, Memory};

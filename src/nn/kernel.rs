@@ -19,11 +19,6 @@
 //! result does not depend on threads or on what ran before. This module must not know what a
 //! client, a session or a server is.
 
-#![allow(
-    clippy::inline_always,
-    reason = "an inner loop must be compiled inside the function that enables the instruction set"
-)]
-
 pub(crate) mod activation;
 pub(crate) mod cell;
 pub(crate) mod covariance;

@@ -7,11 +7,6 @@
 //! stored, only fed to the optimiser. Nothing is allocated after construction. This module must
 //! not know what is learned or why.
 
-#![allow(
-    clippy::inline_always,
-    reason = "an inner loop must be compiled inside the function that enables the instruction set"
-)]
-
 #[cfg(test)]
 mod tests;
 

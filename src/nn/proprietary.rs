@@ -3,11 +3,6 @@
 //! Measurements are standardised; a sensor whose value is not finite is missing at that step. The
 //! model knows neither the augmentation nor the server, and nothing here can change its weights.
 
-#![allow(
-    clippy::inline_always,
-    reason = "an inner loop must be compiled inside the function that enables the instruction set"
-)]
-
 mod filter;
 mod linear;
 mod own_lag;

@@ -70,10 +70,13 @@ mod target;
 mod tests;
 mod transition;
 
-pub(crate) use fault::{Fault, FaultKind};
-pub(crate) use graph::{Edge, Graph};
+pub(crate) use fault::Fault;
+#[cfg(test)]
+pub(crate) use fault::FaultKind;
+#[cfg(test)]
+pub(crate) use graph::Graph;
 pub(crate) use plant::TwinPlant;
-pub(crate) use slices::{Slices, slices};
+pub(crate) use slices::slices;
 
 /// Measured channels of a client.
 pub(crate) const CHANNELS: usize = 4;

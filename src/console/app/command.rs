@@ -10,16 +10,12 @@ use crate::session::SHIPPED;
 
 /// What a typed line asks for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
-    /// An action.
+pub(crate) enum Command {
     Do(Action),
     /// A setting, and why.
     Set(Turn, Option<String>),
-    /// Another moment.
     Go(Goal),
-    /// Another theme.
     Theme(Choice),
-    /// Another speed.
     Speed(Speed),
     /// Which lines of the log are shown.
     Filter(String),
@@ -27,7 +23,6 @@ pub enum Command {
     Note(String),
     /// The chosen incident is shelved for so many seconds.
     Shelve(u32),
-    /// Another session.
     Open(String),
     /// The bell, on or off.
     Bell(bool),
@@ -50,7 +45,7 @@ const WORDS: [(&str, &str); 10] = [
 ];
 
 /// Reads a line. `clients` are the names that settings of one client go by.
-pub fn read(text: &str, clients: &[String]) -> Result<Command, String> {
+pub(crate) fn read(text: &str, clients: &[String]) -> Result<Command, String> {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();
@@ -115,8 +110,7 @@ fn speed(text: &str) -> Option<Speed> {
 }
 
 /// A time that an alarm may be shelved for.
-#[must_use]
-pub fn shelf(text: &str) -> Option<u32> {
+pub(crate) fn shelf(text: &str) -> Option<u32> {
     let seconds = goal::seconds(text)?;
     (1..=i64::from(crate::incident::action::LONGEST_SHELF_S))
         .contains(&seconds)
@@ -124,8 +118,7 @@ pub fn shelf(text: &str) -> Option<u32> {
 }
 
 /// Lines that begin like `text` and mean something, in the order of the alphabet.
-#[must_use]
-pub fn completions(text: &str, clients: &[String]) -> Vec<String> {
+pub(crate) fn completions(text: &str, clients: &[String]) -> Vec<String> {
     let text = text.trim_start();
     if text.is_empty() {
         return Vec::new();
@@ -151,8 +144,7 @@ pub fn completions(text: &str, clients: &[String]) -> Vec<String> {
 }
 
 /// An example of what may follow a word that stands alone, to be shown behind the cursor.
-#[must_use]
-pub fn example(text: &str, clients: &[String]) -> Option<String> {
+pub(crate) fn example(text: &str, clients: &[String]) -> Option<String> {
     let text = text.trim_start();
     let word = text.strip_suffix(' ').unwrap_or(text);
     if let Some((_, example)) = WORDS.iter().find(|(known, _)| *known == word) {

@@ -76,8 +76,7 @@ impl Model {
     }
 
     /// Steps the engine has taken.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
         standing.map_or(0, |standing| standing.steps)
     }

@@ -53,8 +53,7 @@ const BUDGETS: [f64; 18] = [
 const DELTAS: [f64; 7] = [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3];
 
 /// `turn`, so many presses further. A client without a τ of its own starts from the `common` one.
-#[must_use]
-pub fn stepped(turn: Turn, presses: i32, common: Option<Tau>) -> Turn {
+pub(crate) fn stepped(turn: Turn, presses: i32, common: Option<Tau>) -> Turn {
     let tau = |own: Option<Tau>| {
         own.or(common).map(|tau| match tau {
             Tau::Percentile(p) => Tau::Percentile(along(&PERCENTILES, p, presses)),
@@ -126,7 +125,7 @@ fn epsilon(ladder: &[f64], now: Option<f64>, presses: i32) -> Option<f64> {
 }
 
 /// `knob` at what was typed: `97.5%`, `3.2`, `3 of 5`, `8h`, `paper`, `none`.
-pub fn typed(knob: Knob, text: &str, clients: &[String]) -> Result<Turn, Unsettable> {
+pub(crate) fn typed(knob: Knob, text: &str, clients: &[String]) -> Result<Turn, Unsettable> {
     let text = text.trim();
     let number = |n: f64| Number::new(n).map(Value::Number);
     let value = match text.to_lowercase().as_str() {
@@ -143,8 +142,7 @@ pub fn typed(knob: Knob, text: &str, clients: &[String]) -> Result<Turn, Unsetta
 }
 
 /// A value as people read it: `97.5%`, `d² 3.2`, `3 of 5`, `8h`, `paper`, `none`.
-#[must_use]
-pub fn shown(turn: Turn) -> String {
+pub(crate) fn shown(turn: Turn) -> String {
     match turn {
         Turn::TauC(_, None) | Turn::TauA(_, None) => "as all".into(),
         Turn::TauC(_, Some(Tau::Value(d))) | Turn::TauA(_, Some(Tau::Value(d))) => {
@@ -164,14 +162,12 @@ pub fn shown(turn: Turn) -> String {
 }
 
 /// A length of time in its largest fitting unit.
-#[must_use]
-pub fn length(seconds: f64) -> String {
+pub(crate) fn length(seconds: f64) -> String {
     Span { seconds }.to_string()
 }
 
 /// The knob's name as the screen writes it.
-#[must_use]
-pub fn title(knob: Knob, clients: &[String]) -> String {
+pub(crate) fn title(knob: Knob, clients: &[String]) -> String {
     let of = |what: &str, client: Option<usize>| match client.and_then(|m| clients.get(m)) {
         Some(name) => format!("{what} {name}"),
         None => what.to_owned(),

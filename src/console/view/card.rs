@@ -26,7 +26,7 @@ use crate::engine::run::knob::{Knob, Turn};
 type Line = Vec<(String, Style)>;
 
 /// Draws the card into `area`; lines that do not fit are left out from the end.
-pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let Card { mut lines, privacy } = card(model, theme, area);
     // It is said whatever else is left out.
     let last = usize::from(area.height).min(lines.len()).saturating_sub(1);

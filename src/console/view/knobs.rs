@@ -32,8 +32,7 @@ const VALUE: u16 = 8;
 const GAUGE: u16 = 20;
 
 /// Rows that the panel would fill.
-#[must_use]
-pub fn wanted(scene: &Scene) -> u16 {
+pub(crate) fn wanted(scene: &Scene) -> u16 {
     let trial = u16::from(scene.model.tuning.is_some());
     1 + scene.model.offered_knobs().filter(|turn| !is_own(turn.knob())).count() as u16 + trial
 }
@@ -44,7 +43,7 @@ fn is_own(knob: Knob) -> bool {
 }
 
 /// Draws the panel into `area`.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let theme = scene.theme;
     let mut rest = area;
     let parts = [("thresholds and privacy", theme.strong), ("+ - turn, u undoes", theme.label)];
@@ -74,7 +73,7 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>)
 }
 
 /// Draws one knob into the first row of `area`; while it is held, what its trial would have meant.
-pub fn knob(
+pub(crate) fn knob(
     scene: &Scene,
     turn: Turn,
     chosen: bool,
@@ -220,14 +219,12 @@ fn limit(scene: &Scene) -> String {
 }
 
 /// Whether two settings of ε are the same.
-#[must_use]
-pub fn same(a: f64, b: f64) -> bool {
+pub(crate) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9 * a.abs().max(1.0)
 }
 
 /// A length of time as people read it.
-#[must_use]
-pub fn seconds(seconds: f64) -> String {
+pub(crate) fn seconds(seconds: f64) -> String {
     length(jiff::SignedDuration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 

@@ -83,7 +83,13 @@ impl Setting {
 }
 
 /// Draws the view into `area`, its lower part scrolled by `skip` lines.
-pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(
+    scene: &Scene,
+    skip: usize,
+    area: Rect,
+    buffer: &mut Buffer,
+    hits: &mut Vec<Hit>,
+) {
     let theme = scene.theme;
     let mut rest = area;
     let Some(setting) = Setting::of(scene) else {

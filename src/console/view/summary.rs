@@ -22,7 +22,7 @@ use crate::session::Mode;
 const CURVE: u16 = 14;
 
 /// Draws the line into the first row of `area`. While a knob is held the line is about it.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let theme = scene.theme;
     if let Some(tuning) = &scene.model.tuning {
         let title = turning::title(tuning.knob(), scene.names());
@@ -79,7 +79,7 @@ fn value(turn: Turn) -> String {
 }
 
 /// Draws what is to be said about the chosen client, below a heading.
-pub fn chosen(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn chosen(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     if area.height < 2 {
         return;
     }

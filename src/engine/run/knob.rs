@@ -7,7 +7,7 @@ use crate::session::{Mode, Tau, Vote};
 
 /// Something that can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Knob {
+pub(crate) enum Knob {
     /// τ_c of every client that has none of its own, or of one.
     TauC(Option<usize>),
     /// τ_a, likewise.
@@ -18,7 +18,6 @@ pub enum Knob {
     Deadband,
     /// Wanted time between two false alarms in evidence mode.
     Arl0,
-    /// Which method decides.
     Mode,
     /// ε of each flag or symbol.
     EpsilonFlag,
@@ -36,7 +35,7 @@ pub enum Knob {
 
 /// A knob with the value it is to have.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Turn {
+pub(crate) enum Turn {
     /// τ_c; none takes a client's own away.
     TauC(Option<usize>, Option<Tau>),
     /// τ_a, likewise.
@@ -45,9 +44,7 @@ pub enum Turn {
     Vote(Option<Vote>),
     /// A share of τ; 1 is none.
     Deadband(f64),
-    /// Seconds.
     Arl0(f64),
-    /// The method.
     Mode(Mode),
     /// ε; none is no protection.
     EpsilonFlag(Option<f64>),
@@ -65,14 +62,11 @@ pub enum Turn {
 
 /// A value that a knob cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unsettable {
-    /// No such knob.
+pub(crate) enum Unsettable {
     #[error("there is no setting called {0:?}")]
     Unknown(String),
-    /// Wrong value.
     #[error("{what} cannot be {value}: expected {expected}")]
     Value {
-        /// The knob.
         what: String,
         /// What was asked for.
         value: String,
@@ -90,8 +84,7 @@ const BUDGET: &str = "a number above 0, or nothing for no budget";
 
 impl Knob {
     /// All knobs of a session with these clients, the common ones first.
-    #[must_use]
-    pub fn all(clients: usize) -> Vec<Self> {
+    pub(crate) fn all(clients: usize) -> Vec<Self> {
         let common = [
             Self::TauC(None),
             Self::TauA(None),
@@ -111,20 +104,17 @@ impl Knob {
     }
 
     /// Whether it decides about flags, so that those of the whole run so far change with it.
-    #[must_use]
-    pub fn judges_flags(self) -> bool {
+    pub(crate) fn judges_flags(self) -> bool {
         matches!(self, Self::TauC(_) | Self::TauA(_) | Self::Deadband)
     }
 
     /// Whether turning it changes anything while this method decides, or what is shown of the other.
-    #[must_use]
-    pub fn matters_in(self, mode: Mode) -> bool {
+    pub(crate) fn matters_in(self, mode: Mode) -> bool {
         mode == Mode::Paper || !matches!(self, Self::Vote | Self::Deadband)
     }
 
     /// Its name in facts and in the log.
-    #[must_use]
-    pub fn name(self, clients: &[String]) -> String {
+    pub(crate) fn name(self, clients: &[String]) -> String {
         let of = |what: &str, client: Option<usize>| match client.and_then(|m| clients.get(m)) {
             Some(name) => format!("{what} {name}"),
             None => what.to_owned(),
@@ -146,13 +136,12 @@ impl Knob {
     }
 
     /// The knob of that name.
-    #[must_use]
-    pub fn named(name: &str, clients: &[String]) -> Option<Self> {
+    pub(crate) fn named(name: &str, clients: &[String]) -> Option<Self> {
         Self::all(clients.len()).into_iter().find(|knob| knob.name(clients) == name)
     }
 
     /// This knob at `value`, if it can have it.
-    pub fn turn(self, value: &Value, clients: &[String]) -> Result<Turn, Unsettable> {
+    pub(crate) fn turn(self, value: &Value, clients: &[String]) -> Result<Turn, Unsettable> {
         let refuse = |expected| Unsettable::Value {
             what: self.name(clients),
             value: value.to_string(),
@@ -209,8 +198,7 @@ impl Knob {
 }
 
 /// A threshold from the words of a fact.
-#[must_use]
-pub fn tau(value: &Value) -> Option<Tau> {
+pub(crate) fn tau(value: &Value) -> Option<Tau> {
     match value {
         Value::Number(n) => Some(Tau::Value(n.get())).filter(|_| n.get() > 0.0),
         Value::Text(text) => {
@@ -241,8 +229,7 @@ impl From<Mode> for Value {
 
 impl Turn {
     /// The value as facts have it.
-    #[must_use]
-    pub fn value(self) -> Value {
+    pub(crate) fn value(self) -> Value {
         let number = |n: f64| Number::new(n).map_or(Value::Unset, Value::Number);
         match self {
             Self::TauC(_, tau) | Self::TauA(_, tau) => tau.map_or(Value::Unset, Value::from),
@@ -258,8 +245,7 @@ impl Turn {
     }
 
     /// Whose value it is.
-    #[must_use]
-    pub fn knob(self) -> Knob {
+    pub(crate) fn knob(self) -> Knob {
         match self {
             Self::TauC(client, _) => Knob::TauC(client),
             Self::TauA(client, _) => Knob::TauA(client),

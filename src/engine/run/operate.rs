@@ -14,7 +14,7 @@ use crate::site::flags::{FlagRule, thresholds_at};
 
 /// Why an order is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ActError {
+pub(crate) enum ActError {
     /// The state of things does not allow it.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -45,8 +45,7 @@ impl Run {
     }
 
     /// How a knob stands.
-    #[must_use]
-    pub fn turned(&self, knob: Knob) -> Turn {
+    pub(crate) fn turned(&self, knob: Knob) -> Turn {
         let (tau, privacy) = (&self.session.thresholds, &self.session.privacy);
         let own = |client: usize, which: usize| self.own_tau.get(client).and_then(|t| t[which]);
         match knob {
@@ -68,7 +67,7 @@ impl Run {
     }
 
     /// Carries out an order, wholly or not at all, and says what is new.
-    pub fn act(&mut self, order: Order) -> Result<Vec<Fact>, ActError> {
+    pub(crate) fn act(&mut self, order: Order) -> Result<Vec<Fact>, ActError> {
         if self.steps == 0 {
             return Err(ActError::NotBegun);
         }

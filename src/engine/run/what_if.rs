@@ -26,20 +26,19 @@ use crate::wire::{Memory, Tick, Wire as _};
 
 /// The run so far, decided under some setting.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outlook {
-    /// Alarms.
-    pub alarms: usize,
+pub(crate) struct Outlook {
+    pub(crate) alarms: usize,
     /// Where the data has labels.
-    pub score: Option<Score>,
+    pub(crate) score: Option<Score>,
     /// Thresholds of every client.
-    pub thresholds: Vec<FlagThresholds>,
+    pub(crate) thresholds: Vec<FlagThresholds>,
     /// The flags of every step so far, a row of clients a step; empty where they are not kept.
-    pub flags: Vec<Option<Flags>>,
+    pub(crate) flags: Vec<Option<Flags>>,
 }
 
 /// Why a trial has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum NoAnswer {
+pub(crate) enum NoAnswer {
     /// The knob only concerns what is still to come.
     #[error("it only concerns what is still to come")]
     StillToCome,
@@ -54,8 +53,7 @@ pub enum NoAnswer {
 impl Run {
     /// The run so far under the settings that stand now: what a trial is held against. Where one was
     /// changed on the way this is not what was said.
-    #[must_use]
-    pub fn so_far(&self) -> Outlook {
+    pub(crate) fn so_far(&self) -> Outlook {
         let again = if self.tuned { self.what_if(Turn::Mode(self.mode)).ok() } else { None };
         again.unwrap_or_else(|| {
             self.outlook(self.alarms.list(), self.thresholds.clone(), Vec::new())
@@ -64,13 +62,13 @@ impl Run {
 
     /// The run so far as it would have been with one knob turned from its start, the others as they
     /// stand.
-    pub fn what_if(&self, turn: Turn) -> Result<Outlook, NoAnswer> {
+    pub(crate) fn what_if(&self, turn: Turn) -> Result<Outlook, NoAnswer> {
         let (outlook, _) = self.tried(turn, false)?;
         Ok(outlook)
     }
 
     /// The same where it costs something: what sites release again is entered in their ledgers.
-    pub fn what_if_paid(&mut self, turn: Turn) -> Result<Outlook, NoAnswer> {
+    pub(crate) fn what_if_paid(&mut self, turn: Turn) -> Result<Outlook, NoAnswer> {
         let (outlook, settled) = self.tried(turn, true)?;
         for (site, settled) in self.exchange.sites_mut().iter_mut().zip(settled) {
             site.settle(settled);
@@ -170,8 +168,7 @@ impl Run {
 
     /// The flags of every step so far by the rule that stands now, whatever stood when they were
     /// made. A row of clients a step; for a screen on the sites' own machine.
-    #[must_use]
-    pub fn flags_so_far(&self) -> Vec<Option<Flags>> {
+    pub(crate) fn flags_so_far(&self) -> Vec<Option<Flags>> {
         self.flags_by(&self.rules_with(None))
     }
 
