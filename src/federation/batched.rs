@@ -90,7 +90,6 @@ struct Learners {
     server: Trainer<LstmFc>,
 }
 
-/// What a batch came to.
 struct Round {
     server_loss: f64,
     client_loss: Vec<f64>,

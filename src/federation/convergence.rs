@@ -27,7 +27,6 @@ use crate::site::training::SiteData;
 /// The quantile reported beside every maximum.
 const QUANTILE: f64 = 0.95;
 
-/// A quantity along a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Along {
     /// Its largest value: the estimate of a Lipschitz constant or a supremum.

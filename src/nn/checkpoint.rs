@@ -37,7 +37,6 @@ const HEADER: &str = "headwater";
 /// The tensor of bytes beside the networks.
 const FITS: &str = "fits";
 
-/// Everything trained for one session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Checkpoint {
     /// What it was made from: session, data, seed.
@@ -54,14 +53,10 @@ pub(crate) struct Checkpoint {
     pub(crate) fits: Vec<u8>,
 }
 
-/// Everything trained for one client.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ClientModels {
-    /// Its name in the session.
     pub(crate) name: String,
-    /// Scaling of its sensors: mean.
     pub(crate) mean: Vec<f64>,
-    /// Scaling of its sensors: standard deviation.
     pub(crate) std: Vec<f64>,
     /// The frozen proprietary model that watches.
     pub(crate) proprietary: ProprietaryWeights,
@@ -76,10 +71,8 @@ pub(crate) struct ClientModels {
 /// Why a checkpoint cannot be written or used.
 #[derive(Debug, Error)]
 pub(crate) enum CheckpointError {
-    /// It could not be written.
     #[error(transparent)]
     Write(#[from] DraftError),
-    /// It could not be read.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// Not a safetensors file, or not all of one.
@@ -99,7 +92,6 @@ pub(crate) enum CheckpointError {
     #[error("{}: made from {found}, expected {expected}: session or data have changed", path.display())]
     Fingerprint {
         path: PathBuf,
-        /// What it was made from.
         found: Fingerprint,
         /// What it should have been made from.
         expected: Fingerprint,
@@ -219,8 +211,8 @@ impl Checkpoint {
         let mut clients = Vec::with_capacity(self.clients.len());
         for client in &self.clients {
             let name = format!("clients.{}", client.name);
-            tensors.add_exact(format!("{name}.mean"), &client.mean)?;
-            tensors.add_exact(format!("{name}.std"), &client.std)?;
+            tensors.add(format!("{name}.mean"), &[client.mean.len()], &client.mean)?;
+            tensors.add(format!("{name}.std"), &[client.std.len()], &client.std)?;
             let sending = client.sending.as_ref();
             clients.push(ClientHeader {
                 name: client.name.clone(),
@@ -239,7 +231,7 @@ impl Checkpoint {
             tensors.add_network("server", server)?;
         }
         if !self.fits.is_empty() {
-            tensors.add_bytes(FITS, &self.fits)?;
+            tensors.add(FITS.to_owned(), &[self.fits.len()], &self.fits)?;
         }
         let mut oracle = None;
         if let Some(Oracle { filter, layout }) = &self.oracle {
@@ -257,12 +249,8 @@ impl Checkpoint {
             thresholds: self.thresholds.clone(),
         };
         let header = serde_json::to_string(&header).map_err(|e| e.to_string())?;
-        let mut bytes = tensors
-            .views()
-            .and_then(|views| {
-                safetensors::serialize(views, Some([(HEADER.to_owned(), header)].into()))
-            })
-            .map_err(|e| e.to_string())?;
+        let metadata = Some([(HEADER.to_owned(), header)].into());
+        let mut bytes = safetensors::serialize(&tensors.0, metadata).map_err(|e| e.to_string())?;
         checksum::enter(&mut bytes)?;
         Ok(bytes)
     }
@@ -275,8 +263,8 @@ impl Checkpoint {
         let mut clients = Vec::with_capacity(header.clients.len());
         for client in header.clients {
             let name = format!("clients.{}", client.name);
-            let mean = tensors.exact(&format!("{name}.mean"))?;
-            let std = tensors.exact(&format!("{name}.std"))?;
+            let mean: Vec<f64> = tensors.numbers(&format!("{name}.mean"))?;
+            let std: Vec<f64> = tensors.numbers(&format!("{name}.std"))?;
             let sensors = mean.len();
             if std.len() != sensors {
                 return Err(format!("{name}: {sensors} means, {} deviations", std.len()));
@@ -308,7 +296,7 @@ impl Checkpoint {
             oracle = Some(Oracle { filter, layout });
         }
         let server = tensors.optional_lstm("server")?;
-        let fits = tensors.optional_bytes(FITS)?;
+        let fits = tensors.optional_numbers(FITS)?;
         tensors.nothing_left()?;
         Ok(Self { fingerprint, clients, server, oracle, thresholds: header.thresholds, fits })
     }

@@ -21,7 +21,6 @@ pub(crate) const SELU_LAMBDA: f64 = 1.050_700_987_355_480_5;
 /// α of SELU.
 pub(crate) const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 
-/// Sizes of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) inputs: usize,
@@ -143,7 +142,6 @@ impl LstmNetwork {
         })
     }
 
-    /// A network that only runs.
     pub(crate) fn running(weights: &LstmFc) -> Result<Self> {
         Self::new(weights.sizes(), &constants(weights)?)
     }
@@ -209,7 +207,6 @@ impl FilterNetwork {
         })
     }
 
-    /// Functions that only run.
     pub(crate) fn running(weights: &FilterWeights) -> Result<Self> {
         Self::new(weights.config(), &constants(weights)?)
     }

@@ -87,12 +87,10 @@ pub(crate) trait Proprietary: Send {
     /// Forgets everything but the weights: a new run begins.
     fn reset(&mut self);
 
-    /// Number of sensors D.
     fn sensors(&self) -> usize {
         self.output().y_hat.len()
     }
 
-    /// Number of states P.
     fn states(&self) -> usize {
         self.output().x.len()
     }
@@ -120,7 +118,6 @@ pub(crate) enum VendorModel {
     Filter(Box<Filter>),
     /// A linear front end with a filter on what it leaves over.
     OwnLagFilter(Box<OwnLagFilter>),
-    /// The front end alone.
     Linear(Box<Linear>),
 }
 

@@ -63,14 +63,10 @@ pub(super) const CORRECTION: f32 = 0.1;
 pub(super) const WEIGHTS: u64 = 0;
 const ORDER: u64 = 1;
 
-/// One model to make.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job<'a> {
-    /// The client's name, for messages.
     pub(crate) client: &'a str,
-    /// Which kind of model.
     pub(crate) kind: Proprietary,
-    /// Sizes, passes, step size.
     pub(crate) settings: &'a ModelSettings,
     /// Nominal rows to learn from (rows = steps), standardised; not finite where missing.
     pub(crate) fit: ArrayView2<'a, f32>,
@@ -84,7 +80,6 @@ pub(crate) struct Job<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Trained<W> {
     pub(crate) weights: W,
-    /// How well it does.
     pub(crate) report: TrainReport,
 }
 
@@ -103,24 +98,19 @@ pub(crate) struct TrainReport {
     pub(crate) stopped: bool,
 }
 
-/// One step of training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Progress<'a> {
     pub(crate) client: &'a str,
-    /// The pass, from 1.
     pub(crate) epoch: usize,
     pub(crate) epochs: usize,
-    /// The step, from 1.
     pub(crate) iteration: usize,
     pub(crate) iterations: usize,
     /// The loss of this step's batch.
     pub(crate) loss: f64,
 }
 
-/// Why there is no model.
 #[derive(Debug, Error)]
 pub(crate) enum TrainError {
-    /// Not enough consecutive rows.
     #[error(
         "{client}: {rows} nominal rows hold no stretch of {needed} steps without a gap to learn from"
     )]
@@ -129,10 +119,8 @@ pub(crate) enum TrainError {
     #[error("{client}: cannot train with {what}")]
     Settings {
         client: String,
-        /// What is wrong with them.
         what: String,
     },
-    /// The loss grew without bound.
     #[error(
         "{client}: training diverged in epoch {epoch} (loss {loss}, last good loss {}); \
          a smaller learning_rate may help",
@@ -140,13 +128,11 @@ pub(crate) enum TrainError {
     )]
     Diverged {
         client: String,
-        /// The pass, from 1.
         epoch: usize,
         loss: f64,
         /// The last loss that was a number.
         last_good: Option<f64>,
     },
-    /// candle refused an operation.
     #[error("{client}: {source}")]
     Network { client: String, source: candle_core::Error },
 }
@@ -184,7 +170,6 @@ pub(crate) fn all(
     done.into_iter().map(|(_, trained)| trained).collect()
 }
 
-/// Makes one proprietary model.
 pub(crate) fn proprietary(
     job: &Job,
     on_progress: OnProgress,

@@ -10,13 +10,11 @@ use rand::distr::{Distribution, Uniform};
 use crate::rng::Rng;
 
 /// A single-layer LSTM followed by a fully connected layer: f_m, φ_m, f_s and the oracle's f.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LstmFc {
-    /// Size of the input.
     pub(crate) inputs: usize,
     /// Size of the hidden state.
     pub(crate) width: usize,
-    /// Size of the output.
     pub(crate) outputs: usize,
     /// 4·width × inputs.
     pub(crate) weight_ih: Vec<f32>,
@@ -33,13 +31,11 @@ pub(crate) struct LstmFc {
 }
 
 /// Two layers with SELU between them: h_m and the oracle's h.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Mlp {
-    /// Size of the input.
     pub(crate) inputs: usize,
     /// Size of the hidden layer.
     pub(crate) width: usize,
-    /// Size of the output.
     pub(crate) outputs: usize,
     /// width × inputs.
     pub(crate) weight_1: Vec<f32>,
@@ -156,18 +152,7 @@ fn uniform(n: usize, bound: f32, rng: &mut Rng) -> Vec<f32> {
 
 impl LstmFc {
     pub(crate) fn empty(inputs: usize, width: usize, outputs: usize) -> Self {
-        let none = Vec::new;
-        Self {
-            inputs,
-            width,
-            outputs,
-            weight_ih: none(),
-            weight_hh: none(),
-            bias_ih: none(),
-            bias_hh: none(),
-            fc_weight: none(),
-            fc_bias: none(),
-        }
+        Self { inputs, width, outputs, ..Self::default() }
     }
 
     pub(crate) fn zeros(inputs: usize, width: usize, outputs: usize) -> Self {
@@ -204,16 +189,7 @@ impl LstmFc {
 
 impl Mlp {
     pub(crate) fn empty(inputs: usize, width: usize, outputs: usize) -> Self {
-        let none = Vec::new;
-        Self {
-            inputs,
-            width,
-            outputs,
-            weight_1: none(),
-            bias_1: none(),
-            weight_2: none(),
-            bias_2: none(),
-        }
+        Self { inputs, width, outputs, ..Self::default() }
     }
 
     /// Uniform in ±1/√(size of the layer's input), as torch does.
@@ -254,12 +230,10 @@ pub(crate) struct FilterWeights {
 }
 
 impl FilterWeights {
-    /// Number of states P.
     pub(crate) fn states(&self) -> usize {
         self.transition.outputs
     }
 
-    /// Number of sensors D.
     pub(crate) fn sensors(&self) -> usize {
         self.measurement.outputs
     }
@@ -268,9 +242,7 @@ impl FilterWeights {
 /// ŷ_t = Σ_l A_l y_{t-l} + b from the client's own last samples.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OwnLagWeights {
-    /// Number of sensors D.
     pub(crate) sensors: usize,
-    /// Number of lags.
     pub(crate) lags: usize,
     /// D × (lags·D), the most recent lag first.
     pub(crate) weight: Vec<f32>,
@@ -291,7 +263,6 @@ pub(crate) enum ProprietaryWeights {
         /// Standard deviation of the front end's residual per sensor.
         scale: Vec<f32>,
     },
-    /// The front end alone.
     Linear(OwnLagWeights),
 }
 

@@ -7,81 +7,45 @@
 //! not one.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
-use safetensors::tensor::{Dtype, TensorView};
-use safetensors::{SafeTensorError, SafeTensors};
+use candle_core::safetensors::Load as _;
+use candle_core::{Device, Tensor, WithDType};
+use safetensors::SafeTensors;
 
 use super::Kind;
 use crate::nn::weights::{
     FilterWeights, LOADINGS, LstmFc, Mlp, OwnLagWeights, Parameters, ProprietaryWeights,
 };
 
-const NOT_A_NUMBER: &str = "a value is not a number";
-
-/// Tensors to be written.
 #[derive(Debug, Default)]
-pub(crate) struct Tensors {
-    entries: Vec<Entry>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    name: String,
-    dtype: Dtype,
-    shape: Vec<usize>,
-    /// Little-endian.
-    bytes: Vec<u8>,
-}
+pub(crate) struct Tensors(pub(crate) BTreeMap<String, Tensor>);
 
 type Added = Result<(), String>;
 
+fn finite<T: WithDType>(name: &str, values: &[T]) -> Result<(), String> {
+    let finite = values.iter().all(|v| v.to_f64().is_finite());
+    if finite { Ok(()) } else { Err(format!("{name}: a value is not a number")) }
+}
+
 impl Tensors {
-    /// All of them, ready to be written.
-    pub(crate) fn views<'a>(&'a self) -> Result<Vec<(&'a str, TensorView<'a>)>, SafeTensorError> {
-        let view = |entry: &'a Entry| {
-            let tensor = TensorView::new(entry.dtype, entry.shape.clone(), &entry.bytes)?;
-            Ok((entry.name.as_str(), tensor))
-        };
-        self.entries.iter().map(view).collect()
-    }
-
-    fn add(&mut self, name: String, shape: &[usize], values: &[f32]) -> Added {
-        if shape.iter().product::<usize>() != values.len() {
-            return Err(format!("{name}: {} values for shape {shape:?}", values.len()));
-        }
-        let finite = values.iter().all(|v| v.is_finite());
-        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        self.push(name, Dtype::F32, shape, bytes, finite)
-    }
-
-    /// Adds numbers that must come back exactly.
-    pub(crate) fn add_exact(&mut self, name: String, values: &[f64]) -> Added {
-        let finite = values.iter().all(|v| v.is_finite());
-        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        self.push(name, Dtype::F64, &[values.len()], bytes, finite)
-    }
-
-    /// Adds bytes that are not for this module to read.
-    pub(crate) fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> Added {
-        self.push(name.to_owned(), Dtype::U8, &[bytes.len()], bytes.to_vec(), true)
-    }
-
-    fn push(
+    /// Adds numbers that will come back to the last bit.
+    pub(crate) fn add<T: WithDType>(
         &mut self,
         name: String,
-        dtype: Dtype,
         shape: &[usize],
-        bytes: Vec<u8>,
-        finite: bool,
+        values: &[T],
     ) -> Added {
-        if !finite {
-            return Err(format!("{name}: {NOT_A_NUMBER}"));
-        }
-        if self.entries.iter().any(|entry| entry.name == name) {
-            return Err(format!("{name}: two tensors of this name"));
-        }
-        self.entries.push(Entry { name, dtype, shape: shape.to_vec(), bytes });
+        finite(&name, values)?;
+        let tensor = Tensor::from_slice(values, shape, &Device::Cpu);
+        let tensor = tensor.map_err(|e| format!("{name}: {e}"))?;
+        match self.0.entry(name) {
+            Entry::Vacant(place) => place.insert(tensor),
+            Entry::Occupied(place) => {
+                return Err(format!("{}: two tensors of this name", place.key()));
+            }
+        };
         Ok(())
     }
 
@@ -97,7 +61,7 @@ impl Tensors {
 
     pub(crate) fn add_filter(&mut self, name: &str, w: &FilterWeights) -> Added {
         self.add_network(name, w)?;
-        self.add_exact(format!("{name}.noise"), &[w.q, w.r])
+        self.add(format!("{name}.noise"), &[2], &[w.q, w.r])
     }
 
     fn add_own_lags(&mut self, name: &str, w: &OwnLagWeights) -> Added {
@@ -186,45 +150,24 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn tensor(&self, name: &str, dtype: Dtype) -> Result<TensorView<'a>, String> {
+    fn read<T: WithDType>(&self, name: &str) -> Result<(Vec<usize>, Vec<T>), String> {
         let stored = self.stored(name);
-        let tensor =
+        let view =
             self.tensors.tensor(&stored).map_err(|_| format!("{name}: the tensor is missing"))?;
         self.left.borrow_mut().remove(stored.as_str());
-        if tensor.dtype() == dtype {
-            Ok(tensor)
-        } else {
-            Err(format!("{name}: {:?}, expected {dtype:?}", tensor.dtype()))
-        }
+        let values = view.load(&Device::Cpu).and_then(|t| t.flatten_all()?.to_vec1());
+        let values: Vec<T> = values.map_err(|e| format!("{name}: {e}"))?;
+        finite(name, &values)?;
+        Ok((view.shape().to_vec(), values))
     }
 
-    fn read(&self, name: &str) -> Result<(Vec<usize>, Vec<f32>), String> {
-        let tensor = self.tensor(name, Dtype::F32)?;
-        let (numbers, _) = tensor.data().as_chunks::<4>();
-        let values: Vec<f32> = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        if values.iter().any(|v| !v.is_finite()) {
-            return Err(format!("{name}: {NOT_A_NUMBER}"));
-        }
-        Ok((tensor.shape().to_vec(), values))
+    pub(crate) fn numbers<T: WithDType>(&self, name: &str) -> Result<Vec<T>, String> {
+        Ok(self.read(name)?.1)
     }
 
-    /// Numbers that were added with [`Tensors::add_exact`].
-    pub(crate) fn exact(&self, name: &str) -> Result<Vec<f64>, String> {
-        let tensor = self.tensor(name, Dtype::F64)?;
-        let (numbers, _) = tensor.data().as_chunks::<8>();
-        let values: Vec<f64> = numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-        if values.iter().any(|v| !v.is_finite()) {
-            return Err(format!("{name}: {NOT_A_NUMBER}"));
-        }
-        Ok(values)
-    }
-
-    /// Bytes that were added with [`Tensors::add_bytes`]; none where there are none.
-    pub(crate) fn optional_bytes(&self, name: &str) -> Result<Vec<u8>, String> {
-        if !self.has(name) {
-            return Ok(Vec::new());
-        }
-        Ok(self.tensor(name, Dtype::U8)?.data().to_vec())
+    /// The same; none where the file has no such tensor.
+    pub(crate) fn optional_numbers<T: WithDType>(&self, name: &str) -> Result<Vec<T>, String> {
+        if self.has(name) { self.numbers(name) } else { Ok(Vec::new()) }
     }
 
     fn shaped(&self, name: &str, expected: &[usize]) -> Result<Vec<f32>, String> {
@@ -263,7 +206,7 @@ impl<'a> Reader<'a> {
 
     /// A filter of so many sensors.
     pub(crate) fn filter(&self, name: &str, sensors: usize) -> Result<FilterWeights, String> {
-        let noise = self.exact(&format!("{name}.noise"))?;
+        let noise: Vec<f64> = self.numbers(&format!("{name}.noise"))?;
         let [q, r] = noise[..] else {
             return Err(format!("{name}.noise: {} numbers, expected q and r", noise.len()));
         };

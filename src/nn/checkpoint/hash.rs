@@ -42,7 +42,6 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    /// Nothing taken in yet.
     pub(crate) fn new() -> Self {
         Self::default()
     }

@@ -43,7 +43,6 @@ impl Memory {
         self.c.fill(0.0);
     }
 
-    /// Numbers [`Memory::record`] writes.
     pub(crate) fn len(&self) -> usize {
         self.h.len() + self.c.len()
     }
@@ -83,7 +82,6 @@ impl Lstm {
         })
     }
 
-    /// Size of the input.
     pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
@@ -93,7 +91,6 @@ impl Lstm {
         self.width
     }
 
-    /// Size of the output.
     pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }

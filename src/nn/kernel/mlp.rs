@@ -37,12 +37,10 @@ impl Mlp {
         })
     }
 
-    /// Size of the input.
     pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Size of the output.
     pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }

@@ -19,7 +19,6 @@ use crate::nn::weights::FilterWeights;
 /// Measurements enter the update inside ±this many standard deviations.
 pub(crate) const UPDATE_CLIP: f32 = 5.0;
 
-/// The filter and its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     isa: Isa,
@@ -79,7 +78,6 @@ impl Filter {
         &self.memory
     }
 
-    /// Width of the transition's memory.
     pub(crate) fn transition_width(&self) -> usize {
         self.transition.width()
     }

@@ -15,9 +15,7 @@ pub(crate) struct OwnLagFilter {
     front: OwnLag,
     filter: Filter,
     scale: Vec<f32>,
-    /// What the front end predicts.
     front_hat: Vec<f32>,
-    /// What the filter sees.
     left_over: Vec<f32>,
     output: Output,
 }

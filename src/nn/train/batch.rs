@@ -7,14 +7,12 @@
 pub(crate) struct BatchWindows<'a> {
     /// The row before the first step of each window.
     pub(crate) starts: &'a [usize],
-    /// Steps of each window.
     pub(crate) length: usize,
     /// Steps at the start of a window that are in no loss.
     pub(crate) warm_up: usize,
 }
 
 impl BatchWindows<'_> {
-    /// Steps of all windows.
     pub(crate) fn count(&self) -> usize {
         self.starts.len() * self.length
     }

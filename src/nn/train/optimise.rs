@@ -16,13 +16,10 @@ const DIVERGENCE: f64 = 10.0;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Schedule<'a> {
     pub(crate) client: &'a str,
-    /// Passes over the windows.
     pub(crate) epochs: usize,
-    /// Windows in a batch.
     pub(crate) batch: usize,
 }
 
-/// What an optimisation came to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Course {
     /// Mean loss of each pass, the last one unfinished when stopped.

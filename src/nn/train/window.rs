@@ -81,10 +81,8 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// Some windows side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Batch {
-    /// Steps in a window.
     pub(crate) steps: usize,
     pub(crate) windows: usize,
     pub(crate) sensors: usize,

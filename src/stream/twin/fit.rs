@@ -19,7 +19,6 @@ const ZERO: Lane = [0.0; LANES];
 /// Windows of equal length: the inputs and the wanted outputs, lane by lane.
 #[derive(Debug, Clone)]
 pub(super) struct Batch {
-    /// Steps of a window.
     pub(super) steps: usize,
     /// Steps at the start of a window whose outputs do not count: the memory is still empty.
     pub(super) muted: usize,
@@ -151,8 +150,7 @@ impl Tape {
                 let before = if t > 0 { self.c[(t - 1) * hidden + unit] } else { ZERO };
                 let squashed = self.squashed[t * hidden + unit];
                 for l in 0..LANES {
-                    let cell =
-                        Cell { i: i[l], f: f[l], g: g[l], o: o[l], tanh_c: squashed[l] };
+                    let cell = Cell { i: i[l], f: f[l], g: g[l], o: o[l], tanh_c: squashed[l] };
                     let (dz, of_c) = cell.back(before[l], dh[unit][l], dc[unit][l]);
                     for (gate, dz) in dz.into_iter().enumerate() {
                         da[gate * hidden + unit][l] = dz;
