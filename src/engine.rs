@@ -7,6 +7,7 @@
 //! | [`prepare`] | from a session to models that can run: delivered or trained, federated, calibrated, kept |
 //! | [`influence`] | who influences whom, learned once with the models |
 //! | [`decimation`] | how many samples become one when the session leaves that to its data |
+//! | [`knob`] | what can be tuned while a session runs, one row of a table each |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
 //! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
 //! | [`handle`], `player`, [`pace`], [`progress`] | [`spawn`]: all of it on a thread of its own, commands in, events out |
@@ -18,6 +19,7 @@ pub(crate) mod cost;
 pub(crate) mod decimation;
 pub(crate) mod handle;
 pub(crate) mod influence;
+pub(crate) mod knob;
 pub(crate) mod ledger_file;
 pub(crate) mod ledger_key;
 pub(crate) mod pace;

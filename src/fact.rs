@@ -27,14 +27,11 @@ pub(crate) use posterior::Posterior;
 pub(crate) enum Fact {
     /// A round of training is over.
     Training(Training),
-    /// A client's thresholds stand.
     Calibrated(Calibrated),
     Opened(Incident),
     /// Something about an open incident is new.
     Updated(Incident),
-    /// An incident is over.
     Closed(Incident),
-    /// A setting was changed.
     Setting(Setting),
     /// What a client has released so far.
     Ledger(Ledger),
@@ -72,7 +69,6 @@ pub(crate) struct Calibrated {
 pub(crate) struct Incident {
     /// Its number, never used again.
     pub(crate) incident: u64,
-    /// When this became known.
     pub(crate) time: Timestamp,
     /// The decimated step of that time.
     pub(crate) step: u64,
@@ -88,10 +84,12 @@ pub(crate) struct Incident {
     /// The method that says so.
     #[serde(with = "mode")]
     pub(crate) mode: Mode,
-    /// How urgent it is.
     pub(crate) priority: Priority,
     /// First-out and root are different clients.
     pub(crate) disagree: bool,
+    /// What is said of the root.
+    #[serde(default)]
+    pub(crate) verdict: Verdict,
     /// The root that all evidence speaks for by now, where it is not the named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) would_now_say: Option<String>,
@@ -116,7 +114,6 @@ pub(crate) struct Incident {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SensorFault {
     pub(crate) client: String,
-    /// "stuck", "range" or "gap".
     pub(crate) what: String,
 }
 
@@ -124,10 +121,12 @@ pub(crate) struct SensorFault {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Effect {
     pub(crate) client: String,
-    /// Onset of its evidence.
     pub(crate) time: Timestamp,
     /// How long after the root's onset; negative when it came before.
     pub(crate) delay_s: Number,
+    /// An effect of the root, or a candidate while no root is named.
+    #[serde(default)]
+    pub(crate) verdict: Verdict,
     /// How it can have come about, where influences are known that lead there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) via: Option<Via>,
@@ -142,6 +141,21 @@ pub(crate) struct Via {
     pub(crate) delay_s: Option<Number>,
     /// All of it was learned from the data; otherwise some of it is only declared.
     pub(crate) learned: bool,
+}
+
+/// What a client is in an incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// The trouble started here.
+    RootCause,
+    /// It feels a trouble that started at another client.
+    PropagatedEffect,
+    /// An anomaly of this client alone.
+    Single,
+    /// The incident's root cannot be named: it may be this client.
+    #[default]
+    Unknown,
 }
 
 /// How urgent an alarm is.
@@ -211,7 +225,6 @@ pub(crate) struct Memory {
     pub(crate) contraction: Option<Number>,
     /// Later symbols that it can still turn; `null` where there is no end.
     pub(crate) later_symbols: Option<u64>,
-    /// "measured", "declared" or "assumed".
     pub(crate) known: String,
 }
 
@@ -230,6 +243,7 @@ pub(crate) struct Spent {
     pub(crate) bound: String,
 }
 
+/// {client, time, what}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Quality {
     /// Whose data; `null` when it is everybody's.
@@ -253,7 +267,6 @@ pub(crate) struct Quality {
 /// {session, mode, seed, clients, steps, incidents, wall_s, steps_per_s, score}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Summary {
-    /// Name of the session.
     pub(crate) session: String,
     #[serde(with = "mode")]
     pub(crate) mode: Mode,
@@ -270,9 +283,9 @@ pub(crate) struct Summary {
     pub(crate) score: Option<Score>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<Timestamp>,
+    /// Last instant watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<Timestamp>,
-    /// Where noise came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) randomness: Option<String>,
     /// Rows of the data that were not used, where there were any.
@@ -353,7 +366,7 @@ impl Fact {
         serde_json::to_string(self).expect("a fact has string keys and infallible values")
     }
 
-    /// Reads a line back.
+    #[cfg(test)]
     pub(crate) fn from_line(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
     }

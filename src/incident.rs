@@ -38,20 +38,20 @@ pub(crate) mod operate;
 pub(crate) mod rate;
 pub(crate) mod rules;
 pub(crate) mod state;
+mod verdict;
 
 mod fold;
 mod tell;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use crate::fact::Verdict;
 pub(crate) use action::{Action, Refusal};
 pub(crate) use annunciator::{Annunciator, Place};
 pub(crate) use figures::Figures;
 pub(crate) use group::{Closed, Incident, Member, Origin};
 #[cfg(test)]
-pub(crate) use input::ClientState;
-#[cfg(test)]
-pub(crate) use input::Outcome;
+pub(crate) use input::{ClientState, Outcome};
 pub(crate) use input::{Closing, QualityKind, QualityNote, Step};
 pub(crate) use log::{Edit, Entry, What};
 pub(crate) use operate::Order;
@@ -59,3 +59,4 @@ pub(crate) use operate::Order;
 pub(crate) use operate::Receipt;
 pub(crate) use rules::Rules;
 pub(crate) use state::AlarmState;
+pub(crate) use verdict::{ClientVerdict, verdict_at};

@@ -32,9 +32,9 @@ use super::training::Course;
 use super::watched::Watched;
 use super::window::ZOOMS;
 use crate::engine::handle::{Command, EngineEvent, Load, OpenError};
+use crate::engine::knob::{Knob, Scope};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
-use crate::engine::run::knob::Knob;
 use crate::fact::Priority;
 use crate::incident::{Action as Deed, What};
 use crate::session::Session;
@@ -345,7 +345,8 @@ impl Model {
             _ => None,
         };
         // Flags of the past have just changed before his eyes.
-        let judged = watched.judged_until().is_some() && knob.is_some_and(Knob::judges_flags);
+        let judged = watched.judged_until().is_some()
+            && knob.is_some_and(|knob| knob.row().scope == Scope::Flags);
         Some(if judged { format!("{words}; the flags so far are re-judged by it") } else { words })
     }
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use ratatui::layout::{Position, Rect};
 
 use super::action::Action;
-use crate::engine::run::knob::Knob;
+use crate::engine::knob::Knob;
 
 /// Two clicks within this time at the same place are a double click.
 const DOUBLE: Duration = Duration::from_millis(400);

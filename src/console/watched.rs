@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use crate::engine::run::sight::Sight;
 use crate::engine::watch::{News, Snapshot};
 use crate::evidence::threshold::{FlagThresholds, Flags};
-use crate::fact::{Fact, Priority};
+use crate::fact::Fact;
 use crate::history::{Bucket, Column, History};
-use crate::incident::{Action, Entry, Incident, Origin, What};
+use crate::incident::{Action, ClientVerdict, Entry, Incident, What, verdict_at};
 
 /// One quantity that is drawn over time for every client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,19 +37,6 @@ pub(crate) enum Trace {
 
 impl Trace {
     const COUNT: usize = 9;
-}
-
-/// What a client was at some moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Nothing is the matter with it.
-    Quiet,
-    /// Root of this incident.
-    Root(u64),
-    /// It feels this incident.
-    Effect(u64),
-    /// An anomaly of its own, without more, or one candidate among several.
-    Single(u64),
 }
 
 /// The flags of one client in one column.
@@ -315,27 +302,9 @@ impl Watched {
         self.incidents.iter().rev().filter(move |incident| incident.onset <= moment)
     }
 
-    /// What a client was at a moment, as is known today: an incident is there from the first of its
-    /// evidence on, also where it was found later.
-    pub(crate) fn role_at(&self, client: usize, moment: Timestamp) -> Role {
-        let concerns =
-            |i: &&Incident| i.member(client).is_some_and(|member| member.onset <= moment);
-        let lasts = |i: &&Incident| i.closed.is_none_or(|closed| closed.time > moment);
-        let Some(incident) = self.begun_by(moment).filter(lasts).find(concerns) else {
-            return Role::Quiet;
-        };
-        if incident.root != Some(client) {
-            // Without a named root everyone who shows something is a candidate, and no effect.
-            return match incident.root {
-                Some(_) => Role::Effect(incident.number),
-                None => Role::Single(incident.number),
-            };
-        }
-        if incident.origin == Origin::Single || incident.priority == Priority::P3 {
-            Role::Single(incident.number)
-        } else {
-            Role::Root(incident.number)
-        }
+    /// The engine's verdict about a client at a moment.
+    pub(crate) fn verdict_at(&self, client: usize, moment: Timestamp) -> Option<ClientVerdict> {
+        verdict_at(&self.incidents, client, moment)
     }
 }
 

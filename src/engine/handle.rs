@@ -23,12 +23,12 @@ use jiff::Timestamp;
 use jiff::civil::Time;
 use tokio::sync::mpsc;
 
+use super::knob::Turn;
 use super::ledger_file::KeptLedger;
 use super::pace::{Pace, Speed};
 use super::player::{Gone, Player};
 use super::prepare::{self, Prepared};
 use super::progress::{ProgressWords, Training};
-use super::run::knob::Turn;
 use super::run::what_if::NoAnswer;
 use super::run::{Ending, Outlook, RunOptions};
 use super::watch::{News, Snapshot, Watch};
@@ -108,9 +108,7 @@ pub(crate) struct Tried {
 pub(crate) enum EngineEvent {
     /// Something that is worth knowing about the files of this run; it goes on.
     Notice(String),
-    /// Models are being made.
     Training(Training),
-    /// The stream is open.
     Opened(Box<Opened>),
     /// Measurements and what they say, in their order.
     News(Box<Update>),

@@ -87,7 +87,6 @@ struct Writer {
     sealed_by: SealedBy,
     /// When all of it was on the disk last.
     synced: Instant,
-    /// Something was written since.
     unsynced: bool,
     /// A seal with all clients' heads is the last line.
     finished: bool,
@@ -241,7 +240,6 @@ impl Writer {
         Ok((writer, ledgers))
     }
 
-    /// Appends to the file.
     fn write(&mut self, text: &str) -> Result<(), OpenError> {
         self.unsynced = true;
         self.finished = false;

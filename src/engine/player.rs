@@ -67,7 +67,6 @@ enum Audience {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Travels {
     Together,
-    /// Every step by itself.
     Alone,
 }
 
@@ -79,7 +78,6 @@ pub(super) struct Player {
     commands: std_mpsc::Receiver<Command>,
     interrupt: Option<Arc<AtomicBool>>,
     audience: Audience,
-    /// Steps may travel together.
     travels: Travels,
     /// Where to stop without ending the run.
     stop_at: Option<StopAt>,
@@ -95,7 +93,6 @@ pub(super) struct Player {
     amid: bool,
     /// Orders that wait for its end.
     orders: Vec<Order>,
-    /// The frame shown last.
     last: Option<Timestamp>,
     batch: Update,
     batch_since: Instant,

@@ -53,7 +53,6 @@ pub(crate) enum Stage<'a> {
     Reading,
     /// The models come with the program: nothing is trained but the federation.
     Delivered,
-    /// A proprietary model learns.
     Proprietary(train::Progress<'a>),
     /// Clients and server learn from each other.
     Federation(federation::Progress<'a>),
@@ -75,7 +74,6 @@ pub(crate) struct Prepared {
     pub(crate) clients: Vec<PreparedSite>,
     /// f_s.
     pub(crate) server: LstmFc,
-    /// How the federation went.
     pub(crate) history: Option<History>,
     /// It was trained just now, and not read from where it was kept.
     pub(crate) fresh: bool,
@@ -86,7 +84,6 @@ pub(crate) struct Prepared {
     pub(crate) influences: Influences,
     /// How states move together; nothing where training was too short or states are too many.
     pub(crate) together: Option<Together>,
-    /// Where it is kept.
     pub(crate) file: PathBuf,
     /// Why it could not be kept there, where it could not.
     pub(crate) not_kept: Option<String>,
@@ -105,34 +102,24 @@ pub(crate) struct TrainingSpent {
 /// Why a session cannot be prepared.
 #[derive(Debug, Error)]
 pub(crate) enum PrepareError {
-    /// Its data cannot be had.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// A proprietary model cannot be made.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// The federation cannot learn.
     #[error(transparent)]
     Federation(#[from] FederationError),
-    /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// What was measured makes no sense.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
-    /// What was prepared cannot be kept.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// Fewer than a handful of calibration steps: nothing can be called normal.
     #[error("{client}: the calibration range is too short to tell what is normal")]
     TooShort { client: String },
-    /// It would take more memory or time than it may.
     #[error(transparent)]
     TooMuch(#[from] TooMuch),
-    /// What sites fitted cannot be written down.
     #[error("the fits of the sites cannot be written: {0}")]
     Fits(postcard::Error),
-    /// Something that is kept or fingerprinted has no JSON form.
     #[error("{what} cannot be written as JSON: {source}")]
     Json {
         /// Which part of the session or of its models.

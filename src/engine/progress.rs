@@ -10,7 +10,6 @@ use crate::session::{Session, Source};
 /// A word from the engine on the way to the first measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Training {
-    /// What is being done.
     pub(crate) doing: String,
     /// Steps done and steps in all, where they are counted.
     pub(crate) steps: Option<(usize, usize)>,
@@ -55,7 +54,6 @@ impl ProgressWords {
         Self { names, doing: String::new(), since: now, hides_losses }
     }
 
-    /// A stage in words.
     pub(crate) fn word(&mut self, stage: &Stage, now: Instant) -> Training {
         let (doing, steps, losses, bytes) = match stage {
             Stage::Notice(notice) => ((*notice).to_owned(), None, Vec::new(), None),

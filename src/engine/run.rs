@@ -16,7 +16,6 @@
 //! | `unused` | rows of the data that were not used |
 //! | `alarms`, `ending` | the alarms that were raised, and the score of the run |
 //! | [`sight`] | what can be seen of every client at a step |
-//! | [`knob`] | what can be tuned while it runs |
 //! | [`what_if`] | the run decided again under other settings |
 //! | `operate` | what an operator orders, carried out |
 
@@ -24,7 +23,6 @@ mod alarms;
 mod ending;
 mod exchange;
 mod explain;
-pub(crate) mod knob;
 mod ledger;
 mod operate;
 pub(crate) mod sight;
@@ -69,9 +67,12 @@ use crate::session::{Clock, Mark, Mode, Session, Tau, Tier};
 use crate::site::again::AgainError;
 use crate::site::material::LeftOut;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
+#[cfg(test)]
+use crate::stream::Part;
 use crate::stream::decimate::Decimated;
+#[cfg(test)]
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
+use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Stream, StreamError};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
 /// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
@@ -83,37 +84,28 @@ const LIVE_PREDICTIONS: u64 = 0x4C;
 /// Why a session cannot be run.
 #[derive(Debug, Error)]
 pub(crate) enum RunError {
-    /// Its data cannot be had.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// What stands between a client and the server cannot be set up.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
-    /// The models were made for other clients or other sensors.
     #[error(
         "the replayed data has other clients or sensors than the data its models were made from"
     )]
     Layout,
-    /// Its tier wants what could not be learned.
     #[error("thresholds.tier: States needs to know who influences whom: {0}")]
     Tier(String),
-    /// A site cannot be set up.
     #[error("{client}: {source}")]
     Site { client: String, source: SiteError },
-    /// A site cannot send its run again to a server that begins to decide.
     #[error(transparent)]
     Again(#[from] AgainError),
-    /// A message did not arrive.
     #[error(transparent)]
     Wire(#[from] WireError),
 }
 
 /// How a session is run.
 pub(crate) struct RunOptions {
-    /// The method that decides.
     pub(crate) mode: Mode,
     pub(crate) until: Option<Mark>,
     /// Both methods are carried along, so that either can decide from the next step on, and what was
@@ -173,6 +165,7 @@ pub(crate) struct Run {
 impl Run {
     /// Sets up the sites and the server of a prepared session, and stands before the first step. The
     /// whole replay range is run: where a person would enter it is of no account here.
+    #[cfg(test)]
     pub(crate) fn open(
         session: &Session,
         prepared: &Prepared,
@@ -183,6 +176,7 @@ impl Run {
     }
 
     /// The same in any other way.
+    #[cfg(test)]
     pub(crate) fn open_with(
         session: &Session,
         prepared: &Prepared,
@@ -267,7 +261,6 @@ impl Run {
         Ok(run)
     }
 
-    /// The last instant watched.
     fn now(&self) -> Timestamp {
         self.spans.last().map_or(self.spent.from, |span| span.1)
     }
@@ -310,12 +303,10 @@ impl Run {
         &self.thresholds
     }
 
-    /// Incidents, log and figures.
     pub(crate) fn annunciator(&self) -> &Annunciator {
         &self.annunciator
     }
 
-    /// The method that decides.
     pub(crate) fn mode(&self) -> Mode {
         self.mode
     }

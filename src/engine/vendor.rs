@@ -28,7 +28,6 @@ const SENDING: u64 = 0x5345;
 /// The models of one client, frozen.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientVendor {
-    /// The model that watches.
     pub(crate) watching: ProprietaryWeights,
     /// The model whose states may be sent, where that is another one.
     pub(crate) sending: Option<ProprietaryWeights>,
@@ -53,7 +52,6 @@ fn may_send(kind: Proprietary) -> bool {
 struct Delivery {
     /// Samples in a block mean.
     every: u32,
-    /// Sensor names per client.
     sensors: Vec<Vec<String>>,
 }
 

@@ -13,15 +13,15 @@ use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
 
+use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
-use super::run::knob::{Knob, Turn};
 use super::run::sight::Sight;
 use super::run::what_if::NoAnswer;
 use super::run::{ActError, Outlook, Run, RunError, RunOptions};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Entry, Figures, Incident, Order};
-use crate::privacy::Rung;
+use crate::privacy::EpsilonOption;
 use crate::session::{Mode, Session};
 use crate::stream::resolution::Grids;
 use crate::stream::{Event, Frame, Layout, Part, Stream, StreamError};
@@ -31,7 +31,6 @@ pub(crate) use spent::Spent;
 /// What is new since the last time somebody asked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct News {
-    /// Measurements as they came.
     pub(crate) frames: Vec<Frame>,
     /// Steps taken: one time each.
     pub(crate) times: Vec<Timestamp>,
@@ -44,12 +43,10 @@ pub(crate) struct News {
     pub(crate) incidents: Vec<Incident>,
     /// New lines of the log.
     pub(crate) entries: Vec<Entry>,
-    /// Facts, in order.
     pub(crate) facts: Vec<Fact>,
 }
 
 impl News {
-    /// Whether nothing is new.
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
             && self.times.is_empty()
@@ -60,9 +57,9 @@ impl News {
     }
 }
 
+/// How everything stands.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Snapshot {
-    /// The method that decides.
     pub(crate) mode: Mode,
     pub(crate) steps: u64,
     /// Rows of the data that were not used.
@@ -79,7 +76,7 @@ pub(crate) struct Snapshot {
     /// What each client has given away, as of a few minutes ago at most.
     pub(crate) spent: Arc<[Spent]>,
     /// What other ε of the symbols or flags that are sent now would mean.
-    pub(crate) ladder: Arc<[Rung]>,
+    pub(crate) ladder: Arc<[EpsilonOption]>,
     /// States of each client's sending model.
     pub(crate) states: Vec<usize>,
     /// The entry of the log that undoing would take back.
@@ -103,8 +100,8 @@ pub(crate) struct Watch {
     ladder: RefCell<Option<Priced>>,
 }
 
-/// Rungs of ε, with the knobs they were worked out for.
-type Priced = ([Turn; 3], Arc<[Rung]>);
+/// Options of ε, with the knobs they were worked out for.
+type Priced = ([Turn; 3], Arc<[EpsilonOption]>);
 
 impl Watch {
     /// Sets up sites and server, and stands before the first step.
@@ -132,7 +129,6 @@ impl Watch {
         &self.raw
     }
 
-    /// Seconds between two steps.
     pub(crate) fn period_s(&self) -> f64 {
         self.run.layout().period_s
     }
@@ -192,7 +188,7 @@ impl Watch {
     fn judges_flags(&self, fact: &Fact) -> bool {
         let Fact::Setting(setting) = fact else { return false };
         let knob = Knob::named(&setting.what, self.run.annunciator().names());
-        knob.is_some_and(Knob::judges_flags)
+        knob.is_some_and(|knob| knob.row().scope == Scope::Flags)
     }
 
     /// The run so far under the settings that stand now.
@@ -240,14 +236,14 @@ impl Watch {
     }
 
     /// What other ε would mean, worked out anew only where a knob has changed that it depends on.
-    fn ladder(&self) -> Arc<[Rung]> {
+    fn ladder(&self) -> Arc<[EpsilonOption]> {
         let knobs = [Knob::Mode, Knob::Arl0, Knob::Delta].map(|knob| self.run.turned(knob));
         let mut kept = self.ladder.borrow_mut();
         if let Some((_, ladder)) = kept.as_ref().filter(|(of, _)| *of == knobs) {
             return Arc::clone(ladder);
         }
         // Settings that a session was checked for can be priced.
-        let ladder: Arc<[Rung]> = self.run.ladder().unwrap_or_default().into();
+        let ladder: Arc<[EpsilonOption]> = self.run.ladder().unwrap_or_default().into();
         *kept = Some((knobs, Arc::clone(&ladder)));
         ladder
     }

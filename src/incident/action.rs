@@ -33,7 +33,6 @@ pub(crate) enum Action {
     PutBack {
         client: usize,
     },
-    /// He writes something down.
     Note {
         incident: u64,
         text: String,
@@ -47,14 +46,12 @@ pub(crate) enum Action {
         incident: u64,
         root: usize,
     },
-    /// He changes a setting.
     Set {
         what: String,
         to: Value,
     },
     /// He takes back what an entry of the log did.
     Undo {
-        /// Number of that entry.
         entry: u64,
     },
 }
@@ -62,40 +59,30 @@ pub(crate) enum Action {
 /// Why something cannot be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// The alarm's state does not allow it.
     #[error(transparent)]
     NotNow(#[from] NotNow),
-    /// Nothing has that number.
     #[error("there is no incident #{0}")]
     NoIncident(u64),
-    /// Nobody has that number.
     #[error("there is no such client")]
     NoClient,
-    /// It is over and has been dealt with.
     #[error("incident #{0} is over")]
     Over(u64),
     #[error("there is no setting called {0:?}")]
     NoSetting(String),
-    /// It has that value already.
     #[error("nothing would change")]
     NoChange,
     #[error("an alarm is shelved for 1 s to 24 h; for longer take the client out of service")]
     ShelfTime,
-    /// Evidence still moves it.
     #[error("the root of #{0} is not final yet")]
     NotFinal(u64),
-    /// A root takes part in its incident.
     #[error("that client takes no part in #{0}")]
     NoMember(u64),
-    /// One incident a root.
     #[error("that client is the root of #{0}, or takes part in it")]
     Taken(u64),
-    /// No such entry, or not an operator's.
     #[error("entry {0} of the log is nothing that can be undone")]
     NotUndoable(u64),
     #[error("entry {0} was undone already")]
     AlreadyUndone(u64),
-    /// A value it set is no longer the one it set.
     #[error("what entry {0} changed has changed again since")]
     Overtaken(u64),
 }

@@ -72,7 +72,6 @@ pub(crate) struct Place {
 }
 
 impl Annunciator {
-    /// Nothing has happened yet.
     pub(crate) fn new(names: Vec<String>, mode: Mode, rules: Rules, start: Timestamp) -> Self {
         let clients = names.len();
         Self {
@@ -441,7 +440,6 @@ impl Annunciator {
         &self.incidents
     }
 
-    /// Those whose condition holds.
     pub(crate) fn open_incidents(&self) -> impl Iterator<Item = &Incident> {
         self.open.iter().map(|number| self.at(*number))
     }
@@ -469,28 +467,17 @@ impl Annunciator {
     }
 
     /// The value of a setting.
+    #[cfg(test)]
     pub(crate) fn setting(&self, what: &str) -> Option<&Value> {
         self.settings.get(what)
     }
 
-    /// What is wrong with the data now.
-    pub(crate) fn quality(&self) -> impl Iterator<Item = QualityNote> {
-        self.quality.iter().map(|trouble| trouble.note)
-    }
-
-    /// The sequence of events.
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Names of the clients.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
-    }
-
-    /// Data time of the last step.
-    pub(crate) fn now(&self) -> Timestamp {
-        self.now
     }
 }
 

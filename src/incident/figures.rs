@@ -11,7 +11,6 @@ use crate::fact::Priority;
 /// Counts at one instant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Figures {
-    /// Incidents whose condition holds.
     pub(crate) open: usize,
     /// Open incidents that are neither shelved nor out of service: the standing alarms.
     pub(crate) standing: usize,
@@ -21,11 +20,9 @@ pub(crate) struct Figures {
     pub(crate) returned: usize,
     /// Held because the change stays.
     pub(crate) latched: usize,
-    /// Silenced for a time.
     pub(crate) shelved: usize,
     /// Effects folded under a root.
     pub(crate) grouped: usize,
-    /// Clients out of service.
     pub(crate) out_of_service: usize,
     /// Alarms of the last ten minutes.
     pub(crate) alarms_10min: usize,

@@ -12,7 +12,6 @@ use crate::fact::Priority;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Member {
     pub(crate) client: usize,
-    /// Onset of its evidence.
     pub(crate) onset: Timestamp,
     /// When it was found to take part.
     pub(crate) joined: Timestamp,
@@ -45,7 +44,6 @@ pub(crate) struct FirstOut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Correction {
     pub(crate) time: Timestamp,
-    /// Before; none is "unknown".
     pub(crate) from: Option<usize>,
     pub(crate) to: Option<usize>,
 }
@@ -91,7 +89,6 @@ pub(crate) struct Incident {
     pub(crate) root: Option<usize>,
     /// While nobody is named: who it may be, the likeliest first.
     pub(crate) candidates: Vec<usize>,
-    /// The root is final.
     pub(crate) frozen: bool,
     /// The root that all evidence up to now speaks for.
     pub(crate) would_now_say: Option<usize>,

@@ -36,10 +36,8 @@ pub(crate) enum What {
     FirstOut {
         incident: u64,
         client: usize,
-        /// The root is another.
         disagrees: bool,
     },
-    /// A client is affected.
     Joined {
         incident: u64,
         client: usize,
@@ -51,13 +49,11 @@ pub(crate) enum What {
         incident: u64,
         client: usize,
     },
-    /// Another root is named.
     RootMoved {
         incident: u64,
         from: Option<usize>,
         to: Option<usize>,
     },
-    /// The root is final.
     RootFinal {
         incident: u64,
         root: Option<usize>,
@@ -67,7 +63,6 @@ pub(crate) enum What {
         incident: u64,
         priority: Priority,
     },
-    /// An incident is over.
     Closed {
         incident: u64,
         why: Closing,
@@ -99,18 +94,15 @@ pub(crate) enum What {
     },
     /// More flags than anybody could follow.
     FlagFlood {
-        /// In ten minutes.
         flags: usize,
         /// That became so many incidents.
         incidents: usize,
     },
     /// More alarms than anybody can answer.
     Flood {
-        /// In ten minutes.
         alarms: usize,
     },
     FloodOver,
-    /// An operator did something.
     Did(Action),
 }
 

@@ -42,7 +42,6 @@ impl Recent {
         self.times.retain(|time| now.duration_since(*time) < self.span);
     }
 
-    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.times.len()
     }
@@ -63,12 +62,10 @@ pub(crate) enum Turn {
 }
 
 impl Flood {
-    /// Since when it lasts.
     pub(crate) fn since(&self) -> Option<Timestamp> {
         self.since
     }
 
-    /// Time spent in floods.
     pub(crate) fn seconds(&self) -> f64 {
         self.seconds
     }
@@ -100,7 +97,6 @@ pub(super) struct Rates {
     pub(crate) incidents: Recent,
     /// Clients whose evidence rose: the alarms there would be without grouping.
     pub(crate) flags: Recent,
-    /// The same, per client.
     pub(crate) chatter: Vec<Recent>,
     pub(crate) flood: Flood,
     pub(crate) flag_flood: Flood,

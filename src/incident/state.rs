@@ -25,11 +25,9 @@ pub(crate) enum AlarmState {
     Acknowledged,
     /// Over before anybody said that he saw it.
     Returned,
-    /// Silenced for a time.
     Shelved,
     /// An effect: its root speaks for it.
     SuppressedByDesign,
-    /// Silenced until put back.
     OutOfService,
     /// Over only because the change stays and is tolerated; held until an operator has seen it.
     Latched,
@@ -77,9 +75,7 @@ enum Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an alarm that is {} cannot be {}", state.word(), event.participle())]
 pub(crate) struct NotNow {
-    /// How the alarm stands.
     pub(crate) state: AlarmState,
-    /// What was asked for.
     pub(crate) event: AlarmEvent,
 }
 
@@ -116,6 +112,7 @@ const TABLE: [[Answer; EVENTS]; STATES] = [
 
 impl AlarmState {
     /// All of them, in the order of the table.
+    #[cfg(test)]
     pub(crate) const ALL: [Self; STATES] = [
         Self::Normal,
         Self::Unacknowledged,
@@ -165,6 +162,7 @@ impl AlarmState {
 
 impl AlarmEvent {
     /// All of them, in the order of the table.
+    #[cfg(test)]
     pub(crate) const ALL: [Self; EVENTS] = [
         Self::Raise,
         Self::Return,
@@ -181,6 +179,7 @@ impl AlarmEvent {
     ];
 
     /// Whether an operator asks for it; the rest comes from the data.
+    #[cfg(test)]
     pub(crate) fn is_of_operator(self) -> bool {
         use AlarmEvent::{Accept, Acknowledge, PutBack, Shelve, TakeOut, Unshelve};
         matches!(self, Acknowledge | Shelve | Unshelve | TakeOut | PutBack | Accept)

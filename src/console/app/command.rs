@@ -4,8 +4,8 @@ use super::goal::{self, Goal};
 use super::turning;
 use crate::console::action::{Action, TABLE};
 use crate::console::theme::Choice;
+use crate::engine::knob::{Knob, Turn};
 use crate::engine::pace::Speed;
-use crate::engine::run::knob::{Knob, Turn};
 use crate::session::SHIPPED;
 
 /// What a typed line asks for.
@@ -150,16 +150,7 @@ pub(crate) fn example(text: &str, clients: &[String]) -> Option<String> {
     if let Some((_, example)) = WORDS.iter().find(|(known, _)| *known == word) {
         return (!example.is_empty()).then(|| (*example).to_owned());
     }
-    Some(match Knob::named(word, clients)? {
-        Knob::TauC(_) | Knob::TauA(_) => "97.5%".into(),
-        Knob::Vote => "3 of 5".into(),
-        Knob::Deadband => "0.9".into(),
-        Knob::Arl0 => "8h".into(),
-        Knob::Mode => "paper".into(),
-        Knob::Delta => "1e-5".into(),
-        Knob::Budget => "500".into(),
-        _ => "2".into(),
-    })
+    Some(Knob::named(word, clients)?.row().example.to_owned())
 }
 
 #[cfg(test)]
@@ -174,14 +165,14 @@ mod tests {
     #[test]
     fn settings_actions_and_words_are_understood() {
         let read = |text: &str| read(text, &names());
-        let tau = |client, p| Turn::TauC(client, Some(Tau::Percentile(p)));
+        let tau = |client, p| Knob::TauC(client).at(Some(Tau::Percentile(p)));
         assert_eq!(read("tau_c 97.5%"), Ok(Command::Set(tau(None, 97.5), None)));
         assert_eq!(
             read("tau_c P2 98% because it chatters"),
             Ok(Command::Set(tau(Some(1), 98.0), Some("it chatters".into())))
         );
-        assert_eq!(read("arl0=8h"), Ok(Command::Set(Turn::Arl0(28_800.0), None)));
-        assert_eq!(read("mode paper"), Ok(Command::Set(Turn::Mode(Mode::Paper), None)));
+        assert_eq!(read("arl0=8h"), Ok(Command::Set(Knob::Arl0.at(28_800.0), None)));
+        assert_eq!(read("mode paper"), Ok(Command::Set(Knob::Mode.at(Mode::Paper), None)));
         assert_eq!(read("go #7"), Ok(Command::Go(Goal::Incident(7))));
         assert_eq!(read("theme mono"), Ok(Command::Theme(Choice::Mono)));
         assert_eq!(read("theme"), Ok(Command::Do(Action::Theme)));

@@ -112,7 +112,7 @@ impl Model {
     fn opens(&self) -> bool {
         match self.screen {
             _ if self.tuning.as_ref().is_some_and(super::Tuning::has_moved) => true,
-            Screen::Client => self.role(self.chosen) != crate::console::watched::Role::Quiet,
+            Screen::Client => self.verdict(self.chosen).is_some(),
             Screen::Overview | Screen::Influence | Screen::Training | Screen::Incident(_) => {
                 self.newest().is_some()
             }

@@ -2,8 +2,7 @@
 
 use super::command;
 use super::line::Line;
-use super::turning;
-use crate::engine::run::knob::Knob;
+use crate::engine::knob::Knob;
 
 /// What the line is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +53,7 @@ impl Prompt {
             Purpose::Filter | Purpose::Search => "/".into(),
             Purpose::Note(incident) => format!("note on #{incident}: "),
             Purpose::Shelf(incident) => format!("shelve #{incident} for "),
-            Purpose::Value(knob) => format!("{} = ", turning::title(knob, clients)),
+            Purpose::Value(knob) => format!("{} = ", knob.title(clients)),
         }
     }
 

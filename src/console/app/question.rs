@@ -1,8 +1,6 @@
 //! Questions with a handful of answers, each a key: shelve for how long, really accept, which root.
 
-use crate::engine::run::knob::Turn;
-
-use super::turning;
+use crate::engine::knob::Turn;
 
 /// Something the operator is asked before it is done.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,9 +56,9 @@ impl Question {
             }
             Self::Commit { from, to, step } => format!(
                 "{} {} → {} from step {} on? what was released stays released",
-                turning::title(to.knob(), clients),
-                turning::shown(*from),
-                turning::shown(*to),
+                to.knob.title(clients),
+                from,
+                to,
                 step + 1,
             ),
             Self::Mark => "mark this moment with a letter".into(),

@@ -2,9 +2,8 @@
 
 use super::{Model, filter};
 use crate::console::action::TABLE;
-use crate::console::watched::Role;
-use crate::engine::run::knob::{Knob, Turn};
-use crate::incident::{Entry, Incident};
+use crate::engine::knob::{Knob, Turn};
+use crate::incident::{ClientVerdict, Entry, Incident, Verdict};
 use crate::session::Mode;
 
 /// Rows that a page moves by.
@@ -97,22 +96,19 @@ impl Model {
         let clients = self.measured.as_ref().map_or(0, |measured| measured.clients.len());
         let mut rows: Vec<usize> = (0..clients).collect();
         if self.sorting == Sorting::Severity {
-            rows.sort_by_key(|client| match self.role(*client) {
-                Role::Root(_) => 0,
-                Role::Single(_) => 1,
-                Role::Effect(_) => 2,
-                Role::Quiet => 3,
+            rows.sort_by_key(|client| match self.verdict(*client).map(|found| found.verdict) {
+                Some(Verdict::RootCause) => 0,
+                Some(Verdict::Single | Verdict::Unknown) => 1,
+                Some(Verdict::PropagatedEffect) => 2,
+                None => 3,
             });
         }
         rows
     }
 
-    /// What a client is at the moment looked at.
-    pub(crate) fn role(&self, client: usize) -> Role {
-        match (&self.watched, self.moment()) {
-            (Some(watched), Some(moment)) => watched.role_at(client, moment),
-            _ => Role::Quiet,
-        }
+    /// The engine's verdict about a client at the moment looked at.
+    pub(crate) fn verdict(&self, client: usize) -> Option<ClientVerdict> {
+        self.watched.as_ref()?.verdict_at(client, self.moment()?)
     }
 
     /// Lines of the log that the filter lets through, up to the moment looked at, the newest first.

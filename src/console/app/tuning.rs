@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use crate::engine::handle::Tried;
+use crate::engine::knob::{Knob, Scope, Turn};
 use crate::engine::run::Outlook;
-use crate::engine::run::knob::{Knob, Turn};
 use crate::engine::run::what_if::NoAnswer;
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::site::again::AgainError;
@@ -111,23 +111,15 @@ fn can_be_tried(knob: Knob) -> bool {
 
 /// Whether a knob concerns only what is still to come: noise that was drawn stays drawn.
 pub(crate) fn is_ahead(knob: Knob) -> bool {
-    matches!(
-        knob,
-        Knob::EpsilonFlag
-            | Knob::EpsilonC
-            | Knob::EpsilonA
-            | Knob::EpsilonG
-            | Knob::Delta
-            | Knob::Budget
-    )
+    matches!(knob.row().scope, Scope::Releases | Scope::Training)
 }
 
 fn from_now_on(knob: Knob, steps: u64) -> String {
-    match knob {
-        Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG => {
-            "from the next training on; what was released stays released".into()
+    match knob.row().scope {
+        Scope::Training => "from the next training on; what was released stays released".into(),
+        Scope::Flags | Scope::Decision | Scope::Releases => {
+            format!("from step {} on; what was released stays released", steps + 1)
         }
-        _ => format!("from step {} on; what was released stays released", steps + 1),
     }
 }
 
@@ -170,7 +162,7 @@ mod tests {
 
     #[test]
     fn one_question_is_on_its_way_and_the_last_value_wins() {
-        let arl0 = Turn::Arl0;
+        let arl0 = |to: f64| Knob::Arl0.at(to);
         let mut tuning = Tuning::new(arl0(3600.0));
         assert_eq!(tuning.ask(), None, "it has not moved");
         tuning.trial = arl0(7200.0);
@@ -192,8 +184,8 @@ mod tests {
 
     #[test]
     fn epsilon_is_said_to_count_from_now_on() {
-        let mut tuning = Tuning::new(Turn::EpsilonFlag(Some(4.0)));
-        tuning.trial = Turn::EpsilonFlag(Some(2.0));
+        let mut tuning = Tuning::new(Knob::EpsilonFlag.at(Some(4.0)));
+        tuning.trial = Knob::EpsilonFlag.at(Some(2.0));
         let from_now_on = "from step 119 on; what was released stays released";
         assert!(tuning.words(118).starts_with(from_now_on));
         assert_eq!(tuning.ghost(), None);

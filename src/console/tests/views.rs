@@ -16,7 +16,7 @@ use crate::console::sessions::{Data, Openable};
 use crate::console::theme::{Choice, Terminal, Theme};
 use crate::console::view::view;
 use crate::engine::handle::{EngineEvent, Load, Opened, Update};
-use crate::engine::run::knob::Turn;
+use crate::engine::knob::Knob;
 use crate::engine::watch::{News, Snapshot};
 use crate::session::SHIPPED;
 
@@ -300,7 +300,7 @@ fn a_threshold_that_is_set_flags_the_past_anew_says_so_and_undone_shows_it_as_se
 fn a_dead_band_on_trial_shows_the_flags_that_would_stand_longer() {
     let mut desk = Desk::attacked(plant::ATTACK - 10);
     desk.keys(":mode paper<enter>6<down><down><down>-------1");
-    assert!(matches!(desk.console.model.tuning.as_ref().map(|t| t.trial), Some(Turn::Deadband(_))));
+    assert!(desk.console.model.tuning.as_ref().is_some_and(|t| t.knob() == Knob::Deadband));
     let (buffer, _) = picture(&desk.console, 120, 40);
     let ghost = desk.console.model.theme.ghost;
     let ghosts = buffer.content().iter().filter(|cell| {

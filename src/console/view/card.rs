@@ -17,11 +17,11 @@ use super::pen::{cut, line, part, width};
 use super::scene::Scene;
 use super::top::{SEEDED, figures, state};
 use super::verdict::{lasted, nature, seen, state_of};
-use crate::console::app::{Model, Stage, turning};
+use crate::console::app::{Model, Stage};
 use crate::console::measured::Tally;
 use crate::console::text::clean_lines;
 use crate::console::theme::Theme;
-use crate::engine::run::knob::{Knob, Turn};
+use crate::engine::knob::Knob;
 
 type Line = Vec<(String, Style)>;
 
@@ -137,10 +137,6 @@ fn calm(scene: &Scene) -> String {
 
 fn knobs(scene: &Scene) -> String {
     let turn = |knob: Knob| scene.model.knobs().iter().find(|turn| turn.knob() == knob).copied();
-    let shown = |knob: Knob| turn(knob).map_or_else(|| "?".to_owned(), turning::shown);
-    let private = match turn(Knob::EpsilonFlag) {
-        Some(Turn::EpsilonFlag(Some(e))) => format!("ε {e}"),
-        _ => "ε none".into(),
-    };
-    format!("{private}  ARL0 {}", shown(Knob::Arl0))
+    let shown = |knob: Knob| turn(knob).map_or_else(|| "?".to_owned(), |turn| turn.to_string());
+    format!("ε {}  ARL0 {}", shown(Knob::EpsilonFlag), shown(Knob::Arl0))
 }

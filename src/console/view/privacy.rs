@@ -28,9 +28,9 @@ use crate::console::app::tuning::is_ahead;
 use crate::console::app::turning;
 use crate::console::clock::length;
 use crate::console::mouse::{Hit, Target};
-use crate::engine::run::knob::Turn;
+use crate::engine::knob::Knob;
 use crate::privacy::words::{Explained, explain};
-use crate::privacy::{Exhaustion, Rung, Scope};
+use crate::privacy::{EpsilonOption, Exhaustion, Scope};
 use crate::session::Mode;
 use crate::session::privacy::{BudgetSettings, Thrift};
 
@@ -65,16 +65,17 @@ impl Setting {
         };
         let trial = scene.model.tuning.as_ref().map(|tuning| tuning.trial);
         for turn in standing.knobs.iter().copied() {
-            match turn {
-                Turn::Arl0(s) => setting.arl0_s = s,
-                Turn::Delta(d) => setting.ledger_delta = d,
+            match (turn.knob, turn.to.number()) {
+                (Knob::Arl0, Some(s)) => setting.arl0_s = s,
+                (Knob::Delta, Some(d)) => setting.ledger_delta = d,
                 _ => {}
             }
             // What is on trial is priced before it is paid.
-            match trial.filter(|trial| trial.knob() == turn.knob()).unwrap_or(turn) {
-                Turn::EpsilonFlag(e) => setting.epsilon = e,
-                Turn::Delta(d) => setting.delta = d,
-                Turn::Budget(e) => setting.budget = e,
+            let turn = trial.filter(|trial| trial.knob() == turn.knob()).unwrap_or(turn);
+            match (turn.knob, turn.to.number()) {
+                (Knob::EpsilonFlag, e) => setting.epsilon = e,
+                (Knob::Delta, Some(d)) => setting.delta = d,
+                (Knob::Budget, e) => setting.budget = e,
                 _ => {}
             }
         }
@@ -290,7 +291,7 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
     let mut lines: Lines = vec![vec![(head, theme.label)]];
     let all = scene.watched.and_then(|w| w.snapshot.as_ref()).map_or(&[][..], |s| &s.ladder);
     let shown = shown(all, setting.epsilon);
-    let longest = shown.iter().filter_map(|r| Some(r.buys?.delay_s)).fold(1.0, f64::max);
+    let longest = shown.iter().filter_map(|r| r.delay_s).fold(1.0, f64::max);
     for rung in shown {
         let here = match (rung.epsilon, setting.epsilon) {
             (Some(rung), Some(set)) => same(rung, set),
@@ -302,10 +303,10 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
         let mark = if here { "▸" } else { " " };
         let day =
             if rung.day.is_finite() { format!("ε {:.0}", rung.day) } else { "no bound".into() };
-        let (delay, bar) = match rung.buys {
-            Some(buys) => {
-                let cells = (buys.delay_s / longest * BAR as f64).ceil() as usize;
-                (seconds(buys.delay_s), "█".repeat(cells.clamp(1, BAR)))
+        let (delay, bar) = match rung.delay_s {
+            Some(delay_s) => {
+                let cells = (delay_s / longest * BAR as f64).ceil() as usize;
+                (seconds(delay_s), "█".repeat(cells.clamp(1, BAR)))
             }
             None => ("too little".to_owned(), String::new()),
         };
@@ -317,7 +318,7 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
 }
 
 /// The rungs around the ε that is set, and the clear.
-fn shown(all: &[Rung], epsilon: Option<f64>) -> Vec<Rung> {
+fn shown(all: &[EpsilonOption], epsilon: Option<f64>) -> Vec<EpsilonOption> {
     let Some((clear, rungs)) = all.split_last() else { return Vec::new() };
     let wanted = epsilon.unwrap_or(2.0);
     let at = rungs.iter().take_while(|r| r.epsilon.is_some_and(|e| e < wanted)).count();

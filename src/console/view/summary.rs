@@ -13,9 +13,8 @@ use super::scene::Scene;
 use super::verdict::Verdict;
 use super::words;
 use crate::console::action::Action;
-use crate::console::app::turning;
 use crate::console::widget::curve::Curve;
-use crate::engine::run::knob::{Knob, Turn};
+use crate::engine::knob::{Knob, KnobValue, Turn};
 use crate::session::Mode;
 
 /// Cells of the loss curve.
@@ -25,11 +24,11 @@ const CURVE: u16 = 14;
 pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let theme = scene.theme;
     if let Some(tuning) = &scene.model.tuning {
-        let title = turning::title(tuning.knob(), scene.names());
+        let title = tuning.knob().title(scene.names());
         let steps = scene.model.steps();
         let pieces = [
-            (format!(" {title} {} → ", turning::shown(tuning.from)), theme.text),
-            (turning::shown(tuning.trial), theme.cursor),
+            (format!(" {title} {} → ", tuning.from), theme.text),
+            (tuning.trial.to_string(), theme.cursor),
             (format!("  {}", tuning.words(steps)), theme.ghost),
         ];
         line(buffer, area, 0, 0, &pieces);
@@ -61,7 +60,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let turns = scene.model.knobs();
     for knob in order {
         let Some(turn) = turns.iter().find(|turn| turn.knob() == *knob) else { continue };
-        let title = turning::title(*knob, scene.names());
+        let title = knob.title(scene.names());
         let value = value(*turn);
         if x + pen::width(&title) + 1 + pen::width(&value) > area.width {
             break;
@@ -72,9 +71,9 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 }
 
 fn value(turn: Turn) -> String {
-    match turn {
-        Turn::EpsilonFlag(None) => "none: not private".into(),
-        turn => turning::shown(turn),
+    match (turn.knob, turn.to) {
+        (Knob::EpsilonFlag, KnobValue::None) => "none: not private".into(),
+        _ => turn.to_string(),
     }
 }
 

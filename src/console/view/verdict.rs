@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::scene::Scene;
 use crate::console::clock::length;
 use crate::console::theme::State;
-use crate::console::watched::{Role, Trace, Watched};
+use crate::console::watched::{Trace, Watched};
 use crate::incident::{AlarmState, Closing, Incident, Origin};
 
 /// What a client is at the moment looked at.
@@ -27,18 +27,17 @@ impl Verdict {
         if alarm(watched, client) == AlarmState::OutOfService {
             return Self { state: State::OutOfService, ..Self::NORMAL };
         }
-        let number = match watched.role_at(client, scene.moment) {
-            Role::Quiet => return Self { state: quiet(scene, watched, client), ..Self::NORMAL },
-            Role::Root(number) | Role::Effect(number) | Role::Single(number) => number,
+        let Some(found) = watched.verdict_at(client, scene.moment) else {
+            return Self { state: quiet(scene, watched, client), ..Self::NORMAL };
         };
-        let Some(incident) = watched.incident(number) else { return Self::NORMAL };
-        let since = incident.member(client).map(|member| member.onset);
-        let state = if incident.root.is_some_and(|root| root != client) {
-            State::Effect
-        } else {
-            state_of(incident)
+        let Some(incident) = watched.incident(found.incident) else { return Self::NORMAL };
+        let state = match found.verdict {
+            crate::incident::Verdict::PropagatedEffect => State::Effect,
+            crate::incident::Verdict::RootCause
+            | crate::incident::Verdict::Single
+            | crate::incident::Verdict::Unknown => state_of(incident),
         };
-        Self { state, incident: Some(number), since }
+        Self { state, incident: Some(found.incident), since: Some(found.since) }
     }
 }
 

@@ -40,7 +40,6 @@ impl Alarms {
         }
     }
 
-    /// All of them.
     pub(crate) fn list(&self) -> &[Alarm] {
         &self.0
     }

@@ -83,7 +83,6 @@ impl Unused {
         self.stretches.drain(..).filter_map(|stretch| stretch.rest()).collect()
     }
 
-    /// All that was counted.
     pub(crate) fn counts(&self) -> UnusedRows {
         self.counts
     }

@@ -17,7 +17,6 @@ pub(crate) struct Spent {
     pub(crate) over: Vec<(Scope, Composed)>,
     /// ε that one more hour at this pace adds to the whole history.
     pub(crate) burn_per_hour: f64,
-    /// What may be spent.
     pub(crate) budget: Option<Budget>,
     /// When that will be gone.
     pub(crate) exhaustion: Exhaustion,
