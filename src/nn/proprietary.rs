@@ -106,6 +106,7 @@ pub(crate) trait Proprietary: Send {
 
     /// How often the model had to start again since it was made: its covariance was none any more, or
     /// its state out of range.
+    #[cfg(test)]
     fn recoveries(&self) -> u64 {
         0
     }
@@ -178,6 +179,7 @@ impl Proprietary for VendorModel {
         self.model_mut().reset();
     }
 
+    #[cfg(test)]
     fn recoveries(&self) -> u64 {
         self.model().recoveries()
     }

@@ -117,10 +117,7 @@ pub(crate) enum TrainError {
     TooLittleData { client: String, rows: usize, needed: usize },
     /// The settings make no network or no window.
     #[error("{client}: cannot train with {what}")]
-    Settings {
-        client: String,
-        what: String,
-    },
+    Settings { client: String, what: String },
     #[error(
         "{client}: training diverged in epoch {epoch} (loss {loss}, last good loss {}); \
          a smaller learning_rate may help",

@@ -131,6 +131,7 @@ impl Proprietary for Filter {
         self.output.clear();
     }
 
+    #[cfg(test)]
     fn recoveries(&self) -> u64 {
         self.recoveries
     }

@@ -98,6 +98,7 @@ impl Proprietary for OwnLagFilter {
         self.output.clear();
     }
 
+    #[cfg(test)]
     fn recoveries(&self) -> u64 {
         self.filter.recoveries()
     }

@@ -17,10 +17,7 @@ const SCALE: f64 = 50.0;
 #[derive(Debug, Clone)]
 pub(super) enum Sensing {
     /// Family A: a random network of one hidden SELU layer.
-    Network {
-        hidden: Linear,
-        out: Linear,
-    },
+    Network { hidden: Linear, out: Linear },
     /// Families B and H: C x + 0.5 tanh(C₂ x), by row.
     Mixture {
         /// C.

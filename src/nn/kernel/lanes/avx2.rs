@@ -12,58 +12,8 @@ use super::{Arithmetic, Lanes};
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(pub(crate) V3);
 
-/// The lanes of one register width: `$set` has its instructions.
-macro_rules! lanes {
-    (
-        $n:literal: $v:ty, $set:ident, splat: $splat:ident, fused: $fused:ident,
-        where_positive: $where_positive:ident, exponent: $exponent:ident,
-        $($name:ident($($x:ident),+): $instruction:ident),+ $(,)?
-    ) => {
-        impl Lanes<$n> for Avx2 {
-            type V = $v;
-
-            const MANY: bool = true;
-
-            #[inline(always)]
-            fn splat(self, value: f32) -> $v {
-                self.0.$set.$splat(value)
-            }
-
-            #[inline(always)]
-            fn load(self, values: &[f32; $n]) -> $v {
-                cast(*values)
-            }
-
-            #[inline(always)]
-            fn store(self, values: $v) -> [f32; $n] {
-                cast(values)
-            }
-
-            $(#[inline(always)]
-            fn $name(self, $($x: $v),+) -> $v {
-                self.0.$set.$instruction($($x),+)
-            })+
-
-            #[inline(always)]
-            fn mul_add(self, x: $v, y: $v, z: $v) -> $v {
-                self.0.fma.$fused(x, y, z)
-            }
-
-            #[inline(always)]
-            fn where_positive(self, x: $v, yes: $v, no: $v) -> $v {
-                $where_positive(self.0, x, yes, no)
-            }
-
-            #[inline(always)]
-            fn exponent(self, shifted: $v) -> $v {
-                $exponent(self.0, shifted)
-            }
-        }
-    };
-}
-
 lanes!(
-    8: __m256, avx, splat: _mm256_set1_ps, fused: _mm256_fmadd_ps,
+    Avx2, 8: __m256, avx, splat: _mm256_set1_ps, mul_add: mul_add_8,
     where_positive: where_positive_8, exponent: exponent_8,
     add(x, y): _mm256_add_ps,
     sub(x, y): _mm256_sub_ps,
@@ -75,7 +25,7 @@ lanes!(
 );
 
 lanes!(
-    4: __m128, sse, splat: _mm_set1_ps, fused: _mm_fmadd_ps,
+    Avx2, 4: __m128, sse, splat: _mm_set1_ps, mul_add: mul_add_4,
     where_positive: where_positive_4, exponent: exponent_4,
     add(x, y): _mm_add_ps,
     sub(x, y): _mm_sub_ps,
@@ -85,6 +35,16 @@ lanes!(
     max(x, y): _mm_max_ps,
     sqrt(x): _mm_sqrt_ps,
 );
+
+#[inline(always)]
+fn mul_add_8(v3: V3, x: __m256, y: __m256, z: __m256) -> __m256 {
+    v3.fma._mm256_fmadd_ps(x, y, z)
+}
+
+#[inline(always)]
+fn mul_add_4(v3: V3, x: __m128, y: __m128, z: __m128) -> __m128 {
+    v3.fma._mm_fmadd_ps(x, y, z)
+}
 
 #[inline(always)]
 fn where_positive_8(v3: V3, x: __m256, yes: __m256, no: __m256) -> __m256 {
