@@ -10,6 +10,8 @@
 //! shown each at its own time, and what the step found together with the last of them. After the end of
 //! the stream the thread goes on to answer: a day that is over can still be tuned and acknowledged.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;

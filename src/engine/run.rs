@@ -21,6 +21,8 @@
 //! | [`what_if`] | the run decided again under other settings |
 //! | `operate` | what an operator orders, carried out |
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 mod alarms;
 mod ending;
 mod exchange;
