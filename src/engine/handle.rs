@@ -76,7 +76,7 @@ impl Handle {
     }
 
     /// Waits for the end, and shows every update to `see` on the way.
-    pub(crate) fn to_end(
+    pub(crate) fn into_end(
         mut self,
         mut see: impl FnMut(&Opened, &Update),
     ) -> Result<(Box<Opened>, Box<Ending>), OpenError> {

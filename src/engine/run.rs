@@ -296,7 +296,7 @@ impl Run {
         }
         let step = Step {
             time,
-            step: self.steps,
+            number: self.steps,
             clients: &decision.clients,
             outcomes: decision.outcomes(),
             quality: &self.quality,
