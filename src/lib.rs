@@ -6,12 +6,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`rng`] | reproducible randomness: one generator per seed and source |
-//! | [`threads`] | how many threads work is spread over |
-//! | [`folders`] | where the program keeps its own files |
-//! | [`digest`] | SHA-256 as text |
-//! | [`suggest`] | what somebody probably meant who wrote an unknown name |
-//! | [`draft`] | files that come into being all at once |
+//! | [`base`] | randomness, threads, folders, digests, atomic files, names that were probably meant |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
@@ -37,23 +32,20 @@
 //! A module imports only what stands above it, and only [`bench`] and [`cli`] import [`console`]:
 //! `tests/architecture.rs` reads this table.
 
+mod base;
 mod bench;
 pub mod cli;
 mod console;
-mod digest;
-mod draft;
 mod engine;
 mod evidence;
 mod fact;
 mod federation;
-mod folders;
 pub mod guide;
 mod history;
 mod incident;
 mod make;
 mod nn;
 mod privacy;
-mod rng;
 mod score;
 mod server;
 mod session;
@@ -62,9 +54,7 @@ mod shared;
 mod site;
 mod stream;
 mod study;
-mod suggest;
 pub mod test_api;
-mod threads;
 #[cfg(test)]
 mod traffic_tests;
 mod wire;

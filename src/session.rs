@@ -21,7 +21,7 @@ mod validate;
 
 pub(crate) use clock::Clock;
 pub(crate) use mark::Mark;
-pub(crate) use privacy::{Alphabet, PrivacySettings, Thrift};
+pub(crate) use privacy::{Alphabet, PrivacySettings, SendPolicy};
 pub(crate) use problem::{Problem, SessionError};
 pub(crate) use settings::{
     Decimation, Limits, Mode, ModelSettings, Proprietary, ReplaySettings, Sampling, Span, Tau,
@@ -79,6 +79,9 @@ pub struct Session {
     /// Drives the built-in data and every drawn noise.
     #[serde(default = "one")]
     pub(crate) seed: u64,
+    /// What the reader of the session should know: keys that have another name now.
+    #[serde(skip)]
+    pub(crate) notes: Vec<String>,
     /// Whether the seed was asked for by whoever runs the session: then noise is drawn from it,
     /// whatever the source.
     #[serde(skip)]
@@ -252,6 +255,7 @@ impl Session {
             .map(|n| n.to_string_lossy().trim_end_matches(".ron").to_owned())
             .unwrap_or_default();
         session.folder = folder.to_path_buf();
+        session.notes = old_keys(place, text);
         session.divide_built_in_data();
         let problems = validate::problems(&session);
         if problems.is_empty() {
@@ -317,9 +321,50 @@ impl Session {
     }
 }
 
+/// Keys that had another name: (old, new).
+const RENAMED: &[(&str, &str)] = &[("privacy.thrift", "send")];
+
+/// A note for each key of the text that has another name now.
+fn old_keys(place: &str, text: &str) -> Vec<String> {
+    let note = |(old, new): &(&str, &str)| {
+        let at = locate::place(text, locate::find(text, old)?);
+        let old = old.rsplit('.').next().unwrap_or(old);
+        Some(format!("{place}:{}:{}: `{old}` is now called `{new}`", at.line, at.column))
+    };
+    RENAMED.iter().filter_map(note).collect()
+}
+
 /// RON as people like to write it: `Some` may be left out, and so may a second pair of brackets.
 fn dialect() -> ron::Options {
     use ron::extensions::Extensions;
     ron::Options::default()
         .with_default_extension(Extensions::IMPLICIT_SOME | Extensions::UNWRAP_VARIANT_NEWTYPES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_key_is_read_and_noted_with_its_place() {
+        let read = |key: &str| {
+            let text = format!(
+                "Session(about: \"x\", source: Twin(),\n  privacy: (epsilon_flag: 2, {key}: Window(3)))"
+            );
+            Session::parse("old.ron", Path::new(""), &text).expect("a sound session")
+        };
+        let (old, new) = (read("thrift"), read("send"));
+        assert_eq!(old.privacy.send, SendPolicy::Window(3));
+        assert_eq!(old.privacy, new.privacy);
+        assert_eq!(old.notes, ["old.ron:2:29: `thrift` is now called `send`"]);
+        assert_eq!(new.notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_list_of_known_keys_has_new_names_only() {
+        let text = "Session(about: \"x\", source: Twin(), privacy: (sent: EveryStep))";
+        let error = Session::parse("x.ron", Path::new(""), text).expect_err("no such key");
+        let error = error.to_string();
+        assert!(error.contains("did you mean `send`?") && !error.contains("thrift"), "{error}");
+    }
 }

@@ -172,7 +172,8 @@ fn against_the_map(map: &[String], importer: &str, code: &str) -> Vec<String> {
     let own = place(importer);
     let wrong = |name: &&str| {
         let is_below = place(name).is_some_and(|other| own.is_none_or(|own| other > own));
-        let is_screen = *name == "console" && !["console", "bench", "cli"].contains(&importer);
+        let is_screen =
+            *name == "console" && !["console", "bench", "cli", "test_api"].contains(&importer);
         is_below || is_screen
     };
     imported(code).into_iter().filter(wrong).map(str::to_owned).collect()

@@ -15,6 +15,7 @@ use super::cost::{self, TooMuch};
 use super::decimation;
 use super::influence::{self, Influences, SiteHalves, Told};
 use super::vendor::{self, ClientVendor};
+use crate::base::rng;
 use crate::federation::{self, Federation, FederationError, History, Hooks, Outcome};
 use crate::nn::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
@@ -24,7 +25,6 @@ use crate::nn::proprietary::VendorModel;
 use crate::nn::train::{self, TrainError};
 use crate::nn::weights::LstmFc;
 use crate::privacy::{Counted, FilterMemory, PrivacyError, Provenance, Randomness, Trained};
-use crate::rng;
 use crate::server::Together;
 use crate::session::{Session, Source, Tier};
 pub(crate) use crate::site::PreparedSite;
@@ -454,7 +454,7 @@ fn train_proprietary(
     material: &Material,
     on_stage: OnStage,
 ) -> Result<Vec<ClientVendor>, TrainError> {
-    let threads = crate::threads::threads();
+    let threads = crate::base::threads::threads();
     let seed = rng::child(session.seed, PROPRIETARY);
     // Models learn on several threads, and each tells of itself.
     let on_stage = Mutex::new(on_stage);
@@ -827,7 +827,7 @@ mod tests {
         assert_ne!(private("epsilon_c: 4"), private("epsilon_c: 4, sigma: Classic"));
         assert_eq!(
             base,
-            private("epsilon_flag: 4, thrift: Window(3)"),
+            private("epsilon_flag: 4, send: Window(3)"),
             "symbols come after training"
         );
     }

@@ -47,6 +47,7 @@ use self::sight::Sight;
 use self::unused::Unused;
 pub(crate) use self::what_if::Outlook;
 use super::prepare::{self, Prepared, TrainingSpent};
+use crate::base::rng;
 use crate::evidence::symbol::Grading;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{self, Fact, Number};
@@ -55,7 +56,6 @@ use crate::incident::{Annunciator, Closing, Place, QualityKind, QualityNote, Rul
 use crate::nn::kernel::WeightsError;
 use crate::nn::weights::FilterWeights;
 use crate::privacy::{Hooks, Ledger, PrivacyError, Provenance};
-use crate::rng;
 use crate::score::{Judgement, Watched};
 use crate::server::health::{CalibrationHealth, Standing};
 use crate::server::influence::InfluenceGraph;

@@ -11,10 +11,10 @@ use rand::RngExt as _;
 
 use super::course::{Course, History, OnProgress};
 use super::{Federation, FederationError, ORDER, Sent, Stage};
+use crate::base::rng;
 use crate::nn::train::batch::{BatchLearner, BatchWindows};
 use crate::nn::train::optimise::WARM_UP;
 use crate::privacy::PrivacyError;
-use crate::rng;
 use crate::server::Rounds;
 use crate::server::batch::Batch;
 use crate::site::batch::BatchEstimate;

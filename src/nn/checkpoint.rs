@@ -24,7 +24,7 @@ use self::checksum::Checksum;
 pub(crate) use self::hash::{Fingerprint, Hasher};
 use super::oracle::{Layout, Oracle};
 use super::weights::{LstmFc, ProprietaryWeights};
-use crate::draft::{Draft, DraftError};
+use crate::base::atomic_file::{AtomicFile, WriteError};
 
 /// Version of the file format; a file of another version is made anew.
 pub(crate) const VERSION: u32 = 2;
@@ -76,7 +76,7 @@ pub(crate) struct ClientModels {
 pub(crate) enum CheckpointError {
     /// It could not be written.
     #[error(transparent)]
-    Write(#[from] DraftError),
+    Write(#[from] WriteError),
     /// It could not be read.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
@@ -157,7 +157,7 @@ impl Checkpoint {
         let folder = path.parent().unwrap_or(Path::new(""));
         let name =
             path.file_name().ok_or_else(|| content(path, "not the name of a file".into()))?;
-        let mut draft = Draft::create(folder, &name.to_string_lossy())?;
+        let mut draft = AtomicFile::create(folder, &name.to_string_lossy())?;
         draft.fill(|file| file.write_all(bytes))?;
         draft.publish()?;
         Ok(())

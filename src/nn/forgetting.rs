@@ -16,7 +16,7 @@ use super::proprietary::VendorModel;
 use super::step::ClientStep;
 use super::train::SETTLING;
 use super::weights::{LstmFc, ProprietaryWeights};
-use crate::rng;
+use crate::base::rng;
 
 /// Steps over which a changed sample is followed.
 pub(crate) const HORIZON: usize = 200;

@@ -17,7 +17,7 @@ use super::train::{
     CORRECTION, Job, OnProgress, TrainError, Trained, WEIGHTS, filter, graph, sensors, train_filter,
 };
 use super::weights::{FilterWeights, LstmFc, Mlp};
-use crate::rng;
+use crate::base::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 
 /// Adam's step size for the oracle.

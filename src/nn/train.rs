@@ -30,7 +30,7 @@ use thiserror::Error;
 use self::optimise::{Course, Schedule, WARM_UP, optimise};
 use self::window::{Batch, Windows};
 use super::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights, ProprietaryWeights};
-use crate::rng;
+use crate::base::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 
 /// Own lags of the linear models.

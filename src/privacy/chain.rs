@@ -16,12 +16,12 @@ use std::io::{BufRead, Read as _};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::budget::Budget;
-use super::ledger::{Terms, Trained};
+use super::budget::{Budget, Terms};
 use super::memory::FilterMemory;
 use super::randomness::Provenance;
 use super::release::{Spend, What};
-use crate::digest;
+use super::training::Trained;
+use crate::base::digest;
 
 /// What the first line has as the hash of the line before it.
 pub(crate) const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";

@@ -1,10 +1,10 @@
 //! A site's way to the server about its state: noised as the session wants it, and counted.
 
 use super::messenger::{Messenger, Said, Trace};
+use crate::base::rng;
 use crate::privacy::{
     Account, Channel, Counted, Estimate, Hooks, PrivacyError, Protection, Purpose, Randomness, What,
 };
-use crate::rng;
 use crate::wire::{Outgoing, Sender};
 
 /// Sources of a client's seed.
@@ -35,7 +35,7 @@ impl Line {
         let states = messenger.states();
         let seed = rng::child(seed, sender.client() as u64);
         let random = |source| Randomness::of(hooks.provenance, seed, source);
-        let protection = Protection::new(hooks.privacy, hooks.rule, states, 2)?;
+        let protection = Protection::new(hooks.privacy, states)?;
         Ok(Self {
             sender,
             messenger,

@@ -28,6 +28,7 @@ pub(crate) use self::maps::Map;
 pub(crate) use self::norms::{Condition, Norms, Trace};
 use super::detection::flags::ModelFlags;
 use super::frame::{Done, Job, Options, StudyError};
+use crate::base::rng;
 use crate::federation::convergence::Yardstick;
 use crate::federation::states::{replay, series};
 use crate::federation::variant::{Fitted, Variant};
@@ -35,8 +36,7 @@ use crate::federation::{FederationError, Hooks, Progress};
 use crate::nn::oracle::Oracle;
 use crate::nn::train::{self, proprietary};
 use crate::nn::weights::ProprietaryWeights;
-use crate::privacy::{Provenance, SigmaRule};
-use crate::rng;
+use crate::privacy::Provenance;
 use crate::session::settings::{Federation, ModelSettings, PrivacySettings, Proprietary};
 use crate::site::training::SiteData;
 
@@ -292,7 +292,7 @@ pub(super) fn models(
 }
 
 pub(super) fn hooks(open: &PrivacySettings) -> Hooks<'_> {
-    Hooks { privacy: open, rule: SigmaRule::Analytic, provenance: Provenance::Seeded }
+    Hooks { privacy: open, provenance: Provenance::Seeded }
 }
 
 /// Learning goes on to its end.

@@ -6,11 +6,11 @@ use std::time::Instant;
 use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
+use crate::base::rng;
 use crate::federation::states::{Replay, replay};
 use crate::federation::{Federation, FederationError};
 use crate::nn::train::SETTLING;
 use crate::nn::weights::ProprietaryWeights;
-use crate::rng;
 use crate::session::TwinSource;
 use crate::session::settings::{self, ModelSettings, PrivacySettings};
 use crate::site::training::SiteData;

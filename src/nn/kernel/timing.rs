@@ -8,11 +8,11 @@ use rand_distr::{Distribution, StandardNormal};
 use super::WeightsError;
 use super::gaussian::{Gaussian, RIDGE};
 use super::isa::Isa;
+use crate::base::rng;
 use crate::nn::augment::Augmentation;
 use crate::nn::proprietary::Filter;
 use crate::nn::step::ClientStep;
 use crate::nn::weights::{FilterWeights, LstmFc, Mlp};
-use crate::rng;
 
 /// Steps per sample: a sample must be short beside a scheduler's slice and long beside the clock.
 const STEPS: usize = 256;

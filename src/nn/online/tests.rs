@@ -3,9 +3,9 @@ use proptest::prelude::*;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::*;
+use crate::base::rng;
 use crate::nn::network::LstmNetwork;
 use crate::nn::train::adam::Parameters as _;
-use crate::rng;
 
 /// Adam on plain numbers, as published, in double precision; one number per weight of torch's form.
 struct ReferenceAdam {

@@ -101,7 +101,7 @@ impl Adam {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng;
+    use crate::base::rng;
     use candle_core::{DType, Device, Tensor, Var};
     use candle_nn::{AdamW, Optimizer as _, ParamsAdamW};
 

@@ -2,11 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::{Budget, Entered, Ledger, Purpose, Refusal, Terms, Trained};
+use super::{Entered, Ledger, Refusal};
 use crate::privacy::PrivacyError;
+use crate::privacy::budget::{Budget, Purpose, Terms};
 use crate::privacy::memory::FilterMemory;
 use crate::privacy::randomness::Provenance;
 use crate::privacy::release::{Guarded, Released, Spend, What};
+use crate::privacy::training::Trained;
 
 /// One client's ledger at work: its lines that nobody has stored yet, and why something could not be
 /// released.

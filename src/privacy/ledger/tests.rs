@@ -1,10 +1,10 @@
 use super::*;
 use crate::privacy::Bound;
-use crate::privacy::budget::AtZero;
-use crate::privacy::gaussian::SigmaRule;
 use crate::privacy::mechanism::{Clip, Gaussian};
+use crate::privacy::memory::FilterMemory;
 use crate::privacy::randomness::Randomness;
 use crate::privacy::release::{Estimate, Flag, Unprotected as _};
+use crate::session::privacy::{AtZero, Sigma};
 
 const DELTA: f64 = 1e-6;
 
@@ -60,7 +60,7 @@ fn a_value_becomes_sendable_only_with_its_line() {
     let mut random = Randomness::operating_system();
     let (mut ledger, first) = Ledger::open("P2", terms(None), at(0)).unwrap();
     let clip = Clip::Box { bound: 5.0, dimension: 2 };
-    let mechanism = Gaussian::new(clip, SigmaRule::Analytic, 1.0, 1e-5).unwrap();
+    let mechanism = Gaussian::new(clip, Sigma::Analytic, 1.0, 1e-5).unwrap();
     let state = [0.3, -0.7];
     let guarded = mechanism.noised(&Estimate::of_state(&state), &mut random).unwrap();
     let entered = ledger.enter(at(1), What::ProprietaryState, Purpose::Routine, guarded).unwrap();

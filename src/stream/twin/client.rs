@@ -14,7 +14,7 @@ use super::sources::{Purpose, Sources};
 use super::target::Target;
 use super::transition::Transition;
 use super::{CHANNELS, Measurements, State};
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 use crate::session::Family;
 
 /// Pull of the target on the state of family A (k).

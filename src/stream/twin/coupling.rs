@@ -8,7 +8,7 @@ use super::State;
 use super::lstm::{Linear, Lstm, Memory};
 use super::moments::Moments;
 use super::packed::Packed;
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 /// Hidden units of each layer of `g_dep`.
 const HIDDEN: usize = 64;

@@ -8,7 +8,7 @@ use rand::RngExt as _;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::State;
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 /// Which process a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use super::sources::{Purpose, Sources};
 use super::target::Target;
 use super::transition::Transition;
 use super::*;
-use crate::rng;
+use crate::base::rng;
 use crate::session::Family;
 
 fn source(family: Family, clients: usize) -> TwinSource {

@@ -9,7 +9,7 @@ use super::State;
 use super::fit::{Adam, Batch, LANES, Tape};
 use super::lstm::{Linear, Lstm, Memory};
 use super::target::Target;
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 const HIDDEN: usize = 16;
 const ITERATIONS: usize = 400;

@@ -4,9 +4,9 @@
 use super::figures::{Happened, Truth};
 use super::flags::Flagged;
 use super::{Models, PAPERS};
+use crate::base::rng;
 use crate::federation::variant::Variant;
 use crate::nn::weights::ProprietaryWeights;
-use crate::rng;
 use crate::session::{PrivacySettings, TwinSource};
 use crate::stream::twin::slices;
 use crate::study::frame::StudyError;

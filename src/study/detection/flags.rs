@@ -254,7 +254,7 @@ mod tests {
     use rand_distr::{Distribution as _, StandardNormal};
 
     use super::*;
-    use crate::rng;
+    use crate::base::rng;
     use crate::score::metrics::Window;
     use crate::study::detection::figures::MethodOutput;
 

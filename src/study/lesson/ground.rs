@@ -6,10 +6,10 @@ use std::ops::Range;
 use jiff::Timestamp;
 use ndarray::{Array2, ArrayView2, Axis, Slice};
 
+use crate::base::rng;
 use crate::engine::{decimation, vendor};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::nn::weights::ProprietaryWeights;
-use crate::rng;
 use crate::score::metrics::{Tick, Window};
 use crate::session::{Clock, Family, Mark, Session, Source, TwinSource};
 use crate::site::training::SiteData;

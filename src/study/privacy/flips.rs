@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::{mean, published};
+use crate::base::rng;
 use crate::privacy::composition::epsilon_of_truth;
 use crate::privacy::{PrivacyError, Randomness, Response};
-use crate::rng;
 use crate::score::metrics::Tick;
 use crate::score::metrics::run_length::{self, RunLength};
 use crate::study::detection::Models;

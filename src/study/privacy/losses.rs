@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::{mean, published};
+use crate::base::rng;
 use crate::federation::{Federation, FederationError, Noise, states};
 use crate::nn::train::SETTLING;
 use crate::nn::weights::ProprietaryWeights;
-use crate::rng;
 use crate::session::{ModelSettings, PrivacySettings};
 use crate::study::detection::Models;
 use crate::study::detection::baseline::TOGETHER;

@@ -7,7 +7,7 @@ use crate::privacy::Tally;
 use crate::score::metrics::Tick;
 use crate::score::metrics::delay::{Delays, per_day};
 use crate::score::metrics::incident::TAIL;
-use crate::session::{Alphabet, Session, Thrift};
+use crate::session::{Alphabet, SendPolicy, Session};
 use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::{Watched, watch};
 use crate::study::detection::{Models, linear};
@@ -62,12 +62,12 @@ const EPSILONS: [Option<f64>; 7] =
 const QUICK: [Option<f64>; 4] = [Some(1.0), Some(2.0), Some(4.0), None];
 
 /// How symbols are sent: the name, how often, and in which alphabet.
-const MANNERS: [(&str, Thrift, Alphabet); 5] = [
-    ("evidence, every step", Thrift::EveryStep, Alphabet::Graded),
-    ("evidence, every step, one bit", Thrift::EveryStep, Alphabet::OneBit),
-    ("evidence, strongest of 5 steps", Thrift::Window(WINDOW), Alphabet::Graded),
-    ("evidence, while raised", Thrift::WhileRaised, Alphabet::Graded),
-    ("evidence, kept answers", Thrift::Memoised { permanent: PERMANENT }, Alphabet::Graded),
+const MANNERS: [(&str, SendPolicy, Alphabet); 5] = [
+    ("evidence, every step", SendPolicy::EveryStep, Alphabet::Graded),
+    ("evidence, every step, one bit", SendPolicy::EveryStep, Alphabet::OneBit),
+    ("evidence, strongest of 5 steps", SendPolicy::Window(WINDOW), Alphabet::Graded),
+    ("evidence, while raised", SendPolicy::WhileRaised, Alphabet::Graded),
+    ("evidence, kept answers", SendPolicy::Memoised { permanent: PERMANENT }, Alphabet::Graded),
 ];
 
 /// Both modes on two families, every manner of sending symbols among them.
@@ -114,14 +114,14 @@ fn evidence(
     };
     let mut sessions: Vec<Ready> = seeds.iter().map(of_seed).collect::<Result<_, _>>()?;
     let mut rows = Vec::new();
-    for (method, thrift, symbol) in MANNERS {
+    for (method, send, symbol) in MANNERS {
         for &epsilon in epsilons {
             // Saving is about a price: without one there is the plain manner only.
-            if epsilon.is_none() && thrift != Thrift::EveryStep {
+            if epsilon.is_none() && send != SendPolicy::EveryStep {
                 continue;
             }
             let row = row(family, method, epsilon, &mut sessions, median_delay, |session| {
-                (session.privacy.thrift, session.privacy.symbol) = (thrift, symbol);
+                (session.privacy.send, session.privacy.symbol) = (send, symbol);
             });
             rows.push(row?);
         }

@@ -7,7 +7,8 @@ use crate::privacy::randomness::{Provenance, Randomness};
 use crate::privacy::release::{Flag, Spend, What};
 use crate::privacy::response::Response;
 use crate::privacy::seal::LedgerKey;
-use crate::privacy::{AtZero, Book, Budget, Purpose, Scope, Terms, Trained};
+use crate::privacy::{Book, Budget, Purpose, Terms, Trained};
+use crate::session::privacy::{AtZero, Scope};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_691_798_400 + second).unwrap()

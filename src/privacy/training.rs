@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Scope;
-use crate::privacy::account::Tally;
-use crate::privacy::randomness::Provenance;
-use crate::privacy::release::{Spend, What};
+use super::account::Tally;
+use super::randomness::Provenance;
+use super::release::{Spend, What};
+use crate::session::privacy::Scope;
 
 /// The releases of one kind that a training made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

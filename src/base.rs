@@ -1,0 +1,11 @@
+//! What every other module may stand on: randomness, threads, folders, digests, files that are written
+//! whole, names that were probably meant.
+//!
+//! It must not know any other module.
+
+pub(crate) mod atomic_file;
+pub(crate) mod digest;
+pub(crate) mod folders;
+pub(crate) mod rng;
+pub(crate) mod suggest;
+pub(crate) mod threads;
