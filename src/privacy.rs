@@ -68,7 +68,6 @@ pub(crate) use account::{Bound, Composed, Tally};
 pub(crate) use budget::{Budget, Purpose, Terms};
 pub(crate) use channel::{Channel, Units};
 pub(crate) use forecast::{EpsilonOption, ForecastInput};
-pub(crate) use ledger::books::Book;
 pub(crate) use ledger::signed::{self, SignedLedgers};
 pub(crate) use ledger::{Counted, Exhaustion, Ledger};
 pub(crate) use mechanism::Clip;
@@ -95,29 +94,19 @@ pub(crate) enum PrivacyError {
     NoRandomness(rand::rngs::SysError),
     /// A value to be released is not a number.
     #[error("value {place} is not a finite number and cannot be released")]
-    NotFinite {
-        /// Its place, counted from 0.
-        place: usize,
-    },
+    NotFinite { place: usize },
     /// The number of values or symbols is not the one that was agreed on.
     #[error("expected {expected} values, found {found}")]
     Dimension { expected: usize, found: usize },
     /// A setting has no meaning.
     #[error("{what}: expected {expected}, found {found}")]
-    Setting {
-        what: &'static str,
-        /// What it must be.
-        expected: &'static str,
-        found: f64,
-    },
+    Setting { what: &'static str, expected: &'static str, found: f64 },
     /// A budget cannot be set below what is already spent.
     #[error("{client} has spent {} over {} already: a budget of ε {asked} is below that", spent_words(*.spent), .over.label())]
     BelowSpent {
-        /// Who has spent it.
         client: String,
         /// Over which stretch of time.
         over: crate::session::privacy::Scope,
-        /// The budget asked for.
         asked: f64,
         spent: f64,
     },

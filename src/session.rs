@@ -44,7 +44,6 @@ pub struct Session {
     pub(crate) folder: PathBuf,
     /// One line on what it is, shown by `headwater sessions`.
     pub(crate) about: String,
-    /// Where measurements come from.
     pub(crate) source: Source,
     /// Who watches which columns. The built-in plants and HAI have clients of their own.
     #[serde(default)]
@@ -92,7 +91,6 @@ fn one() -> u64 {
     1
 }
 
-/// A client and its columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientSettings {
@@ -187,7 +185,6 @@ pub(crate) struct Ranges {
     pub(crate) replay: Stretch,
 }
 
-/// A stretch of data.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Stretch {
@@ -327,8 +324,9 @@ const RENAMED: &[(&str, &str)] = &[("privacy.thrift", "send")];
 /// A note for each key of the text that has another name now.
 fn old_keys(place: &str, text: &str) -> Vec<String> {
     let note = |(old, new): &(&str, &str)| {
-        let at = locate::place(text, locate::find(text, old)?);
+        let value = locate::find(text, old)?;
         let old = old.rsplit('.').next().unwrap_or(old);
+        let at = locate::place(text, text[..value].rfind(old)?);
         Some(format!("{place}:{}:{}: `{old}` is now called `{new}`", at.line, at.column))
     };
     RENAMED.iter().filter_map(note).collect()
@@ -356,7 +354,7 @@ mod tests {
         let (old, new) = (read("thrift"), read("send"));
         assert_eq!(old.privacy.send, SendPolicy::Window(3));
         assert_eq!(old.privacy, new.privacy);
-        assert_eq!(old.notes, ["old.ron:2:29: `thrift` is now called `send`"]);
+        assert_eq!(old.notes, ["old.ron:2:30: `thrift` is now called `send`"]);
         assert_eq!(new.notes, Vec::<String>::new());
     }
 

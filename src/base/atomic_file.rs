@@ -36,7 +36,6 @@ fn written() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 #[derive(Debug, Error)]
 #[error("cannot write {}: {source}", file.display())]
 pub(crate) struct WriteError {
-    /// Which file or folder.
     pub(crate) file: PathBuf,
     /// The operating system's answer.
     pub(crate) source: io::Error,

@@ -15,7 +15,6 @@ pub(crate) struct Budget {
     /// The stretch of time it is for.
     #[serde(with = "ScopeInLine")]
     pub(crate) over: Scope,
-    /// What happens when it is gone.
     #[serde(with = "AtZeroInLine")]
     pub(crate) at_zero: AtZero,
 }
@@ -55,7 +54,6 @@ pub(crate) struct Terms {
     pub(crate) delta: f64,
     /// How far one sample reaches into later releases.
     pub(crate) memory: FilterMemory,
-    /// How much may be spent.
     pub(crate) budget: Option<Budget>,
 }
 
@@ -77,7 +75,6 @@ impl Terms {
     }
 }
 
-/// Why something is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// It is released at every step, or every window.
@@ -109,19 +106,6 @@ impl Budget {
         match (self.at_zero, purpose) {
             (AtZero::AlarmsOnly { reserve }, Purpose::Routine) => self.epsilon - reserve,
             _ => self.epsilon,
-        }
-    }
-
-    /// What to tell who asks for a release that no longer fits.
-    pub(crate) fn consequence(&self, purpose: Purpose) -> &'static str {
-        match (self.at_zero, purpose) {
-            (AtZero::Stop, _) | (AtZero::AlarmsOnly { .. }, Purpose::Alarm) => {
-                "stopped: the budget is spent"
-            }
-            (AtZero::Slower, _) => "waiting: the window must first let older releases go",
-            (AtZero::AlarmsOnly { .. }, Purpose::Routine) => {
-                "alarms only: what is left is kept for alarms"
-            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The ledger is the only door from a [`Guarded`] value to a [`Released`] one, so nothing leaves
 //! unaccounted. It keeps counts, not releases; the releases themselves are the lines it hands
-//! out, to be stored before the value is sent.
+//! out ([`Ledger::take_lines`]), to be stored before the value is sent.
 //!
 //! | scope | protects | counts |
 //! |---|---|---|
@@ -34,7 +34,6 @@ use super::training::{Stretch, Trained};
 use super::window::Window;
 use crate::session::privacy::{AtZero, Scope};
 
-pub(crate) mod books;
 mod pace;
 pub(crate) mod signed;
 mod spent;
@@ -42,34 +41,11 @@ mod terms;
 
 pub(crate) use self::pace::Exhaustion;
 
-/// A value that may now be sent, and the line to store before it is.
-#[derive(Debug)]
-#[must_use = "the line must be stored before the value is sent"]
-pub(crate) struct Entered<T> {
-    pub(crate) released: Released<T>,
-    /// The ledger's line about it, with its line end; empty where no lines are written.
-    pub(crate) line: String,
-}
-
-/// A release that the budget does not allow. The value is gone: it must not be sent.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{client}: {consequence} (ε {spent:.2} of {limit:.2} spent)")]
-pub(crate) struct Refusal {
-    pub(crate) client: String,
-    /// What the budget's policy makes of it.
-    pub(crate) consequence: &'static str,
-    /// ε spent over the budget's scope.
-    pub(crate) spent: f64,
-    /// ε that may be spent for this purpose.
-    pub(crate) limit: f64,
-}
-
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     client: String,
     terms: Terms,
     chain: Chain,
-    /// When the first release was made.
     since: Option<Timestamp>,
     /// The last sample with releases and these, and those of the sample before it.
     sample: Option<(Timestamp, Tally)>,
@@ -90,29 +66,27 @@ pub(crate) struct Ledger {
     stopped: bool,
     routine: Gate,
     alarm: Gate,
+    /// Lines that nobody has stored yet.
+    lines: String,
+    /// Why something could not be released, until somebody asks.
+    trouble: Option<String>,
 }
 
 /// How often something was released under one setting.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counted {
-    /// What it was about.
     pub(crate) what: What,
-    /// By which mechanism, with which settings.
     #[serde(flatten)]
     pub(crate) spend: Spend,
     pub(crate) count: u64,
 }
 
 impl Ledger {
-    /// Opens a ledger; the line is its first.
-    pub(crate) fn open(
-        client: &str,
-        terms: Terms,
-        time: Timestamp,
-    ) -> Result<(Self, String), PrivacyError> {
+    /// Opens a ledger and writes its first line.
+    pub(super) fn open(client: &str, terms: Terms, time: Timestamp) -> Result<Self, PrivacyError> {
         let mut ledger = Self::empty(client, terms.checked()?);
-        let line = ledger.chain.append(time, client, Entry::Opened(terms));
-        Ok((ledger, line))
+        ledger.write(time, Entry::Opened(terms));
+        Ok(ledger)
     }
 
     /// A ledger that counts and admits but writes no lines: where nobody keeps them.
@@ -141,6 +115,8 @@ impl Ledger {
             stopped: false,
             routine: Gate::default(),
             alarm: Gate::default(),
+            lines: String::new(),
+            trouble: None,
         }
     }
 
@@ -207,67 +183,57 @@ impl Ledger {
         Ok(())
     }
 
-    /// Enters a release about the sample of `time`, if the budget allows it.
+    /// Enters a release about the sample of `time`; nothing where the budget does not allow it. The
+    /// value is gone then: it must not be sent.
     pub(crate) fn enter<T>(
         &mut self,
         time: Timestamp,
         what: What,
         purpose: Purpose,
         guarded: Guarded<T>,
-    ) -> Result<Entered<T>, Refusal> {
+    ) -> Option<Released<T>> {
         let Guarded { value, spend, provenance } = guarded;
-        self.admit(time, purpose, spend)?;
-        self.count(time, what, spend, provenance);
-        if !self.writes {
-            return Ok(Entered { released: Released::new(value, provenance), line: String::new() });
+        if !self.admits(time, purpose, spend) {
+            return None;
         }
-        let p = match spend {
-            Spend::Response { epsilon, symbols } => {
-                Response::new(epsilon, symbols).ok().map(|r| r.truth())
-            }
-            _ => None,
-        };
-        let entry = Entry::Released { what, spend, p, randomness: provenance };
-        let line = self.chain.append(time, &self.client, entry);
-        Ok(Entered { released: Released::new(value, provenance), line })
+        self.count(time, what, spend, provenance);
+        if self.writes {
+            let p = match spend {
+                Spend::Response { epsilon, symbols } => {
+                    Response::new(epsilon, symbols).ok().map(|r| r.truth())
+                }
+                _ => None,
+            };
+            self.write(time, Entry::Released { what, spend, p, randomness: provenance });
+        }
+        Some(Released::new(value, provenance))
     }
 
-    /// Notes a release that is computed from released values: no budget can refuse it.
-    pub(super) fn note_derived(&mut self, time: Timestamp, what: What, spend: Spend) -> String {
+    /// Releases what is made of releases that `trained` lists, once they are entered: it tells
+    /// nothing more than they do.
+    pub(crate) fn enter_made_of<T>(
+        &mut self,
+        from: Timestamp,
+        trained: &[Trained],
+        value: T,
+        provenance: Provenance,
+    ) -> Released<T> {
+        self.enter_training(from, trained);
+        Released::new(value, provenance)
+    }
+
+    /// Notes something that is made of released values: it is counted and costs nothing.
+    pub(crate) fn note_derived(&mut self, time: Timestamp, what: What, spend: Spend) {
+        debug_assert!(what.is_derived(), "{what:?} tells something new");
         let randomness = Provenance::OperatingSystem;
         self.count(time, what, spend, randomness);
-        self.write(time, Entry::Released { what, spend, p: None, randomness })
+        self.write(time, Entry::Released { what, spend, p: None, randomness });
     }
 
-    /// Whether a release about the sample of `time` would be entered. Which releases are
-    /// admitted depends on counts and settings only, so a refusal tells nothing about the data.
-    pub(crate) fn admit(
-        &mut self,
-        time: Timestamp,
-        purpose: Purpose,
-        spend: Spend,
-    ) -> Result<(), Refusal> {
-        let Err((budget, spent)) = self.fits(time, purpose, spend) else { return Ok(()) };
-        Err(Refusal {
-            client: self.client.clone(),
-            consequence: budget.consequence(purpose),
-            spent: spent.epsilon(self.terms.delta).0,
-            limit: budget.limit(purpose),
-        })
-    }
-
-    /// The same without saying why not, which takes a composition.
+    /// Whether a release about the sample of `time` would be entered. Which releases are admitted
+    /// depends on counts and settings only, so a refusal tells nothing about the data.
     pub(crate) fn admits(&mut self, time: Timestamp, purpose: Purpose, spend: Spend) -> bool {
-        self.fits(time, purpose, spend).is_ok()
-    }
-
-    fn fits(
-        &mut self,
-        time: Timestamp,
-        purpose: Purpose,
-        spend: Spend,
-    ) -> Result<(), (Budget, Tally)> {
-        let Some(budget) = self.terms.budget else { return Ok(()) };
+        let Some(budget) = self.terms.budget else { return true };
         let next = Tally::of(spend, 1);
         let spent = match budget.over {
             Scope::Lifetime => self.lifetime.clone(),
@@ -291,24 +257,22 @@ impl Ledger {
             Purpose::Alarm => &mut self.alarm,
         };
         if !self.stopped && gate.admits(&spent, &next, self.terms.delta, limit) {
-            return Ok(());
+            return true;
         }
         // What leaves the window later does not begin again what was to end.
         self.stopped = budget.at_zero == AtZero::Stop;
-        Err((budget, spent))
+        false
     }
 
     /// Enters what a training released, before any live release; none if that training is entered
     /// already. It has happened, so no budget can refuse it.
-    pub(crate) fn enter_training(&mut self, from: Timestamp, trained: &[Trained]) -> Vec<String> {
+    pub(crate) fn enter_training(&mut self, from: Timestamp, trained: &[Trained]) {
         let known = |training: &str| self.trainings.iter().any(|s| s.training == training);
         let new: Vec<&Trained> = trained.iter().filter(|t| !known(&t.training)).collect();
-        new.into_iter()
-            .map(|trained| {
-                self.count_training(from, trained);
-                self.write(from, Entry::Trained(trained.clone()))
-            })
-            .collect()
+        for trained in new {
+            self.count_training(from, trained);
+            self.write(from, Entry::Trained(trained.clone()));
+        }
     }
 
     fn count_training(&mut self, from: Timestamp, trained: &Trained) {
@@ -340,13 +304,31 @@ impl Ledger {
     }
 
     /// The last line of a run: without it, lines may be missing at the end.
-    pub(crate) fn close(&mut self, time: Timestamp) -> String {
+    pub(crate) fn close(&mut self, time: Timestamp) {
         self.closed = true;
-        self.write(time, Entry::Closed { releases: self.lifetime.releases() })
+        self.write(time, Entry::Closed { releases: self.lifetime.releases() });
     }
 
-    fn write(&mut self, time: Timestamp, entry: Entry) -> String {
-        if self.writes { self.chain.append(time, &self.client, entry) } else { String::new() }
+    fn write(&mut self, time: Timestamp, entry: Entry) {
+        if self.writes {
+            self.lines += &self.chain.append(time, &self.client, entry);
+        }
+    }
+
+    /// The lines written since this was asked last: they must be stored before what they tell of is
+    /// sent.
+    pub(crate) fn take_lines(&mut self) -> String {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Something could not be released.
+    pub(crate) fn fail(&mut self, why: &PrivacyError) {
+        self.trouble.get_or_insert(why.to_string());
+    }
+
+    /// Why something could not be released since this was asked last.
+    pub(crate) fn take_trouble(&mut self) -> Option<String> {
+        self.trouble.take()
     }
 
     fn count(&mut self, time: Timestamp, what: What, spend: Spend, provenance: Provenance) {
@@ -373,17 +355,14 @@ impl Ledger {
         self.since.get_or_insert(time);
     }
 
-    /// Whose ledger it is.
     pub(crate) fn client(&self) -> &str {
         &self.client
     }
 
-    /// What it is kept by.
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// The hash of its last line.
     pub(crate) fn head(&self) -> &str {
         self.chain.head()
     }

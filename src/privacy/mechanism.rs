@@ -105,7 +105,6 @@ impl Gaussian {
         self.step
     }
 
-    /// What one release costs.
     pub(crate) fn spend(&self) -> Spend {
         Spend::Gaussian { sensitivity: self.sensitivity(), sigma: self.sigma() }
     }

@@ -16,12 +16,10 @@ use crate::session::settings::PrivacySettings;
 pub(crate) struct Hooks<'a> {
     /// What is noised and how much; what is absent is sent as it is, and counted as such.
     pub(crate) privacy: &'a PrivacySettings,
-    /// Where noise comes from.
     pub(crate) provenance: Provenance,
 }
 
 impl<'a> Hooks<'a> {
-    /// Those of a session.
     pub(crate) fn of(session: &'a Session) -> Self {
         Self { privacy: &session.privacy, provenance: Provenance::of(session) }
     }

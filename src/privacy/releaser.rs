@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use super::PrivacyError;
 use super::account::Tally;
 use super::budget::Purpose;
-use super::ledger::books::Book;
+use super::ledger::Ledger;
 use super::randomness::Randomness;
 use super::release::{Flag, Guarded, Quiet, Released, Spend, Symbol, Unprotected as _, What};
 use super::response::Response;
@@ -36,7 +36,6 @@ pub(crate) enum Release<T> {
 }
 
 impl<T> Release<T> {
-    /// The same about something else.
     pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Release<U> {
         match self {
             Self::Symbol(value) => Release::Symbol(f(value)),
@@ -59,27 +58,27 @@ trait Payer {
 /// One client's ledger at one step.
 #[derive(Debug)]
 pub(crate) struct Account<'a> {
-    pub(crate) book: &'a mut Book,
+    pub(crate) ledger: &'a mut Ledger,
     /// The time of the sample that is told of.
     pub(crate) time: Timestamp,
 }
 
 impl Payer for Account<'_> {
     fn admits(&mut self, purpose: Purpose, spend: Spend) -> bool {
-        self.book.ledger_mut().admits(self.time, purpose, spend)
+        self.ledger.admits(self.time, purpose, spend)
     }
 
     fn pay<T>(&mut self, what: What, purpose: Purpose, guarded: Guarded<T>) -> Option<Released<T>> {
-        self.book.enter(self.time, what, purpose, guarded).ok()
+        self.ledger.enter(self.time, what, purpose, guarded)
     }
 
     fn keeps_for_alarms(&self) -> bool {
-        let budget = self.book.ledger().terms().budget;
+        let budget = self.ledger.terms().budget;
         budget.is_some_and(|budget| matches!(budget.at_zero, AtZero::AlarmsOnly { .. }))
     }
 
     fn fail(&mut self, why: &PrivacyError) {
-        self.book.fail(why);
+        self.ledger.fail(why);
     }
 }
 
@@ -131,7 +130,6 @@ pub(crate) struct Releaser {
     watch: Watch,
     state: WatchState,
     random: Randomness,
-    /// What rehearsals would have cost.
     rehearsed: Tally,
 }
 

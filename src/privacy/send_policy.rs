@@ -63,7 +63,6 @@ impl Memoised {
         Self { report, ..self }
     }
 
-    /// A report about `symbol`.
     pub(crate) fn symbol(
         &mut self,
         symbol: Symbol,

@@ -14,7 +14,6 @@ pub(crate) struct Trained {
     /// Which training: models that are kept and used again were trained once.
     pub(crate) training: String,
     pub(crate) what: What,
-    /// By which mechanism, with which settings.
     #[serde(flatten)]
     pub(crate) spend: Spend,
     pub(crate) count: u64,

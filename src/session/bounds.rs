@@ -13,9 +13,7 @@ pub(crate) struct Bound {
     pub(crate) key: &'static str,
     /// The choice it belongs to where a key has several, such as `Percentile`.
     pub(crate) choice: &'static str,
-    /// The least it may be.
     pub(crate) least: f64,
-    /// The most it may be.
     pub(crate) most: f64,
     /// Whether the least and the most are themselves refused.
     pub(crate) open: [bool; 2],

@@ -85,7 +85,6 @@ impl Default for PrivacySettings {
     }
 }
 
-/// The formula for σ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum Sigma {
     /// The least noise that gives (ε, δ), for every ε.
@@ -158,7 +157,6 @@ pub(crate) struct BudgetSettings {
     /// The stretch of time it is for.
     #[serde(default)]
     pub(crate) over: Scope,
-    /// What happens when it is gone.
     #[serde(default)]
     pub(crate) at_zero: AtZero,
 }

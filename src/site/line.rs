@@ -64,15 +64,15 @@ impl Line {
         self.messenger.z(x_hat, z);
         let guarded =
             self.protection.proprietary_state(Estimate::of_state(z), &mut self.live).ok()?;
-        let Account { book, time } = account;
-        let entered = book.enter(*time, What::ProprietaryState, Purpose::Routine, guarded).ok()?;
+        let Account { ledger, time } = account;
+        let entered = ledger.enter(*time, What::ProprietaryState, Purpose::Routine, guarded)?;
         Some(self.sender.summary(step, &entered, None))
     }
 
     /// What the server predicted is made of what was released before: it is noted and costs nothing.
     pub(crate) fn note_prediction(&mut self, account: &mut Account<'_>) {
         let spend = self.protection.gradient_spend();
-        account.book.note_derived(account.time, What::Gradient, spend);
+        account.ledger.note_derived(account.time, What::Gradient, spend);
     }
 
     /// z and ε of a step, as they cross while influence is learned.

@@ -58,7 +58,6 @@ mod fault;
 mod fit;
 mod graph;
 mod lstm;
-mod moments;
 mod packed;
 mod plant;
 mod process;

@@ -9,6 +9,41 @@ use crate::privacy::chain::Entry;
 use crate::privacy::memory::FilterMemory;
 
 impl Ledger {
+    /// Begins to write at `time`, as a continuation of this client's ledger in `kept`, where there is
+    /// one. It must come before the first release.
+    pub(crate) fn write_from(
+        &mut self,
+        time: Timestamp,
+        kept: &[Ledger],
+    ) -> Result<(), PrivacyError> {
+        let terms = self.terms;
+        let Some(kept) = kept.iter().find(|kept| kept.client == self.client) else {
+            *self = Self::open(&self.client, terms, time)?;
+            return Ok(());
+        };
+        *self = kept.clone();
+        if self.terms.memory != terms.memory {
+            self.set_memory(terms.memory, time)?;
+        }
+        if self.terms.delta.to_bits() != terms.delta.to_bits() {
+            // The old budget was one at the old δ.
+            self.set_budget(None, time)?;
+            self.set_delta(terms.delta, time)?;
+        }
+        if self.terms.budget != terms.budget {
+            self.set_budget(terms.budget, time)?;
+        }
+        Ok(())
+    }
+
+    /// What is sent from now on remembers every sample without end.
+    pub(crate) fn never_forget(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
+        if self.terms.memory.is_endless() {
+            return Ok(());
+        }
+        self.set_memory(FilterMemory::ENDLESS, now)
+    }
+
     /// Whether a budget covers what is spent: what is spent stays spent.
     pub(crate) fn check_budget(
         &self,
@@ -43,19 +78,21 @@ impl Ledger {
         &mut self,
         budget: Option<Budget>,
         now: Timestamp,
-    ) -> Result<String, PrivacyError> {
+    ) -> Result<(), PrivacyError> {
         self.check_budget(budget, now)?;
         self.terms.budget = budget;
         self.judge_anew();
-        Ok(self.write(now, Entry::Budget { budget }))
+        self.write(now, Entry::Budget { budget });
+        Ok(())
     }
 
     /// Reads every composed ε at another δ from now on; the line says so.
-    pub(crate) fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<String, PrivacyError> {
+    pub(crate) fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
         self.check_delta(delta, now)?;
         self.terms.delta = delta;
         self.judge_anew();
-        Ok(self.write(now, Entry::Delta { delta }))
+        self.write(now, Entry::Delta { delta });
+        Ok(())
     }
 
     /// Takes samples to be remembered in another way from now on, where the terms are the same
@@ -64,10 +101,11 @@ impl Ledger {
         &mut self,
         memory: FilterMemory,
         now: Timestamp,
-    ) -> Result<String, PrivacyError> {
+    ) -> Result<(), PrivacyError> {
         self.terms.memory = memory.checked()?;
         self.judge_anew();
-        Ok(self.write(now, Entry::Memory { memory }))
+        self.write(now, Entry::Memory { memory });
+        Ok(())
     }
 
     /// What fitted before need not fit now, and the other way round.

@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use super::coupling::Coupling;
 use super::fit::{Batch, LANES, Tape};
 use super::lstm::{Linear, Lstm};
-use super::moments::Moments;
 use super::packed::Packed;
 use super::sources::{Purpose, Sources};
 use super::target::Target;
 use super::transition::Transition;
 use super::*;
+use crate::base::moments::Moments;
 use crate::base::rng;
 use crate::session::Family;
 
