@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PrivacyError;
 use super::account::Tally;
-use super::budget::{Budget, Gate, Purpose, Terms};
+use super::budget::{Gate, Purpose, Terms};
 #[cfg(test)]
 use super::chain;
 #[cfg(test)]

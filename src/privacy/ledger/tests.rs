@@ -1,5 +1,6 @@
 use super::*;
 use crate::privacy::Bound;
+use crate::privacy::budget::Budget;
 use crate::privacy::mechanism::{Clip, Gaussian};
 use crate::privacy::memory::FilterMemory;
 use crate::privacy::randomness::Randomness;
@@ -250,11 +251,11 @@ fn a_filter_that_remembers_makes_one_sample_dearer() {
             let guarded = mechanism.noised(&Estimate::of_state(&state), &mut random).unwrap();
             let entered =
                 ledger.enter(at(second), What::ProprietaryState, Purpose::Routine, guarded);
-            drop(entered.unwrap());
+            entered.unwrap();
             let guarded = flag(0.2, &mut random);
             let entered =
                 ledger.enter(at(second), What::ProprietaryFlag, Purpose::Routine, guarded);
-            drop(entered.unwrap());
+            entered.unwrap();
         }
         let tally = ledger.tally(Scope::Sample, at(9));
         (tally, ledger.spent(Scope::Lifetime, at(9)))
