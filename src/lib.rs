@@ -26,9 +26,9 @@
 //! |---|---|
 //! | [`base`] | randomness, threads, folders, digests, atomic files, names that were probably meant |
 //! | [`session`] | what to watch: a RON file becomes a session |
+//! | [`nn`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
-//! | [`nn`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`privacy`] | what may be released: mechanisms, budget, ledger |
 //! | [`evidence`] | the statistics that sites and server share: symbols, likelihoods, CUSUM, thresholds |
 //! | [`wire`] | the wall: what may cross between a site and the server, and what carries it |

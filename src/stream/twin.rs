@@ -77,7 +77,6 @@ pub(crate) use graph::Graph;
 pub(crate) use plant::TwinPlant;
 pub(crate) use slices::slices;
 
-/// Measured channels of a client.
 pub(crate) const CHANNELS: usize = 4;
 
 /// A client's true state.
@@ -157,7 +156,6 @@ fn start(source: &TwinSource) -> Result<Timestamp, StreamError> {
         })
 }
 
-/// The instant of `step`.
 fn at(start: Timestamp, step: usize) -> Timestamp {
     start + Duration::from_secs(step as u64)
 }

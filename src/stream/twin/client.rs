@@ -97,7 +97,6 @@ impl Client {
         }
     }
 
-    /// What the client is.
     pub(super) fn title(&self) -> &'static str {
         match &self.dynamics {
             Dynamics::Lstm { .. } => "LSTM plant",
