@@ -16,13 +16,10 @@ impl Moments {
         self.squares += off * (x - self.mean);
     }
 
-<<<<<<<< HEAD:src/base/moments.rs
     pub(crate) fn count(&self) -> u64 {
         self.n
     }
 
-========
->>>>>>>> main:src/nn/moments.rs
     pub(crate) fn mean(&self) -> f64 {
         self.mean
     }
