@@ -99,6 +99,15 @@ pub struct Incident {
     /// The root that all evidence speaks for by now, where it is not the named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would_now_say: Option<String>,
+    /// A declared source above the root whose own sensors show nothing: it may be the root too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_source: Option<String>,
+    /// How often its disturbance has shown itself again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub continued: u64,
+    /// Its evidence has ended, and not everybody who took part has recovered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stands: bool,
     /// What is new, or why it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -370,6 +379,12 @@ pub struct NotWatched {
     pub sensor: String,
     /// Why not.
     pub why: String,
+}
+
+// The form that serde asks for.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Fact {

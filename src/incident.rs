@@ -47,7 +47,7 @@ mod tests;
 pub use action::{Action, Refusal};
 pub use annunciator::{Annunciator, Place};
 pub use figures::Figures;
-pub use group::{Closed, Incident, Member, Origin, SensorTrouble};
+pub use group::{Closed, Continuation, Incident, Member, Origin, SensorTrouble};
 pub use input::{ClientState, Closing, Outcome, QualityKind, QualityNote, Step};
 pub use log::{Edit, Entry, Log, What};
 pub use operate::{Order, Receipt};

@@ -27,6 +27,7 @@ use self::metrics::{Tick, Window, disjoint};
 use crate::stream::Event;
 
 mod alarms;
+mod course;
 mod error;
 mod event;
 pub mod metrics;
@@ -36,6 +37,7 @@ mod text;
 mod truth;
 
 pub use alarms::{AlarmFile, read as read_alarms};
+pub use course::{Course, EffectScore, RootCourse};
 pub use error::ScoreError;
 pub use event::EventRow;
 pub use report::{DaysFrom, FalseAlarm, Report, run};
@@ -57,13 +59,23 @@ pub struct Alarm {
     pub posterior: Vec<(String, f64)>,
     /// Clients it takes for propagated effects.
     pub effects: Vec<String>,
+    /// What it said on the way, where that is known.
+    pub course: Course,
 }
 
 impl Alarm {
     /// An alarm about which nothing more is known.
     #[must_use]
     pub fn new(opened: Timestamp, root: Option<String>) -> Self {
-        Self { opened, closed: None, root, named: None, posterior: Vec::new(), effects: Vec::new() }
+        Self {
+            opened,
+            closed: None,
+            course: Course::new(root.clone()),
+            root,
+            named: None,
+            posterior: Vec::new(),
+            effects: Vec::new(),
+        }
     }
 
     /// By time; alarms of one instant by what they say, so that no figure depends on the order of a
@@ -137,6 +149,8 @@ pub struct Outcome<'a> {
     pub alarm: Option<&'a Alarm>,
     /// The verdict on that alarm.
     pub verdict: Verdict,
+    /// Alarms of this event, the first one and its repeats.
+    pub alarms: usize,
 }
 
 impl Outcome<'_> {
@@ -195,7 +209,10 @@ impl<'a> Judgement<'a> {
             .filter(|&e| seen(windows[e]))
             .map(|e| {
                 let (event, alarm) = (&events[e], matching.first[e].map(|a| alarms[a]));
-                Outcome { event, alarm, verdict: Verdict::of(event, alarm) }
+                let of_event =
+                    |b: &&Belongs| matches!(b, Belongs::First(n) | Belongs::Repeat(n) if *n == e);
+                let alarms = matching.alarms.iter().filter(of_event).count();
+                Outcome { event, alarm, verdict: Verdict::of(event, alarm), alarms }
             })
             .collect();
 
@@ -244,6 +261,9 @@ impl<'a> Judgement<'a> {
             delay_s: Delays::of(&delays),
             ac1: ranking::accuracy_at(&ranks, 1),
             mrr: ranking::mrr(&ranks),
+            roots: RootCourse::of(&self.outcomes),
+            effects: EffectScore::of(&self.outcomes),
+            repeats: self.repeats,
             events: self.outcomes.iter().map(EventRow::from).collect(),
         }
     }
@@ -276,6 +296,15 @@ pub struct Score {
     pub ac1: Option<f64>,
     /// Mean of one over the origin's place among the suspects.
     pub mrr: Option<f64>,
+    /// Roots that were right at the alarm, five steps later and at the end.
+    #[serde(default)]
+    pub roots: RootCourse,
+    /// How good the list of effects is, where the truth knows who is affected.
+    #[serde(default)]
+    pub effects: EffectScore,
+    /// Alarms of an event that already had one.
+    #[serde(default)]
+    pub repeats: usize,
     /// Each event.
     #[serde(default)]
     pub events: Vec<EventRow>,

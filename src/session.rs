@@ -232,6 +232,7 @@ pub const SHIPPED: &[Shipped] = shipped![
     "hai-20.07",
     "tep",
     "batadal",
+    "causrca",
 ];
 
 impl Session {

@@ -43,6 +43,7 @@ pub mod resolution;
 pub mod scaling;
 pub mod table;
 pub mod twin;
+pub mod unused;
 pub mod window;
 
 #[cfg(test)]

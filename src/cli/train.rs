@@ -71,7 +71,7 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         print_material(out, &material)?;
         let models = proprietary(&session, &material)?;
         print_models(out, &material, &models)?;
-        vendor::save(path, &material, &models)?;
+        vendor::save(path, &session, &material, &models)?;
         writeln!(out, "written: {}", path.display())?;
         return Ok(());
     }

@@ -35,6 +35,7 @@ use crate::site::messenger::Trace;
 use crate::site::nominal::{self, StoredNominal};
 pub use crate::site::prepared::Nominal;
 use crate::site::prepared::SiteFit;
+use crate::site::seen::SeenFit;
 use crate::site::training::SiteData;
 use crate::stream::resolution::Grids;
 use crate::stream::{Layout, Part, StreamError};
@@ -45,7 +46,8 @@ const PROPRIETARY: u64 = 0x50;
 pub(super) const FEDERATION: u64 = 0x46;
 
 /// What a preparation consists of: one that lacks something is made anew.
-const CONTENT: &str = "models, federation, calibration, influence, memory, correlation, sites";
+const CONTENT: &str =
+    "models, federation, calibration, influence, memory, correlation, sites, seen values";
 
 /// What is going on, told as it happens.
 #[derive(Debug)]
@@ -270,16 +272,36 @@ pub fn keep_oracle(prepared: &mut Prepared, correlation: Vec<f32>) -> Result<(),
     Ok(())
 }
 
-/// The sensors of every client that its models will not look at, with the reason.
-pub fn not_watched(session: &Session) -> Result<Vec<NotWatched>, PrepareError> {
+/// The sensors of every client that its models will not look at, with the reason and with what is
+/// known of their values.
+pub fn unmodelled(session: &Session) -> Result<Vec<Unmodelled>, PrepareError> {
     let every = decimation::every(session)?;
     let delivered = vendor::delivered(session, every);
     let material = Material::read(session, every, &vendor::views_of(delivered.as_ref()))?;
-    Ok(material.clients.into_iter().map(|client| (client.name, client.left_out)).collect())
+    let of = |client: ClientMaterial| Unmodelled {
+        client: client.name,
+        sensors: client.view.used.len(),
+        left_out: client.left_out,
+        seen: client.seen,
+        step_s: material.layout.period_s,
+    };
+    Ok(material.clients.into_iter().map(of).collect())
 }
 
-/// A client and its sensors that are not watched.
-type NotWatched = (String, Vec<(String, LeftOut)>);
+/// The sensors of a client that its models will not look at.
+#[derive(Debug)]
+pub struct Unmodelled {
+    /// The client.
+    pub client: String,
+    /// Sensors that its models do look at.
+    pub sensors: usize,
+    /// The others, with the reason.
+    pub left_out: Vec<(String, LeftOut)>,
+    /// Those of them that are watched by their values.
+    pub seen: SeenFit,
+    /// Seconds of a step.
+    pub step_s: f64,
+}
 
 fn make(
     session: &Session,
@@ -403,6 +425,7 @@ fn site_fits(
         SiteFit {
             inputs: client.inputs.clone(),
             habits: fit::habits(client),
+            seen: client.seen.clone(),
             grader,
             summary: summaries.next(),
             informed: informed.map(|(by, fit)| (by, fit.keeping(measured))),
@@ -526,7 +549,11 @@ fn restore(
                     mean: models.mean,
                     std: models.std,
                 },
-                left_out: calibration.left_out,
+                left_out: calibration
+                    .left_out
+                    .into_iter()
+                    .filter(|(sensor, _)| !fit.seen.watches(sensor))
+                    .collect(),
                 sending: models.sending.unwrap_or_else(|| models.proprietary.clone()),
                 watching: models.proprietary,
                 phi: models.augment.ok_or_else(|| lacks("network φ"))?,

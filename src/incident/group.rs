@@ -56,6 +56,15 @@ pub struct Correction {
     pub to: Option<usize>,
 }
 
+/// Its disturbance has shown itself again before everybody had recovered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Continuation {
+    /// When.
+    pub time: Timestamp,
+    /// The root of that episode, where one is named.
+    pub root: Option<usize>,
+}
+
 /// How it came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
@@ -119,6 +128,15 @@ pub struct Incident {
     pub faults: Vec<SensorTrouble>,
     /// What the root was thought to be.
     pub corrections: Vec<Correction>,
+    /// How it went on after its evidence had ended.
+    #[serde(default)]
+    pub continuations: Vec<Continuation>,
+    /// Its evidence has ended for this reason, and not everybody who took part has recovered.
+    #[serde(default)]
+    pub stands: Option<Closing>,
+    /// A declared source above the root whose own sensors show nothing: it may be the root too.
+    #[serde(default)]
+    pub silent_source: Option<usize>,
     /// The highest priority it has had: one that was P1 is not played down.
     pub priority: Priority,
     /// Its alarm.
@@ -147,6 +165,9 @@ impl Incident {
             first_out: None,
             faults: Vec::new(),
             corrections: Vec::new(),
+            continuations: Vec::new(),
+            stands: None,
+            silent_source: None,
             priority: Priority::P2,
             alarm: Alarm { state: AlarmState::Normal, shelved_until: None },
             closed: None,
@@ -204,7 +225,9 @@ impl Incident {
     /// Whether an onset is close enough for its client to be an effect of this incident.
     pub(super) fn reaches(&self, onset: Timestamp, rules: &Rules) -> bool {
         let near = |other: Timestamp| onset.duration_since(other).abs() <= rules.window;
-        near(self.onset) || self.members.iter().any(|member| near(member.onset))
+        near(self.onset)
+            || self.members.iter().any(|member| near(member.onset))
+            || self.continuations.iter().any(|again| near(again.time))
     }
 
     /// How far an onset lies from the incident's.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
+use super::fold::{after_words, revision_words};
 use super::group::{Alarm, Closed, Origin};
 use super::input::{Closing, QualityKind};
 use crate::fact::{Priority, Value};
@@ -73,6 +74,25 @@ pub enum What {
         from: Option<usize>,
         /// Now.
         to: Option<usize>,
+        /// The root before was final, and this one explains it.
+        #[serde(default)]
+        is_revised: bool,
+    },
+    /// The evidence of an incident has ended; not everybody who took part has recovered.
+    Stands {
+        /// Its number.
+        incident: u64,
+        /// Why its evidence ended.
+        why: Closing,
+    },
+    /// The disturbance of an incident that stood shows itself again.
+    WentOn {
+        /// Its number.
+        incident: u64,
+        /// In this client.
+        root: Option<usize>,
+        /// So long after the first alarm.
+        after_s: f64,
     },
     /// The root is final.
     RootFinal {
@@ -80,6 +100,9 @@ pub enum What {
         incident: u64,
         /// Who.
         root: Option<usize>,
+        /// A declared source above it whose own sensors show nothing.
+        #[serde(default)]
+        silent_source: Option<usize>,
     },
     /// It has become more urgent.
     Rose {
@@ -331,11 +354,27 @@ impl Entry {
             What::Left { incident, client } => {
                 format!("{} no longer explained by #{incident}", name(*client))
             }
-            What::RootMoved { incident, from, to } => {
-                format!("#{incident} root {} → {}", maybe(*from), maybe(*to))
+            What::RootMoved { incident, from, to, is_revised } => {
+                let (was, is) = (maybe(*from), maybe(*to));
+                let why = if *is_revised {
+                    format!(": {}", revision_words(was, is))
+                } else {
+                    String::new()
+                };
+                format!("#{incident} root {was} → {is}{why}")
             }
-            What::RootFinal { incident, root } => {
-                format!("#{incident} root {} final", maybe(*root))
+            What::Stands { incident, why } => {
+                format!("#{incident} {why}; it stands until everybody has recovered")
+            }
+            What::WentOn { incident, root, after_s } => {
+                let after = after_words(*after_s);
+                format!("#{incident} again: {}, {after} after the first alarm", maybe(*root))
+            }
+            What::RootFinal { incident, root, silent_source } => {
+                let above = silent_source.map_or(String::new(), |source| {
+                    format!(", or {} above it, not visible in its own sensors", name(source))
+                });
+                format!("#{incident} root {} final{above}", maybe(*root))
             }
             What::Rose { incident, priority } => {
                 // A client may well be called P1, too.

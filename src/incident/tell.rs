@@ -109,6 +109,9 @@ impl Annunciator {
             priority: incident.priority,
             disagree: incident.disagrees(),
             would_now_say: incident.second_thought().map(name),
+            silent_source: incident.silent_source.filter(|_| incident.root.is_some()).map(name),
+            continued: incident.continuations.len() as u64,
+            stands: incident.is_open() && incident.stands.is_some(),
             why,
             sensors: Vec::new(),
             faults: incident

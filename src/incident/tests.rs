@@ -72,7 +72,7 @@ impl Scene {
             frozen: false,
             would_now_say: root,
             posterior,
-            closed: None,
+            ..Outcome::default()
         });
         self
     }

@@ -61,6 +61,8 @@ struct Said {
     root: Root,
     posterior: Option<BTreeMap<String, f64>>,
     effects: Option<Vec<Effect>>,
+    step: Option<u64>,
+    silent_source: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -101,7 +103,8 @@ impl<'de> Deserialize<'de> for Root {
 }
 
 impl Said {
-    fn say_to(self, alarm: &mut Alarm) {
+    fn say_to(self, alarm: &mut Alarm, opening: bool) {
+        let time = self.time.0;
         if let Root::Said(root) = self.root
             && root != alarm.root
         {
@@ -113,7 +116,10 @@ impl Said {
         }
         if let Some(effects) = self.effects {
             alarm.effects = effects.into_iter().map(|effect| effect.client).collect();
+            alarm.course.hear_effects(alarm.effects.iter(), time);
         }
+        alarm.course.hear(alarm.root.as_ref(), self.step, opening);
+        alarm.course.silent_source = self.silent_source;
     }
 }
 
@@ -150,14 +156,14 @@ fn from_facts(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
                     return Err(ScoreError::line(file, number, what));
                 }
                 let mut alarm = Alarm::new(said.time.0, None);
-                said.say_to(&mut alarm);
+                said.say_to(&mut alarm, true);
                 alarms.push(alarm);
             }
             "updated" => {
                 let said: Said = serde_json::from_str(line).map_err(json)?;
                 let (place, _) =
                     places.get(&said.incident).ok_or_else(|| unopened(said.incident, "updated"))?;
-                said.say_to(&mut alarms[*place]);
+                said.say_to(&mut alarms[*place], false);
             }
             "closed" => {
                 let said: Closed = serde_json::from_str(line).map_err(json)?;

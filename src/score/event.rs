@@ -26,6 +26,18 @@ pub struct EventRow {
     pub right: Option<bool>,
     /// What came of it.
     pub verdict: Verdict,
+    /// The root at the alarm.
+    #[serde(default)]
+    pub root_at_alarm: Option<String>,
+    /// The root five steps later.
+    #[serde(default)]
+    pub root_after_5: Option<String>,
+    /// A silent source above the root, shown as a second name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_source: Option<String>,
+    /// Incidents that opened in it or in its tail.
+    #[serde(default)]
+    pub incidents: usize,
 }
 
 impl From<&Outcome<'_>> for EventRow {
@@ -44,6 +56,10 @@ impl From<&Outcome<'_>> for EventRow {
                 Verdict::Missed | Verdict::Unnamed | Verdict::Doubtful => None,
             },
             verdict: outcome.verdict,
+            root_at_alarm: outcome.alarm.and_then(|alarm| alarm.course.root_at_alarm.clone()),
+            root_after_5: outcome.alarm.and_then(|alarm| alarm.course.root_after_5.clone()),
+            silent_source: outcome.alarm.and_then(|alarm| alarm.course.silent_source.clone()),
+            incidents: outcome.alarms,
         }
     }
 }

@@ -8,6 +8,7 @@ use super::grader::GraderFit;
 use super::informed::InformedFit;
 use super::material::{LeftOut, SensorView};
 use super::messenger::Messenger;
+use super::seen::SeenFit;
 use super::sensor::SensorHabit;
 use crate::evidence::threshold::NominalDistances;
 use crate::model::kernel::gaussian::Gaussian;
@@ -21,7 +22,7 @@ pub struct PreparedSite {
     pub name: String,
     /// The sensors its models see.
     pub view: SensorView,
-    /// Those they do not, with the reason.
+    /// Those that nobody watches, with the reason.
     pub left_out: Vec<(String, LeftOut)>,
     /// The model that watches.
     pub watching: ProprietaryWeights,
@@ -47,6 +48,8 @@ pub struct SiteFit {
     pub inputs: SensorView,
     /// What each sensor does when all is well.
     pub habits: Vec<SensorHabit>,
+    /// Sensors that its models do not see, watched by their values.
+    pub seen: SeenFit,
     /// How its steps are graded.
     pub grader: GraderFit,
     /// Its half of tier 2, where influence could be learned.

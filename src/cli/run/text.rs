@@ -81,6 +81,9 @@ fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::
     if let Some(other) = &incident.would_now_say {
         write!(out, ", would now say {other}")?;
     }
+    if let Some(source) = &incident.silent_source {
+        write!(out, ", or {source} above it, not visible in its own sensors")?;
+    }
     write_place(out, incident.file.as_deref(), incident.run.as_deref())?;
     match &incident.why {
         Some(why) => writeln!(out, ": {why}"),
@@ -207,6 +210,15 @@ fn print_score(out: &mut impl Write, score: &Score) -> io::Result<()> {
             score.root_unknown,
             delay(score.delay_s.median),
             delay(score.delay_s.p95)
+        )?;
+    }
+    let course = score.roots;
+    if course.at_alarm != course.at_close || course.with_source != course.at_close {
+        writeln!(
+            out,
+            "roots right at the alarm {}, five steps later {}, at the end {}; with the silent source \
+             above the root {}",
+            course.at_alarm, course.after_5_steps, course.at_close, course.with_source
         )?;
     }
     write!(out, "{} in {}", count(score.false_alarms, "false alarm"), quiet_days(score))?;

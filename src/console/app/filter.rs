@@ -88,6 +88,8 @@ pub fn incident(entry: &Entry) -> Option<u64> {
         | What::Joined { incident, .. }
         | What::Left { incident, .. }
         | What::RootMoved { incident, .. }
+        | What::Stands { incident, .. }
+        | What::WentOn { incident, .. }
         | What::RootFinal { incident, .. }
         | What::Rose { incident, .. }
         | What::Closed { incident, .. }
@@ -109,7 +111,9 @@ pub fn incident(entry: &Entry) -> Option<u64> {
 #[must_use]
 pub fn clients(entry: &Entry) -> Vec<usize> {
     match &entry.what {
-        What::Opened { root, .. } | What::RootFinal { root, .. } => root.iter().copied().collect(),
+        What::Opened { root, .. } | What::RootFinal { root, .. } | What::WentOn { root, .. } => {
+            root.iter().copied().collect()
+        }
         What::FirstOut { client, .. } | What::Joined { client, .. } | What::Left { client, .. } => {
             vec![*client]
         }

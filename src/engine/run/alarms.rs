@@ -15,12 +15,12 @@ impl Alarms {
         match fact {
             Fact::Opened(incident) => {
                 let mut alarm = Alarm::new(incident.time, incident.root.clone());
-                say(incident, &mut alarm);
+                say(incident, &mut alarm, true);
                 self.0.push(alarm);
             }
             Fact::Updated(incident) => {
                 if let Some(alarm) = self.of(incident) {
-                    say(incident, alarm);
+                    say(incident, alarm, false);
                 }
             }
             Fact::Closed(incident) => {
@@ -50,7 +50,7 @@ impl Alarms {
     }
 }
 
-fn say(incident: &Incident, alarm: &mut Alarm) {
+fn say(incident: &Incident, alarm: &mut Alarm, opening: bool) {
     if alarm.root != incident.root {
         let named: Option<Timestamp> = incident.root.is_some().then_some(incident.time);
         alarm.named = named;
@@ -59,4 +59,7 @@ fn say(incident: &Incident, alarm: &mut Alarm) {
     alarm.posterior =
         incident.posterior.0.iter().map(|(client, p)| (client.clone(), p.get())).collect();
     alarm.effects = incident.effects.iter().map(|effect| effect.client.clone()).collect();
+    alarm.course.hear_effects(alarm.effects.iter(), incident.time);
+    alarm.course.hear(alarm.root.as_ref(), Some(incident.step), opening);
+    alarm.course.silent_source.clone_from(&incident.silent_source);
 }

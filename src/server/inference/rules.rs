@@ -1,0 +1,67 @@
+//! How the server decides: the numbers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::likelihood::Hypotheses;
+
+/// How the server decides: one set of numbers for all data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Shapes of the hypotheses.
+    pub hypotheses: Hypotheses,
+    /// Wanted steps between two false alarms of the whole federation.
+    pub arl0: f64,
+    /// The root is final this many steps after the alarm.
+    pub freeze_after: u64,
+    /// Evidence against the root at which an incident closes.
+    pub closing_evidence: f64,
+    /// Evidence at which a client counts as affected that the root is known to reach.
+    pub effect_evidence: f64,
+    /// How many bystanders may be taken for affected in one incident, on average, where nothing is
+    /// known of who reaches whom.
+    pub bystanders: f64,
+    /// Steps after which an incident is taken for a change that stays.
+    pub oldest: u64,
+    /// Steps for which a client that was still affected when its incident closed raises no alarm of
+    /// its own.
+    pub afterglow: u64,
+    /// Steps without a report of its root after which an incident is over.
+    pub silence: u64,
+    /// Shape a of a client that has not recovered: its p-values follow Beta(a, 1).
+    pub disturbed: f64,
+    /// Evidence of recovery from which on a client's part in an incident is over.
+    pub recovery: f64,
+    /// Steps for which an incident stands at least after a change that stays.
+    pub standing: u64,
+    /// Steps from the alarm for which a final root may still be revised.
+    pub revision: u64,
+}
+
+impl Rules {
+    /// The defaults at a wanted false-alarm rate.
+    #[must_use]
+    pub fn with_arl0(arl0: f64) -> Self {
+        Self {
+            hypotheses: Hypotheses::default(),
+            arl0,
+            freeze_after: 5,
+            closing_evidence: 4.0,
+            effect_evidence: 5.0,
+            bystanders: 0.05,
+            oldest: 150,
+            afterglow: 60,
+            silence: 20,
+            disturbed: 0.3,
+            recovery: std::f64::consts::LN_10,
+            standing: 150,
+            revision: 60,
+        }
+    }
+
+    /// Evidence at which a client counts as affected of which nobody knows whether it can be: that of
+    /// a bystander crosses it in at most e^−x of its steps.
+    pub(super) fn stranger_evidence(&self, clients: usize) -> f64 {
+        let steps = clients.saturating_sub(1).max(1) as f64 * self.afterglow.max(1) as f64;
+        (steps / self.bystanders).ln().max(self.effect_evidence)
+    }
+}
