@@ -12,7 +12,7 @@ use color_eyre::eyre::{Result, WrapErr};
 use crate::bench;
 use crate::console::{self, Appearance, ThemeChoice};
 use crate::draft;
-use crate::model::checkpoint::{CacheEnvironment, cache_folder};
+use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
 use crate::score;
 use crate::session::{SHIPPED, Session, Span};
 
@@ -174,7 +174,6 @@ impl SessionArgs {
 }
 
 /// Runs the program.
-#[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     match execute(cli) {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::score::metrics::delay::Delays;
-use crate::score::{EffectScore, EventRow, RootCourse, Verdict};
+use crate::score::{self, EffectScore, EventRow, RootCourse};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_660_290_000 + second).expect("a small second is an instant")
@@ -22,11 +22,13 @@ fn incident() -> Incident {
             client: "P1".to_owned(),
             time: at(-5),
             delay_s: Number::or_zero(-5.0),
+            verdict: Verdict::PropagatedEffect,
             via: None,
         }],
         mode: Mode::Evidence,
         priority: Priority::P1,
         disagree: true,
+        verdict: Verdict::RootCause,
         would_now_say: None,
         silent_source: None,
         continued: 0,
@@ -49,7 +51,7 @@ fn found() -> EventRow {
         delay_s: Some(20.0),
         root: Some("P1".to_owned()),
         right: Some(true),
-        verdict: Verdict::Right,
+        verdict: score::Verdict::Right,
         root_at_alarm: Some("P2".to_owned()),
         root_after_5: Some("P1".to_owned()),
         silent_source: None,
@@ -66,6 +68,7 @@ fn one_of_each() -> Vec<Fact> {
         mode: Mode::Paper,
         priority: Priority::P2,
         disagree: false,
+        verdict: Verdict::Unknown,
         would_now_say: Some(p1()),
         why: Some("root P2 → ?".to_owned()),
         ..incident()
@@ -120,6 +123,7 @@ fn one_of_each() -> Vec<Fact> {
             tau_c: Number::new(7.25),
             tau_a: Number::new(f64::INFINITY),
             arl0_target: Number::new(86_400.0),
+            alarm_steps: Number::new(2.5),
         }),
         Fact::Opened(incident()),
         Fact::Updated(second_thought),

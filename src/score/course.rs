@@ -14,27 +14,26 @@ const FIVE: u64 = 5;
 
 /// What an alarm said on the way.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Course {
+pub(crate) struct Course {
     /// The root it named at once.
-    pub root_at_alarm: Option<String>,
+    pub(crate) root_at_alarm: Option<String>,
     /// The root it named five steps later; the last one where steps are not told.
     pub root_after_5: Option<String>,
     /// A declared source above the root that it showed as a second name.
-    pub silent_source: Option<String>,
+    pub(crate) silent_source: Option<String>,
     /// When each effect was first said.
-    pub effects: Vec<(String, Timestamp)>,
+    pub(crate) effects: Vec<(String, Timestamp)>,
     opened_step: Option<u64>,
 }
 
 impl Course {
     /// The course of an alarm that has just been raised.
-    #[must_use]
-    pub fn new(root: Option<String>) -> Self {
+    pub(crate) fn new(root: Option<String>) -> Self {
         Self { root_after_5: root.clone(), root_at_alarm: root, ..Self::default() }
     }
 
     /// What is said at a step; `opening` is the alarm itself.
-    pub fn hear(&mut self, root: Option<&String>, step: Option<u64>, opening: bool) {
+    pub(crate) fn hear(&mut self, root: Option<&String>, step: Option<u64>, opening: bool) {
         if opening {
             self.root_at_alarm = root.cloned();
             self.opened_step = step;
@@ -49,7 +48,11 @@ impl Course {
     }
 
     /// Effects as they are said at `time`.
-    pub fn hear_effects<'a>(&mut self, said: impl Iterator<Item = &'a String>, time: Timestamp) {
+    pub(crate) fn hear_effects<'a>(
+        &mut self,
+        said: impl Iterator<Item = &'a String>,
+        time: Timestamp,
+    ) {
         for client in said {
             if !self.effects.iter().any(|(known, _)| known == client) {
                 self.effects.push((client.clone(), time));
@@ -60,15 +63,15 @@ impl Course {
 
 /// In how many events the named root was right, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct RootCourse {
+pub(crate) struct RootCourse {
     /// At the alarm.
-    pub at_alarm: usize,
+    pub(crate) at_alarm: usize,
     /// Five steps later.
     pub after_5_steps: usize,
     /// In the end.
-    pub at_close: usize,
+    pub(crate) at_close: usize,
     /// In the end, the root or the silent source above it.
-    pub with_source: usize,
+    pub(crate) with_source: usize,
 }
 
 impl RootCourse {
@@ -91,13 +94,13 @@ impl RootCourse {
 
 /// How good the list of propagated effects is: over detected events whose affected clients are known.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct EffectScore {
+pub(crate) struct EffectScore {
     /// Right ones among those that were said.
-    pub precision: Option<f64>,
+    pub(crate) precision: Option<f64>,
     /// Those that were said among the affected.
-    pub recall: Option<f64>,
+    pub(crate) recall: Option<f64>,
     /// From the start of an event until an effect was said.
-    pub delay_s: Delays,
+    pub(crate) delay_s: Delays,
 }
 
 impl EffectScore {

@@ -7,37 +7,35 @@ use super::{Outcome, Verdict};
 
 /// One event and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EventRow {
-    /// Its name.
-    pub id: String,
-    /// First instant.
-    pub start: Timestamp,
+pub(crate) struct EventRow {
+    pub(crate) id: String,
+    pub(crate) start: Timestamp,
     /// Last instant, inclusive.
-    pub end: Timestamp,
+    pub(crate) end: Timestamp,
     /// Where it started; empty when the data set does not say.
-    pub origins: Vec<String>,
+    pub(crate) origins: Vec<String>,
     /// Whether it has an alarm.
-    pub detected: bool,
+    pub(crate) detected: bool,
     /// Seconds to its first alarm.
-    pub delay_s: Option<f64>,
+    pub(crate) delay_s: Option<f64>,
     /// The root that alarm names.
-    pub root: Option<String>,
+    pub(crate) root: Option<String>,
     /// Whether that is one of its origins; `null` without an alarm, a named root or a known origin.
-    pub right: Option<bool>,
+    pub(crate) right: Option<bool>,
     /// What came of it.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
     /// The root at the alarm.
     #[serde(default)]
-    pub root_at_alarm: Option<String>,
+    pub(crate) root_at_alarm: Option<String>,
     /// The root five steps later.
     #[serde(default)]
-    pub root_after_5: Option<String>,
+    pub(crate) root_after_5: Option<String>,
     /// A silent source above the root, shown as a second name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub silent_source: Option<String>,
+    pub(crate) silent_source: Option<String>,
     /// Incidents that opened in it or in its tail.
     #[serde(default)]
-    pub incidents: usize,
+    pub(crate) incidents: usize,
 }
 
 impl From<&Outcome<'_>> for EventRow {

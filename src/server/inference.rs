@@ -52,9 +52,9 @@ mod standing;
 #[cfg(test)]
 mod tests;
 
-pub use crate::server::decision::Closing;
-pub use incident::{Effect, Incident};
-pub use rules::Rules;
+pub(crate) use crate::server::decision::Closing;
+pub(crate) use incident::{Effect, Incident};
+pub(crate) use rules::Rules;
 
 use self::client::{Client, Weights};
 use self::standing::Standing as Stands;
@@ -69,8 +69,7 @@ const LOOK_BACK: usize = 64;
 
 /// What is new after a step.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// An alarm.
+pub(crate) enum Change {
     Opened(Incident),
     /// The root is final; it may be another than at the alarm.
     Frozen(Incident),
@@ -91,7 +90,6 @@ pub enum Change {
     Closed(Incident, Closing),
     /// A client's symbols are to be believed more, or less.
     Standing {
-        /// Who.
         client: usize,
         /// How it stands now.
         standing: Standing,
@@ -117,9 +115,8 @@ struct Open {
     against: f64,
 }
 
-/// The server's state.
 #[derive(Debug, Clone)]
-pub struct Inference {
+pub(crate) struct Inference {
     grading: Grading,
     rules: Rules,
     reach: Reach,
@@ -141,8 +138,12 @@ pub struct Inference {
 
 impl Inference {
     /// A server that has heard of these clients and nothing yet from them.
-    #[must_use]
-    pub fn new(grading: Grading, rules: Rules, enrolments: &[Enrolment], reach: Reach) -> Self {
+    pub(crate) fn new(
+        grading: Grading,
+        rules: Rules,
+        enrolments: &[Enrolment],
+        reach: Reach,
+    ) -> Self {
         let m = enrolments.len();
         let reach = if reach.clients() == m { reach } else { Reach::unknown(m) };
         let enrolled = enrolments.iter().enumerate();
@@ -166,7 +167,7 @@ impl Inference {
     }
 
     /// Takes the reports of the next step, one a client, and says what is new.
-    pub fn step(&mut self, reports: &[Report]) -> &[Change] {
+    pub(crate) fn step(&mut self, reports: &[Report]) -> &[Change] {
         self.changes.clear();
         self.step += 1;
         self.weigh(reports);
@@ -390,8 +391,7 @@ impl Inference {
 
     /// A source that could explain the named root and shows nothing itself: a declared parent of the
     /// root that nobody reaches.
-    #[must_use]
-    pub fn silent_source(&self, root: usize) -> Option<usize> {
+    pub(crate) fn silent_source(&self, root: usize) -> Option<usize> {
         let is_silent = |n: &usize| {
             self.reach.is_source(*n)
                 && self.clients[*n].is_heard()
@@ -478,21 +478,18 @@ impl Inference {
     }
 
     /// The share of a client's evidence that another client explains, where that is known (tier 2).
-    #[must_use]
-    pub fn explained(&self, client: usize) -> Option<f64> {
+    pub(crate) fn explained(&self, client: usize) -> Option<f64> {
         self.clients[client].explained()
     }
 
     /// Whether a client takes part in what is open with a fault of its own.
-    #[must_use]
-    pub fn has_own_fault(&self, client: usize) -> bool {
+    pub(crate) fn has_own_fault(&self, client: usize) -> bool {
         let said = self.open.as_ref().filter(|open| open.said);
         said.is_some_and(|open| self.is_not_of(&open.incident, open.root, client))
     }
 
     /// Whether a client's evidence is enough to count as affected by what is open.
-    #[must_use]
-    pub fn is_affected(&self, client: usize) -> bool {
+    pub(crate) fn is_affected(&self, client: usize) -> bool {
         let said = self.open.as_ref().filter(|open| open.said);
         let roots = said.map_or([None; 2], |open| [open.incident.root, open.root]);
         let enough = if roots.contains(&Some(client)) {
@@ -504,14 +501,14 @@ impl Inference {
     }
 
     /// What a client has shown so far speaks for nothing.
-    pub fn forget(&mut self, client: usize) {
+    pub(crate) fn forget(&mut self, client: usize) {
         if let Some(client) = self.clients.get_mut(client) {
             client.forget(self.step);
         }
     }
 
     /// What was accepted last is not: it is open again, unless something else is by now.
-    pub fn take_back(&mut self) -> bool {
+    pub(crate) fn take_back(&mut self) -> bool {
         let Some(accepted) = self.accepted.take() else { return false };
         if self.open.is_some() || self.stands.is_some() {
             return false;
@@ -521,7 +518,7 @@ impl Inference {
     }
 
     /// Closes what is open: the run ends, or an operator accepts it.
-    pub fn end(&mut self, closing: Closing) -> &[Change] {
+    pub(crate) fn end(&mut self, closing: Closing) -> &[Change] {
         self.changes.clear();
         if let Some(open) = self.open.take() {
             self.close(open, closing);
@@ -531,7 +528,7 @@ impl Inference {
     }
 
     /// Hears a client under a new enrolment: its present behaviour is the new normal.
-    pub fn enrol_again(&mut self, client: usize, enrolment: Enrolment) {
+    pub(crate) fn enrol_again(&mut self, client: usize, enrolment: Enrolment) {
         let m = self.clients.len();
         if let Some(slot) = self.clients.get_mut(client) {
             *slot = Client::enrol(&self.grading, &self.rules, enrolment, client, m);
@@ -540,7 +537,7 @@ impl Inference {
     }
 
     /// Changes the wanted number of steps between two false alarms.
-    pub fn set_arl0(&mut self, arl0: f64) {
+    pub(crate) fn set_arl0(&mut self, arl0: f64) {
         self.rules.arl0 = arl0;
         let m = self.clients.len();
         for client in &mut self.clients {
@@ -553,51 +550,47 @@ impl Inference {
         }
     }
 
-    /// The open incident.
-    #[must_use]
-    pub fn incident(&self) -> Option<&Incident> {
+    pub(crate) fn incident(&self) -> Option<&Incident> {
         self.open.as_ref().filter(|open| open.said).map(|open| &open.incident)
     }
 
     /// The incident whose evidence has ended and whose clients have not all recovered.
-    #[must_use]
-    pub fn standing_incident(&self) -> Option<&Incident> {
+    pub(crate) fn standing_incident(&self) -> Option<&Incident> {
         self.stands.as_ref().filter(|stands| stands.said).map(|stands| &stands.incident)
     }
 
     /// Steps taken; the last one has this number.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.step
     }
 
-    /// How it decides.
-    #[must_use]
-    pub fn rules(&self) -> &Rules {
+    pub(crate) fn rules(&self) -> &Rules {
         &self.rules
     }
 
     /// S_m of a client.
-    #[must_use]
-    pub fn evidence(&self, client: usize) -> f64 {
+    pub(crate) fn evidence(&self, client: usize) -> f64 {
         self.clients[client].cusum.value()
     }
 
     /// b_m of a client.
-    #[must_use]
-    pub fn threshold(&self, client: usize) -> f64 {
+    pub(crate) fn threshold(&self, client: usize) -> f64 {
         self.clients[client].threshold
     }
 
+    /// Steps of nothing but the strongest symbol after which a client alarms: b_m/λ⁺.
+    pub(crate) fn alarm_steps(&self, client: usize) -> f64 {
+        let client = &self.clients[client];
+        client.threshold / client.ratios.root_cause(self.grading.highest()).max(f64::MIN_POSITIVE)
+    }
+
     /// How a client stands.
-    #[must_use]
-    pub fn standing(&self, client: usize) -> Standing {
+    pub(crate) fn standing(&self, client: usize) -> Standing {
         self.clients[client].watch.standing()
     }
 
     /// A client's live share of elevated symbols.
-    #[must_use]
-    pub fn elevated_share(&self, client: usize) -> Option<f64> {
+    pub(crate) fn elevated_share(&self, client: usize) -> Option<f64> {
         self.clients[client].watch.share_from(self.grading.elevated())
     }
 }

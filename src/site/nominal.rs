@@ -8,25 +8,25 @@ use super::material::ClientMaterial;
 use super::prepared::Nominal;
 use super::series::series;
 use crate::evidence::threshold::NominalDistances;
-use crate::model::kernel::WeightsError;
-use crate::model::kernel::gaussian::{Gaussian, RIDGE};
-use crate::model::kernel::mahalanobis::Mahalanobis;
-use crate::model::train::SETTLING;
-use crate::model::weights::{LstmFc, ProprietaryWeights};
+use crate::nn::kernel::WeightsError;
+use crate::nn::kernel::gaussian::{Gaussian, RIDGE};
+use crate::nn::kernel::mahalanobis::Mahalanobis;
+use crate::nn::train::SETTLING;
+use crate::nn::weights::{LstmFc, ProprietaryWeights};
 
 /// Distances kept of a calibration: any percentile is read between two of them.
 const KEPT_DISTANCES: usize = 2001;
 
 /// A [`Nominal`] as it is kept with the models.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct StoredNominal {
+pub(crate) struct StoredNominal {
     mean: Vec<f64>,
     covariance: Vec<f64>,
     distances: Vec<f32>,
 }
 
 /// What is normal for r_c and r_a on the calibration range; none where that is too short.
-pub fn of(
+pub(crate) fn of(
     material: &ClientMaterial,
     model: &ProprietaryWeights,
     phi: &LstmFc,
@@ -61,8 +61,7 @@ impl StoredNominal {
     }
 
     /// As models use it; none where the parts do not fit together.
-    #[must_use]
-    pub fn restore(self) -> Option<Nominal> {
+    pub(crate) fn restore(self) -> Option<Nominal> {
         let n = self.mean.len();
         if self.covariance.len() != n * n {
             return None;

@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Steps for which a value must stand. Block means over a flank give a value in between for a step.
-pub const HELD: u32 = 3;
+pub(crate) const HELD: u32 = 3;
 /// A sensor with more distinct values than this is a measurement and no switch.
 const MOST_VALUES: usize = 8;
 /// With fewer runs than this, equal blocks are left out instead of runs.
@@ -23,26 +23,26 @@ const RULE_OF_THREE: f64 = 3.0;
 
 /// One sensor and the values that it showed in normal operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SeenValues {
+pub(crate) struct SeenValues {
     /// Its place in the client's row.
-    pub place: usize,
+    pub(crate) place: usize,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// V.
-    pub values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
 }
 
 /// What is known about the values of a client's sensors that its model does not see.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct SeenFit {
+pub(crate) struct SeenFit {
     /// Sensors whose values are watched.
-    pub watched: Vec<SeenValues>,
+    pub(crate) watched: Vec<SeenValues>,
     /// Sensors that are not, since so many runs show a value that no other run has.
-    pub unsteady: Vec<(String, usize)>,
+    pub(crate) unsteady: Vec<(String, usize)>,
     /// Runs that were left out in turn, or blocks.
-    pub folds: usize,
+    pub(crate) folds: usize,
     /// Nominal steps in all.
-    pub steps: usize,
+    pub(crate) steps: usize,
 }
 
 /// Whether two values are the same but for rounding in a block mean.
@@ -149,21 +149,19 @@ impl SeenFit {
 
     /// Steps in which at most one false alarm is to be expected, at 95 %; none where nothing is
     /// watched. No fold had one: its rate is at most 3 in as many steps as there are.
-    #[must_use]
-    pub fn steps_per_false_alarm(&self) -> Option<f64> {
+    pub(crate) fn steps_per_false_alarm(&self) -> Option<f64> {
         (!self.watched.is_empty()).then(|| self.steps as f64 / RULE_OF_THREE)
     }
 
     /// Whether a sensor's values are watched.
-    #[must_use]
-    pub fn watches(&self, sensor: &str) -> bool {
+    pub(crate) fn watches(&self, sensor: &str) -> bool {
         self.watched.iter().any(|watched| watched.name == sensor)
     }
 }
 
 /// Watches the values of one client's sensors.
 #[derive(Debug, Clone)]
-pub struct ValueWatch {
+pub(crate) struct ValueWatch {
     sensors: Vec<SeenValues>,
     /// Values that were taken as normal later: the sensor and the value.
     accepted: Vec<(usize, f64)>,
@@ -176,8 +174,7 @@ pub struct ValueWatch {
 
 impl ValueWatch {
     /// A watch over these sensors.
-    #[must_use]
-    pub fn new(fit: &SeenFit) -> Self {
+    pub(crate) fn new(fit: &SeenFit) -> Self {
         Self {
             strange: vec![f64::NAN; fit.watched.len()],
             sensors: fit.watched.clone(),
@@ -188,7 +185,7 @@ impl ValueWatch {
     }
 
     /// One step of the client's row; missing is NaN and nothing new.
-    pub fn step(&mut self, row: &[f64]) {
+    pub(crate) fn step(&mut self, row: &[f64]) {
         for (i, (sensor, strange)) in self.sensors.iter().zip(&mut self.strange).enumerate() {
             let value = row.get(sensor.place).copied().unwrap_or(f64::NAN);
             let accepted = |(of, known): &(usize, f64)| *of == i && same(*known, value);
@@ -202,25 +199,24 @@ impl ValueWatch {
     }
 
     /// A step without data, or a new run.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.strange.fill(f64::NAN);
         self.held = 0;
     }
 
     /// Whether a value never seen has stood for long enough.
-    #[must_use]
-    pub fn is_raised(&self) -> bool {
+    pub(crate) fn is_raised(&self) -> bool {
         self.held >= HELD
     }
 
     /// Sensors that show a value never seen, while that counts: places and names.
-    pub fn raised(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(crate) fn raised(&self) -> impl Iterator<Item = (usize, &str)> {
         let shown = self.sensors.iter().zip(&self.strange).filter(|(_, value)| !value.is_nan());
         shown.filter(|_| self.is_raised()).map(|(sensor, _)| (sensor.place, &sensor.name[..]))
     }
 
     /// What sensors show now is normal from here on.
-    pub fn take_as_normal(&mut self) {
+    pub(crate) fn take_as_normal(&mut self) {
         self.before = self.accepted.len();
         let shown = self.strange.iter().enumerate().filter(|(_, value)| !value.is_nan());
         self.accepted.extend(shown.map(|(i, value)| (i, *value)));
@@ -228,12 +224,12 @@ impl ValueWatch {
     }
 
     /// What was taken as normal last is not.
-    pub fn take_back(&mut self) {
+    pub(crate) fn take_back(&mut self) {
         self.accepted.truncate(self.before);
     }
 
     /// Only the values of fit and calibration are normal.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.accepted.clear();
         self.before = 0;
         self.reset();

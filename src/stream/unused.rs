@@ -12,7 +12,7 @@ use crate::session::{Labels, Session, Shape, Source};
 
 /// What an unused column is, where that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnKind {
+pub(crate) enum ColumnKind {
     /// A controller's output to a valve or a pump.
     Command,
     /// What a controller is told to reach.
@@ -23,7 +23,7 @@ pub enum ColumnKind {
 
 /// The columns that nobody uses and that may be commands or set points, in the order of the data. Of
 /// data whose tags are described, other columns are left out.
-pub fn unused_columns(
+pub(crate) fn unused_columns(
     session: &Session,
     layout: &Layout,
 ) -> Result<Vec<(String, ColumnKind)>, StreamError> {

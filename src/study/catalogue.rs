@@ -1,5 +1,6 @@
 //! The studies by name, in the order in which `all` runs them.
 
+mod acceptance;
 mod convergence;
 mod correlation;
 mod detection;
@@ -14,8 +15,7 @@ mod watched;
 use super::frame::Study;
 
 /// Every study there is.
-#[must_use]
-pub fn all() -> Vec<&'static dyn Study> {
+pub(crate) fn all() -> Vec<&'static dyn Study> {
     vec![
         &detection::Detection,
         &scalability::Scalability,
@@ -28,18 +28,23 @@ pub fn all() -> Vec<&'static dyn Study> {
         &recorded::HAI,
         &recorded::TEP,
         &recorded::BATADAL,
+        &acceptance::OUTSIDE,
+        &acceptance::ACCEPTANCE,
     ]
 }
 
+/// Whether a study measures again what the others measure: `all` leaves it out.
+pub(crate) fn repeats(study: &dyn Study) -> bool {
+    [acceptance::OUTSIDE.name(), acceptance::ACCEPTANCE.name()].contains(&study.name())
+}
+
 /// The study of this name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static dyn Study> {
+pub(crate) fn find(name: &str) -> Option<&'static dyn Study> {
     all().into_iter().find(|study| study.name() == name)
 }
 
 /// The name that was probably meant.
-#[must_use]
-pub fn nearest(name: &str) -> Option<&'static str> {
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let names = all().into_iter().map(Study::name).chain(["all"]);
     let near = names.map(|known| (strsim::damerau_levenshtein(name, known), known));
     near.min().filter(|(distance, known)| *distance <= known.len() / 2).map(|(_, known)| known)

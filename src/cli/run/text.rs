@@ -52,7 +52,7 @@ fn print_training(out: &mut impl Write, training: &Training) -> io::Result<()> {
 }
 
 fn print_calibrated(out: &mut impl Write, calibrated: &Calibrated) -> io::Result<()> {
-    writeln!(
+    write!(
         out,
         "calibrated  {}: τ_c {}, τ_a {}, one false alarm in {} wanted",
         calibrated.client,
@@ -61,7 +61,11 @@ fn print_calibrated(out: &mut impl Write, calibrated: &Calibrated) -> io::Result
         calibrated
             .arl0_target
             .map_or_else(|| "-".into(), |seconds| Span { seconds: seconds.get() }.to_string())
-    )
+    )?;
+    match calibrated.alarm_steps {
+        Some(steps) => writeln!(out, ", an alarm takes {:.1} steps at least", steps.get()),
+        None => writeln!(out),
+    }
 }
 
 fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::Result<()> {

@@ -6,46 +6,45 @@ use super::Closing;
 
 /// A client that feels a disturbance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Effect {
-    /// Who.
-    pub client: usize,
+pub(crate) struct Effect {
+    pub(crate) client: usize,
     /// The first step of its evidence.
-    pub onset: u64,
+    pub(crate) onset: u64,
     /// The step at which that evidence was enough.
-    pub joined: u64,
+    pub(crate) joined: u64,
 }
 
 /// A disturbance, from its alarm on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Incident {
+pub(crate) struct Incident {
     /// Counted from 1.
-    pub number: u64,
+    pub(crate) number: u64,
     /// The first step of the evidence that raised the alarm.
-    pub onset: u64,
+    pub(crate) onset: u64,
     /// The step of the alarm.
-    pub opened: u64,
+    pub(crate) opened: u64,
     /// The last step that still spoke for it.
-    pub last_evidence: u64,
+    pub(crate) last_evidence: u64,
     /// The named root cause; none when a client that could explain everything cannot be heard.
-    pub root: Option<usize>,
+    pub(crate) root: Option<usize>,
     /// Whether the root is final: later evidence no longer changes it.
-    pub frozen: bool,
+    pub(crate) frozen: bool,
     /// The root that all evidence up to now speaks for.
-    pub would_now_say: Option<usize>,
+    pub(crate) would_now_say: Option<usize>,
     /// Probability of each client as the root, given all evidence up to now.
-    pub posterior: Vec<f64>,
+    pub(crate) posterior: Vec<f64>,
     /// Who else feels it, in the order in which they joined.
-    pub effects: Vec<Effect>,
+    pub(crate) effects: Vec<Effect>,
     /// The client that raised the alarm; it takes part whether or not anybody is named.
-    pub winner: usize,
+    pub(crate) winner: usize,
     /// The final root that was revised.
-    pub revised_from: Option<usize>,
+    pub(crate) revised_from: Option<usize>,
     /// How often it has begun again.
-    pub continued: u64,
+    pub(crate) continued: u64,
     /// The root of the episode that continued it last.
-    pub latest: Option<usize>,
+    pub(crate) latest: Option<usize>,
     /// How its last episode ended, while it stands.
-    pub stands: Option<Closing>,
+    pub(crate) stands: Option<Closing>,
 }
 
 impl Incident {
@@ -96,7 +95,7 @@ impl Incident {
     }
 
     /// Its root and whoever feels it, each with the first step of its evidence.
-    pub fn members(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+    pub(crate) fn members(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let root = self.root.map(|root| (root, self.onset));
         root.into_iter().chain(self.effects.iter().map(|effect| (effect.client, effect.onset)))
     }

@@ -6,41 +6,40 @@ use crate::evidence::likelihood::Hypotheses;
 
 /// How the server decides: one set of numbers for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// Shapes of the hypotheses.
-    pub hypotheses: Hypotheses,
+    pub(crate) hypotheses: Hypotheses,
     /// Wanted steps between two false alarms of the whole federation.
     pub arl0: f64,
     /// The root is final this many steps after the alarm.
-    pub freeze_after: u64,
+    pub(crate) freeze_after: u64,
     /// Evidence against the root at which an incident closes.
-    pub closing_evidence: f64,
+    pub(crate) closing_evidence: f64,
     /// Evidence at which a client counts as affected that the root is known to reach.
-    pub effect_evidence: f64,
+    pub(crate) effect_evidence: f64,
     /// How many bystanders may be taken for affected in one incident, on average, where nothing is
     /// known of who reaches whom.
-    pub bystanders: f64,
+    pub(crate) bystanders: f64,
     /// Steps after which an incident is taken for a change that stays.
-    pub oldest: u64,
+    pub(crate) oldest: u64,
     /// Steps for which a client that was still affected when its incident closed raises no alarm of
     /// its own.
-    pub afterglow: u64,
+    pub(crate) afterglow: u64,
     /// Steps without a report of its root after which an incident is over.
-    pub silence: u64,
+    pub(crate) silence: u64,
     /// Shape a of a client that has not recovered: its p-values follow Beta(a, 1).
-    pub disturbed: f64,
+    pub(crate) disturbed: f64,
     /// Evidence of recovery from which on a client's part in an incident is over.
-    pub recovery: f64,
+    pub(crate) recovery: f64,
     /// Steps for which an incident stands at least after a change that stays.
-    pub standing: u64,
+    pub(crate) standing: u64,
     /// Steps from the alarm for which a final root may still be revised.
-    pub revision: u64,
+    pub(crate) revision: u64,
 }
 
 impl Rules {
     /// The defaults at a wanted false-alarm rate.
-    #[must_use]
-    pub fn with_arl0(arl0: f64) -> Self {
+    pub(crate) fn with_arl0(arl0: f64) -> Self {
         Self {
             hypotheses: Hypotheses::default(),
             arl0,

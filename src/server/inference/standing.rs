@@ -5,8 +5,8 @@ use super::{Change, Closing, Incident, Inference, Open};
 /// An incident whose last episode has ended.
 #[derive(Debug, Clone)]
 pub(super) struct Standing {
-    pub incident: Incident,
-    pub said: bool,
+    pub(crate) incident: Incident,
+    pub(crate) said: bool,
     closing: Closing,
     /// The step at which that episode ended.
     since: u64,
@@ -34,7 +34,7 @@ impl Inference {
     }
 
     /// What stands is over without a word: an operator has accepted it.
-    pub fn stop_standing(&mut self) {
+    pub(crate) fn stop_standing(&mut self) {
         self.stands = None;
     }
 

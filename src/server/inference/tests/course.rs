@@ -52,8 +52,7 @@ fn what_shows_itself_again_before_it_has_recovered_is_the_same_incident() {
     for reports in levels(&rows) {
         changes.extend(server.step(&reports).to_vec());
     }
-    let expected =
-        [("opened", 1, Some(1)), ("ended", 1, Some(1)), ("continued", 1, Some(1))];
+    let expected = [("opened", 1, Some(1)), ("ended", 1, Some(1)), ("continued", 1, Some(1))];
     assert_eq!(course(&changes), expected);
     let incident = server.incident().expect("it is open again");
     assert_eq!((incident.continued, incident.latest, incident.root), (1, Some(1), Some(1)));

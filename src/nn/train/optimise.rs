@@ -1,0 +1,90 @@
+//! The optimisation every network here goes through: passes over shuffled windows, Adam, a word
+//! on each step, and a clean end when asked to stop.
+//!
+//! It must not know what is being trained.
+
+use super::adam::{Adam, Parameters};
+use super::window::{Batch, Windows};
+use super::{OnProgress, Progress, TrainError};
+use crate::rng::Rng;
+
+/// Steps at the start of a window that are not in the loss.
+pub(crate) const WARM_UP: usize = 4;
+
+/// A pass whose mean loss is this many times that of the first batch is divergence, not noise.
+const DIVERGENCE: f64 = 10.0;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Schedule<'a> {
+    pub(crate) client: &'a str,
+    /// Passes over the windows.
+    pub(crate) epochs: usize,
+    /// Windows in a batch.
+    pub(crate) batch: usize,
+    /// Adam's step size.
+    pub(crate) learning_rate: f64,
+}
+
+/// What an optimisation came to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Course {
+    /// Mean loss of each pass, the last one unfinished when stopped.
+    pub(crate) epoch_loss: Vec<f64>,
+    /// Whether it was asked to stop before its end.
+    pub(crate) stopped: bool,
+}
+
+/// Trains `weights` in place, given their loss and gradient on a batch.
+pub(crate) fn optimise<W: Parameters>(
+    weights: &mut W,
+    mut gradient: impl FnMut(&W, &Batch) -> candle_core::Result<(f64, W)>,
+    windows: &mut Windows,
+    schedule: &Schedule,
+    rng: &mut Rng,
+    on_progress: OnProgress,
+) -> Result<Course, TrainError> {
+    let Schedule { client, epochs, batch, learning_rate } = *schedule;
+    let mut adam = Adam::new(weights, learning_rate);
+    let per_epoch = windows.len().div_ceil(batch);
+    let mut course = Course::default();
+    let (mut first, mut last_good) = (None, None);
+    for epoch in 0..epochs {
+        windows.shuffle(rng);
+        let mut sum = 0.0;
+        for (i, batch) in windows.batches(batch).enumerate() {
+            let diverged = move |loss| TrainError::Diverged {
+                client: client.to_owned(),
+                epoch: epoch + 1,
+                loss,
+                last_good,
+            };
+            let (loss, gradient) = gradient(weights, &batch)
+                .map_err(|source| TrainError::Network { client: client.to_owned(), source })?;
+            if !loss.is_finite() || !adam.step(weights, &gradient).is_finite() {
+                return Err(diverged(loss));
+            }
+            last_good = Some(loss);
+            sum += loss;
+            let mean = sum / (i + 1) as f64;
+            let bound = (DIVERGENCE * *first.get_or_insert(loss)).max(1.0);
+            if i + 1 == per_epoch && mean > bound {
+                return Err(diverged(mean));
+            }
+            let step = Progress {
+                client,
+                epoch: epoch + 1,
+                epochs,
+                iteration: epoch * per_epoch + i + 1,
+                iterations: epochs * per_epoch,
+                loss,
+            };
+            if on_progress(step).is_break() {
+                course.epoch_loss.push(mean);
+                course.stopped = step.iteration < step.iterations;
+                return Ok(course);
+            }
+        }
+        course.epoch_loss.push(sum / per_epoch.max(1) as f64);
+    }
+    Ok(course)
+}

@@ -1,0 +1,172 @@
+//! The parameters of every network as plain numbers: what candle trains, what the kernels run,
+//! what a checkpoint holds.
+//!
+//! Matrices are row-major, one row per output, named as in torch; LSTM gates stand in the order
+//! i, f, g, o. This module must not know how a network is trained or run.
+
+use rand::distr::{Distribution, Uniform};
+
+use crate::rng::Rng;
+
+/// A single-layer LSTM followed by a fully connected layer: f_m, φ_m, f_s and the oracle's f.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LstmFc {
+    /// Size of the input.
+    pub(crate) inputs: usize,
+    /// Size of the hidden state.
+    pub(crate) width: usize,
+    /// Size of the output.
+    pub(crate) outputs: usize,
+    /// 4·width × inputs.
+    pub(crate) weight_ih: Vec<f32>,
+    /// 4·width × width.
+    pub(crate) weight_hh: Vec<f32>,
+    /// 4·width.
+    pub(crate) bias_ih: Vec<f32>,
+    /// 4·width.
+    pub(crate) bias_hh: Vec<f32>,
+    /// outputs × width.
+    pub(crate) fc_weight: Vec<f32>,
+    /// outputs.
+    pub(crate) fc_bias: Vec<f32>,
+}
+
+/// Two layers with SELU between them: h_m and the oracle's h.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Mlp {
+    /// Size of the input.
+    pub(crate) inputs: usize,
+    /// Size of the hidden layer.
+    pub(crate) width: usize,
+    /// Size of the output.
+    pub(crate) outputs: usize,
+    /// width × inputs.
+    pub(crate) weight_1: Vec<f32>,
+    /// width.
+    pub(crate) bias_1: Vec<f32>,
+    /// outputs × width.
+    pub(crate) weight_2: Vec<f32>,
+    /// outputs.
+    pub(crate) bias_2: Vec<f32>,
+}
+
+fn uniform(n: usize, bound: f32, rng: &mut Rng) -> Vec<f32> {
+    let between = Uniform::new_inclusive(-bound, bound).expect("a positive, finite bound");
+    (0..n).map(|_| between.sample(rng)).collect()
+}
+
+impl LstmFc {
+    /// Uniform in ±1/√width, as torch does; the output layer is scaled by `output_scale`.
+    #[must_use]
+    pub(crate) fn init(
+        inputs: usize,
+        width: usize,
+        outputs: usize,
+        output_scale: f32,
+        rng: &mut Rng,
+    ) -> Self {
+        let bound = 1.0 / (width as f32).sqrt();
+        Self {
+            inputs,
+            width,
+            outputs,
+            weight_ih: uniform(4 * width * inputs, bound, rng),
+            weight_hh: uniform(4 * width * width, bound, rng),
+            bias_ih: uniform(4 * width, bound, rng),
+            bias_hh: uniform(4 * width, bound, rng),
+            fc_weight: uniform(outputs * width, bound * output_scale, rng),
+            fc_bias: uniform(outputs, bound * output_scale, rng),
+        }
+    }
+}
+
+impl Mlp {
+    /// Uniform in ±1/√(size of the layer's input), as torch does.
+    #[must_use]
+    pub(crate) fn init(
+        inputs: usize,
+        width: usize,
+        outputs: usize,
+        output_scale: f32,
+        rng: &mut Rng,
+    ) -> Self {
+        let first = 1.0 / (inputs as f32).sqrt();
+        let second = output_scale / (width as f32).sqrt();
+        Self {
+            inputs,
+            width,
+            outputs,
+            weight_1: uniform(width * inputs, first, rng),
+            bias_1: uniform(width, first, rng),
+            weight_2: uniform(outputs * width, second, rng),
+            bias_2: uniform(outputs, second, rng),
+        }
+    }
+}
+
+/// The functions of an Extended Kalman Filter, as its vendor delivers them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FilterWeights {
+    /// Transition f_m. In residual form it is what is added to the state: x' = x + f(x).
+    pub(crate) transition: LstmFc,
+    /// Measurement h_m. In residual form it is what is added to the loadings: h(x) = C x + mlp(x).
+    pub(crate) measurement: Mlp,
+    /// C (D × P) of the residual form; none in the paper's form.
+    pub(crate) loadings: Option<Vec<f32>>,
+    /// Process noise Q = q·I.
+    pub(crate) q: f64,
+    /// Measurement noise R = r·I, standardised units.
+    pub(crate) r: f64,
+}
+
+impl FilterWeights {
+    /// Number of states P.
+    pub(crate) fn states(&self) -> usize {
+        self.transition.outputs
+    }
+
+    /// Number of sensors D.
+    pub(crate) fn sensors(&self) -> usize {
+        self.measurement.outputs
+    }
+}
+
+/// ŷ_t = Σ_l A_l y_{t-l} + b from the client's own last samples.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OwnLagWeights {
+    /// Number of sensors D.
+    pub(crate) sensors: usize,
+    /// Number of lags.
+    pub(crate) lags: usize,
+    /// D × (lags·D), the most recent lag first.
+    pub(crate) weight: Vec<f32>,
+    /// D.
+    pub(crate) bias: Vec<f32>,
+}
+
+/// A proprietary model, frozen: nothing here can be changed after it is made.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ProprietaryWeights {
+    /// The paper's filter or the residual form.
+    Filter(FilterWeights),
+    /// A linear front end with the paper's filter on what it leaves over.
+    OwnLagFilter {
+        front: OwnLagWeights,
+        /// The filter on the front end's residual, standardised by `scale`.
+        filter: FilterWeights,
+        /// Standard deviation of the front end's residual per sensor.
+        scale: Vec<f32>,
+    },
+    /// The front end alone.
+    Linear(OwnLagWeights),
+}
+
+impl ProprietaryWeights {
+    /// f_m and h_m, where the model has them.
+    pub(crate) fn filter(&self) -> Option<&FilterWeights> {
+        match self {
+            Self::Filter(filter) | Self::OwnLagFilter { filter, .. } => Some(filter),
+            Self::Linear(_) => None,
+        }
+    }
+}
