@@ -62,7 +62,7 @@ fn known(name: &str) -> Result<String, String> {
 
 pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let Some(name) = &args.name else { return list(out) };
-    let studies = match name.as_str() {
+    let studies: Vec<&dyn Study> = match name.as_str() {
         // What was promised repeats what the others measure.
         "all" => catalogue::all().into_iter().filter(|s| !catalogue::repeats(*s)).collect(),
         name => catalogue::find(name).into_iter().collect(),

@@ -1,3 +1,4 @@
+mod course;
 mod operator;
 mod property;
 mod scenario;
