@@ -11,8 +11,8 @@ use crate::engine::ledger_file::lifetime_ledger;
 use crate::engine::prepare::{self, Unmodelled};
 use crate::engine::run::Run;
 use crate::fact::UnusedRows;
+use crate::privacy::Provenance;
 use crate::privacy::words::explain;
-use crate::privacy::{Knob, Provenance};
 use crate::session::{Mode, Session, Source};
 use crate::site::local;
 use crate::site::seen::HELD;
@@ -89,7 +89,7 @@ fn source(session: &Session) -> String {
 
 /// What its settings protect and what they do not, where anything is set.
 fn print_privacy(out: &mut impl Write, session: &Session) -> Result<()> {
-    if Knob::ALL.iter().all(|knob| knob.epsilon(&session.privacy).is_none()) {
+    if !session.privacy.protects() {
         writeln!(out, "privacy     no ε is set: states and symbols are sent as they are")?;
         return Ok(());
     }

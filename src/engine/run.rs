@@ -67,9 +67,12 @@ use crate::session::{Clock, Mark, Mode, Session, Tau, Tier};
 use crate::site::again::AgainError;
 use crate::site::material::LeftOut;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
+#[cfg(test)]
+use crate::stream::Part;
 use crate::stream::decimate::Decimated;
+#[cfg(test)]
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
+use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Stream, StreamError};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
 /// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
@@ -162,6 +165,7 @@ pub(crate) struct Run {
 impl Run {
     /// Sets up the sites and the server of a prepared session, and stands before the first step. The
     /// whole replay range is run: where a person would enter it is of no account here.
+    #[cfg(test)]
     pub(crate) fn open(
         session: &Session,
         prepared: &Prepared,
@@ -172,6 +176,7 @@ impl Run {
     }
 
     /// The same in any other way.
+    #[cfg(test)]
     pub(crate) fn open_with(
         session: &Session,
         prepared: &Prepared,

@@ -280,12 +280,6 @@ impl Learner {
         let stride = Stride::at(self.descent, self.round, pace);
         self.isa.run(Learn(self, stride));
     }
-
-    /// Whether every weight is a number.
-    pub(crate) fn is_sound(&self) -> bool {
-        let weights = self.cell.w.as_flattened().iter().chain(self.fc.w.as_flattened());
-        weights.fold(true, |sound, w| sound & w.is_finite())
-    }
 }
 
 /// Where each gate of each unit stands in a column: (place, gate, unit).

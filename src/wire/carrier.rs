@@ -60,6 +60,7 @@ impl Wire for Memory {
 }
 
 /// Which way a message goes.
+#[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// From a site to the server.
@@ -69,12 +70,14 @@ pub(crate) enum Direction {
 }
 
 /// A carrier whose messages are bytes on the way. Every byte that crosses is shown to a listener.
+#[cfg(test)]
 pub(crate) struct Encoded<L> {
     listener: L,
     bytes: Vec<u8>,
     arrived: Memory,
 }
 
+#[cfg(test)]
 impl<L: FnMut(Direction, &[u8]) + Send> Encoded<L> {
     /// A carrier whose bytes `listener` sees, message by message.
     pub(crate) fn new(listener: L) -> Self {
@@ -82,6 +85,7 @@ impl<L: FnMut(Direction, &[u8]) + Send> Encoded<L> {
     }
 }
 
+#[cfg(test)]
 impl<L: FnMut(Direction, &[u8]) + Send> Wire for Encoded<L> {
     fn send(&mut self, message: Outgoing) -> Result<(), WireError> {
         self.bytes.clear();

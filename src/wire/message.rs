@@ -206,6 +206,7 @@ impl Outgoing {
     }
 
     /// The message as text, for people and for searches.
+    #[cfg(test)]
     pub(crate) fn text(&self) -> String {
         text(self.0.client, self.0.step, &self.0.content)
     }
