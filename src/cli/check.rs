@@ -209,16 +209,19 @@ fn print_unused_columns(out: &mut impl Write, session: &Session, layout: &Layout
     let unused = unused_columns(session, layout)?;
     let mut head = "unused";
     for (kind, advice) in [
-        (ColumnKind::Command, "commands; in `columns` a forced one is seen at its own process"),
-        (ColumnKind::SetPoint, "set points; as `inputs` they explain what controllers do"),
-        (ColumnKind::Unknown, "columns; commands belong in `columns`, set points in `inputs`"),
+        (ColumnKind::Command, "commands: in `columns`, a forced one is seen at its own process"),
+        (ColumnKind::SetPoint, "set points: as `inputs`, they explain what controllers do"),
+        (
+            ColumnKind::Unknown,
+            "named by no client: commands belong in `columns`, set points in `inputs`",
+        ),
     ] {
         let of_kind = unused.iter().filter(|(_, of)| *of == kind).map(|(name, _)| &name[..]);
         let names: Vec<&str> = of_kind.collect();
         if names.is_empty() {
             continue;
         }
-        let text = format!("{} {advice}: {}", names.len(), names.join(", "));
+        let text = format!("{} ({advice})", names.join(", "));
         for line in wrapped(&text) {
             writeln!(out, "{head:<12}{line}")?;
             head = "";

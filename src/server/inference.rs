@@ -30,7 +30,7 @@
 //! Others join an incident once their evidence is enough: little of it from a client that the root is
 //! declared to reach, and from anybody else so much that chance seldom makes an effect of a bystander.
 //! Where the session declares who reaches whom, a client that alarms, that neither the root nor
-//! anybody else who stirs can reach, and that can no longer become the root, has a fault of its own ([`Inference::has_own_fault`]): it is no effect,
+//! anybody else who stirs can reach, and that cannot explain the root, has a fault of its own ([`Inference::has_own_fault`]): it is no effect,
 //! and stays on watch when the incident closes.
 //!
 //! # What a neighbour explains
@@ -463,16 +463,15 @@ impl Inference {
     }
 
     /// Whether a client alarms with something that neither the root nor anybody else who stirs can have
-    /// caused, and that it cannot be the root of itself.
+    /// caused, and that does not explain the root.
     fn is_not_of(&self, incident: &Incident, episode: Option<usize>, client: usize) -> bool {
         let stirs = |other: usize| self.evidence(other) > self.rules.effect_evidence;
-        let may_be_revised = self.step <= incident.opened + self.rules.revision;
         incident.root.is_some_and(|root| {
             root != client
                 && episode != Some(client)
                 && self.clients[client].beyond().is_some()
                 && self.reach.excludes(root, client)
-                && !(may_be_revised && self.is_strict_ancestor(client, root))
+                && !self.is_strict_ancestor(client, root)
                 && !(0..self.clients.len()).any(|n| stirs(n) && self.reach.reaches(n, client))
         })
     }

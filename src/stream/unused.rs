@@ -3,6 +3,7 @@
 //! Commands and set points are the ones to look for: a command that is watched, and a set point that
 //! is known, turn a forged one into a surprise at the process that it hits.
 
+use super::columns::glob;
 use super::hai::{Version, tags};
 use super::table::files;
 use super::table::header::Header as _;
@@ -58,7 +59,13 @@ pub(crate) fn unused_columns(
         let mut columns = layout.clients.iter().flat_map(|c| c.sensors.iter().chain(&c.inputs));
         columns.any(|sensor| sensor.name == name)
     };
-    Ok(all.into_iter().filter(|(name, _)| !is_used(name)).collect())
+    // What an author leaves out by name is not overlooked.
+    let is_excepted = |name: &str| {
+        let mut patterns = session.clients.iter().flat_map(|client| &client.except);
+        patterns.any(|pattern| glob(pattern, name))
+    };
+    let is_unused = |(name, _): &(String, ColumnKind)| !is_used(name) && !is_excepted(name);
+    Ok(all.into_iter().filter(is_unused).collect())
 }
 
 /// A command or a set point of the testbed's three processes.

@@ -26,8 +26,8 @@ impl Inference {
     /// Closes what stands once everybody who took part has recovered.
     pub(super) fn stand(&mut self) {
         let Some(stands) = &self.stands else { return };
-        let may_close =
-            !self.outlasts(stands) && stands.incident.taking_part().all(|m| self.has_recovered(m));
+        let has_recovered = |m: usize| self.has_recovered(m, stands);
+        let may_close = !self.outlasts(stands) && stands.incident.taking_part().all(has_recovered);
         if may_close {
             self.end_standing();
         }
@@ -55,7 +55,7 @@ impl Inference {
         let is_related = |m: usize| {
             m == client || self.reach.reaches(m, client) || self.reach.reaches(client, m)
         };
-        let is_disturbed = |m: usize| outlasts || !self.has_recovered(m);
+        let is_disturbed = |m: usize| outlasts || !self.has_recovered(m, stands);
         let is_continued = stands.incident.taking_part().any(|m| is_disturbed(m) && is_related(m));
         if !is_continued {
             self.end_standing();
@@ -65,15 +65,20 @@ impl Inference {
 
     /// Whether it stands whatever its members do: a change that stays was taken as normal by them.
     fn outlasts(&self, stands: &Standing) -> bool {
-        stands.closing == Closing::PersistentChange
-            && self.step < stands.since + self.rules.standing
+        stands.closing == Closing::PersistentChange && self.stands_early(stands)
     }
 
-    /// Whether a client shows nothing of what it took part in, or nothing at all.
-    fn has_recovered(&self, client: usize) -> bool {
+    fn stands_early(&self, stands: &Standing) -> bool {
+        self.step < stands.since + self.rules.standing
+    }
+
+    /// Whether a client shows nothing of what it took part in, or nothing at all. Of one that is not
+    /// believed nobody knows; it is waited for as long as for a change that stays.
+    fn has_recovered(&self, client: usize, stands: &Standing) -> bool {
         let client = &self.clients[client];
-        client.recovered > self.rules.recovery
-            || !client.is_heard()
-            || client.silent >= client.patience(&self.rules)
+        if !client.is_heard() {
+            return !self.stands_early(stands);
+        }
+        client.recovered > self.rules.recovery || client.silent >= client.patience(&self.rules)
     }
 }

@@ -61,11 +61,8 @@ fn what_shows_itself_again_before_it_has_recovered_is_the_same_incident() {
 #[test]
 fn a_stranger_opens_an_incident_of_its_own_while_another_stands_and_a_relative_continues_it() {
     let mut rows = trouble_at_1();
-    let last = rows.len() - 3;
-    for (row, level) in rows[last..].iter_mut().zip([4, 4, 4]) {
-        row[2] = level;
-    }
-    rows.push([0, 1, 4, 0]);
+    // Client 1 is not quite quiet, so that its incident stands, while client 2 raises an alarm.
+    rows.extend(vec![[0, 1, 4, 0]; 4]);
     let said = |edges: &[(usize, usize)]| {
         let mut server = server(4, edges);
         let changes: Vec<Change> =
@@ -123,13 +120,11 @@ fn a_strict_ancestor_that_alarms_soon_after_revises_the_root() {
 fn an_ancestor_that_alarms_after_the_window_leaves_the_root_alone() {
     let faults = [(1, 500..640, 0.05), (0, 590..700, 0.05)];
     let mut server = server(4, &[(0, 1), (1, 2)]);
-    let mut own = false;
     let mut changes = Vec::new();
     for reports in world(4, 800, 8, &faults) {
         changes.extend(server.step(&reports).to_vec());
-        own |= server.has_own_fault(0);
+        assert!(!server.has_own_fault(0), "it may explain the root");
     }
-    assert!(own, "it has a fault of its own");
     assert!(course(&changes).iter().all(|(what, ..)| *what != "revised"));
     assert_eq!(closed(&changes)[0].0.root, Some(1));
 }
