@@ -7,6 +7,7 @@
 //! | [`prepare`] | from a session to models that can run: delivered or trained, federated, calibrated, kept |
 //! | [`influence`] | who influences whom, learned once with the models |
 //! | [`decimation`] | how many samples become one when the session leaves that to its data |
+//! | [`experiment`] | the paper's own experiments, which no session can ask for: for studies only |
 //! | [`knob`] | what can be tuned while a session runs, one row of a table each |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
 //! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
@@ -17,6 +18,7 @@
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod decimation;
+pub(crate) mod experiment;
 pub(crate) mod handle;
 pub(crate) mod influence;
 pub(crate) mod knob;

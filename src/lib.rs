@@ -13,9 +13,9 @@
 //! | [`suggest`] | what somebody probably meant who wrote an unknown name |
 //! | [`draft`] | files that come into being all at once |
 //! | [`session`] | what to watch: a RON file becomes a session |
+//! | [`nn`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
-//! | [`nn`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`privacy`] | what may be released: mechanisms, budget, ledger |
 //! | [`evidence`] | the statistics that sites and server share: symbols, likelihoods, CUSUM, thresholds |
 //! | [`wire`] | the wall: what may cross between a site and the server, and what carries it |

@@ -60,6 +60,7 @@ pub(crate) use self::carrier::Direction;
 #[cfg(test)]
 pub(crate) use self::carrier::Encoded;
 pub use self::carrier::{Memory, Wire, WireError};
+use self::message::IN_PLACE;
 pub(crate) use self::message::{Content, Numbers, Rehearsed};
 pub use self::message::{Message, Outgoing};
 pub(crate) use self::tick::{Follows, Tick};
@@ -120,7 +121,16 @@ impl Sender {
 
 /// Numbers as they cross: four bytes each, whichever the carrier.
 fn narrow(numbers: &Released<privacy::Numbers>) -> Numbers {
-    numbers.value().as_slice().iter().map(|x| *x as f32).collect()
+    let numbers = numbers.value().as_slice();
+    // A few numbers are written in place: every round sends three such lists for each client.
+    let mut in_place = [0.0; IN_PLACE];
+    match in_place.get_mut(..numbers.len()) {
+        Some(few) => {
+            few.iter_mut().zip(numbers).for_each(|(to, x)| *to = *x as f32);
+            Numbers::from_buf_and_len(in_place, numbers.len())
+        }
+        None => numbers.iter().map(|x| *x as f32).collect(),
+    }
 }
 
 /// Messages for tests of whoever receives them.
@@ -177,6 +187,7 @@ pub(crate) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::kernel::isa::Isa;
     use crate::nn::proprietary::Filter;
     use crate::nn::train::test_support::small_filter;
     use crate::privacy::{Channel, Estimate, Protection, Randomness, SigmaRule};
@@ -189,8 +200,8 @@ mod tests {
 
     #[test]
     fn the_states_of_the_residual_form_cannot_be_sent() {
-        let paper = Filter::new(&small_filter(3, false, 1)).unwrap();
-        let residual = Filter::new(&small_filter(3, true, 1)).unwrap();
+        let paper = Filter::new(&small_filter(3, false, 1), Isa::detect()).unwrap();
+        let residual = Filter::new(&small_filter(3, true, 1), Isa::detect()).unwrap();
         assert!(Sender::new(0, &paper).is_ok());
         assert_eq!(Sender::new(0, &residual).unwrap_err(), StatesStay);
     }
@@ -200,7 +211,9 @@ mod tests {
         let (mut c, mut a) = (open_channel(), open_channel());
         let x_c = c.send(&Estimate::of_state(&[0.5, 1.5])).unwrap();
         let x_a = a.send(&Estimate::of_state(&[2.5, 3.5])).unwrap();
-        let sender = Sender::new(1, &Filter::new(&small_filter(3, false, 1)).unwrap()).unwrap();
+        let sender =
+            Sender::new(1, &Filter::new(&small_filter(3, false, 1), Isa::detect()).unwrap())
+                .unwrap();
         let up = sender.states(7, x_c, x_a);
         assert_eq!((up.payload_bytes(), ToSite::gradient(1, 7, x_a).payload_bytes()), (16, 8));
         // Version, client, step, kind, two lengths; then four numbers.

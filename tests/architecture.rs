@@ -199,3 +199,34 @@ fn imports_follow_the_table_of_the_library() {
     assert!(wrong("study", "crate::console::run()"));
     assert!(!wrong("cli", "use crate::console::run;"));
 }
+
+/// What a study may import: sessions go through the engine, facts through the score.
+const OF_A_STUDY: [&str; 4] = ["engine", "score", "session", "fact"];
+
+/// Base modules, which anybody may import.
+const BASE: [&str; 7] = ["base", "rng", "threads", "folders", "digest", "suggest", "draft"];
+
+#[test]
+fn a_study_uses_the_engine_and_the_score_only() {
+    let map = map();
+    let wrong = |code: &str| -> Vec<String> {
+        let is_wrong = |name: &&str| {
+            let is_known = map.iter().any(|module| module == name);
+            let is_allowed = OF_A_STUDY.contains(name) || BASE.contains(name) || *name == "study";
+            is_known && !is_allowed
+        };
+        imported(code).into_iter().filter(is_wrong).map(str::to_owned).collect()
+    };
+    let mut studies = 0;
+    for (name, text) in sources() {
+        let Some(code) = production(&name, &text) else { continue };
+        if name.starts_with("study") {
+            studies += 1;
+            assert_eq!(wrong(&code), Vec::<String>::new(), "{name}");
+        }
+    }
+    assert!(studies > 10, "{studies} files of studies");
+    // The rule can fail.
+    assert_eq!(wrong("use crate::federation::Federation;"), ["federation"]);
+    assert_eq!(wrong("use crate::{rng, stream};"), ["stream"]);
+}

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{interrupt, remove_stale};
 use crate::draft::Draft;
 use crate::study::catalogue;
-use crate::study::frame::{self, Bench, Options, Progress, Store, Study, StudyError};
+use crate::study::frame::{self, Progress, Store, Study, StudyError, StudyOptions, Workshop};
 use crate::study::report::Report;
 use crate::study::report::svg::{self, Theme};
 use crate::study::report::text::{self, Page};
@@ -54,7 +54,7 @@ fn known(name: &str) -> Result<String, String> {
     if name == "all" || catalogue::find(name).is_some() {
         return Ok(name.to_owned());
     }
-    let names: Vec<&str> = catalogue::all().into_iter().map(Study::name).collect();
+    let names: Vec<&str> = catalogue::ALL.into_iter().map(|study| study.name).collect();
     let meant = catalogue::nearest(name);
     let meant = meant.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
     Err(format!("{meant}there are {} and all", names.join(", ")))
@@ -62,12 +62,12 @@ fn known(name: &str) -> Result<String, String> {
 
 pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let Some(name) = &args.name else { return list(out) };
-    let studies: Vec<&dyn Study> = match name.as_str() {
-        // What was promised repeats what the others measure.
-        "all" => catalogue::all().into_iter().filter(|s| !catalogue::repeats(*s)).collect(),
+    let studies = match name.as_str() {
+        // Studies of promises repeat what the others measure.
+        "all" => catalogue::ALL.into_iter().filter(|study| !study.repeats()).collect(),
         name => catalogue::find(name).into_iter().collect(),
     };
-    let options = Options {
+    let options = StudyOptions {
         seeds: args.seeds.map(|seeds| seeds as usize),
         first_seed: args.seed_from,
         quick: args.quick,
@@ -86,7 +86,7 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
             break;
         }
         begun += 1;
-        match one(*study, &options, &store, &stop) {
+        match one(study, &options, &store, &stop) {
             Ok(ran) => {
                 if i > 0 && !args.json {
                     writeln!(out)?;
@@ -94,7 +94,7 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
                 show(out, &ran.report, args)?;
                 left += ran.left;
                 if ran.left > 0 {
-                    say(&format!("{}: {} jobs left", study.name(), ran.left));
+                    say(&format!("{}: {} jobs left", study.name, ran.left));
                 }
                 failures.extend(ran.failures.iter().map(ToString::to_string));
             }
@@ -123,8 +123,8 @@ fn interrupted(jobs: usize, studies: usize) -> Option<String> {
 }
 
 fn list(out: &mut impl Write) -> Result<()> {
-    for study in catalogue::all() {
-        writeln!(out, "{:<12} {}", study.name(), study.about())?;
+    for study in catalogue::ALL {
+        writeln!(out, "{:<12} {}", study.name, study.about)?;
     }
     writeln!(out, "{:<12} all of them, one after the other", "all")?;
     Ok(())
@@ -136,12 +136,12 @@ fn say(what: &str) {
 }
 
 fn one(
-    study: &dyn Study,
-    options: &Options,
+    study: &Study,
+    options: &StudyOptions,
     store: &Store,
     stop: &AtomicBool,
 ) -> Result<frame::Ran, StudyError> {
-    let bar = bar(study.name());
+    let bar = bar(study.name);
     // Jobs run side by side, and all of them find the same folder full.
     let said = Mutex::new(HashSet::new());
     let on_progress = |progress: Progress| match progress {
@@ -156,8 +156,8 @@ fn one(
         Progress::Done(_) => bar.inc(1),
     };
     let threads = crate::threads::threads();
-    let bench = Bench { store, threads, stop, on_progress: &on_progress };
-    let ran = frame::run(study, options, &bench);
+    let shop = Workshop { store, threads, stop, on_progress: &on_progress };
+    let ran = frame::run(study, options, &shop);
     bar.finish_and_clear();
     ran
 }

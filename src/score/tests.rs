@@ -5,6 +5,10 @@ use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::alarms::{AlarmFile, read as read_alarms};
+use super::error::ScoreError;
+use super::report::Report;
+use super::truth::read as read_truth;
 use super::*;
 use crate::session::Span;
 
@@ -499,7 +503,7 @@ proptest! {
 
 #[test]
 fn a_root_is_judged_at_the_alarm_five_steps_later_and_at_the_end() {
-    let mut course = Course::new(Some("P2".to_owned()));
+    let mut course = course::Course::new(Some("P2".to_owned()));
     let p = |n: usize| format!("P{n}");
     course.hear(Some(&p(2)), Some(100), true);
     course.hear(Some(&p(3)), Some(105), false);

@@ -1,34 +1,32 @@
-//! The data of a lesson: one run of a plant as standardised rows per client, with what is known about
-//! it.
+//! One run of a plant as standardised rows per client, with what is known about it.
 
 use std::ops::Range;
 
 use jiff::Timestamp;
 use ndarray::{Array2, ArrayView2, Axis, Slice};
 
+use super::Failure;
 use crate::engine::{decimation, vendor};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::nn::weights::ProprietaryWeights;
 use crate::rng;
-use crate::score::metrics::{Tick, Window};
+use crate::score::metrics::Window;
+use crate::score::steps::{TruthEvent, tick};
 use crate::session::{Clock, Family, Mark, Session, Source, TwinSource};
 use crate::site::training::SiteData;
 use crate::stream::decimate::Decimated;
 use crate::stream::plant::PlantStream;
 use crate::stream::twin::TwinStream;
 use crate::stream::{Event, Frame, Label, Layout, Part, Stream, StreamError};
-use crate::study::detection::figures::Happened;
-use crate::study::frame::StudyError;
 
 /// States of a client of the synthetic plant.
 const STATES: usize = 2;
 
-/// Source of the seed of a plant that has nothing to do with the one under study.
-const STRANGER: u64 = 0x53;
+/// Source of the seed of a plant that has nothing to do with this one.
+const OTHER_PLANT: u64 = 0x53;
 
-/// Where rows come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Plant {
+pub(crate) enum DatasetSource {
     /// The paper's LSTM plant with so many clients.
     Twin(usize),
     /// The built-in plant's attack day and the two days before it, with its models as delivered. It
@@ -38,29 +36,27 @@ pub(crate) enum Plant {
 
 /// Rows of all clients, step by step.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
-    /// Names of the clients.
-    pub(crate) names: Vec<String>,
+pub(crate) struct Dataset {
+    pub names: Vec<String>,
     /// Rows of each client, standardised by its fit slice or as its delivered model wants it.
-    pub(crate) rows: Vec<Array2<f32>>,
+    pub rows: Vec<Array2<f32>>,
     /// The clients' models, where they come with the program.
-    pub(crate) delivered: Option<Vec<ProprietaryWeights>>,
+    pub delivered: Option<Vec<ProprietaryWeights>>,
     /// True states of all clients side by side, where they are known.
-    pub(crate) states: Option<Array2<f32>>,
+    pub states: Option<Array2<f32>>,
     /// Whether something was wrong at a step, anywhere.
-    pub(crate) anomalous: Vec<bool>,
-    /// What was wrong, in steps from the first.
-    pub(crate) events: Vec<Happened>,
+    pub anomalous: Vec<bool>,
+    /// Known events, in steps from the first.
+    pub events: Vec<TruthEvent>,
     /// Seconds between two steps.
-    pub(crate) period_s: f64,
+    pub period_s: f64,
     /// Normal operation to learn from.
-    pub(crate) fit: Range<usize>,
+    pub fit: Range<usize>,
     /// Normal operation that nothing is fitted to.
-    pub(crate) nominal: Range<usize>,
+    pub nominal: Range<usize>,
 }
 
-impl Plant {
-    /// The name used everywhere.
+impl DatasetSource {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Twin(clients) => format!("A{clients}"),
@@ -76,7 +72,7 @@ impl Plant {
     }
 
     /// The first `steps` steps of its run with this seed, or all there are.
-    pub(crate) fn ground(self, seed: u64, steps: usize) -> Result<Ground, StudyError> {
+    pub(crate) fn dataset(self, seed: u64, steps: usize) -> Result<Dataset, Failure> {
         match self {
             Self::Twin(clients) => Ok(twin(clients, seed, steps)?),
             Self::BuiltIn => {
@@ -88,10 +84,14 @@ impl Plant {
     }
 
     /// Mean |correlation| between the true states of client m here and n ≠ m of another plant of
-    /// this kind: what shows although nothing connects the two.
-    pub(crate) fn strangers(self, seed: u64, here: &Ground) -> Result<Option<f64>, StudyError> {
+    /// this kind: the correlation of plants that nothing connects.
+    pub(crate) fn null_correlation(
+        self,
+        seed: u64,
+        here: &Dataset,
+    ) -> Result<Option<f64>, Failure> {
         let Some(states) = &here.states else { return Ok(None) };
-        let there = self.ground(rng::child(seed, STRANGER), here.nominal.end)?;
+        let there = self.dataset(rng::child(seed, OTHER_PLANT), here.nominal.end)?;
         let Some(others) = &there.states else { return Ok(None) };
         Ok(Some(across(states, others, &here.nominal)))
     }
@@ -116,17 +116,16 @@ fn across(here: &Array2<f32>, there: &Array2<f32>, rows: &Range<usize>) -> f64 {
     pairs.iter().sum::<f64>() / pairs.len().max(1) as f64
 }
 
-impl Ground {
-    pub(crate) fn steps(&self) -> usize {
+impl Dataset {
+    pub(super) fn steps(&self) -> usize {
         self.anomalous.len()
     }
 
-    /// Some rows of client `m`.
     pub(crate) fn view(&self, m: usize, rows: Range<usize>) -> ArrayView2<'_, f32> {
         self.rows[m].slice_axis(Axis(0), Slice::from(rows))
     }
 
-    /// All clients with their models over some rows.
+    /// All clients with their models over given rows.
     pub(crate) fn sites<'a>(
         &'a self,
         models: &'a [ProprietaryWeights],
@@ -139,7 +138,7 @@ impl Ground {
     }
 }
 
-fn twin(clients: usize, seed: u64, steps: usize) -> Result<Ground, StreamError> {
+fn twin(clients: usize, seed: u64, steps: usize) -> Result<Dataset, StreamError> {
     let source = TwinSource { family: Family::A, clients, ..TwinSource::default() };
     let mut stream = TwinStream::open(&source, seed)?;
     let layout = stream.layout().clone();
@@ -167,13 +166,13 @@ fn twin(clients: usize, seed: u64, steps: usize) -> Result<Ground, StreamError> 
         let own = measured.slice_axis(Axis(1), Slice::from(layout.span(m)));
         standardised(&own, &fit)
     });
-    Ok(Ground {
+    Ok(Dataset {
         names: layout.clients.iter().map(|client| client.name.clone()).collect(),
         rows: rows.collect(),
         delivered: None,
         states: Some(states),
         anomalous: labels.iter().copied().map(is_anomalous).collect(),
-        events: happened(&labels, stream.events(), &layout),
+        events: events_in_steps(&labels, stream.events(), &layout),
         period_s: layout.period_s,
         nominal: slices.calibration.start.min(steps)..slices.nominal.end.min(steps),
         fit,
@@ -185,15 +184,14 @@ fn is_anomalous(label: Label) -> bool {
 }
 
 /// Each known event from the first to the last step that is labelled with it.
-fn happened(labels: &[Label], events: &[Event], layout: &Layout) -> Vec<Happened> {
-    let place = |name: &String| layout.clients.iter().position(|client| client.name == *name);
+fn events_in_steps(labels: &[Label], events: &[Event], layout: &Layout) -> Vec<TruthEvent> {
+    let place = |name: &String| layout.client(name);
     let found = events.iter().enumerate().filter_map(|(e, event)| {
         let of_event =
             |label: &Label| matches!(label, Label::Anomalous { event: Some(n) } if *n as usize == e);
         let first = labels.iter().position(of_event)?;
         let last = labels.iter().rposition(of_event)?;
-        let tick = |step| Tick::try_from(step).unwrap_or(Tick::MAX);
-        Some(Happened {
+        Some(TruthEvent {
             window: Window::new(tick(first), tick(last)),
             origin: place(event.origins.first()?)?,
             affected: event.affected.iter().filter_map(place).collect(),
@@ -212,8 +210,8 @@ fn standardised(measured: &ArrayView2<f64>, fit: &Range<usize>) -> Array2<f32> {
     rows.mapv(|v| v as f32)
 }
 
-/// The first `steps` steps of a session of the built-in plant, divided as the session says.
-fn built_in(session: &Session, steps: usize) -> Result<Ground, StudyError> {
+/// The first `steps` steps of a session of the built-in plant, divided by the session's ranges.
+fn built_in(session: &Session, steps: usize) -> Result<Dataset, Failure> {
     let every = decimation::every(session)?;
     let (views, models) = vendor::delivered(session, every)
         .expect("the shipped plant is the one that models come for");
@@ -240,13 +238,13 @@ fn built_in(session: &Session, steps: usize) -> Result<Ground, StudyError> {
         Array2::from_shape_vec((labels.len(), view.used.len()), values)
             .expect("every row holds one value of each sensor")
     });
-    Ok(Ground {
+    Ok(Dataset {
         names: layout.clients.iter().map(|client| client.name.clone()).collect(),
         rows: rows.collect(),
         delivered: Some(models.iter().map(|client| client.federated().clone()).collect()),
         states: None,
         anomalous: labels.iter().copied().map(is_anomalous).collect(),
-        events: happened(&labels, stream.events(), &layout),
+        events: events_in_steps(&labels, stream.events(), &layout),
         period_s: layout.period_s,
         fit: rows_of(session, Part::Fit, every, &times),
         nominal: rows_of(session, Part::Calibration, every, &times),
@@ -276,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_built_in_plant_is_divided_as_its_session_says() {
-        // Four fifths for calibration where a session says nothing, a half where this one says so.
+        // Four fifths for calibration without ranges, a half with these.
         let ranges =
             "ranges: (fit: (until: \"+90m\"), calibration: (from: \"+90m\", until: \"+3h\"))";
         for ranges in ["", ranges] {
@@ -285,7 +283,7 @@ mod tests {
                  sampling: (decimate: Every(5)), {ranges})"
             );
             let session = Session::parse("short", Path::new(""), &text).expect("a sound session");
-            let ground = built_in(&session, usize::MAX).expect("a built-in plant");
+            let dataset = built_in(&session, usize::MAX).expect("a built-in plant");
             let rows = |part| {
                 let stream = stream::open(&session, part).expect("a built-in plant");
                 let mut stream = Decimated::new(stream, 5);
@@ -297,13 +295,13 @@ mod tests {
                 rows
             };
             let (fit, calibration) = (rows(Part::Fit), rows(Part::Calibration));
-            assert_eq!(ground.fit, 0..fit, "{ranges}");
-            assert_eq!(ground.nominal, fit..fit + calibration, "{ranges}");
+            assert_eq!(dataset.fit, 0..fit, "{ranges}");
+            assert_eq!(dataset.nominal, fit..fit + calibration, "{ranges}");
         }
     }
 
     #[test]
-    fn strangers_are_compared_across_plants_and_never_with_their_like() {
+    fn null_correlation_are_compared_across_plants_and_never_with_their_like() {
         let wave = |t: usize, k: f64| (t as f64 * k).sin() as f32;
         // Both clients here move alike; of the two there, the first moves like them.
         let here = Array2::from_shape_fn((600, 4), |(t, _)| wave(t, 0.3));

@@ -1,4 +1,4 @@
-//! Norms of what the models leave over, and in which order they stand.
+//! ResidualNorms of what the models leave over, and in which order they stand.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use candle_core::{Device, Tensor};
 use ndarray::{ArrayView2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
-use super::ground::Ground;
+use super::dataset::Dataset;
 use crate::federation::FederationError;
 use crate::federation::states::{Replay, Series};
 use crate::nn::network::FilterNetwork;
@@ -30,7 +30,6 @@ pub(crate) enum Condition {
 }
 
 impl Condition {
-    /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Fit, Self::Nominal, Self::Anomalous];
 
     pub(crate) fn name(self) -> &'static str {
@@ -42,42 +41,39 @@ impl Condition {
     }
 }
 
-/// Residuals of one client under one condition.
+/// NormSeries of one client under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Norms {
-    pub(crate) client: String,
-    pub(crate) condition: Condition,
-    pub(crate) steps: usize,
+pub(crate) struct ResidualNorms {
+    pub client: String,
+    pub condition: Condition,
+    pub steps: usize,
     /// Mean ‖r_c‖ of the proprietary model.
-    pub(crate) r_c: f64,
+    pub r_c: f64,
     /// Mean ‖r_a‖ of the augmented model.
-    pub(crate) r_a: f64,
+    pub r_a: f64,
     /// Mean ‖y − h(x_s)‖ with the server's state.
-    pub(crate) r_s: f64,
+    pub r_s: f64,
     /// Mean ‖r_o‖ of the oracle.
-    pub(crate) r_o: f64,
+    pub r_o: f64,
     /// Share of steps with ‖r_c‖ > ‖r_a‖.
-    pub(crate) c_over_a: f64,
+    pub c_over_a: f64,
     /// Share of steps with ‖r_a‖ > ‖r_o‖.
-    pub(crate) a_over_o: f64,
+    pub a_over_o: f64,
     /// Share of steps in which both hold.
-    pub(crate) ordered: f64,
+    pub ordered: f64,
 }
 
-/// Norms of one client, step by step.
+/// ResidualNorms of one client, step by step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Trace {
-    pub(crate) client: String,
+pub(crate) struct NormTrace {
+    pub client: String,
     /// The first step, counted from the beginning of the run.
-    pub(crate) first: usize,
-    /// ‖r_c‖.
-    pub(crate) r_c: Vec<f32>,
-    /// ‖r_a‖.
-    pub(crate) r_a: Vec<f32>,
-    /// ‖r_o‖.
-    pub(crate) r_o: Vec<f32>,
+    pub first: usize,
+    pub r_c: Vec<f32>,
+    pub r_a: Vec<f32>,
+    pub r_o: Vec<f32>,
     /// Whether something was wrong at the step.
-    pub(crate) anomalous: Vec<bool>,
+    pub anomalous: Vec<bool>,
 }
 
 /// ‖r‖ of every step, by model.
@@ -90,11 +86,11 @@ struct Step {
 }
 
 /// All norms of all clients.
-pub(super) struct Residuals {
+pub(super) struct NormSeries {
     clients: Vec<Vec<Step>>,
 }
 
-impl Residuals {
+impl NormSeries {
     /// From a replay over the whole run and the oracle's.
     pub(super) fn of(
         sites: &[SiteData],
@@ -119,18 +115,20 @@ impl Residuals {
     }
 
     /// Means and orders under every condition; `fit` is what was learned from.
-    pub(super) fn norms(&self, ground: &Ground, fit: Range<usize>) -> Vec<Norms> {
+    pub(super) fn norms(&self, dataset: &Dataset, fit: Range<usize>) -> Vec<ResidualNorms> {
         let settled = fit.start + SETTLING..fit.end;
-        let watched = ground.nominal.end..ground.steps();
+        let watched = dataset.nominal.end..dataset.steps();
         let mut all = Vec::new();
-        for (client, steps) in ground.names.iter().zip(&self.clients) {
+        for (client, steps) in dataset.names.iter().zip(&self.clients) {
             for condition in Condition::ALL {
                 let chosen: Vec<Step> = match condition {
                     Condition::Fit => steps[settled.clone()].to_vec(),
-                    Condition::Nominal => steps[ground.nominal.clone()].to_vec(),
-                    Condition::Anomalous => {
-                        watched.clone().filter(|&t| ground.anomalous[t]).map(|t| steps[t]).collect()
-                    }
+                    Condition::Nominal => steps[dataset.nominal.clone()].to_vec(),
+                    Condition::Anomalous => watched
+                        .clone()
+                        .filter(|&t| dataset.anomalous[t])
+                        .map(|t| steps[t])
+                        .collect(),
                 };
                 all.extend(summary(client, condition, &chosen));
             }
@@ -139,24 +137,24 @@ impl Residuals {
     }
 
     /// Around the first anomaly; nothing where there is none.
-    pub(super) fn traces(&self, ground: &Ground) -> Vec<Trace> {
-        let Some(wrong) = ground.anomalous.iter().position(|wrong| *wrong) else { return vec![] };
+    pub(super) fn traces(&self, dataset: &Dataset) -> Vec<NormTrace> {
+        let Some(wrong) = dataset.anomalous.iter().position(|wrong| *wrong) else { return vec![] };
         let first = wrong.saturating_sub(LEAD);
-        let rows = first..(first + TRACE).min(ground.steps());
+        let rows = first..(first + TRACE).min(dataset.steps());
         let trace = |(client, steps): (&String, &Vec<Step>)| {
             let of = |norm: &dyn Fn(&Step) -> f64| {
                 steps[rows.clone()].iter().map(|step| rounded(norm(step))).collect()
             };
-            Trace {
+            NormTrace {
                 client: client.clone(),
                 first,
                 r_c: of(&|step| step.c),
                 r_a: of(&|step| step.a),
                 r_o: of(&|step| step.o),
-                anomalous: ground.anomalous[rows.clone()].to_vec(),
+                anomalous: dataset.anomalous[rows.clone()].to_vec(),
             }
         };
-        ground.names.iter().zip(&self.clients).map(trace).collect()
+        dataset.names.iter().zip(&self.clients).map(trace).collect()
     }
 }
 
@@ -165,13 +163,13 @@ fn rounded(norm: f64) -> f32 {
     if norm.is_finite() { ((norm * 1e4).round() / 1e4) as f32 } else { 0.0 }
 }
 
-fn summary(client: &str, condition: Condition, steps: &[Step]) -> Option<Norms> {
+fn summary(client: &str, condition: Condition, steps: &[Step]) -> Option<ResidualNorms> {
     let whole: Vec<&Step> =
         steps.iter().filter(|s| [s.c, s.a, s.s, s.o].iter().all(|v| v.is_finite())).collect();
     let n = whole.len() as f64;
     let mean = |of: &dyn Fn(&Step) -> f64| whole.iter().map(|step| of(step)).sum::<f64>() / n;
     let share = |holds: &dyn Fn(&Step) -> bool| mean(&|step| f64::from(u8::from(holds(step))));
-    (!whole.is_empty()).then(|| Norms {
+    (!whole.is_empty()).then(|| ResidualNorms {
         client: client.to_owned(),
         condition,
         steps: whole.len(),
@@ -202,7 +200,7 @@ fn server_residuals(
     let Some(filter) = site.model.filter() else {
         return Err(FederationError::Sites(format!("{}: no filter", site.name)));
     };
-    let h = FilterNetwork::from_weights(filter, &Device::Cpu, false)?;
+    let h = FilterNetwork::running(filter)?;
     let x: Vec<f32> = x_s.iter().copied().collect();
     let y_hat = h.measurement(&Tensor::from_vec(x, x_s.dim(), &Device::Cpu)?)?;
     let y_hat = y_hat.flatten_all()?.to_vec1::<f32>()?;

@@ -1,4 +1,4 @@
-//! A federation of so many clients, measured: loss, bytes and time of a round.
+//! Loss, bytes and time of a round by number of clients.
 
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
@@ -6,6 +6,8 @@ use std::time::Instant;
 use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
+use super::dataset::{Dataset, DatasetSource};
+use super::{Failure, models, unprotected};
 use crate::federation::states::{Replay, replay};
 use crate::federation::{Federation, FederationError};
 use crate::nn::train::SETTLING;
@@ -15,8 +17,6 @@ use crate::session::TwinSource;
 use crate::session::settings::{self, ModelSettings, PrivacySettings};
 use crate::site::training::SiteData;
 use crate::stream::twin::slices;
-use crate::study::frame::StudyError;
-use crate::study::lesson::{Ground, Plant, hooks, models};
 
 /// Steps between the moments from which two copies see one run. It has no factor in common with
 /// the twenty steps of the plant's period, so that copies are at all phases of it.
@@ -33,33 +33,33 @@ const FEDERATION: u64 = 0x46;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Size {
     /// Passes of the proprietary models.
-    pub(crate) epochs: usize,
+    pub epochs: usize,
     /// Rows of the federation.
-    pub(crate) rows: usize,
+    pub rows: usize,
     /// Its passes over them.
-    pub(crate) passes: usize,
+    pub passes: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Scale {
-    pub(crate) clients: usize,
+    pub clients: usize,
     /// Plants they are the clients of.
-    pub(crate) copies: usize,
+    pub copies: usize,
     /// Whether it is one of the short runs.
-    pub(crate) short: bool,
-    pub(crate) rounds: usize,
+    pub short: bool,
+    pub rounds: usize,
     /// Mean L_s of the last eighth of training.
-    pub(crate) server_loss: f64,
+    pub server_loss: f64,
     /// Mean L_s on rows that nothing was fitted to.
-    pub(crate) held_out: f64,
+    pub held_out: f64,
     /// The latter as a share of the variance of x_a.
-    pub(crate) unexplained: f64,
+    pub unexplained: f64,
     /// Bytes a round from clients to the server.
-    pub(crate) bytes_up: f64,
+    pub bytes_up: f64,
     /// Bytes a round from the server to clients.
-    pub(crate) bytes_down: f64,
+    pub bytes_down: f64,
     /// Microseconds of a round, in the best stretch of training.
-    pub(crate) round_us: f64,
+    pub round_us: f64,
 }
 
 /// A plant of `clients` clients at its own size and, where there is something `beyond`, a short run
@@ -70,13 +70,13 @@ pub(crate) fn grow(
     size: Size,
     short: Size,
     beyond: &[usize],
-) -> Result<Vec<Scale>, StudyError> {
+) -> Result<Vec<Scale>, Failure> {
     let most = beyond.iter().map(|number| number / clients).max().unwrap_or(1);
     let nominal = slices(&TwinSource { clients, ..TwinSource::default() }).calibration.start;
-    let ground = Plant::Twin(clients).ground(seed, nominal + shift(most - 1) + JUDGED)?;
+    let dataset = DatasetSource::Twin(clients).dataset(seed, nominal + shift(most - 1) + JUDGED)?;
     let settings = ModelSettings { epochs: size.epochs, ..ModelSettings::default() };
-    let models = models(&ground, &settings, rng::child(seed, MODELS))?;
-    let plants = Plants { ground: &ground, models: &models, seed: rng::child(seed, FEDERATION) };
+    let models = models(&dataset, &settings, rng::child(seed, MODELS))?;
+    let plants = Plants { dataset: &dataset, models: &models, seed: rng::child(seed, FEDERATION) };
     let mut found = vec![plants.federation(1, size)?];
     if !beyond.is_empty() {
         let numbers = std::iter::once(clients).chain(beyond.iter().copied());
@@ -94,7 +94,7 @@ fn shift(copy: usize) -> usize {
 }
 
 struct Plants<'a> {
-    ground: &'a Ground,
+    dataset: &'a Dataset,
     models: &'a [ProprietaryWeights],
     seed: u64,
 }
@@ -106,18 +106,18 @@ impl<'a> Plants<'a> {
     fn sites(&self, copies: usize, from: &Range<usize>, length: usize) -> Vec<SiteData<'a>> {
         let length = length.min(from.len().saturating_sub(shift(copies - 1)));
         let stretches = (0..copies).map(|copy| from.start + shift(copy));
-        stretches.flat_map(|start| self.ground.sites(self.models, start..start + length)).collect()
+        stretches.flat_map(|start| self.dataset.sites(self.models, start..start + length)).collect()
     }
 
     fn federation(&self, copies: usize, size: Size) -> Result<Scale, FederationError> {
-        let Self { ground, .. } = self;
-        let sites = self.sites(copies, &ground.fit, size.rows);
+        let Self { dataset, .. } = self;
+        let sites = self.sites(copies, &dataset.fit, size.rows);
         let settings = ModelSettings {
             federation: settings::Federation::Online { passes: size.passes },
             ..ModelSettings::default()
         };
-        let open = PrivacySettings::default();
-        let mut federation = Federation::new(&sites, &settings, hooks(&open), self.seed)?;
+        let privacy = PrivacySettings::default();
+        let mut federation = Federation::new(&sites, &settings, unprotected(&privacy), self.seed)?;
         let (mut best, mut before, mut since) = (f64::INFINITY, 0, Instant::now());
         let outcome = federation.run(&mut |progress| {
             let rounds = (progress.round - before) as f64;
@@ -128,8 +128,8 @@ impl<'a> Plants<'a> {
         drop(federation);
         let history = outcome.history;
         let eighth = history.reached.len().div_ceil(8);
-        let last = history.reached.iter().rev().take(eighth).map(|word| word.server_loss);
-        let judged = self.sites(copies, &ground.nominal, JUDGED);
+        let last = history.reached.iter().rev().take(eighth).map(|reached| reached.server_loss);
+        let judged = self.sites(copies, &dataset.nominal, JUDGED);
         let replayed = replay(&judged, &outcome.weights)?;
         let held_out = replayed.server_loss(SETTLING);
         let rounds = history.rounds as f64;
@@ -160,9 +160,9 @@ mod tests {
     use super::*;
     use crate::nn::train::test_support::{plant, small_filter};
 
-    fn ground() -> Ground {
+    fn dataset() -> Dataset {
         let rows = vec![plant(400, 3, 1), plant(400, 3, 2)];
-        Ground {
+        Dataset {
             names: vec!["C1".into(), "C2".into()],
             anomalous: vec![false; 400],
             events: Vec::new(),
@@ -177,10 +177,10 @@ mod tests {
 
     #[test]
     fn every_client_of_every_copy_sends_its_states_and_is_answered() {
-        let ground = ground();
+        let dataset = dataset();
         let models: Vec<_> =
             (1..3).map(|k| ProprietaryWeights::Filter(small_filter(3, false, k))).collect();
-        let plants = Plants { ground: &ground, models: &models, seed: 1 };
+        let plants = Plants { dataset: &dataset, models: &models, seed: 1 };
         let size = Size { epochs: 0, rows: 60, passes: 2 };
         for copies in [1, 3] {
             let scale = plants.federation(copies, size).unwrap();
@@ -196,16 +196,16 @@ mod tests {
 
     #[test]
     fn copies_see_the_same_run_from_moments_that_are_always_as_far_apart() {
-        let ground = ground();
+        let dataset = dataset();
         let models: Vec<_> =
             (1..3).map(|k| ProprietaryWeights::Filter(small_filter(3, false, k))).collect();
-        let plants = Plants { ground: &ground, models: &models, seed: 1 };
-        for from in [&ground.fit, &ground.nominal] {
+        let plants = Plants { dataset: &dataset, models: &models, seed: 1 };
+        for from in [&dataset.fit, &dataset.nominal] {
             let sites = plants.sites(3, from, 60);
             assert_eq!(sites.len(), 6);
             for (k, site) in sites.iter().enumerate() {
                 let start = from.start + k / 2 * APART;
-                assert_eq!(site.rows, ground.view(k % 2, start..start + 60));
+                assert_eq!(site.rows, dataset.view(k % 2, start..start + 60));
             }
         }
     }

@@ -3,30 +3,34 @@
 use ndarray::{Array2, ArrayView2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
-use super::ground::Ground;
+use super::dataset::Dataset;
 use crate::federation::correlation::{between_clients, canonical_between, correlation};
 use crate::federation::states::{Replay, Series};
 
 /// Correlations of one model's states.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Map {
-    pub(crate) model: String,
+pub(crate) struct CorrelationMap {
+    pub model: String,
     /// Names of the states.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
     /// Pearson's correlation of every pair, row by row.
-    pub(crate) values: Vec<f64>,
+    pub values: Vec<f64>,
     /// Mean |correlation| between states of different clients.
-    pub(crate) between: f64,
+    pub between: f64,
     /// Mean first canonical correlation between two clients: the same in whatever coordinates a
     /// model happens to describe its client.
-    pub(crate) canonical: f64,
+    pub canonical: f64,
 }
 
 /// The maps of all models on nominal rows that nothing was fitted to.
-pub(super) fn maps(ground: &Ground, federation: &Replay, central: &Series) -> Vec<Map> {
+pub(super) fn maps(
+    dataset: &Dataset,
+    federation: &Replay,
+    central: &Series,
+) -> Vec<CorrelationMap> {
     let sizes: Vec<usize> = federation.clients.iter().map(|client| client.x_c.ncols()).collect();
     let nominal = |states: &Array2<f32>| {
-        states.slice_axis(Axis(0), Slice::from(ground.nominal.clone())).to_owned()
+        states.slice_axis(Axis(0), Slice::from(dataset.nominal.clone())).to_owned()
     };
     let mut models = vec![
         ("proprietary", nominal(&federation.x_hat_c())),
@@ -34,18 +38,23 @@ pub(super) fn maps(ground: &Ground, federation: &Replay, central: &Series) -> Ve
         ("server", nominal(&federation.x_s)),
         ("oracle", nominal(&central.x_hat_c)),
     ];
-    if let Some(states) = &ground.states {
+    if let Some(states) = &dataset.states {
         models.push(("truth", nominal(states)));
     }
     let map =
-        |(model, states): &(&str, Array2<f32>)| map(model, &ground.names, &sizes, &states.view());
+        |(model, states): &(&str, Array2<f32>)| map(model, &dataset.names, &sizes, &states.view());
     models.iter().map(map).collect()
 }
 
-fn map(model: &str, clients: &[String], sizes: &[usize], states: &ArrayView2<f32>) -> Map {
+fn map(
+    model: &str,
+    clients: &[String],
+    sizes: &[usize],
+    states: &ArrayView2<f32>,
+) -> CorrelationMap {
     let all = correlation(states);
     let names = clients.iter().zip(sizes);
-    Map {
+    CorrelationMap {
         model: model.to_owned(),
         names: names.flat_map(|(name, &p)| (1..=p).map(move |k| format!("{name}.{k}"))).collect(),
         between: between_clients(&all.view(), sizes),
