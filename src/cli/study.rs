@@ -62,7 +62,7 @@ fn known(name: &str) -> Result<String, String> {
 
 pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let Some(name) = &args.name else { return list(out) };
-    let studies = match name.as_str() {
+    let studies: Vec<&Study> = match name.as_str() {
         // Studies of promises repeat what the others measure.
         "all" => catalogue::ALL.into_iter().filter(|study| !study.repeats()).collect(),
         name => catalogue::find(name).into_iter().collect(),
