@@ -1,9 +1,9 @@
 //! Grouping: which incident a verdict opens or moves, and which clients are folded under it.
 
 use super::annunciator::Annunciator;
+use super::event::What;
 use super::group::{Continuation, Correction, Origin, judge};
 use super::input::{ClientState, Closing, Outcome};
-use super::log::What;
 use super::state::AlarmEvent;
 
 impl Annunciator {
@@ -81,7 +81,6 @@ impl Annunciator {
             self.at_mut(number).frozen = true;
             let silent_source = self.at(number).silent_source.filter(|_| root.is_some());
             self.enter(What::RootFinal { incident: number, root, silent_source });
-            self.report(number, "root final".to_owned());
         }
     }
 
@@ -92,7 +91,6 @@ impl Annunciator {
         incident.stands = outcome.stands;
         if let Some(why) = has_ended.filter(|_| outcome.closed.is_none()) {
             self.enter(What::Stands { incident: number, why });
-            self.report(number, format!("{why}; it stands until everybody has recovered"));
         }
         if outcome.continued > self.at(number).continuations.len() as u64 {
             self.go_on(number, outcome.latest.filter(|client| *client < self.posts.len()));
@@ -108,11 +106,6 @@ impl Annunciator {
         let after_s = time.duration_since(incident.opened).as_secs_f64();
         incident.continuations.push(Continuation { time, root });
         self.enter(What::WentOn { incident: number, root, after_s });
-        let after = after_words(after_s);
-        self.report(
-            number,
-            format!("again: {}, {after} after the first alarm", self.name_or(root)),
-        );
         if is_new {
             self.fire(number, AlarmEvent::AskAgain);
         }
@@ -145,12 +138,6 @@ impl Annunciator {
         }
         self.at_mut(number).latch_first_out();
         self.enter(What::RootMoved { incident: number, from, to: root, is_revised });
-        let (was, is) = (self.name_or(from), self.name_or(root));
-        let mut words = format!("root {was} → {is}");
-        if is_revised {
-            words = format!("{words}: {}", revision_words(was, is));
-        }
-        self.report(number, words);
         if was_out {
             self.fire(number, AlarmEvent::PutBack);
         }
@@ -210,8 +197,6 @@ impl Annunciator {
             let Some(member) = incident.member(client) else { return };
             let delay_s = incident.delay_s(member);
             self.enter(What::Joined { incident: number, client, delay_s });
-            let words = format!("{} joined at {delay_s:+} s", self.names[client]);
-            self.report(number, words);
         }
     }
 
@@ -235,8 +220,6 @@ impl Annunciator {
         let number = self.home(client).map(|incident| incident.number)?;
         let member = self.at_mut(number).leave(client)?;
         self.enter(What::Left { incident: number, client });
-        let words = format!("{} no longer explained", self.names[client]);
-        self.report(number, words);
         Some(member.onset)
     }
 
@@ -286,14 +269,4 @@ impl Annunciator {
     fn has_episode(&self, number: u64) -> bool {
         self.episodes.values().any(|n| *n == number)
     }
-}
-
-/// Why a final root was revised.
-pub(super) fn revision_words(was: &str, is: &str) -> String {
-    format!("{is} alarms too; it reaches {was}, and {was} does not reach it")
-}
-
-/// A time since an alarm, as operators say it.
-pub(super) fn after_words(seconds: f64) -> String {
-    if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
 }

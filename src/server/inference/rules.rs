@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::likelihood::Hypotheses;
+use crate::server::lifetime;
 
 /// How the server decides: one set of numbers for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -43,17 +44,17 @@ impl Rules {
         Self {
             hypotheses: Hypotheses::default(),
             arl0,
-            freeze_after: 5,
+            freeze_after: lifetime::FREEZE_AFTER,
             closing_evidence: 4.0,
             effect_evidence: 5.0,
             bystanders: 0.05,
-            oldest: 150,
-            afterglow: 60,
+            oldest: lifetime::OLDEST,
+            afterglow: lifetime::WINDOW,
             silence: 20,
             disturbed: 0.3,
             recovery: std::f64::consts::LN_10,
-            standing: 150,
-            revision: 60,
+            standing: lifetime::OLDEST,
+            revision: lifetime::WINDOW,
         }
     }
 
