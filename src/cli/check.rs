@@ -9,13 +9,14 @@ use jiff::Timestamp;
 use crate::engine::cost;
 use crate::engine::ledger_file::lifetime_ledger;
 use crate::engine::prepare::{self, Unmodelled};
-use crate::engine::run::Run;
+use crate::engine::run::{Run, RunOptions};
 use crate::fact::UnusedRows;
 use crate::privacy::Provenance;
 use crate::privacy::words::explain;
 use crate::session::{Mode, Session, Source};
 use crate::site::local;
 use crate::site::seen::HELD;
+use crate::stream::resolution::Grids;
 use crate::stream::unused::{ColumnKind, unused_columns};
 use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError};
 
@@ -161,10 +162,24 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
     }
     print_insensitive(out, session)?;
     head = "by value";
-    for client in &clients {
-        for line in wrapped(&by_value(client)) {
-            writeln!(out, "{head:<12}{:<10} {line}", client.client)?;
+    for Unmodelled { client, seen, step_s, .. } in &clients {
+        let Some(steps) = seen.steps_per_false_alarm() else { continue };
+        let names: Vec<&str> = seen.watched.iter().map(|sensor| &sensor.name[..]).collect();
+        let price = hours(steps * step_s);
+        let text = format!("{}: at most one false alarm in {price}", names.join(", "));
+        for line in wrapped(&text) {
+            writeln!(out, "{head:<12}{client:<10} {line}")?;
             head = "";
+        }
+    }
+    if head.is_empty() {
+        let text = format!(
+            "(no model can use these; a value never seen that stands for {HELD} steps gives the \
+             strongest symbol. No run, or block of a long one, has such a value when the others are \
+             taken as normal; at most is at 95 %)"
+        );
+        for line in wrapped(&text) {
+            writeln!(out, "{head:<12}{line}")?;
         }
     }
     Ok(())
@@ -173,30 +188,14 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
 /// Clients whose calibration makes their alarms too slow; known once models were made.
 fn print_insensitive(out: &mut impl Write, session: &Session) -> Result<()> {
     let Ok(prepared) = prepare::kept(session, &prepare::cache_file(session)) else {
-        let text = "not known before models are made: `headwater train`, then check again";
-        writeln!(out, "{:<12}{text}", "sensitivity")?;
         return Ok(());
     };
-    let run = Run::open(session, &prepared, Mode::Evidence, None)?;
+    let stream = Grids::of(session)?.open(session, Part::Replay)?;
+    let run = Run::over(stream, session, &prepared, RunOptions::new(Mode::Evidence))?;
     for (client, what) in run.insensitive() {
         writeln!(out, "{:<12}{:<10} {what}", "sensitivity", prepared.clients[client].name)?;
     }
     Ok(())
-}
-
-/// What watching values costs, as leaving out one run at a time tells; empty where none is watched.
-fn by_value(client: &Unmodelled) -> String {
-    let seen = &client.seen;
-    let Some(steps) = seen.steps_per_false_alarm() else { return String::new() };
-    let names: Vec<&str> = seen.watched.iter().map(|sensor| &sensor.name[..]).collect();
-    format!(
-        "{}: no model can use them; a value never seen that stands for {HELD} steps gives the \
-         strongest symbol. None of {} runs or blocks shows such a value when the others are taken \
-         as normal: at most one false alarm in {} (95 %)",
-        names.join(", "),
-        seen.folds,
-        hours(steps * client.step_s)
-    )
 }
 
 fn hours(seconds: f64) -> String {
