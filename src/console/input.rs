@@ -4,7 +4,7 @@
 //! - Reading never waits for the console, so Ctrl-C is seen however much was sent before it.
 //! - Ctrl-C discards what still waits before it, as a terminal does that makes a signal of it.
 //! - Movements of the mouse that wait one behind the other become one: the last.
-//! - No more than [`MOST`] events wait. What comes beyond is left out, counted and told.
+//! - No more than [`MOST`] events wait. What comes beyond is left out, counted and reported.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,21 +16,17 @@ use tokio::sync::Notify;
 /// Events that may wait. Nobody types so far ahead; a paste without brackets does.
 const MOST: usize = 1024;
 
-/// Something that was sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// An event of the terminal.
     Event(Event),
     /// So many events came faster than they could be answered, and were left out.
     LeftOut(u64),
 }
 
-/// What was sent and not yet taken.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Event>,
     left_out: u64,
-    /// Why nothing more comes.
     end: Option<io::Error>,
 }
 
@@ -81,7 +77,6 @@ impl Queue {
     }
 }
 
-/// Whether an event is Ctrl-C.
 fn is_interrupt(event: &Event) -> bool {
     let Event::Key(key) = event else { return false };
     key.is_press()
@@ -101,7 +96,6 @@ impl Shared {
     }
 }
 
-/// What the operator sends, as it can be waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     shared: Arc<Shared>,
@@ -145,7 +139,6 @@ impl Input {
         }
     }
 
-    /// As if it had been sent.
     #[cfg(test)]
     pub(crate) fn send(&self, event: Event) {
         self.shared.queue().add(event);
