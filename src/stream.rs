@@ -43,6 +43,7 @@ pub mod resolution;
 pub mod scaling;
 pub mod table;
 pub mod twin;
+pub mod unused;
 pub mod window;
 
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub(crate) mod test_support;
 
 pub use error::StreamError;
 pub use open::{Part, open, time_formats};
+pub use unused::UnusedRows;
 
 /// One measured quantity of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

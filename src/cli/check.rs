@@ -9,12 +9,13 @@ use jiff::Timestamp;
 use crate::engine::cost;
 use crate::engine::ledger_file::lifetime_ledger;
 use crate::engine::prepare;
-use crate::fact::UnusedRows;
 use crate::privacy::words::explain;
 use crate::privacy::{Knob, Provenance};
 use crate::session::{Session, Source};
 use crate::site::local;
-use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError};
+use crate::stream::{
+    self, Continuity, Frame, Layout, Part, Stream, StreamError, UnusedRows,
+};
 
 /// Frames looked at when the whole is not asked for.
 const GLANCE: u64 = 600;

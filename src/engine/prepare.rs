@@ -37,7 +37,7 @@ pub use crate::site::prepared::Nominal;
 use crate::site::prepared::SiteFit;
 use crate::site::training::SiteData;
 use crate::stream::resolution::Grids;
-use crate::stream::{Layout, Part, StreamError};
+use crate::stream::{Layout, Part, StreamError, UnusedRows};
 use crate::wire::{Memory, Sender, Wire};
 
 /// Sources of a seed.
@@ -45,7 +45,8 @@ const PROPRIETARY: u64 = 0x50;
 pub(super) const FEDERATION: u64 = 0x46;
 
 /// What a preparation consists of: one that lacks something is made anew.
-const CONTENT: &str = "models, federation, calibration, influence, memory, correlation, sites";
+const CONTENT: &str =
+    "models, federation, calibration, influence, memory, correlation, sites, unused rows";
 
 /// What is going on, told as it happens.
 #[derive(Debug)]
@@ -88,6 +89,8 @@ pub struct Prepared {
     pub influences: Influences,
     /// How states move together; nothing where training was too short or states are too many.
     pub together: Option<Together>,
+    /// Rows of the nominal data that were not used.
+    pub unused: UnusedRows,
     /// Where it is kept.
     pub file: PathBuf,
     /// Why it could not be kept there, where it could not.
@@ -162,6 +165,7 @@ struct Calibration {
     spent: TrainingSpent,
     influences: Influences,
     together: Option<Together>,
+    unused: UnusedRows,
     clients: Vec<ClientCalibration>,
 }
 
@@ -355,6 +359,7 @@ fn make(
         spent,
         influences,
         together: outcome.together,
+        unused: material.unused,
         clients: calibrations,
     };
     Ok(Checkpoint {
@@ -550,6 +555,7 @@ fn restore(
         spent: calibration.spent,
         influences: calibration.influences.with_declared(&session.edges),
         together: calibration.together.filter(Together::is_whole),
+        unused: calibration.unused,
         file: file.to_path_buf(),
         not_kept: None,
     })

@@ -71,7 +71,9 @@ use crate::site::material::LeftOut;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError};
+use crate::stream::{
+    self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError, UnusedRows,
+};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
 /// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
@@ -168,6 +170,8 @@ pub struct Run {
     spans: Vec<(Timestamp, Timestamp)>,
     /// Rows that were left out.
     unused: Unused,
+    /// Rows of the nominal data that were left out.
+    unused_nominal: UnusedRows,
     steps: u64,
     labelled: bool,
     alarms: Alarms,
@@ -264,6 +268,7 @@ impl Run {
             layout,
             spans: Vec::new(),
             unused: Unused::default(),
+            unused_nominal: prepared.unused,
             steps: 0,
             labelled: false,
             alarms: Alarms::default(),
@@ -494,6 +499,13 @@ impl Run {
             };
             self.annunciator.remark(time, Some(client), &what);
         }
+        if !self.unused_nominal.is_none() {
+            let UnusedRows { rows, .. } = self.unused_nominal;
+            let noun = if rows == 1 { "row" } else { "rows" };
+            let why = self.unused_nominal.words();
+            let what = format!("{rows} {noun} of the nominal data not used: {why}");
+            facts.push(self.annunciator.note(time, None, &what));
+        }
         if !self.session.privacy.tells_faults() {
             let what = "sensors at fault are known to their client alone (privacy.reveal_faults)";
             facts.push(self.annunciator.note(time, None, what));
@@ -533,8 +545,14 @@ impl Run {
 
     /// How many rows were left out so far.
     #[must_use]
-    pub fn unused_rows(&self) -> fact::UnusedRows {
+    pub fn unused_rows(&self) -> UnusedRows {
         self.unused.counts()
+    }
+
+    /// How many rows of the nominal data were left out.
+    #[must_use]
+    pub fn unused_nominal_rows(&self) -> UnusedRows {
+        self.unused_nominal
     }
 
     fn not_watched(&self) -> Vec<fact::NotWatched> {
@@ -624,6 +642,7 @@ impl Run {
             until: self.spans.last().map(|span| span.1),
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
             unused_rows: self.unused_rows(),
+            unused_nominal_rows: self.unused_nominal,
             not_watched: self.not_watched(),
             ledger: None,
         }

@@ -70,6 +70,8 @@ pub struct Snapshot {
     pub steps: u64,
     /// Rows of the data that were not used.
     pub unused_rows: u64,
+    /// Rows of the nominal data that were not used.
+    pub unused_nominal_rows: u64,
     /// Counts and rates.
     pub figures: Figures,
     /// How each client's alarm stands.
@@ -225,6 +227,7 @@ impl Watch {
             mode: self.run.mode(),
             steps: self.run.steps(),
             unused_rows: self.run.unused_rows().rows,
+            unused_nominal_rows: self.run.unused_nominal_rows().rows,
             figures: annunciator.figures(),
             clients: (0..clients).map(|m| annunciator.client_state(m)).collect(),
             thresholds: self.run.thresholds().to_vec(),
