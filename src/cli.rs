@@ -12,7 +12,7 @@ use color_eyre::eyre::{Result, WrapErr};
 use crate::bench;
 use crate::console::{self, Appearance, ThemeChoice};
 use crate::draft;
-use crate::model::checkpoint::{CacheEnvironment, cache_folder};
+use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
 use crate::score;
 use crate::session::{SHIPPED, Session, Span};
 

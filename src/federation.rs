@@ -21,9 +21,9 @@ pub mod variant;
 use thiserror::Error;
 
 pub use self::course::{History, OnProgress, Progress, Reached};
-use crate::model::kernel::WeightsError;
-use crate::model::online::Descent;
-use crate::model::weights::{FilterWeights, LstmFc};
+use crate::nn::kernel::WeightsError;
+use crate::nn::online::Descent;
+use crate::nn::weights::{FilterWeights, LstmFc};
 pub use crate::privacy::Hooks;
 use crate::privacy::{Counted, PrivacyError, Protection, Provenance, Randomness};
 use crate::rng;
@@ -112,7 +112,7 @@ pub enum FederationError {
     Network(#[from] candle_core::Error),
     /// A model to compare with could not be made.
     #[error(transparent)]
-    Training(#[from] crate::model::train::TrainError),
+    Training(#[from] crate::nn::train::TrainError),
 }
 
 /// Who learns in a round. Nothing is sent that nobody learns from.

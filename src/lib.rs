@@ -15,7 +15,7 @@
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
-//! | [`model`] | networks and filters, one definition each: how they are trained, how they run |
+//! | [`nn`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`privacy`] | what may be released: mechanisms, budget, ledger |
 //! | [`evidence`] | the statistics that sites and server share: symbols, likelihoods, CUSUM, thresholds |
 //! | [`wire`] | the wall: what may cross between a site and the server, and what carries it |
@@ -50,7 +50,7 @@ pub mod guide;
 pub mod history;
 pub mod incident;
 pub mod make;
-pub mod model;
+pub mod nn;
 pub mod privacy;
 pub mod rng;
 pub mod score;

@@ -59,7 +59,7 @@ pub use self::prepared::{PreparedSite, SiteFit};
 use self::sensor::{SensorFault, SensorWatch};
 use self::tape::SiteTape;
 use crate::evidence::enrolment::Enrolment;
-use crate::model::kernel::WeightsError;
+use crate::nn::kernel::WeightsError;
 use crate::privacy::{
     Account, Book, Budget, Faults, Ledger, PrivacyError, Provenance, Purpose, Randomness, Ranks,
     Released, Terms, Trained, Unprotected as _, What,

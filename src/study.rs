@@ -28,7 +28,7 @@
 //! | minutes at 95 and 99.5 % on HAI, flags per minute | alarms at the data's own pace; delays until the right name stands | a flag is not yet an alarm |
 //!
 //! Choices about data and models stand with them, in [`stream::twin`](crate::stream::twin) and
-//! [`model`](crate::model).
+//! [`nn`](crate::nn).
 
 pub mod catalogue;
 pub mod detection;

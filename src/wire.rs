@@ -68,7 +68,7 @@ pub use self::to_site::{Order, ToSite};
 
 use thiserror::Error;
 
-use crate::model::proprietary::Proprietary;
+use crate::nn::proprietary::Proprietary;
 use crate::privacy::{self, Released};
 
 /// States that must not leave their client.
@@ -180,8 +180,8 @@ pub(crate) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::proprietary::Filter;
-    use crate::model::train::test_support::small_filter;
+    use crate::nn::proprietary::Filter;
+    use crate::nn::train::test_support::small_filter;
     use crate::privacy::{Channel, Estimate, Protection, Randomness, SigmaRule};
     use crate::session::settings::PrivacySettings;
 

@@ -17,7 +17,7 @@ use crate::engine::decimation;
 use crate::engine::prepare::{Prepared, Stage, cache_file, keep_oracle, kept, prepare};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
-use crate::model::train::{Progress, TrainReport};
+use crate::nn::train::{Progress, TrainReport};
 use crate::privacy::Spend;
 use crate::session::{Proprietary as Kind, Session};
 use crate::site::material::{LeftOut, Material};

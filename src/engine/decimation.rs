@@ -10,7 +10,7 @@ use super::prepare::PrepareError;
 use crate::evidence::cusum;
 use crate::evidence::likelihood::Hypotheses;
 use crate::evidence::symbol::Grading;
-use crate::model::train::proprietary;
+use crate::nn::train::proprietary;
 use crate::session::{Decimation, ModelSettings, Proprietary, Session};
 use crate::site::enrolment::plain_tail;
 use crate::site::fit;

@@ -16,13 +16,13 @@ use super::decimation;
 use super::influence::{self, Influences, SiteHalves, Told};
 use super::vendor::{self, ClientVendor};
 use crate::federation::{self, Federation, FederationError, History, Hooks, Outcome};
-use crate::model::checkpoint::{
+use crate::nn::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
-use crate::model::kernel::WeightsError;
-use crate::model::proprietary::VendorModel;
-use crate::model::train::{self, TrainError};
-use crate::model::weights::LstmFc;
+use crate::nn::kernel::WeightsError;
+use crate::nn::proprietary::VendorModel;
+use crate::nn::train::{self, TrainError};
+use crate::nn::weights::LstmFc;
 use crate::privacy::{Counted, FilterMemory, PrivacyError, Provenance, Randomness, Trained};
 use crate::rng;
 use crate::server::Together;

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::checkpoint::{Checkpoint, CheckpointError, ClientModels, Fingerprint};
-use crate::model::train::{self, Job, Progress, TrainError, TrainReport};
-use crate::model::weights::ProprietaryWeights;
+use crate::nn::checkpoint::{Checkpoint, CheckpointError, ClientModels, Fingerprint};
+use crate::nn::train::{self, Job, Progress, TrainError, TrainReport};
+use crate::nn::weights::ProprietaryWeights;
 use crate::rng;
 use crate::session::{ModelSettings, Proprietary, Session, Source};
 use crate::site::material::{Material, SensorView};

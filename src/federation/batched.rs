@@ -11,8 +11,8 @@ use rand::RngExt as _;
 
 use super::course::{Course, History, OnProgress};
 use super::{Federation, FederationError, ORDER, Sent, Stage};
-use crate::model::train::batch::{BatchLearner, BatchWindows};
-use crate::model::train::optimise::WARM_UP;
+use crate::nn::train::batch::{BatchLearner, BatchWindows};
+use crate::nn::train::optimise::WARM_UP;
 use crate::privacy::PrivacyError;
 use crate::rng;
 use crate::server::Rounds;

@@ -15,13 +15,13 @@ use ndarray::ArrayView2;
 use super::states::{Series, replay, series};
 use super::variant::side_by_side;
 use super::{FederatedWeights, FederationError};
-use crate::model::frozen::Frozen;
-use crate::model::oracle::Oracle;
-use crate::model::proprietary::{Proprietary as _, VendorModel};
-use crate::model::train::SETTLING;
-use crate::model::train::filter::gains;
-use crate::model::train::window::Batch;
-use crate::model::weights::ProprietaryWeights;
+use crate::nn::frozen::Frozen;
+use crate::nn::oracle::Oracle;
+use crate::nn::proprietary::{Proprietary as _, VendorModel};
+use crate::nn::train::SETTLING;
+use crate::nn::train::filter::gains;
+use crate::nn::train::window::Batch;
+use crate::nn::weights::ProprietaryWeights;
 use crate::site::training::SiteData;
 
 /// The quantile reported beside every maximum.

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use super::{FederatedWeights, FederationError};
-use crate::model::online::{Descent, Learner};
+use crate::nn::online::{Descent, Learner};
 pub use crate::site::series::{Augmented, Series, series};
 use crate::site::training::SiteData;
 

@@ -8,8 +8,8 @@ mod twin;
 use ndarray::Array2;
 
 use super::*;
-use crate::model::train::test_support::{plant, small_filter};
-use crate::model::weights::ProprietaryWeights;
+use crate::nn::train::test_support::{plant, small_filter};
+use crate::nn::weights::ProprietaryWeights;
 use crate::privacy::SigmaRule;
 use crate::session::PrivacySettings;
 

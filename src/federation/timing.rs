@@ -6,7 +6,7 @@ use ndarray::Array2;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::{Federation, FederationError, Hooks, Stage};
-use crate::model::weights::{FilterWeights, LstmFc, Mlp, ProprietaryWeights};
+use crate::nn::weights::{FilterWeights, LstmFc, Mlp, ProprietaryWeights};
 use crate::privacy::{Provenance, SigmaRule};
 use crate::rng;
 use crate::session::settings::{ModelSettings, PrivacySettings};

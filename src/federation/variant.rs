@@ -5,9 +5,9 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use super::states::series;
 use super::{FederatedWeights, Federation, FederationError, Hooks, OnProgress};
-use crate::model::oracle::{self, Oracle};
-use crate::model::train::{self, Job, predictor};
-use crate::model::weights::{LstmFc, ProprietaryWeights};
+use crate::nn::oracle::{self, Oracle};
+use crate::nn::train::{self, Job, predictor};
+use crate::nn::weights::{LstmFc, ProprietaryWeights};
 use crate::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 use crate::site::training::SiteData;

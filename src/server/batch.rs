@@ -5,9 +5,9 @@ use candle_core::{Device, Result as Candle, Tensor};
 
 use super::inbox::Receipt;
 use super::rounds::Rounds;
-use crate::model::network::LstmNetwork;
-use crate::model::train::batch::BatchWindows;
-use crate::model::weights::LstmFc;
+use crate::nn::network::LstmNetwork;
+use crate::nn::train::batch::BatchWindows;
+use crate::nn::weights::LstmFc;
 use crate::privacy::PrivacyError;
 use crate::wire::{Content, Message, ToSite};
 

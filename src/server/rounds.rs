@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use super::inbox::Receipt;
 use super::together::{Look, Together};
-use crate::model::kernel::WeightsError;
-use crate::model::online::{Descent, Learner};
-use crate::model::weights::LstmFc;
+use crate::nn::kernel::WeightsError;
+use crate::nn::online::{Descent, Learner};
+use crate::nn::weights::LstmFc;
 use crate::privacy::{Channel, Counted, Estimate, PrivacyError, What};
 use crate::wire::{Content, Message, ToSite};
 

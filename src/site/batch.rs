@@ -4,9 +4,9 @@
 use candle_core::{Device, Result as Candle, Tensor};
 
 use super::training::TrainingSite;
-use crate::model::network::{FilterNetwork, LstmNetwork, LstmState};
-use crate::model::train::batch::BatchWindows;
-use crate::model::weights::LstmFc;
+use crate::nn::network::{FilterNetwork, LstmNetwork, LstmState};
+use crate::nn::train::batch::BatchWindows;
+use crate::nn::weights::LstmFc;
 use crate::privacy::PrivacyError;
 use crate::wire::Outgoing;
 

@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView2;
 
-use crate::model::proprietary::{Proprietary, VendorModel};
+use crate::nn::proprietary::{Proprietary, VendorModel};
 
 /// φ sees measurements within ±this many standard deviations, as at run time.
 const LARGEST: f32 = 1e4;

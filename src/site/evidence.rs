@@ -10,7 +10,7 @@ use super::{SiteError, SiteOptions};
 use crate::evidence::likelihood::Hypotheses;
 use crate::evidence::symbol::{MOST_LEVELS, Symbol};
 use crate::evidence::watch::score;
-use crate::model::proprietary::{Proprietary as _, VendorModel};
+use crate::nn::proprietary::{Proprietary as _, VendorModel};
 use crate::privacy::{
     self, Account, Hooks, Manner, PrivacyError, Provenance, Randomness, Released, Said, Vigil,
     Voice,

@@ -7,10 +7,10 @@ use super::material::ClientMaterial;
 use super::messenger::{Trace, Tracer};
 use super::sensor::{HabitFit, SensorHabit};
 use super::whitening::{Recording, Sample, Whitening};
-use crate::model::forgetting;
-use crate::model::kernel::WeightsError;
-use crate::model::proprietary::{Proprietary as _, VendorModel};
-use crate::model::weights::{LstmFc, ProprietaryWeights};
+use crate::nn::forgetting;
+use crate::nn::kernel::WeightsError;
+use crate::nn::proprietary::{Proprietary as _, VendorModel};
+use crate::nn::weights::{LstmFc, ProprietaryWeights};
 
 /// Fits and calibrates the grader of a site whose model watches.
 pub fn grader(
@@ -146,7 +146,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::model::train::{Job, proprietary};
+    use crate::nn::train::{Job, proprietary};
     use crate::session::{ModelSettings, Proprietary, Session};
     use crate::site::material::Material;
 

@@ -9,8 +9,8 @@ use super::sensor::SensorRanking;
 use super::whitening::{Past, Recording, Sample, Whitening};
 use crate::evidence::symbol::{Grading, LevelCuts, Symbol};
 use crate::evidence::threshold::NominalDistances;
-use crate::model::kernel::gaussian::{Gaussian, RIDGE};
-use crate::model::kernel::mahalanobis::Mahalanobis;
+use crate::nn::kernel::gaussian::{Gaussian, RIDGE};
+use crate::nn::kernel::mahalanobis::Mahalanobis;
 use crate::privacy::{Manner, Vigil};
 
 /// How a client grades its steps.

@@ -17,7 +17,7 @@ use crate::evidence::features::bounded;
 use crate::evidence::ridge::Ridge;
 use crate::evidence::symbol::{Grading, LevelCuts, Symbol};
 use crate::evidence::threshold::NominalDistances;
-use crate::model::kernel::gaussian::Gaussian;
+use crate::nn::kernel::gaussian::Gaussian;
 
 /// Ridge penalty of H̄.
 const LAMBDA: f64 = 1.0;

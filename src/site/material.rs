@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::fit::is_measured;
 use super::training::SiteData;
-use crate::model::train::Job;
-use crate::model::train::sensors::duplicates;
-use crate::model::weights::ProprietaryWeights;
+use crate::nn::train::Job;
+use crate::nn::train::sensors::duplicates;
+use crate::nn::weights::ProprietaryWeights;
 use crate::session::{ModelSettings, Proprietary, Session};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::{Grids, Resolution};

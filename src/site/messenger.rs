@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::features::{LARGEST_EPSILON, LARGEST_Z, Standard, bounded};
 use crate::evidence::ridge::Ridge;
-use crate::model::proprietary::{Proprietary as _, VendorModel};
+use crate::nn::proprietary::{Proprietary as _, VendorModel};
 use crate::site::whitening::{Past, Sample, Whitening};
 
 /// Components with a smaller share of the variance of all are not worth sending.

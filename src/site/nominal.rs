@@ -8,11 +8,11 @@ use super::material::ClientMaterial;
 use super::prepared::Nominal;
 use super::series::series;
 use crate::evidence::threshold::NominalDistances;
-use crate::model::kernel::WeightsError;
-use crate::model::kernel::gaussian::{Gaussian, RIDGE};
-use crate::model::kernel::mahalanobis::Mahalanobis;
-use crate::model::train::SETTLING;
-use crate::model::weights::{LstmFc, ProprietaryWeights};
+use crate::nn::kernel::WeightsError;
+use crate::nn::kernel::gaussian::{Gaussian, RIDGE};
+use crate::nn::kernel::mahalanobis::Mahalanobis;
+use crate::nn::train::SETTLING;
+use crate::nn::weights::{LstmFc, ProprietaryWeights};
 
 /// Distances kept of a calibration: any percentile is read between two of them.
 const KEPT_DISTANCES: usize = 2001;

@@ -10,8 +10,8 @@ use super::material::{LeftOut, SensorView};
 use super::messenger::Messenger;
 use super::sensor::SensorHabit;
 use crate::evidence::threshold::NominalDistances;
-use crate::model::kernel::gaussian::Gaussian;
-use crate::model::weights::{LstmFc, ProprietaryWeights};
+use crate::nn::kernel::gaussian::Gaussian;
+use crate::nn::weights::{LstmFc, ProprietaryWeights};
 use crate::privacy::FilterMemory;
 
 /// One site's models and what is normal for them.

@@ -2,11 +2,11 @@
 
 use ndarray::{Array2, ArrayView2};
 
-use crate::model::augment::Augmentation;
-use crate::model::kernel::WeightsError;
-use crate::model::proprietary::VendorModel;
-use crate::model::step::ClientStep;
-use crate::model::weights::{LstmFc, ProprietaryWeights};
+use crate::nn::augment::Augmentation;
+use crate::nn::kernel::WeightsError;
+use crate::nn::proprietary::VendorModel;
+use crate::nn::step::ClientStep;
+use crate::nn::weights::{LstmFc, ProprietaryWeights};
 
 /// Everything one client computes over a stretch of rows, one row per step.
 #[derive(Debug, Clone, PartialEq)]

@@ -17,11 +17,11 @@ use ndarray::ArrayView2;
 use thiserror::Error;
 
 use super::chain::Chain;
-use crate::model::frozen::{Carried, Frozen};
-use crate::model::kernel::WeightsError;
-use crate::model::online::{Descent, Learner};
-use crate::model::proprietary::VendorModel;
-use crate::model::weights::{FilterWeights, LstmFc, ProprietaryWeights};
+use crate::nn::frozen::{Carried, Frozen};
+use crate::nn::kernel::WeightsError;
+use crate::nn::online::{Descent, Learner};
+use crate::nn::proprietary::VendorModel;
+use crate::nn::weights::{FilterWeights, LstmFc, ProprietaryWeights};
 use crate::privacy::{Channel, Counted, Estimate, PrivacyError, Units, What};
 use crate::wire::{Numbers, Outgoing, Sender, StatesStay};
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::federation::states::{Replay, replay};
 use crate::federation::{Federation, FederationError};
-use crate::model::train::SETTLING;
-use crate::model::weights::ProprietaryWeights;
+use crate::nn::train::SETTLING;
+use crate::nn::weights::ProprietaryWeights;
 use crate::rng;
 use crate::session::TwinSource;
 use crate::session::settings::{self, ModelSettings, PrivacySettings};
@@ -161,7 +161,7 @@ fn variance(replayed: &Replay) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::train::test_support::{plant, small_filter};
+    use crate::nn::train::test_support::{plant, small_filter};
 
     fn ground() -> Ground {
         let rows = vec![plant(400, 3, 1), plant(400, 3, 2)];

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 use super::super::batched;
 use super::*;
-use crate::model::kernel::reference::{self, State};
-use crate::model::train::adam::Parameters as _;
-use crate::model::train::batch::BatchWindows;
+use crate::nn::kernel::reference::{self, State};
+use crate::nn::train::adam::Parameters as _;
+use crate::nn::train::batch::BatchWindows;
 use crate::server::batch::Batch;
 
 fn exact(values: &[f32]) -> DVector<f64> {

@@ -4,8 +4,8 @@ use ndarray::{ArrayView2, Axis, Slice};
 
 use super::super::{convergence, states, variant};
 use super::*;
-use crate::model::oracle;
-use crate::model::train::{self, Job};
+use crate::nn::oracle;
+use crate::nn::train::{self, Job};
 use crate::session::TwinSource;
 use crate::session::settings::Proprietary;
 use crate::stream::twin::TwinStream;

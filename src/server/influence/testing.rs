@@ -3,8 +3,8 @@
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::heard::Heard;
-use crate::model::proprietary::Filter;
-use crate::model::train::test_support::small_filter;
+use crate::nn::proprietary::Filter;
+use crate::nn::train::test_support::small_filter;
 use crate::privacy::{Hooks, Provenance, SigmaRule};
 use crate::rng;
 use crate::session::PrivacySettings;

@@ -5,7 +5,7 @@ use super::figures::{Happened, Truth};
 use super::flags::Flagged;
 use super::{Models, PAPERS};
 use crate::federation::variant::Variant;
-use crate::model::weights::ProprietaryWeights;
+use crate::nn::weights::ProprietaryWeights;
 use crate::rng;
 use crate::session::{PrivacySettings, TwinSource};
 use crate::stream::twin::slices;

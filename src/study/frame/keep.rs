@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::digest;
 use crate::draft::{Draft, DraftError};
-use crate::model::checkpoint::{CacheEnvironment, Hasher, cache_folder};
+use crate::nn::checkpoint::{CacheEnvironment, Hasher, cache_folder};
 
 /// A folder of results.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use super::{go_on, hooks};
 use crate::federation::convergence::{self, Yardstick};
 use crate::federation::states::replay;
 use crate::federation::{FederatedWeights, Federation, FederationError, History};
-use crate::model::train::SETTLING;
+use crate::nn::train::SETTLING;
 use crate::session::settings::{ModelSettings, PrivacySettings};
 use crate::site::training::SiteData;
 

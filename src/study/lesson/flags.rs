@@ -5,7 +5,7 @@ use ndarray::{Array2, Axis, Slice};
 use super::ground::Ground;
 use crate::federation::states::{Replay, Series};
 use crate::federation::variant::{Residuals, Variant};
-use crate::model::oracle::Layout;
+use crate::nn::oracle::Layout;
 use crate::study::detection::figures::Happened;
 use crate::study::detection::flags::{Flagged, ModelFlags};
 

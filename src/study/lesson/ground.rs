@@ -8,7 +8,7 @@ use ndarray::{Array2, ArrayView2, Axis, Slice};
 
 use crate::engine::{decimation, vendor};
 use crate::federation::correlation::{between_clients, correlation};
-use crate::model::weights::ProprietaryWeights;
+use crate::nn::weights::ProprietaryWeights;
 use crate::rng;
 use crate::score::metrics::{Tick, Window};
 use crate::session::{Clock, Family, Mark, Session, Source, TwinSource};

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::ground::Ground;
 use crate::federation::FederationError;
 use crate::federation::states::{Replay, Series};
-use crate::model::network::FilterNetwork;
-use crate::model::oracle::Layout;
-use crate::model::train::SETTLING;
+use crate::nn::network::FilterNetwork;
+use crate::nn::oracle::Layout;
+use crate::nn::train::SETTLING;
 use crate::site::training::SiteData;
 
 /// Steps before the first anomaly from which a trace is kept, and its length.

@@ -3,7 +3,7 @@
 use ndarray::Array2;
 
 use super::*;
-use crate::model::train::test_support::plant;
+use crate::nn::train::test_support::plant;
 use crate::score::metrics::Window;
 use crate::study::catalogue;
 use crate::study::detection::figures::Happened;

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::{mean, published};
 use crate::federation::{Federation, FederationError, Noise, states};
-use crate::model::train::SETTLING;
-use crate::model::weights::ProprietaryWeights;
+use crate::nn::train::SETTLING;
+use crate::nn::weights::ProprietaryWeights;
 use crate::rng;
 use crate::session::{ModelSettings, PrivacySettings};
 use crate::study::detection::Models;

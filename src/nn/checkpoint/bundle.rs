@@ -12,7 +12,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensorError, SafeTensors};
 
 use super::Kind;
-use crate::model::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights, ProprietaryWeights};
+use crate::nn::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights, ProprietaryWeights};
 
 const NOT_A_NUMBER: &str = "a value is not a number";
 

@@ -1,6 +1,6 @@
 //! Adam (Kingma and Ba, 2015) on plain numbers, with a bound on the whole gradient's norm.
 
-use crate::model::weights::{FilterWeights, LstmFc, Mlp};
+use crate::nn::weights::{FilterWeights, LstmFc, Mlp};
 
 /// Weights as a fixed sequence of slices; a gradient has the same type as what it is of.
 pub trait Parameters: Clone {

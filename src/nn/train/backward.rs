@@ -9,7 +9,7 @@ use super::gain::Block;
 use super::lanes::{LANES, Lane, ZERO, accumulate, add_outer, add_transposed};
 use super::optimise::WARM_UP;
 use super::window::{Batch, clip};
-use crate::model::weights::{FilterWeights, LstmFc, Mlp};
+use crate::nn::weights::{FilterWeights, LstmFc, Mlp};
 
 /// What the way back needs of one step.
 #[derive(Debug, Clone, Default)]
@@ -278,10 +278,10 @@ fn add_all(sums: &mut [Lane], values: &[Lane]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::network::FilterNetwork;
-    use crate::model::train::adam::Parameters as _;
-    use crate::model::train::test_support::{batch, small_filter};
-    use crate::model::train::{filter, graph};
+    use crate::nn::network::FilterNetwork;
+    use crate::nn::train::adam::Parameters as _;
+    use crate::nn::train::test_support::{batch, small_filter};
+    use crate::nn::train::{filter, graph};
     use candle_core::Device;
 
     #[test]

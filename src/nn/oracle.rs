@@ -233,7 +233,7 @@ fn zero_outside(row: &mut [f32], kept: &Range<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::train::test_support::{on, plant};
+    use crate::nn::train::test_support::{on, plant};
     use ndarray::concatenate;
 
     #[test]

@@ -4,11 +4,11 @@
 //! missing filled in by the prediction. So its states are raw data and never leave the client.
 
 use super::{Beside, LARGEST, LONGEST_GAP, Output, Proprietary};
-use crate::model::kernel::isa::{Isa, Kernel};
-use crate::model::kernel::lanes::Arithmetic;
-use crate::model::kernel::packed::{Packed, padded};
-use crate::model::kernel::{WeightsError, check, check_dimension};
-use crate::model::weights::OwnLagWeights;
+use crate::nn::kernel::isa::{Isa, Kernel};
+use crate::nn::kernel::lanes::Arithmetic;
+use crate::nn::kernel::packed::{Packed, padded};
+use crate::nn::kernel::{WeightsError, check, check_dimension};
+use crate::nn::weights::OwnLagWeights;
 
 /// The predictor and its last samples.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use candle_core::{DType, Device, Result, Tensor};
 use super::filter::gains;
 use super::optimise::WARM_UP;
 use super::window::{Batch, clip};
-use crate::model::network::{FilterNetwork, LstmNetwork};
-use crate::model::weights::{FilterWeights, LstmFc};
+use crate::nn::network::{FilterNetwork, LstmNetwork};
+use crate::nn::weights::{FilterWeights, LstmFc};
 
 /// Loss and gradient of a filter on a batch; the same numbers as
 /// [`backward::gradient`](super::backward::gradient) up to rounding.

@@ -5,9 +5,9 @@
 
 use super::linear::{OwnLag, subtract};
 use super::{Beside, Filter, LARGEST, LONGEST_GAP, Output, Proprietary};
-use crate::model::kernel::isa::Isa;
-use crate::model::kernel::{WeightsError, check, check_dimension};
-use crate::model::weights::{FilterWeights, OwnLagWeights};
+use crate::nn::kernel::isa::Isa;
+use crate::nn::kernel::{WeightsError, check, check_dimension};
+use crate::nn::weights::{FilterWeights, OwnLagWeights};
 
 /// The front end, the filter on its residual, and the units between them.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use nalgebra::{Cholesky, DMatrix};
 use ndarray::{Array2, ArrayView2};
 
-use crate::model::weights::OwnLagWeights;
+use crate::nn::weights::OwnLagWeights;
 
 /// Weight of the penalty on the squared coefficients, against sums over standardised rows: enough
 /// to make collinear sensors solvable, too little to be seen in a prediction.
@@ -83,7 +83,7 @@ pub fn residuals(weights: &OwnLagWeights, rows: &ArrayView2<f32>) -> Array2<f32>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::train::test_support::plant;
+    use crate::nn::train::test_support::plant;
 
     #[test]
     fn a_linear_recursion_is_found() {

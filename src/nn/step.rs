@@ -109,9 +109,9 @@ mod tests {
     use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
-    use crate::model::kernel::gaussian::RIDGE;
-    use crate::model::kernel::reference::{self, State};
-    use crate::model::weights::{FilterWeights, LstmFc, Mlp, ProprietaryWeights};
+    use crate::nn::kernel::gaussian::RIDGE;
+    use crate::nn::kernel::reference::{self, State};
+    use crate::nn::weights::{FilterWeights, LstmFc, Mlp, ProprietaryWeights};
     use crate::rng;
 
     fn weights(sensors: usize, seed: u64) -> (FilterWeights, LstmFc) {

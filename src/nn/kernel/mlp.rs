@@ -9,7 +9,7 @@ use super::lanes::{Arithmetic, Lanes};
 use super::packed::{Packed, lanes_for, pad};
 use super::rows::Rows;
 use super::{WeightsError, check, check_dimension};
-use crate::model::weights;
+use crate::nn::weights;
 
 /// The weights, repacked.
 #[derive(Debug, Clone)]

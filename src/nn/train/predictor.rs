@@ -10,8 +10,8 @@ use ndarray::{Array2, ArrayView2};
 use super::optimise::optimise;
 use super::window::Batch;
 use super::{Job, ORDER, OnProgress, TrainError, Trained, WEIGHTS, graph};
-use crate::model::network::LstmNetwork;
-use crate::model::weights::LstmFc;
+use crate::nn::network::LstmNetwork;
+use crate::nn::weights::LstmFc;
 use crate::rng;
 
 /// Makes the predictor of one client, as wide as its transition; `job.kind` plays no role.

@@ -11,7 +11,7 @@ use super::lanes::{Arithmetic, Lanes};
 use super::packed::{Packed, lanes_for, pad, padded};
 use super::rows::Rows;
 use super::{WeightsError, check, check_dimension};
-use crate::model::weights::LstmFc;
+use crate::nn::weights::LstmFc;
 
 /// The weights, repacked: for each block of hidden units the four gates lie beside each other, so
 /// that one walk along the columns yields a whole cell.

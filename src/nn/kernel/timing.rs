@@ -8,10 +8,10 @@ use rand_distr::{Distribution, StandardNormal};
 use super::WeightsError;
 use super::gaussian::{Gaussian, RIDGE};
 use super::isa::Isa;
-use crate::model::augment::Augmentation;
-use crate::model::proprietary::Filter;
-use crate::model::step::ClientStep;
-use crate::model::weights::{FilterWeights, LstmFc, Mlp};
+use crate::nn::augment::Augmentation;
+use crate::nn::proprietary::Filter;
+use crate::nn::step::ClientStep;
+use crate::nn::weights::{FilterWeights, LstmFc, Mlp};
 use crate::rng;
 
 /// Steps per sample: a sample must be short beside a scheduler's slice and long beside the clock.

@@ -6,15 +6,15 @@
 //! the state away; the residual shows it in full.
 
 use super::{Beside, LARGEST, LONGEST_GAP, Output, Proprietary};
-use crate::model::kernel::covariance::Covariance;
-use crate::model::kernel::isa::{Isa, Kernel};
-use crate::model::kernel::lanes::Arithmetic;
-use crate::model::kernel::lstm::{Lstm, Memory};
-use crate::model::kernel::mlp::Mlp;
-use crate::model::kernel::packed::padded;
-use crate::model::kernel::rows::Rows;
-use crate::model::kernel::{WeightsError, check, check_dimension};
-use crate::model::weights::FilterWeights;
+use crate::nn::kernel::covariance::Covariance;
+use crate::nn::kernel::isa::{Isa, Kernel};
+use crate::nn::kernel::lanes::Arithmetic;
+use crate::nn::kernel::lstm::{Lstm, Memory};
+use crate::nn::kernel::mlp::Mlp;
+use crate::nn::kernel::packed::padded;
+use crate::nn::kernel::rows::Rows;
+use crate::nn::kernel::{WeightsError, check, check_dimension};
+use crate::nn::weights::FilterWeights;
 
 /// Measurements enter the update inside ±this many standard deviations.
 pub const UPDATE_CLIP: f32 = 5.0;

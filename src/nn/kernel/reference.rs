@@ -3,8 +3,8 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use crate::model::ekf::Model;
-use crate::model::weights::{FilterWeights, LstmFc, Mlp};
+use crate::nn::ekf::Model;
+use crate::nn::weights::{FilterWeights, LstmFc, Mlp};
 
 fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())

@@ -186,7 +186,7 @@ fn in_units_of_the_largest(seen: &[[f64; HORIZON]; KINDS]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::weights::{FilterWeights, Mlp};
+    use crate::nn::weights::{FilterWeights, Mlp};
     use ndarray::Array2;
 
     fn filter(seed: u64, q: f64, r: f64) -> (ProprietaryWeights, LstmFc) {

@@ -3,7 +3,7 @@
 //! Site and server both use it in batched federated training. It must not know whose steps they are.
 
 use super::adam::{Adam, Parameters as _};
-use crate::model::weights::LstmFc;
+use crate::nn::weights::LstmFc;
 use crate::session::settings::Optimiser;
 
 /// Which steps are learned from: `length` of them after each of the rows `starts`.

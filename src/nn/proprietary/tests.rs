@@ -3,9 +3,9 @@ use proptest::prelude::*;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
-use crate::model::ekf::Ekf;
-use crate::model::kernel::reference::{self, Networks, State};
-use crate::model::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights};
+use crate::nn::ekf::Ekf;
+use crate::nn::kernel::reference::{self, Networks, State};
+use crate::nn::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights};
 use crate::rng;
 
 fn paper_form(states: usize, sensors: usize, seed: u64) -> FilterWeights {
@@ -103,7 +103,7 @@ fn compare_with_the_textbook(weights: &FilterWeights, isa: Isa, steps: usize) {
         ekf.predict();
         let x = ekf.x.clone();
         let y_hat = {
-            use crate::model::ekf::Model as _;
+            use crate::nn::ekf::Model as _;
             ekf.model.h(&x)
         };
         ekf.update(&exact(&y)).expect("R is positive definite");
@@ -337,10 +337,10 @@ proptest! {
 
 /// The filter as candle defines it, with the gains of the training code, beside the kernel's.
 fn compare_with_candle(weights: &FilterWeights, steps: usize) -> candle_core::Result<f32> {
-    use crate::model::network::FilterNetwork;
-    use crate::model::train::filter::gains;
-    use crate::model::train::test_support::plant;
-    use crate::model::train::window::Batch;
+    use crate::nn::network::FilterNetwork;
+    use crate::nn::train::filter::gains;
+    use crate::nn::train::test_support::plant;
+    use crate::nn::train::window::Batch;
     use candle_core::{Device, Tensor};
 
     let (sensors, states) = (weights.sensors(), weights.states());

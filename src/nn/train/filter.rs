@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayView2};
 use super::gain::Block;
 use super::lanes::{LANES, Lane};
 use super::window::{Batch, clip};
-use crate::model::weights::FilterWeights;
+use crate::nn::weights::FilterWeights;
 
 /// K of every step, each windows × P × D.
 #[must_use]
@@ -72,7 +72,7 @@ pub fn innovations(weights: &FilterWeights, rows: &ArrayView2<f32>) -> Array2<f3
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::train::test_support::{plant, small_filter};
+    use crate::nn::train::test_support::{plant, small_filter};
 
     #[test]
     fn cutting_a_day_into_stretches_cannot_be_seen() {

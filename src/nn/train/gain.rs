@@ -10,8 +10,8 @@
 use super::lanes::{
     LANES, Lane, WIDE_ZERO, Wide, ZERO, accumulate, accumulate_wide, affine, widen,
 };
-use crate::model::network::{SELU_ALPHA, SELU_LAMBDA};
-use crate::model::weights::FilterWeights;
+use crate::nn::network::{SELU_ALPHA, SELU_LAMBDA};
+use crate::nn::weights::FilterWeights;
 
 fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
@@ -285,8 +285,8 @@ fn selu(v: f32) -> (f32, f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::network::FilterNetwork;
-    use crate::model::train::test_support::{plant, small_filter};
+    use crate::nn::network::FilterNetwork;
+    use crate::nn::train::test_support::{plant, small_filter};
     use candle_core::{Device, Tensor};
     use nalgebra::{DMatrix, DVector};
 

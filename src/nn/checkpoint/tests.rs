@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
 use super::*;
-use crate::model::weights::{FilterWeights, Mlp, OwnLagWeights};
+use crate::nn::weights::{FilterWeights, Mlp, OwnLagWeights};
 use crate::rng;
 
 fn filter(states: usize, sensors: usize, residual: bool) -> FilterWeights {

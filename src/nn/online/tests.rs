@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::*;
-use crate::model::network::LstmNetwork;
-use crate::model::train::adam::Parameters as _;
+use crate::nn::network::LstmNetwork;
+use crate::nn::train::adam::Parameters as _;
 use crate::rng;
 
 /// Adam on plain numbers, as published, in double precision; one number per weight of torch's form.
@@ -64,7 +64,7 @@ proptest! {
         let mut theirs = ReferenceAdam { rate: 3e-3, round: 0, moments: Vec::new() };
         let zero = Tensor::zeros((1, width), candle_core::DType::F32, &Device::Cpu).unwrap();
         let mut memory =
-            crate::model::network::LstmState { h: zero.clone(), c: zero };
+            crate::nn::network::LstmState { h: zero.clone(), c: zero };
         let mut draw = |n: usize| -> Vec<f32> {
             (0..n).map(|_| StandardNormal.sample(&mut *rng)).collect()
         };
@@ -76,7 +76,7 @@ proptest! {
             let network = LstmNetwork::from_weights(&weights, &Device::Cpu, true).unwrap();
             let x = Tensor::from_vec(x, (1, inputs), &Device::Cpu).unwrap();
             let (out, next) = network.step(&x, &memory).unwrap();
-            memory = crate::model::network::LstmState { h: next.h.detach(), c: next.c.detach() };
+            memory = crate::nn::network::LstmState { h: next.h.detach(), c: next.c.detach() };
             let goal = Tensor::from_vec(goal, (1, outputs), &Device::Cpu).unwrap();
             let loss = (&out - goal).unwrap().sqr().unwrap().sum_all().unwrap();
             for (a, b) in found.iter().zip(out.flatten_all().unwrap().to_vec1::<f32>().unwrap()) {
