@@ -25,6 +25,7 @@ pub(crate) mod player;
 pub mod prepare;
 pub mod progress;
 pub mod run;
+pub mod train;
 pub mod vendor;
 pub mod watch;
 

@@ -3,6 +3,8 @@
 mod bar;
 mod text;
 
+pub(super) use text::print_head;
+
 use std::io::Write;
 use std::path::PathBuf;
 

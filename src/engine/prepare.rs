@@ -15,7 +15,7 @@ use super::cost::{self, TooMuch};
 use super::decimation;
 use super::influence::{self, Influences, SiteHalves, Told};
 use super::vendor::{self, ClientVendor};
-use crate::federation::{self, Federation, FederationError, History, Hooks, Outcome};
+use crate::federation::{self, Federation, FederationError, History, Hooks};
 use crate::nn::checkpoint::{
     CacheEnvironment, Checkpoint, CheckpointError, ClientModels, Fingerprint, Hasher, cache_folder,
 };
@@ -107,6 +107,15 @@ pub struct TrainingSpent {
     pub clients: Vec<Vec<Trained>>,
 }
 
+/// What a training has released so far, and about whom.
+#[derive(Debug, Clone)]
+pub struct Released {
+    /// Names of the clients.
+    pub clients: Vec<String>,
+    /// What was released about each.
+    pub spent: TrainingSpent,
+}
+
 /// Why a session cannot be prepared.
 #[derive(Debug, Error)]
 pub enum PrepareError {
@@ -137,6 +146,14 @@ pub enum PrepareError {
     /// It would take more memory or time than it may.
     #[error(transparent)]
     TooMuch(#[from] TooMuch),
+    /// It failed after clients had released something, which belongs in their ledgers.
+    #[error("{why}")]
+    AfterReleases {
+        /// Why it failed.
+        why: Box<PrepareError>,
+        /// What was released.
+        released: Released,
+    },
     /// What sites fitted cannot be written down.
     #[error("the fits of the sites cannot be written: {0}")]
     Fits(postcard::Error),
@@ -219,7 +236,13 @@ pub fn prepare_over(
             let _ = on_stage(Stage::Notice(&format!("{why}; the models are made again")));
         }
     }
-    let bytes = make(session, expected, wire, on_stage)?.to_file(file)?;
+    let mut released = None;
+    let made = make(session, expected, wire, on_stage, &mut released);
+    let made = made.map_err(|why| match released {
+        Some(released) => PrepareError::AfterReleases { why: Box::new(why), released },
+        None => why,
+    });
+    let bytes = made?.to_file(file)?;
     let not_kept = Checkpoint::write(file, &bytes).err().map(|why| why.to_string());
     if let Some(why) = &not_kept {
         let _ =
@@ -290,6 +313,7 @@ fn make(
     fingerprint: Fingerprint,
     wire: Box<dyn Wire>,
     on_stage: OnStage,
+    released: &mut Option<Released>,
 ) -> Result<Checkpoint, PrepareError> {
     cost::allow(session, cost::estimate(session)?)?;
     let _ = on_stage(Stage::Reading);
@@ -312,7 +336,16 @@ fn make(
     let seed = rng::child(session.seed, FEDERATION);
     let mut federation = Federation::new(&sites, &session.model, hooks(session), seed)?;
     federation.set_wire(wire);
-    let mut outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
+    let training = training_name(session, fingerprint)?;
+    let names: Vec<String> = material.clients.iter().map(|client| client.name.clone()).collect();
+    let mut release = |rounds: usize, counts: &[Vec<Counted>]| {
+        let spent = spent(session, &training, &material, rounds, counts);
+        *released = Some(Released { clients: names.clone(), spent: spent.clone() });
+        spent
+    };
+    let run = federation.run(&mut |progress| on_stage(Stage::Federation(progress)));
+    release(run.as_ref().map_or(0, |outcome| outcome.history.rounds), &federation.released());
+    let mut outcome = run?;
     let mut wire = federation.into_wire();
     let _ = on_stage(Stage::Calibrating);
     let graded = grade_all(&material, &models)?;
@@ -325,12 +358,12 @@ fn make(
             Ok(Told { traces, sender: Sender::new(m, &model).ok() })
         })
         .collect::<Result<_, WeightsError>>()?;
-    let names: Vec<String> = material.clients.iter().map(|client| client.name.clone()).collect();
     let period_s = material.layout.period_s;
     let (influences, halves) = influence::learn(session, &names, period_s, &told, wire.as_mut())?;
     for (released, more) in outcome.released.iter_mut().zip(&influences.released) {
         released.extend(more);
     }
+    let spent = release(outcome.history.rounds, &outcome.released);
     let fits = site_fits(&material, graded, halves);
     let fits = postcard::to_stdvec(&fits).map_err(PrepareError::Fits)?;
     let mut clients = Vec::new();
@@ -351,7 +384,6 @@ fn make(
         });
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
-    let spent = spent(session, fingerprint, &material, &outcome)?;
     let calibration = Calibration {
         every,
         stopped: outcome.stopped,
@@ -422,36 +454,43 @@ pub(super) fn hooks(session: &Session) -> Hooks<'_> {
     Hooks::of(session)
 }
 
-/// What a training released, for the ledgers of all runs that will use its models.
-fn spent(
+/// The name of a training in ledgers, which count each training once. The same seed draws the same
+/// noise again, which tells nothing new; other noise does.
+fn training_name(
     session: &Session,
     fingerprint: Fingerprint,
-    material: &Material,
-    outcome: &Outcome,
-) -> Result<TrainingSpent, FederationError> {
-    let randomness = Provenance::of(session);
-    // The same seed draws the same noise again, which tells nothing new; other noise does.
-    let training = match randomness {
+) -> Result<String, FederationError> {
+    Ok(match Provenance::of(session) {
         Provenance::Seeded => format!("{fingerprint}"),
         Provenance::OperatingSystem => {
             let once = Randomness::operating_system().word()?;
             format!("{fingerprint}-{once:016x}")
         }
-    };
+    })
+}
+
+/// What a training released, for the ledgers of all runs that will use its models.
+fn spent(
+    session: &Session,
+    training: &str,
+    material: &Material,
+    rounds: usize,
+    released: &[Vec<Counted>],
+) -> TrainingSpent {
     let (from, until) = material.fit_span;
     let samples = material.clients.first().map_or(0, ClientMaterial::fit_rows) as u64;
     let trained = |counted: &Counted| Trained {
-        training: training.clone(),
+        training: training.to_owned(),
         what: counted.what,
         spend: counted.spend,
         count: counted.count,
         samples,
-        rounds: outcome.history.rounds as u64,
+        rounds: rounds as u64,
         until,
-        randomness,
+        randomness: Provenance::of(session),
     };
-    let clients = outcome.released.iter().map(|c| c.iter().map(trained).collect()).collect();
-    Ok(TrainingSpent { from, clients })
+    let clients = released.iter().map(|c| c.iter().map(trained).collect()).collect();
+    TrainingSpent { from, clients }
 }
 
 fn client_models(

@@ -36,6 +36,7 @@ mod held;
 pub(crate) mod long;
 pub(crate) mod number;
 pub(crate) mod rows;
+mod recent;
 mod shape;
 mod timeline;
 pub(crate) mod wide;

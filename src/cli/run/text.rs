@@ -169,7 +169,7 @@ pub(super) fn print_end(
 }
 
 /// Where the ledger file ends.
-fn print_head(out: &mut impl Write, head: &Head) -> io::Result<()> {
+pub(in crate::cli) fn print_head(out: &mut impl Write, head: &Head) -> io::Result<()> {
     let entries =
         if head.entries == 1 { "1 entry".into() } else { format!("{} entries", head.entries) };
     writeln!(out, "ledger head {}, {entries}, signed with key {}", head.head, head.key)?;
