@@ -78,6 +78,10 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         print_models(out, &material, &models)?;
         vendor::save(path, &material, &models)?;
         writeln!(out, "written: {}", path.display())?;
+        let reports = models.iter().filter_map(|models| models.reports.as_ref()).flatten();
+        if reports.flatten().any(|report| report.stopped) {
+            bail!("interrupted: the models learned for a shorter time than the session says");
+        }
         return Ok(());
     }
     let file = args.out.clone().unwrap_or_else(|| cache_file(&session));
@@ -124,6 +128,12 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
     print_prepared(out, &session, &prepared)?;
     head.as_ref().map_or(Ok(()), |head| print_head(out, head))?;
     out.flush()?;
+    if stop.load(Ordering::Relaxed) {
+        let rounds = prepared.history.as_ref().map_or(0, |history| history.rounds);
+        let when = if prepared.stopped { "before its end, " } else { "" };
+        let kept = if prepared.not_kept.is_none() { "kept" } else { "not kept" };
+        bail!("interrupted: training ended {when}after {rounds} rounds, and its models are {kept}");
+    }
     let found = compare(&session, &prepared, args.oracle)?;
     print_comparison(out, &found)?;
     if let Some(correlation) = found.oracle {

@@ -30,6 +30,8 @@ mod operate;
 pub mod sight;
 mod spending;
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tier2_tests;
