@@ -28,6 +28,8 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     let estimate = cost::estimate(session)?;
     writeln!(out, "preparing   needs about {estimate} (a rough figure, from one machine)")?;
     cost::allow(session, estimate)?;
+    // Drawing a large synthetic plant takes minutes: how long is said first.
+    out.flush()?;
     let mut survey = None;
     let mut unused = 0;
     for part in Part::ALL {
