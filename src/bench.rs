@@ -25,70 +25,63 @@ mod sitting;
 
 use sitting::Sitting;
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
-pub struct Figures {
+pub(crate) struct Figures {
     /// One client's step (filter, φ, both residuals, both distances), by number of sensors.
-    pub client_step_ns: ClientStepNs,
+    pub(crate) client_step_ns: ClientStepNs,
     /// One round of Algorithm 1, by number of clients.
-    pub round_us: RoundUs,
+    pub(crate) round_us: RoundUs,
     /// A whole run of the attack day in the mode of its session, with prepared models: opening,
     /// simulation, every step of clients and server, incidents, facts and score.
-    pub day_replay_s: f64,
+    pub(crate) day_replay_s: f64,
     /// The default start: federated training and calibration with delivered models.
-    pub train_s: f64,
+    pub(crate) train_s: f64,
     /// The same, read from the cache.
-    pub cached_s: f64,
+    pub(crate) cached_s: f64,
     /// One picture of twelve clients: drawn, compared with the one before, turned into bytes.
-    pub frame_us: FrameUs,
+    pub(crate) frame_us: FrameUs,
     /// From the start of the program to its first picture on a terminal, where there are
     /// pseudo-terminals.
-    pub first_frame_ms: Option<f64>,
+    pub(crate) first_frame_ms: Option<f64>,
     /// Share of one core that a console uses while nothing changes, in percent, where the system tells.
-    pub idle_cpu_percent: Option<f64>,
+    pub(crate) idle_cpu_percent: Option<f64>,
     /// Most memory the program has held, where the system tells.
-    pub peak_rss_mb: Option<f64>,
+    pub(crate) peak_rss_mb: Option<f64>,
 }
 
 /// Nanoseconds of a client's step.
 #[derive(Debug, Clone, Serialize)]
-pub struct ClientStepNs {
-    /// Four sensors.
-    pub d4: f64,
-    /// Thirty-eight sensors.
-    pub d38: f64,
+pub(crate) struct ClientStepNs {
+    pub(crate) d4: f64,
+    pub(crate) d38: f64,
 }
 
 /// Microseconds of a round.
 #[derive(Debug, Clone, Serialize)]
-pub struct RoundUs {
-    /// Three clients.
-    pub m3: f64,
-    /// Sixteen.
-    pub m16: f64,
+pub(crate) struct RoundUs {
+    pub(crate) m3: f64,
+    pub(crate) m16: f64,
     /// 256.
-    pub m256: f64,
+    pub(crate) m256: f64,
     /// 1024.
-    pub m1024: f64,
+    pub(crate) m1024: f64,
 }
 
 /// Microseconds of a picture, by columns and rows.
 #[derive(Debug, Clone, Serialize)]
-pub struct FrameUs {
+pub(crate) struct FrameUs {
     /// The smallest screen there commonly is.
     #[serde(rename = "80x24")]
-    pub small: f64,
-    /// A window.
+    pub(crate) small: f64,
     #[serde(rename = "120x40")]
-    pub middle: f64,
-    /// A whole screen.
+    pub(crate) middle: f64,
     #[serde(rename = "200x60")]
-    pub large: f64,
+    pub(crate) large: f64,
 }
 
 /// Why something could not be measured.
 #[derive(Debug, Error)]
-pub enum BenchError {
+pub(crate) enum BenchError {
     /// The shipped session is wrong.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -113,7 +106,7 @@ pub enum BenchError {
 }
 
 /// Measures everything; takes some ten seconds.
-pub fn measure() -> Result<Figures, BenchError> {
+pub(crate) fn measure() -> Result<Figures, BenchError> {
     let client_step_ns = ClientStepNs { d4: client_step_ns(4), d38: client_step_ns(38) };
     let round = |m| round_us(m, Duration::from_millis(700));
     let round_us =

@@ -174,7 +174,6 @@ impl SessionArgs {
 }
 
 /// Runs the program.
-#[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     match execute(cli) {

@@ -42,11 +42,9 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use export::Format;
-pub use keymap::{
-    KEYS_FILE, Keymap, KeysError, actions, example_keys, keys_in_force, keys_of, keys_table,
-};
-pub use run::{Appearance, ConsoleError, Ending, is_possible, run};
-pub use still::{Picture, Still, moment, still, view_names};
-pub use theme::Choice as ThemeChoice;
-pub use timing::Twelve;
+pub(crate) use export::Format;
+pub(crate) use keymap::{KEYS_FILE, actions, example_keys, keys_in_force, keys_of, keys_table};
+pub(crate) use run::{Appearance, is_possible, run};
+pub(crate) use still::{Still, moment, still, view_names};
+pub(crate) use theme::Choice as ThemeChoice;
+pub(crate) use timing::Twelve;

@@ -7,34 +7,31 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 /// Hexadecimal digits of a digest.
-pub const DIGITS: usize = 64;
+pub(crate) const DIGITS: usize = 64;
 
 /// A digest in the making.
 #[derive(Debug, Clone, Default)]
-pub struct Hashed(Sha256);
+pub(crate) struct Hashed(Sha256);
 
 impl Hashed {
     /// Takes in more bytes.
-    pub fn take(&mut self, bytes: &[u8]) {
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
     /// The digest of all that was taken in so far.
-    #[must_use]
-    pub fn hex(&self) -> String {
+    pub(crate) fn hex(&self) -> String {
         to_hex(&self.0.clone().finalize())
     }
 }
 
 /// The digest of `bytes`.
-#[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     to_hex(&Sha256::digest(bytes))
 }
 
 /// `bytes` in hexadecimal digits.
-#[must_use]
-pub fn to_hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Text has room.
         let _ = write!(text, "{byte:02x}");
@@ -43,8 +40,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
 }
 
 /// The bytes that lower-case hexadecimal digits stand for; nothing where they are not `N` bytes.
-#[must_use]
-pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub(crate) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),

@@ -35,16 +35,16 @@ fn written() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 /// A file or folder that could not be written.
 #[derive(Debug, Error)]
 #[error("cannot write {}: {source}", file.display())]
-pub struct DraftError {
+pub(crate) struct DraftError {
     /// Which file or folder.
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
     /// The operating system's answer.
-    pub source: io::Error,
+    pub(crate) source: io::Error,
 }
 
 impl DraftError {
     /// Attaches the file to an operating-system error.
-    pub fn at(file: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn at(file: &Path) -> impl FnOnce(io::Error) -> Self {
         let file = file.to_path_buf();
         move |source| Self { file, source }
     }
@@ -52,7 +52,7 @@ impl DraftError {
 
 /// A file that is being written.
 #[derive(Debug)]
-pub struct Draft {
+pub(crate) struct Draft {
     target: PathBuf,
     partial: PathBuf,
     file: Option<BufWriter<File>>,
@@ -62,7 +62,7 @@ pub struct Draft {
 
 impl Draft {
     /// Begins the file `name` in `folder`, which is made when it is not there.
-    pub fn create(folder: &Path, name: &str) -> Result<Self, DraftError> {
+    pub(crate) fn create(folder: &Path, name: &str) -> Result<Self, DraftError> {
         let folder = or_here(folder);
         fs::create_dir_all(folder).map_err(DraftError::at(folder))?;
         let target = folder.join(name);
@@ -72,7 +72,7 @@ impl Draft {
     }
 
     /// Writes with `fill`; a complaint names the file that was asked for.
-    pub fn fill<T>(
+    pub(crate) fn fill<T>(
         &mut self,
         fill: impl FnOnce(&mut Self) -> io::Result<T>,
     ) -> Result<T, DraftError> {
@@ -80,7 +80,7 @@ impl Draft {
     }
 
     /// Brings all of it to the disk; a disk that is full says so here at the latest.
-    pub fn finish(&mut self) -> Result<(), DraftError> {
+    pub(crate) fn finish(&mut self) -> Result<(), DraftError> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let complete = file
             .into_inner()
@@ -92,7 +92,7 @@ impl Draft {
     }
 
     /// Gives the file its name.
-    pub fn publish(mut self) -> Result<PathBuf, DraftError> {
+    pub(crate) fn publish(mut self) -> Result<PathBuf, DraftError> {
         self.finish()?;
         let mut written = written();
         fs::rename(&self.partial, &self.target).map_err(DraftError::at(&self.target))?;
@@ -155,8 +155,7 @@ fn begin(folder: &Path, name: &str) -> io::Result<(PathBuf, File)> {
 
 /// Removes the partial files of this process, which is about to end at once; no draft begins, ends
 /// or is published after that. Returns what was removed.
-#[must_use]
-pub fn leave() -> Vec<PathBuf> {
+pub(crate) fn leave() -> Vec<PathBuf> {
     let mut written = written();
     let gone = std::mem::take(&mut *written).into_iter();
     let gone = gone.filter(|partial| fs::remove_file(partial).is_ok()).collect();
@@ -168,8 +167,7 @@ pub fn leave() -> Vec<PathBuf> {
 /// Removes partial files in `folder` that nobody writes any more: those of the file `name`, or of
 /// every file where the whole folder belongs to this program. Returns what was removed. A folder that
 /// cannot be read has none: whoever writes there will be told.
-#[must_use]
-pub fn remove_stale(folder: &Path, name: Option<&str>) -> Vec<PathBuf> {
+pub(crate) fn remove_stale(folder: &Path, name: Option<&str>) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(or_here(folder)) else { return Vec::new() };
     let mut removed: Vec<PathBuf> = entries
         .flatten()

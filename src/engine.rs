@@ -7,26 +7,28 @@
 //! | [`prepare`] | from a session to models that can run: delivered or trained, federated, calibrated, kept |
 //! | [`influence`] | who influences whom, learned once with the models |
 //! | [`decimation`] | how many samples become one when the session leaves that to its data |
+//! | [`knob`] | what can be tuned while a session runs, one row of a table each |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
 //! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
 //! | [`handle`], `player`, [`pace`], [`progress`] | [`spawn`]: all of it on a thread of its own, commands in, events out |
 //!
 //! It must not know how anything is shown.
 
-pub mod compare;
-pub mod cost;
-pub mod decimation;
-pub mod handle;
-pub mod influence;
-pub mod ledger_file;
-pub mod ledger_key;
-pub mod pace;
+pub(crate) mod compare;
+pub(crate) mod cost;
+pub(crate) mod decimation;
+pub(crate) mod handle;
+pub(crate) mod influence;
+pub(crate) mod knob;
+pub(crate) mod ledger_file;
+pub(crate) mod ledger_key;
+pub(crate) mod pace;
 pub(crate) mod player;
-pub mod prepare;
-pub mod progress;
-pub mod run;
-pub mod train;
-pub mod vendor;
-pub mod watch;
+pub(crate) mod prepare;
+pub(crate) mod progress;
+pub(crate) mod run;
+pub(crate) mod train;
+pub(crate) mod vendor;
+pub(crate) mod watch;
 
-pub use self::handle::{Handle, spawn};
+pub(crate) use self::handle::{Handle, spawn};

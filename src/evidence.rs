@@ -17,11 +17,11 @@
 //! | [`features`], [`ridge`] | regressions on states and residuals |
 #![doc = include_str!("evidence/tried.md")]
 
-pub mod cusum;
-pub mod enrolment;
-pub mod features;
-pub mod likelihood;
-pub mod ridge;
-pub mod symbol;
-pub mod threshold;
-pub mod watch;
+pub(crate) mod cusum;
+pub(crate) mod enrolment;
+pub(crate) mod features;
+pub(crate) mod likelihood;
+pub(crate) mod ridge;
+pub(crate) mod symbol;
+pub(crate) mod threshold;
+pub(crate) mod watch;

@@ -18,142 +18,149 @@ mod posterior;
 #[cfg(test)]
 mod tests;
 
-pub use number::{Number, Value};
-pub use posterior::Posterior;
+pub(crate) use number::{Number, Value};
+pub(crate) use posterior::Posterior;
 
 /// One line of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "lowercase")]
-pub enum Fact {
+pub(crate) enum Fact {
     /// A round of training is over.
     Training(Training),
-    /// A client's thresholds stand.
     Calibrated(Calibrated),
-    /// An incident begins.
     Opened(Incident),
     /// Something about an open incident is new.
     Updated(Incident),
-    /// An incident is over.
     Closed(Incident),
-    /// A setting was changed.
     Setting(Setting),
     /// What a client has released so far.
     Ledger(Ledger),
     /// Something is wrong with the data itself.
     Quality(Quality),
-    /// The last line.
     Summary(Box<Summary>),
 }
 
 /// {round, rounds, server_loss, client_loss}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Training {
+pub(crate) struct Training {
     /// This round, counted from 1.
-    pub round: u64,
-    /// Rounds in all.
-    pub rounds: u64,
+    pub(crate) round: u64,
+    pub(crate) rounds: u64,
     /// L_s.
-    pub server_loss: Option<Number>,
+    pub(crate) server_loss: Option<Number>,
     /// Mean loss of the clients.
-    pub client_loss: Option<Number>,
+    pub(crate) client_loss: Option<Number>,
 }
 
 /// {client, tau_c, tau_a, arl0_target}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Calibrated {
-    /// Who.
-    pub client: String,
+pub(crate) struct Calibrated {
+    pub(crate) client: String,
     /// τ_c as a distance.
-    pub tau_c: Option<Number>,
+    pub(crate) tau_c: Option<Number>,
     /// τ_a as a distance.
-    pub tau_a: Option<Number>,
+    pub(crate) tau_a: Option<Number>,
     /// Wanted time between two false alarms, seconds.
-    pub arl0_target: Option<Number>,
+    pub(crate) arl0_target: Option<Number>,
 }
 
 /// {incident, time, step, root, posterior, first_out, effects, mode}, and what else is worth saying.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Incident {
+pub(crate) struct Incident {
     /// Its number, never used again.
-    pub incident: u64,
-    /// When this became known.
-    pub time: Timestamp,
+    pub(crate) incident: u64,
+    pub(crate) time: Timestamp,
     /// The decimated step of that time.
-    pub step: u64,
+    pub(crate) step: u64,
     /// The named root cause; `null` when nobody can be named.
-    pub root: Option<String>,
+    pub(crate) root: Option<String>,
     /// Probability of each client as the root, in the order of the session. The look-up of paper mode
     /// has none: it names a root or nobody, and 1 for whom it names is all there is.
-    pub posterior: Posterior,
+    pub(crate) posterior: Posterior,
     /// The client whose evidence rose first.
-    pub first_out: Option<String>,
+    pub(crate) first_out: Option<String>,
     /// Who else feels it, in order of onset.
-    pub effects: Vec<Effect>,
+    pub(crate) effects: Vec<Effect>,
     /// The method that says so.
     #[serde(with = "mode")]
-    pub mode: Mode,
-    /// How urgent it is.
-    pub priority: Priority,
+    pub(crate) mode: Mode,
+    pub(crate) priority: Priority,
     /// First-out and root are different clients.
-    pub disagree: bool,
+    pub(crate) disagree: bool,
+    /// What is said of the root.
+    #[serde(default)]
+    pub(crate) verdict: Verdict,
     /// The root that all evidence speaks for by now, where it is not the named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub would_now_say: Option<String>,
+    pub(crate) would_now_say: Option<String>,
     /// What is new, or why it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub(crate) why: Option<String>,
     /// The sensors of the root that deviate most, where the session lets it say so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sensors: Vec<String>,
+    pub(crate) sensors: Vec<String>,
     /// Clients that take part and have a sensor which is itself at fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<SensorFault>,
+    pub(crate) faults: Vec<SensorFault>,
     /// The file of the data, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
+    pub(crate) file: Option<String>,
     /// The run, where there are several: the value of the run column, or the number of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<String>,
+    pub(crate) run: Option<String>,
 }
 
 /// A client has a sensor that is itself at fault; which one it does not say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SensorFault {
-    /// Whose.
-    pub client: String,
-    /// "stuck", "range" or "gap".
-    pub what: String,
+pub(crate) struct SensorFault {
+    pub(crate) client: String,
+    pub(crate) what: String,
 }
 
 /// A client that feels an incident.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Effect {
-    /// Who.
-    pub client: String,
-    /// Onset of its evidence.
-    pub time: Timestamp,
+pub(crate) struct Effect {
+    pub(crate) client: String,
+    pub(crate) time: Timestamp,
     /// How long after the root's onset; negative when it came before.
-    pub delay_s: Number,
+    pub(crate) delay_s: Number,
+    /// An effect of the root, or a candidate while no root is named.
+    #[serde(default)]
+    pub(crate) verdict: Verdict,
     /// How it can have come about, where influences are known that lead there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub via: Option<Via>,
+    pub(crate) via: Option<Via>,
 }
 
 /// A chain of known influences from a root to an effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Via {
+pub(crate) struct Via {
     /// Root, whoever passes it on, effect.
-    pub path: Vec<String>,
+    pub(crate) path: Vec<String>,
     /// How long influence takes along it when all is well; `null` where that is not known.
-    pub delay_s: Option<Number>,
+    pub(crate) delay_s: Option<Number>,
     /// All of it was learned from the data; otherwise some of it is only declared.
-    pub learned: bool,
+    pub(crate) learned: bool,
+}
+
+/// What a client is in an incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// The trouble started here.
+    RootCause,
+    /// It feels a trouble that started at another client.
+    PropagatedEffect,
+    /// An anomaly of this client alone.
+    Single,
+    /// The incident's root cannot be named: it may be this client.
+    #[default]
+    Unknown,
 }
 
 /// How urgent an alarm is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Priority {
-    /// Data quality.
+pub(crate) enum Priority {
     P3,
     /// An anomaly of one client, or a root that is not certain.
     P2,
@@ -173,154 +180,134 @@ impl std::fmt::Display for Priority {
 
 /// {what, from, to, time}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Setting {
-    /// Its name.
-    pub what: String,
-    /// The old value.
-    pub from: Value,
-    /// The new one.
-    pub to: Value,
+pub(crate) struct Setting {
+    pub(crate) what: String,
+    pub(crate) from: Value,
+    pub(crate) to: Value,
     /// Data time of the change.
-    pub time: Timestamp,
+    pub(crate) time: Timestamp,
 }
 
 /// {client, epsilon, delta, releases} of what was sent while watching, and beside it what training
 /// sent, the costliest stretches of time, and every mechanism with its settings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Ledger {
-    /// Who.
-    pub client: String,
+pub(crate) struct Ledger {
+    pub(crate) client: String,
     /// ε spent; `null` when nothing protects what was released.
-    pub epsilon: Option<Number>,
+    pub(crate) epsilon: Option<Number>,
     /// δ it holds at.
-    pub delta: Option<Number>,
-    /// Number of releases.
-    pub releases: u64,
+    pub(crate) delta: Option<Number>,
+    pub(crate) releases: u64,
     /// ε at the same δ by adding up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub basic: Option<Number>,
-    /// What training spent.
+    pub(crate) basic: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub training: Option<Spent>,
+    pub(crate) training: Option<Spent>,
     /// What the costliest sample, minute, hour and day and the whole history cost, training and the
     /// filter's memory included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spent: Vec<Spent>,
+    pub(crate) spent: Vec<Spent>,
     /// Releases by mechanism and setting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mechanisms: Vec<Counted>,
+    pub(crate) mechanisms: Vec<Counted>,
     /// Where the noise came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub randomness: Option<String>,
+    pub(crate) randomness: Option<String>,
     /// How far one sample reaches into later releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Memory>,
+    pub(crate) memory: Option<Memory>,
 }
 
 /// How far one sample reaches into later releases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// The share of its effect that is left a step later; `null` where it was seen not to fade.
-    pub contraction: Option<Number>,
+    pub(crate) contraction: Option<Number>,
     /// Later symbols that it can still turn; `null` where there is no end.
-    pub later_symbols: Option<u64>,
-    /// "measured", "declared" or "assumed".
-    pub known: String,
+    pub(crate) later_symbols: Option<u64>,
+    pub(crate) known: String,
 }
 
 /// What some releases cost together.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Spent {
+pub(crate) struct Spent {
     /// The stretch of time, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<String>,
+    pub(crate) over: Option<String>,
     /// ε; `null` when something was sent as it is.
-    pub epsilon: Option<Number>,
+    pub(crate) epsilon: Option<Number>,
     /// ε by adding up.
-    pub basic: Option<Number>,
-    /// Number of releases.
-    pub releases: u64,
+    pub(crate) basic: Option<Number>,
+    pub(crate) releases: u64,
     /// Which theorem gives ε.
-    pub bound: String,
+    pub(crate) bound: String,
 }
 
 /// {client, time, what}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Quality {
+pub(crate) struct Quality {
     /// Whose data; `null` when it is everybody's.
-    pub client: Option<String>,
-    /// Since when.
-    pub time: Timestamp,
+    pub(crate) client: Option<String>,
+    pub(crate) time: Timestamp,
     /// What is wrong with it: "gap", "stuck", "range", "clock jump", "out of calibration" with or
     /// without the reason, "not to be believed", or why rows were left out; or that it is well again:
     /// "data comes again", "sensors move again", "values in range again", "as calibrated again".
-    pub what: String,
+    pub(crate) what: String,
     /// How long the gap or the jump is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<Number>,
+    pub(crate) seconds: Option<Number>,
     /// The file of the data, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
+    pub(crate) file: Option<String>,
     /// The run, where there are several: the value of the run column, or the number of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<String>,
+    pub(crate) run: Option<String>,
 }
 
 /// {session, mode, seed, clients, steps, incidents, wall_s, steps_per_s, score}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    /// Name of the session.
-    pub session: String,
-    /// The method.
+pub(crate) struct Summary {
+    pub(crate) session: String,
     #[serde(with = "mode")]
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// The seed; `null` when noise came from the operating system.
-    pub seed: Option<u64>,
-    /// Number of clients.
-    pub clients: u64,
-    /// Decimated steps.
-    pub steps: u64,
-    /// Incidents opened.
-    pub incidents: u64,
-    /// Time it took.
-    pub wall_s: Option<Number>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) clients: u64,
+    pub(crate) steps: u64,
+    pub(crate) incidents: u64,
+    pub(crate) wall_s: Option<Number>,
     /// Steps in a second of that.
-    pub steps_per_s: Option<Number>,
+    pub(crate) steps_per_s: Option<Number>,
     /// Where the data has labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<Score>,
-    /// First instant watched.
+    pub(crate) score: Option<Score>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<Timestamp>,
+    pub(crate) from: Option<Timestamp>,
     /// Last instant watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
-    /// Where noise came from.
+    pub(crate) until: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub randomness: Option<String>,
+    pub(crate) randomness: Option<String>,
     /// Rows of the data that were not used, where there were any.
     #[serde(default, skip_serializing_if = "UnusedRows::is_none")]
-    pub unused_rows: UnusedRows,
+    pub(crate) unused_rows: UnusedRows,
     /// The same of the nominal data that the models were made from.
     #[serde(default, skip_serializing_if = "UnusedRows::is_none")]
-    pub unused_nominal_rows: UnusedRows,
+    pub(crate) unused_nominal_rows: UnusedRows,
     /// Sensors that are not watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_watched: Vec<NotWatched>,
+    pub(crate) not_watched: Vec<NotWatched>,
     /// Where the ledger file ends, when one is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<Head>,
+    pub(crate) ledger: Option<Head>,
 }
 
 /// A sensor that no model looks at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotWatched {
-    /// Whose.
-    pub client: String,
-    /// Its name.
-    pub sensor: String,
-    /// Why not.
-    pub why: String,
+pub(crate) struct NotWatched {
+    pub(crate) client: String,
+    pub(crate) sensor: String,
+    pub(crate) why: String,
 }
 
 impl Fact {
@@ -328,13 +315,11 @@ impl Fact {
     ///
     /// # Panics
     /// Never: every key of a fact is a string and no value can fail to be written.
-    #[must_use]
-    pub fn to_line(&self) -> String {
+    pub(crate) fn to_line(&self) -> String {
         serde_json::to_string(self).expect("a fact has string keys and infallible values")
     }
 
-    /// Reads a line back.
-    pub fn from_line(line: &str) -> Result<Self, serde_json::Error> {
+    pub(crate) fn from_line(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
     }
 }
@@ -354,7 +339,7 @@ mod mode {
 
     // `with` hands over a reference.
     #[allow(clippy::trivially_copy_pass_by_ref)]
-    pub fn serialize<S: Serializer>(mode: &Mode, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(mode: &Mode, to: S) -> Result<S::Ok, S::Error> {
         match mode {
             Mode::Evidence => Word::Evidence,
             Mode::Paper => Word::Paper,
@@ -362,7 +347,7 @@ mod mode {
         .serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Mode, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Mode, D::Error> {
         Ok(match Word::deserialize(from)? {
             Word::Evidence => Mode::Evidence,
             Word::Paper => Mode::Paper,

@@ -7,24 +7,24 @@
 //! ([`convergence`]), how states move together ([`correlation`]) and what a round costs
 //! ([`timing`]). It must not know files, threads or screens.
 
-pub mod batched;
-pub mod convergence;
-pub mod correlation;
+pub(crate) mod batched;
+pub(crate) mod convergence;
+pub(crate) mod correlation;
 mod course;
-pub mod online;
-pub mod states;
+pub(crate) mod online;
+pub(crate) mod states;
 #[cfg(test)]
 mod tests;
-pub mod timing;
-pub mod variant;
+pub(crate) mod timing;
+pub(crate) mod variant;
 
 use thiserror::Error;
 
-pub use self::course::{History, OnProgress, Progress, Reached};
+pub(crate) use self::course::{History, OnProgress, Progress, Reached};
 use crate::nn::kernel::WeightsError;
 use crate::nn::online::Descent;
 use crate::nn::weights::{FilterWeights, LstmFc};
-pub use crate::privacy::Hooks;
+pub(crate) use crate::privacy::Hooks;
 use crate::privacy::{Counted, PrivacyError, Protection, Provenance, Randomness};
 use crate::rng;
 use crate::server::{Rounds, Together};
@@ -45,40 +45,39 @@ const NOISE: u64 = 1;
 
 /// What a federation learns.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FederatedWeights {
+pub(crate) struct FederatedWeights {
     /// φ_m, one per client.
-    pub phi: Vec<LstmFc>,
+    pub(crate) phi: Vec<LstmFc>,
     /// f_s.
-    pub server: LstmFc,
+    pub(crate) server: LstmFc,
 }
 
 /// How a federation ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// What was learned.
-    pub weights: FederatedWeights,
+pub(crate) struct Outcome {
+    pub(crate) weights: FederatedWeights,
     /// How the losses went.
-    pub history: History,
+    pub(crate) history: History,
     /// Whether it was asked to stop before its end.
-    pub stopped: bool,
+    pub(crate) stopped: bool,
     /// What was released about each client, and what was sent back to it.
-    pub released: Vec<Vec<Counted>>,
+    pub(crate) released: Vec<Vec<Counted>>,
     /// How states moved together at the end, as the server saw it.
-    pub together: Option<Together>,
+    pub(crate) together: Option<Together>,
 }
 
 /// Noise of a given size instead of one that follows from (ε, δ), as in the paper's experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Noise {
+pub(crate) struct Noise {
     /// σ on states on their way up, in nominal standard deviations.
-    pub up: Option<f64>,
+    pub(crate) up: Option<f64>,
     /// σ on gradients on their way down.
-    pub down: Option<f64>,
+    pub(crate) down: Option<f64>,
 }
 
 /// Why nothing was learned.
 #[derive(Debug, Error)]
-pub enum FederationError {
+pub(crate) enum FederationError {
     /// A site cannot take part.
     #[error(transparent)]
     Site(#[from] SiteError),
@@ -145,25 +144,25 @@ impl Stage {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Round {
     /// L_s; zero where the server takes no part.
-    pub server_loss: f64,
+    pub(crate) server_loss: f64,
     /// Bytes of all messages.
-    pub sent: Sent,
+    pub(crate) sent: Sent,
 }
 
 /// Bytes of messages, by direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sent {
     /// From clients to the server.
-    pub up: usize,
+    pub(crate) up: usize,
     /// From the server to clients.
-    pub down: usize,
+    pub(crate) down: usize,
 }
 
 /// Shown the weights after every pass, while training goes on.
 type Monitor = Box<dyn FnMut(&FederatedWeights) + Send>;
 
 /// Clients and server, ready to learn.
-pub struct Federation {
+pub(crate) struct Federation {
     clients: Vec<TrainingSite>,
     server: Rounds,
     settings: ModelSettings,
@@ -184,7 +183,7 @@ impl std::fmt::Debug for Federation {
 impl Federation {
     /// Shows `monitor` the weights after every pass of online training. It sees copies: whatever it
     /// does, training goes on as it would have.
-    pub fn monitor(&mut self, monitor: impl FnMut(&FederatedWeights) + Send + 'static) {
+    pub(crate) fn monitor(&mut self, monitor: impl FnMut(&FederatedWeights) + Send + 'static) {
         self.monitor = Some(Box::new(monitor));
     }
 
@@ -195,18 +194,17 @@ impl Federation {
     }
 
     /// Sends every message over `wire` from now on.
-    pub fn set_wire(&mut self, wire: Box<dyn Wire>) {
+    pub(crate) fn set_wire(&mut self, wire: Box<dyn Wire>) {
         self.wire = wire;
     }
 
     /// The carrier, for whoever sends next.
-    #[must_use]
-    pub fn into_wire(self) -> Box<dyn Wire> {
+    pub(crate) fn into_wire(self) -> Box<dyn Wire> {
         self.wire
     }
 
     /// Sets everything up: each client runs its proprietary model once over its rows.
-    pub fn new(
+    pub(crate) fn new(
         sites: &[SiteData],
         settings: &ModelSettings,
         hooks: Hooks,
@@ -217,7 +215,7 @@ impl Federation {
     }
 
     /// The same with noise of a given size: what it costs in accuracy, whatever it protects.
-    pub fn with_noise(
+    pub(crate) fn with_noise(
         sites: &[SiteData],
         settings: &ModelSettings,
         hooks: Hooks,
@@ -273,13 +271,13 @@ impl Federation {
 
     /// Algorithm 1 from beginning to end, or until `on_progress` breaks it off; what was learned by
     /// then is kept.
-    pub fn run(&mut self, on_progress: OnProgress) -> Result<Outcome, FederationError> {
+    pub(crate) fn run(&mut self, on_progress: OnProgress) -> Result<Outcome, FederationError> {
         self.stages(&[Stage::Together], on_progress)
     }
 
     /// The baseline of pre-trained clients: each learns from its own loss, then the server learns
     /// from them, and no gradient is ever sent back.
-    pub fn run_without_feedback(
+    pub(crate) fn run_without_feedback(
         &mut self,
         on_progress: OnProgress,
     ) -> Result<Outcome, FederationError> {
@@ -316,8 +314,7 @@ impl Federation {
     }
 
     /// What has been learned so far.
-    #[must_use]
-    pub fn weights(&self) -> FederatedWeights {
+    pub(crate) fn weights(&self) -> FederatedWeights {
         FederatedWeights {
             phi: self.clients.iter().map(TrainingSite::phi).collect(),
             server: self.server.weights(),
@@ -325,8 +322,7 @@ impl Federation {
     }
 
     /// What has been released about each client so far, and what was sent back to it.
-    #[must_use]
-    pub fn released(&self) -> Vec<Vec<Counted>> {
+    pub(crate) fn released(&self) -> Vec<Vec<Counted>> {
         let of = |(m, client): (usize, &TrainingSite)| {
             let back = self.server.released(m);
             client.released().into_iter().chain([back]).filter(|c| c.count > 0).collect()

@@ -11,8 +11,7 @@ fn set(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Option<PathBuf
 
 /// The folder of `keys.ron` and of the key that signs ledgers: `HEADWATER_CONFIG`, else where the
 /// system keeps such files; `None` where it keeps none.
-#[must_use]
-pub fn configuration(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+pub(crate) fn configuration(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     set(&variable, "HEADWATER_CONFIG")
         .or_else(|| Some(set(&variable, "XDG_CONFIG_HOME")?.join("headwater")))
         .or_else(|| Some(set(&variable, "HOME")?.join(".config").join("headwater")))
@@ -21,8 +20,7 @@ pub fn configuration(variable: impl Fn(&str) -> Option<String>) -> Option<PathBu
 
 /// The folder of ledgers that nobody named: `HEADWATER_LEDGERS`, else where the system keeps data of
 /// programs; `None` where it keeps none. It is no cache: what is removed from it was not counted.
-#[must_use]
-pub fn ledgers(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+pub(crate) fn ledgers(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let below = |folder: PathBuf| folder.join("headwater").join("ledgers");
     set(&variable, "HEADWATER_LEDGERS")
         .or_else(|| Some(below(set(&variable, "XDG_DATA_HOME")?)))

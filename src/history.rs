@@ -11,29 +11,26 @@ use thiserror::Error;
 
 mod pyramid;
 
-pub use pyramid::Extent;
 use pyramid::Pyramid;
 
 /// A row that is not later than the one before it. The history is as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{time} is not later than {last}")]
-pub struct NotLater {
-    /// The row refused.
-    pub time: Timestamp,
+pub(crate) struct NotLater {
+    pub(crate) time: Timestamp,
     /// The last one kept.
-    pub last: Timestamp,
+    pub(crate) last: Timestamp,
 }
 
 /// What the history holds of a stretch of time, for all channels alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Column {
+pub(crate) enum Column {
     /// Before the first row or after the last.
     Outside,
     /// Inside the history, and the source was silent.
     Gap,
     /// These rows; `whole` when none is missing between them.
     Rows {
-        /// Which.
         rows: Range<usize>,
         /// Whether they are all that belong there.
         whole: bool,
@@ -42,7 +39,7 @@ pub enum Column {
 
 /// What the history holds of a stretch of time for one channel.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Bucket {
+pub(crate) enum Bucket {
     /// Before the first row or after the last.
     Outside,
     /// There should be a value, and there is none.
@@ -60,8 +57,7 @@ pub enum Bucket {
 
 impl Bucket {
     /// Two neighbouring stretches taken as one.
-    #[must_use]
-    pub fn join(self, other: Self) -> Self {
+    pub(crate) fn join(self, other: Self) -> Self {
         match (self, other) {
             (Bucket::Outside, one) | (one, Bucket::Outside) => one,
             (Bucket::Missing, Bucket::Missing) => Bucket::Missing,
@@ -79,7 +75,7 @@ impl Bucket {
 
 /// The history of all channels of a stream on one axis of time.
 #[derive(Debug, Clone)]
-pub struct History {
+pub(crate) struct History {
     period: SignedDuration,
     times: Vec<Timestamp>,
     channels: Vec<Pyramid>,
@@ -89,8 +85,7 @@ impl History {
     /// An empty history of `channels` channels whose rows are `period_s` seconds apart.
     ///
     /// A period that is no length of time (zero, negative, not finite) counts as one second.
-    #[must_use]
-    pub fn new(period_s: f64, channels: usize) -> Self {
+    pub(crate) fn new(period_s: f64, channels: usize) -> Self {
         let period = SignedDuration::try_from_secs_f64(period_s)
             .ok()
             .filter(SignedDuration::is_positive)
@@ -99,37 +94,31 @@ impl History {
     }
 
     /// Seconds between two rows when nothing is missing.
-    #[must_use]
-    pub fn period(&self) -> SignedDuration {
+    pub(crate) fn period(&self) -> SignedDuration {
         self.period
     }
 
-    /// Number of rows.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.times.len()
     }
 
     /// Whether there is no row yet.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
 
     /// The first row's instant.
-    #[must_use]
-    pub fn first(&self) -> Option<Timestamp> {
+    pub(crate) fn first(&self) -> Option<Timestamp> {
         self.times.first().copied()
     }
 
     /// The last row's instant.
-    #[must_use]
-    pub fn last(&self) -> Option<Timestamp> {
+    pub(crate) fn last(&self) -> Option<Timestamp> {
         self.times.last().copied()
     }
 
     /// Appends a row. Channels that `values` has no finite number for are missing in it.
-    pub fn push(&mut self, time: Timestamp, values: &[f64]) -> Result<(), NotLater> {
+    pub(crate) fn push(&mut self, time: Timestamp, values: &[f64]) -> Result<(), NotLater> {
         if let Some(last) = self.last().filter(|last| time <= *last) {
             return Err(NotLater { time, last });
         }
@@ -143,7 +132,11 @@ impl History {
     /// A history of the same instants with other channels: `values` is asked for every row in turn
     /// and fills one value a channel. NaN is missing.
     #[must_use]
-    pub fn beside(&self, channels: usize, mut values: impl FnMut(usize, &mut [f64])) -> Self {
+    pub(crate) fn beside(
+        &self,
+        channels: usize,
+        mut values: impl FnMut(usize, &mut [f64]),
+    ) -> Self {
         let mut other = Self {
             period: self.period,
             times: self.times.clone(),
@@ -161,8 +154,7 @@ impl History {
 
     /// The value of `channel` in the last row at or before `time`, unless it is missing there or
     /// `time` lies in a gap.
-    #[must_use]
-    pub fn value_at(&self, channel: usize, time: Timestamp) -> Option<f32> {
+    pub(crate) fn value_at(&self, channel: usize, time: Timestamp) -> Option<f32> {
         let row = self.times.partition_point(|t| *t <= time).checked_sub(1)?;
         let within = match self.times.get(row + 1) {
             Some(next) => !self.is_gap(self.times[row], *next) || time == self.times[row],
@@ -173,14 +165,12 @@ impl History {
     }
 
     /// The value of `channel` in `row`; NaN where it is missing.
-    #[must_use]
-    pub fn value(&self, channel: usize, row: usize) -> Option<f32> {
+    pub(crate) fn value(&self, channel: usize, row: usize) -> Option<f32> {
         self.channels.get(channel)?.value(row)
     }
 
     /// What there is in `from..until`, for any channel. Costs two binary searches.
-    #[must_use]
-    pub fn column(&self, from: Timestamp, until: Timestamp) -> Column {
+    pub(crate) fn column(&self, from: Timestamp, until: Timestamp) -> Column {
         let (Some(first), Some(last)) = (self.first(), self.last()) else { return Column::Outside };
         let start = self.times.partition_point(|t| *t < from);
         let end = start + self.times[start..].partition_point(|t| *t < until);
@@ -202,8 +192,7 @@ impl History {
     }
 
     /// What `channel` shows in `column`.
-    #[must_use]
-    pub fn bucket(&self, channel: usize, column: &Column) -> Bucket {
+    pub(crate) fn bucket(&self, channel: usize, column: &Column) -> Bucket {
         let (rows, whole) = match column {
             Column::Outside => return Bucket::Outside,
             Column::Gap => return Bucket::Missing,

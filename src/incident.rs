@@ -28,28 +28,35 @@
 //! | [`log`] | the sequence of events |
 //! | [`rate`], [`figures`] | alarms in ten minutes, floods, chattering, counts |
 
-pub mod action;
-pub mod annunciator;
-pub mod figures;
-pub mod group;
-pub mod input;
-pub mod log;
-pub mod operate;
-pub mod rate;
-pub mod rules;
-pub mod state;
+pub(crate) mod action;
+pub(crate) mod annunciator;
+pub(crate) mod figures;
+pub(crate) mod group;
+pub(crate) mod input;
+pub(crate) mod log;
+pub(crate) mod operate;
+pub(crate) mod rate;
+pub(crate) mod rules;
+pub(crate) mod state;
+mod verdict;
 
 mod fold;
 mod tell;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Refusal};
-pub use annunciator::{Annunciator, Place};
-pub use figures::Figures;
-pub use group::{Closed, Incident, Member, Origin, SensorTrouble};
-pub use input::{ClientState, Closing, Outcome, QualityKind, QualityNote, Step};
-pub use log::{Edit, Entry, Log, What};
-pub use operate::{Order, Receipt};
-pub use rules::Rules;
-pub use state::{AlarmEvent, AlarmState};
+pub(crate) use crate::fact::Verdict;
+pub(crate) use action::{Action, Refusal};
+pub(crate) use annunciator::{Annunciator, Place};
+pub(crate) use figures::Figures;
+pub(crate) use group::{Closed, Incident, Member, Origin};
+#[cfg(test)]
+pub(crate) use input::{ClientState, Outcome};
+pub(crate) use input::{Closing, QualityKind, QualityNote, Step};
+pub(crate) use log::{Edit, Entry, What};
+pub(crate) use operate::Order;
+#[cfg(test)]
+pub(crate) use operate::Receipt;
+pub(crate) use rules::Rules;
+pub(crate) use state::AlarmState;
+pub(crate) use verdict::{ClientVerdict, verdict_at};

@@ -11,12 +11,12 @@ use thiserror::Error;
 use crate::draft::DraftError;
 use crate::stream::StreamError;
 
-pub mod plant;
-pub mod twin;
+pub(crate) mod plant;
+pub(crate) mod twin;
 
 /// Why nothing was written.
 #[derive(Debug, Error)]
-pub enum MakeError {
+pub(crate) enum MakeError {
     /// The settings make no sense.
     #[error(transparent)]
     Settings(#[from] StreamError),
@@ -29,8 +29,7 @@ pub enum MakeError {
 }
 
 /// Which of the files `names` stand in `folder`.
-#[must_use]
-pub fn standing<'a>(folder: &Path, names: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn standing<'a>(folder: &Path, names: &[&'a str]) -> Vec<&'a str> {
     // A link that leads nowhere would be replaced as well.
     let stands = |name: &&str| fs::symlink_metadata(folder.join(name)).is_ok();
     names.iter().copied().filter(stands).collect()

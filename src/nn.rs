@@ -3,16 +3,16 @@
 //! candle defines and trains them; the kernels run them on flat buffers. It must not know where
 //! measurements come from or what is decided with residuals.
 
-pub mod augment;
-pub mod checkpoint;
-pub mod ekf;
-pub mod forgetting;
-pub mod frozen;
-pub mod kernel;
-pub mod network;
-pub mod online;
-pub mod oracle;
-pub mod proprietary;
-pub mod step;
-pub mod train;
-pub mod weights;
+pub(crate) mod augment;
+pub(crate) mod checkpoint;
+pub(crate) mod ekf;
+pub(crate) mod forgetting;
+pub(crate) mod frozen;
+pub(crate) mod kernel;
+pub(crate) mod network;
+pub(crate) mod online;
+pub(crate) mod oracle;
+pub(crate) mod proprietary;
+pub(crate) mod step;
+pub(crate) mod train;
+pub(crate) mod weights;

@@ -31,59 +31,63 @@
 //!
 //! It must not know clients, links, files or screens.
 
-pub mod account;
-pub mod agreement;
-pub mod budget;
-pub mod chain;
-pub mod channel;
-pub mod composition;
-pub mod cusum;
-pub mod gaussian;
-pub mod ledger;
-pub mod mechanism;
-pub mod memory;
-pub mod outlook;
-pub mod price;
-pub mod protection;
-pub mod randomness;
-pub mod release;
-pub mod response;
-pub mod sampler;
-pub mod seal;
-pub mod special;
-pub mod thrift;
-pub mod voice;
-pub mod window;
-pub mod words;
+pub(crate) mod account;
+pub(crate) mod agreement;
+pub(crate) mod budget;
+pub(crate) mod chain;
+pub(crate) mod channel;
+pub(crate) mod composition;
+pub(crate) mod cusum;
+pub(crate) mod gaussian;
+pub(crate) mod ledger;
+pub(crate) mod mechanism;
+pub(crate) mod memory;
+pub(crate) mod outlook;
+pub(crate) mod price;
+pub(crate) mod protection;
+pub(crate) mod randomness;
+pub(crate) mod release;
+pub(crate) mod response;
+pub(crate) mod sampler;
+pub(crate) mod seal;
+pub(crate) mod special;
+pub(crate) mod thrift;
+pub(crate) mod voice;
+pub(crate) mod window;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod audit;
 #[cfg(test)]
 mod golden;
 
-pub use account::{Bound, Composed, Tally};
-pub use budget::{AtZero, Budget, Purpose};
-pub use channel::{Channel, Units};
-pub use gaussian::SigmaRule;
-pub use ledger::books::Book;
-pub use ledger::signed::{self, SignedLedgers};
-pub use ledger::{Counted, Entered, Exhaustion, Ledger, Refusal, Scope, Terms, Trained};
-pub use mechanism::{Clip, Gaussian};
-pub use memory::{FilterMemory, Known};
-pub use outlook::{Knob, Outlook, Rung, Situation};
-pub use protection::{Hooks, Protection};
-pub use randomness::{Provenance, Randomness};
+pub(crate) use account::{Bound, Composed, Tally};
+#[cfg(test)]
+pub(crate) use budget::AtZero;
+pub(crate) use budget::{Budget, Purpose};
+pub(crate) use channel::{Channel, Units};
+pub(crate) use gaussian::SigmaRule;
+pub(crate) use ledger::books::Book;
+pub(crate) use ledger::signed::{self, SignedLedgers};
+pub(crate) use ledger::{Counted, Exhaustion, Ledger, Scope, Terms, Trained};
+pub(crate) use mechanism::Clip;
+pub(crate) use memory::FilterMemory;
+#[cfg(test)]
+pub(crate) use memory::Known;
+pub(crate) use outlook::{Knob, Outlook, Rung, Situation};
+pub(crate) use protection::{Hooks, Protection};
+pub use randomness::Provenance;
+pub(crate) use randomness::Randomness;
 pub(crate) use release::Unprotected;
-pub use release::{
-    Estimate, Faults, Flag, Guarded, Numbers, Quiet, Ranks, Released, Spend, Symbol, What,
-};
-pub use response::Response;
-pub use seal::{ClientHead, Found, Head, LedgerKey, Seals};
-pub use voice::{Account, Manner, Said, Vigil, Voice};
+pub(crate) use release::{Estimate, Faults, Flag, Numbers, Quiet, Ranks, Spend, What};
+pub use release::{Released, Symbol};
+pub(crate) use response::Response;
+pub(crate) use seal::{ClientHead, Found, Head, LedgerKey, Seals};
+pub(crate) use voice::{Account, Manner, Said, Vigil, Voice};
 
 /// Why a mechanism gave nothing.
 #[derive(Debug, thiserror::Error)]
-pub enum PrivacyError {
+pub(crate) enum PrivacyError {
     /// The operating system has no random numbers; nothing may be released without them.
     #[error("the operating system gave no random numbers: {0}")]
     NoRandomness(rand::rngs::SysError),
@@ -95,20 +99,13 @@ pub enum PrivacyError {
     },
     /// The number of values or symbols is not the one that was agreed on.
     #[error("expected {expected} values, found {found}")]
-    Dimension {
-        /// As agreed.
-        expected: usize,
-        /// As given.
-        found: usize,
-    },
+    Dimension { expected: usize, found: usize },
     /// A setting has no meaning.
     #[error("{what}: expected {expected}, found {found}")]
     Setting {
-        /// Which setting.
         what: &'static str,
         /// What it must be.
         expected: &'static str,
-        /// What it was.
         found: f64,
     },
     /// A budget cannot be set below what is already spent.
@@ -120,7 +117,6 @@ pub enum PrivacyError {
         over: Scope,
         /// The budget asked for.
         asked: f64,
-        /// What is spent.
         spent: f64,
     },
     /// Levels behind kept answers cannot be shown.

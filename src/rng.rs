@@ -8,21 +8,19 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
 /// The generator of every seeded run. Its output is fixed by its published algorithm,
 /// unlike `rand`'s `StdRng`, which may change between releases.
-pub type Rng = Xoshiro256PlusPlus;
+pub(crate) type Rng = Xoshiro256PlusPlus;
 
 /// The generator of noise source `source` in a run with seed `seed`.
 ///
 /// Two sources of one run, or one source of two runs, are independent for all practical purposes:
 /// the pair is mixed by two rounds of `SplitMix64` before it becomes a state.
-#[must_use]
-pub fn stream(seed: u64, source: u64) -> Rng {
+pub(crate) fn stream(seed: u64, source: u64) -> Rng {
     let mixed = mix(seed).wrapping_add(source.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     Rng::seed_from_u64(mix(mixed))
 }
 
 /// A seed for a part of a run that has sources of its own (a client's model, a study's episode).
-#[must_use]
-pub fn child(seed: u64, part: u64) -> u64 {
+pub(crate) fn child(seed: u64, part: u64) -> u64 {
     mix(mix(seed ^ 0x6A09_E667_F3BC_C908).wrapping_add(part))
 }
 

@@ -29,40 +29,45 @@ use crate::stream::Event;
 mod alarms;
 mod error;
 mod event;
-pub mod metrics;
+pub(crate) mod metrics;
 mod read;
 mod report;
 mod text;
 mod truth;
 
-pub use alarms::{AlarmFile, read as read_alarms};
-pub use error::ScoreError;
-pub use event::EventRow;
-pub use report::{DaysFrom, FalseAlarm, Report, run};
-pub use text::quiet_days;
-pub use truth::read as read_truth;
+#[cfg(test)]
+pub(crate) use alarms::AlarmFile;
+#[cfg(test)]
+pub(crate) use alarms::read as read_alarms;
+#[cfg(test)]
+pub(crate) use error::ScoreError;
+pub(crate) use event::EventRow;
+#[cfg(test)]
+pub(crate) use report::Report;
+pub(crate) use report::run;
+pub(crate) use text::quiet_days;
+#[cfg(test)]
+pub(crate) use truth::read as read_truth;
 
 /// One alarm, as far as it is judged.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Alarm {
-    /// When it opened.
-    pub opened: Timestamp,
+pub(crate) struct Alarm {
+    pub(crate) opened: Timestamp,
     /// When it closed, where known.
-    pub closed: Option<Timestamp>,
+    pub(crate) closed: Option<Timestamp>,
     /// The root it names: the frozen one, not what was first thought.
-    pub root: Option<String>,
+    pub(crate) root: Option<String>,
     /// Since when that root stands; since the opening when not said.
-    pub named: Option<Timestamp>,
+    pub(crate) named: Option<Timestamp>,
     /// How probable each client is as the root, in any order; may be empty.
-    pub posterior: Vec<(String, f64)>,
+    pub(crate) posterior: Vec<(String, f64)>,
     /// Clients it takes for propagated effects.
-    pub effects: Vec<String>,
+    pub(crate) effects: Vec<String>,
 }
 
 impl Alarm {
     /// An alarm about which nothing more is known.
-    #[must_use]
-    pub fn new(opened: Timestamp, root: Option<String>) -> Self {
+    pub(crate) fn new(opened: Timestamp, root: Option<String>) -> Self {
         Self { opened, closed: None, root, named: None, posterior: Vec::new(), effects: Vec::new() }
     }
 
@@ -80,22 +85,14 @@ impl Alarm {
     }
 }
 
-/// What was watched.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Watched {
+pub(crate) enum Watched {
     /// These stretches, first and last instant. Events outside all of them are not counted, but an
     /// alarm in the tail of such an event is not false either.
     Spans(Vec<(Timestamp, Timestamp)>),
     /// So many days between two instants, with gaps that nobody knows. Events between them are
     /// counted.
-    Within {
-        /// First instant.
-        from: Timestamp,
-        /// Last instant.
-        until: Timestamp,
-        /// Time watched.
-        days: f64,
-    },
+    Within { from: Timestamp, until: Timestamp, days: f64 },
     /// So many days, nobody knows from when to when. Every event is counted.
     Days(f64),
 }
@@ -103,8 +100,7 @@ pub enum Watched {
 /// What became of one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// No alarm.
+pub(crate) enum Verdict {
     Missed,
     /// One of its origins was named.
     Right,
@@ -130,19 +126,16 @@ impl Verdict {
 
 /// An event, its first alarm and what came of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Outcome<'a> {
-    /// The event.
-    pub event: &'a Event,
-    /// Its first alarm.
-    pub alarm: Option<&'a Alarm>,
+pub(crate) struct Outcome<'a> {
+    pub(crate) event: &'a Event,
+    pub(crate) alarm: Option<&'a Alarm>,
     /// The verdict on that alarm.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 impl Outcome<'_> {
     /// Seconds from the start of the event to its first alarm.
-    #[must_use]
-    pub fn delay_s(&self) -> Option<f64> {
+    pub(crate) fn delay_s(&self) -> Option<f64> {
         self.alarm.map(|alarm| seconds(self.event.start, alarm.opened))
     }
 
@@ -154,24 +147,27 @@ impl Outcome<'_> {
 
 /// Alarms held against events: what every figure is computed from.
 #[derive(Debug, Clone)]
-pub struct Judgement<'a> {
+pub(crate) struct Judgement<'a> {
     /// Every watched event, in the order given.
-    pub outcomes: Vec<Outcome<'a>>,
+    pub(crate) outcomes: Vec<Outcome<'a>>,
     /// Alarms that belong to no event, in order of time.
-    pub false_alarms: Vec<&'a Alarm>,
+    pub(crate) false_alarms: Vec<&'a Alarm>,
     /// Alarms of an event that already had one.
-    pub repeats: usize,
-    /// Seconds watched.
-    pub watched_s: f64,
+    pub(crate) repeats: usize,
+    pub(crate) watched_s: f64,
     /// Seconds watched outside events and their tails.
-    pub nominal_s: f64,
+    pub(crate) nominal_s: f64,
 }
 
 impl<'a> Judgement<'a> {
     /// Holds `alarms` against `events`; one that opens up to `tail_s` seconds after an event still
     /// belongs to it.
-    #[must_use]
-    pub fn new(events: &'a [Event], alarms: &'a [Alarm], watched: &Watched, tail_s: f64) -> Self {
+    pub(crate) fn new(
+        events: &'a [Event],
+        alarms: &'a [Alarm],
+        watched: &Watched,
+        tail_s: f64,
+    ) -> Self {
         let mut alarms: Vec<&Alarm> = alarms.iter().collect();
         alarms.sort_by(|a, b| a.in_time(b));
         let opened: Vec<Tick> = alarms.iter().map(|a| a.opened.as_microsecond()).collect();
@@ -216,20 +212,17 @@ impl<'a> Judgement<'a> {
     }
 
     /// Events with this verdict.
-    #[must_use]
-    pub fn count(&self, verdict: Verdict) -> usize {
+    pub(crate) fn count(&self, verdict: Verdict) -> usize {
         self.outcomes.iter().filter(|o| o.verdict == verdict).count()
     }
 
     /// For each event with known origins, where the best of them stands among the suspects.
-    #[must_use]
-    pub fn ranks(&self) -> Vec<Rank> {
+    pub(crate) fn ranks(&self) -> Vec<Rank> {
         self.outcomes.iter().filter(|o| !o.event.origins.is_empty()).map(Outcome::rank).collect()
     }
 
     /// The figures of the contract.
-    #[must_use]
-    pub fn score(&self) -> Score {
+    pub(crate) fn score(&self) -> Score {
         let delays: Vec<f64> = self.outcomes.iter().filter_map(Outcome::delay_s).collect();
         let ranks = self.ranks();
         Score {
@@ -251,40 +244,37 @@ impl<'a> Judgement<'a> {
 
 /// The `score` object of the JSON contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Score {
+pub(crate) struct Score {
     /// Events that could have been detected.
-    pub labelled: usize,
+    pub(crate) labelled: usize,
     /// Events with an alarm inside their window or the tail after it.
-    pub detected: usize,
+    pub(crate) detected: usize,
     /// Detected events of which one origin was named.
-    pub root_right: usize,
+    pub(crate) root_right: usize,
     /// Detected events of which another client was named.
-    pub root_wrong: usize,
+    pub(crate) root_wrong: usize,
     /// Detected events without a named root, or without a known origin.
-    pub root_unknown: usize,
+    pub(crate) root_unknown: usize,
     /// Alarms that belong to no event.
-    pub false_alarms: usize,
-    /// Time watched.
-    pub days: f64,
+    pub(crate) false_alarms: usize,
+    pub(crate) days: f64,
     /// Time watched outside events and their tails, where an alarm can be false: rates of false
     /// alarms count by it.
     #[serde(default)]
-    pub quiet_days: f64,
+    pub(crate) quiet_days: f64,
     /// From the start of an event to its first alarm.
-    pub delay_s: Delays,
+    pub(crate) delay_s: Delays,
     /// Share of events with known origins whose origin is the first suspect.
-    pub ac1: Option<f64>,
+    pub(crate) ac1: Option<f64>,
     /// Mean of one over the origin's place among the suspects.
-    pub mrr: Option<f64>,
-    /// Each event.
+    pub(crate) mrr: Option<f64>,
     #[serde(default)]
-    pub events: Vec<EventRow>,
+    pub(crate) events: Vec<EventRow>,
 }
 
 impl Score {
     /// Scores `alarms` against `events`; see [`Judgement::new`].
-    #[must_use]
-    pub fn of(events: &[Event], alarms: &[Alarm], watched: &Watched, tail_s: f64) -> Self {
+    pub(crate) fn of(events: &[Event], alarms: &[Alarm], watched: &Watched, tail_s: f64) -> Self {
         Judgement::new(events, alarms, watched, tail_s).score()
     }
 }

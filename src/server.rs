@@ -10,9 +10,7 @@
 //! It cannot name a measurement:
 //!
 //! ```compile_fail,E0308
-//! use headwater::server::Server;
-//! use headwater::stream::Row;
-//! use headwater::wire::Message;
+//! use headwater::test_api::{Message, Row, Server};
 //! fn tell(server: &mut Server, row: &Row<'_>, message: &Message) {
 //!     server.hear(row);
 //! }
@@ -21,9 +19,7 @@
 //! A message it takes:
 //!
 //! ```
-//! use headwater::server::Server;
-//! use headwater::stream::Row;
-//! use headwater::wire::Message;
+//! use headwater::test_api::{Message, Row, Server};
 //! fn tell(server: &mut Server, row: &Row<'_>, message: &Message) {
 //!     server.hear(message);
 //! }
@@ -42,27 +38,27 @@
 //! | [`rounds`], [`batch`], [`Together`] | training: f_s, gradients, how states move together |
 //! | `tape` | what was heard, step by step, to decide it again |
 
-pub mod batch;
-pub mod decision;
+pub(crate) mod batch;
+pub(crate) mod decision;
 mod episode;
 mod evidence;
 mod flags;
-pub mod health;
-pub mod inbox;
-pub mod inference;
-pub mod influence;
-pub mod lookup;
+pub(crate) mod health;
+pub(crate) mod inbox;
+pub(crate) mod inference;
+pub(crate) mod influence;
+pub(crate) mod lookup;
 mod moments;
-pub mod predictions;
-pub mod reach;
-pub mod rounds;
+pub(crate) mod predictions;
+pub(crate) mod reach;
+pub(crate) mod rounds;
 mod tape;
 mod together;
 
-pub use self::decision::Decision;
-pub use self::inbox::Receipt;
-pub use self::rounds::Rounds;
-pub use self::together::{Estimator, Map, Together};
+pub(crate) use self::decision::Decision;
+pub(crate) use self::inbox::Receipt;
+pub(crate) use self::rounds::Rounds;
+pub(crate) use self::together::{Estimator, Map, Together};
 
 use self::decision::{QualityKind, QualityNote};
 use self::evidence::EvidenceDecider;
@@ -80,36 +76,34 @@ use crate::wire::{Content, Follows, Message, Tick, ToSite};
 
 /// What a server is told before it hears anything: settings that everybody knows.
 #[derive(Debug)]
-pub struct Setup {
+pub(crate) struct Setup {
     /// The method that decides.
-    pub mode: Mode,
-    /// Number of clients.
-    pub clients: usize,
-    /// Levels of symbols.
-    pub grading: Grading,
+    pub(crate) mode: Mode,
+    pub(crate) clients: usize,
+    pub(crate) grading: Grading,
     /// Wanted steps between two false alarms of the whole federation.
-    pub arl0_steps: f64,
+    pub(crate) arl0_steps: f64,
     /// Influences that the session declares.
-    pub reach: Reach,
+    pub(crate) reach: Reach,
     /// Of how many steps so many have to name a root, in paper mode.
-    pub vote: Option<Vote>,
+    pub(crate) vote: Option<Vote>,
     /// Tier 2.
-    pub predictions: Option<Predictions>,
+    pub(crate) predictions: Option<Predictions>,
     /// What is heard is kept, so that it can be decided again.
-    pub keep: bool,
+    pub(crate) keep: bool,
 }
 
 /// How the server sees one client after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ServerView {
+pub(crate) struct ServerView {
     /// (Z_c, Z_a) as they came.
-    pub flags: Option<Flags>,
+    pub(crate) flags: Option<Flags>,
     /// Level of the symbol as it came.
-    pub level: Option<u8>,
+    pub(crate) level: Option<u8>,
     /// S_m by b_m: from 1 on it is an alarm. NaN where there is none.
-    pub evidence: f32,
+    pub(crate) evidence: f32,
     /// How far its symbols are believed.
-    pub standing: Standing,
+    pub(crate) standing: Standing,
 }
 
 impl Default for ServerView {
@@ -142,8 +136,7 @@ pub struct Server {
 
 impl Server {
     /// A server that has heard nothing.
-    #[must_use]
-    pub fn new(setup: Setup) -> Self {
+    pub(crate) fn new(setup: Setup) -> Self {
         let Setup { mode, clients, grading, arl0_steps, reach, vote, predictions, keep } = setup;
         let method = match mode {
             Mode::Evidence => Method::Evidence(Box::new(EvidenceDecider::new(
@@ -167,7 +160,7 @@ impl Server {
         }
     }
 
-    /// Takes a message.
+    /// Takes a message that a site sent.
     pub fn hear(&mut self, message: &Message) -> Receipt {
         let client = message.client();
         if client >= self.faults.len() {
@@ -192,7 +185,7 @@ impl Server {
     }
 
     /// A step begins; in tier 2 clients hear what is predicted of it.
-    pub fn begin(&mut self, tick: Tick, send: &mut dyn FnMut(ToSite)) {
+    pub(crate) fn begin(&mut self, tick: Tick, send: &mut dyn FnMut(ToSite)) {
         match tick.follows {
             Follows::Next => {}
             Follows::After { missing } => {
@@ -218,7 +211,7 @@ impl Server {
     }
 
     /// The decision about the step that has begun, from what has come for it.
-    pub fn decide(&mut self) -> &Decision {
+    pub(crate) fn decide(&mut self) -> &Decision {
         self.decision.clear();
         let Some(tick) = self.tick else { return &self.decision };
         if let Some(predictions) = &mut self.predictions {
@@ -248,13 +241,12 @@ impl Server {
     }
 
     /// What was decided last.
-    #[must_use]
-    pub fn decision(&self) -> &Decision {
+    pub(crate) fn decision(&self) -> &Decision {
         &self.decision
     }
 
     /// Tells clients that their last steps are normal from here on: an incident would not end.
-    pub fn renew(&mut self, send: &mut dyn FnMut(ToSite)) {
+    pub(crate) fn renew(&mut self, send: &mut dyn FnMut(ToSite)) {
         let step = self.inbox.step();
         if let Method::Evidence(decider) = &mut self.method {
             for (client, steps) in decider.renewed.drain(..) {
@@ -265,7 +257,7 @@ impl Server {
 
     /// An operator accepts what clients have shown in so many steps as the new normal. `episode` is the
     /// decision's own number of the incident, if it is one of its own.
-    pub fn accept(
+    pub(crate) fn accept(
         &mut self,
         members: &[(usize, usize)],
         episode: Option<u64>,
@@ -281,7 +273,7 @@ impl Server {
     }
 
     /// What was accepted is not. Says whether the incident is followed again.
-    pub fn take_back(
+    pub(crate) fn take_back(
         &mut self,
         members: &[usize],
         episode: Option<u64>,
@@ -298,33 +290,31 @@ impl Server {
     }
 
     /// The message that asks a client which of its sensors deviate most.
-    #[must_use]
-    pub fn ask_for_sensors(&self, client: usize) -> ToSite {
+    pub(crate) fn ask_for_sensors(&self, client: usize) -> ToSite {
         ToSite::name_sensors(client, self.inbox.step())
     }
 
     /// The sensors that a client named since this was asked last, the first one first.
-    pub fn take_sensors(&mut self, client: usize) -> Option<Ranks> {
+    pub(crate) fn take_sensors(&mut self, client: usize) -> Option<Ranks> {
         self.sensors[client].take()
     }
 
     /// Another wanted number of steps between two false alarms, from now on.
-    pub fn set_arl0(&mut self, arl0_steps: f64) {
+    pub(crate) fn set_arl0(&mut self, arl0_steps: f64) {
         if let Method::Evidence(decider) = &mut self.method {
             decider.set_arl0(arl0_steps);
         }
     }
 
     /// Another vote from now on.
-    pub fn set_vote(&mut self, vote: Option<Vote>) {
+    pub(crate) fn set_vote(&mut self, vote: Option<Vote>) {
         if let Method::Paper(decider) = &mut self.method {
             decider.set_vote(vote);
         }
     }
 
     /// The method that decides.
-    #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         match self.method {
             Method::Evidence(_) => Mode::Evidence,
             Method::Paper(_) => Mode::Paper,
@@ -332,7 +322,7 @@ impl Server {
     }
 
     /// Forgets everything that was heard: sites must enrol again.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         match &mut self.method {
             Method::Evidence(decider) => {
                 decider.reset();
@@ -350,14 +340,13 @@ impl Server {
     }
 
     /// Clients no longer tell of faults: what they told last would stand for ever.
-    pub fn forget_faults(&mut self) {
+    pub(crate) fn forget_faults(&mut self) {
         self.faults.fill(Faults::default());
     }
 
     /// The same server before it heard of any step, with everybody enrolled: to decide again what was
     /// heard. It predicts nothing and keeps nothing.
-    #[must_use]
-    pub fn afresh(&self) -> Self {
+    pub(crate) fn afresh(&self) -> Self {
         let mut method = self.method.clone();
         match &mut method {
             Method::Evidence(decider) => decider.reset(),
@@ -380,13 +369,12 @@ impl Server {
     }
 
     /// The steps that were heard, where they are kept.
-    #[must_use]
-    pub fn ticks(&self) -> Option<&[Tick]> {
+    pub(crate) fn ticks(&self) -> Option<&[Tick]> {
         self.tape.as_ref().map(Tape::ticks)
     }
 
     /// Puts what `other` heard at its `t`-th step into the step that has begun.
-    pub fn hear_again(&mut self, other: &Self, t: usize) {
+    pub(crate) fn hear_again(&mut self, other: &Self, t: usize) {
         if let Some(tape) = &other.tape {
             let (reports, flags) = tape.row(t, self.faults.len());
             self.inbox.restore(reports, flags);
@@ -394,8 +382,7 @@ impl Server {
     }
 
     /// What a client's calibration looks like, as far as it tells.
-    #[must_use]
-    pub fn calibration(&self, client: usize) -> Option<CalibrationHealth> {
+    pub(crate) fn calibration(&self, client: usize) -> Option<CalibrationHealth> {
         match &self.method {
             Method::Evidence(decider) => decider.calibration(client),
             Method::Paper(_) => None,
@@ -403,8 +390,7 @@ impl Server {
     }
 
     /// How the server sees a client after the last step.
-    #[must_use]
-    pub fn view(&self, client: usize) -> ServerView {
+    pub(crate) fn view(&self, client: usize) -> ServerView {
         let mut view = ServerView { flags: self.flags[client], ..ServerView::default() };
         if let Method::Evidence(decider) = &self.method {
             let own = self.inbox.reports()[client].own();

@@ -9,25 +9,25 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub mod bounds;
-pub mod clock;
+pub(crate) mod bounds;
+pub(crate) mod clock;
 mod locate;
-pub mod mark;
-pub mod privacy;
+pub(crate) mod mark;
+pub(crate) mod privacy;
 mod problem;
-pub mod settings;
-pub mod source;
+pub(crate) mod settings;
+pub(crate) mod source;
 mod validate;
 
-pub use clock::Clock;
-pub use mark::Mark;
-pub use privacy::{Alphabet, PrivacySettings, Thrift};
-pub use problem::{Problem, SessionError};
-pub use settings::{
-    Decimation, Limits, Mode, ModelSettings, Optimiser, Proprietary, ReplaySettings, Sampling,
-    Span, Tau, Thresholds, Tier, Vote,
+pub(crate) use clock::Clock;
+pub(crate) use mark::Mark;
+pub(crate) use privacy::{Alphabet, PrivacySettings, Thrift};
+pub(crate) use problem::{Problem, SessionError};
+pub(crate) use settings::{
+    Decimation, Limits, Mode, ModelSettings, Proprietary, ReplaySettings, Sampling, Span, Tau,
+    Thresholds, Tier, Vote,
 };
-pub use source::{
+pub(crate) use source::{
     Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Shape, Source,
     TableSource, TimeColumn, TimeFormat, TwinSource,
 };
@@ -38,54 +38,51 @@ pub use source::{
 pub struct Session {
     /// Short name: the file's, without its ending.
     #[serde(skip)]
-    pub name: String,
+    pub(crate) name: String,
     /// The folder that a relative `data` path starts from.
     #[serde(skip)]
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// One line on what it is, shown by `headwater sessions`.
-    pub about: String,
+    pub(crate) about: String,
     /// Where measurements come from.
-    pub source: Source,
+    pub(crate) source: Source,
     /// Who watches which columns. The built-in plants and HAI have clients of their own.
     #[serde(default)]
-    pub clients: Vec<ClientSettings>,
+    pub(crate) clients: Vec<ClientSettings>,
     /// What is known about disturbances.
     #[serde(default)]
-    pub labels: Labels,
+    pub(crate) labels: Labels,
     /// Which stretch of data is used for what.
     #[serde(default)]
-    pub ranges: Ranges,
-    /// Sampling and decimation.
+    pub(crate) ranges: Ranges,
     #[serde(default)]
-    pub sampling: Sampling,
-    /// Sizes and training.
+    pub(crate) sampling: Sampling,
     #[serde(default)]
-    pub model: ModelSettings,
-    /// Which method decides.
+    pub(crate) model: ModelSettings,
     #[serde(default)]
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// When a residual counts as anomalous.
     #[serde(default)]
-    pub thresholds: Thresholds,
+    pub(crate) thresholds: Thresholds,
     /// Noise before anything leaves a client.
     #[serde(default)]
-    pub privacy: PrivacySettings,
+    pub(crate) privacy: PrivacySettings,
     /// How it is played.
     #[serde(default)]
-    pub replay: ReplaySettings,
+    pub(crate) replay: ReplaySettings,
     /// How much preparing it may take.
     #[serde(default)]
-    pub limits: Limits,
+    pub(crate) limits: Limits,
     /// Influences that engineers know of, (from, to).
     #[serde(default)]
-    pub edges: Vec<(String, String)>,
+    pub(crate) edges: Vec<(String, String)>,
     /// Drives the built-in data and every drawn noise.
     #[serde(default = "one")]
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Whether the seed was asked for by whoever runs the session: then noise is drawn from it,
     /// whatever the source.
     #[serde(skip)]
-    pub seed_asked_for: bool,
+    pub(crate) seed_asked_for: bool,
 }
 
 fn one() -> u64 {
@@ -95,32 +92,31 @@ fn one() -> u64 {
 /// A client and its columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ClientSettings {
+pub(crate) struct ClientSettings {
     /// Short name used in every verdict.
-    pub name: String,
+    pub(crate) name: String,
     /// What it is, in a word or two.
     #[serde(default)]
-    pub title: String,
+    pub(crate) title: String,
     /// Monitored columns: names, or patterns with `*` and `?`.
-    pub columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// Columns that a pattern above takes in but that are not wanted.
     #[serde(default)]
-    pub except: Vec<String>,
+    pub(crate) except: Vec<String>,
     /// Set points and commands that the client's model may know; never monitored.
     #[serde(default)]
-    pub inputs: Vec<String>,
+    pub(crate) inputs: Vec<String>,
 }
 
 /// What is known about disturbances in the data.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Labels {
+pub(crate) enum Labels {
     /// What the source itself knows: the built-in plants and HAI know all; a table knows nothing.
     #[default]
     Source,
     /// A column of the table.
     Column {
-        /// Its header.
         name: String,
         /// Values that say "nobody knows".
         #[serde(default)]
@@ -129,7 +125,6 @@ pub enum Labels {
         #[serde(default)]
         origins: Vec<(String, String)>,
     },
-    /// These events.
     Events(Vec<EventSettings>),
     /// A table of events.
     EventFile {
@@ -162,55 +157,49 @@ fn origin_column() -> String {
     "origin".into()
 }
 
-/// One known event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EventSettings {
-    /// Its name.
-    pub id: String,
+pub(crate) struct EventSettings {
+    pub(crate) id: String,
     /// First instant, civil time of the data's clock.
-    pub start: String,
+    pub(crate) start: String,
     /// Last instant, inclusive.
-    pub end: String,
+    pub(crate) end: String,
     /// Clients it started in.
     #[serde(default)]
-    pub origins: Vec<String>,
+    pub(crate) origins: Vec<String>,
     /// What was done, in a few words.
     #[serde(default)]
-    pub what: String,
+    pub(crate) what: String,
 }
 
 /// Which stretch of data is used for what. They should not overlap.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Ranges {
+pub(crate) struct Ranges {
     /// Normal operation that models and scaling are fitted to.
-    pub fit: Stretch,
+    pub(crate) fit: Stretch,
     /// Normal operation, not used for fitting, that thresholds are set on.
-    pub calibration: Stretch,
-    /// What is watched.
-    pub replay: Stretch,
+    pub(crate) calibration: Stretch,
+    pub(crate) replay: Stretch,
 }
 
 /// A stretch of data.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Stretch {
+pub(crate) struct Stretch {
     /// File names or patterns, in this order; the matches of a pattern in the order of their names.
-    pub files: Vec<String>,
-    /// From here on.
-    pub from: Option<Mark>,
+    pub(crate) files: Vec<String>,
+    pub(crate) from: Option<Mark>,
     /// Up to but without this.
-    pub until: Option<Mark>,
+    pub(crate) until: Option<Mark>,
 }
 
 /// A session that comes with the program.
 #[derive(Debug, Clone, Copy)]
-pub struct Shipped {
-    /// Its name.
-    pub name: &'static str,
-    /// Its text.
-    pub text: &'static str,
+pub(crate) struct Shipped {
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
 }
 
 macro_rules! shipped {
@@ -220,7 +209,7 @@ macro_rules! shipped {
 }
 
 /// All sessions that come with the program, the default one first.
-pub const SHIPPED: &[Shipped] = shipped![
+pub(crate) const SHIPPED: &[Shipped] = shipped![
     "plant-attack-day",
     "plant-normal",
     "twin",
@@ -236,7 +225,7 @@ pub const SHIPPED: &[Shipped] = shipped![
 
 impl Session {
     /// Opens a session by path, or by the name of a shipped one.
-    pub fn open(path_or_name: &str) -> Result<Self, SessionError> {
+    pub(crate) fn open(path_or_name: &str) -> Result<Self, SessionError> {
         let path = Path::new(path_or_name);
         if let Some(shipped) = SHIPPED.iter().find(|s| s.name == path_or_name) {
             return Self::parse(shipped.name, Path::new(""), shipped.text);
@@ -255,7 +244,7 @@ impl Session {
     }
 
     /// Understands and checks the text of a session. `place` is shown in front of every complaint.
-    pub fn parse(place: &str, folder: &Path, text: &str) -> Result<Self, SessionError> {
+    pub(crate) fn parse(place: &str, folder: &Path, text: &str) -> Result<Self, SessionError> {
         let mut session: Session =
             dialect().from_str(text).map_err(|e| SessionError::from_ron(place, text, &e))?;
         session.name = Path::new(place)
@@ -292,8 +281,7 @@ impl Session {
     }
 
     /// The folder that the session's files stand in; none for the built-in sources.
-    #[must_use]
-    pub fn data_folder(&self) -> Option<PathBuf> {
+    pub(crate) fn data_folder(&self) -> Option<PathBuf> {
         let data = match &self.source {
             Source::Table(table) => &table.data,
             Source::Hai(hai) => &hai.data,
@@ -303,24 +291,22 @@ impl Session {
     }
 
     /// Whether its measurements are made by the program itself: nobody's data, nothing to protect.
-    #[must_use]
-    pub fn is_built_in(&self) -> bool {
+    pub(crate) fn is_built_in(&self) -> bool {
         matches!(self.source, Source::Plant(_) | Source::Twin(_))
     }
 
     /// Whether noise is drawn from the seed, and so protects nothing.
-    #[must_use]
-    pub fn is_seeded(&self) -> bool {
+    pub(crate) fn is_seeded(&self) -> bool {
         self.is_built_in() || self.seed_asked_for
     }
 
     /// Draws everything from `seed`.
-    pub fn set_seed(&mut self, seed: u64) {
+    pub(crate) fn set_seed(&mut self, seed: u64) {
         (self.seed, self.seed_asked_for) = (seed, true);
     }
 
     /// Reads its files from `folder` instead.
-    pub fn set_data_folder(&mut self, folder: &Path) {
+    pub(crate) fn set_data_folder(&mut self, folder: &Path) {
         let text = folder.to_string_lossy().into_owned();
         match &mut self.source {
             Source::Table(table) => table.data = text,

@@ -23,39 +23,39 @@
 //! | [`again`] | what the site would have sent under other settings |
 //! | [`local`] | what a screen on the same machine may show |
 
-pub mod again;
-pub mod batch;
-pub mod chain;
-pub mod enrolment;
+pub(crate) mod again;
+pub(crate) mod batch;
+pub(crate) mod chain;
+pub(crate) mod enrolment;
 mod evidence;
-pub mod fit;
-pub mod flags;
-pub mod grader;
-pub mod informed;
-pub mod line;
-pub mod local;
-pub mod material;
-pub mod messenger;
+pub(crate) mod fit;
+pub(crate) mod flags;
+pub(crate) mod grader;
+pub(crate) mod informed;
+pub(crate) mod line;
+pub(crate) mod local;
+pub(crate) mod material;
+pub(crate) mod messenger;
 mod new_normal;
-pub mod nominal;
-pub mod prepared;
-pub mod sensor;
-pub mod series;
+pub(crate) mod nominal;
+pub(crate) mod prepared;
+pub(crate) mod sensor;
+pub(crate) mod series;
 mod tape;
-pub mod training;
-pub mod whitening;
+pub(crate) mod training;
+pub(crate) mod whitening;
 
 use jiff::Timestamp;
 use thiserror::Error;
 
-pub use self::again::Trial;
+pub(crate) use self::again::Trial;
 use self::enrolment::Enrolled;
 use self::evidence::EvidenceHalf;
-pub use self::evidence::INFLUENCE;
+pub(crate) use self::evidence::INFLUENCE;
 use self::flags::{FlagHalf, FlagRule};
-pub use self::local::LocalView;
+pub(crate) use self::local::LocalView;
 use self::material::SensorView;
-pub use self::prepared::{PreparedSite, SiteFit};
+pub(crate) use self::prepared::{PreparedSite, SiteFit};
 use self::sensor::{SensorFault, SensorWatch};
 use self::tape::SiteTape;
 use crate::evidence::enrolment::Enrolment;
@@ -73,7 +73,7 @@ const NAMED: usize = 3;
 
 /// Why a site cannot be set up.
 #[derive(Debug, Error)]
-pub enum SiteError {
+pub(crate) enum SiteError {
     /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
@@ -90,27 +90,26 @@ pub enum SiteError {
 
 /// What a site is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct SiteOptions<'a> {
+pub(crate) struct SiteOptions<'a> {
     /// The place of the client in the federation.
-    pub client: usize,
+    pub(crate) client: usize,
     /// Its models and fits.
-    pub prepared: &'a PreparedSite,
+    pub(crate) prepared: &'a PreparedSite,
     /// The session it takes part in.
-    pub session: &'a Session,
+    pub(crate) session: &'a Session,
     /// Seconds between two steps.
-    pub period_s: f64,
+    pub(crate) period_s: f64,
     /// The method that decides: its messages are sent.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// The other method is carried along: its messages are rehearsed.
-    pub both: bool,
+    pub(crate) both: bool,
     /// Distances and symbols are kept, so that the site can send again under other settings.
-    pub keep: bool,
+    pub(crate) keep: bool,
 }
 
 /// A message of a site, and where it goes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Sent {
-    /// To the server.
+pub(crate) enum Sent {
     ToServer(Outgoing),
     /// Nowhere outside this machine: the method that does not decide is only rehearsed.
     Rehearsed(Rehearsed),
@@ -134,7 +133,7 @@ impl To {
 
 /// One site at work.
 #[derive(Debug)]
-pub struct Site {
+pub(crate) struct Site {
     client: usize,
     prepared: PreparedSite,
     session: Session,
@@ -145,7 +144,6 @@ pub struct Site {
     watch: SensorWatch,
     evidence: Option<Box<EvidenceHalf>>,
     flags: Option<Box<FlagHalf>>,
-    /// Its ledger.
     book: Book,
     /// What the method that does not decide would have released: without end, and not written.
     rehearsal: Book,
@@ -159,7 +157,7 @@ pub struct Site {
 impl Site {
     /// A site before its first step. With `kept` its ledger is written, as a continuation of what is
     /// there; `spent` is what its training released.
-    pub fn new(
+    pub(crate) fn new(
         options: &SiteOptions<'_>,
         kept: Option<&[Ledger]>,
         spent: (Timestamp, &[Trained]),
@@ -197,7 +195,7 @@ impl Site {
 
     /// Tells the server what it must know before it can weigh symbols; nothing where they are not
     /// graded.
-    pub fn enrol(&mut self, send: &mut dyn FnMut(Sent)) -> Result<(), PrivacyError> {
+    pub(crate) fn enrol(&mut self, send: &mut dyn FnMut(Sent)) -> Result<(), PrivacyError> {
         let Some(evidence) = &mut self.evidence else { return Ok(()) };
         let enrolled = evidence.sender.enrol()?;
         let (to, book) = match self.mode {
@@ -210,7 +208,7 @@ impl Site {
     }
 
     /// A message from the server.
-    pub fn hear(&mut self, message: &ToSite, time: Timestamp, send: &mut dyn FnMut(Sent)) {
+    pub(crate) fn hear(&mut self, message: &ToSite, time: Timestamp, send: &mut dyn FnMut(Sent)) {
         let to = self.to(Mode::Evidence);
         match message.order() {
             Order::Prediction(epsilon) => {
@@ -250,7 +248,7 @@ impl Site {
     }
 
     /// A step begins: how it follows the one before.
-    pub fn begin(&mut self, tick: Tick) {
+    pub(crate) fn begin(&mut self, tick: Tick) {
         match tick.follows {
             Follows::Next => {}
             Follows::After { missing } => self.skip(missing),
@@ -289,7 +287,7 @@ impl Site {
     }
 
     /// Steps on a row of its measurements and hands out what leaves. Allocates nothing.
-    pub fn step(&mut self, row: Row<'_>, tick: Tick, send: &mut dyn FnMut(Sent)) {
+    pub(crate) fn step(&mut self, row: Row<'_>, tick: Tick, send: &mut dyn FnMut(Sent)) {
         self.prepared.view.see(row, &mut self.y);
         self.prepared.fit.inputs.standardise(row.raw_inputs(), &mut self.known);
         self.watch.step(self.y.iter().map(|y| f64::from(*y)));
@@ -343,12 +341,12 @@ impl Site {
     }
 
     /// Another method decides from now on: its messages are sent from the next step on.
-    pub fn set_mode(&mut self, mode: Mode) {
+    pub(crate) fn set_mode(&mut self, mode: Mode) {
         self.mode = mode;
     }
 
     /// Whether every symbol and flag may have another ε from now on.
-    pub fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+    pub(crate) fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         if let Some(evidence) = &self.evidence {
             evidence.sender.check_epsilon(epsilon)?;
         }
@@ -356,7 +354,7 @@ impl Site {
     }
 
     /// Another ε of every symbol and flag from now on; the site enrols again.
-    pub fn set_epsilon(
+    pub(crate) fn set_epsilon(
         &mut self,
         epsilon: Option<f64>,
         send: &mut dyn FnMut(Sent),
@@ -378,19 +376,23 @@ impl Site {
     }
 
     /// Flags follow another rule from now on.
-    pub fn set_rule(&mut self, rule: FlagRule) {
+    pub(crate) fn set_rule(&mut self, rule: FlagRule) {
         if let Some(flags) = &mut self.flags {
             flags.set_rule(rule);
         }
     }
 
     /// Whether its budget may be another one.
-    pub fn check_budget(&self, budget: Option<Budget>, now: Timestamp) -> Result<(), PrivacyError> {
+    pub(crate) fn check_budget(
+        &self,
+        budget: Option<Budget>,
+        now: Timestamp,
+    ) -> Result<(), PrivacyError> {
         self.book.ledger().check_budget(budget, now)
     }
 
     /// Another budget from now on.
-    pub fn set_budget(
+    pub(crate) fn set_budget(
         &mut self,
         budget: Option<Budget>,
         now: Timestamp,
@@ -399,47 +401,43 @@ impl Site {
     }
 
     /// Another δ of every composed ε from now on.
-    pub fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
+    pub(crate) fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
         self.book.set_delta(delta, now)?;
         self.rehearsal.set_delta(delta, now)
     }
 
     /// What is sent from now on remembers every sample without end.
-    pub fn never_forget(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
+    pub(crate) fn never_forget(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
         self.book.never_forget(now)
     }
 
-    /// Its ledger.
-    #[must_use]
-    pub fn ledger(&self) -> &Ledger {
+    pub(crate) fn ledger(&self) -> &Ledger {
         self.book.ledger()
     }
 
     /// The run has ended at `time`.
-    pub fn close_ledger(&mut self, time: Timestamp) {
+    pub(crate) fn close_ledger(&mut self, time: Timestamp) {
         self.book.close(time);
     }
 
     /// The ledger's lines since this was asked last, where they are written: they must be stored before
     /// anything of what they tell of leaves this process.
-    pub fn take_ledger_lines(&mut self) -> String {
+    pub(crate) fn take_ledger_lines(&mut self) -> String {
         self.book.take_lines()
     }
 
     /// Why something could not be released since this was asked last.
-    pub fn take_trouble(&mut self) -> Option<String> {
+    pub(crate) fn take_trouble(&mut self) -> Option<String> {
         self.book.take_trouble()
     }
 
     /// Its models and fits.
-    #[must_use]
-    pub fn prepared(&self) -> &PreparedSite {
+    pub(crate) fn prepared(&self) -> &PreparedSite {
         &self.prepared
     }
 
     /// What a screen on this machine may show of the last step.
-    #[must_use]
-    pub fn local(&self) -> LocalView {
+    pub(crate) fn local(&self) -> LocalView {
         let mut view = LocalView::default();
         if let Some(flags) = &self.flags {
             flags.show(&mut view);
@@ -452,20 +450,17 @@ impl Site {
 
     /// Whether its run so far can be sent again without telling more about its samples: in a seeded
     /// run, since nothing in it is private, and where nothing was ever protected.
-    #[must_use]
-    pub fn repeats_freely(&self) -> bool {
+    pub(crate) fn repeats_freely(&self) -> bool {
         Provenance::of(&self.session) == Provenance::Seeded || !self.was_protected
     }
 
     /// ε of each symbol and flag as it is now.
-    #[must_use]
-    pub fn epsilon(&self) -> Option<f64> {
+    pub(crate) fn epsilon(&self) -> Option<f64> {
         self.session.privacy.epsilon_flag
     }
 
     /// The steps of its run so far, where they are kept.
-    #[must_use]
-    pub fn kept_ticks(&self) -> &[Tick] {
+    pub(crate) fn kept_ticks(&self) -> &[Tick] {
         self.tape.as_ref().map_or(&[], |tape| &tape.ticks)
     }
 
@@ -475,8 +470,7 @@ impl Site {
     }
 
     /// Its sensors from the most to the least deviating: for a screen on this machine.
-    #[must_use]
-    pub fn ranked_sensors(&self) -> Vec<String> {
+    pub(crate) fn ranked_sensors(&self) -> Vec<String> {
         let SensorView { names, .. } = &self.prepared.view;
         self.ranking().into_iter().map(|k| names[k].clone()).collect()
     }

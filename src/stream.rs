@@ -8,7 +8,7 @@
 //! themselves, models, a site and its local view ([`crate::site::local`]). There is no other way:
 //!
 //! ```compile_fail,E0624
-//! use headwater::stream::Row;
+//! use headwater::test_api::Row;
 //! fn look(row: Row<'_>) -> usize {
 //!     row.raw_sensors().len()
 //! }
@@ -17,7 +17,7 @@
 //! How many there are is no secret:
 //!
 //! ```
-//! use headwater::stream::Row;
+//! use headwater::test_api::Row;
 //! fn look(row: Row<'_>) -> usize {
 //!     row.sensors()
 //! }
@@ -31,41 +31,40 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub mod columns;
-pub mod decimate;
-pub mod error;
-pub mod extent;
-pub mod hai;
-pub mod labels;
-pub mod open;
-pub mod plant;
-pub mod resolution;
-pub mod scaling;
-pub mod table;
-pub mod twin;
-pub mod unused;
-pub mod window;
+pub(crate) mod columns;
+pub(crate) mod decimate;
+pub(crate) mod error;
+pub(crate) mod extent;
+pub(crate) mod hai;
+pub(crate) mod labels;
+pub(crate) mod open;
+pub(crate) mod plant;
+pub(crate) mod resolution;
+pub(crate) mod scaling;
+pub(crate) mod table;
+pub(crate) mod twin;
+pub(crate) mod unused;
+pub(crate) mod window;
 
 #[cfg(test)]
 pub(crate) mod test_support;
 
-pub use error::StreamError;
-pub use open::{Part, open, time_formats};
-pub use unused::UnusedRows;
+pub(crate) use error::StreamError;
+pub(crate) use open::{Part, open, time_formats};
+pub(crate) use unused::UnusedRows;
 
 /// One measured quantity of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sensor {
+pub(crate) struct Sensor {
     /// The name it is shown under (canonical where the data set has several).
-    pub name: String,
+    pub(crate) name: String,
     /// Engineering unit, empty when unknown.
-    pub unit: String,
+    pub(crate) unit: String,
 }
 
 impl Sensor {
     /// A sensor with its unit.
-    #[must_use]
-    pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
+    pub(crate) fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { name: name.into(), unit: unit.into() }
     }
 }
@@ -73,67 +72,60 @@ impl Sensor {
 /// The columns of one client: what it monitors, and which commands and set points its model may
 /// use as known inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClientColumns {
+pub(crate) struct ClientColumns {
     /// Short name used in every verdict ("P1").
-    pub name: String,
+    pub(crate) name: String,
     /// What it is ("boiler"), empty when nobody said.
-    pub title: String,
-    /// Monitored measurements.
-    pub sensors: Vec<Sensor>,
+    pub(crate) title: String,
+    pub(crate) sensors: Vec<Sensor>,
     /// Known inputs, never monitored.
-    pub inputs: Vec<Sensor>,
+    pub(crate) inputs: Vec<Sensor>,
 }
 
 /// What every frame of a stream looks like.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Layout {
+pub(crate) struct Layout {
     /// Clients in the order of the session.
-    pub clients: Vec<ClientColumns>,
+    pub(crate) clients: Vec<ClientColumns>,
     /// Seconds between two frames when nothing is missing.
-    pub period_s: f64,
+    pub(crate) period_s: f64,
 }
 
 impl Layout {
     /// Number of monitored values in a frame.
-    #[must_use]
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.clients.iter().map(|c| c.sensors.len()).sum()
     }
 
     /// Number of known inputs in a frame.
-    #[must_use]
-    pub fn input_width(&self) -> usize {
+    pub(crate) fn input_width(&self) -> usize {
         self.clients.iter().map(|c| c.inputs.len()).sum()
     }
 
     /// Where client `client`'s sensors stand in [`Frame::values`].
-    #[must_use]
-    pub fn span(&self, client: usize) -> Range<usize> {
+    pub(crate) fn span(&self, client: usize) -> Range<usize> {
         let start = self.clients[..client].iter().map(|c| c.sensors.len()).sum();
         start..start + self.clients[client].sensors.len()
     }
 
     /// Where client `client`'s inputs stand in [`Frame::inputs`].
-    #[must_use]
-    pub fn input_span(&self, client: usize) -> Range<usize> {
+    pub(crate) fn input_span(&self, client: usize) -> Range<usize> {
         let start = self.clients[..client].iter().map(|c| c.inputs.len()).sum();
         start..start + self.clients[client].inputs.len()
     }
 
     /// The place of the client called `name`.
-    #[must_use]
-    pub fn client(&self, name: &str) -> Option<usize> {
+    pub(crate) fn client(&self, name: &str) -> Option<usize> {
         self.clients.iter().position(|c| c.name == name)
     }
 }
 
 /// How a frame stands to the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub enum Continuity {
+pub(crate) enum Continuity {
     /// The first frame of a stream, or of a run that has nothing to do with the one before.
     #[default]
     NewRun,
-    /// One period later.
     Next,
     /// Later than one period: `seconds` of data are missing in between.
     Gap {
@@ -144,7 +136,7 @@ pub enum Continuity {
 
 /// What the data set itself says about an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Label {
+pub(crate) enum Label {
     /// The data set does not say.
     #[default]
     Unlabelled,
@@ -160,21 +152,20 @@ pub enum Label {
 /// Why rows were left out. Notes travel with the next frame; those after the last frame are in the
 /// frame that [`Stream::next`] answered `false` for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub(crate) struct Note {
     /// The file (or generator) concerned.
-    pub place: String,
+    pub(crate) place: String,
     /// Line of the (first) row concerned, counted from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// How many rows were left out. Rows of one file that are left out for one reason between two
     /// frames share a note, so that a file in the wrong order costs no memory.
-    pub rows: u64,
-    /// What happened.
-    pub what: NoteKind,
+    pub(crate) rows: u64,
+    pub(crate) what: NoteKind,
 }
 
 /// The kinds of [`Note`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum NoteKind {
+pub(crate) enum NoteKind {
     /// A row with the stamp of the row before; the first one counts.
     DuplicateStamp,
     /// A row older than the row before; it was left out.
@@ -196,14 +187,12 @@ pub enum NoteKind {
 
 impl NoteKind {
     /// Whether rows were left out.
-    #[must_use]
-    pub fn leaves_out(self) -> bool {
+    pub(crate) fn leaves_out(self) -> bool {
         !matches!(self, NoteKind::ClockMoved { .. })
     }
 
     /// What is wrong with such rows.
-    #[must_use]
-    pub fn reason(self) -> &'static str {
+    pub(crate) fn reason(self) -> &'static str {
         match self {
             NoteKind::DuplicateStamp => "duplicate time stamp",
             NoteKind::BackwardStamp => "time stamp runs backward",
@@ -239,31 +228,30 @@ impl std::fmt::Display for Note {
 
 /// Where the rows of a frame come from, as far as the data has several such places.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// The file's name, where there are several files.
-    pub file: Option<Arc<str>>,
+    pub(crate) file: Option<Arc<str>>,
     /// The run, where there are several: the value of the run column, or the number of the file.
-    pub run: Option<Arc<str>>,
+    pub(crate) run: Option<Arc<str>>,
 }
 
 /// All measurements of one instant. The caller owns it and hands it back to be filled again,
 /// so that streaming does not allocate.
 #[derive(Clone, Default, PartialEq)]
-pub struct Frame {
-    /// When.
-    pub time: Timestamp,
+pub(crate) struct Frame {
+    pub(crate) time: Timestamp,
     /// How it stands to the frame before.
-    pub continuity: Continuity,
+    pub(crate) continuity: Continuity,
     /// Monitored values of all clients, in [`Layout`] order; NaN is "missing", never anything else.
     pub(in crate::stream) values: Vec<f64>,
     /// Known inputs of all clients, likewise.
     pub(in crate::stream) inputs: Vec<f64>,
     /// The data set's own label.
-    pub label: Label,
+    pub(crate) label: Label,
     /// What had to be left out since the frame before.
-    pub notes: Vec<Note>,
+    pub(crate) notes: Vec<Note>,
     /// Where it comes from.
-    pub place: Place,
+    pub(crate) place: Place,
 }
 
 /// Without the values, like [`Row`].
@@ -281,8 +269,7 @@ impl std::fmt::Debug for Frame {
 
 impl Frame {
     /// An empty frame of the right width.
-    #[must_use]
-    pub fn for_layout(layout: &Layout) -> Self {
+    pub(crate) fn for_layout(layout: &Layout) -> Self {
         Self {
             values: vec![f64::NAN; layout.width()],
             inputs: vec![f64::NAN; layout.input_width()],
@@ -291,8 +278,7 @@ impl Frame {
     }
 
     /// Client `client`'s measurements.
-    #[must_use]
-    pub fn row(&self, layout: &Layout, client: usize) -> Row<'_> {
+    pub(crate) fn row(&self, layout: &Layout, client: usize) -> Row<'_> {
         Row {
             sensors: &self.values[layout.span(client)],
             inputs: &self.inputs[layout.input_span(client)],
@@ -300,7 +286,7 @@ impl Frame {
     }
 
     /// The measurements of every client, in the order of the session.
-    pub fn rows<'a>(&'a self, layout: &'a Layout) -> impl Iterator<Item = Row<'a>> {
+    pub(crate) fn rows<'a>(&'a self, layout: &'a Layout) -> impl Iterator<Item = Row<'a>> {
         let (mut sensors, mut inputs) = (&self.values[..], &self.inputs[..]);
         layout.clients.iter().map(move |client| {
             let row = sensors.split_at(client.sensors.len());
@@ -339,7 +325,6 @@ impl std::fmt::Debug for Row<'_> {
 
 impl<'a> Row<'a> {
     /// How many sensors there are.
-    #[must_use]
     pub fn sensors(self) -> usize {
         self.sensors.len()
     }
@@ -357,23 +342,22 @@ impl<'a> Row<'a> {
 
 /// A known disturbance: an attack, a fault.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Event {
+pub(crate) struct Event {
     /// Its name in its data set ("A101", "S103").
-    pub id: String,
-    /// First instant.
-    pub start: Timestamp,
+    pub(crate) id: String,
+    pub(crate) start: Timestamp,
     /// Last instant, inclusive.
-    pub end: Timestamp,
+    pub(crate) end: Timestamp,
     /// The client or clients it started in; empty when the data set does not say.
-    pub origins: Vec<String>,
+    pub(crate) origins: Vec<String>,
     /// Clients that are known to feel it, where known.
-    pub affected: Vec<String>,
+    pub(crate) affected: Vec<String>,
     /// In a few words, what was done.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 /// A source of frames.
-pub trait Stream: Send {
+pub(crate) trait Stream: Send {
     /// What its frames look like.
     fn layout(&self) -> &Layout;
 

@@ -30,11 +30,11 @@
 //! Choices about data and models stand with them, in [`stream::twin`](crate::stream::twin) and
 //! [`nn`](crate::nn).
 
-pub mod catalogue;
-pub mod detection;
-pub mod frame;
-pub mod lesson;
-pub mod privacy;
-pub mod published;
-pub mod report;
-pub mod scale;
+pub(crate) mod catalogue;
+pub(crate) mod detection;
+pub(crate) mod frame;
+pub(crate) mod lesson;
+pub(crate) mod privacy;
+pub(crate) mod published;
+pub(crate) mod report;
+pub(crate) mod scale;

@@ -3,7 +3,10 @@
 use std::cmp::Reverse;
 
 /// The candidate that `name` was probably meant to be, if any is near.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     let folded = name.to_lowercase();
     let begins_alike =
         |other: &str| folded.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();

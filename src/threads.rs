@@ -3,11 +3,10 @@
 use std::num::NonZeroUsize;
 
 /// The environment variable that says how many, where it is a number above 0.
-pub const VARIABLE: &str = "HEADWATER_THREADS";
+pub(crate) const VARIABLE: &str = "HEADWATER_THREADS";
 
 /// As many as the environment says, or as there are processors.
-#[must_use]
-pub fn threads() -> usize {
+pub(crate) fn threads() -> usize {
     wanted(std::env::var(VARIABLE).ok().as_deref())
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

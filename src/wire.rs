@@ -15,9 +15,7 @@
 //! A row of measurements cannot become a message:
 //!
 //! ```compile_fail,E0308
-//! use headwater::privacy::{Released, Symbol};
-//! use headwater::stream::Row;
-//! use headwater::wire::Outgoing;
+//! use headwater::test_api::{Outgoing, Released, Row, Symbol};
 //! fn send(row: Row<'_>, released: &Released<Symbol>) -> Outgoing {
 //!     Outgoing::symbol(0, 1, row, None)
 //! }
@@ -26,9 +24,7 @@
 //! The same with a released symbol compiles:
 //!
 //! ```
-//! use headwater::privacy::{Released, Symbol};
-//! use headwater::stream::Row;
-//! use headwater::wire::Outgoing;
+//! use headwater::test_api::{Outgoing, Released, Row, Symbol};
 //! fn send(row: Row<'_>, released: &Released<Symbol>) -> Outgoing {
 //!     Outgoing::symbol(0, 1, released, None)
 //! }
@@ -37,7 +33,7 @@
 //! A received message cannot be sent on:
 //!
 //! ```compile_fail,E0308
-//! use headwater::wire::{Memory, Message, Outgoing, Wire, WireError};
+//! use headwater::test_api::{Memory, Message, Outgoing, Wire, WireError};
 //! fn pass_on(wire: &mut Memory, own: Outgoing, received: Message) -> Result<(), WireError> {
 //!     wire.send(received)
 //! }
@@ -46,7 +42,7 @@
 //! One's own can:
 //!
 //! ```
-//! use headwater::wire::{Memory, Message, Outgoing, Wire, WireError};
+//! use headwater::test_api::{Memory, Message, Outgoing, Wire, WireError};
 //! fn pass_on(wire: &mut Memory, own: Outgoing, received: Message) -> Result<(), WireError> {
 //!     wire.send(own)
 //! }
@@ -59,12 +55,16 @@ mod message;
 mod tick;
 mod to_site;
 
-pub use self::carrier::{Direction, Encoded, Memory, Wire, WireError};
-pub use self::message::{
-    Content, DecodeError, MOST_NUMBERS, Message, Numbers, Outgoing, Rehearsed,
-};
-pub use self::tick::{Follows, Tick};
-pub use self::to_site::{Order, ToSite};
+#[cfg(test)]
+pub(crate) use self::carrier::Direction;
+#[cfg(test)]
+pub(crate) use self::carrier::Encoded;
+pub use self::carrier::{Memory, Wire, WireError};
+pub(crate) use self::message::{Content, Numbers, Rehearsed};
+pub use self::message::{Message, Outgoing};
+pub(crate) use self::tick::{Follows, Tick};
+pub(crate) use self::to_site::Order;
+pub use self::to_site::ToSite;
 
 use thiserror::Error;
 
@@ -77,29 +77,27 @@ use crate::privacy::{self, Released};
     "the states of this kind of proprietary model are practically its measurements and never \
      leave the client; `proprietary: Paper` or `OwnLag` has states that may"
 )]
-pub struct StatesStay;
+pub(crate) struct StatesStay;
 
 /// The right of one client to send its states; there is no other way to make such a message.
 #[derive(Debug, Clone, Copy)]
-pub struct Sender {
+pub(crate) struct Sender {
     client: usize,
 }
 
 impl Sender {
     /// The right, if the model's states are a summary.
-    pub fn new(client: usize, model: &impl Proprietary) -> Result<Self, StatesStay> {
+    pub(crate) fn new(client: usize, model: &impl Proprietary) -> Result<Self, StatesStay> {
         if model.may_send_states() { Ok(Self { client }) } else { Err(StatesStay) }
     }
 
     /// The place of the client in the federation.
-    #[must_use]
-    pub fn client(self) -> usize {
+    pub(crate) fn client(self) -> usize {
         self.client
     }
 
     /// [x̂_c(t−1), x_a(t)] of one training round.
-    #[must_use]
-    pub fn states(
+    pub(crate) fn states(
         self,
         step: u64,
         x_c: &Released<privacy::Numbers>,
@@ -109,8 +107,7 @@ impl Sender {
     }
 
     /// z(t) and, while influence is learned, ε(t).
-    #[must_use]
-    pub fn summary(
+    pub(crate) fn summary(
         self,
         step: u64,
         z: &Released<privacy::Numbers>,

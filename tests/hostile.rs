@@ -9,11 +9,9 @@ mod targets;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use headwater::engine::prepare::{kept, prepare};
-use headwater::session::Session;
+use headwater::test_api::{Session, make_models, parse_session, read_models};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use sha2::{Digest as _, Sha256};
@@ -242,17 +240,17 @@ fn no_damaged_file_of_models_is_used_and_one_with_a_fitting_checksum_does_no_har
             "Session(about: \"short\", source: Twin(clients: {clients}), \
              model: (proprietary: Linear, federation: Batched(rounds: 1)))"
         );
-        Session::parse("short", Path::new(""), &text).expect("a sound session")
+        parse_session("short", Path::new(""), &text).expect("a sound session")
     };
     let file = folder.path().join("kept.safetensors");
     let models = |session: &Session, file: &Path| {
-        prepare(session, file, &mut |_| ControlFlow::Continue(())).expect("prepared");
+        make_models(session, file).expect("prepared");
         fs::read(file).expect("kept")
     };
     let other = models(&session(3), &folder.path().join("other.safetensors"));
     let session = session(2);
     let sound = models(&session, &file);
-    assert!(kept(&session, &file).is_ok(), "the sound file is used");
+    assert!(read_models(&session, &file).is_ok(), "the sound file is used");
 
     let seed = number("HOSTILE_SEED").unwrap_or(1);
     let count = 500 * number("HOSTILE_FACTOR").unwrap_or(1);
@@ -261,21 +259,21 @@ fn no_damaged_file_of_models_is_used_and_one_with_a_fitting_checksum_does_no_har
     for _ in 0..count {
         let (what, mut copy) = damaged(&sound, &other, &mut random);
         fs::write(&file, &copy).expect("written");
-        match kept(&session, &file) {
+        match read_models(&session, &file) {
             Ok(_) if copy == sound => same += 1,
             Ok(_) => panic!("{what}: the damaged file is used"),
             Err(error) => {
-                assert!(!error.to_string().trim().is_empty(), "{what}: an error without words");
+                assert!(!error.trim().is_empty(), "{what}: an error without words");
                 refused += 1;
             }
         }
         // A checksum is no signature: what stands behind it must hold too.
         sign_again(&mut copy);
         fs::write(&file, &copy).expect("written");
-        match kept(&session, &file) {
+        match read_models(&session, &file) {
             Ok(_) => used += 1,
             Err(error) => {
-                assert!(!error.to_string().trim().is_empty(), "{what}: an error without words");
+                assert!(!error.trim().is_empty(), "{what}: an error without words");
                 refused_again += 1;
             }
         }

@@ -7,22 +7,22 @@ use crate::session::Session;
 
 /// What was measured; nothing where there is no pseudo-terminal, or where it could not be had.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Sitting {
+pub(crate) struct Sitting {
     /// Milliseconds from the start of the process to the end of its first picture; the best of several.
-    pub first_frame_ms: Option<f64>,
+    pub(crate) first_frame_ms: Option<f64>,
     /// Percent of one core that a paused console uses.
-    pub idle_cpu_percent: Option<f64>,
+    pub(crate) idle_cpu_percent: Option<f64>,
 }
 
 /// Sits at the console of `session`, whose models lie in `cache`.
 #[cfg(unix)]
-pub fn sit(session: &Session, cache: &Path) -> Sitting {
+pub(crate) fn sit(session: &Session, cache: &Path) -> Sitting {
     unix::sit(session, cache).unwrap_or_default()
 }
 
 /// There is no pseudo-terminal to sit at.
 #[cfg(not(unix))]
-pub fn sit(_: &Session, _: &Path) -> Sitting {
+pub(crate) fn sit(_: &Session, _: &Path) -> Sitting {
     Sitting::default()
 }
 
@@ -56,7 +56,7 @@ mod unix {
     /// Ticks a second in which Linux counts a process's time, whatever its kernel's own are.
     const TICKS: f64 = 100.0;
 
-    pub fn sit(session: &Session, cache: &Path) -> io::Result<Sitting> {
+    pub(crate) fn sit(session: &Session, cache: &Path) -> io::Result<Sitting> {
         let mut first = Duration::MAX;
         for _ in 1..STARTS {
             first = first.min(Seat::take(session, cache)?.first_picture()?);

@@ -9,7 +9,7 @@ use super::key::{Chord, Key};
 
 /// Something the operator can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Action {
+pub(crate) enum Action {
     /// Stop and go on.
     Pause,
     /// One step of the engine, standing.
@@ -22,9 +22,7 @@ pub enum Action {
     Back,
     /// Look a column on.
     Forward,
-    /// Look far back.
     FarBack,
-    /// Look far on.
     FarForward,
     /// Look at the start.
     Start,
@@ -40,23 +38,15 @@ pub enum Action {
     LoopStart,
     /// A loop ends here.
     LoopEnd,
-    /// The incident before.
     PreviousIncident,
-    /// The incident after.
     NextIncident,
     /// Play the chosen incident again from a minute before it.
     PlayIncident,
-    /// Shorter columns.
     ZoomIn,
-    /// Longer columns.
     ZoomOut,
-    /// All clients.
     ShowOverview,
-    /// The chosen client.
     ShowClient,
-    /// Who influences whom.
     ShowInfluence,
-    /// The chosen incident.
     ShowIncident,
     /// How the models were made.
     ShowTraining,
@@ -66,13 +56,9 @@ pub enum Action {
     ShowLog,
     /// What else can be opened.
     ShowSessions,
-    /// The next panel.
     NextPanel,
-    /// The panel before.
     PreviousPanel,
-    /// What stands below.
     Down,
-    /// What stands above.
     Up,
     /// Into what is chosen, or set the knob on trial.
     Open,
@@ -92,11 +78,9 @@ pub enum Action {
     Acknowledge,
     /// Silence it for a time.
     Shelve,
-    /// End that.
     Unshelve,
     /// Silence a client until it is put back, or put it back.
     Service,
-    /// Write something down.
     Note,
     /// What it shows is normal from now on.
     Accept,
@@ -104,23 +88,16 @@ pub enum Action {
     Correct,
     /// Turn the chosen knob up.
     TurnUp,
-    /// Turn it down.
     TurnDown,
-    /// Ten steps up.
     TurnFarUp,
-    /// Ten steps down.
     TurnFarDown,
     /// Take back what was done last.
     Undo,
-    /// Bring it back.
     Redo,
-    /// The command line.
     Command,
-    /// Help.
     Help,
     /// Once per new P1, or never.
     Bell,
-    /// The next look.
     Theme,
     /// The mouse is ours, or the terminal's own.
     Mouse,
@@ -130,39 +107,31 @@ pub enum Action {
     Picture,
     /// Read the file of keys again.
     Keys,
-    /// Draw everything anew.
     Redraw,
     /// To the shell and back.
     Suspend,
     /// Close what is open, then the program.
     Quit,
-    /// Leave at once.
     QuitNow,
 }
 
 /// What an action is about; the headings of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Topic {
-    /// Data time.
+pub(crate) enum Topic {
     Time,
-    /// What is shown.
     Views,
-    /// Alarms.
     Incidents,
-    /// Settings.
     Tuning,
-    /// The program itself.
     Program,
 }
 
 impl Topic {
     /// All, in the order of the help.
-    pub const ALL: [Topic; 5] =
+    pub(crate) const ALL: [Topic; 5] =
         [Topic::Time, Topic::Views, Topic::Incidents, Topic::Tuning, Topic::Program];
 
     /// Its heading.
-    #[must_use]
-    pub fn heading(self) -> &'static str {
+    pub(crate) fn heading(self) -> &'static str {
         match self {
             Topic::Time => "time",
             Topic::Views => "views",
@@ -175,30 +144,29 @@ impl Topic {
 
 /// How an action stands in the bottom line: its first key and a word or two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hint {
-    /// What it does.
-    pub what: &'static str,
+pub(crate) struct Hint {
+    pub(crate) what: &'static str,
     /// Hints of a lower number stay longer when there is little room.
-    pub rank: u8,
+    pub(crate) rank: u8,
     /// The counterpart whose key stands beside its own.
-    pub beside: Option<Action>,
+    pub(crate) beside: Option<Action>,
 }
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
-pub struct Binding {
+pub(crate) struct Binding {
     /// What is asked for.
-    pub action: Action,
+    pub(crate) action: Action,
     /// Its name in `keys.ron` and on the command line.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Keys that ask for it unless a file says otherwise.
-    pub keys: &'static [Chord],
+    pub(crate) keys: &'static [Chord],
     /// Where it stands in the help.
-    pub topic: Topic,
+    pub(crate) topic: Topic,
     /// What it does, in a few words.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
     /// How it stands in the bottom line, if it does.
-    pub hint: Option<Hint>,
+    pub(crate) hint: Option<Hint>,
 }
 
 impl Binding {
@@ -240,9 +208,8 @@ const fn shift(code: KeyCode) -> Chord {
 use KeyCode::{BackTab, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Tab, Up};
 use Topic::{Incidents, Program, Time, Tuning, Views};
 
-/// Every action, once.
 #[rustfmt::skip]
-pub const TABLE: &[Binding] = &[
+pub(crate) const TABLE: &[Binding] = &[
     row(Action::Pause, "pause", &[c(' ')], Time, "pause, go on").hint("pause", 2),
     row(Action::Back, "back", &[k(Left), c('h')], Time, "look one column back")
         .beside(Action::Forward, "look back", 3),
@@ -318,14 +285,12 @@ pub const TABLE: &[Binding] = &[
 
 impl Action {
     /// Its row of the table.
-    #[must_use]
-    pub fn row(self) -> &'static Binding {
+    pub(crate) fn row(self) -> &'static Binding {
         TABLE.iter().find(|row| row.action == self).expect("every action has a row")
     }
 
     /// The action of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.name == name).map(|row| row.action)
     }
 }

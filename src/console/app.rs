@@ -32,37 +32,37 @@ use super::training::Course;
 use super::watched::Watched;
 use super::window::ZOOMS;
 use crate::engine::handle::{Command, EngineEvent, Load, OpenError};
+use crate::engine::knob::{Knob, Scope};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
-use crate::engine::run::knob::Knob;
 use crate::fact::Priority;
 use crate::incident::{Action as Deed, What};
 use crate::session::Session;
 
 mod act;
 mod answer;
-pub mod command;
+pub(crate) mod command;
 mod copied;
-pub mod filter;
+pub(crate) mod filter;
 pub(super) mod goal;
 mod line;
 mod offers;
 mod operator;
 mod point;
-pub mod prompt;
-pub mod question;
+pub(crate) mod prompt;
+pub(crate) mod question;
 mod screen;
 mod time;
 mod tune;
-pub mod tuning;
-pub mod turning;
+pub(crate) mod tuning;
+pub(crate) mod turning;
 
-pub use filter::Filter;
-pub use prompt::Prompt;
-pub use question::Question;
-pub use screen::{Focus, Screen, Sorting};
-pub use time::Playback;
-pub use tuning::Tuning;
+pub(crate) use filter::Filter;
+pub(crate) use prompt::Prompt;
+pub(crate) use question::Question;
+pub(crate) use screen::{Focus, Screen, Sorting};
+pub(crate) use time::Playback;
+pub(crate) use tuning::Tuning;
 
 /// Seconds of a column at the start, where the data is not slower than that.
 const FIRST_COLUMN_S: i64 = 30;
@@ -73,7 +73,7 @@ const MOST: u32 = 999;
 
 /// What is going on with the data.
 #[derive(Debug)]
-pub enum Stage {
+pub(crate) enum Stage {
     /// Models are being made and the stream is being opened.
     Preparing,
     /// What lies before the place where playing begins is being read.
@@ -88,15 +88,14 @@ pub enum Stage {
 
 /// A number typed before a motion, and where the digit led that may have meant a screen.
 #[derive(Debug)]
-pub struct Count {
-    /// The number.
-    pub number: u32,
+pub(crate) struct Count {
+    pub(crate) number: u32,
     left: Duration,
     before: (Screen, Vec<Screen>, usize),
 }
 
 /// The actions that choose a screen, in the order of the digits.
-pub const SCREENS: [Action; 8] = [
+pub(crate) const SCREENS: [Action; 8] = [
     Action::ShowOverview,
     Action::ShowClient,
     Action::ShowInfluence,
@@ -111,58 +110,57 @@ pub const SCREENS: [Action; 8] = [
 // Switches of the screen, each on its own.
 #[allow(clippy::struct_excessive_bools)]
 #[derive(Debug)]
-pub struct Model {
+pub(crate) struct Model {
     /// What is watched, as its file says.
-    pub subject: Session,
+    pub(crate) subject: Session,
     /// The session's name, safe to show.
-    pub name: String,
+    pub(crate) name: String,
     /// The operator's name, as the log knows it.
-    pub who: String,
+    pub(crate) who: String,
     /// Noise is drawn from a seed, and so protects nothing.
-    pub seeded: bool,
+    pub(crate) seeded: bool,
     /// The clock that data time is shown by.
-    pub clock: Clock,
+    pub(crate) clock: Clock,
     /// The stretch that the seek bar stands for.
-    pub day: Day,
+    pub(crate) day: Day,
     /// What is going on.
-    pub stage: Stage,
+    pub(crate) stage: Stage,
     /// How the models were made, as far as it was told.
-    pub course: Course,
+    pub(crate) course: Course,
     /// The models; nothing until they are made.
-    pub prepared: Option<Arc<Prepared>>,
+    pub(crate) prepared: Option<Arc<Prepared>>,
     /// What has been measured; nothing until the stream is open.
-    pub measured: Option<Measured>,
+    pub(crate) measured: Option<Measured>,
     /// What the engine said; nothing until the stream is open.
-    pub watched: Option<Watched>,
+    pub(crate) watched: Option<Watched>,
     /// Clients' names, safe to show.
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     raw_names: Vec<String>,
     /// What the engine's work costs.
-    pub load: Load,
+    pub(crate) load: Load,
     /// How fast the replay goes, or that it stands.
-    pub pace: Pace,
+    pub(crate) pace: Pace,
     /// The time ahead that is being run to.
-    pub seeking: Option<Timestamp>,
+    pub(crate) seeking: Option<Timestamp>,
     /// The moment looked back at; `None` follows the newest data.
-    pub look: Option<Timestamp>,
+    pub(crate) look: Option<Timestamp>,
     /// The past being played again.
-    pub playback: Option<Playback>,
+    pub(crate) playback: Option<Playback>,
     /// Both ends of the loop, as far as they are set.
-    pub between: [Option<Timestamp>; 2],
+    pub(crate) between: [Option<Timestamp>; 2],
     /// Moments kept under a letter.
-    pub marks: BTreeMap<char, Timestamp>,
+    pub(crate) marks: BTreeMap<char, Timestamp>,
     /// What fills the screen.
-    pub screen: Screen,
+    pub(crate) screen: Screen,
     /// The screens above it, the overview first.
-    pub trail: Vec<Screen>,
+    pub(crate) trail: Vec<Screen>,
     /// Rows or sensors that are scrolled off at the top.
-    pub scroll: usize,
+    pub(crate) scroll: usize,
     /// Which panel of the overview was chosen; [`Model::focus`] says which one it can be.
     focus: Focus,
     /// The order of clients.
-    pub sorting: Sorting,
-    /// The chosen client.
-    pub chosen: usize,
+    pub(crate) sorting: Sorting,
+    pub(crate) chosen: usize,
     /// The incident pointed at; the newest when none is. See [`Model::chosen_incident`].
     incident: Option<u64>,
     /// The line of the log pointed at; the newest when none is.
@@ -170,53 +168,52 @@ pub struct Model {
     /// The knob pointed at.
     knob: Option<Knob>,
     /// What can be opened; empty until it was looked for.
-    pub sessions: Vec<Openable>,
+    pub(crate) sessions: Vec<Openable>,
     /// The chosen one of them.
-    pub session: usize,
+    pub(crate) session: usize,
     /// Which lines of the log are shown.
-    pub filter: Filter,
+    pub(crate) filter: Filter,
     /// A knob on trial.
-    pub tuning: Option<Tuning>,
+    pub(crate) tuning: Option<Tuning>,
     /// A line being typed.
-    pub prompt: Option<Prompt>,
+    pub(crate) prompt: Option<Prompt>,
     /// Commands that were typed, the newest last.
     typed: Vec<String>,
     /// A question that stands.
-    pub question: Option<Question>,
+    pub(crate) question: Option<Question>,
     /// The help, scrolled by so many lines, if it is open.
-    pub help: Option<usize>,
+    pub(crate) help: Option<usize>,
     /// What the help is searched for.
-    pub search: String,
+    pub(crate) search: String,
     /// Whether the data set's own knowledge is shown.
-    pub truth_shown: bool,
+    pub(crate) truth_shown: bool,
     /// What it looks like.
-    pub theme: Theme,
+    pub(crate) theme: Theme,
     /// Which keys ask for what.
-    pub keymap: Keymap,
+    pub(crate) keymap: Keymap,
     /// A key that began something of two keys.
-    pub begun: Option<Key>,
+    pub(crate) begun: Option<Key>,
     /// A number typed before a motion.
-    pub count: Option<Count>,
+    pub(crate) count: Option<Count>,
     /// Whether the mouse is ours; else it is the terminal's own.
-    pub mouse: bool,
+    pub(crate) mouse: bool,
     /// Whether a new P1 rings.
-    pub bell: bool,
+    pub(crate) bell: bool,
     /// What is said until the next key.
-    pub remark: Option<Remark>,
+    pub(crate) remark: Option<Remark>,
     /// Place of the length of a column in [`ZOOMS`].
     zoom: usize,
 }
 
 /// What can happen to the console.
 #[derive(Debug)]
-pub enum Msg {
+pub(crate) enum Msg {
     /// The operator pressed a key.
     Key(Key),
     /// The operator pasted a text.
     Paste(String),
     /// The operator used the mouse.
     Point(Point),
-    /// The stream reported.
     Report(EngineEvent),
     /// The file of keys was read, or is wrong for this reason: then what there was stays.
     Keys(Result<Keymap, String>),
@@ -232,8 +229,7 @@ pub enum Msg {
 
 /// What the world outside shall do.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// End the program.
+pub(crate) enum Effect {
     Quit,
     /// Give the terminal to the shell until it is given back.
     Suspend,
@@ -245,7 +241,6 @@ pub enum Effect {
     Open(String),
     /// Look for what can be opened.
     ListSessions,
-    /// Ring.
     Bell,
     /// The mouse is ours from now on, or the terminal's own.
     Mouse(bool),
@@ -261,8 +256,7 @@ impl Model {
     /// The console before anything is known but the session.
     // It is kept.
     #[allow(clippy::large_types_passed_by_value)]
-    #[must_use]
-    pub fn new(session: &Session, theme: Theme) -> Self {
+    pub(crate) fn new(session: &Session, theme: Theme) -> Self {
         let clock = Clock::of(session);
         Self {
             subject: session.clone(),
@@ -316,31 +310,27 @@ impl Model {
     }
 
     /// Goes to the screen that one of [`SCREENS`] chooses.
-    pub fn choose_screen(&mut self, action: Action) -> Option<Effect> {
+    pub(crate) fn choose_screen(&mut self, action: Action) -> Option<Effect> {
         act::act(self, action)
     }
 
     /// The instant of the newest data.
-    #[must_use]
-    pub fn newest(&self) -> Option<Timestamp> {
+    pub(crate) fn newest(&self) -> Option<Timestamp> {
         self.measured.as_ref()?.history.last()
     }
 
     /// The instant that values are shown of.
-    #[must_use]
-    pub fn moment(&self) -> Option<Timestamp> {
+    pub(crate) fn moment(&self) -> Option<Timestamp> {
         self.look.or_else(|| self.newest())
     }
 
     /// Seconds of a column.
-    #[must_use]
-    pub fn column_s(&self) -> i64 {
+    pub(crate) fn column_s(&self) -> i64 {
         ZOOMS[self.zoom]
     }
 
     /// The chosen client, once there is one.
-    #[must_use]
-    pub fn chosen_client(&self) -> Option<&Client> {
+    pub(crate) fn chosen_client(&self) -> Option<&Client> {
         self.measured.as_ref()?.clients.get(self.chosen)
     }
 
@@ -355,7 +345,8 @@ impl Model {
             _ => None,
         };
         // Flags of the past have just changed before his eyes.
-        let judged = watched.judged_until().is_some() && knob.is_some_and(Knob::judges_flags);
+        let judged = watched.judged_until().is_some()
+            && knob.is_some_and(|knob| knob.row().scope == Scope::Flags);
         Some(if judged { format!("{words}; the flags so far are re-judged by it") } else { words })
     }
 
@@ -370,7 +361,7 @@ fn first_zoom(at_least_s: i64) -> usize {
 }
 
 /// What `msg` makes of `model`, and what is to be done about it outside.
-pub fn update(model: &mut Model, msg: Msg) -> Option<Effect> {
+pub(crate) fn update(model: &mut Model, msg: Msg) -> Option<Effect> {
     match msg {
         Msg::Key(key) => return press(model, key),
         Msg::Point(point) => return point::take(model, &point),

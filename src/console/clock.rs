@@ -2,11 +2,10 @@
 
 use jiff::SignedDuration;
 
-pub use crate::session::Clock;
+pub(crate) use crate::session::Clock;
 
 /// A length of time in at most two units: `45s`, `12m30s`, `3h05m`, `2d04h`.
-#[must_use]
-pub fn length(duration: SignedDuration) -> String {
+pub(crate) fn length(duration: SignedDuration) -> String {
     let seconds = duration.as_secs().abs();
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -17,8 +16,7 @@ pub fn length(duration: SignedDuration) -> String {
 }
 
 /// A round length of time in one unit: `30 s`, `5 min`, `1 h`.
-#[must_use]
-pub fn round_length(seconds: i64) -> String {
+pub(crate) fn round_length(seconds: i64) -> String {
     match seconds {
         86_400.. => format!("{} d", seconds / 86_400),
         3600.. => format!("{} h", seconds / 3600),

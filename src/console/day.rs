@@ -10,14 +10,13 @@ const HOURS: [i64; 5] = [1, 2, 6, 12, 24];
 
 /// From where to where the session is expected to run, as far as it says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Day {
+pub(crate) struct Day {
     announced: Option<(Timestamp, Timestamp)>,
 }
 
 impl Day {
     /// What the session announces: the built-in plant knows the length of its day.
-    #[must_use]
-    pub fn of(session: &Session, clock: Clock) -> Self {
+    pub(crate) fn of(session: &Session, clock: Clock) -> Self {
         let Source::Plant(plant) = &session.source else { return Self { announced: None } };
         let announced = || {
             let start = clock.instant(mark::civil(&plant.start)?)?;
@@ -29,8 +28,12 @@ impl Day {
 
     /// Both ends of the bar when data from `first` to `last` is known. Without an announcement it
     /// begins at a full hour and grows in few, large steps.
-    #[must_use]
-    pub fn ends(&self, clock: Clock, first: Timestamp, last: Timestamp) -> (Timestamp, Timestamp) {
+    pub(crate) fn ends(
+        &self,
+        clock: Clock,
+        first: Timestamp,
+        last: Timestamp,
+    ) -> (Timestamp, Timestamp) {
         if let Some((start, end)) = self.announced
             && start <= first
             && last <= end

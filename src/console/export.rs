@@ -12,19 +12,16 @@ mod svg;
 
 /// What a picture can be written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Characters alone
+pub(crate) enum Format {
     Text,
     /// Characters and the sequences that style them
     Ansi,
-    /// A drawing
     Svg,
 }
 
 impl Format {
     /// The ending of its files.
-    #[must_use]
-    pub fn ending(self) -> &'static str {
+    pub(crate) fn ending(self) -> &'static str {
         match self {
             Format::Text => "txt",
             Format::Ansi => "ansi",
@@ -34,8 +31,7 @@ impl Format {
 }
 
 /// `picture` in `format`, ending with a line break.
-#[must_use]
-pub fn write(picture: &Buffer, format: Format) -> String {
+pub(crate) fn write(picture: &Buffer, format: Format) -> String {
     match format {
         Format::Text => text(picture),
         Format::Ansi => ansi::write(picture),

@@ -5,38 +5,32 @@
 
 use ratatui::buffer::Buffer;
 
-/// Where trouble started.
-pub const ROOT: &str = "▲";
+pub(crate) const ROOT: &str = "▲";
 /// Where trouble started is not known.
-pub const UNKNOWN: &str = "△";
+pub(crate) const UNKNOWN: &str = "△";
 /// Who only feels it.
-pub const EFFECT: &str = "↳";
+pub(crate) const EFFECT: &str = "↳";
 /// Trouble that nobody else feels.
-pub const SINGLE: &str = "◆";
+pub(crate) const SINGLE: &str = "◆";
 /// Over before anybody saw it.
-pub const RETURNED: &str = "▽";
+pub(crate) const RETURNED: &str = "▽";
 /// A change that stays.
-pub const LATCHED: &str = "■";
+pub(crate) const LATCHED: &str = "■";
 /// Silenced for a time.
-pub const SHELVED: &str = "z";
+pub(crate) const SHELVED: &str = "z";
 /// Silenced until put back.
-pub const OUT: &str = "x";
-/// No value came.
-pub const MISSING: &str = "?";
+pub(crate) const OUT: &str = "x";
+pub(crate) const MISSING: &str = "?";
 /// The value stands still.
-pub const STUCK: &str = "=";
-/// The clock jumped.
-pub const JUMP: &str = "|";
-/// The chosen row.
-pub const CHOSEN: &str = "▸";
+pub(crate) const STUCK: &str = "=";
+pub(crate) const JUMP: &str = "|";
+pub(crate) const CHOSEN: &str = "▸";
 /// The moment looked at, on a line of time.
-pub const NOW: &str = "┃";
+pub(crate) const NOW: &str = "┃";
 /// No flag, nothing yet.
-pub const NONE: &str = "·";
-/// Eight heights.
-pub const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-/// Four strengths.
-pub const SHADES: [&str; 4] = ["░", "▒", "▓", "█"];
+pub(crate) const NONE: &str = "·";
+pub(crate) const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+pub(crate) const SHADES: [&str; 4] = ["░", "▒", "▓", "█"];
 
 /// Sign and counterpart, each one cell wide.
 const COUNTERPARTS: &[(&str, &str)] = &[
@@ -110,8 +104,7 @@ const COUNTERPARTS: &[(&str, &str)] = &[
 ];
 
 /// `sign` itself, or what stands for it in ASCII.
-#[must_use]
-pub fn ascii(sign: &str) -> &str {
+pub(crate) fn ascii(sign: &str) -> &str {
     if sign.is_ascii() {
         return sign;
     }
@@ -134,7 +127,7 @@ fn braille(sign: &str) -> Option<&'static str> {
 }
 
 /// Puts a finished picture into ASCII.
-pub fn plain(buffer: &mut Buffer) {
+pub(crate) fn plain(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if !cell.symbol().is_ascii() {
             let plain = ascii(cell.symbol()).to_owned();

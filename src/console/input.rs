@@ -22,7 +22,7 @@ const MOST: usize = 1024;
 
 /// Something that was sent.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Sent {
+pub(crate) enum Sent {
     /// An event of the terminal.
     Event(Event),
     /// So many events came faster than they could be answered, and were left out.
@@ -107,13 +107,13 @@ impl Shared {
 
 /// What the operator sends, as it can be waited for.
 #[derive(Debug, Default)]
-pub struct Input {
+pub(crate) struct Input {
     shared: Arc<Shared>,
 }
 
 impl Input {
     /// Reads the terminal from now on. The thread sleeps in the system until something is sent.
-    pub fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         let input = Self::default();
         let shared = Arc::clone(&input.shared);
         thread::Builder::new().name("keys".into()).spawn(move || {
@@ -129,7 +129,7 @@ impl Input {
 
     /// The next thing that was sent; an error is the last. Nothing is lost if this is not waited for
     /// to its end.
-    pub async fn next(&mut self) -> io::Result<Sent> {
+    pub(crate) async fn next(&mut self) -> io::Result<Sent> {
         loop {
             // Signals and the time of the next picture are looked at between two turns of the
             // runtime: a flood must leave room for them.
@@ -145,7 +145,7 @@ impl Input {
 
     /// As if it had been sent.
     #[cfg(test)]
-    pub fn send(&self, event: Event) {
+    pub(crate) fn send(&self, event: Event) {
         self.shared.queue().add(event);
         self.shared.added.notify_one();
     }

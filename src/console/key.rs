@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// One key with what is held down beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
+pub(crate) struct Key {
     code: KeyCode,
     modifiers: KeyModifiers,
 }
@@ -33,33 +33,27 @@ const NAMED: [(KeyCode, &str); 15] = [
 
 impl Key {
     /// A key by itself.
-    #[must_use]
-    pub const fn new(code: KeyCode) -> Self {
+    pub(crate) const fn new(code: KeyCode) -> Self {
         Self { code, modifiers: KeyModifiers::NONE }
     }
 
-    /// A character.
-    #[must_use]
-    pub const fn char(c: char) -> Self {
+    pub(crate) const fn char(c: char) -> Self {
         Self::new(KeyCode::Char(c))
     }
 
     /// A character with control held down.
-    #[must_use]
-    pub const fn ctrl(c: char) -> Self {
+    pub(crate) const fn ctrl(c: char) -> Self {
         Self { code: KeyCode::Char(c), modifiers: KeyModifiers::CONTROL }
     }
 
     /// A key with shift held down.
-    #[must_use]
-    pub const fn shift(code: KeyCode) -> Self {
+    pub(crate) const fn shift(code: KeyCode) -> Self {
         Self { code, modifiers: KeyModifiers::SHIFT }
     }
 
     /// What the terminal reports, unless it reports a release. A character already says whether
     /// shift was held, and so does the back tab.
-    #[must_use]
-    pub fn pressed(event: KeyEvent) -> Option<Self> {
+    pub(crate) fn pressed(event: KeyEvent) -> Option<Self> {
         if event.kind == KeyEventKind::Release {
             return None;
         }
@@ -71,14 +65,12 @@ impl Key {
     }
 
     /// The key without what is held down beside it.
-    #[must_use]
-    pub fn code(self) -> KeyCode {
+    pub(crate) fn code(self) -> KeyCode {
         self.code
     }
 
     /// The character it types, if it types one.
-    #[must_use]
-    pub fn typed(self) -> Option<char> {
+    pub(crate) fn typed(self) -> Option<char> {
         match self.code {
             KeyCode::Char(c) if self.modifiers.is_empty() => Some(c),
             _ => None,
@@ -86,8 +78,7 @@ impl Key {
     }
 
     /// Its name in a file, made of letters that every keyboard has.
-    #[must_use]
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         let (code, back) = match self.code {
             KeyCode::BackTab => (KeyCode::Tab, "shift-"),
             code => (code, ""),
@@ -174,23 +165,19 @@ fn code(name: &str) -> Option<KeyCode> {
 
 /// One key, or two pressed one after the other. There are none of three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Chord {
-    /// The first key.
-    pub first: Key,
+pub(crate) struct Chord {
+    pub(crate) first: Key,
     /// The key after it.
-    pub then: Option<Key>,
+    pub(crate) then: Option<Key>,
 }
 
 impl Chord {
-    /// One key.
-    #[must_use]
-    pub const fn one(first: Key) -> Self {
+    pub(crate) const fn one(first: Key) -> Self {
         Self { first, then: None }
     }
 
     /// As a file writes it.
-    #[must_use]
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self.then {
             None => self.first.name(),
             Some(then) => format!("{} {}", self.first.name(), then.name()),
@@ -198,8 +185,7 @@ impl Chord {
     }
 
     /// Whether nobody could press both: they are the same, or one is the beginning of the other.
-    #[must_use]
-    pub fn clashes_with(self, other: Self) -> bool {
+    pub(crate) fn clashes_with(self, other: Self) -> bool {
         self.first == other.first
             && (self.then == other.then || self.then.is_none() || other.then.is_none())
     }

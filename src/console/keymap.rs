@@ -8,22 +8,23 @@ use super::key::{Chord, Key};
 
 mod file;
 
-pub use file::{KEYS_FILE, KeysError, example as example_keys, parse as keys_of, path, read};
+pub(crate) use file::{
+    KEYS_FILE, KeysError, example as example_keys, parse as keys_of, path, read,
+};
 
 /// Keys of every action, in the order of the table. Each has one at least, and none has another's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keymap {
+pub(crate) struct Keymap {
     rows: Vec<(Action, Vec<Chord>)>,
 }
 
 /// What a key means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub(crate) enum Meaning {
     /// This is asked for.
     Do(Action),
     /// It begins something of two keys.
     Begins,
-    /// Nothing.
     Nothing,
 }
 
@@ -35,8 +36,7 @@ impl Default for Keymap {
 
 impl Keymap {
     /// What `key` means after `before`, a key that began something.
-    #[must_use]
-    pub fn meaning(&self, before: Option<Key>, key: Key) -> Meaning {
+    pub(crate) fn meaning(&self, before: Option<Key>, key: Key) -> Meaning {
         let pressed = match before {
             None => Chord::one(key),
             Some(first) => Chord { first, then: Some(key) },
@@ -52,8 +52,7 @@ impl Keymap {
     }
 
     /// The keys of `action`, the one to show first.
-    #[must_use]
-    pub fn keys(&self, action: Action) -> &[Chord] {
+    pub(crate) fn keys(&self, action: Action) -> &[Chord] {
         self.rows.iter().find(|(known, _)| *known == action).map_or(&[], |(_, keys)| keys)
     }
 
@@ -64,13 +63,12 @@ impl Keymap {
 }
 
 /// The keys in force: the table's own, or what the user's file makes of them.
-pub fn keys_in_force() -> Result<Keymap, KeysError> {
+pub(crate) fn keys_in_force() -> Result<Keymap, KeysError> {
     path(|name| env::var(name).ok()).map_or_else(|| Ok(Keymap::default()), |path| read(&path))
 }
 
 /// `keymap` as a table in markdown, as the README shows it.
-#[must_use]
-pub fn keys_table(keymap: &Keymap) -> String {
+pub(crate) fn keys_table(keymap: &Keymap) -> String {
     let mut text = String::from("| keys | action | what it does |\n|---|---|---|\n");
     for row in TABLE {
         let keys = keymap.keys(row.action).iter();
@@ -82,7 +80,7 @@ pub fn keys_table(keymap: &Keymap) -> String {
 }
 
 /// Keys, name and purpose of every action.
-pub fn actions() -> impl Iterator<Item = (String, &'static str, &'static str)> {
+pub(crate) fn actions() -> impl Iterator<Item = (String, &'static str, &'static str)> {
     let keymap = Keymap::default();
     TABLE.iter().map(move |row| (keymap.words(row.action), row.name, row.what))
 }

@@ -14,45 +14,41 @@ use crate::stream::{ClientColumns, Frame, Sensor};
 
 /// One client's part of the measurements. Its texts are safe to show.
 #[derive(Debug, Clone)]
-pub struct Client {
-    /// Short name.
-    pub name: String,
-    /// What it is.
-    pub title: String,
-    /// What it measures.
-    pub sensors: Vec<Sensor>,
+pub(crate) struct Client {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) sensors: Vec<Sensor>,
     /// The channels of its sensors.
-    pub channels: Range<usize>,
+    pub(crate) channels: Range<usize>,
 }
 
 /// A client's state at one moment, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Sensors without a value.
-    pub missing: usize,
+    pub(crate) missing: usize,
     /// Sensors beyond their scale.
-    pub beyond: usize,
+    pub(crate) beyond: usize,
 }
 
 /// Measurements of all clients since the stream was opened.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub(crate) struct Measured {
     /// Clients in the order of the session.
-    pub clients: Vec<Client>,
+    pub(crate) clients: Vec<Client>,
     /// Every value, one channel per sensor.
-    pub history: History,
+    pub(crate) history: History,
     /// The scale of each channel.
-    pub scales: Vec<Scale>,
+    pub(crate) scales: Vec<Scale>,
     /// What the data set knows.
-    pub truth: Truth,
+    pub(crate) truth: Truth,
     /// Rows that had to be left out.
-    pub left_out: u64,
+    pub(crate) left_out: u64,
 }
 
 impl Measured {
     /// Nothing yet, of the stream just opened.
-    #[must_use]
-    pub fn new(opened: &Opened) -> Self {
+    pub(crate) fn new(opened: &Opened) -> Self {
         let layout = &opened.layout;
         let client = |(at, columns): (usize, &ClientColumns)| Client {
             name: clean(&columns.name),
@@ -76,7 +72,7 @@ impl Measured {
     }
 
     /// Takes a frame. One that is not later than the last is left out, and counted.
-    pub fn take(&mut self, frame: &Frame) {
+    pub(crate) fn take(&mut self, frame: &Frame) {
         self.left_out += frame.notes.iter().map(|note| note.rows).sum::<u64>();
         let values = local::measurements_of(frame);
         if self.history.push(frame.time, values).is_err() {
@@ -90,14 +86,12 @@ impl Measured {
     }
 
     /// Whether every scale that has a value stands still.
-    #[must_use]
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.scales.iter().all(|scale| scale.ends().is_none() || scale.is_settled())
     }
 
     /// How `client` stands at `moment`.
-    #[must_use]
-    pub fn tally(&self, client: &Client, moment: Timestamp) -> Tally {
+    pub(crate) fn tally(&self, client: &Client, moment: Timestamp) -> Tally {
         client.channels.clone().fold(Tally::default(), |tally, channel| {
             match self.history.value_at(channel, moment) {
                 None => Tally { missing: tally.missing + 1, ..tally },

@@ -9,39 +9,32 @@ use jiff::Timestamp;
 use ratatui::layout::{Position, Rect};
 
 use super::action::Action;
-use crate::engine::run::knob::Knob;
+use crate::engine::knob::Knob;
 
 /// Two clicks within this time at the same place are a double click.
 const DOUBLE: Duration = Duration::from_millis(400);
 
 /// A part of the screen that the mouse can do something to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hit {
-    /// Where.
-    pub area: Rect,
-    /// What is there.
-    pub target: Target,
+pub(crate) struct Hit {
+    pub(crate) area: Rect,
+    pub(crate) target: Target,
 }
 
-/// What is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub(crate) enum Target {
     /// A click asks for this.
     Do(Action),
     /// A client by its number: a click chooses it, a double click opens it.
     Client(usize),
     /// The line of all time, from its left to its right edge: a click or drag looks there.
     Seek {
-        /// Its left edge.
         start: Timestamp,
-        /// Its right edge.
         end: Timestamp,
     },
     /// A trend, from its left to its right edge: a click looks there, the wheel zooms.
     Trend {
-        /// Its left edge.
         start: Timestamp,
-        /// Its right edge.
         end: Timestamp,
     },
     /// An incident by its number: a click chooses it, a double click opens it.
@@ -52,13 +45,11 @@ pub enum Target {
     Session(usize),
     /// A knob: a click chooses it, the wheel turns it on trial.
     Knob(Knob),
-    /// Something that scrolls.
     Scroll,
 }
 
-/// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gesture {
+pub(crate) enum Gesture {
     /// The button went down.
     Click,
     /// A second time, at the same place.
@@ -66,27 +57,21 @@ pub enum Gesture {
     /// The pointer moved with the button down; it stays with what it went down on.
     Drag,
     /// The wheel, towards the operator or away.
-    Wheel {
-        /// Towards the operator.
-        down: bool,
-    },
+    Wheel { down: bool },
 }
 
 /// A target under the pointer, and where on it the pointer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spot {
-    /// What.
-    pub target: Target,
+pub(crate) struct Spot {
+    pub(crate) target: Target,
     /// Column, from its left edge.
-    pub column: u16,
-    /// Its columns.
-    pub width: u16,
+    pub(crate) column: u16,
+    pub(crate) width: u16,
 }
 
 impl Spot {
     /// The instant under the pointer on a target from `start` to `end`: the middle of its column.
-    #[must_use]
-    pub fn instant(&self, start: Timestamp, end: Timestamp) -> Timestamp {
+    pub(crate) fn instant(&self, start: Timestamp, end: Timestamp) -> Timestamp {
         let length = end.duration_since(start).as_secs_f64();
         let part = (f64::from(self.column) + 0.5) / f64::from(self.width.max(1));
         let seconds = (start.as_second() as f64 + length * part).round() as i64;
@@ -96,23 +81,22 @@ impl Spot {
 
 /// What was done, and to what: the topmost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Point {
-    /// What was done.
-    pub gesture: Gesture,
+pub(crate) struct Point {
+    pub(crate) gesture: Gesture,
     /// To what. Never empty.
-    pub spots: Vec<Spot>,
+    pub(crate) spots: Vec<Spot>,
 }
 
 /// What is remembered between two events of the mouse.
 #[derive(Debug, Default)]
-pub struct Mouse {
+pub(crate) struct Mouse {
     last: Option<(Instant, Position)>,
     held: Vec<Hit>,
 }
 
 impl Mouse {
     /// What `event` did to the picture that `hits` came with, if anything.
-    pub fn point(&mut self, event: MouseEvent, hits: &[Hit], now: Instant) -> Option<Point> {
+    pub(crate) fn point(&mut self, event: MouseEvent, hits: &[Hit], now: Instant) -> Option<Point> {
         let at = Position::new(event.column, event.row);
         let under = || hits.iter().rev().filter(|hit| hit.area.contains(at)).copied().collect();
         let (gesture, hits): (Gesture, Vec<Hit>) = match event.kind {

@@ -1,8 +1,7 @@
 //! Measured values in a narrow column.
 
 /// Decimals that tell apart a thousandth of `span`, at most six.
-#[must_use]
-pub fn decimals(span: f64) -> usize {
+pub(crate) fn decimals(span: f64) -> usize {
     if !(span.is_finite() && span > 0.0) {
         return 1;
     }
@@ -11,8 +10,7 @@ pub fn decimals(span: f64) -> usize {
 
 /// `value` in at most `width` cells: plain where it fits, then with fewer decimals, then with an
 /// exponent.
-#[must_use]
-pub fn format(value: f64, decimals: usize, width: usize) -> String {
+pub(crate) fn format(value: f64, decimals: usize, width: usize) -> String {
     (0..=decimals)
         .rev()
         .map(|decimals| format!("{value:.decimals$}"))
@@ -22,8 +20,7 @@ pub fn format(value: f64, decimals: usize, width: usize) -> String {
 }
 
 /// A bound of a scale: short, without the zeros that say nothing.
-#[must_use]
-pub fn bound(value: f64, span: f64) -> String {
+pub(crate) fn bound(value: f64, span: f64) -> String {
     let plain = format!("{value:.*}", decimals(span));
     let plain = if plain.contains('.') {
         plain.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -11,11 +11,10 @@ use super::input::{Input, Sent};
 use crate::engine::handle::EngineEvent;
 
 /// The shortest time between two pictures: 30 a second.
-pub const FRAME: Duration = Duration::from_millis(33);
+pub(crate) const FRAME: Duration = Duration::from_millis(33);
 
-/// What happened.
 #[derive(Debug)]
-pub enum Beat {
+pub(crate) enum Beat {
     /// The operator sent something; an error is the last.
     Input(io::Result<Sent>),
     /// What has changed is to be drawn.
@@ -28,7 +27,7 @@ pub enum Beat {
 
 /// Keeps the time between pictures.
 #[derive(Debug)]
-pub struct Pulse {
+pub(crate) struct Pulse {
     drawn: Instant,
     dirty: bool,
     /// A key was answered since the last picture.
@@ -39,8 +38,7 @@ pub struct Pulse {
 
 impl Pulse {
     /// A picture is to be drawn at once.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let now = Instant::now();
         Self {
             drawn: now.checked_sub(FRAME).unwrap_or(now),
@@ -50,14 +48,13 @@ impl Pulse {
         }
     }
 
-    /// Something has changed.
-    pub fn touch(&mut self) {
+    pub(crate) fn touch(&mut self) {
         self.dirty = true;
     }
 
     /// Waits for what happens next; `wake` is how long until time passing changes something, and
     /// `feeding` whether reports are still to come. Without changes and without events it sleeps.
-    pub async fn next(
+    pub(crate) async fn next(
         &mut self,
         input: &mut Input,
         reports: &mut mpsc::Receiver<EngineEvent>,

@@ -1,24 +1,18 @@
 //! One line said to the operator until the next key.
 
-/// What is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
+pub(crate) struct Remark {
     /// In one line, safe to show.
-    pub text: String,
-    /// Something went wrong.
-    pub bad: bool,
+    pub(crate) text: String,
+    pub(crate) bad: bool,
 }
 
 impl Remark {
-    /// Something was done.
-    #[must_use]
-    pub fn done(text: &str) -> Self {
+    pub(crate) fn done(text: &str) -> Self {
         Self { text: super::text::clean(text), bad: false }
     }
 
-    /// Something went wrong.
-    #[must_use]
-    pub fn failed(text: &str) -> Self {
+    pub(crate) fn failed(text: &str) -> Self {
         Self { text: super::text::clean(text), bad: true }
     }
 }

@@ -32,16 +32,11 @@ pub(super) const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// How a console ended that did not fail. As the result of `main` it says so and sets the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub(crate) enum Ending {
     /// The operator left: exit code 0.
     Quit,
     /// A signal: exit code 128 and its number, as a shell would report it.
-    Signal {
-        /// Its name.
-        name: &'static str,
-        /// Its number.
-        number: u8,
-    },
+    Signal { name: &'static str, number: u8 },
 }
 
 impl fmt::Display for Ending {
@@ -68,14 +63,13 @@ impl Termination for Ending {
 
 /// Why there is no console, or no longer.
 #[derive(Debug, Error)]
-pub enum ConsoleError {
+pub(crate) enum ConsoleError {
     /// Nothing was drawn: the caller should print plain facts instead.
     #[error("the console needs a terminal for its input and output")]
     NotATerminal,
     /// The stream could not be opened or read to its end. The operator has seen it on the screen.
     #[error(transparent)]
     Stream(OpenError),
-    /// The terminal failed.
     #[error("the terminal failed: {0}")]
     Terminal(#[from] io::Error),
     /// The thread that reads the stream died; its panic has been told.
@@ -94,26 +88,24 @@ pub enum ConsoleError {
 
 /// What the console shall look like.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Appearance {
+pub(crate) struct Appearance {
     /// A theme; the one that suits the terminal when none is asked for.
-    pub theme: Option<Choice>,
+    pub(crate) theme: Option<Choice>,
     /// Only letters of ASCII, whatever the terminal says of itself.
-    pub ascii: bool,
+    pub(crate) ascii: bool,
     /// Leave the mouse to the terminal.
-    pub no_mouse: bool,
+    pub(crate) no_mouse: bool,
 }
 
 impl Appearance {
     /// The theme for the terminal that the environment describes.
-    #[must_use]
-    pub fn resolve(&self) -> Theme {
+    pub(crate) fn resolve(&self) -> Theme {
         Theme::choose(self.theme, self.ascii, |name| env::var(name).ok())
     }
 }
 
 /// Whether a console can be shown: input and output are a terminal that can place its cursor.
-#[must_use]
-pub fn is_possible() -> bool {
+pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal()
         && io::stdout().is_terminal()
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
@@ -123,7 +115,7 @@ pub fn is_possible() -> bool {
 /// another thread, and the screen shows how far it is. Another session may be opened from within.
 ///
 /// A failure of the stream is shown, and returned once the operator has left.
-pub fn run(session: &Session, look: Appearance) -> Result<Ending, ConsoleError> {
+pub(crate) fn run(session: &Session, look: Appearance) -> Result<Ending, ConsoleError> {
     if !is_possible() {
         return Err(ConsoleError::NotATerminal);
     }
@@ -147,9 +139,7 @@ pub fn run(session: &Session, look: Appearance) -> Result<Ending, ConsoleError> 
 
 /// How a session was left.
 enum Left {
-    /// For good.
     For(Ending),
-    /// To another session.
     To(Box<Session>),
 }
 

@@ -18,7 +18,7 @@ const ROOM: f64 = 0.25;
 
 /// Where a value stands on a scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Place {
+pub(crate) enum Place {
     /// Below its lower end.
     Below,
     /// On it: 0 at the lower end, 1 at the upper.
@@ -29,7 +29,7 @@ pub enum Place {
 
 /// The scale of one sensor.
 #[derive(Debug, Clone)]
-pub struct Scale {
+pub(crate) struct Scale {
     ends: Option<(f64, f64)>,
     seen: Spread,
     beyond: Spread,
@@ -57,8 +57,7 @@ impl Spread {
 
 impl Scale {
     /// The scale of a sensor that is sampled every `period_s` seconds.
-    #[must_use]
-    pub fn new(period_s: f64) -> Self {
+    pub(crate) fn new(period_s: f64) -> Self {
         let samples = |seconds: f64, least: u32| ((seconds / period_s) as u32).max(least);
         Self {
             ends: None,
@@ -70,7 +69,7 @@ impl Scale {
     }
 
     /// Takes a sample; a missing one says nothing.
-    pub fn push(&mut self, value: f64) {
+    pub(crate) fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;
         }
@@ -93,20 +92,17 @@ impl Scale {
     }
 
     /// Whether it stands still but for lasting changes.
-    #[must_use]
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.seen.samples >= self.settling
     }
 
     /// Lower and upper end, once there was a value.
-    #[must_use]
-    pub fn ends(&self) -> Option<(f64, f64)> {
+    pub(crate) fn ends(&self) -> Option<(f64, f64)> {
         self.ends
     }
 
     /// Where `value` stands.
-    #[must_use]
-    pub fn place(&self, value: f64) -> Place {
+    pub(crate) fn place(&self, value: f64) -> Place {
         match self.ends {
             Some((low, _)) if value < low => Place::Below,
             Some((_, high)) if value > high => Place::Above,
@@ -116,8 +112,7 @@ impl Scale {
     }
 
     /// Decimals that fit the scale.
-    #[must_use]
-    pub fn decimals(&self) -> usize {
+    pub(crate) fn decimals(&self) -> usize {
         number::decimals(self.ends.map_or(0.0, |(low, high)| high - low))
     }
 

@@ -8,21 +8,20 @@ use super::text::clean;
 
 /// A session that can be opened, or says why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Openable {
+pub(crate) struct Openable {
     /// What `open` takes: the name of a shipped session, or a file.
-    pub name: String,
+    pub(crate) name: String,
     /// One line on what it is, safe to show.
-    pub about: String,
+    pub(crate) about: String,
     /// Whether it has its data.
-    pub data: Data,
+    pub(crate) data: Data,
 }
 
 /// Whether a session has its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Data {
+pub(crate) enum Data {
     /// It makes its data itself.
     BuiltIn,
-    /// It is there.
     AtHand,
     /// Its folder is not there.
     Absent,
@@ -31,8 +30,7 @@ pub enum Data {
 }
 
 /// The sessions that come with the program, then the session files in `folder`, by name.
-#[must_use]
-pub fn list(folder: &Path) -> Vec<Openable> {
+pub(crate) fn list(folder: &Path) -> Vec<Openable> {
     let shipped = SHIPPED.iter().map(|shipped| openable(shipped.name));
     let mut files: Vec<String> = folder
         .read_dir()

@@ -2,9 +2,8 @@
 
 use std::io;
 
-/// What was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Request {
+pub(crate) enum Request {
     /// To end, by this signal.
     End(Signal),
     /// To give the terminal back and stop.
@@ -17,17 +16,15 @@ pub enum Request {
 
 /// A signal that ends the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Signal {
-    /// Its name.
-    pub name: &'static str,
-    /// Its number.
-    pub number: u8,
+pub(crate) struct Signal {
+    pub(crate) name: &'static str,
+    pub(crate) number: u8,
 }
 
 #[cfg(not(unix))]
-pub use other::Signals;
+pub(crate) use other::Signals;
 #[cfg(unix)]
-pub use unix::Signals;
+pub(crate) use unix::Signals;
 
 #[cfg(unix)]
 mod unix {
@@ -44,7 +41,7 @@ mod unix {
     const STOP: Duration = Duration::from_millis(100);
 
     /// Listens to the signals that matter to a program with a screen.
-    pub struct Signals {
+    pub(crate) struct Signals {
         hang_up: Listener,
         interrupt: Listener,
         quit: Listener,
@@ -56,7 +53,7 @@ mod unix {
 
     impl Signals {
         /// Listens from now on.
-        pub fn listen() -> io::Result<Self> {
+        pub(crate) fn listen() -> io::Result<Self> {
             Ok(Self {
                 hang_up: signal(SignalKind::hangup())?,
                 interrupt: signal(SignalKind::interrupt())?,
@@ -68,8 +65,7 @@ mod unix {
             })
         }
 
-        /// The next request.
-        pub async fn next(&mut self) -> Request {
+        pub(crate) async fn next(&mut self) -> Request {
             let end =
                 |name, number: Number| Request::End(Signal { name, number: number.as_raw() as u8 });
             tokio::select! {
@@ -87,7 +83,7 @@ mod unix {
         ///
         /// The stop is one that cannot be caught, since the one that can is ours now. The system would
         /// spare a job that nobody could wake again; so do we, and return at once.
-        pub async fn stop(&mut self) -> io::Result<()> {
+        pub(crate) async fn stop(&mut self) -> io::Result<()> {
             if !has_shell() {
                 return Ok(());
             }
@@ -113,16 +109,15 @@ mod other {
     use super::{Request, Signal, io};
 
     /// Listens to the one signal there is.
-    pub struct Signals;
+    pub(crate) struct Signals;
 
     impl Signals {
         /// Listens from now on.
-        pub fn listen() -> io::Result<Self> {
+        pub(crate) fn listen() -> io::Result<Self> {
             Ok(Self)
         }
 
-        /// The next request.
-        pub async fn next(&mut self) -> Request {
+        pub(crate) async fn next(&mut self) -> Request {
             if tokio::signal::ctrl_c().await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -130,7 +125,7 @@ mod other {
         }
 
         /// There is no job control here.
-        pub async fn stop(&mut self) -> io::Result<()> {
+        pub(crate) async fn stop(&mut self) -> io::Result<()> {
             Ok(())
         }
     }

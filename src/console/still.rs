@@ -21,19 +21,18 @@ use crate::session::{Mark, Session};
 
 /// What is to be drawn.
 #[derive(Debug, Clone, Copy)]
-pub struct Still<'a> {
+pub(crate) struct Still<'a> {
     /// The moment; the end of the data where none is given.
-    pub at: Option<Moment>,
-    /// Columns and rows.
-    pub size: (u16, u16),
+    pub(crate) at: Option<Moment>,
+    pub(crate) size: (u16, u16),
     /// One of [`view_names`].
-    pub view: &'a str,
+    pub(crate) view: &'a str,
     /// What it looks like. The terminal that happens to be there has no say.
-    pub look: Appearance,
+    pub(crate) look: Appearance,
 }
 
 /// Reads when a picture is taken: a time of the clock, a time, or a distance from the start.
-pub fn moment(text: &str) -> Result<Moment, String> {
+pub(crate) fn moment(text: &str) -> Result<Moment, String> {
     if let Some(time) = goal::clock(text.trim()) {
         return Ok(Moment::Clock(time));
     }
@@ -42,23 +41,22 @@ pub fn moment(text: &str) -> Result<Moment, String> {
 
 /// A picture, ready to be written.
 #[derive(Debug)]
-pub struct Picture(Buffer);
+pub(crate) struct Picture(Buffer);
 
 impl Picture {
     /// As a text in `format`.
-    #[must_use]
-    pub fn write(&self, format: Format) -> String {
+    pub(crate) fn write(&self, format: Format) -> String {
         export::write(&self.0, format)
     }
 }
 
 /// The names of all views.
-pub fn view_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn view_names() -> impl Iterator<Item = &'static str> {
     SCREENS.into_iter().map(|action| action.row().name)
 }
 
 /// Draws `still` of `session`.
-pub fn still(session: &Session, still: &Still) -> Result<Picture, ConsoleError> {
+pub(crate) fn still(session: &Session, still: &Still) -> Result<Picture, ConsoleError> {
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: still.look.ascii };
     let theme = Theme::new(still.look.theme.unwrap_or(Choice::Auto), terminal);
     let mut model = Model::new(session, theme);

@@ -30,7 +30,7 @@ static PANICKED: Notify = Notify::const_new();
 
 /// A terminal that shows one picture after the other. Giving it up restores the user's screen.
 #[derive(Debug)]
-pub struct Term {
+pub(crate) struct Term {
     shown: Buffer,
     next: Buffer,
     /// Nothing that is shown can be relied upon.
@@ -40,7 +40,7 @@ pub struct Term {
 
 impl Term {
     /// Takes the terminal, and its mouse if asked for.
-    pub fn take(mouse: bool) -> io::Result<Self> {
+    pub(crate) fn take(mouse: bool) -> io::Result<Self> {
         restore_on_panic();
         // Styles are ours to choose: crossterm's own reading of NO_COLOR resets bold and reverse.
         style::force_color_output(true);
@@ -52,7 +52,7 @@ impl Term {
 
     /// Takes it again after [`restore`], as it is now, and forgets what it showed. Also right when
     /// it was never given away but may have been touched.
-    pub fn enter(&mut self) -> io::Result<()> {
+    pub(crate) fn enter(&mut self) -> io::Result<()> {
         TAKEN.store(true, Ordering::SeqCst);
         // Out of raw mode and into it again: the modes in force may not be ours any more.
         terminal::disable_raw_mode()?;
@@ -68,25 +68,27 @@ impl Term {
     ///
     /// `ratatui::Terminal::clear` is not used: it asks the terminal for the cursor's place and
     /// waits for an answer that the thread reading the keys would take away.
-    pub fn repaint(&mut self) {
+    pub(crate) fn repaint(&mut self) {
         self.whole = true;
     }
 
     /// The size of the picture that is shown.
-    #[must_use]
-    pub fn area(&self) -> Rect {
+    pub(crate) fn area(&self) -> Rect {
         self.shown.area
     }
 
     /// The mouse is ours, or the terminal's own.
-    pub fn capture(&mut self, mouse: bool) -> io::Result<()> {
+    pub(crate) fn capture(&mut self, mouse: bool) -> io::Result<()> {
         self.mouse = mouse;
         if mouse { execute!(io::stdout(), Capture) } else { execute!(io::stdout(), Release) }
     }
 
     /// Shows what `view` draws: the cells that changed, in one write, and nothing if none did.
     /// Returns what `view` returned.
-    pub fn draw<T: Default>(&mut self, view: impl FnOnce(&mut Buffer) -> T) -> io::Result<T> {
+    pub(crate) fn draw<T: Default>(
+        &mut self,
+        view: impl FnOnce(&mut Buffer) -> T,
+    ) -> io::Result<T> {
         if !TAKEN.load(Ordering::SeqCst) {
             return Ok(T::default());
         }
@@ -113,7 +115,7 @@ impl Term {
 
 /// The bytes that turn one picture into the next, as one update that the terminal shows at once; none
 /// where nothing changes.
-pub fn page(shown: &Buffer, next: &Buffer, whole: bool) -> io::Result<Vec<u8>> {
+pub(crate) fn page(shown: &Buffer, next: &Buffer, whole: bool) -> io::Result<Vec<u8>> {
     let changes = shown.diff(next);
     if changes.is_empty() && !whole {
         return Ok(Vec::new());
@@ -135,21 +137,21 @@ impl Drop for Term {
 }
 
 /// Hands `text` to the clipboard of whoever sits at the terminal, however far away (OSC 52).
-pub fn copy(text: &str) -> io::Result<()> {
+pub(crate) fn copy(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     write!(out, "\x1b]52;c;{}\x1b\\", base64::encode(text.as_bytes()))?;
     out.flush()
 }
 
 /// Rings the terminal's bell.
-pub fn ring() -> io::Result<()> {
+pub(crate) fn ring() -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(b"\x07")?;
     out.flush()
 }
 
 /// Gives the terminal back if it is taken. Nobody is left to hear about a failure.
-pub fn restore() {
+pub(crate) fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let _ = execute!(
             io::stdout(),
@@ -165,7 +167,7 @@ pub fn restore() {
 
 /// Returns once a thread has panicked: the terminal has been given back and the panic told there, and
 /// whatever that thread did is not being done any more.
-pub async fn panicked() {
+pub(crate) async fn panicked() {
     PANICKED.notified().await;
 }
 

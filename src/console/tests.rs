@@ -9,10 +9,10 @@ use super::view::view;
 use crate::engine::pace::Speed;
 use fixture::{Console, playing, preparing};
 
-pub mod fixture;
+pub(crate) mod fixture;
 mod marks;
 mod operate;
-pub mod plant;
+pub(crate) mod plant;
 mod seeded;
 mod sizes;
 mod views;

@@ -4,14 +4,12 @@
 const REPLACEMENT: char = '\u{fffd}';
 
 /// The same text without control bytes, line breaks, or marks that reorder or hide what follows.
-#[must_use]
-pub fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if is_harmful(c) { REPLACEMENT } else { c }).collect()
 }
 
 /// The same for a text of several lines.
-#[must_use]
-pub fn clean_lines(text: &str) -> Vec<String> {
+pub(crate) fn clean_lines(text: &str) -> Vec<String> {
     text.lines().map(clean).collect()
 }
 

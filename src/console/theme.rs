@@ -13,14 +13,13 @@ use super::key::Chord;
 
 mod terminal;
 
-pub use terminal::{Depth, Terminal};
+pub(crate) use terminal::{Depth, Terminal};
 
 /// What the operator can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Choice {
+pub(crate) enum Choice {
     /// The terminal's own background
     Auto,
-    /// A dark field
     Dark,
     /// A light grey field, for lit rooms
     Paper,
@@ -30,11 +29,9 @@ pub enum Choice {
 
 impl Choice {
     /// All, in the order that a key steps through.
-    pub const ALL: [Choice; 4] = [Choice::Auto, Choice::Dark, Choice::Paper, Choice::Mono];
+    pub(crate) const ALL: [Choice; 4] = [Choice::Auto, Choice::Dark, Choice::Paper, Choice::Mono];
 
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Choice::Auto => "auto",
             Choice::Dark => "dark",
@@ -46,55 +43,50 @@ impl Choice {
 
 /// The styles of one kind of terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Theme {
-    /// What was chosen.
-    pub choice: Choice,
+pub(crate) struct Theme {
+    pub(crate) choice: Choice,
     /// What the terminal can do.
-    pub terminal: Terminal,
+    pub(crate) terminal: Terminal,
     /// The field itself, where it is not the terminal's own.
     field: Option<(Color, Color)>,
-    /// Values and words.
-    pub text: Style,
+    pub(crate) text: Style,
     /// What is there to be found, not to be read: labels, units.
-    pub label: Style,
-    /// Rules and axes.
-    pub frame: Style,
+    pub(crate) label: Style,
+    pub(crate) frame: Style,
     /// A trend that stays on its scale, below its threshold.
-    pub trend: Style,
+    pub(crate) trend: Style,
     /// Names and the state of the replay.
-    pub strong: Style,
+    pub(crate) strong: Style,
     /// Beyond its scale; always with an arrow.
-    pub beyond: Style,
+    pub(crate) beyond: Style,
     /// Above its threshold τ, in a trend or as a flag.
-    pub over: Style,
+    pub(crate) over: Style,
     /// What a setting that is not yet committed would show.
-    pub ghost: Style,
+    pub(crate) ghost: Style,
     /// Missing, stale, stuck or late; always with a glyph and a word.
-    pub missing: Style,
+    pub(crate) missing: Style,
     /// What the data set itself knows; always with a glyph and a word.
-    pub truth: Style,
+    pub(crate) truth: Style,
     /// The moment looked at, the chosen row.
-    pub cursor: Style,
+    pub(crate) cursor: Style,
     /// A failure; always with a word.
-    pub failure: Style,
+    pub(crate) failure: Style,
     /// Where trouble started, seen by an operator or over.
-    pub root: Style,
+    pub(crate) root: Style,
     /// The same, not yet seen by anybody.
-    pub root_unseen: Style,
+    pub(crate) root_unseen: Style,
     /// Who only feels it.
-    pub effect: Style,
+    pub(crate) effect: Style,
     /// Trouble that nobody else feels, or that nobody can place.
-    pub single: Style,
+    pub(crate) single: Style,
     /// The same, not yet seen by anybody.
-    pub single_unseen: Style,
-    /// Silenced.
-    pub shelved: Style,
+    pub(crate) single_unseen: Style,
+    pub(crate) shelved: Style,
 }
 
 /// What a client or an incident can be, each with glyph, word and style of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum State {
-    /// Nothing to say.
+pub(crate) enum State {
     Normal,
     /// Where trouble started; nobody has seen it.
     RootUnseen,
@@ -102,13 +94,11 @@ pub enum State {
     Root,
     /// Trouble, and nobody knows where it started; nobody has seen it.
     UnknownUnseen,
-    /// The same, seen.
     Unknown,
     /// Feels what started elsewhere.
     Effect,
     /// Trouble that nobody else feels; nobody has seen it.
     SingleUnseen,
-    /// The same, seen.
     Single,
     /// Over before anybody saw it.
     Returned,
@@ -118,28 +108,24 @@ pub enum State {
     Shelved,
     /// Silenced until put back.
     OutOfService,
-    /// No value comes.
     Missing,
     /// The value stands still.
     Stuck,
-    /// The clock jumped.
     Jump,
 }
 
 /// How a state is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
-    /// One cell.
-    pub glyph: &'static str,
+pub(crate) struct Mark {
+    pub(crate) glyph: &'static str,
     /// A word or two.
-    pub word: &'static str,
+    pub(crate) word: &'static str,
     /// The style of both.
-    pub style: Style,
+    pub(crate) style: Style,
 }
 
 impl State {
-    /// All.
-    pub const ALL: [State; 15] = [
+    pub(crate) const ALL: [State; 15] = [
         State::Normal,
         State::RootUnseen,
         State::Root,
@@ -166,7 +152,6 @@ const REVERSED: Modifier = Modifier::REVERSED;
 /// A colour in 24 bits, of 256, of sixteen.
 type Hue = ((u8, u8, u8), u8, Color);
 
-/// Vermilion.
 const ROOT: Hue = ((0xd5, 0x5e, 0x00), 166, Color::Red);
 /// Orange; a darker one on a light field, where the original is hardly to be read.
 const OVER: Hue = ((0xe6, 0x9f, 0x00), 178, Color::Yellow);
@@ -174,7 +159,6 @@ const OVER_ON_LIGHT: Hue = ((0x8f, 0x60, 0x00), 94, Color::Yellow);
 /// Sky blue; blue on a light field.
 const MISSING: Hue = ((0x56, 0xb4, 0xe9), 74, Color::Cyan);
 const MISSING_ON_LIGHT: Hue = ((0x00, 0x72, 0xb2), 25, Color::Blue);
-/// Reddish purple.
 const SHELVED: Hue = ((0xcc, 0x79, 0xa7), 175, Color::Magenta);
 const SHELVED_ON_LIGHT: Hue = ((0x9b, 0x3f, 0x74), 132, Color::Magenta);
 /// Bluish green: not for what is well, only for what the data set knows.
@@ -213,8 +197,7 @@ const PAPER: (Hue, Hue) =
 
 impl Theme {
     /// The theme `choice` on `terminal`.
-    #[must_use]
-    pub fn new(choice: Choice, terminal: Terminal) -> Self {
+    pub(crate) fn new(choice: Choice, terminal: Terminal) -> Self {
         let colour = |hue: Hue| terminal.depth.resolve(hue);
         let (light, greys) = match (choice, terminal.light) {
             (Choice::Mono, _) => return Self::attributes(terminal),
@@ -287,8 +270,7 @@ impl Theme {
 
     /// The theme that the operator asked for, or the one that suits. `NO_COLOR` counts when it is not
     /// empty (no-color.org) and nothing else was asked for.
-    #[must_use]
-    pub fn choose(
+    pub(crate) fn choose(
         asked: Option<Choice>,
         ascii: bool,
         variable: impl Fn(&str) -> Option<String>,
@@ -301,15 +283,13 @@ impl Theme {
     }
 
     /// The next one on the same terminal.
-    #[must_use]
-    pub fn next(&self) -> Self {
+    pub(crate) fn next(&self) -> Self {
         let at = Choice::ALL.iter().position(|choice| *choice == self.choice).unwrap_or(0);
         Self::new(Choice::ALL[(at + 1) % Choice::ALL.len()], self.terminal)
     }
 
     /// How `state` is told.
-    #[must_use]
-    pub fn mark(&self, state: State) -> Mark {
+    pub(crate) fn mark(&self, state: State) -> Mark {
         let (glyph, word, style) = match state {
             State::Normal => (" ", "", self.text),
             State::RootUnseen => (glyph::ROOT, "ROOT", self.root_unseen),
@@ -331,13 +311,12 @@ impl Theme {
     }
 
     /// How a key is named on this terminal.
-    #[must_use]
-    pub fn key(&self, chord: Chord) -> String {
+    pub(crate) fn key(&self, chord: Chord) -> String {
         if self.terminal.ascii { chord.name() } else { chord.to_string() }
     }
 
     /// The last touch on a finished picture: the theme's own field, the terminal's own signs.
-    pub fn finish(&self, buffer: &mut Buffer) {
+    pub(crate) fn finish(&self, buffer: &mut Buffer) {
         if let Some((letters, field)) = self.field {
             for cell in &mut buffer.content {
                 if cell.fg == Color::Reset {

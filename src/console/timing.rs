@@ -40,14 +40,14 @@ const PICTURES: u32 = 8;
 const LONG: Duration = Duration::from_millis(600);
 
 /// The console on twelve clients, for pictures to be taken of it.
-pub struct Twelve {
+pub(crate) struct Twelve {
     model: Model,
     last: Timestamp,
 }
 
 impl Twelve {
     /// Makes the models, keeping them in `folder`, and runs to the end.
-    pub fn new(folder: &Path) -> Result<Self, OpenError> {
+    pub(crate) fn new(folder: &Path) -> Result<Self, OpenError> {
         let session = Session::parse("twelve", Path::new(""), TWELVE)?;
         let mut go_on = |_: Stage| ControlFlow::Continue(());
         let prepared = prepare(&session, &folder.join("twelve.safetensors"), &mut go_on)?;
@@ -60,7 +60,7 @@ impl Twelve {
 
     /// Microseconds of one picture of so many columns and rows: drawn, compared with the one before,
     /// and turned into bytes. Every picture is of another moment, so that most of it changes.
-    pub fn frame_us(&mut self, columns: u16, rows: u16) -> Result<f64, OpenError> {
+    pub(crate) fn frame_us(&mut self, columns: u16, rows: u16) -> Result<f64, OpenError> {
         let area = Rect::new(0, 0, columns, rows);
         let (mut shown, mut next) = (Buffer::empty(area), Buffer::empty(area));
         let mut best = Duration::MAX;

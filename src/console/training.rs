@@ -7,18 +7,17 @@ const KEPT: usize = 4096;
 
 /// The course of training so far.
 #[derive(Debug, Default)]
-pub struct Course {
-    /// The newest word.
-    pub latest: Option<Training>,
+pub(crate) struct Course {
+    pub(crate) latest: Option<Training>,
     /// The newest word that had a loss: what is left of training once it is over.
-    pub learned: Option<Training>,
+    pub(crate) learned: Option<Training>,
     /// Every loss of every word about the present work, in the order of [`Training::losses`].
-    pub curves: Vec<Vec<f64>>,
+    pub(crate) curves: Vec<Vec<f64>>,
 }
 
 impl Course {
     /// Takes a word in. Other learning begins curves of its own.
-    pub fn take(&mut self, training: Training) {
+    pub(crate) fn take(&mut self, training: Training) {
         let leader = |t: &Training| t.losses.first().map(|(name, _)| name.clone());
         if !training.losses.is_empty() {
             if self.learned.as_ref().is_none_or(|latest| leader(latest) != leader(&training)) {

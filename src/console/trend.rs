@@ -22,13 +22,12 @@ const DOTS_PER_ROW: u16 = 4;
 
 /// One sensor's values, two buckets to a column of the screen.
 #[derive(Debug)]
-pub struct Trend<'a> {
+pub(crate) struct Trend<'a> {
     /// From left to right.
-    pub halves: &'a [Bucket],
+    pub(crate) halves: &'a [Bucket],
     /// What they are drawn on.
-    pub scale: &'a Scale,
-    /// How.
-    pub theme: &'a Theme,
+    pub(crate) scale: &'a Scale,
+    pub(crate) theme: &'a Theme,
 }
 
 /// What a column shows besides its values.
@@ -42,7 +41,7 @@ enum Mark {
 
 impl Trend<'_> {
     /// Draws it into `area`; columns that do not fit are left out.
-    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
         if area.is_empty() {
             return;

@@ -9,42 +9,36 @@ use crate::stream::{Event, Frame, Label};
 
 /// How a client stands to a known disturbance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
+pub(crate) enum Role {
     /// It is known to feel it.
     Affected,
     /// Something is wrong, and the data set does not say where.
     Somewhere,
-    /// It began here.
     Origin,
 }
 
 /// A stretch that the data set calls anomalous.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disturbance {
+pub(crate) struct Disturbance {
     /// Its name; empty for a bare label.
-    pub id: String,
-    /// First instant.
-    pub start: Timestamp,
-    /// Last instant.
-    pub end: Timestamp,
+    pub(crate) id: String,
+    pub(crate) start: Timestamp,
+    pub(crate) end: Timestamp,
     /// Clients it began in; empty when the data set does not say.
-    pub origins: Vec<String>,
+    pub(crate) origins: Vec<String>,
     /// Clients that are known to feel it.
-    pub affected: Vec<String>,
-    /// What was done.
-    pub what: String,
+    pub(crate) affected: Vec<String>,
+    pub(crate) what: String,
 }
 
 impl Disturbance {
     /// Whether `time` lies in it.
-    #[must_use]
-    pub fn covers(&self, time: Timestamp) -> bool {
+    pub(crate) fn covers(&self, time: Timestamp) -> bool {
         self.start <= time && time <= self.end
     }
 
     /// How `client` stands to it.
-    #[must_use]
-    pub fn role(&self, client: &str) -> Option<Role> {
+    pub(crate) fn role(&self, client: &str) -> Option<Role> {
         if self.origins.iter().any(|name| name == client) {
             Some(Role::Origin)
         } else if self.affected.iter().any(|name| name == client) {
@@ -57,7 +51,7 @@ impl Disturbance {
 
 /// All disturbances known so far, in the order of their start.
 #[derive(Debug, Clone, Default)]
-pub struct Truth {
+pub(crate) struct Truth {
     known: Vec<Disturbance>,
     /// The stretch that bare labels are describing right now.
     open: Option<usize>,
@@ -66,8 +60,7 @@ pub struct Truth {
 
 impl Truth {
     /// What is known from the start.
-    #[must_use]
-    pub fn new(events: &[Event]) -> Self {
+    pub(crate) fn new(events: &[Event]) -> Self {
         let mut known: Vec<Disturbance> = events
             .iter()
             .map(|event| Disturbance {
@@ -84,7 +77,7 @@ impl Truth {
     }
 
     /// Takes a frame's label. A label without an event makes a stretch of its own.
-    pub fn take(&mut self, frame: &Frame) {
+    pub(crate) fn take(&mut self, frame: &Frame) {
         self.labelled |= frame.label != Label::Unlabelled;
         if frame.label != (Label::Anomalous { event: None }) || self.at(frame.time).is_some() {
             self.open = None;
@@ -108,19 +101,21 @@ impl Truth {
     }
 
     /// Whether the data set says anything at all.
-    #[must_use]
-    pub fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         self.labelled
     }
 
     /// The disturbance at `time`, the latest begun if there are several.
-    #[must_use]
-    pub fn at(&self, time: Timestamp) -> Option<&Disturbance> {
+    pub(crate) fn at(&self, time: Timestamp) -> Option<&Disturbance> {
         self.known.iter().rev().find(|known| known.covers(time))
     }
 
     /// Disturbances that touch `from..until`.
-    pub fn between(&self, from: Timestamp, until: Timestamp) -> impl Iterator<Item = &Disturbance> {
+    pub(crate) fn between(
+        &self,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> impl Iterator<Item = &Disturbance> {
         self.known.iter().filter(move |known| known.start < until && from <= known.end)
     }
 }

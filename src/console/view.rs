@@ -51,7 +51,7 @@ mod words;
 const SMALLEST: (u16, u16) = (40, 8);
 
 /// Draws `model` into the whole of `buffer`, and says what the mouse can do where.
-pub fn view(model: &Model, buffer: &mut Buffer) -> Vec<Hit> {
+pub(crate) fn view(model: &Model, buffer: &mut Buffer) -> Vec<Hit> {
     let (area, theme) = (buffer.area, &model.theme);
     let mut hits = Vec::new();
     if let Some(skip) = model.help {

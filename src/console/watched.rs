@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use crate::engine::run::sight::Sight;
 use crate::engine::watch::{News, Snapshot};
 use crate::evidence::threshold::{FlagThresholds, Flags};
-use crate::fact::{Fact, Priority};
+use crate::fact::Fact;
 use crate::history::{Bucket, Column, History};
-use crate::incident::{Action, Entry, Incident, Origin, What};
+use crate::incident::{Action, ClientVerdict, Entry, Incident, What, verdict_at};
 
 /// One quantity that is drawn over time for every client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trace {
+pub(crate) enum Trace {
     /// Mahalanobis distance of r_c.
     DistanceC,
     /// Mahalanobis distance of r_a.
@@ -39,22 +39,9 @@ impl Trace {
     const COUNT: usize = 9;
 }
 
-/// What a client was at some moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Nothing is the matter with it.
-    Quiet,
-    /// Root of this incident.
-    Root(u64),
-    /// It feels this incident.
-    Effect(u64),
-    /// An anomaly of its own, without more, or one candidate among several.
-    Single(u64),
-}
-
 /// The flags of one client in one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FlagCell {
+pub(crate) enum FlagCell {
     /// Before or after what is known.
     Outside,
     /// There should be flags, and there are none.
@@ -70,18 +57,18 @@ pub enum FlagCell {
 
 /// What the engine has said.
 #[derive(Debug, Clone)]
-pub struct Watched {
+pub(crate) struct Watched {
     clients: usize,
     /// One row a step; see [`Trace`].
-    pub history: History,
+    pub(crate) history: History,
     /// Incident `n` stands at `n − 1`, as it stands now.
-    pub incidents: Vec<Incident>,
+    pub(crate) incidents: Vec<Incident>,
     /// The sequence of events.
-    pub log: Vec<Entry>,
+    pub(crate) log: Vec<Entry>,
     /// What was seen of every client at the last step.
-    pub latest: Vec<Sight>,
+    pub(crate) latest: Vec<Sight>,
     /// How everything stands; nothing before the first step.
-    pub snapshot: Option<Snapshot>,
+    pub(crate) snapshot: Option<Snapshot>,
     /// Flags of the past that are no longer judged as they were sent.
     judged: Option<Judged>,
     /// Flags as they would be under the setting on trial.
@@ -106,8 +93,7 @@ struct Judged {
 
 impl Watched {
     /// Nothing yet, of so many clients that take a step every `period_s` seconds.
-    #[must_use]
-    pub fn new(clients: usize, period_s: f64) -> Self {
+    pub(crate) fn new(clients: usize, period_s: f64) -> Self {
         Self {
             clients,
             history: History::new(period_s, clients * Trace::COUNT),
@@ -126,7 +112,7 @@ impl Watched {
     }
 
     /// Takes what is new.
-    pub fn take(&mut self, news: &News) {
+    pub(crate) fn take(&mut self, news: &News) {
         let rows = news.sights.chunks_exact(self.clients.max(1));
         for (time, sights) in news.times.iter().zip(rows) {
             for (row, sight) in self.row.chunks_exact_mut(Trace::COUNT).zip(sights) {
@@ -189,7 +175,7 @@ impl Watched {
     }
 
     /// What the setting on trial would have made of the flags of the past, a row of clients a step.
-    pub fn try_out(&mut self, flags: Option<&[Option<Flags>]>) {
+    pub(crate) fn try_out(&mut self, flags: Option<&[Option<Flags>]>) {
         self.trial = flags.filter(|flags| !flags.is_empty()).map(|flags| self.flags_beside(flags));
     }
 
@@ -211,51 +197,43 @@ impl Watched {
 
     /// Until when flags are shown as they are judged now and not as they were sent, where these
     /// differ.
-    #[must_use]
-    pub fn judged_until(&self) -> Option<Timestamp> {
+    pub(crate) fn judged_until(&self) -> Option<Timestamp> {
         self.judged.as_ref().map(|judged| judged.until)
     }
 
     /// The sensors that the root of an incident named, where the session lets it.
-    #[must_use]
-    pub fn named_sensors(&self, incident: u64) -> &[String] {
+    pub(crate) fn named_sensors(&self, incident: u64) -> &[String] {
         self.named.get(&incident).map_or(&[], Vec::as_slice)
     }
 
     /// Whether an incident came back by itself when its time on the shelf was over.
-    #[must_use]
-    pub fn was_shelved(&self, incident: u64) -> bool {
+    pub(crate) fn was_shelved(&self, incident: u64) -> bool {
         self.from_shelf.contains(&incident)
     }
 
     /// The channel of `trace` of a client in the history.
-    #[must_use]
-    pub fn channel(client: usize, trace: Trace) -> usize {
+    pub(crate) fn channel(client: usize, trace: Trace) -> usize {
         client * Trace::COUNT + trace as usize
     }
 
     /// What `trace` of a client shows in `column`.
-    #[must_use]
-    pub fn bucket(&self, client: usize, trace: Trace, column: &Column) -> Bucket {
+    pub(crate) fn bucket(&self, client: usize, trace: Trace, column: &Column) -> Bucket {
         self.history.bucket(Self::channel(client, trace), column)
     }
 
     /// The value of a trace at a moment.
-    #[must_use]
-    pub fn value_at(&self, client: usize, trace: Trace, moment: Timestamp) -> Option<f32> {
+    pub(crate) fn value_at(&self, client: usize, trace: Trace, moment: Timestamp) -> Option<f32> {
         self.history.value_at(Self::channel(client, trace), moment)
     }
 
     /// The thresholds that stand now, as squared distances.
-    #[must_use]
-    pub fn thresholds(&self, client: usize) -> Option<FlagThresholds> {
+    pub(crate) fn thresholds(&self, client: usize) -> Option<FlagThresholds> {
         self.snapshot.as_ref()?.thresholds.get(client).copied()
     }
 
     /// The flags of a client in a column at some thresholds: distances are kept, so that another τ
     /// is another picture at once.
-    #[must_use]
-    pub fn flags_at(&self, client: usize, column: &Column, tau: FlagThresholds) -> FlagCell {
+    pub(crate) fn flags_at(&self, client: usize, column: &Column, tau: FlagThresholds) -> FlagCell {
         let above = |trace, tau: f32| match self.bucket(client, trace, column) {
             Bucket::Values { high, .. } => Ok(high * high > tau),
             Bucket::Missing => Err(FlagCell::Missing),
@@ -269,8 +247,7 @@ impl Watched {
 
     /// The flags of a client in a column by the thresholds that stand, noise and all: as they were
     /// sent where nothing was changed since.
-    #[must_use]
-    pub fn flags(&self, client: usize, column: &Column) -> FlagCell {
+    pub(crate) fn flags(&self, client: usize, column: &Column) -> FlagCell {
         match &self.judged {
             Some(judged) => cell(&judged.flags, [2 * client, 2 * client + 1], column),
             None => self.flags_sent(client, column),
@@ -278,16 +255,19 @@ impl Watched {
     }
 
     /// The flags of a client in a column as they were sent, noise and all.
-    #[must_use]
-    pub fn flags_sent(&self, client: usize, column: &Column) -> FlagCell {
+    pub(crate) fn flags_sent(&self, client: usize, column: &Column) -> FlagCell {
         let channels = [Trace::FlagC, Trace::FlagA].map(|trace| Self::channel(client, trace));
         cell(&self.history, channels, column)
     }
 
     /// The flags of a client in a column under the setting on trial; steps that came after its
     /// answer are judged by `tau` alone.
-    #[must_use]
-    pub fn flags_on_trial(&self, client: usize, column: &Column, tau: FlagThresholds) -> FlagCell {
+    pub(crate) fn flags_on_trial(
+        &self,
+        client: usize,
+        column: &Column,
+        tau: FlagThresholds,
+    ) -> FlagCell {
         let known = self.trial.as_ref().filter(|trial| match column {
             Column::Rows { rows, .. } => rows.end <= trial.len(),
             Column::Outside | Column::Gap => true,
@@ -299,8 +279,7 @@ impl Watched {
     }
 
     /// A line of the log in words: what is undone or done again is said by its own.
-    #[must_use]
-    pub fn words(&self, entry: &Entry, names: &[String]) -> String {
+    pub(crate) fn words(&self, entry: &Entry, names: &[String]) -> String {
         let undoes = |entry: &Entry| match entry.what {
             What::Did(Action::Undo { entry }) => self.log.iter().find(|e| e.number == entry),
             _ => None,
@@ -314,38 +293,18 @@ impl Watched {
     }
 
     /// The incident of that number.
-    #[must_use]
-    pub fn incident(&self, number: u64) -> Option<&Incident> {
+    pub(crate) fn incident(&self, number: u64) -> Option<&Incident> {
         self.incidents.get((number as usize).checked_sub(1)?)
     }
 
     /// Incidents whose evidence had begun by a moment, as is known today, the newest first.
-    pub fn begun_by(&self, moment: Timestamp) -> impl Iterator<Item = &Incident> {
+    pub(crate) fn begun_by(&self, moment: Timestamp) -> impl Iterator<Item = &Incident> {
         self.incidents.iter().rev().filter(move |incident| incident.onset <= moment)
     }
 
-    /// What a client was at a moment, as is known today: an incident is there from the first of its
-    /// evidence on, also where it was found later.
-    #[must_use]
-    pub fn role_at(&self, client: usize, moment: Timestamp) -> Role {
-        let concerns =
-            |i: &&Incident| i.member(client).is_some_and(|member| member.onset <= moment);
-        let lasts = |i: &&Incident| i.closed.is_none_or(|closed| closed.time > moment);
-        let Some(incident) = self.begun_by(moment).filter(lasts).find(concerns) else {
-            return Role::Quiet;
-        };
-        if incident.root != Some(client) {
-            // Without a named root everyone who shows something is a candidate, and no effect.
-            return match incident.root {
-                Some(_) => Role::Effect(incident.number),
-                None => Role::Single(incident.number),
-            };
-        }
-        if incident.origin == Origin::Single || incident.priority == Priority::P3 {
-            Role::Single(incident.number)
-        } else {
-            Role::Root(incident.number)
-        }
+    /// The engine's verdict about a client at a moment.
+    pub(crate) fn verdict_at(&self, client: usize, moment: Timestamp) -> Option<ClientVerdict> {
+        verdict_at(&self.incidents, client, moment)
     }
 }
 

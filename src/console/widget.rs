@@ -9,29 +9,33 @@
 //! | [`curve`] | losses falling over decades |
 //! | [`heat`] | a matrix of strengths |
 
-pub mod curve;
-pub mod flags;
-pub mod gauge;
-pub mod heat;
-pub mod level;
+pub(crate) mod curve;
+pub(crate) mod flags;
+pub(crate) mod gauge;
+pub(crate) mod heat;
+pub(crate) mod level;
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
 /// Puts one sign into one cell; nothing where the picture has no such cell.
-pub fn sign(buffer: &mut Buffer, x: u16, y: u16, glyph: &str, style: Style) {
+pub(crate) fn sign(buffer: &mut Buffer, x: u16, y: u16, glyph: &str, style: Style) {
     if let Some(cell) = buffer.cell_mut((x, y)) {
         cell.set_symbol(glyph).set_style(style);
     }
 }
 
 #[cfg(test)]
-pub mod drawn {
+pub(crate) mod drawn {
     use ratatui::buffer::{Buffer, Cell};
     use ratatui::layout::Rect;
 
     /// The rows that `draw` makes of an empty picture.
-    pub fn rows(width: u16, height: u16, draw: impl FnOnce(Rect, &mut Buffer)) -> Vec<String> {
+    pub(crate) fn rows(
+        width: u16,
+        height: u16,
+        draw: impl FnOnce(Rect, &mut Buffer),
+    ) -> Vec<String> {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
         draw(area, &mut buffer);

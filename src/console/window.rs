@@ -7,11 +7,11 @@ use std::ops::RangeInclusive;
 use jiff::Timestamp;
 
 /// Seconds a column may last.
-pub const ZOOMS: [i64; 11] = [1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
+pub(crate) const ZOOMS: [i64; 11] = [1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
 
 /// Columns that end at a given instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub(crate) struct Window {
     column_s: i64,
     /// Number of the rightmost column, counted from the epoch.
     right: i64,
@@ -22,8 +22,7 @@ impl Window {
     /// `columns` columns of `column_s` seconds that show `moment`, a moment of `data`. To its right
     /// stands as much as there is, but no more than a quarter of the window unless there is nothing
     /// to show at its left.
-    #[must_use]
-    pub fn around(
+    pub(crate) fn around(
         moment: Timestamp,
         data: RangeInclusive<Timestamp>,
         column_s: i64,
@@ -37,14 +36,12 @@ impl Window {
     }
 
     /// Seconds of a column.
-    #[must_use]
-    pub fn column_s(&self) -> i64 {
+    pub(crate) fn column_s(&self) -> i64 {
         self.column_s
     }
 
     /// First instant of column `at`, which may lie beyond the window.
-    #[must_use]
-    pub fn start(&self, at: i64) -> Timestamp {
+    pub(crate) fn start(&self, at: i64) -> Timestamp {
         let number = self.right - self.columns + 1 + at;
         let second = number.saturating_mul(self.column_s);
         Timestamp::from_second(second).unwrap_or(if second < 0 {
@@ -55,8 +52,7 @@ impl Window {
     }
 
     /// The edges of all half columns, from left to right: one more than there are halves.
-    #[must_use]
-    pub fn half_edges(&self) -> Vec<Timestamp> {
+    pub(crate) fn half_edges(&self) -> Vec<Timestamp> {
         let halves = (0..self.columns).flat_map(|at| {
             let (start, end) = (self.start(at), self.start(at + 1));
             [start, start + end.duration_since(start) / 2]
@@ -65,8 +61,7 @@ impl Window {
     }
 
     /// The column that shows `time`, if one does.
-    #[must_use]
-    pub fn column_of(&self, time: Timestamp) -> Option<u16> {
+    pub(crate) fn column_of(&self, time: Timestamp) -> Option<u16> {
         let number = time.as_second().div_euclid(self.column_s);
         let at = number - (self.right - self.columns + 1);
         (0..self.columns).contains(&at).then_some(at as u16)

@@ -26,32 +26,30 @@ const ORACLE: u64 = 0x4F;
 
 /// What was found on the calibration range.
 #[derive(Debug, Clone)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// L_s.
-    pub server_loss: f64,
+    pub(crate) server_loss: f64,
     /// Clients in the order of the session.
-    pub clients: Vec<ClientComparison>,
+    pub(crate) clients: Vec<ClientComparison>,
     /// Mean |correlation| between states of different clients, by model.
-    pub correlation: Vec<(&'static str, f64)>,
+    pub(crate) correlation: Vec<(&'static str, f64)>,
     /// Correlation of every pair of the oracle's states, row by row, where one was made.
-    pub oracle: Option<Vec<f32>>,
+    pub(crate) oracle: Option<Vec<f32>>,
 }
 
-/// One client's part.
 #[derive(Debug, Clone)]
-pub struct ClientComparison {
-    /// Its name.
-    pub name: String,
+pub(crate) struct ClientComparison {
+    pub(crate) name: String,
     /// Mean ‖r_c‖².
-    pub r_c: f64,
+    pub(crate) r_c: f64,
     /// Mean ‖r_a‖².
-    pub r_a: f64,
+    pub(crate) r_a: f64,
     /// Beside the oracle after every pass of training, where one was made; the last is the end.
-    pub beside: Vec<Beside>,
+    pub(crate) beside: Vec<Beside>,
 }
 
 /// Compares; with `oracle` the centralised model is trained too, which takes a while.
-pub fn compare(
+pub(crate) fn compare(
     session: &Session,
     prepared: &Prepared,
     oracle: bool,

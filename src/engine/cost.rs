@@ -38,11 +38,11 @@ const USUAL_BYTES: f64 = 16e9;
 
 /// What preparing a session is estimated to take.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     /// Most memory that is held at once.
-    pub bytes: f64,
+    pub(crate) bytes: f64,
     /// Processor time on the machine that was measured.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 /// More than a preparation may take.
@@ -51,7 +51,7 @@ pub struct Estimate {
     "preparing this session needs about {estimate}, and the limit is {limit}; make it smaller \
      (model.states, widths, epochs, clients), or allow it with `limits: ({key}: …)` in the session"
 )]
-pub struct TooMuch {
+pub(crate) struct TooMuch {
     estimate: Estimate,
     limit: String,
     key: &'static str,
@@ -83,14 +83,14 @@ fn time(seconds: f64) -> String {
 }
 
 /// What preparing `session` takes. The same session and data give the same estimate everywhere.
-pub fn estimate(session: &Session) -> Result<Estimate, StreamError> {
+pub(crate) fn estimate(session: &Session) -> Result<Estimate, StreamError> {
     let extent = extent(session)?;
     let work = Work::of(session, &extent);
     Ok(Estimate { bytes: work.bytes(), seconds: work.seconds() })
 }
 
 /// Refuses a session whose preparation takes more than it may.
-pub fn allow(session: &Session, estimate: Estimate) -> Result<(), TooMuch> {
+pub(crate) fn allow(session: &Session, estimate: Estimate) -> Result<(), TooMuch> {
     let limits = session.limits;
     let spare = limits.memory_gb.map_or_else(|| free_bytes().unwrap_or(USUAL_BYTES), |gb| gb * 1e9);
     let hours = limits.preparation_h.unwrap_or(USUAL_H);
@@ -159,7 +159,6 @@ struct Work<'a> {
     draw_s: f64,
     /// Rows as they stand in the data, over all times they are read.
     read_rows: f64,
-    /// Block means.
     fit_rows: f64,
     calibration_rows: f64,
 }

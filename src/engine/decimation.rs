@@ -20,7 +20,7 @@ use crate::site::material::{ClientMaterial, Material};
 ///
 /// Preparing a session goes through here and keeps the answer with its models; whoever runs it takes
 /// [`Prepared::every`](super::prepare::Prepared::every).
-pub fn every(session: &Session) -> Result<u32, PrepareError> {
+pub(crate) fn every(session: &Session) -> Result<u32, PrepareError> {
     match session.sampling.decimate {
         Decimation::Every(every) => Ok(every),
         Decimation::Auto => cusum::choose_decimation(|every| slowest_tail(session, every)),

@@ -23,12 +23,12 @@ use jiff::Timestamp;
 use jiff::civil::Time;
 use tokio::sync::mpsc;
 
+use super::knob::Turn;
 use super::ledger_file::KeptLedger;
 use super::pace::{Pace, Speed};
 use super::player::{Gone, Player};
 use super::prepare::{self, PrepareError, Prepared};
 use super::progress::{ProgressWords, Training};
-use super::run::knob::Turn;
 use super::run::what_if::NoAnswer;
 use super::run::{Ending, Outlook, RunOptions};
 use super::train::{enter_failed, enter_prepared};
@@ -46,25 +46,21 @@ const COMMANDS: usize = 32;
 
 /// What the stream looks like, and what it knows about disturbances.
 #[derive(Debug, Clone)]
-pub struct Opened {
-    /// Its frames.
-    pub layout: Layout,
-    /// Its events.
-    pub events: Vec<Event>,
+pub(crate) struct Opened {
+    pub(crate) layout: Layout,
+    pub(crate) events: Vec<Event>,
     /// Seconds between two steps of the engine.
-    pub period_s: f64,
+    pub(crate) period_s: f64,
     /// The same clients at the pace of the engine's steps.
-    pub steps: Layout,
-    /// The models.
-    pub prepared: Option<Arc<Prepared>>,
+    pub(crate) steps: Layout,
+    pub(crate) prepared: Option<Arc<Prepared>>,
     /// The thresholds of every client, as facts.
-    pub calibrated: Vec<Fact>,
+    pub(crate) calibrated: Vec<Fact>,
 }
 
 impl Opened {
     /// What is to be known of `watch` before its first step.
-    #[must_use]
-    pub fn of(watch: &Watch, prepared: Arc<Prepared>) -> Self {
+    pub(crate) fn of(watch: &Watch, prepared: Arc<Prepared>) -> Self {
         Self {
             layout: watch.measurements().clone(),
             events: watch.events().to_vec(),
@@ -77,47 +73,43 @@ impl Opened {
 }
 
 /// Why there is no stream.
-pub type OpenError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type OpenError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What the engine's work costs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Load {
+pub(crate) struct Load {
     /// Mean time of a step.
-    pub step: Duration,
+    pub(crate) step: Duration,
     /// How far the replay is behind its pace.
-    pub behind: Duration,
+    pub(crate) behind: Duration,
 }
 
 /// What is new, and how everything stands after it.
 #[derive(Debug, Clone, Default)]
-pub struct Update {
-    /// What is new.
-    pub news: News,
+pub(crate) struct Update {
+    pub(crate) news: News,
     /// How everything stands, where that may have changed.
-    pub snapshot: Option<Snapshot>,
-    /// What it cost.
-    pub load: Load,
+    pub(crate) snapshot: Option<Snapshot>,
+    pub(crate) load: Load,
 }
 
 /// What the day so far would have been with one knob turned.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tried {
+pub(crate) struct Tried {
     /// The knob with its value on trial.
-    pub turn: Turn,
+    pub(crate) turn: Turn,
     /// The day so far as it was.
-    pub before: Outlook,
+    pub(crate) before: Outlook,
     /// As it would have been, or why nobody can tell.
-    pub after: Result<Outlook, NoAnswer>,
+    pub(crate) after: Result<Outlook, NoAnswer>,
 }
 
 /// What the engine tells, in this order.
 #[derive(Debug)]
-pub enum EngineEvent {
+pub(crate) enum EngineEvent {
     /// Something that is worth knowing about the files of this run; it goes on.
     Notice(String),
-    /// Models are being made.
     Training(Training),
-    /// The stream is open.
     Opened(Box<Opened>),
     /// Measurements and what they say, in their order.
     News(Box<Update>),
@@ -137,8 +129,7 @@ pub enum EngineEvent {
 
 impl EngineEvent {
     /// Whether the engine may be gone after it.
-    #[must_use]
-    pub fn is_last(&self) -> bool {
+    pub(crate) fn is_last(&self) -> bool {
         match self {
             Self::Ended(_) | Self::Failed(_) | Self::Stopped => true,
             Self::Notice(_)
@@ -154,14 +145,13 @@ impl EngineEvent {
 
 /// What the engine shall do.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub(crate) enum Command {
     /// It goes like this from now on.
     Pace(Pace),
     /// One step, and then it stands.
     Step,
     /// At full speed to this time, and then as before.
     RunTo(Timestamp),
-    /// An operator's order.
     Order(Order),
     /// What would this have meant?
     WhatIf(Turn),
@@ -171,33 +161,31 @@ pub enum Command {
 
 /// How a session is run.
 #[derive(Debug, Clone)]
-pub struct Options {
-    /// How fast.
-    pub pace: Pace,
+pub(crate) struct Options {
+    pub(crate) pace: Pace,
     /// The method that decides; the session's own when absent.
-    pub mode: Option<Mode>,
+    pub(crate) mode: Option<Mode>,
     /// Where the run ends; the end of the data when absent.
-    pub until: Option<Mark>,
+    pub(crate) until: Option<Mark>,
     /// A moment at which to stop without ending the run: for a picture of it.
-    pub stop_at: Option<Moment>,
+    pub(crate) stop_at: Option<Moment>,
     /// Who looks on: both methods are carried along and measurements are shown, each at its time.
     /// Without, the run is summed up in facts alone, none of which is left out.
-    pub watched: bool,
+    pub(crate) watched: bool,
     /// Steps may travel together; otherwise each is told by itself.
-    pub batched: bool,
+    pub(crate) batched: bool,
     /// Where the ledgers' lines are stored before anything is told of what they are about. When absent,
     /// a session with a budget for the whole history has a file of its own.
-    pub ledger: Option<PathBuf>,
+    pub(crate) ledger: Option<PathBuf>,
     /// Raised when the run shall end as soon as possible.
-    pub interrupt: Option<Arc<AtomicBool>>,
+    pub(crate) interrupt: Option<Arc<AtomicBool>>,
     /// Models that are made already.
-    pub prepared: Option<Arc<Prepared>>,
+    pub(crate) prepared: Option<Arc<Prepared>>,
 }
 
 impl Options {
     /// For a screen on this machine, at a pace.
-    #[must_use]
-    pub fn watched(pace: Pace) -> Self {
+    pub(crate) fn watched(pace: Pace) -> Self {
         Self {
             pace,
             mode: None,
@@ -212,21 +200,19 @@ impl Options {
     }
 
     /// For a study: models that are made already, as fast as it goes, every step told by itself.
-    #[must_use]
-    pub fn study(prepared: Arc<Prepared>) -> Self {
+    pub(crate) fn study(prepared: Arc<Prepared>) -> Self {
         Self { prepared: Some(prepared), batched: false, ..Self::facts(Speed::Max) }
     }
 
     /// For facts alone, at a speed.
-    #[must_use]
-    pub fn facts(speed: Speed) -> Self {
+    pub(crate) fn facts(speed: Speed) -> Self {
         Self { watched: false, ..Self::watched(Pace { speed, paused: false }) }
     }
 }
 
 /// When a picture is taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Moment {
+pub(crate) enum Moment {
     /// The first time that the data's clock shows this.
     Clock(Time),
     /// A time, or a distance from the start.
@@ -235,9 +221,9 @@ pub enum Moment {
 
 /// The holder's end of an engine. Dropping it ends the engine's thread.
 #[derive(Debug)]
-pub struct Handle {
+pub(crate) struct Handle {
     /// What it tells. Closed before an event that [`EngineEvent::is_last`]: its thread died.
-    pub events: mpsc::Receiver<EngineEvent>,
+    pub(crate) events: mpsc::Receiver<EngineEvent>,
     /// None once it has been told to end.
     commands: Option<std_mpsc::SyncSender<Command>>,
     /// A ledger file is being written.
@@ -248,7 +234,7 @@ pub struct Handle {
 
 impl Handle {
     /// Hands a command over; it comes back when too many lie unread. An engine that is over needs none.
-    pub fn command(&self, command: Command) -> Result<(), Command> {
+    pub(crate) fn command(&self, command: Command) -> Result<(), Command> {
         let Some(commands) = &self.commands else { return Ok(()) };
         match commands.try_send(command) {
             Ok(()) | Err(std_mpsc::TrySendError::Disconnected(_)) => Ok(()),
@@ -260,7 +246,7 @@ impl Handle {
 impl Handle {
     /// Ends the engine and waits for its ledger to be closed and signed, for so long at most; where the
     /// file ends then, if one is kept.
-    pub fn finish(&mut self, longest: Duration) -> Option<Head> {
+    pub(crate) fn finish(&mut self, longest: Duration) -> Option<Head> {
         self.events.close();
         self.commands = None;
         // Without a ledger there is nothing to wait for, however long a step takes.
@@ -269,7 +255,7 @@ impl Handle {
     }
 
     /// Waits for the end, and shows every update to `see` on the way.
-    pub fn to_end(
+    pub(crate) fn to_end(
         mut self,
         mut see: impl FnMut(&Opened, &Update),
     ) -> Result<(Box<Opened>, Box<Ending>), OpenError> {
@@ -297,7 +283,7 @@ impl Handle {
 }
 
 /// Makes or reads the models of a session, opens it and plays it, on a thread of its own.
-pub fn spawn(session: &Session, options: Options) -> io::Result<Handle> {
+pub(crate) fn spawn(session: &Session, options: Options) -> io::Result<Handle> {
     let (sender, events) = mpsc::channel(QUEUE);
     let (command_sender, commands) = std_mpsc::sync_channel(COMMANDS);
     let (finish, finished) = std_mpsc::sync_channel(1);

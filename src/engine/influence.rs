@@ -20,14 +20,14 @@ use crate::wire::{Order, Sender, Wire};
 
 /// What the server knows of influence, kept with the models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Influences {
+pub(crate) struct Influences {
     /// Who influences whom, learned and declared.
-    pub graph: InfluenceGraph,
+    pub(crate) graph: InfluenceGraph,
     /// What predicts; none where nothing could be learned.
     pub(super) foreteller: Option<Foreteller>,
     /// What was released about each client while influence was learned: part of what its training
     /// released.
-    pub released: Vec<Vec<Counted>>,
+    pub(crate) released: Vec<Vec<Counted>>,
 }
 
 impl Influences {
@@ -41,16 +41,16 @@ impl Influences {
 #[derive(Debug, Default)]
 pub(super) struct SiteHalves {
     /// How each site summarises its state; empty where nothing could be learned.
-    pub summaries: Vec<Messenger>,
+    pub(crate) summaries: Vec<Messenger>,
     /// What each site takes out of its residual, where the session asks for tier 2.
-    pub informed: Vec<Option<(usize, InformedFit)>>,
+    pub(crate) informed: Vec<Option<(usize, InformedFit)>>,
 }
 
 /// What a site brings: what its models make of its fit and calibration range, and the right to tell of
 /// its states, where it has it.
 pub(super) struct Told<'a> {
-    pub traces: &'a [Trace; 2],
-    pub sender: Option<Sender>,
+    pub(crate) traces: &'a [Trace; 2],
+    pub(crate) sender: Option<Sender>,
 }
 
 /// Learns from the fit range, judged by the calibration range, over `wire`.

@@ -35,7 +35,7 @@ const ENTRIES: u64 = 4096;
 ///
 /// The file belongs to the clients, by their names and columns, and not to the session's name or place:
 /// a budget is not renewed because a file was renamed.
-pub fn lifetime_ledger(session: &Session) -> Result<Option<PathBuf>, OpenError> {
+pub(crate) fn lifetime_ledger(session: &Session) -> Result<Option<PathBuf>, OpenError> {
     let over = session.privacy.budget.map(|budget| budget.over);
     if over != Some(Scope::Lifetime) || Provenance::of(session) == Provenance::Seeded {
         return Ok(None);
@@ -63,9 +63,9 @@ pub(super) struct KeptLedger(Option<Writer>);
 #[derive(Debug, Default)]
 pub(super) struct Opened {
     /// The ledgers to be continued; none where no file is kept.
-    pub ledgers: Option<Vec<Ledger>>,
+    pub(crate) ledgers: Option<Vec<Ledger>>,
     /// What must be said about the file or the key.
-    pub notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
 }
 
 /// When entries are signed before the end of a run.
@@ -88,7 +88,6 @@ struct Writer {
     sealed_by: SealedBy,
     /// When all of it was on the disk last.
     synced: Instant,
-    /// Something was written since.
     unsynced: bool,
     /// A seal with all clients' heads is the last line.
     finished: bool,
@@ -98,7 +97,10 @@ struct Writer {
 
 impl KeptLedger {
     /// What stands in the file that `session` keeps its ledgers in, and the file.
-    pub fn open(session: &Session, named: Option<PathBuf>) -> Result<(Opened, Self), OpenError> {
+    pub(crate) fn open(
+        session: &Session,
+        named: Option<PathBuf>,
+    ) -> Result<(Opened, Self), OpenError> {
         let lifetime = if named.is_none() { lifetime_ledger(session)? } else { None };
         let by_itself = lifetime.is_some();
         let Some(path) = named.or(lifetime) else { return Ok((Opened::default(), Self(None))) };
@@ -121,19 +123,19 @@ impl KeptLedger {
     }
 
     /// Whether there is a file.
-    pub fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         self.0.is_some()
     }
 
     /// Stores what was released; nothing may be said about it before.
-    pub fn store(&mut self, watch: &mut Watch) -> Result<(), OpenError> {
+    pub(crate) fn store(&mut self, watch: &mut Watch) -> Result<(), OpenError> {
         let Some(writer) = &mut self.0 else { return Ok(()) };
         writer.store(&watch.run_mut().take_ledger_lines())
     }
 
     /// Enters what a training released for which no run does so, because its models are kept for
     /// later or could not be made; where the file ends then. `kept` are the ledgers in the file.
-    pub fn enter_training(
+    pub(crate) fn enter_training(
         &mut self,
         kept: &[Ledger],
         clients: &[(&str, Terms)],
@@ -157,12 +159,12 @@ impl KeptLedger {
     }
 
     /// Nothing will be stored for a while: what was is brought to the disk.
-    pub fn rest(&mut self) -> Result<(), OpenError> {
+    pub(crate) fn rest(&mut self) -> Result<(), OpenError> {
         self.0.as_mut().map_or(Ok(()), Writer::sync)
     }
 
     /// Stores the end of all ledgers and signs it; where the file ends then.
-    pub fn finish(&mut self, watch: &mut Watch) -> Result<Option<Head>, OpenError> {
+    pub(crate) fn finish(&mut self, watch: &mut Watch) -> Result<Option<Head>, OpenError> {
         let Some(writer) = &mut self.0 else { return Ok(None) };
         writer.store(&watch.run_mut().take_ledger_lines())?;
         writer.finish(watch.run().ledgers())
@@ -264,7 +266,6 @@ impl Writer {
         Ok((writer, ledgers))
     }
 
-    /// Appends to the file.
     fn write(&mut self, text: &str) -> Result<(), OpenError> {
         self.unsynced = true;
         self.finished = false;

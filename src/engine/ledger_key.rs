@@ -9,16 +9,15 @@ use crate::folders;
 use crate::privacy::LedgerKey;
 
 /// What the file is called.
-pub const KEY_FILE: &str = "ledger.key";
+pub(crate) const KEY_FILE: &str = "ledger.key";
 
 /// Where the key is kept; `None` where the system has no folder for settings.
-#[must_use]
-pub fn path() -> Option<PathBuf> {
+pub(crate) fn path() -> Option<PathBuf> {
     Some(folders::configuration(|name| std::env::var(name).ok())?.join(KEY_FILE))
 }
 
 /// The key of this machine, where there is one already.
-pub fn known(file: &Path) -> Result<Option<LedgerKey>, String> {
+pub(crate) fn known(file: &Path) -> Result<Option<LedgerKey>, String> {
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -15,8 +15,7 @@ const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
 /// Data seconds per second of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Speed {
-    /// This many.
+pub(crate) enum Speed {
     Times(f64),
     /// As many as can be read.
     Max,
@@ -24,8 +23,7 @@ pub enum Speed {
 
 impl Speed {
     /// The speed a session asks for; nonsense counts as real time, infinity as all there is.
-    #[must_use]
-    pub fn new(times: f64) -> Self {
+    pub(crate) fn new(times: f64) -> Self {
         if times == f64::INFINITY {
             Self::Max
         } else if times > 0.0 {
@@ -35,9 +33,7 @@ impl Speed {
         }
     }
 
-    /// One step up.
-    #[must_use]
-    pub fn faster(self) -> Self {
+    pub(crate) fn faster(self) -> Self {
         match self {
             Self::Times(now) => {
                 LADDER.into_iter().find(|step| *step > now).map_or(Self::Max, Self::Times)
@@ -46,9 +42,7 @@ impl Speed {
         }
     }
 
-    /// One step down.
-    #[must_use]
-    pub fn slower(self) -> Self {
+    pub(crate) fn slower(self) -> Self {
         let below = |limit: f64| LADDER.into_iter().rev().find(|step| *step < limit);
         match self {
             Self::Times(now) => Self::Times(below(now).unwrap_or(now.min(LADDER[0]))),
@@ -82,36 +76,33 @@ impl fmt::Display for Speed {
 
 /// How the replay goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// How fast when it goes.
-    pub speed: Speed,
-    /// Whether it stands.
-    pub paused: bool,
+    pub(crate) speed: Speed,
+    pub(crate) paused: bool,
 }
 
 /// Turns distances in data time into instants of the wall clock.
 #[derive(Debug)]
-pub struct Pacer {
+pub(crate) struct Pacer {
     speed: Speed,
     last: Instant,
 }
 
 impl Pacer {
     /// Starts counting at `now`.
-    #[must_use]
-    pub fn new(speed: Speed, now: Instant) -> Self {
+    pub(crate) fn new(speed: Speed, now: Instant) -> Self {
         Self { speed, last: now }
     }
 
     /// Another speed from `now` on.
-    pub fn set(&mut self, speed: Speed, now: Instant) {
+    pub(crate) fn set(&mut self, speed: Speed, now: Instant) {
         *self = Self::new(speed, now);
     }
 
     /// When a frame that is `data_s` seconds later than the one before it is due; `longest` is the
     /// longest time to wait for it.
-    #[must_use]
-    pub fn due(&self, data_s: f64, longest: Duration, now: Instant) -> Instant {
+    pub(crate) fn due(&self, data_s: f64, longest: Duration, now: Instant) -> Instant {
         match self.speed {
             Speed::Max => now,
             Speed::Times(times) => {
@@ -122,7 +113,7 @@ impl Pacer {
     }
 
     /// The frame that was due at `due` is shown at `now`.
-    pub fn shown(&mut self, due: Instant, now: Instant) {
+    pub(crate) fn shown(&mut self, due: Instant, now: Instant) {
         self.last = if now.saturating_duration_since(due) > PATIENCE { now } else { due };
     }
 }

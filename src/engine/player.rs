@@ -32,7 +32,6 @@ const NAP: Duration = Duration::from_millis(50);
 /// The holder is gone.
 pub(super) struct Gone;
 
-/// Where playing begins.
 pub(crate) struct From {
     mark: Option<Mark>,
     clock: Clock,
@@ -68,7 +67,6 @@ enum Audience {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Travels {
     Together,
-    /// Every step by itself.
     Alone,
 }
 
@@ -80,7 +78,6 @@ pub(super) struct Player {
     commands: std_mpsc::Receiver<Command>,
     interrupt: Option<Arc<AtomicBool>>,
     audience: Audience,
-    /// Steps may travel together.
     travels: Travels,
     /// Where to stop without ending the run.
     stop_at: Option<StopAt>,
@@ -96,7 +93,6 @@ pub(super) struct Player {
     amid: bool,
     /// Orders that wait for its end.
     orders: Vec<Order>,
-    /// The frame shown last.
     last: Option<Timestamp>,
     batch: Update,
     batch_since: Instant,
@@ -107,7 +103,7 @@ pub(super) struct Player {
 }
 
 impl Player {
-    pub fn new(
+    pub(crate) fn new(
         watch: Watch,
         kept: KeptLedger,
         session: &Session,
@@ -142,7 +138,7 @@ impl Player {
         }
     }
 
-    pub fn play(&mut self, prepared: Arc<Prepared>) -> Result<(), Gone> {
+    pub(crate) fn play(&mut self, prepared: Arc<Prepared>) -> Result<(), Gone> {
         let raw_period_s = self.watch.measurements().period_s;
         self.tell(EngineEvent::Opened(Box::new(Opened::of(&self.watch, prepared))))?;
         if self.stop_at.is_some() {
@@ -256,7 +252,7 @@ impl Player {
 
     /// Nothing more will be released: closes the ledgers where the run did not come to its end, and
     /// says where their file ends.
-    pub fn close(&mut self) -> Option<Head> {
+    pub(crate) fn close(&mut self) -> Option<Head> {
         self.watch.run_mut().close_ledgers();
         // The holder is gone: a file that cannot be written is noticed by who goes on with it.
         self.kept.finish(&mut self.watch).ok().flatten()

@@ -27,13 +27,12 @@ use crate::privacy::{Counted, FilterMemory, PrivacyError, Provenance, Randomness
 use crate::rng;
 use crate::server::Together;
 use crate::session::{Session, Source, Tier};
-pub use crate::site::PreparedSite;
+pub(crate) use crate::site::PreparedSite;
 use crate::site::fit;
 use crate::site::grader::GraderFit;
 use crate::site::material::{ClientMaterial, LeftOut, Material, SensorView};
 use crate::site::messenger::Trace;
 use crate::site::nominal::{self, StoredNominal};
-pub use crate::site::prepared::Nominal;
 use crate::site::prepared::SiteFit;
 use crate::site::training::SiteData;
 use crate::stream::resolution::Grids;
@@ -50,12 +49,11 @@ const CONTENT: &str =
 
 /// What is going on, told as it happens.
 #[derive(Debug)]
-pub enum Stage<'a> {
+pub(crate) enum Stage<'a> {
     /// Nominal data is being read.
     Reading,
     /// The models come with the program: nothing is trained but the federation.
     Delivered,
-    /// A proprietary model learns.
     Proprietary(train::Progress<'a>),
     /// Clients and server learn from each other.
     Federation(federation::Progress<'a>),
@@ -66,103 +64,85 @@ pub enum Stage<'a> {
 }
 
 /// Told of every stage; `Break` stops training with what was learned.
-pub type OnStage<'a> = &'a mut (dyn FnMut(Stage) -> ControlFlow<()> + Send);
+pub(crate) type OnStage<'a> = &'a mut (dyn FnMut(Stage) -> ControlFlow<()> + Send);
 
 /// A session's models, ready to run.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     /// Samples in a block mean.
-    pub every: u32,
+    pub(crate) every: u32,
     /// Clients in the order of the session.
-    pub clients: Vec<PreparedSite>,
+    pub(crate) clients: Vec<PreparedSite>,
     /// f_s.
-    pub server: LstmFc,
-    /// How the federation went.
-    pub history: Option<History>,
+    pub(crate) server: LstmFc,
+    pub(crate) history: Option<History>,
     /// It was trained just now, and not read from where it was kept.
-    pub fresh: bool,
+    pub(crate) fresh: bool,
     /// Whether training was asked to stop before its end.
-    pub stopped: bool,
+    pub(crate) stopped: bool,
     /// What training released about each client.
-    pub spent: TrainingSpent,
-    /// Who influences whom.
-    pub influences: Influences,
+    pub(crate) spent: TrainingSpent,
+    pub(crate) influences: Influences,
     /// How states move together; nothing where training was too short or states are too many.
-    pub together: Option<Together>,
+    pub(crate) together: Option<Together>,
     /// Rows of the nominal data that were not used.
-    pub unused: UnusedRows,
-    /// Where it is kept.
-    pub file: PathBuf,
+    pub(crate) unused: UnusedRows,
+    pub(crate) file: PathBuf,
     /// Why it could not be kept there, where it could not.
-    pub not_kept: Option<String>,
+    pub(crate) not_kept: Option<String>,
 }
 
 /// What a training released, kept with the models it made: they are used many times and were trained
 /// once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TrainingSpent {
+pub(crate) struct TrainingSpent {
     /// The first sample it is about.
-    pub from: Timestamp,
+    pub(crate) from: Timestamp,
     /// For each client, by kind.
-    pub clients: Vec<Vec<Trained>>,
+    pub(crate) clients: Vec<Vec<Trained>>,
 }
 
 /// What a training has released so far, and about whom.
 #[derive(Debug, Clone)]
-pub struct Released {
+pub(crate) struct Released {
     /// Names of the clients.
-    pub clients: Vec<String>,
+    pub(crate) clients: Vec<String>,
     /// What was released about each.
-    pub spent: TrainingSpent,
+    pub(crate) spent: TrainingSpent,
 }
 
 /// Why a session cannot be prepared.
 #[derive(Debug, Error)]
-pub enum PrepareError {
-    /// Its data cannot be had.
+pub(crate) enum PrepareError {
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// A proprietary model cannot be made.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// The federation cannot learn.
     #[error(transparent)]
     Federation(#[from] FederationError),
-    /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// What was measured makes no sense.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
-    /// What was prepared cannot be kept.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// Fewer than a handful of calibration steps: nothing can be called normal.
     #[error("{client}: the calibration range is too short to tell what is normal")]
-    TooShort {
-        /// Whose.
-        client: String,
-    },
-    /// It would take more memory or time than it may.
+    TooShort { client: String },
     #[error(transparent)]
     TooMuch(#[from] TooMuch),
     /// It failed after clients had released something, which belongs in their ledgers.
     #[error("{why}")]
     AfterReleases {
-        /// Why it failed.
         why: Box<PrepareError>,
         /// What was released.
         released: Released,
     },
-    /// What sites fitted cannot be written down.
     #[error("the fits of the sites cannot be written: {0}")]
     Fits(postcard::Error),
-    /// Something that is kept or fingerprinted has no JSON form.
     #[error("{what} cannot be written as JSON: {source}")]
     Json {
         /// Which part of the session or of its models.
         what: &'static str,
-        /// The reason.
         source: serde_json::Error,
     },
 }
@@ -197,8 +177,7 @@ struct ClientCalibration {
 }
 
 /// Where `session`'s models are kept between runs.
-#[must_use]
-pub fn cache_file(session: &Session) -> PathBuf {
+pub(crate) fn cache_file(session: &Session) -> PathBuf {
     // Not the session's name: the same session under another name has the same models.
     let name = match fingerprint(session) {
         Ok(fingerprint) => format!("models-{fingerprint}.safetensors"),
@@ -213,7 +192,7 @@ pub fn cache_file(session: &Session) -> PathBuf {
 ///
 /// A file that cannot be read is made anew, and one that cannot be written is done without. Both are
 /// told as a [`Stage::Notice`], and the second by [`Prepared::not_kept`].
-pub fn prepare(
+pub(crate) fn prepare(
     session: &Session,
     file: &Path,
     on_stage: OnStage,
@@ -222,7 +201,7 @@ pub fn prepare(
 }
 
 /// The same, with every message of the federation, and of learning influence, sent over `wire`.
-pub fn prepare_over(
+pub(crate) fn prepare_over(
     session: &Session,
     file: &Path,
     wire: Box<dyn Wire>,
@@ -253,7 +232,7 @@ pub fn prepare_over(
 }
 
 /// What was prepared before for `session` and its data, as it is kept in `file`.
-pub fn kept(session: &Session, file: &Path) -> Result<Prepared, PrepareError> {
+pub(crate) fn kept(session: &Session, file: &Path) -> Result<Prepared, PrepareError> {
     Ok(load(session, file, fingerprint(session)?)?)
 }
 
@@ -281,7 +260,10 @@ fn is_ordinary(why: &CheckpointError) -> bool {
 
 /// Keeps what the oracle says about how states move together, beside the models it was made for;
 /// for this run only where those could not be kept.
-pub fn keep_oracle(prepared: &mut Prepared, correlation: Vec<f32>) -> Result<(), PrepareError> {
+pub(crate) fn keep_oracle(
+    prepared: &mut Prepared,
+    correlation: Vec<f32>,
+) -> Result<(), PrepareError> {
     let together = prepared.together.clone().and_then(|known| known.with_oracle(correlation));
     let Some(together) = together else { return Ok(()) };
     if prepared.not_kept.is_some() {
@@ -298,7 +280,7 @@ pub fn keep_oracle(prepared: &mut Prepared, correlation: Vec<f32>) -> Result<(),
 }
 
 /// The sensors of every client that its models will not look at, with the reason.
-pub fn not_watched(session: &Session) -> Result<Vec<NotWatched>, PrepareError> {
+pub(crate) fn not_watched(session: &Session) -> Result<Vec<NotWatched>, PrepareError> {
     let every = decimation::every(session)?;
     let delivered = vendor::delivered(session, every);
     let material = Material::read(session, every, &vendor::views_of(delivered.as_ref()))?;
@@ -605,7 +587,7 @@ fn restore(
 /// Neither the session's name nor the place of its file counts, nor words that are only shown. Data
 /// counts by its folder, wherever the session is read from, and by the name, size and time of change of
 /// its files: reading them through would take longer than most preparations.
-pub fn fingerprint(session: &Session) -> Result<Fingerprint, PrepareError> {
+pub(crate) fn fingerprint(session: &Session) -> Result<Fingerprint, PrepareError> {
     let mut hasher = Hasher::new();
     hasher.text(env!("CARGO_PKG_VERSION"));
     hasher.text(CONTENT);
@@ -682,8 +664,7 @@ fn data_files(folder: &Path, patterns: &[String]) -> Vec<String> {
 }
 
 /// The layout that a prepared session's frames must have.
-#[must_use]
-pub fn fits(prepared: &Prepared, layout: &Layout) -> bool {
+pub(crate) fn fits(prepared: &Prepared, layout: &Layout) -> bool {
     prepared.clients.len() == layout.clients.len()
         && prepared.clients.iter().zip(&layout.clients).all(|(prepared, client)| {
             prepared.name == client.name

@@ -9,25 +9,23 @@ use crate::session::{Session, Source};
 
 /// A word from the engine on the way to the first measurement.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Training {
-    /// What is being done.
-    pub doing: String,
+pub(crate) struct Training {
+    pub(crate) doing: String,
     /// Steps done and steps in all, where they are counted.
-    pub steps: Option<(usize, usize)>,
+    pub(crate) steps: Option<(usize, usize)>,
     /// The loss of whoever learns, under its name.
-    pub losses: Vec<(String, f64)>,
+    pub(crate) losses: Vec<(String, f64)>,
     /// Bytes of all messages between clients and server so far, where there are any.
-    pub bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     /// How long this has been going on.
-    pub elapsed: Duration,
+    pub(crate) elapsed: Duration,
     /// The fact that a round of the federation is, where it is one.
-    pub fact: Option<Box<Fact>>,
+    pub(crate) fact: Option<Box<Fact>>,
 }
 
 impl Training {
     /// How long it will go on, if it goes on like this.
-    #[must_use]
-    pub fn left(&self) -> Option<Duration> {
+    pub(crate) fn left(&self) -> Option<Duration> {
         let (done, all) = self.steps.filter(|(done, all)| 0 < *done && done <= all)?;
         Some(self.elapsed.mul_f64((all - done) as f64 / done as f64))
     }
@@ -35,7 +33,7 @@ impl Training {
 
 /// Turns what the engine tells of its stages into words for the screen.
 #[derive(Debug)]
-pub struct ProgressWords {
+pub(crate) struct ProgressWords {
     names: Vec<String>,
     doing: String,
     since: Instant,
@@ -44,9 +42,7 @@ pub struct ProgressWords {
 }
 
 impl ProgressWords {
-    /// Nothing yet.
-    #[must_use]
-    pub fn new(session: &Session, now: Instant) -> Self {
+    pub(crate) fn new(session: &Session, now: Instant) -> Self {
         let numbered = |letter: char| (1..=64).map(|m| format!("{letter}{m}")).collect();
         let names = match (&session.clients[..], &session.source) {
             ([], Source::Twin(_)) => numbered('C'),
@@ -58,8 +54,7 @@ impl ProgressWords {
         Self { names, doing: String::new(), since: now, hides_losses }
     }
 
-    /// A stage in words.
-    pub fn word(&mut self, stage: &Stage, now: Instant) -> Training {
+    pub(crate) fn word(&mut self, stage: &Stage, now: Instant) -> Training {
         let (doing, steps, losses, bytes) = match stage {
             Stage::Notice(notice) => ((*notice).to_owned(), None, Vec::new(), None),
             Stage::Reading => ("nominal data is being read".into(), None, Vec::new(), None),

@@ -16,7 +16,6 @@
 //! | `unused` | rows of the data that were not used |
 //! | `alarms`, `ending` | the alarms that were raised, and the score of the run |
 //! | [`sight`] | what can be seen of every client at a step |
-//! | [`knob`] | what can be tuned while it runs |
 //! | [`what_if`] | the run decided again under other settings |
 //! | `operate` | what an operator orders, carried out |
 
@@ -24,10 +23,9 @@ mod alarms;
 mod ending;
 mod exchange;
 mod explain;
-pub mod knob;
 mod ledger;
 mod operate;
-pub mod sight;
+pub(crate) mod sight;
 mod spending;
 #[cfg(test)]
 mod fault_tests;
@@ -36,7 +34,7 @@ mod tests;
 #[cfg(test)]
 mod tier2_tests;
 mod unused;
-pub mod what_if;
+pub(crate) mod what_if;
 
 use std::time::Duration;
 
@@ -44,12 +42,12 @@ use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
 use self::alarms::Alarms;
-pub use self::ending::Ending;
+pub(crate) use self::ending::Ending;
 use self::exchange::Exchange;
-pub use self::operate::ActError;
+pub(crate) use self::operate::ActError;
 use self::sight::Sight;
 use self::unused::Unused;
-pub use self::what_if::Outlook;
+pub(crate) use self::what_if::Outlook;
 use super::prepare::{self, Prepared, TrainingSpent};
 use crate::evidence::symbol::Grading;
 use crate::evidence::threshold::FlagThresholds;
@@ -86,71 +84,54 @@ const LIVE_PREDICTIONS: u64 = 0x4C;
 
 /// Why a session cannot be run.
 #[derive(Debug, Error)]
-pub enum RunError {
-    /// Its data cannot be had.
+pub(crate) enum RunError {
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// A model cannot be run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// What stands between a client and the server cannot be set up.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
-    /// The models were made for other clients or other sensors.
     #[error(
         "the replayed data has other clients or sensors than the data its models were made from"
     )]
     Layout,
-    /// Its tier wants what could not be learned.
     #[error("thresholds.tier: States needs to know who influences whom: {0}")]
     Tier(String),
-    /// A site cannot be set up.
     #[error("{client}: {source}")]
-    Site {
-        /// The client's name.
-        client: String,
-        /// What is wrong.
-        source: SiteError,
-    },
-    /// A site cannot send its run again to a server that begins to decide.
+    Site { client: String, source: SiteError },
     #[error(transparent)]
     Again(#[from] AgainError),
-    /// A message did not arrive.
     #[error(transparent)]
     Wire(#[from] WireError),
 }
 
 /// How a session is run.
-pub struct RunOptions {
-    /// The method that decides.
-    pub mode: Mode,
-    /// Where to stop.
-    pub until: Option<Mark>,
+pub(crate) struct RunOptions {
+    pub(crate) mode: Mode,
+    pub(crate) until: Option<Mark>,
     /// Both methods are carried along, so that either can decide from the next step on, and what was
     /// measured and heard is kept, so that the run can be decided again.
-    pub both: bool,
+    pub(crate) both: bool,
     /// What carries messages between sites and server.
-    pub wire: Box<dyn Wire>,
+    pub(crate) wire: Box<dyn Wire>,
     /// Ledgers to be continued; with none of them lines are not written.
-    pub ledger: Option<Vec<Ledger>>,
+    pub(crate) ledger: Option<Vec<Ledger>>,
 }
 
 impl RunOptions {
     /// One method, to the end, within the process, without a written ledger.
-    #[must_use]
-    pub fn new(mode: Mode) -> Self {
+    pub(crate) fn new(mode: Mode) -> Self {
         Self { mode, until: None, both: false, wire: Box::new(Memory::default()), ledger: None }
     }
 }
 
 /// A session on its way through its replay range.
-pub struct Run {
+pub(crate) struct Run {
     session: Session,
     mode: Mode,
     until: Option<Mark>,
     stream: Decimated<Box<dyn Stream>>,
     layout: Layout,
-    /// Who influences whom.
     graph: InfluenceGraph,
     /// τ of each client that has one of its own: of r_c, of r_a.
     own_tau: Vec<[Option<Tau>; 2]>,
@@ -187,7 +168,7 @@ pub struct Run {
 impl Run {
     /// Sets up the sites and the server of a prepared session, and stands before the first step. The
     /// whole replay range is run: where a person would enter it is of no account here.
-    pub fn open(
+    pub(crate) fn open(
         session: &Session,
         prepared: &Prepared,
         mode: Mode,
@@ -197,7 +178,7 @@ impl Run {
     }
 
     /// The same in any other way.
-    pub fn open_with(
+    pub(crate) fn open_with(
         session: &Session,
         prepared: &Prepared,
         options: RunOptions,
@@ -207,7 +188,7 @@ impl Run {
     }
 
     /// The same over frames from elsewhere.
-    pub fn over(
+    pub(crate) fn over(
         stream: Box<dyn Stream>,
         session: &Session,
         prepared: &Prepared,
@@ -282,25 +263,23 @@ impl Run {
         Ok(run)
     }
 
-    /// The last instant watched.
     fn now(&self) -> Timestamp {
         self.spans.last().map_or(self.spent.from, |span| span.1)
     }
 
     /// The ledgers, one a client.
-    pub fn ledgers(&self) -> impl Iterator<Item = &Ledger> {
+    pub(crate) fn ledgers(&self) -> impl Iterator<Item = &Ledger> {
         self.exchange.sites().iter().map(Site::ledger)
     }
 
     /// The ledgers' lines since this was asked last, where they are written.
-    pub fn take_ledger_lines(&mut self) -> String {
+    pub(crate) fn take_ledger_lines(&mut self) -> String {
         self.exchange.sites_mut().iter_mut().map(Site::take_ledger_lines).collect()
     }
 
     /// The thresholds of every client. They are percentiles of its distances: where flags are
     /// protected they are no fact, and stand on the client's own screen alone.
-    #[must_use]
-    pub fn calibrated(&self) -> Vec<Fact> {
+    pub(crate) fn calibrated(&self) -> Vec<Fact> {
         let hidden = self.session.privacy.epsilon_flag.is_some();
         let told = |tau: f32| if hidden { None } else { Number::new(f64::from(tau)) };
         self.names()
@@ -317,51 +296,40 @@ impl Run {
     }
 
     /// What can be seen of every client after the last step.
-    #[must_use]
-    pub fn sights(&self) -> &[Sight] {
+    pub(crate) fn sights(&self) -> &[Sight] {
         &self.sights
     }
 
     /// The thresholds of every client as squared distances.
-    #[must_use]
-    pub fn thresholds(&self) -> &[FlagThresholds] {
+    pub(crate) fn thresholds(&self) -> &[FlagThresholds] {
         &self.thresholds
     }
 
-    /// Incidents, log and figures.
-    #[must_use]
-    pub fn annunciator(&self) -> &Annunciator {
+    pub(crate) fn annunciator(&self) -> &Annunciator {
         &self.annunciator
     }
 
-    /// The method that decides.
-    #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Steps taken.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.steps
     }
 
     /// What decimated frames look like.
-    #[must_use]
-    pub fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// Disturbances that the data is known to hold.
-    #[must_use]
-    pub fn events(&self) -> &[Event] {
+    pub(crate) fn events(&self) -> &[Event] {
         self.stream.events()
     }
 
     /// Which sensors of a client deviate most, the first ones first; nothing where no method ranks
     /// them. They stay with the client: this is for its own screen.
-    #[must_use]
-    pub fn ranked_sensors(&self, client: usize) -> Vec<String> {
+    pub(crate) fn ranked_sensors(&self, client: usize) -> Vec<String> {
         self.exchange.sites()[client].ranked_sensors()
     }
 
@@ -371,7 +339,7 @@ impl Run {
 
     /// Takes the next step and appends what is new to `facts`; the time of the step, or none at the
     /// end of what is to be run.
-    pub fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, RunError> {
+    pub(crate) fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, RunError> {
         if !self.stream.next(&mut self.frame)? {
             // What was left out after the last frame.
             self.frame.time = self.now();
@@ -546,14 +514,12 @@ impl Run {
     }
 
     /// How many rows were left out so far.
-    #[must_use]
-    pub fn unused_rows(&self) -> UnusedRows {
+    pub(crate) fn unused_rows(&self) -> UnusedRows {
         self.unused.counts()
     }
 
     /// How many rows of the nominal data were left out.
-    #[must_use]
-    pub fn unused_nominal_rows(&self) -> UnusedRows {
+    pub(crate) fn unused_nominal_rows(&self) -> UnusedRows {
         self.unused_nominal
     }
 
@@ -571,7 +537,7 @@ impl Run {
     }
 
     /// The run is over: closes what is open and says what was released.
-    pub fn end(&mut self) -> Vec<Fact> {
+    pub(crate) fn end(&mut self) -> Vec<Fact> {
         let last = self.now();
         let mut facts = Vec::new();
         for (file, what) in self.unused.end() {
@@ -588,7 +554,7 @@ impl Run {
     }
 
     /// Nothing more is released: closes every ledger that is not closed.
-    pub fn close_ledgers(&mut self) {
+    pub(crate) fn close_ledgers(&mut self) {
         let last = self.now();
         let open = self.exchange.sites_mut().iter_mut().filter(|s| !s.ledger().is_closed());
         open.for_each(|site| site.close_ledger(last));
@@ -603,8 +569,7 @@ impl Run {
     }
 
     /// What was said held against what is known; nothing where the data has no labels.
-    #[must_use]
-    pub fn judgement(&self) -> Option<Judgement<'_>> {
+    pub(crate) fn judgement(&self) -> Option<Judgement<'_>> {
         let events: &[Event] = self.stream.events();
         (self.labelled || !events.is_empty()).then(|| {
             let watched = self.watched();
@@ -614,8 +579,7 @@ impl Run {
     }
 
     /// What is needed to sum the run up; `wall` is how long it took.
-    #[must_use]
-    pub fn ending(&self, wall: Duration) -> Ending {
+    pub(crate) fn ending(&self, wall: Duration) -> Ending {
         let events = self.stream.events().to_vec();
         Ending {
             summary: self.summary(wall),
@@ -628,8 +592,7 @@ impl Run {
     }
 
     /// The last fact; `wall` is how long the run took.
-    #[must_use]
-    pub fn summary(&self, wall: Duration) -> fact::Summary {
+    pub(crate) fn summary(&self, wall: Duration) -> fact::Summary {
         fact::Summary {
             session: self.session.name.clone(),
             mode: self.mode,
@@ -735,8 +698,7 @@ fn annunciator(layout: &Layout, mode: Mode, start: Timestamp) -> Annunciator {
 }
 
 /// A word of progress of the federation as a fact, without the clients' loss where that is hidden.
-#[must_use]
-pub fn training(progress: &federation::Progress, hides_losses: bool) -> Fact {
+pub(crate) fn training(progress: &federation::Progress, hides_losses: bool) -> Fact {
     let losses = progress.client_loss;
     let mean = losses.iter().sum::<f64>() / losses.len() as f64;
     let mean = if hides_losses { f64::NAN } else { mean };

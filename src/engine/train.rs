@@ -12,7 +12,7 @@ use crate::site::whitening;
 
 /// Prepares `session` as [`prepare::prepare`] does. The ledger, `named` or that of a budget for the
 /// whole history, is opened before anything is released; where it ends is answered.
-pub fn train(
+pub(crate) fn train(
     session: &Session,
     file: &Path,
     named: Option<PathBuf>,

@@ -27,19 +27,17 @@ const SENDING: u64 = 0x5345;
 
 /// The models of one client, frozen.
 #[derive(Debug, Clone)]
-pub struct ClientVendor {
-    /// The model that watches.
-    pub watching: ProprietaryWeights,
+pub(crate) struct ClientVendor {
+    pub(crate) watching: ProprietaryWeights,
     /// The model whose states may be sent, where that is another one.
-    pub sending: Option<ProprietaryWeights>,
+    pub(crate) sending: Option<ProprietaryWeights>,
     /// How the two were made, when they were made here: `None` for a delivered one.
-    pub reports: Option<[Option<TrainReport>; 2]>,
+    pub(crate) reports: Option<[Option<TrainReport>; 2]>,
 }
 
 impl ClientVendor {
     /// The model of the federation: the one whose states may be sent.
-    #[must_use]
-    pub fn federated(&self) -> &ProprietaryWeights {
+    pub(crate) fn federated(&self) -> &ProprietaryWeights {
         self.sending.as_ref().unwrap_or(&self.watching)
     }
 }
@@ -54,14 +52,15 @@ fn may_send(kind: Proprietary) -> bool {
 struct Delivery {
     /// Samples in a block mean.
     every: u32,
-    /// Sensor names per client.
     sensors: Vec<Vec<String>>,
 }
 
 /// The models delivered with the program, where `session` can use them: the built-in plant with its
 /// own clients (known inputs may be added), at the models' own sampling and with the customary sizes.
-#[must_use]
-pub fn delivered(session: &Session, every: u32) -> Option<(Vec<SensorView>, Vec<ClientVendor>)> {
+pub(crate) fn delivered(
+    session: &Session,
+    every: u32,
+) -> Option<(Vec<SensorView>, Vec<ClientVendor>)> {
     let Source::Plant(_) = session.source else { return None };
     let defaults = ModelSettings::default();
     let model = &session.model;
@@ -107,7 +106,7 @@ pub fn delivered(session: &Session, every: u32) -> Option<(Vec<SensorView>, Vec<
 /// Makes the models of every client from its fit range; `threads` clients at a time.
 ///
 /// A request to stop (`Break`) ends the training of every model with what it has learned so far.
-pub fn train(
+pub(crate) fn train(
     material: &Material,
     settings: &ModelSettings,
     seed: u64,
@@ -142,7 +141,7 @@ pub fn train(
 }
 
 /// How each kind of model does on every client, in the order of the clients.
-pub fn judge(
+pub(crate) fn judge(
     material: &Material,
     kind: Proprietary,
     settings: &ModelSettings,
@@ -157,7 +156,7 @@ pub fn judge(
 }
 
 /// Writes models as a vendor delivers them.
-pub fn save(
+pub(crate) fn save(
     path: &Path,
     material: &Material,
     models: &[ClientVendor],
@@ -185,7 +184,7 @@ pub fn save(
 }
 
 /// A closure for [`Material::read`]: the delivered views, where there are such.
-pub fn views_of(
+pub(crate) fn views_of(
     delivered: Option<&(Vec<SensorView>, Vec<ClientVendor>)>,
 ) -> impl Fn(&Layout) -> Option<Vec<SensorView>> + '_ {
     move |_| delivered.map(|(views, _)| views.clone())

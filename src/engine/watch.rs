@@ -13,8 +13,8 @@ use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
 
+use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
-use super::run::knob::{Knob, Turn};
 use super::run::sight::Sight;
 use super::run::what_if::NoAnswer;
 use super::run::{ActError, Outlook, Run, RunError, RunOptions};
@@ -26,32 +26,28 @@ use crate::session::{Mode, Session};
 use crate::stream::resolution::Grids;
 use crate::stream::{Event, Frame, Layout, Part, Stream, StreamError};
 
-pub use spent::Spent;
+pub(crate) use spent::Spent;
 
 /// What is new since the last time somebody asked.
 #[derive(Debug, Clone, Default)]
-pub struct News {
-    /// Measurements as they came.
-    pub frames: Vec<Frame>,
+pub(crate) struct News {
+    pub(crate) frames: Vec<Frame>,
     /// Steps taken: one time each.
-    pub times: Vec<Timestamp>,
+    pub(crate) times: Vec<Timestamp>,
     /// What was seen at each of them, a row of clients a step.
-    pub sights: Vec<Sight>,
+    pub(crate) sights: Vec<Sight>,
     /// The flags of every step so far, judged anew: a row of clients a step. Nothing while those that
     /// came with the steps still stand.
-    pub flags: Option<Vec<Option<Flags>>>,
+    pub(crate) flags: Option<Vec<Option<Flags>>>,
     /// Incidents that are new or have changed, each as it stands now.
-    pub incidents: Vec<Incident>,
+    pub(crate) incidents: Vec<Incident>,
     /// New lines of the log.
-    pub entries: Vec<Entry>,
-    /// Facts, in order.
-    pub facts: Vec<Fact>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) facts: Vec<Fact>,
 }
 
 impl News {
-    /// Whether nothing is new.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
             && self.times.is_empty()
             && self.entries.is_empty()
@@ -63,39 +59,36 @@ impl News {
 
 /// How everything stands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Snapshot {
-    /// The method that decides.
-    pub mode: Mode,
-    /// Steps taken.
-    pub steps: u64,
+pub(crate) struct Snapshot {
+    pub(crate) mode: Mode,
+    pub(crate) steps: u64,
     /// Rows of the data that were not used.
-    pub unused_rows: u64,
+    pub(crate) unused_rows: u64,
     /// Rows of the nominal data that were not used.
-    pub unused_nominal_rows: u64,
-    /// Counts and rates.
-    pub figures: Figures,
+    pub(crate) unused_nominal_rows: u64,
+    pub(crate) figures: Figures,
     /// How each client's alarm stands.
-    pub clients: Vec<AlarmState>,
+    pub(crate) clients: Vec<AlarmState>,
     /// Thresholds of every client as squared distances.
-    pub thresholds: Vec<FlagThresholds>,
+    pub(crate) thresholds: Vec<FlagThresholds>,
     /// Every knob and how it stands.
-    pub knobs: Vec<Turn>,
+    pub(crate) knobs: Vec<Turn>,
     /// The sensors of each client that deviate most, the first ones first.
-    pub sensors: Vec<Vec<String>>,
+    pub(crate) sensors: Vec<Vec<String>>,
     /// What each client has given away, as of a few minutes ago at most.
-    pub spent: Arc<[Spent]>,
+    pub(crate) spent: Arc<[Spent]>,
     /// What other ε of the symbols or flags that are sent now would mean.
-    pub ladder: Arc<[Rung]>,
+    pub(crate) ladder: Arc<[Rung]>,
     /// States of each client's sending model.
-    pub states: Vec<usize>,
+    pub(crate) states: Vec<usize>,
     /// The entry of the log that undoing would take back.
-    pub undoable: Option<u64>,
+    pub(crate) undoable: Option<u64>,
     /// The entry of the log that redoing would bring back.
-    pub redoable: Option<u64>,
+    pub(crate) redoable: Option<u64>,
 }
 
 /// A session being watched.
-pub struct Watch {
+pub(crate) struct Watch {
     run: Run,
     raw: Layout,
     frames: mpsc::Receiver<Frame>,
@@ -116,7 +109,7 @@ impl Watch {
     /// Sets up sites and server, and stands before the first step.
     ///
     /// With `with_frames` measurements are handed on as they come.
-    pub fn open(
+    pub(crate) fn open(
         session: &Session,
         prepared: &Prepared,
         options: RunOptions,
@@ -134,20 +127,15 @@ impl Watch {
     }
 
     /// What measurements look like as they come.
-    #[must_use]
-    pub fn measurements(&self) -> &Layout {
+    pub(crate) fn measurements(&self) -> &Layout {
         &self.raw
     }
 
-    /// Seconds between two steps.
-    #[must_use]
-    pub fn period_s(&self) -> f64 {
+    pub(crate) fn period_s(&self) -> f64 {
         self.run.layout().period_s
     }
 
-    /// The run itself.
-    #[must_use]
-    pub fn run(&self) -> &Run {
+    pub(crate) fn run(&self) -> &Run {
         &self.run
     }
 
@@ -157,19 +145,17 @@ impl Watch {
     }
 
     /// Disturbances that the data is known to hold.
-    #[must_use]
-    pub fn events(&self) -> &[Event] {
+    pub(crate) fn events(&self) -> &[Event] {
         self.run.events()
     }
 
     /// The thresholds of every client, as facts.
-    #[must_use]
-    pub fn calibrated(&self) -> Vec<Fact> {
+    pub(crate) fn calibrated(&self) -> Vec<Fact> {
         self.run.calibrated()
     }
 
     /// Takes the next step and adds what is new; its time, or none at the end.
-    pub fn step(&mut self, news: &mut News) -> Result<Option<Timestamp>, RunError> {
+    pub(crate) fn step(&mut self, news: &mut News) -> Result<Option<Timestamp>, RunError> {
         let step = self.run.step(&mut news.facts);
         news.frames.extend(self.frames.try_iter());
         let step = step?;
@@ -183,13 +169,13 @@ impl Watch {
     }
 
     /// The run is over: closes what is open.
-    pub fn end(&mut self, news: &mut News) {
+    pub(crate) fn end(&mut self, news: &mut News) {
         news.facts.append(&mut self.run.end());
         self.tell(news);
     }
 
     /// Carries out what an operator orders.
-    pub fn act(&mut self, order: Order, news: &mut News) -> Result<(), ActError> {
+    pub(crate) fn act(&mut self, order: Order, news: &mut News) -> Result<(), ActError> {
         let said = news.facts.len();
         news.facts.append(&mut self.run.act(order)?);
         if news.facts[said..].iter().any(|fact| self.judges_flags(fact)) {
@@ -204,23 +190,20 @@ impl Watch {
     fn judges_flags(&self, fact: &Fact) -> bool {
         let Fact::Setting(setting) = fact else { return false };
         let knob = Knob::named(&setting.what, self.run.annunciator().names());
-        knob.is_some_and(Knob::judges_flags)
+        knob.is_some_and(|knob| knob.row().scope == Scope::Flags)
     }
 
     /// The run so far under the settings that stand now.
-    #[must_use]
-    pub fn so_far(&self) -> Outlook {
+    pub(crate) fn so_far(&self) -> Outlook {
         self.run.so_far()
     }
 
     /// The run so far with one knob turned from its start.
-    pub fn what_if(&self, turn: Turn) -> Result<Outlook, NoAnswer> {
+    pub(crate) fn what_if(&self, turn: Turn) -> Result<Outlook, NoAnswer> {
         self.run.what_if(turn)
     }
 
-    /// How everything stands.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let annunciator = self.run.annunciator();
         let clients = annunciator.names().len();
         Snapshot {

@@ -8,26 +8,24 @@ use serde::{Deserialize, Serialize};
 
 /// A CUSUM that remembers when it last stood at zero.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Cusum {
+pub(crate) struct Cusum {
     s: f64,
     zero_at: u64,
 }
 
 impl Cusum {
     /// S.
-    #[must_use]
-    pub fn value(&self) -> f64 {
+    pub(crate) fn value(&self) -> f64 {
         self.s
     }
 
     /// The step after the last one at which S was zero: when the evidence began.
-    #[must_use]
-    pub fn onset(&self) -> u64 {
+    pub(crate) fn onset(&self) -> u64 {
         self.zero_at + 1
     }
 
     /// Adds what step `step` says. Nothing said (NaN) changes nothing.
-    pub fn add(&mut self, llr: f64, step: u64) {
+    pub(crate) fn add(&mut self, llr: f64, step: u64) {
         if llr.is_nan() {
             return;
         }
@@ -38,14 +36,13 @@ impl Cusum {
     }
 
     /// Back to zero at `step`.
-    pub fn reset(&mut self, step: u64) {
+    pub(crate) fn reset(&mut self, step: u64) {
         *self = Self { s: 0.0, zero_at: step };
     }
 }
 
 /// The excursions of a CUSUM from zero: how high each one came.
-#[must_use]
-pub fn excursion_peaks(llrs: impl IntoIterator<Item = f64>) -> Vec<f64> {
+pub(crate) fn excursion_peaks(llrs: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut peaks = Vec::new();
     let (mut s, mut peak) = (0.0f64, 0.0f64);
     for llr in llrs.into_iter().filter(|llr| !llr.is_nan()) {
@@ -64,24 +61,22 @@ pub fn excursion_peaks(llrs: impl IntoIterator<Item = f64>) -> Vec<f64> {
 }
 
 /// ln(M·ARL0): Lorden's bound for M clients and one false alarm in `arl0` steps.
-#[must_use]
-pub fn wald_threshold(clients: usize, arl0: f64) -> f64 {
+pub(crate) fn wald_threshold(clients: usize, arl0: f64) -> f64 {
     (clients.max(1) as f64 * arl0.max(1.0)).ln()
 }
 
 /// The exponential tail of a client's calibration excursions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tail {
+pub(crate) struct Tail {
     /// Level above which peaks are taken.
-    pub u: f64,
+    pub(crate) u: f64,
     /// Number of peaks at or above it.
-    pub n: usize,
+    pub(crate) n: usize,
     /// Rate of the tail: P(excess > x) = e^(−ωx). 1 is what white residuals give.
-    pub omega: f64,
-    /// Calibration steps.
-    pub steps: usize,
+    pub(crate) omega: f64,
+    pub(crate) steps: usize,
     /// The largest peaks, falling.
-    pub largest: Vec<f64>,
+    pub(crate) largest: Vec<f64>,
 }
 
 impl Tail {
@@ -95,8 +90,7 @@ impl Tail {
     const CLEAR: f64 = 3.0;
 
     /// Fits the peaks of `steps` calibration steps.
-    #[must_use]
-    pub fn fit(peaks: &[f64], steps: usize) -> Self {
+    pub(crate) fn fit(peaks: &[f64], steps: usize) -> Self {
         let mut high: Vec<f64> =
             peaks.iter().copied().filter(|p| *p > Self::LOWEST && p.is_finite()).collect();
         high.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -110,8 +104,7 @@ impl Tail {
     }
 
     /// The level that excursions of one of M clients exceed once in M·`arl0` steps.
-    #[must_use]
-    pub fn threshold(&self, clients: usize, arl0: f64) -> f64 {
+    pub(crate) fn threshold(&self, clients: usize, arl0: f64) -> f64 {
         if self.n == 0 || self.steps == 0 {
             return 0.0;
         }
@@ -125,8 +118,7 @@ impl Tail {
     /// A calibration of fewer steps than that cannot show it. Its highest peak is a record, which the
     /// next stretch of the same length breaks as likely as not, so what is asked for stands clear of
     /// it.
-    #[must_use]
-    pub fn seen(&self, clients: usize, arl0: f64) -> f64 {
+    pub(crate) fn seen(&self, clients: usize, arl0: f64) -> f64 {
         let allowed = self.steps as f64 / (clients.max(1) as f64 * arl0.max(1.0));
         let Some(peak) = self.largest.get(allowed as usize) else { return 0.0 };
         let missing = (-allowed.ln()).clamp(0.0, 1.0);
@@ -138,25 +130,24 @@ impl Tail {
 ///
 /// A calibration shorter than ARL0 has not seen what it is to promise: by as much as it is shorter, a
 /// longer time is asked of it.
-#[must_use]
-pub fn alarm_threshold(tail: &Tail, clients: usize, arl0: f64) -> f64 {
+pub(crate) fn alarm_threshold(tail: &Tail, clients: usize, arl0: f64) -> f64 {
     let arl0 = if tail.steps > 0 { arl0 * (arl0 / tail.steps as f64).max(1.0) } else { arl0 };
     let extrapolated = tail.threshold(clients, arl0).max(tail.seen(clients, arl0));
     wald_threshold(clients, arl0).max(extrapolated)
 }
 
 /// Block lengths that decimation may choose from.
-pub const DECIMATIONS: [u32; 3] = [1, 2, 5];
+pub(crate) const DECIMATIONS: [u32; 3] = [1, 2, 5];
 
 /// The slowest tail at which a calibration counts as calm.
-pub const CALM_OMEGA: f64 = 0.35;
+pub(crate) const CALM_OMEGA: f64 = 0.35;
 
 /// The smallest block length whose clients are all calm; the longest one when none is: from there
 /// on the fitted threshold deals with bursts at less cost than longer blocks do in delay.
 ///
 /// `slowest_omega` gives the smallest ω of all clients when everything is decimated by that much.
 /// An error of it ends the search.
-pub fn choose_decimation<E>(
+pub(crate) fn choose_decimation<E>(
     mut slowest_omega: impl FnMut(u32) -> Result<f64, E>,
 ) -> Result<u32, E> {
     for every in DECIMATIONS {

@@ -13,42 +13,40 @@ use crate::privacy::{Manner, Vigil};
 
 /// A client's word about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Enrolment {
+pub(crate) struct Enrolment {
     /// How often each level occurred in calibration; with windows, as the strongest of one; with
     /// kept answers, as that answer.
-    pub counts: LevelCounts,
+    pub(crate) counts: LevelCounts,
     /// How often each level occurred in either half of the calibration; none where that stays with
     /// the client.
-    pub halves: Option<[LevelCounts; 2]>,
+    pub(crate) halves: Option<[LevelCounts; 2]>,
     /// The tail of its calibration excursions, after randomised response.
-    pub tail: Tail,
+    pub(crate) tail: Tail,
     /// ε of each symbol it will send.
-    pub epsilon: Option<f64>,
+    pub(crate) epsilon: Option<f64>,
     /// How often it will send one.
-    pub manner: Manner,
+    pub(crate) manner: Manner,
     /// The watch that will speak for it when its budget keeps what is left for alarms.
-    pub fallback: Option<Vigil>,
+    pub(crate) fallback: Option<Vigil>,
     /// How often its watch was raised in calibration, and how often it was looked at.
-    pub raised: (u64, u64),
+    pub(crate) raised: (u64, u64),
     /// What it tells of its second symbols, where it will send them (tier 2).
-    pub remainder: Option<Remainder>,
+    pub(crate) remainder: Option<Remainder>,
 }
 
 /// What a client tells about what its explainer leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Remainder {
-    /// Whose state explains.
-    pub explainer: usize,
+pub(crate) struct Remainder {
+    pub(crate) explainer: usize,
     /// How often each level of the second symbol occurred in calibration.
-    pub counts: LevelCounts,
+    pub(crate) counts: LevelCounts,
     /// The tail of its calibration excursions.
-    pub tail: Tail,
+    pub(crate) tail: Tail,
 }
 
 impl Remainder {
     /// What each second symbol says.
-    #[must_use]
-    pub fn ratios(
+    pub(crate) fn ratios(
         &self,
         grading: &Grading,
         hypotheses: &Hypotheses,
@@ -61,8 +59,7 @@ impl Remainder {
 
 impl Enrolment {
     /// The distributions of its symbols, as the server will hear them.
-    #[must_use]
-    pub fn tables(&self, grading: &Grading, hypotheses: &Hypotheses) -> Tables {
+    pub(crate) fn tables(&self, grading: &Grading, hypotheses: &Hypotheses) -> Tables {
         let levels = grading.levels();
         let response = RandomisedResponse::new(levels, self.epsilon);
         let of = |shape: &dyn Fn(Vec<f64>) -> Vec<f64>| {
@@ -79,8 +76,7 @@ impl Enrolment {
     }
 
     /// What its silence and its raised watch say.
-    #[must_use]
-    pub fn odds(&self, grading: &Grading, hypotheses: &Hypotheses) -> Odds {
+    pub(crate) fn odds(&self, grading: &Grading, hypotheses: &Hypotheses) -> Odds {
         let watch = match self.manner {
             Manner::WhileRaised(vigil) => Some(vigil),
             Manner::EveryStep | Manner::Window { .. } | Manner::Memoised { .. } => self.fallback,
@@ -90,8 +86,7 @@ impl Enrolment {
     }
 
     /// Whether the numbers can be those of a calibration: what comes over a wire may be anything.
-    #[must_use]
-    pub fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         let remainder = self.remainder.as_ref();
         let counts = [&self.counts].into_iter().chain(self.halves.iter().flatten());
         let mut counts = counts.chain(remainder.map(|remainder| &remainder.counts));

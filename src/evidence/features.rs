@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::rng;
 
 /// Bound on a standardised state.
-pub const LARGEST_Z: f64 = 5.0;
+pub(crate) const LARGEST_Z: f64 = 5.0;
 /// Bound on ε, what was new about a state, in its own standard deviations.
-pub const LARGEST_EPSILON: f64 = 6.0;
+pub(crate) const LARGEST_EPSILON: f64 = 6.0;
 /// Random nonlinear features of a state.
 const HIDDEN: usize = 8;
 /// The random features are a fixed part of the method, the same everywhere.
@@ -17,15 +17,14 @@ const FEATURE_SEED: u64 = 0x5EED;
 
 /// Mean and inverse standard deviation, element by element.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Standard {
+pub(crate) struct Standard {
     mean: Vec<f64>,
     scale: Vec<f64>,
 }
 
 impl Standard {
     /// Of rows of `width` elements; missing ones are left out.
-    #[must_use]
-    pub fn fit<'a>(width: usize, rows: impl Iterator<Item = &'a [f32]>) -> Self {
+    pub(crate) fn fit<'a>(width: usize, rows: impl Iterator<Item = &'a [f32]>) -> Self {
         let mut n = vec![0.0f64; width];
         let mut mean = vec![0.0f64; width];
         let mut squares = vec![0.0f64; width];
@@ -41,34 +40,29 @@ impl Standard {
         Self { scale: scale.collect(), mean }
     }
 
-    /// Number of elements.
-    #[must_use]
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.mean.len()
     }
 
     /// The variance of element `i`.
-    #[must_use]
-    pub fn variance(&self, i: usize) -> f64 {
+    pub(crate) fn variance(&self, i: usize) -> f64 {
         self.scale[i].powi(-2)
     }
 
     /// In standard deviations within ±`largest`; missing counts as the mean.
-    #[must_use]
-    pub fn apply(&self, i: usize, v: f32, largest: f64) -> f64 {
+    pub(crate) fn apply(&self, i: usize, v: f32, largest: f64) -> f64 {
         bounded((f64::from(v) - self.mean[i]) * self.scale[i], largest)
     }
 }
 
 /// `v` within ±`largest`; not a number counts as 0.
-#[must_use]
-pub fn bounded(v: f64, largest: f64) -> f64 {
+pub(crate) fn bounded(v: f64, largest: f64) -> f64 {
     if v.is_nan() { 0.0 } else { v.clamp(-largest, largest) }
 }
 
 /// ψ(z) = [z, tanh(Wz + b)] with fixed random W, b.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Features {
+pub(crate) struct Features {
     states: usize,
     /// One row of weights per hidden feature.
     weight: Vec<f64>,
@@ -77,8 +71,7 @@ pub struct Features {
 
 impl Features {
     /// For states of so many components.
-    #[must_use]
-    pub fn new(states: usize) -> Self {
+    pub(crate) fn new(states: usize) -> Self {
         let mut rng = rng::stream(FEATURE_SEED, 0);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
         let weight = (0..HIDDEN * states).map(|_| normal()).collect();
@@ -87,19 +80,17 @@ impl Features {
     }
 
     /// Number of components of z.
-    #[must_use]
-    pub fn states(&self) -> usize {
+    pub(crate) fn states(&self) -> usize {
         self.states
     }
 
     /// Number of features, z included.
-    #[must_use]
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.states + HIDDEN
     }
 
     /// Fills in what follows the z that `psi` begins with.
-    pub fn complete(&self, psi: &mut [f64]) {
+    pub(crate) fn complete(&self, psi: &mut [f64]) {
         let (z, hidden) = psi.split_at_mut(self.states);
         let rows = self.weight.chunks_exact(self.states.max(1));
         for ((out, row), b) in hidden.iter_mut().zip(rows).zip(&self.bias) {

@@ -10,15 +10,15 @@ use super::symbol::{Grading, LevelCounts, MOST_LEVELS, RandomisedResponse, Symbo
 
 /// Shapes of the hypotheses, the same for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Hypotheses {
+pub(crate) struct Hypotheses {
     /// a of the root cause.
-    pub root_cause: f64,
+    pub(crate) root_cause: f64,
     /// a of a propagated effect.
-    pub propagated_effect: f64,
+    pub(crate) propagated_effect: f64,
     /// Prior probability that a client which can be reached is in fact affected.
-    pub affected: f64,
+    pub(crate) affected: f64,
     /// Added to every nominal count, so that a level never seen is rare and not impossible.
-    pub unseen: f64,
+    pub(crate) unseen: f64,
 }
 
 impl Default for Hypotheses {
@@ -29,20 +29,19 @@ impl Default for Hypotheses {
 
 /// Distributions of one client's symbols, as the server receives them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tables {
+pub(crate) struct Tables {
     /// N: nothing is wrong.
-    pub nominal: Vec<f64>,
+    pub(crate) nominal: Vec<f64>,
     /// RC: the fault is its own.
-    pub root_cause: Vec<f64>,
+    pub(crate) root_cause: Vec<f64>,
     /// PE: it feels a fault of another.
-    pub propagated_effect: Vec<f64>,
+    pub(crate) propagated_effect: Vec<f64>,
 }
 
 impl Tables {
     /// From a client's calibration counts. Those are counted before the randomised response: since
     /// the cuts are quantiles of the same calibration, they tell next to nothing.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         grading: &Grading,
         hypotheses: &Hypotheses,
         counts: &LevelCounts,
@@ -54,8 +53,7 @@ impl Tables {
     /// The same when what is told of is not a step's level but something made of it (the strongest
     /// of a window, an answer that is kept): `shape` turns the distribution of levels into that of
     /// what is told of, and `counts` are of the latter.
-    #[must_use]
-    pub fn shaped(
+    pub(crate) fn shaped(
         grading: &Grading,
         hypotheses: &Hypotheses,
         counts: &LevelCounts,
@@ -76,8 +74,7 @@ impl Tables {
     }
 
     /// What each symbol says.
-    #[must_use]
-    pub fn ratios(&self, hypotheses: &Hypotheses) -> Ratios {
+    pub(crate) fn ratios(&self, hypotheses: &Hypotheses) -> Ratios {
         let mut ratios = Ratios::default();
         let w = hypotheses.affected;
         for (level, nominal) in self.nominal.iter().enumerate().take(MOST_LEVELS) {
@@ -100,21 +97,19 @@ fn normalised(mut weights: Vec<f64>) -> Vec<f64> {
 
 /// Log-likelihood ratios against N, per level.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Ratios {
+pub(crate) struct Ratios {
     root_cause: [f64; MOST_LEVELS],
     propagated_effect: [f64; MOST_LEVELS],
 }
 
 impl Ratios {
     /// λ^RC = ln RC/N.
-    #[must_use]
-    pub fn root_cause(&self, symbol: Symbol) -> f64 {
+    pub(crate) fn root_cause(&self, symbol: Symbol) -> f64 {
         self.root_cause.get(symbol.level()).copied().unwrap_or(0.0)
     }
 
     /// λ^PE = ln(1 − w + w PE/N).
-    #[must_use]
-    pub fn propagated_effect(&self, symbol: Symbol) -> f64 {
+    pub(crate) fn propagated_effect(&self, symbol: Symbol) -> f64 {
         self.propagated_effect.get(symbol.level()).copied().unwrap_or(0.0)
     }
 }

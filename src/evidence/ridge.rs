@@ -9,7 +9,7 @@ const CHUNK: usize = 256;
 ///
 /// The last regressor is the intercept: the caller sets it to 1, and it is all but free of penalty.
 #[derive(Debug, Clone)]
-pub struct Ridge {
+pub(crate) struct Ridge {
     gram: DMatrix<f64>,
     cross: DMatrix<f64>,
     x: DMatrix<f64>,
@@ -22,9 +22,7 @@ impl Ridge {
     /// Penalty on the intercept.
     const INTERCEPT: f64 = 1e-6;
 
-    /// No rows yet.
-    #[must_use]
-    pub fn new(regressors: usize, outputs: usize) -> Self {
+    pub(crate) fn new(regressors: usize, outputs: usize) -> Self {
         Self {
             gram: DMatrix::zeros(regressors, regressors),
             cross: DMatrix::zeros(regressors, outputs),
@@ -36,7 +34,7 @@ impl Ridge {
     }
 
     /// One row. A row with a missing output is left out.
-    pub fn add(&mut self, x: &[f64], y: &[f64]) {
+    pub(crate) fn add(&mut self, x: &[f64], y: &[f64]) {
         if y.iter().chain(x).any(|v| !v.is_finite()) {
             return;
         }
@@ -60,15 +58,13 @@ impl Ridge {
         self.gathered = 0;
     }
 
-    /// Rows that entered.
-    #[must_use]
-    pub fn samples(&self) -> usize {
+    pub(crate) fn samples(&self) -> usize {
         self.samples
     }
 
     /// Coefficients (regressors × outputs) at penalty λ; all zero when the rows say nothing.
     #[must_use]
-    pub fn solve(&mut self, lambda: f64) -> DMatrix<f64> {
+    pub(crate) fn solve(&mut self, lambda: f64) -> DMatrix<f64> {
         self.flush();
         let mut penalised = self.gram.clone();
         let last = penalised.nrows().saturating_sub(1);

@@ -13,91 +13,77 @@ use crate::session::Alphabet;
 
 /// One step's level as it is sent: 0 is ordinary, the highest is as rare as the last cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Symbol(u8);
+pub(crate) struct Symbol(u8);
 
 impl Symbol {
-    /// An ordinary step.
-    pub const ORDINARY: Symbol = Symbol(0);
+    pub(crate) const ORDINARY: Symbol = Symbol(0);
 
     /// The level.
-    #[must_use]
-    pub fn level(self) -> usize {
+    pub(crate) fn level(self) -> usize {
         usize::from(self.0)
     }
 }
 
 /// Most levels a grading may have.
-pub const MOST_LEVELS: usize = 8;
+pub(crate) const MOST_LEVELS: usize = 8;
 
 /// Nominal shares at which a step becomes the next level, falling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Grading {
+pub(crate) struct Grading {
     cuts: Vec<f64>,
 }
 
 impl Grading {
     /// Five levels: 20 %, 5 %, 1 % and 0.2 % of nominal steps reach them.
-    #[must_use]
-    pub fn five_levels() -> Self {
+    pub(crate) fn five_levels() -> Self {
         Self { cuts: vec![0.2, 0.05, 0.01, 0.002] }
     }
 
     /// Two levels, one bit a step: 5 % of nominal steps are flagged.
-    #[must_use]
-    pub fn one_bit() -> Self {
+    pub(crate) fn one_bit() -> Self {
         Self { cuts: vec![0.05] }
     }
 
     /// Any other falling shares, each between 0 and 1; none when they are not that.
-    #[must_use]
-    pub fn with_cuts(cuts: Vec<f64>) -> Option<Self> {
+    pub(crate) fn with_cuts(cuts: Vec<f64>) -> Option<Self> {
         let inside = cuts.iter().all(|c| 0.0 < *c && *c < 1.0);
         let falling = cuts.windows(2).all(|w| w[0] > w[1]);
         (inside && falling && (1..MOST_LEVELS).contains(&cuts.len())).then_some(Self { cuts })
     }
 
-    /// The cuts.
-    #[must_use]
-    pub fn cuts(&self) -> &[f64] {
+    pub(crate) fn cuts(&self) -> &[f64] {
         &self.cuts
     }
 
     /// Number of levels K.
-    #[must_use]
-    pub fn levels(&self) -> usize {
+    pub(crate) fn levels(&self) -> usize {
         self.cuts.len() + 1
     }
 
     /// The first level that counts as elevated: one that at most 5 % of nominal steps reach.
-    #[must_use]
-    pub fn elevated(&self) -> usize {
+    pub(crate) fn elevated(&self) -> usize {
         self.cuts.iter().position(|c| *c <= 0.05).map_or(self.cuts.len(), |i| i + 1)
     }
 
     /// The symbol of a level.
-    #[must_use]
-    pub fn symbol(&self, level: usize) -> Option<Symbol> {
+    pub(crate) fn symbol(&self, level: usize) -> Option<Symbol> {
         (level < self.levels()).then_some(Symbol(level as u8))
     }
 
-    /// The highest symbol.
-    #[must_use]
-    pub fn highest(&self) -> Symbol {
+    pub(crate) fn highest(&self) -> Symbol {
         Symbol(self.cuts.len() as u8)
     }
 
     /// A number from the wire as a symbol: nothing unless it is exactly one of the levels. What a
     /// client sends is never trusted to be in range, nor to be a number.
-    #[must_use]
-    pub fn receive(&self, number: f64) -> Option<Symbol> {
+    pub(crate) fn receive(&self, number: f64) -> Option<Symbol> {
         let whole = number >= 0.0 && number <= self.cuts.len() as f64 && number.fract() == 0.0;
         whole.then_some(Symbol(number as u8))
     }
 
     /// Probability of each level when p-values follow Beta(a, 1), P(p < c) = c^a. With a = 1 they
     /// are nominal; the smaller a, the stronger the anomaly.
-    #[must_use]
-    pub fn level_probabilities(&self, a: f64) -> Vec<f64> {
+    pub(crate) fn level_probabilities(&self, a: f64) -> Vec<f64> {
         let reach = |level: usize| match level {
             0 => 1.0,
             l if l <= self.cuts.len() => self.cuts[l - 1].powf(a),
@@ -118,20 +104,18 @@ impl From<Alphabet> for Grading {
 
 /// Where the cuts stand as distances, from one client's calibration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LevelCuts {
+pub(crate) struct LevelCuts {
     distances: Vec<f32>,
 }
 
 impl LevelCuts {
     /// Reads the cuts off nominal distances.
-    #[must_use]
-    pub fn new(grading: &Grading, nominal: &NominalDistances) -> Self {
+    pub(crate) fn new(grading: &Grading, nominal: &NominalDistances) -> Self {
         Self { distances: grading.cuts.iter().map(|c| nominal.quantile(1.0 - c)).collect() }
     }
 
     /// The symbol of a distance; none for a missing one.
-    #[must_use]
-    pub fn symbol(&self, distance: f32) -> Option<Symbol> {
+    pub(crate) fn symbol(&self, distance: f32) -> Option<Symbol> {
         if distance.is_nan() {
             return None;
         }
@@ -141,18 +125,15 @@ impl LevelCuts {
 
 /// How often each level occurred.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LevelCounts(Vec<f64>);
+pub(crate) struct LevelCounts(Vec<f64>);
 
 impl LevelCounts {
-    /// No symbol yet.
-    #[must_use]
-    pub fn new(levels: usize) -> Self {
+    pub(crate) fn new(levels: usize) -> Self {
         Self(vec![0.0; levels])
     }
 
     /// The counts of some symbols.
-    #[must_use]
-    pub fn of(levels: usize, symbols: impl IntoIterator<Item = Symbol>) -> Self {
+    pub(crate) fn of(levels: usize, symbols: impl IntoIterator<Item = Symbol>) -> Self {
         let mut counts = Self::new(levels);
         for symbol in symbols {
             counts.add(symbol);
@@ -161,43 +142,37 @@ impl LevelCounts {
     }
 
     /// What `total` symbols of a distribution come to on average.
-    #[must_use]
-    pub fn expected(distribution: &[f64], total: f64) -> Self {
+    pub(crate) fn expected(distribution: &[f64], total: f64) -> Self {
         Self(distribution.iter().map(|p| p * total).collect())
     }
 
-    /// One more.
-    pub fn add(&mut self, symbol: Symbol) {
+    pub(crate) fn add(&mut self, symbol: Symbol) {
         if let Some(count) = self.0.get_mut(symbol.level()) {
             *count += 1.0;
         }
     }
 
     /// Multiplies every count: old symbols fade.
-    pub fn fade(&mut self, factor: f64) {
+    pub(crate) fn fade(&mut self, factor: f64) {
         self.0.iter_mut().for_each(|count| *count *= factor);
     }
 
-    /// Forgets all.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.fill(0.0);
     }
 
     /// Per level.
-    #[must_use]
-    pub fn counts(&self) -> &[f64] {
+    pub(crate) fn counts(&self) -> &[f64] {
         &self.0
     }
 
     /// All of them.
-    #[must_use]
-    pub fn total(&self) -> f64 {
+    pub(crate) fn total(&self) -> f64 {
         self.0.iter().sum()
     }
 
     /// Share of symbols at `level` or above; none without symbols.
-    #[must_use]
-    pub fn share_from(&self, level: usize) -> Option<f64> {
+    pub(crate) fn share_from(&self, level: usize) -> Option<f64> {
         let total = self.total();
         (total > 0.0).then(|| self.0[level.min(self.0.len())..].iter().sum::<f64>() / total)
     }
@@ -208,7 +183,7 @@ impl LevelCounts {
 /// The release itself, with its price, is [`Response`]'s; here stand the probabilities that the
 /// server folds into its tables, and a rehearsal of what it will hear.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RandomisedResponse {
+pub(crate) struct RandomisedResponse {
     keep: f64,
     levels: usize,
 }
@@ -216,8 +191,7 @@ pub struct RandomisedResponse {
 impl RandomisedResponse {
     /// For a budget of ε a symbol. Without a budget every symbol is sent as it is; with one that no
     /// response can be made of (zero, not a number) nothing is told.
-    #[must_use]
-    pub fn new(levels: usize, epsilon: Option<f64>) -> Self {
+    pub(crate) fn new(levels: usize, epsilon: Option<f64>) -> Self {
         let keep = match epsilon {
             None | Some(f64::INFINITY) => 1.0,
             Some(epsilon) => Response::new(epsilon, levels as u8)
@@ -227,13 +201,12 @@ impl RandomisedResponse {
     }
 
     /// Probability that the true symbol is sent.
-    #[must_use]
-    pub fn keep(&self) -> f64 {
+    pub(crate) fn keep(&self) -> f64 {
         self.keep
     }
 
     /// What might be sent in place of `symbol`: for calibrations and simulations, never for sending.
-    pub fn rehearse(&self, symbol: Symbol, rng: &mut impl rand::Rng) -> Symbol {
+    pub(crate) fn rehearse(&self, symbol: Symbol, rng: &mut impl rand::Rng) -> Symbol {
         if self.levels < 2 || rng.random::<f64>() < self.keep {
             return symbol;
         }
@@ -242,8 +215,7 @@ impl RandomisedResponse {
     }
 
     /// Distribution of what is sent when the truth follows `truth`: Qᵀ truth.
-    #[must_use]
-    pub fn through(&self, truth: &[f64]) -> Vec<f64> {
+    pub(crate) fn through(&self, truth: &[f64]) -> Vec<f64> {
         let total: f64 = truth.iter().sum();
         let other = (1.0 - self.keep) / (self.levels.saturating_sub(1).max(1)) as f64;
         truth.iter().map(|p| self.keep * p + other * (total - p)).collect()

@@ -7,36 +7,31 @@ use crate::session::Tau;
 
 /// Nominal distances d² of one model, sorted once, from which any percentile is read.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct NominalDistances {
+pub(crate) struct NominalDistances {
     sorted: Vec<f32>,
 }
 
 impl NominalDistances {
     /// Takes the distances of the calibration range; those that are not finite are left out.
-    #[must_use]
-    pub fn new(distances: impl IntoIterator<Item = f32>) -> Self {
+    pub(crate) fn new(distances: impl IntoIterator<Item = f32>) -> Self {
         let mut sorted: Vec<f32> = distances.into_iter().filter(|d| d.is_finite()).collect();
         sorted.sort_unstable_by(f32::total_cmp);
         Self { sorted }
     }
 
-    /// Number of distances.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.sorted.len()
     }
 
     /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
 
     /// The distance that the share `q` of all stays at or below, interpolated between neighbours.
     ///
     /// Without any distance it is infinite: nothing is flagged by a model that was never calibrated.
-    #[must_use]
-    pub fn quantile(&self, q: f64) -> f32 {
+    pub(crate) fn quantile(&self, q: f64) -> f32 {
         let Some(last) = self.sorted.len().checked_sub(1) else { return f32::INFINITY };
         let place = if q.is_nan() { 1.0 } else { q.clamp(0.0, 1.0) } * last as f64;
         let below = place.floor() as usize;
@@ -45,8 +40,7 @@ impl NominalDistances {
     }
 
     /// τ as a distance.
-    #[must_use]
-    pub fn threshold(&self, tau: Tau) -> f32 {
+    pub(crate) fn threshold(&self, tau: Tau) -> f32 {
         match tau {
             Tau::Percentile(percent) => self.quantile(percent / 100.0),
             Tau::Value(distance) => distance as f32,
@@ -54,8 +48,7 @@ impl NominalDistances {
     }
 
     /// The percentile at which a distance stands: the share of all that is not above it.
-    #[must_use]
-    pub fn percentile_of(&self, distance: f32) -> f64 {
+    pub(crate) fn percentile_of(&self, distance: f32) -> f64 {
         if self.sorted.is_empty() {
             return 100.0;
         }
@@ -65,24 +58,22 @@ impl NominalDistances {
 }
 
 /// Z of one distance (eq. 6). A step without a distance has no flag.
-#[must_use]
-pub fn flag(distance: f32, threshold: f32) -> Option<bool> {
+pub(crate) fn flag(distance: f32, threshold: f32) -> Option<bool> {
     (!distance.is_nan()).then_some(distance > threshold)
 }
 
 /// A client's pair of flags at one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct Flags {
+pub(crate) struct Flags {
     /// Z_c: the proprietary model's residual is anomalous.
-    pub z_c: bool,
+    pub(crate) z_c: bool,
     /// Z_a: the augmented model's residual is anomalous.
-    pub z_a: bool,
+    pub(crate) z_a: bool,
 }
 
 impl Flags {
     /// The pair (Z_c, Z_a).
-    #[must_use]
-    pub fn new(z_c: bool, z_a: bool) -> Self {
+    pub(crate) fn new(z_c: bool, z_a: bool) -> Self {
         Self { z_c, z_a }
     }
 }
@@ -95,17 +86,16 @@ impl std::fmt::Display for Flags {
 
 /// A client's thresholds as distances.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FlagThresholds {
+pub(crate) struct FlagThresholds {
     /// τ_c.
-    pub tau_c: f32,
+    pub(crate) tau_c: f32,
     /// τ_a.
-    pub tau_a: f32,
+    pub(crate) tau_a: f32,
 }
 
 impl FlagThresholds {
     /// (Z_c, Z_a) of a pair of distances; none when either is missing.
-    #[must_use]
-    pub fn flags(self, d2_c: f32, d2_a: f32) -> Option<Flags> {
+    pub(crate) fn flags(self, d2_c: f32, d2_a: f32) -> Option<Flags> {
         Some(Flags { z_c: flag(d2_c, self.tau_c)?, z_a: flag(d2_a, self.tau_a)? })
     }
 }
@@ -114,14 +104,14 @@ impl FlagThresholds {
 /// share of τ, the dead-band; at a share of 1, which is the published rule, there is nothing to
 /// remember.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flagging {
+pub(crate) struct Flagging {
     raised: Flags,
 }
 
 impl Flagging {
     /// (Z_c, Z_a) at the next step; none, and nothing changed, when either distance is missing.
     /// `dead_band` is a share of τ as a distance, thresholds and distances here are squares.
-    pub fn step(
+    pub(crate) fn step(
         &mut self,
         d2_c: f32,
         d2_a: f32,
@@ -141,8 +131,7 @@ impl Flagging {
 }
 
 /// How many steps of a history a threshold flags, and of how many.
-#[must_use]
-pub fn flagged(distances: &[f32], threshold: f32) -> (usize, usize) {
+pub(crate) fn flagged(distances: &[f32], threshold: f32) -> (usize, usize) {
     distances
         .iter()
         .filter_map(|d| flag(*d, threshold))

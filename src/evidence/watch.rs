@@ -16,15 +16,14 @@ const LONGEST: u32 = 200;
 
 /// Log-likelihood ratios of silence and of an alarm, for a root cause and for who feels one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Odds {
+pub(crate) struct Odds {
     quiet: (f64, f64),
     raised: (f64, f64),
 }
 
 impl Odds {
     /// The odds of a client whose watch was `raised.0` times raised in `raised.1` calibration steps.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         grading: &Grading,
         hypotheses: &Hypotheses,
         vigil: &Vigil,
@@ -45,14 +44,12 @@ impl Odds {
     }
 
     /// (λ^RC, λ^PE) of a silent step.
-    #[must_use]
-    pub fn quiet(&self) -> (f64, f64) {
+    pub(crate) fn quiet(&self) -> (f64, f64) {
         self.quiet
     }
 
     /// (λ^RC, λ^PE) of an alarm, besides what its symbol says.
-    #[must_use]
-    pub fn raised(&self) -> (f64, f64) {
+    pub(crate) fn raised(&self) -> (f64, f64) {
         self.raised
     }
 }
@@ -60,8 +57,7 @@ impl Odds {
 /// What a step's level adds to the watched sum: its log-likelihood ratio by the nominal shares that
 /// the grading promises, cut and scaled to ±1 so that an ordinary step takes off as much as any can
 /// add.
-#[must_use]
-pub fn score(grading: &Grading, hypotheses: &Hypotheses) -> [f64; MOST_LEVELS] {
+pub(crate) fn score(grading: &Grading, hypotheses: &Hypotheses) -> [f64; MOST_LEVELS] {
     let nominal = grading.level_probabilities(1.0);
     let root = grading.level_probabilities(hypotheses.root_cause);
     let ratio = |level: usize| (root[level] / nominal[level]).ln();

@@ -10,29 +10,25 @@ use crate::session::settings::Span;
 /// here.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
-pub struct Number(f64);
+pub(crate) struct Number(f64);
 
 /// A number that is NaN or infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a finite number")]
-pub struct NotFinite;
+pub(crate) struct NotFinite;
 
 impl Number {
     /// The number, if it is one. −0 is 0: both would be the same fact in different bytes.
-    #[must_use]
-    pub fn new(value: f64) -> Option<Self> {
+    pub(crate) fn new(value: f64) -> Option<Self> {
         value.is_finite().then_some(Self(value + 0.0))
     }
 
     /// The number, or zero in place of what is none.
-    #[must_use]
-    pub fn or_zero(value: f64) -> Self {
+    pub(crate) fn or_zero(value: f64) -> Self {
         Self::new(value).unwrap_or_default()
     }
 
-    /// Its value.
-    #[must_use]
-    pub fn get(self) -> f64 {
+    pub(crate) fn get(self) -> f64 {
         self.0
     }
 }
@@ -54,23 +50,18 @@ impl From<Number> for f64 {
 /// The value of a setting.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Value {
-    /// Not set.
+pub(crate) enum Value {
     #[default]
     Unset,
-    /// On or off.
     Switch(bool),
-    /// A number.
     Number(Number),
-    /// A word.
     Text(String),
 }
 
 impl Value {
     /// The value of the setting `what` as people read it: a wanted time between false alarms is a
     /// length of time, and what is not set is none.
-    #[must_use]
-    pub fn said(&self, what: &str) -> String {
+    pub(crate) fn said(&self, what: &str) -> String {
         match self {
             Self::Number(number) if what == "arl0" => Span { seconds: number.0 }.to_string(),
             Self::Unset => "none".to_owned(),

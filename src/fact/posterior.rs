@@ -9,7 +9,7 @@ use super::Number;
 
 /// Probability of each client as the root.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Posterior(pub Vec<(String, Number)>);
+pub(crate) struct Posterior(pub(crate) Vec<(String, Number)>);
 
 impl Serialize for Posterior {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::score::metrics::delay::Delays;
-use crate::score::{EventRow, Verdict};
+use crate::score::{self, EventRow};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_660_290_000 + second).expect("a small second is an instant")
@@ -22,11 +22,13 @@ fn incident() -> Incident {
             client: "P1".to_owned(),
             time: at(-5),
             delay_s: Number::or_zero(-5.0),
+            verdict: Verdict::PropagatedEffect,
             via: None,
         }],
         mode: Mode::Evidence,
         priority: Priority::P1,
         disagree: true,
+        verdict: Verdict::RootCause,
         would_now_say: None,
         why: None,
         sensors: Vec::new(),
@@ -46,7 +48,7 @@ fn found() -> EventRow {
         delay_s: Some(20.0),
         root: Some("P1".to_owned()),
         right: Some(true),
-        verdict: Verdict::Right,
+        verdict: score::Verdict::Right,
     }
 }
 
@@ -59,6 +61,7 @@ fn one_of_each() -> Vec<Fact> {
         mode: Mode::Paper,
         priority: Priority::P2,
         disagree: false,
+        verdict: Verdict::Unknown,
         would_now_say: Some(p1()),
         why: Some("root P2 → ?".to_owned()),
         ..incident()

@@ -29,11 +29,11 @@ const QUANTILE: f64 = 0.95;
 
 /// A quantity along a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Along {
+pub(crate) struct Along {
     /// Its largest value: the estimate of a Lipschitz constant or a supremum.
-    pub max: f64,
+    pub(crate) max: f64,
     /// Its 95 % quantile: the same without the worst moments.
-    pub q95: f64,
+    pub(crate) q95: f64,
 }
 
 impl Along {
@@ -47,39 +47,38 @@ impl Along {
 
 /// One client beside the oracle.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Beside {
+pub(crate) struct Beside {
     /// Mean ‖x_c − x_o‖: how far the proprietary model is.
-    pub x_c: f64,
+    pub(crate) x_c: f64,
     /// Mean ‖x_a − x_o‖.
-    pub x_a: f64,
+    pub(crate) x_a: f64,
     /// Mean ‖x_s − x_o‖.
-    pub x_s: f64,
+    pub(crate) x_s: f64,
     /// What is left of x_o after the best affine map, as a share of its variance: near 1, the two
     /// models do not describe the same thing and the distances above mean little.
-    pub unexplained: f64,
+    pub(crate) unexplained: f64,
     /// ‖F‖ along the run: L_f.
-    pub l_f: Along,
+    pub(crate) l_f: Along,
     /// ‖H‖ along the run: L_h.
-    pub l_h: Along,
+    pub(crate) l_h: Along,
     /// ‖ΔK‖ = ‖K_c − Extract(K_o)‖ along the run.
-    pub delta_k: Along,
+    pub(crate) delta_k: Along,
     /// sup ‖r_o‖.
-    pub r_o: f64,
+    pub(crate) r_o: f64,
     /// C_x: mean ‖x_o‖.
-    pub c_x: f64,
+    pub(crate) c_x: f64,
     /// ρ of theorem 6.10; none where its condition does not hold, as its denominator is then not
     /// positive.
-    pub rho: Option<f64>,
+    pub(crate) rho: Option<f64>,
     /// 1 + ‖ΔK‖ L_h < 1/L_f with the largest values seen.
-    pub holds: bool,
+    pub(crate) holds: bool,
     /// The same with the 95 % quantiles.
-    pub holds_mostly: bool,
+    pub(crate) holds_mostly: bool,
 }
 
 impl Beside {
     /// The words for a screen.
-    #[must_use]
-    pub fn verdict(&self) -> &'static str {
+    pub(crate) fn verdict(&self) -> &'static str {
         match (self.holds, self.holds_mostly) {
             (true, _) => "holds here",
             (false, true) => "holds in 95 % of steps, does not hold here",
@@ -90,7 +89,7 @@ impl Beside {
 
 /// Compares every client with the oracle on nominal rows; the first `calibration` of them are used
 /// to align the oracle's states, the rest to compare.
-pub fn compare(
+pub(crate) fn compare(
     sites: &[SiteData],
     weights: &FederatedWeights,
     oracle: &Oracle,
@@ -102,7 +101,7 @@ pub fn compare(
 /// The oracle beside every client, on given rows: all of a comparison that does not depend on what
 /// the federation learns, made once for as many weights as there are to compare.
 #[derive(Debug)]
-pub struct Yardstick<'a> {
+pub(crate) struct Yardstick<'a> {
     sites: Vec<SiteData<'a>>,
     compared: std::ops::Range<usize>,
     clients: Vec<Fixed>,
@@ -120,7 +119,7 @@ struct Fixed {
 impl<'a> Yardstick<'a> {
     /// Runs the oracle over nominal rows; the first `calibration` of them are used to align its
     /// states, the rest to compare.
-    pub fn new(
+    pub(crate) fn new(
         sites: &[SiteData<'a>],
         oracle: &Oracle,
         calibration: usize,
@@ -180,7 +179,10 @@ impl<'a> Yardstick<'a> {
     }
 
     /// Every client with these weights beside the oracle.
-    pub fn compare(&self, weights: &FederatedWeights) -> Result<Vec<Beside>, FederationError> {
+    pub(crate) fn compare(
+        &self,
+        weights: &FederatedWeights,
+    ) -> Result<Vec<Beside>, FederationError> {
         let federation = replay(&self.sites, weights)?;
         let mut first = 0;
         let clients = self.clients.iter().zip(&federation.clients);

@@ -8,8 +8,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 /// Pearson's correlation of every pair of columns, over the rows where all columns are finite. A
 /// column that never changes correlates with nothing but itself.
-#[must_use]
-pub fn correlation(states: &ArrayView2<f32>) -> Array2<f64> {
+pub(crate) fn correlation(states: &ArrayView2<f32>) -> Array2<f64> {
     let whole: Vec<Array1<f64>> = states
         .outer_iter()
         .filter(|row| row.iter().all(|v| v.is_finite()))
@@ -38,8 +37,7 @@ pub fn correlation(states: &ArrayView2<f32>) -> Array2<f64> {
 
 /// Mean |correlation| between states of different clients, `states[m]` of them at client m: one
 /// number for a figure.
-#[must_use]
-pub fn between_clients(correlation: &ArrayView2<f64>, states: &[usize]) -> f64 {
+pub(crate) fn between_clients(correlation: &ArrayView2<f64>, states: &[usize]) -> f64 {
     let owner: Vec<usize> =
         states.iter().enumerate().flat_map(|(m, &p)| std::iter::repeat_n(m, p)).collect();
     let apart = correlation.indexed_iter().filter(|((i, j), _)| owner[*i] != owner[*j]);
@@ -50,8 +48,7 @@ pub fn between_clients(correlation: &ArrayView2<f64>, states: &[usize]) -> f64 {
 /// Mean first canonical correlation of two clients, over all pairs of them: the largest correlation
 /// that a linear combination of one client's states has with one of the other's. Unlike
 /// [`between_clients`] it does not depend on the coordinates a model happens to have chosen.
-#[must_use]
-pub fn canonical_between(correlation: &ArrayView2<f64>, states: &[usize]) -> f64 {
+pub(crate) fn canonical_between(correlation: &ArrayView2<f64>, states: &[usize]) -> f64 {
     let mut end = 0;
     let spans = states.iter().map(|&p| {
         end += p;

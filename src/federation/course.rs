@@ -12,45 +12,41 @@ const DIVERGENCE: f64 = 20.0;
 
 /// How far training has come. Losses are means over the rounds since the last word.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress<'a> {
-    /// Rounds done.
-    pub round: usize,
-    /// Rounds in all.
-    pub rounds: usize,
+pub(crate) struct Progress<'a> {
+    pub(crate) round: usize,
+    pub(crate) rounds: usize,
     /// L_s.
-    pub server_loss: f64,
+    pub(crate) server_loss: f64,
     /// L_a of each client.
-    pub client_loss: &'a [f64],
+    pub(crate) client_loss: &'a [f64],
     /// Bytes of all messages since training began.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// What is told now and then; `Break` ends training with what was learned.
-pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+pub(crate) type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 /// One word of progress, kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reached {
-    /// Rounds done.
-    pub round: usize,
+pub(crate) struct Reached {
+    pub(crate) round: usize,
     /// Mean L_s since the word before.
-    pub server_loss: f64,
+    pub(crate) server_loss: f64,
     /// Mean L_a of each client since the word before.
-    pub client_loss: Vec<f64>,
+    pub(crate) client_loss: Vec<f64>,
 }
 
 /// The course of a whole training.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct History {
+pub(crate) struct History {
     /// Every word of progress.
-    pub reached: Vec<Reached>,
-    /// Rounds done.
-    pub rounds: usize,
+    pub(crate) reached: Vec<Reached>,
+    pub(crate) rounds: usize,
     /// Bytes of all messages, both directions.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Those of the server to the clients; not told by what was kept before they were counted.
     #[serde(default)]
-    pub bytes_down: u64,
+    pub(crate) bytes_down: u64,
 }
 
 /// The present stage of training.

@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use super::{FederatedWeights, FederationError};
 use crate::nn::online::{Descent, Learner};
-pub use crate::site::series::{Augmented, Series, series};
+pub(crate) use crate::site::series::{Series, series};
 use crate::site::training::SiteData;
 
 fn set(matrix: &mut Array2<f32>, t: usize, values: &[f32]) {
@@ -13,15 +13,17 @@ fn set(matrix: &mut Array2<f32>, t: usize, values: &[f32]) {
 
 /// What a trained federation says about given rows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Replay {
-    /// Each client's own.
-    pub clients: Vec<Series>,
+pub(crate) struct Replay {
+    pub(crate) clients: Vec<Series>,
     /// x_s of all clients side by side; row t is the prediction of x_a(t), the first one is NaN.
-    pub x_s: Array2<f32>,
+    pub(crate) x_s: Array2<f32>,
 }
 
 /// Runs everything over the sites' rows, which may be other rows than it was trained on.
-pub fn replay(sites: &[SiteData], weights: &FederatedWeights) -> Result<Replay, FederationError> {
+pub(crate) fn replay(
+    sites: &[SiteData],
+    weights: &FederatedWeights,
+) -> Result<Replay, FederationError> {
     let clients = sites
         .iter()
         .zip(&weights.phi)
@@ -44,14 +46,12 @@ pub fn replay(sites: &[SiteData], weights: &FederatedWeights) -> Result<Replay, 
 
 impl Replay {
     /// x_a of all clients side by side.
-    #[must_use]
-    pub fn x_a(&self) -> Array2<f32> {
+    pub(crate) fn x_a(&self) -> Array2<f32> {
         self.joined(|client| client.augmented.as_ref().map(|a| a.x_a.view()))
     }
 
     /// x̂_c of all clients side by side.
-    #[must_use]
-    pub fn x_hat_c(&self) -> Array2<f32> {
+    pub(crate) fn x_hat_c(&self) -> Array2<f32> {
         self.joined(|client| Some(client.x_hat_c.view()))
     }
 
@@ -64,8 +64,7 @@ impl Replay {
     }
 
     /// Mean L_s over the rows from `first` on, with weights that no longer change.
-    #[must_use]
-    pub fn server_loss(&self, first: usize) -> f64 {
+    pub(crate) fn server_loss(&self, first: usize) -> f64 {
         let e = &self.x_s - &self.x_a();
         let squares = e
             .outer_iter()
@@ -75,16 +74,14 @@ impl Replay {
     }
 
     /// Mean L_a of each client over the rows from `first` on.
-    #[must_use]
-    pub fn client_loss(&self, first: usize) -> Vec<f64> {
+    pub(crate) fn client_loss(&self, first: usize) -> Vec<f64> {
         let r_a = |client: &Series| client.augmented.as_ref().map(|a| square_norm(&a.r_a, first));
         self.clients.iter().filter_map(r_a).collect()
     }
 }
 
 /// Mean ‖r‖² over the rows from `first` on; what is missing adds nothing.
-#[must_use]
-pub fn square_norm(residuals: &Array2<f32>, first: usize) -> f64 {
+pub(crate) fn square_norm(residuals: &Array2<f32>, first: usize) -> f64 {
     mean(residuals.outer_iter().skip(first).map(|row| {
         row.iter().filter(|r| r.is_finite()).map(|r| f64::from(*r).powi(2)).sum::<f64>()
     }))

@@ -14,7 +14,7 @@ use crate::site::training::SiteData;
 
 /// The paper's method and its baselines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Variant {
+pub(crate) enum Variant {
     /// Each client's vendor model and nothing else.
     OnlyProprietary,
     /// An end-to-end predictor per client, no vendor model.
@@ -29,7 +29,7 @@ pub enum Variant {
 
 impl Variant {
     /// In the order of the paper's tables.
-    pub const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::OnlyProprietary,
         Self::WithoutProprietary,
         Self::PreTrainedClients,
@@ -38,8 +38,7 @@ impl Variant {
     ];
 
     /// What the paper calls it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OnlyProprietary => "only proprietary model",
             Self::WithoutProprietary => "without proprietary model",
@@ -50,7 +49,7 @@ impl Variant {
     }
 
     /// Makes it from nominal rows.
-    pub fn fit(
+    pub(crate) fn fit(
         self,
         sites: &[SiteData],
         settings: &ModelSettings,
@@ -108,31 +107,30 @@ pub(super) fn side_by_side(rows: &[ArrayView2<f32>]) -> Result<Array2<f32>, Fede
         .map_err(|_| FederationError::Sites("rows of all sites must be of the same times".into()))
 }
 
-/// A variant, made.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fitted {
-    /// Vendor models.
+pub(crate) enum Fitted {
     OnlyProprietary(Vec<ProprietaryWeights>),
-    /// Predictors.
     WithoutProprietary(Vec<LstmFc>),
     /// Vendor models with what was learned beside them, with or without the server's gradients.
     Augmented(Vec<ProprietaryWeights>, FederatedWeights),
-    /// The oracle.
     CentralisedOracle(Oracle),
 }
 
 /// Residuals of one client over a stretch of rows; NaN where missing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Residuals {
+pub(crate) struct Residuals {
     /// r_c, or the only residual the variant has.
-    pub c: Array2<f32>,
+    pub(crate) c: Array2<f32>,
     /// r_a, where there is a φ.
-    pub a: Option<Array2<f32>>,
+    pub(crate) a: Option<Array2<f32>>,
 }
 
 impl Fitted {
     /// Residuals of every client on its `rows`.
-    pub fn residuals(&self, rows: &[ArrayView2<f32>]) -> Result<Vec<Residuals>, FederationError> {
+    pub(crate) fn residuals(
+        &self,
+        rows: &[ArrayView2<f32>],
+    ) -> Result<Vec<Residuals>, FederationError> {
         let only = |c| Residuals { c, a: None };
         match self {
             Self::OnlyProprietary(models) => models

@@ -8,18 +8,19 @@ const FANOUT: usize = 8;
 
 /// The extremes of some values and how many of them there are; NaN counts as none.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// Smallest, `INFINITY` when none is known.
-    pub low: f32,
+    pub(crate) low: f32,
     /// Largest, `NEG_INFINITY` when none is known.
-    pub high: f32,
+    pub(crate) high: f32,
     /// How many are known.
-    pub known: usize,
+    pub(crate) known: usize,
 }
 
 impl Extent {
     /// No value at all.
-    pub const NONE: Extent = Extent { low: f32::INFINITY, high: f32::NEG_INFINITY, known: 0 };
+    pub(crate) const NONE: Extent =
+        Extent { low: f32::INFINITY, high: f32::NEG_INFINITY, known: 0 };
 
     fn of(value: f32) -> Self {
         if value.is_finite() { Self { low: value, high: value, known: 1 } } else { Self::NONE }
@@ -44,7 +45,7 @@ pub(super) struct Pyramid {
 
 impl Pyramid {
     /// Appends a value; infinite ones count as missing.
-    pub fn push(&mut self, value: f32) {
+    pub(crate) fn push(&mut self, value: f32) {
         self.values.push(value);
         let mut full = self.values.len();
         let mut stone = Extent::NONE;
@@ -71,12 +72,12 @@ impl Pyramid {
     }
 
     /// The value in `row`, NaN when it is missing there.
-    pub fn value(&self, row: usize) -> Option<f32> {
+    pub(crate) fn value(&self, row: usize) -> Option<f32> {
         self.values.get(row).copied()
     }
 
     /// The extent of `rows`, as far as they exist.
-    pub fn extent(&self, rows: Range<usize>) -> Extent {
+    pub(crate) fn extent(&self, rows: Range<usize>) -> Extent {
         let (mut start, mut end) = (rows.start, rows.end.min(self.values.len()));
         let mut extent = Extent::NONE;
         let mut level = 0;

@@ -8,119 +8,88 @@ use crate::fact::Value;
 use crate::session::settings::Span;
 
 /// Longest time an alarm may be shelved: longer is out of service, and should say so.
-pub const LONGEST_SHELF_S: u32 = 24 * 3600;
+pub(crate) const LONGEST_SHELF_S: u32 = 24 * 3600;
 
 /// Something an operator does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Action {
+pub(crate) enum Action {
     /// He has seen an incident.
     Acknowledge {
-        /// Which.
         incident: u64,
     },
     /// He silences it, and what its root raises next, for a time.
     Shelve {
-        /// Which.
         incident: u64,
-        /// For how long.
         seconds: u32,
     },
-    /// He ends that.
     Unshelve {
-        /// Which.
         incident: u64,
     },
     /// He silences a client until it is put back.
     TakeOut {
-        /// Who.
         client: usize,
     },
     /// He puts it back in service.
     PutBack {
-        /// Who.
         client: usize,
     },
-    /// He writes something down.
     Note {
-        /// On which incident.
         incident: u64,
-        /// The text.
         text: String,
     },
     /// What an incident shows is normal from now on.
     Accept {
-        /// Which.
         incident: u64,
     },
     /// Another member is the root of an incident whose root is final.
     Correct {
-        /// Which.
         incident: u64,
-        /// Who.
         root: usize,
     },
-    /// He changes a setting.
     Set {
-        /// Its name.
         what: String,
-        /// The new value.
         to: Value,
     },
     /// He takes back what an entry of the log did.
     Undo {
-        /// Number of that entry.
         entry: u64,
     },
 }
 
 /// Why something cannot be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The alarm's state does not allow it.
+pub(crate) enum Refusal {
     #[error(transparent)]
     NotNow(#[from] NotNow),
-    /// Nothing has that number.
     #[error("there is no incident #{0}")]
     NoIncident(u64),
-    /// Nobody has that number.
     #[error("there is no such client")]
     NoClient,
-    /// It is over and has been dealt with.
     #[error("incident #{0} is over")]
     Over(u64),
-    /// Nobody declared it.
     #[error("there is no setting called {0:?}")]
     NoSetting(String),
-    /// It has that value already.
     #[error("nothing would change")]
     NoChange,
-    /// Shelving is timed.
     #[error("an alarm is shelved for 1 s to 24 h; for longer take the client out of service")]
     ShelfTime,
-    /// Evidence still moves it.
     #[error("the root of #{0} is not final yet")]
     NotFinal(u64),
-    /// A root takes part in its incident.
     #[error("that client takes no part in #{0}")]
     NoMember(u64),
-    /// One incident a root.
     #[error("that client is the root of #{0}, or takes part in it")]
     Taken(u64),
-    /// No such entry, or not an operator's.
     #[error("entry {0} of the log is nothing that can be undone")]
     NotUndoable(u64),
-    /// Once is enough.
     #[error("entry {0} was undone already")]
     AlreadyUndone(u64),
-    /// A value it set is no longer the one it set.
     #[error("what entry {0} changed has changed again since")]
     Overtaken(u64),
 }
 
 impl Action {
     /// What was done, in words, with the old and new value where there is one.
-    #[must_use]
-    pub fn words(&self, names: &[String], edits: &[Edit]) -> String {
+    pub(crate) fn words(&self, names: &[String], edits: &[Edit]) -> String {
         let name = |client: usize| names.get(client).map_or("?", String::as_str);
         match self {
             Self::Acknowledge { incident } => format!("#{incident} acknowledged"),

@@ -19,13 +19,13 @@ use crate::session::Mode;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Post {
     /// Its evidence was enough at the last step.
-    pub raised: bool,
+    pub(crate) raised: bool,
     /// Its incident is over while its evidence is not: it opens nothing by itself until it was quiet.
-    pub spent: bool,
+    pub(crate) spent: bool,
     /// Its alarms are shelved until then.
-    pub shelf: Option<Timestamp>,
+    pub(crate) shelf: Option<Timestamp>,
     /// It is out of service.
-    pub out_of_service: bool,
+    pub(crate) out_of_service: bool,
 }
 
 /// Something that is wrong with data, and when that was last seen.
@@ -37,7 +37,7 @@ pub(super) struct Trouble {
 
 /// All incidents of a run, and what operators did about them.
 #[derive(Debug, Clone)]
-pub struct Annunciator {
+pub(crate) struct Annunciator {
     pub(super) names: Vec<String>,
     pub(super) mode: Mode,
     pub(super) rules: Rules,
@@ -66,17 +66,13 @@ pub struct Annunciator {
 
 /// Where data comes from, as far as it has several such places.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
-    /// The file.
-    pub file: Option<String>,
-    /// The run.
-    pub run: Option<String>,
+pub(crate) struct Place {
+    pub(crate) file: Option<String>,
+    pub(crate) run: Option<String>,
 }
 
 impl Annunciator {
-    /// Nothing has happened yet.
-    #[must_use]
-    pub fn new(names: Vec<String>, mode: Mode, rules: Rules, start: Timestamp) -> Self {
+    pub(crate) fn new(names: Vec<String>, mode: Mode, rules: Rules, start: Timestamp) -> Self {
         let clients = names.len();
         Self {
             names,
@@ -102,17 +98,17 @@ impl Annunciator {
     }
 
     /// Data comes from another file or run from here on.
-    pub fn move_to(&mut self, place: Place) {
+    pub(crate) fn move_to(&mut self, place: Place) {
         self.place = place;
     }
 
     /// Makes a setting known, with the value it starts from. This is no change and leaves no entry.
-    pub fn declare(&mut self, what: impl Into<String>, value: Value) {
+    pub(crate) fn declare(&mut self, what: impl Into<String>, value: Value) {
         self.settings.insert(what.into(), value);
     }
 
     /// Takes the next step and says what is new.
-    pub fn step(&mut self, input: &Step<'_>) -> Vec<Fact> {
+    pub(crate) fn step(&mut self, input: &Step<'_>) -> Vec<Fact> {
         let elapsed_s = input.time.duration_since(self.now).as_secs_f64().max(0.0);
         self.watched_s += elapsed_s;
         (self.now, self.step) = (input.time, input.step);
@@ -136,7 +132,7 @@ impl Annunciator {
     }
 
     /// The run is over, or nothing comes for too long: closes what is open.
-    pub fn end(&mut self, why: Closing) -> Vec<Fact> {
+    pub(crate) fn end(&mut self, why: Closing) -> Vec<Fact> {
         for number in self.open.clone() {
             self.close(number, why);
         }
@@ -145,19 +141,18 @@ impl Annunciator {
     }
 
     /// The decision no longer follows an incident: it ends with its root's evidence.
-    pub fn unfollow(&mut self, incident: u64) {
+    pub(crate) fn unfollow(&mut self, incident: u64) {
         self.episodes.retain(|_, number| *number != incident);
     }
 
     /// The decision's own number of an incident that it follows, or followed until an operator
     /// closed it.
-    #[must_use]
-    pub fn episode(&self, incident: u64) -> Option<u64> {
+    pub(crate) fn episode(&self, incident: u64) -> Option<u64> {
         self.episodes.iter().find(|(_, number)| **number == incident).map(|(episode, _)| *episode)
     }
 
     /// Another method decides from now on: what the one before found is no longer followed.
-    pub fn change_mode(&mut self, mode: Mode) -> Vec<Fact> {
+    pub(crate) fn change_mode(&mut self, mode: Mode) -> Vec<Fact> {
         for number in self.open.clone() {
             self.close(number, Closing::MethodChanged);
         }
@@ -270,7 +265,7 @@ impl Annunciator {
 
     /// Something about data, or about what was learned from it, that is no trouble of one step: a line
     /// of the log and the fact.
-    pub fn note(&mut self, time: Timestamp, client: Option<usize>, text: &str) -> Fact {
+    pub(crate) fn note(&mut self, time: Timestamp, client: Option<usize>, text: &str) -> Fact {
         let client = self.remark(time, client, text);
         self.quality_lines.push(time);
         self.quality_fact(time, client, text.to_owned(), None)
@@ -278,7 +273,12 @@ impl Annunciator {
 
     /// Something that is good to know and no trouble: a line of the log alone. Answers the client
     /// that it is about, where there is one of that number.
-    pub fn remark(&mut self, time: Timestamp, client: Option<usize>, text: &str) -> Option<usize> {
+    pub(crate) fn remark(
+        &mut self,
+        time: Timestamp,
+        client: Option<usize>,
+        text: &str,
+    ) -> Option<usize> {
         let client = client.filter(|client| *client < self.names.len());
         let what = What::Noted { client, text: text.to_owned() };
         let entry = Entry { number: 0, time, who: None, what, edits: Vec::new(), why: None };
@@ -431,36 +431,31 @@ impl Annunciator {
     }
 
     /// The incident of that number.
-    #[must_use]
-    pub fn incident(&self, number: u64) -> Option<&Incident> {
+    pub(crate) fn incident(&self, number: u64) -> Option<&Incident> {
         self.incidents.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
     /// All incidents, in the order of their numbers.
-    #[must_use]
-    pub fn incidents(&self) -> &[Incident] {
+    pub(crate) fn incidents(&self) -> &[Incident] {
         &self.incidents
     }
 
-    /// Those whose condition holds.
-    pub fn open_incidents(&self) -> impl Iterator<Item = &Incident> {
+    pub(crate) fn open_incidents(&self) -> impl Iterator<Item = &Incident> {
         self.open.iter().map(|number| self.at(*number))
     }
 
     /// Those that are open, or over and not yet dealt with.
-    pub fn listed_incidents(&self) -> impl Iterator<Item = &Incident> {
+    pub(crate) fn listed_incidents(&self) -> impl Iterator<Item = &Incident> {
         self.listed.iter().map(|number| self.at(*number))
     }
 
     /// The open incident a client takes part in.
-    #[must_use]
-    pub fn home(&self, client: usize) -> Option<&Incident> {
+    pub(crate) fn home(&self, client: usize) -> Option<&Incident> {
         self.open_incidents().find(|incident| incident.member(client).is_some())
     }
 
     /// How a client's own alarm stands: an effect is suppressed by design.
-    #[must_use]
-    pub fn client_state(&self, client: usize) -> AlarmState {
+    pub(crate) fn client_state(&self, client: usize) -> AlarmState {
         let Some(post) = self.posts.get(client) else { return AlarmState::Normal };
         match self.home(client) {
             _ if post.out_of_service => AlarmState::OutOfService,
@@ -472,31 +467,25 @@ impl Annunciator {
     }
 
     /// The value of a setting.
-    #[must_use]
-    pub fn setting(&self, what: &str) -> Option<&Value> {
+    pub(crate) fn setting(&self, what: &str) -> Option<&Value> {
         self.settings.get(what)
     }
 
     /// What is wrong with the data now.
-    pub fn quality(&self) -> impl Iterator<Item = QualityNote> {
+    pub(crate) fn quality(&self) -> impl Iterator<Item = QualityNote> {
         self.quality.iter().map(|trouble| trouble.note)
     }
 
-    /// The sequence of events.
-    #[must_use]
-    pub fn log(&self) -> &Log {
+    pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Names of the clients.
-    #[must_use]
-    pub fn names(&self) -> &[String] {
+    pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
     /// Data time of the last step.
-    #[must_use]
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.now
     }
 }

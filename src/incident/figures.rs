@@ -10,58 +10,53 @@ use crate::fact::Priority;
 
 /// Counts at one instant.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Figures {
-    /// Incidents whose condition holds.
-    pub open: usize,
+pub(crate) struct Figures {
+    pub(crate) open: usize,
     /// Open incidents that are neither shelved nor out of service: the standing alarms.
-    pub standing: usize,
+    pub(crate) standing: usize,
     /// Alarms that nobody has seen yet.
-    pub unacknowledged: usize,
+    pub(crate) unacknowledged: usize,
     /// Over before anybody saw them.
-    pub returned: usize,
+    pub(crate) returned: usize,
     /// Held because the change stays.
-    pub latched: usize,
-    /// Silenced for a time.
-    pub shelved: usize,
+    pub(crate) latched: usize,
+    pub(crate) shelved: usize,
     /// Effects folded under a root.
-    pub grouped: usize,
-    /// Clients out of service.
-    pub out_of_service: usize,
+    pub(crate) grouped: usize,
+    pub(crate) out_of_service: usize,
     /// Alarms of the last ten minutes.
-    pub alarms_10min: usize,
+    pub(crate) alarms_10min: usize,
     /// Flags of the last ten minutes: the alarms there would be without grouping.
-    pub flags_10min: usize,
+    pub(crate) flags_10min: usize,
     /// Incidents opened in the last ten minutes.
-    pub incidents_10min: usize,
+    pub(crate) incidents_10min: usize,
     /// More alarms than an operator can answer.
-    pub flood: bool,
+    pub(crate) flood: bool,
     /// More flags than he could have followed.
-    pub flag_flood: bool,
+    pub(crate) flag_flood: bool,
     /// Share of the time spent in floods; at most 0.01 is wanted.
-    pub flood_share: f64,
+    pub(crate) flood_share: f64,
     /// Incidents and quality lines of this day.
-    pub today: ByPriority,
+    pub(crate) today: ByPriority,
     /// Clients that rise three times a minute or more.
-    pub chattering: Vec<usize>,
+    pub(crate) chattering: Vec<usize>,
     /// Incidents that have been open for a day.
-    pub stale: Vec<u64>,
+    pub(crate) stale: Vec<u64>,
 }
 
 /// How many of each priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ByPriority {
-    /// Confirmed roots.
-    pub p1: usize,
+pub(crate) struct ByPriority {
+    pub(crate) p1: usize,
     /// Single anomalies and uncertain roots.
-    pub p2: usize,
+    pub(crate) p2: usize,
     /// Lines on data quality.
-    pub p3: usize,
+    pub(crate) p3: usize,
 }
 
 impl Figures {
     /// "14 flags → 2 incidents": what grouping spares the operator.
-    #[must_use]
-    pub fn grouping(&self) -> String {
+    pub(crate) fn grouping(&self) -> String {
         let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         let (flags, incidents) = (self.flags_10min, self.incidents_10min);
         format!("{} → {}", many(flags, "flag"), many(incidents, "incident"))
@@ -70,8 +65,7 @@ impl Figures {
 
 impl Annunciator {
     /// The figures as of the last step.
-    #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub(crate) fn figures(&self) -> Figures {
         let states = |state: AlarmState| {
             self.listed_incidents().filter(|incident| incident.alarm.state == state).count()
         };

@@ -10,55 +10,47 @@ use crate::fact::Priority;
 
 /// A client that takes part in an incident, as its root or as an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Member {
-    /// Who.
-    pub client: usize,
-    /// Onset of its evidence.
-    pub onset: Timestamp,
+pub(crate) struct Member {
+    pub(crate) client: usize,
+    pub(crate) onset: Timestamp,
     /// When it was found to take part.
-    pub joined: Timestamp,
+    pub(crate) joined: Timestamp,
     /// Since when its evidence is gone, if it is.
-    pub quiet_since: Option<Timestamp>,
+    pub(crate) quiet_since: Option<Timestamp>,
     /// Share of its residual that the others explain, where that is known.
-    pub explained: Option<f64>,
+    pub(crate) explained: Option<f64>,
     /// Steps on end for which it was not explained.
-    pub unexplained: u64,
+    pub(crate) unexplained: u64,
 }
 
 /// A sensor of a client that takes part is itself at fault. Which one stays with the client.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct SensorTrouble {
-    /// Whose.
-    pub client: usize,
+pub(crate) struct SensorTrouble {
+    pub(crate) client: usize,
     /// What is wrong with it.
-    pub what: QualityKind,
+    pub(crate) what: QualityKind,
     /// When that became known of this incident.
-    pub time: Timestamp,
+    pub(crate) time: Timestamp,
 }
 
 /// The client whose evidence rose first; it stays until the incident closes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FirstOut {
-    /// Who.
-    pub client: usize,
-    /// When.
-    pub time: Timestamp,
+pub(crate) struct FirstOut {
+    pub(crate) client: usize,
+    pub(crate) time: Timestamp,
 }
 
 /// The root was thought to be one, and is now thought to be another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Correction {
-    /// When.
-    pub time: Timestamp,
-    /// Before; none is "unknown".
-    pub from: Option<usize>,
-    /// Since then.
-    pub to: Option<usize>,
+pub(crate) struct Correction {
+    pub(crate) time: Timestamp,
+    pub(crate) from: Option<usize>,
+    pub(crate) to: Option<usize>,
 }
 
 /// How it came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// The decision raised an alarm.
     Decided,
     /// One client's anomaly outlived the propagation window.
@@ -69,64 +61,53 @@ pub enum Origin {
 
 /// How and when it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Closed {
-    /// When.
-    pub time: Timestamp,
-    /// At which step.
-    pub step: u64,
-    /// Why.
-    pub why: Closing,
+pub(crate) struct Closed {
+    pub(crate) time: Timestamp,
+    pub(crate) step: u64,
+    pub(crate) why: Closing,
 }
 
 /// The alarm of an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Alarm {
-    /// How it stands.
-    pub state: AlarmState,
+pub(crate) struct Alarm {
+    pub(crate) state: AlarmState,
     /// When it comes back, while it is shelved.
-    pub shelved_until: Option<Timestamp>,
+    pub(crate) shelved_until: Option<Timestamp>,
 }
 
 /// An incident. Only the annunciator changes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Incident {
+pub(crate) struct Incident {
     /// Counted from 1, never used again.
-    pub number: u64,
+    pub(crate) number: u64,
     /// How it came to be.
-    pub origin: Origin,
-    /// When it opened.
-    pub opened: Timestamp,
-    /// At which step.
-    pub opened_step: u64,
+    pub(crate) origin: Origin,
+    pub(crate) opened: Timestamp,
+    pub(crate) opened_step: u64,
     /// The first instant of its evidence.
-    pub onset: Timestamp,
-    /// The named root.
-    pub root: Option<usize>,
+    pub(crate) onset: Timestamp,
+    pub(crate) root: Option<usize>,
     /// While nobody is named: who it may be, the likeliest first.
-    pub candidates: Vec<usize>,
-    /// The root is final.
-    pub frozen: bool,
+    pub(crate) candidates: Vec<usize>,
+    pub(crate) frozen: bool,
     /// The root that all evidence up to now speaks for.
-    pub would_now_say: Option<usize>,
+    pub(crate) would_now_say: Option<usize>,
     /// Probability of each client as the root.
-    pub posterior: Vec<f64>,
+    pub(crate) posterior: Vec<f64>,
     /// Everyone who takes part, in order of onset: the staircase.
-    pub members: Vec<Member>,
-    /// Who rose first.
-    pub first_out: Option<FirstOut>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) first_out: Option<FirstOut>,
     /// Sensors of members that were found to be at fault while it was open.
     #[serde(default)]
-    pub faults: Vec<SensorTrouble>,
+    pub(crate) faults: Vec<SensorTrouble>,
     /// What the root was thought to be.
-    pub corrections: Vec<Correction>,
+    pub(crate) corrections: Vec<Correction>,
     /// The highest priority it has had: one that was P1 is not played down.
-    pub priority: Priority,
-    /// Its alarm.
-    pub alarm: Alarm,
-    /// How it ended.
-    pub closed: Option<Closed>,
+    pub(crate) priority: Priority,
+    pub(crate) alarm: Alarm,
+    pub(crate) closed: Option<Closed>,
     /// What an operator wrote about it; empty when nobody did.
-    pub note: String,
+    pub(crate) note: String,
 }
 
 impl Incident {
@@ -155,20 +136,17 @@ impl Incident {
     }
 
     /// Whether its condition still holds.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.closed.is_none()
     }
 
     /// Whether it is still on the list: open, or over and not yet seen.
-    #[must_use]
-    pub fn is_listed(&self) -> bool {
+    pub(crate) fn is_listed(&self) -> bool {
         self.is_open() || self.alarm.state != AlarmState::Normal
     }
 
     /// What is known of a client's part in it.
-    #[must_use]
-    pub fn member(&self, client: usize) -> Option<&Member> {
+    pub(crate) fn member(&self, client: usize) -> Option<&Member> {
         self.members.iter().find(|member| member.client == client)
     }
 
@@ -177,27 +155,24 @@ impl Incident {
     }
 
     /// Members other than the root, in order of onset.
-    pub fn effects(&self) -> impl Iterator<Item = &Member> {
+    pub(crate) fn effects(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| Some(member.client) != self.root)
     }
 
     /// How long after the root's onset a member's came; negative when it came before.
-    #[must_use]
-    pub fn delay_s(&self, member: &Member) -> f64 {
+    pub(crate) fn delay_s(&self, member: &Member) -> f64 {
         let root = self.root.and_then(|root| self.member(root));
         let from = root.map_or(self.onset, |root| root.onset);
         member.onset.duration_since(from).as_secs_f64()
     }
 
     /// First-out and the named root are different clients: both are shown, neither is hidden.
-    #[must_use]
-    pub fn disagrees(&self) -> bool {
+    pub(crate) fn disagrees(&self) -> bool {
         matches!((self.root, self.first_out), (Some(root), Some(first)) if root != first.client)
     }
 
     /// The root that evidence speaks for by now, where it is another than the named one.
-    #[must_use]
-    pub fn second_thought(&self) -> Option<usize> {
+    pub(crate) fn second_thought(&self) -> Option<usize> {
         self.would_now_say.filter(|now| self.frozen && self.root != Some(*now))
     }
 

@@ -2,19 +2,16 @@
 
 use jiff::Timestamp;
 
-pub use crate::server::decision::{ClientState, Closing, Outcome, QualityKind, QualityNote};
+pub(crate) use crate::server::decision::{ClientState, Closing, Outcome, QualityKind, QualityNote};
 
-/// One step.
 #[derive(Debug, Clone, Copy)]
-pub struct Step<'a> {
-    /// Data time.
-    pub time: Timestamp,
-    /// Its number.
-    pub step: u64,
+pub(crate) struct Step<'a> {
+    pub(crate) time: Timestamp,
+    pub(crate) step: u64,
     /// Every client in the order of the session. One that is missing here is quiet.
-    pub clients: &'a [ClientState],
+    pub(crate) clients: &'a [ClientState],
     /// What the decision says. An episode that is not mentioned stays as it was.
-    pub outcomes: &'a [Outcome],
+    pub(crate) outcomes: &'a [Outcome],
     /// What is wrong with the data at this step.
-    pub quality: &'a [QualityNote],
+    pub(crate) quality: &'a [QualityNote],
 }

@@ -11,215 +11,150 @@ use super::group::{Alarm, Closed, Origin};
 use super::input::{Closing, QualityKind};
 use crate::fact::{Priority, Value};
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Counted from 1.
-    pub number: u64,
-    /// Data time.
-    pub time: Timestamp,
+    pub(crate) number: u64,
+    pub(crate) time: Timestamp,
     /// The operator; none when the data did it.
-    pub who: Option<String>,
-    /// What happened.
-    pub what: What,
+    pub(crate) who: Option<String>,
+    pub(crate) what: What,
     /// Every value an operator changed by it, old and new.
-    pub edits: Vec<Edit>,
-    /// The operator's reason.
-    pub why: Option<String>,
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) why: Option<String>,
 }
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum What {
-    /// An incident opened.
+pub(crate) enum What {
     Opened {
-        /// Its number.
         incident: u64,
         /// How it came to be.
         origin: Origin,
-        /// The root.
         root: Option<usize>,
     },
     /// Who rose first in a new incident.
     FirstOut {
-        /// Its number.
         incident: u64,
-        /// Who.
         client: usize,
-        /// The root is another.
         disagrees: bool,
     },
-    /// A client is affected.
     Joined {
-        /// By this incident.
         incident: u64,
-        /// Who.
         client: usize,
         /// How long after the root.
         delay_s: f64,
     },
     /// A client is no effect of an incident any more.
     Left {
-        /// Of this one.
         incident: u64,
-        /// Who.
         client: usize,
     },
-    /// Another root is named.
     RootMoved {
-        /// Of this incident.
         incident: u64,
-        /// Before.
         from: Option<usize>,
-        /// Now.
         to: Option<usize>,
     },
-    /// The root is final.
     RootFinal {
-        /// Of this incident.
         incident: u64,
-        /// Who.
         root: Option<usize>,
     },
     /// It has become more urgent.
     Rose {
-        /// This incident.
         incident: u64,
-        /// To this.
         priority: Priority,
     },
-    /// An incident is over.
     Closed {
-        /// Its number.
         incident: u64,
-        /// Why.
         why: Closing,
     },
     /// It was shelved, and is back.
     WasShelved {
-        /// This incident.
         incident: u64,
     },
     /// Something is wrong with data.
     Quality {
-        /// Whose.
         client: Option<usize>,
-        /// What.
         what: QualityKind,
     },
-    /// And no longer.
     QualityOver {
-        /// Whose.
         client: Option<usize>,
-        /// What it was.
         what: QualityKind,
     },
     /// A sensor of a client that takes part in an incident is at fault.
     SensorFault {
-        /// In this incident.
         incident: u64,
-        /// Whose.
         client: usize,
         /// What is wrong with it.
         what: QualityKind,
     },
     /// Something about data, or about what was learned from it, in words.
     Noted {
-        /// Whose.
         client: Option<usize>,
-        /// The words.
         text: String,
     },
     /// More flags than anybody could follow.
     FlagFlood {
-        /// In ten minutes.
         flags: usize,
         /// That became so many incidents.
         incidents: usize,
     },
     /// More alarms than anybody can answer.
     Flood {
-        /// In ten minutes.
         alarms: usize,
     },
-    /// It is over.
     FloodOver,
-    /// An operator did something.
     Did(Action),
 }
 
 /// A value that an operator changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Edit {
+pub(crate) enum Edit {
     /// How an incident's alarm stands.
     Alarm {
-        /// Which.
         incident: u64,
-        /// Before.
         from: Alarm,
-        /// After.
         to: Alarm,
     },
     /// Until when a client's alarms are shelved.
     Shelf {
-        /// Whose.
         client: usize,
-        /// Before.
         from: Option<Timestamp>,
-        /// After.
         to: Option<Timestamp>,
     },
     /// Whether a client is out of service.
     OutOfService {
-        /// Who.
         client: usize,
-        /// Before.
         from: bool,
-        /// After.
         to: bool,
     },
     /// The note on an incident.
     Note {
-        /// Which.
         incident: u64,
-        /// Before.
         from: String,
-        /// After.
         to: String,
     },
     /// Whether and how an incident is over.
     Closed {
-        /// Which.
         incident: u64,
-        /// Before.
         from: Option<Closed>,
-        /// After.
         to: Option<Closed>,
     },
     /// The root of an incident.
     Root {
-        /// Which.
         incident: u64,
-        /// Before.
         from: Option<usize>,
-        /// After.
         to: Option<usize>,
     },
-    /// A setting.
     Setting {
-        /// Its name.
         what: String,
-        /// Before.
         from: Value,
-        /// After.
         to: Value,
     },
 }
 
 impl Edit {
     /// The edit that takes this one back.
-    #[must_use]
-    pub fn inverse(&self) -> Self {
+    pub(crate) fn inverse(&self) -> Self {
         macro_rules! swapped {
             ($($kind:ident { $($key:ident)? }),*) => {
                 match self.clone() {
@@ -241,41 +176,34 @@ impl Edit {
     }
 }
 
-/// All entries.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Log {
+pub(crate) struct Log {
     entries: Vec<Entry>,
 }
 
 impl Log {
-    /// In order.
-    #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// The entry of that number.
-    #[must_use]
-    pub fn entry(&self, number: u64) -> Option<&Entry> {
+    pub(crate) fn entry(&self, number: u64) -> Option<&Entry> {
         self.entries.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
     /// Whether an entry was taken back, and that was not taken back in turn.
-    #[must_use]
-    pub fn is_undone(&self, number: u64) -> bool {
+    pub(crate) fn is_undone(&self, number: u64) -> bool {
         self.undone().contains(&number)
     }
 
     /// The last thing an operator did that can be taken back; an undoing is taken back by name only,
     /// so that undoing twice goes two steps back.
-    #[must_use]
-    pub fn last_undoable(&self) -> Option<u64> {
+    pub(crate) fn last_undoable(&self) -> Option<u64> {
         self.last(|action| !matches!(action, Action::Undo { .. }))
     }
 
     /// The last undoing that can itself be taken back.
-    #[must_use]
-    pub fn last_redoable(&self) -> Option<u64> {
+    pub(crate) fn last_redoable(&self) -> Option<u64> {
         self.last(|action| matches!(action, Action::Undo { .. }))
     }
 
@@ -308,8 +236,7 @@ impl Log {
 
 impl Entry {
     /// The line in words, with the clients' names.
-    #[must_use]
-    pub fn words(&self, names: &[String]) -> String {
+    pub(crate) fn words(&self, names: &[String]) -> String {
         let name = |client: usize| names.get(client).map_or("?", String::as_str);
         let maybe = |client: Option<usize>| client.map_or("?", name);
         match &self.what {

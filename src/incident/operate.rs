@@ -14,27 +14,24 @@ use crate::fact::{Fact, Setting};
 
 /// What an operator wants done.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Order {
-    /// Who.
-    pub who: String,
-    /// What.
-    pub action: Action,
+pub(crate) struct Order {
+    pub(crate) who: String,
+    pub(crate) action: Action,
     /// Why, if he says so.
-    pub why: Option<String>,
+    pub(crate) why: Option<String>,
 }
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Receipt {
+pub(crate) struct Receipt {
     /// Number of its entry in the log. The entry's edits say what the engine has to apply.
-    pub entry: u64,
-    /// What is new.
-    pub facts: Vec<Fact>,
+    pub(crate) entry: u64,
+    pub(crate) facts: Vec<Fact>,
 }
 
 impl Annunciator {
     /// Carries out an order, wholly or not at all.
-    pub fn act(&mut self, order: Order) -> Result<Receipt, Refusal> {
+    pub(crate) fn act(&mut self, order: Order) -> Result<Receipt, Refusal> {
         let edits = match &order.action {
             Action::Undo { entry } => self.plan_undo(*entry)?,
             action => self.plan(action)?,

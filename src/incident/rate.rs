@@ -8,80 +8,70 @@ use std::collections::VecDeque;
 use jiff::{SignedDuration, Timestamp};
 
 /// The span over which alarms are counted.
-pub const TEN_MINUTES: SignedDuration = SignedDuration::from_mins(10);
+pub(crate) const TEN_MINUTES: SignedDuration = SignedDuration::from_mins(10);
 /// The span over which a chattering client is found.
-pub const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+pub(crate) const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 /// A flood begins above this many alarms in ten minutes.
-pub const FLOOD_ABOVE: usize = 10;
+pub(crate) const FLOOD_ABOVE: usize = 10;
 /// And ends below this many.
-pub const FLOOD_ENDS_BELOW: usize = 5;
+pub(crate) const FLOOD_ENDS_BELOW: usize = 5;
 /// A client chatters when it rises this often in a minute.
-pub const CHATTER: usize = 3;
+pub(crate) const CHATTER: usize = 3;
 /// An alarm that has been on for this long is stale.
-pub const STALE: SignedDuration = SignedDuration::from_hours(24);
+pub(crate) const STALE: SignedDuration = SignedDuration::from_hours(24);
 
 /// Instants of the last while.
 #[derive(Debug, Clone)]
-pub struct Recent {
+pub(crate) struct Recent {
     span: SignedDuration,
     times: VecDeque<Timestamp>,
 }
 
 impl Recent {
     /// Keeps instants for `span`.
-    #[must_use]
-    pub fn new(span: SignedDuration) -> Self {
+    pub(crate) fn new(span: SignedDuration) -> Self {
         Self { span, times: VecDeque::new() }
     }
 
-    /// One more.
-    pub fn push(&mut self, time: Timestamp) {
+    pub(crate) fn push(&mut self, time: Timestamp) {
         self.times.push_back(time);
     }
 
     /// Forgets what is out of the span at `now`.
-    pub fn forget(&mut self, now: Timestamp) {
+    pub(crate) fn forget(&mut self, now: Timestamp) {
         self.times.retain(|time| now.duration_since(*time) < self.span);
     }
 
-    /// How many there are.
-    #[must_use]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.times.len()
     }
 }
 
 /// Too much at once. It begins and ends at different levels, so that it does not flicker.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Flood {
+pub(crate) struct Flood {
     since: Option<Timestamp>,
     seconds: f64,
 }
 
 /// What became of a flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
-    /// It began.
+pub(crate) enum Turn {
     Began,
-    /// It ended.
     Ended,
 }
 
 impl Flood {
-    /// Since when it lasts.
-    #[must_use]
-    pub fn since(&self) -> Option<Timestamp> {
+    pub(crate) fn since(&self) -> Option<Timestamp> {
         self.since
     }
 
-    /// Time spent in floods.
-    #[must_use]
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.seconds
     }
 
     /// One step: `count` in the last ten minutes, `elapsed_s` since the step before.
-    pub fn step(&mut self, count: usize, now: Timestamp, elapsed_s: f64) -> Option<Turn> {
+    pub(crate) fn step(&mut self, count: usize, now: Timestamp, elapsed_s: f64) -> Option<Turn> {
         if self.since.is_some() {
             self.seconds += elapsed_s.max(0.0);
         }
@@ -103,21 +93,17 @@ impl Flood {
 #[derive(Debug, Clone)]
 pub(super) struct Rates {
     /// Alarms that asked for acknowledgement.
-    pub alarms: Recent,
-    /// Incidents opened.
-    pub incidents: Recent,
+    pub(crate) alarms: Recent,
+    pub(crate) incidents: Recent,
     /// Clients whose evidence rose: the alarms there would be without grouping.
-    pub flags: Recent,
-    /// The same, per client.
-    pub chatter: Vec<Recent>,
-    /// Of alarms.
-    pub flood: Flood,
-    /// Of flags.
-    pub flag_flood: Flood,
+    pub(crate) flags: Recent,
+    pub(crate) chatter: Vec<Recent>,
+    pub(crate) flood: Flood,
+    pub(crate) flag_flood: Flood,
 }
 
 impl Rates {
-    pub fn new(clients: usize) -> Self {
+    pub(crate) fn new(clients: usize) -> Self {
         Self {
             alarms: Recent::new(TEN_MINUTES),
             incidents: Recent::new(TEN_MINUTES),
@@ -128,12 +114,12 @@ impl Rates {
         }
     }
 
-    pub fn flag(&mut self, client: usize, now: Timestamp) {
+    pub(crate) fn flag(&mut self, client: usize, now: Timestamp) {
         self.flags.push(now);
         self.chatter[client].push(now);
     }
 
-    pub fn forget(&mut self, now: Timestamp) {
+    pub(crate) fn forget(&mut self, now: Timestamp) {
         let all = [&mut self.alarms, &mut self.incidents, &mut self.flags];
         all.into_iter().chain(&mut self.chatter).for_each(|recent| recent.forget(now));
     }

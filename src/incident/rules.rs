@@ -5,32 +5,31 @@ use serde::{Deserialize, Serialize};
 
 /// The numbers that decide.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// An effect's onset lies this close to its incident's, or to that of another member: effects
     /// come in cascades.
-    pub window: SignedDuration,
+    pub(crate) window: SignedDuration,
     /// The root is final this many steps after the opening.
-    pub freeze_after: u64,
+    pub(crate) freeze_after: u64,
     /// Roots whose probabilities differ by less than this cannot be told apart.
-    pub margin: f64,
+    pub(crate) margin: f64,
     /// Probability from which a root counts as confirmed.
-    pub confident: f64,
+    pub(crate) confident: f64,
     /// An effect is a fault of its own once it was unexplained for this many steps on end.
-    pub unexplained_steps: u64,
+    pub(crate) unexplained_steps: u64,
     /// A sensor is well again once nothing was wrong with it for this long: a value at the edge of
     /// its range is one trouble and not many.
-    pub settled: SignedDuration,
+    pub(crate) settled: SignedDuration,
     /// Steps after which an incident without an episode is taken for a change that stays.
-    pub oldest: u64,
+    pub(crate) oldest: u64,
 }
 
 impl Rules {
     /// Steps of the propagation window.
-    pub const WINDOW_STEPS: f64 = 60.0;
+    pub(crate) const WINDOW_STEPS: f64 = 60.0;
 
     /// The defaults for decimated steps of `period_s` seconds.
-    #[must_use]
-    pub fn with_period(period_s: f64) -> Self {
+    pub(crate) fn with_period(period_s: f64) -> Self {
         let window_s = Self::WINDOW_STEPS * period_s;
         let window =
             SignedDuration::try_from_secs_f64(window_s).unwrap_or(SignedDuration::MAX).abs();

@@ -18,20 +18,16 @@ use serde::{Deserialize, Serialize};
 
 /// How an alarm stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum AlarmState {
-    /// Nothing to do.
+pub(crate) enum AlarmState {
     Normal,
     /// On, and nobody has said that he saw it.
     Unacknowledged,
-    /// On, and seen.
     Acknowledged,
     /// Over before anybody said that he saw it.
     Returned,
-    /// Silenced for a time.
     Shelved,
     /// An effect: its root speaks for it.
     SuppressedByDesign,
-    /// Silenced until put back.
     OutOfService,
     /// Over only because the change stays and is tolerated; held until an operator has seen it.
     Latched,
@@ -39,10 +35,8 @@ pub enum AlarmState {
 
 /// What can happen to an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum AlarmEvent {
-    /// Its condition begins.
+pub(crate) enum AlarmEvent {
     Raise,
-    /// Its condition ends.
     Return,
     /// Its condition stays and is tolerated from here on.
     Latch,
@@ -69,9 +63,7 @@ pub enum AlarmEvent {
 /// An answer of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// Nothing changes.
     Stay,
-    /// The new state.
     To(AlarmState),
     /// Unacknowledged while the condition holds, otherwise normal.
     Resume,
@@ -82,11 +74,9 @@ enum Answer {
 /// An operator's wish that has no meaning in the alarm's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an alarm that is {} cannot be {}", state.word(), event.participle())]
-pub struct NotNow {
-    /// How the alarm stands.
-    pub state: AlarmState,
-    /// What was asked for.
-    pub event: AlarmEvent,
+pub(crate) struct NotNow {
+    pub(crate) state: AlarmState,
+    pub(crate) event: AlarmEvent,
 }
 
 const STATES: usize = 8;
@@ -122,7 +112,7 @@ const TABLE: [[Answer; EVENTS]; STATES] = [
 
 impl AlarmState {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; STATES] = [
+    pub(crate) const ALL: [Self; STATES] = [
         Self::Normal,
         Self::Unacknowledged,
         Self::Acknowledged,
@@ -135,7 +125,7 @@ impl AlarmState {
 
     /// The state after `event`. `condition` says whether what the alarm is about still holds; it
     /// decides what becomes of an alarm that is silenced no more.
-    pub fn after(self, event: AlarmEvent, condition: bool) -> Result<Self, NotNow> {
+    pub(crate) fn after(self, event: AlarmEvent, condition: bool) -> Result<Self, NotNow> {
         match TABLE[self as usize][event as usize] {
             Answer::Stay => Ok(self),
             Answer::To(state) => Ok(state),
@@ -146,20 +136,16 @@ impl AlarmState {
     }
 
     /// Whether it is on the list of those that want to be seen.
-    #[must_use]
-    pub fn wants_acknowledgement(self) -> bool {
+    pub(crate) fn wants_acknowledgement(self) -> bool {
         matches!(self, Self::Unacknowledged | Self::Returned | Self::Latched)
     }
 
     /// Whether somebody, or the design, has silenced it.
-    #[must_use]
-    pub fn is_silenced(self) -> bool {
+    pub(crate) fn is_silenced(self) -> bool {
         matches!(self, Self::Shelved | Self::SuppressedByDesign | Self::OutOfService)
     }
 
-    /// Its name.
-    #[must_use]
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Normal => "normal",
             Self::Unacknowledged => "unacknowledged",
@@ -175,7 +161,7 @@ impl AlarmState {
 
 impl AlarmEvent {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; EVENTS] = [
+    pub(crate) const ALL: [Self; EVENTS] = [
         Self::Raise,
         Self::Return,
         Self::Latch,
@@ -191,15 +177,13 @@ impl AlarmEvent {
     ];
 
     /// Whether an operator asks for it; the rest comes from the data.
-    #[must_use]
-    pub fn is_of_operator(self) -> bool {
+    pub(crate) fn is_of_operator(self) -> bool {
         use AlarmEvent::{Accept, Acknowledge, PutBack, Shelve, TakeOut, Unshelve};
         matches!(self, Acknowledge | Shelve | Unshelve | TakeOut | PutBack | Accept)
     }
 
     /// As in "cannot be …".
-    #[must_use]
-    pub fn participle(self) -> &'static str {
+    pub(crate) fn participle(self) -> &'static str {
         match self {
             Self::Raise => "raised",
             Self::Return => "returned",

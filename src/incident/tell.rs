@@ -12,12 +12,10 @@ use crate::fact::{self, Fact, Number, Posterior};
 /// What is new about an incident since facts were last told.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct News {
-    /// It opened.
-    pub opened: bool,
+    pub(crate) opened: bool,
     /// What else happened, in words.
-    pub updates: Vec<String>,
-    /// It closed.
-    pub closed: Option<Closing>,
+    pub(crate) updates: Vec<String>,
+    pub(crate) closed: Option<Closing>,
 }
 
 impl Annunciator {
@@ -102,12 +100,14 @@ impl Annunciator {
                     client: name(member.client),
                     time: member.onset,
                     delay_s: Number::or_zero(incident.delay_s(member)),
+                    verdict: incident.verdict_of(member.client),
                     via: None,
                 })
                 .collect(),
             mode: self.mode,
             priority: incident.priority,
             disagree: incident.disagrees(),
+            verdict: incident.verdict(),
             would_now_say: incident.second_thought().map(name),
             why,
             sensors: Vec::new(),

@@ -20,64 +20,59 @@ use crate::session::PlantSource;
 use crate::stream::plant::{Comparison, Day, Effect, NominalSigma, Process, Row, Staged, Tag};
 
 /// The files that are written: measurements, truth.
-pub const FILES: [&str; 2] = ["plant.csv", "plant-truth.json"];
+pub(crate) const FILES: [&str; 2] = ["plant.csv", "plant-truth.json"];
 
 const RULE: &str = "Each attack against a twin that is cloned at its start, spared it, and has the \
     same noise. A process is affected when the 5 s mean difference of one of its physical sensors \
     is beyond 1 sigma for 15 s or more, from the start to 300 s after the end. Sigma is the \
     standard deviation over 24 h of normal operation with seed 1. onset_s counts from the start.";
 
-/// What was written.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
-    /// The measurements.
-    pub csv: PathBuf,
-    /// The truth.
-    pub truth: PathBuf,
+pub(crate) struct Report {
+    pub(crate) csv: PathBuf,
+    pub(crate) truth: PathBuf,
     /// Rows of measurements, a second each.
-    pub rows: u64,
+    pub(crate) rows: u64,
     /// Time of the first.
-    pub first: Timestamp,
+    pub(crate) first: Timestamp,
     /// The attacks in the order of time.
-    pub attacks: Vec<MeasuredAttack>,
+    pub(crate) attacks: Vec<MeasuredAttack>,
 }
 
 /// An attack and what it did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MeasuredAttack {
-    /// Its name.
-    pub id: &'static str,
+pub(crate) struct MeasuredAttack {
+    pub(crate) id: &'static str,
     /// The HAI scenario it is modelled on.
-    pub scenario: &'static str,
+    pub(crate) scenario: &'static str,
     /// First second.
-    pub start: Timestamp,
+    pub(crate) start: Timestamp,
     /// Last second.
-    pub end: Timestamp,
+    pub(crate) end: Timestamp,
     /// Where it began: the root cause.
-    pub origin: &'static str,
+    pub(crate) origin: &'static str,
     /// The other processes that felt it.
-    pub affected: Vec<&'static str>,
-    /// What was done.
-    pub actions: Vec<String>,
+    pub(crate) affected: Vec<&'static str>,
+    pub(crate) actions: Vec<String>,
     /// How long its effects were watched; less than the rule says when the run ends before.
-    pub observed_s: u64,
+    pub(crate) observed_s: u64,
     /// What was found in each process.
-    pub effects: BTreeMap<&'static str, MeasuredEffect>,
+    pub(crate) effects: BTreeMap<&'static str, MeasuredEffect>,
 }
 
 /// What was found in one process.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MeasuredEffect {
+pub(crate) struct MeasuredEffect {
     /// Seconds until the mean difference passed one sigma.
-    pub onset_s: Option<u32>,
+    pub(crate) onset_s: Option<u32>,
     /// Seconds it was beyond one sigma.
-    pub over_1_sigma_s: u32,
+    pub(crate) over_1_sigma_s: u32,
     /// The largest mean difference, in sigmas.
-    pub peak_sigma: f64,
+    pub(crate) peak_sigma: f64,
     /// Where it was found; none when there is none.
-    pub peak_tag: Option<&'static str>,
+    pub(crate) peak_tag: Option<&'static str>,
     /// Not one sensor of the process differs from the twin's in any bit.
-    pub exactly_zero: bool,
+    pub(crate) exactly_zero: bool,
 }
 
 #[derive(Serialize)]
@@ -94,7 +89,7 @@ struct Truth<'a> {
 /// Writes the run that `source` describes, its history included, into the folder `dir`, which is
 /// made when it is not there. Files of an earlier run are replaced once the new ones are complete;
 /// when `stop` is raised before that, they remain.
-pub fn write(
+pub(crate) fn write(
     source: &PlantSource,
     seed: u64,
     dir: &Path,

@@ -21,34 +21,29 @@ use crate::stream::twin::TwinStream;
 use crate::stream::{Frame, Label, Layout, Stream};
 
 /// The files that are written: measurements, truth.
-pub const FILES: [&str; 2] = ["twin.csv", "twin-truth.json"];
+pub(crate) const FILES: [&str; 2] = ["twin.csv", "twin-truth.json"];
 
 /// Digits kept of every measurement: far more than its noise leaves meaningful.
 const SIGNIFICANT: i32 = 9;
 /// Decimals at most: what is smaller is zero for every purpose.
 const MAX_DECIMALS: i32 = 15;
 
-/// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
-    /// The measurements.
-    pub table: PathBuf,
-    /// The ground truth.
-    pub truth: PathBuf,
+pub(crate) struct Written {
+    pub(crate) table: PathBuf,
+    pub(crate) truth: PathBuf,
     /// Rows of the table, its header not counted.
-    pub rows: usize,
-    /// Monitored columns.
-    pub columns: usize,
-    /// Anomalies in it.
-    pub anomalies: usize,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) anomalies: usize,
     /// How many have their root cause in which client.
-    pub by_root: BTreeMap<String, usize>,
+    pub(crate) by_root: BTreeMap<String, usize>,
 }
 
 /// Writes the plant of `source` and `seed` into `folder`, which is made when it is not there.
 /// The same source and seed give the same bytes. Files of an earlier run are replaced once the new
 /// ones are complete; when `stop` is raised before that, they remain.
-pub fn write(
+pub(crate) fn write(
     source: &TwinSource,
     seed: u64,
     folder: &Path,

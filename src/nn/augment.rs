@@ -24,7 +24,7 @@ const LARGEST: f32 = 1e4;
 
 /// φ and the chain it augments.
 #[derive(Debug, Clone)]
-pub struct Augmentation {
+pub(crate) struct Augmentation {
     isa: Isa,
     phi: Lstm,
     memory: Memory,
@@ -39,12 +39,12 @@ pub struct Augmentation {
 
 impl Augmentation {
     /// φ for a model, on the best instruction set of this machine.
-    pub fn new(weights: &LstmFc, model: &impl Proprietary) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &LstmFc, model: &impl Proprietary) -> Result<Self, WeightsError> {
         Self::with_isa(weights, model, Isa::detect())
     }
 
     /// φ for a model, on a given instruction set.
-    pub fn with_isa(
+    pub(crate) fn with_isa(
         weights: &LstmFc,
         model: &impl Proprietary,
         isa: Isa,
@@ -67,36 +67,32 @@ impl Augmentation {
     }
 
     /// x_a: the predicted augmented state.
-    #[must_use]
-    pub fn x(&self) -> &[f32] {
+    pub(crate) fn x(&self) -> &[f32] {
         &self.x
     }
 
     /// x̂_a = x̂_c + φ(y): the augmented state.
-    #[must_use]
-    pub fn x_hat(&self) -> &[f32] {
+    pub(crate) fn x_hat(&self) -> &[f32] {
         &self.x_hat
     }
 
     /// ŷ_a = h(x_a).
-    #[must_use]
-    pub fn y_hat(&self) -> &[f32] {
+    pub(crate) fn y_hat(&self) -> &[f32] {
         &self.y_hat
     }
 
     /// r_a = y − h(x_a) (eq. 8); NaN where the measurement is missing.
-    #[must_use]
-    pub fn r(&self) -> &[f32] {
+    pub(crate) fn r(&self) -> &[f32] {
         &self.r
     }
 
     /// What the model carries through f and h beside its own state.
-    pub fn beside(&mut self) -> Beside<'_> {
+    pub(crate) fn beside(&mut self) -> Beside<'_> {
         Beside { x_hat: &self.x_hat, x: &mut self.x, y_hat: &mut self.y_hat }
     }
 
     /// After the model's step: r_a, and x̂_a for the next one.
-    pub fn correct(&mut self, y: &[f32], proprietary: &Output) {
+    pub(crate) fn correct(&mut self, y: &[f32], proprietary: &Output) {
         // Without a branch per sensor, so that the common case is a few vector instructions.
         let whole = y.iter().fold(true, |whole, y| whole & y.is_finite());
         for ((r, input), (&y, &y_hat)) in
@@ -126,7 +122,7 @@ impl Augmentation {
     }
 
     /// After a gap: the augmented state is the proprietary one.
-    pub fn follow(&mut self, proprietary: &Output) {
+    pub(crate) fn follow(&mut self, proprietary: &Output) {
         self.x.copy_from_slice(&proprietary.x);
         self.x_hat.copy_from_slice(&proprietary.x_hat);
         self.y_hat.copy_from_slice(&proprietary.y_hat);
@@ -134,7 +130,7 @@ impl Augmentation {
     }
 
     /// Forgets everything but the weights: a new run begins.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.memory.clear();
         self.x.fill(0.0);
         self.x_hat.fill(0.0);

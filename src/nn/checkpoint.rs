@@ -19,15 +19,15 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use self::bundle::{Reader, Tensors};
-pub use self::cache::{CacheEnvironment, cache_folder};
+pub(crate) use self::cache::{CacheEnvironment, cache_folder};
 use self::checksum::Checksum;
-pub use self::hash::{Fingerprint, Hasher};
+pub(crate) use self::hash::{Fingerprint, Hasher};
 use super::oracle::{Layout, Oracle};
 use super::weights::{LstmFc, ProprietaryWeights};
 use crate::draft::{Draft, DraftError};
 
 /// Version of the file format; a file of another version is made anew.
-pub const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 2;
 
 /// The one metadata entry: several would be written in no fixed order.
 const HEADER: &str = "headwater";
@@ -37,82 +37,65 @@ const FITS: &str = "fits";
 
 /// Everything trained for one session.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Checkpoint {
+pub(crate) struct Checkpoint {
     /// What it was made from: session, data, seed.
-    pub fingerprint: Fingerprint,
+    pub(crate) fingerprint: Fingerprint,
     /// Clients in the order of the session.
-    pub clients: Vec<ClientModels>,
+    pub(crate) clients: Vec<ClientModels>,
     /// `f_s`, once the federation has trained it.
-    pub server: Option<LstmFc>,
+    pub(crate) server: Option<LstmFc>,
     /// The centralised oracle, when a study asked for it.
-    pub oracle: Option<Oracle>,
+    pub(crate) oracle: Option<Oracle>,
     /// Thresholds and calibration, as JSON text that belongs to whoever wrote it.
-    pub thresholds: String,
+    pub(crate) thresholds: String,
     /// What sites fitted beside their models, as bytes that belong to whoever wrote them; may be empty.
-    pub fits: Vec<u8>,
+    pub(crate) fits: Vec<u8>,
 }
 
 /// Everything trained for one client.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ClientModels {
+pub(crate) struct ClientModels {
     /// Its name in the session.
-    pub name: String,
+    pub(crate) name: String,
     /// Scaling of its sensors: mean.
-    pub mean: Vec<f64>,
+    pub(crate) mean: Vec<f64>,
     /// Scaling of its sensors: standard deviation.
-    pub std: Vec<f64>,
+    pub(crate) std: Vec<f64>,
     /// The frozen proprietary model that watches.
-    pub proprietary: ProprietaryWeights,
+    pub(crate) proprietary: ProprietaryWeights,
     /// A frozen model whose states may be sent, where those of `proprietary` may not.
-    pub sending: Option<ProprietaryWeights>,
+    pub(crate) sending: Option<ProprietaryWeights>,
     /// `φ_m`, once the federation has trained it.
-    pub augment: Option<LstmFc>,
+    pub(crate) augment: Option<LstmFc>,
     /// The end-to-end baseline, when a study asked for it.
-    pub predictor: Option<LstmFc>,
+    pub(crate) predictor: Option<LstmFc>,
 }
 
 /// Why a checkpoint cannot be written or used.
 #[derive(Debug, Error)]
-pub enum CheckpointError {
+pub(crate) enum CheckpointError {
     /// It could not be written.
     #[error(transparent)]
     Write(#[from] DraftError),
     /// It could not be read.
     #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What was said.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// Not a safetensors file, or not all of one.
     #[error("{}: not a complete safetensors file ({source})", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: safetensors::SafeTensorError,
-    },
+    Damaged { path: PathBuf, source: safetensors::SafeTensorError },
     /// Its bytes are not those that were written.
     #[error("{}: cannot be read: {what}", path.display())]
     Checksum {
-        /// The file.
         path: PathBuf,
         /// Whether the checksum differs or is not there.
         what: &'static str,
     },
     /// Written by another version of the format.
     #[error("{}: checkpoint of version {found}, expected {VERSION}", path.display())]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: u32,
-    },
+    Version { path: PathBuf, found: u32 },
     /// Made from another session or other data.
     #[error("{}: made from {found}, expected {expected}: session or data have changed", path.display())]
     Fingerprint {
-        /// The file.
         path: PathBuf,
         /// What it was made from.
         found: Fingerprint,
@@ -121,12 +104,7 @@ pub enum CheckpointError {
     },
     /// A tensor or the header does not fit.
     #[error("{}: {what}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// Which, and how.
-        what: String,
-    },
+    Content { path: PathBuf, what: String },
 }
 
 /// What stands in the header beside the tensors.
@@ -165,17 +143,17 @@ struct OracleHeader {
 impl Checkpoint {
     /// Writes the file: complete under a temporary name beside it, then renamed. Whatever stood
     /// there before stays until then.
-    pub fn save(&self, path: &Path) -> Result<(), CheckpointError> {
+    pub(crate) fn save(&self, path: &Path) -> Result<(), CheckpointError> {
         Self::write(path, &self.to_file(path)?)
     }
 
     /// The content of its file; `path` is what complaints call it.
-    pub fn to_file(&self, path: &Path) -> Result<Vec<u8>, CheckpointError> {
+    pub(crate) fn to_file(&self, path: &Path) -> Result<Vec<u8>, CheckpointError> {
         self.to_bytes().map_err(|what| content(path, what))
     }
 
     /// Writes the content of a file as [`Self::save`] does.
-    pub fn write(path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
+    pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let name =
             path.file_name().ok_or_else(|| content(path, "not the name of a file".into()))?;
@@ -186,14 +164,17 @@ impl Checkpoint {
     }
 
     /// Reads a file made from `expected`; any fingerprint will do when that is none.
-    pub fn load(path: &Path, expected: Option<Fingerprint>) -> Result<Self, CheckpointError> {
+    pub(crate) fn load(
+        path: &Path,
+        expected: Option<Fingerprint>,
+    ) -> Result<Self, CheckpointError> {
         let bytes = fs::read(path)
             .map_err(|source| CheckpointError::Io { path: path.to_owned(), source })?;
         Self::from_bytes(path, &bytes, expected)
     }
 
     /// The same of a file's content; `path` is what complaints call it.
-    pub fn from_bytes(
+    pub(crate) fn from_bytes(
         path: &Path,
         bytes: &[u8],
         expected: Option<Fingerprint>,

@@ -16,12 +16,10 @@ use nalgebra::{Cholesky, DMatrix, DVector};
 use thiserror::Error;
 
 /// What the filter asks of a model.
-pub trait Model {
-    /// Predicted state.
+pub(crate) trait Model {
     fn f(&self, x: &DVector<f64>) -> DVector<f64>;
     /// ∂f/∂x.
     fn F(&self, x: &DVector<f64>) -> DMatrix<f64>;
-    /// Predicted measurement.
     fn h(&self, x: &DVector<f64>) -> DVector<f64>;
     /// ∂h/∂x.
     fn H(&self, x: &DVector<f64>) -> DMatrix<f64>;
@@ -33,41 +31,37 @@ pub trait Model {
 /// The covariance of the innovation has no inverse: R is not positive definite, or P was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the covariance of the innovation is not positive definite")]
-pub struct Singular;
+pub(crate) struct Singular;
 
 /// What one update did, over the sensors that were present.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Innovation {
+pub(crate) struct Innovation {
     /// Indices of the sensors present; the rows of everything below.
-    pub sensors: Vec<usize>,
+    pub(crate) sensors: Vec<usize>,
     /// z − h(x).
-    pub y: DVector<f64>,
-    /// Its covariance.
-    pub S: DMatrix<f64>,
-    /// The gain.
-    pub K: DMatrix<f64>,
+    pub(crate) y: DVector<f64>,
+    pub(crate) S: DMatrix<f64>,
+    pub(crate) K: DMatrix<f64>,
     /// yᵀ S⁻¹ y: the squared Mahalanobis distance by the filter's own covariance.
-    pub nis: f64,
+    pub(crate) nis: f64,
 }
 
-/// The filter.
 #[derive(Debug, Clone)]
-pub struct Ekf<M> {
-    /// The model.
-    pub model: M,
+pub(crate) struct Ekf<M> {
+    pub(crate) model: M,
     /// State: predicted after [`Ekf::predict`], estimated after [`Ekf::update`].
-    pub x: DVector<f64>,
+    pub(crate) x: DVector<f64>,
     /// Covariance of `x`.
-    pub P: DMatrix<f64>,
+    pub(crate) P: DMatrix<f64>,
     /// Process noise.
-    pub Q: DMatrix<f64>,
+    pub(crate) Q: DMatrix<f64>,
     /// Measurement noise; need not be diagonal.
-    pub R: DMatrix<f64>,
+    pub(crate) R: DMatrix<f64>,
 }
 
 impl<M: Model> Ekf<M> {
     /// x = f(x̂), P⁻ = F P Fᵀ + Q, symmetrised.
-    pub fn predict(&mut self) {
+    pub(crate) fn predict(&mut self) {
         let F = self.model.F(&self.x);
         let next = self.model.f(&self.x);
         self.model.advance(&self.x);
@@ -77,7 +71,7 @@ impl<M: Model> Ekf<M> {
 
     /// Corrects state and covariance with the entries of `z` that are finite. Without any, the
     /// prediction stands and there is no innovation.
-    pub fn update(&mut self, z: &DVector<f64>) -> Result<Option<Innovation>, Singular> {
+    pub(crate) fn update(&mut self, z: &DVector<f64>) -> Result<Option<Innovation>, Singular> {
         let sensors: Vec<usize> = (0..z.len()).filter(|&i| z[i].is_finite()).collect();
         if sensors.is_empty() {
             return Ok(None);

@@ -19,7 +19,7 @@ use super::weights::{LstmFc, ProprietaryWeights};
 use crate::rng;
 
 /// Steps over which a changed sample is followed.
-pub const HORIZON: usize = 200;
+pub(crate) const HORIZON: usize = 200;
 
 /// Places in the rows where a sample is changed, and changes at each of them.
 const PLACES: usize = 6;
@@ -38,7 +38,7 @@ const LEAST: f64 = 1e-6;
 /// in units of the largest of all: of x̂_c and ŷ, and of x_a and ŷ_a where there is a φ, whichever
 /// moves more. Not a number where a model lost its footing, and none where the rows are too few to
 /// follow anything.
-pub fn moves(
+pub(crate) fn moves(
     model: &ProprietaryWeights,
     phi: Option<&LstmFc>,
     rows: &ArrayView2<f32>,

@@ -19,7 +19,7 @@ use super::weights::FilterWeights;
 
 /// f_m and h_m.
 #[derive(Debug, Clone)]
-pub struct Frozen {
+pub(crate) struct Frozen {
     isa: Isa,
     transition: Lstm,
     measurement: Mlp,
@@ -27,7 +27,7 @@ pub struct Frozen {
 
 /// Where [`Frozen`] writes: x_a = f(x̂_a), ŷ_a = h(x_a) and their Jacobians.
 #[derive(Debug, Clone)]
-pub struct Carried {
+pub(crate) struct Carried {
     memory: Memory,
     states: usize,
     sensors: usize,
@@ -37,12 +37,12 @@ pub struct Carried {
 
 impl Frozen {
     /// The functions of a filter in the paper's form.
-    pub fn new(weights: &FilterWeights) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &FilterWeights) -> Result<Self, WeightsError> {
         Self::with_isa(weights, Isa::detect())
     }
 
     /// The same, on a given instruction set.
-    pub fn with_isa(weights: &FilterWeights, isa: Isa) -> Result<Self, WeightsError> {
+    pub(crate) fn with_isa(weights: &FilterWeights, isa: Isa) -> Result<Self, WeightsError> {
         let (transition, measurement) =
             (Lstm::new(&weights.transition)?, Mlp::new(&weights.measurement)?);
         let states = weights.states();
@@ -52,9 +52,7 @@ impl Frozen {
         Ok(Self { isa, transition, measurement })
     }
 
-    /// Room for results.
-    #[must_use]
-    pub fn carried(&self) -> Carried {
+    pub(crate) fn carried(&self) -> Carried {
         let (states, sensors) = (self.transition.outputs(), self.measurement.outputs());
         Carried {
             memory: self.transition.memory(),
@@ -66,7 +64,7 @@ impl Frozen {
     }
 
     /// Carries `x_hat` through f at the `recorded` memory, and on through h.
-    pub fn carry(&self, x_hat: &[f32], recorded: &[f32], carried: &mut Carried) {
+    pub(crate) fn carry(&self, x_hat: &[f32], recorded: &[f32], carried: &mut Carried) {
         carried.memory.recall(recorded);
         self.isa.run(Carry { frozen: self, x_hat, carried });
     }
@@ -92,26 +90,22 @@ impl Kernel for Carry<'_> {
 
 impl Carried {
     /// x_a = f(x̂_a).
-    #[must_use]
-    pub fn x(&self) -> &[f32] {
+    pub(crate) fn x(&self) -> &[f32] {
         &self.transition.row(0)[..self.states]
     }
 
     /// ŷ_a = h(x_a).
-    #[must_use]
-    pub fn y_hat(&self) -> &[f32] {
+    pub(crate) fn y_hat(&self) -> &[f32] {
         &self.measurement.row(0)[..self.sensors]
     }
 
     /// ∂f/∂x̂_k: column k of F_a.
-    #[must_use]
-    pub fn f_column(&self, k: usize) -> &[f32] {
+    pub(crate) fn f_column(&self, k: usize) -> &[f32] {
         &self.transition.row(1 + k)[..self.states]
     }
 
     /// ∂h/∂x_k: column k of H_a.
-    #[must_use]
-    pub fn h_column(&self, k: usize) -> &[f32] {
+    pub(crate) fn h_column(&self, k: usize) -> &[f32] {
         &self.measurement.row(1 + k)[..self.sensors]
     }
 }

@@ -26,23 +26,23 @@
 
 pub(crate) mod activation;
 pub(crate) mod covariance;
-pub mod gaussian;
-pub mod isa;
+pub(crate) mod gaussian;
+pub(crate) mod isa;
 pub(crate) mod lanes;
-pub mod lstm;
-pub mod mahalanobis;
-pub mod mlp;
+pub(crate) mod lstm;
+pub(crate) mod mahalanobis;
+pub(crate) mod mlp;
 pub(crate) mod packed;
 #[cfg(test)]
 pub(crate) mod reference;
 pub(crate) mod rows;
-pub mod timing;
+pub(crate) mod timing;
 
 use thiserror::Error;
 
 /// Weights that no kernel can run.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum WeightsError {
+pub(crate) enum WeightsError {
     /// A tensor does not have the size its network declares.
     #[error("{tensor} has {found} numbers, expected {expected}")]
     Size {
@@ -50,7 +50,6 @@ pub enum WeightsError {
         tensor: &'static str,
         /// Numbers the declared sizes ask for.
         expected: usize,
-        /// Numbers found.
         found: usize,
     },
     /// A tensor holds NaN or infinity.
@@ -62,11 +61,9 @@ pub enum WeightsError {
     /// A dimension that must be the same in two networks, or must not be zero, is not.
     #[error("{what} is {found}, expected {expected}")]
     Dimension {
-        /// What was compared.
         what: &'static str,
         /// The dimension the rest of the model has.
         expected: usize,
-        /// The dimension found.
         found: usize,
     },
     /// A noise that makes no covariance.
@@ -74,7 +71,6 @@ pub enum WeightsError {
     Noise {
         /// Letter of the noise in the literature.
         what: &'static str,
-        /// The number found.
         found: f64,
     },
 }

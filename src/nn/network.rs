@@ -12,9 +12,9 @@ use candle_core::{DType, Device, Result, Tensor, Var};
 use super::weights::{FilterWeights, LstmFc, Mlp};
 
 /// λ of SELU (Klambauer et al., 2017).
-pub const SELU_LAMBDA: f64 = 1.050_700_987_355_480_5;
+pub(crate) const SELU_LAMBDA: f64 = 1.050_700_987_355_480_5;
 /// α of SELU.
-pub const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
+pub(crate) const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 
 /// A parameter: a variable when it is to be trained, a constant otherwise. candle records a graph
 /// for every operation on a variable, so networks that only run must be made of constants.
@@ -40,7 +40,7 @@ fn derivative(store: &GradStore) -> impl Fn(&Tensor) -> Result<Vec<f32>> {
 
 /// A single-layer LSTM and a fully connected layer on its hidden state.
 #[derive(Debug, Clone)]
-pub struct LstmNetwork {
+pub(crate) struct LstmNetwork {
     weight_ih: Tensor,
     weight_hh: Tensor,
     bias_ih: Tensor,
@@ -51,16 +51,16 @@ pub struct LstmNetwork {
 
 /// The memory of an LSTM, one row per window.
 #[derive(Debug, Clone)]
-pub struct LstmState {
+pub(crate) struct LstmState {
     /// Hidden state.
-    pub h: Tensor,
+    pub(crate) h: Tensor,
     /// Cell state.
-    pub c: Tensor,
+    pub(crate) c: Tensor,
 }
 
 impl LstmNetwork {
     /// The network with these weights; they are variables when `trainable`.
-    pub fn from_weights(w: &LstmFc, device: &Device, trainable: bool) -> Result<Self> {
+    pub(crate) fn from_weights(w: &LstmFc, device: &Device, trainable: bool) -> Result<Self> {
         let (i, n, o) = (w.inputs, w.width, w.outputs);
         let make = |values: &[f32], shape: &[usize]| parameter(values, shape, device, trainable);
         Ok(Self {
@@ -74,12 +74,12 @@ impl LstmNetwork {
     }
 
     /// The weights as they are now.
-    pub fn to_weights(&self) -> Result<LstmFc> {
+    pub(crate) fn to_weights(&self) -> Result<LstmFc> {
         self.read(values)
     }
 
     /// The derivatives of a loss, in the place of the weights they belong to.
-    pub fn to_gradient(&self, store: &GradStore) -> Result<LstmFc> {
+    pub(crate) fn to_gradient(&self, store: &GradStore) -> Result<LstmFc> {
         self.read(derivative(store))
     }
 
@@ -99,14 +99,14 @@ impl LstmNetwork {
     }
 
     /// An empty memory for `batch` windows.
-    pub fn zero_state(&self, batch: usize) -> Result<LstmState> {
+    pub(crate) fn zero_state(&self, batch: usize) -> Result<LstmState> {
         let shape = (batch, self.fc_weight.dim(1)?);
         let zeros = Tensor::zeros(shape, DType::F32, self.fc_weight.device())?;
         Ok(LstmState { h: zeros.clone(), c: zeros })
     }
 
     /// The network laid out for a run of steps: what all of them share is computed once.
-    pub fn unroll(&self) -> Result<Unrolled> {
+    pub(crate) fn unroll(&self) -> Result<Unrolled> {
         Ok(Unrolled {
             input: self.weight_ih.t()?,
             recurrent: self.weight_hh.t()?,
@@ -117,12 +117,12 @@ impl LstmNetwork {
     }
 
     /// One step: inputs (batch × inputs) to outputs (batch × outputs) and the memory after it.
-    pub fn step(&self, x: &Tensor, state: &LstmState) -> Result<(Tensor, LstmState)> {
+    pub(crate) fn step(&self, x: &Tensor, state: &LstmState) -> Result<(Tensor, LstmState)> {
         self.unroll()?.step(x, state)
     }
 
     /// A whole window from an empty memory: batch × steps × inputs to batch × steps × outputs.
-    pub fn seq(&self, x: &Tensor) -> Result<Tensor> {
+    pub(crate) fn seq(&self, x: &Tensor) -> Result<Tensor> {
         let (batch, steps, _) = x.dims3()?;
         let cell = self.unroll()?;
         let mut state = self.zero_state(batch)?;
@@ -138,7 +138,7 @@ impl LstmNetwork {
 
 /// An [`LstmNetwork`] laid out for a run of steps.
 #[derive(Debug, Clone)]
-pub struct Unrolled {
+pub(crate) struct Unrolled {
     input: Tensor,
     recurrent: Tensor,
     bias: Tensor,
@@ -148,7 +148,7 @@ pub struct Unrolled {
 
 impl Unrolled {
     /// One step; gates in torch's order i, f, g, o.
-    pub fn step(&self, x: &Tensor, state: &LstmState) -> Result<(Tensor, LstmState)> {
+    pub(crate) fn step(&self, x: &Tensor, state: &LstmState) -> Result<(Tensor, LstmState)> {
         let z = (x.matmul(&self.input)? + state.h.matmul(&self.recurrent)?)?
             .broadcast_add(&self.bias)?;
         let gates = z.chunk(4, 1)?;
@@ -163,7 +163,7 @@ impl Unrolled {
 
 /// Two layers with SELU between them.
 #[derive(Debug, Clone)]
-pub struct MlpNetwork {
+pub(crate) struct MlpNetwork {
     weight_1: Tensor,
     bias_1: Tensor,
     weight_2: Tensor,
@@ -172,7 +172,7 @@ pub struct MlpNetwork {
 
 impl MlpNetwork {
     /// The network with these weights; they are variables when `trainable`.
-    pub fn from_weights(w: &Mlp, device: &Device, trainable: bool) -> Result<Self> {
+    pub(crate) fn from_weights(w: &Mlp, device: &Device, trainable: bool) -> Result<Self> {
         let (i, n, o) = (w.inputs, w.width, w.outputs);
         let make = |values: &[f32], shape: &[usize]| parameter(values, shape, device, trainable);
         Ok(Self {
@@ -184,12 +184,12 @@ impl MlpNetwork {
     }
 
     /// The weights as they are now.
-    pub fn to_weights(&self) -> Result<Mlp> {
+    pub(crate) fn to_weights(&self) -> Result<Mlp> {
         self.read(values)
     }
 
     /// The derivatives of a loss, in the place of the weights they belong to.
-    pub fn to_gradient(&self, store: &GradStore) -> Result<Mlp> {
+    pub(crate) fn to_gradient(&self, store: &GradStore) -> Result<Mlp> {
         self.read(derivative(store))
     }
 
@@ -207,7 +207,7 @@ impl MlpNetwork {
     }
 
     /// batch × inputs to batch × outputs.
-    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let hidden = x.matmul(&self.weight_1.t()?)?.broadcast_add(&self.bias_1)?;
         let hidden = (hidden.elu(SELU_ALPHA)? * SELU_LAMBDA)?;
         hidden.matmul(&self.weight_2.t()?)?.broadcast_add(&self.bias_2)
@@ -216,7 +216,7 @@ impl MlpNetwork {
 
 /// The two functions of an Extended Kalman Filter, in the paper's or in residual form.
 #[derive(Debug, Clone)]
-pub struct FilterNetwork {
+pub(crate) struct FilterNetwork {
     transition: LstmNetwork,
     measurement: MlpNetwork,
     /// Cᵀ of the residual form: the vendor's, never trained.
@@ -227,7 +227,11 @@ pub struct FilterNetwork {
 
 impl FilterNetwork {
     /// The functions with these weights; they are variables when `trainable`.
-    pub fn from_weights(w: &FilterWeights, device: &Device, trainable: bool) -> Result<Self> {
+    pub(crate) fn from_weights(
+        w: &FilterWeights,
+        device: &Device,
+        trainable: bool,
+    ) -> Result<Self> {
         let loadings = w
             .loadings
             .as_deref()
@@ -243,12 +247,12 @@ impl FilterNetwork {
     }
 
     /// The weights as they are now.
-    pub fn to_weights(&self) -> Result<FilterWeights> {
+    pub(crate) fn to_weights(&self) -> Result<FilterWeights> {
         self.read(self.transition.to_weights()?, self.measurement.to_weights()?)
     }
 
     /// The derivatives of a loss, in the place of the weights they belong to.
-    pub fn to_gradient(&self, store: &GradStore) -> Result<FilterWeights> {
+    pub(crate) fn to_gradient(&self, store: &GradStore) -> Result<FilterWeights> {
         self.read(self.transition.to_gradient(store)?, self.measurement.to_gradient(store)?)
     }
 
@@ -258,17 +262,17 @@ impl FilterNetwork {
     }
 
     /// An empty memory for `batch` windows.
-    pub fn zero_state(&self, batch: usize) -> Result<LstmState> {
+    pub(crate) fn zero_state(&self, batch: usize) -> Result<LstmState> {
         self.transition.zero_state(batch)
     }
 
     /// The transition laid out for a run of steps.
-    pub fn unroll(&self) -> Result<Unrolled> {
+    pub(crate) fn unroll(&self) -> Result<Unrolled> {
         self.transition.unroll()
     }
 
     /// x = f(x̂; h, c), eq. (1); x̂ + f(x̂; h, c) in residual form.
-    pub fn transition(
+    pub(crate) fn transition(
         &self,
         cell: &Unrolled,
         x: &Tensor,
@@ -280,7 +284,7 @@ impl FilterNetwork {
     }
 
     /// ŷ = h(x); C x + h(x) in residual form.
-    pub fn measurement(&self, x: &Tensor) -> Result<Tensor> {
+    pub(crate) fn measurement(&self, x: &Tensor) -> Result<Tensor> {
         let output = self.measurement.forward(x)?;
         match &self.loadings {
             Some(c) => output + x.matmul(c)?,

@@ -23,7 +23,7 @@ use super::weights::LstmFc;
 
 /// What turns a gradient into a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Descent {
+pub(crate) enum Descent {
     /// Plain gradient descent with this step size.
     Sgd(f64),
     /// Adam (Kingma and Ba, 2015) with this step size and the customary moments.
@@ -121,7 +121,7 @@ impl Stride {
 
 /// An LSTM with its output layer, its memory, and what the last forward step left behind.
 #[derive(Debug, Clone)]
-pub struct Learner {
+pub(crate) struct Learner {
     isa: Isa,
     inputs: usize,
     width: usize,
@@ -148,7 +148,6 @@ struct Tape {
     x: Vec<f32>,
     h_before: Vec<Block>,
     c_before: Vec<Block>,
-    /// Activated gates.
     gates: Vec<Block>,
     tanh_c: Vec<Block>,
     /// ∂loss/∂h, then ∂loss/∂ of the gates before activation.
@@ -158,12 +157,16 @@ struct Tape {
 
 impl Learner {
     /// Takes over `weights`, on the best instruction set of this machine.
-    pub fn new(weights: &LstmFc, descent: Descent) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &LstmFc, descent: Descent) -> Result<Self, WeightsError> {
         Self::with_isa(weights, descent, Isa::detect())
     }
 
     /// Takes over `weights`, on a given instruction set.
-    pub fn with_isa(weights: &LstmFc, descent: Descent, isa: Isa) -> Result<Self, WeightsError> {
+    pub(crate) fn with_isa(
+        weights: &LstmFc,
+        descent: Descent,
+        isa: Isa,
+    ) -> Result<Self, WeightsError> {
         let LstmFc { inputs, width, outputs, .. } = *weights;
         check("weight_ih", &weights.weight_ih, 4 * width * inputs)?;
         check("weight_hh", &weights.weight_hh, 4 * width * width)?;
@@ -216,15 +219,14 @@ impl Learner {
     }
 
     /// A learner like this one that begins with other weights of the same sizes.
-    pub fn replaced_by(&self, weights: &LstmFc) -> Result<Self, WeightsError> {
+    pub(crate) fn replaced_by(&self, weights: &LstmFc) -> Result<Self, WeightsError> {
         check_dimension("inputs", weights.inputs, self.inputs)?;
         check_dimension("outputs", weights.outputs, self.outputs)?;
         Self::with_isa(weights, self.descent, self.isa)
     }
 
     /// What it has learned, in the common form; the whole bias stands in `bias_ih`.
-    #[must_use]
-    pub fn weights(&self) -> LstmFc {
+    pub(crate) fn weights(&self) -> LstmFc {
         let Self { inputs, width, outputs, .. } = *self;
         let (units, rows) = (blocks(width), blocks(outputs));
         let mut weights = LstmFc {
@@ -254,27 +256,25 @@ impl Learner {
     }
 
     /// Forgets what it has seen (not what it has learned): a new run begins.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.h.fill([0.0; LANES]);
         self.c.fill([0.0; LANES]);
     }
 
-    /// One step.
-    pub fn forward(&mut self, x: &[f32]) -> &[f32] {
+    pub(crate) fn forward(&mut self, x: &[f32]) -> &[f32] {
         self.tape.x.copy_from_slice(x);
         self.isa.run(Forward(self));
         self.output()
     }
 
     /// The result of the last step.
-    #[must_use]
-    pub fn output(&self) -> &[f32] {
+    pub(crate) fn output(&self) -> &[f32] {
         &self.out.as_flattened()[..self.outputs]
     }
 
     /// Steps against the gradient of a loss whose derivative by the last output is `d_out`, at
     /// `pace` of the full step size. Must follow a [`Learner::forward`].
-    pub fn learn(&mut self, d_out: &[f32], pace: f64) {
+    pub(crate) fn learn(&mut self, d_out: &[f32], pace: f64) {
         self.round = self.round.saturating_add(1);
         self.d_out.as_flattened_mut()[..self.outputs].copy_from_slice(d_out);
         let stride = Stride::at(self.descent, self.round, pace);
@@ -282,8 +282,7 @@ impl Learner {
     }
 
     /// Whether every weight is a number.
-    #[must_use]
-    pub fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         let weights = self.cell.w.as_flattened().iter().chain(self.fc.w.as_flattened());
         weights.fold(true, |sound, w| sound & w.is_finite())
     }

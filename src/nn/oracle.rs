@@ -21,11 +21,11 @@ use crate::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 
 /// Adam's step size for the oracle.
-pub const LEARNING_RATE: f64 = 5e-3;
+pub(crate) const LEARNING_RATE: f64 = 5e-3;
 
 /// Which part of the joint vectors belongs to which client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub(crate) struct Layout {
     states: Vec<Range<usize>>,
     sensors: Vec<Range<usize>>,
 }
@@ -41,65 +41,58 @@ fn consecutive(sizes: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
 
 impl Layout {
     /// Clients one after the other, each with its (states, sensors).
-    #[must_use]
-    pub fn new(clients: &[(usize, usize)]) -> Self {
+    pub(crate) fn new(clients: &[(usize, usize)]) -> Self {
         Self {
             states: consecutive(clients.iter().map(|c| c.0)),
             sensors: consecutive(clients.iter().map(|c| c.1)),
         }
     }
 
-    /// Number of clients.
-    #[must_use]
-    pub fn clients(&self) -> usize {
+    pub(crate) fn clients(&self) -> usize {
         self.states.len()
     }
 
     /// P of all clients together.
-    #[must_use]
-    pub fn total_states(&self) -> usize {
+    pub(crate) fn total_states(&self) -> usize {
         self.states.last().map_or(0, |r| r.end)
     }
 
     /// D of all clients together.
-    #[must_use]
-    pub fn total_sensors(&self) -> usize {
+    pub(crate) fn total_sensors(&self) -> usize {
         self.sensors.last().map_or(0, |r| r.end)
     }
 
     /// Where the states of client `m` stand.
-    #[must_use]
-    pub fn states(&self, m: usize) -> Range<usize> {
+    pub(crate) fn states(&self, m: usize) -> Range<usize> {
         self.states[m].clone()
     }
 
     /// Where the sensors of client `m` stand.
-    #[must_use]
-    pub fn sensors(&self, m: usize) -> Range<usize> {
+    pub(crate) fn sensors(&self, m: usize) -> Range<usize> {
         self.sensors[m].clone()
     }
 
     /// `Extract_m` of a joint state.
-    #[must_use]
-    pub fn extract_state<'a, T>(&self, m: usize, x: &'a [T]) -> &'a [T] {
+    pub(crate) fn extract_state<'a, T>(&self, m: usize, x: &'a [T]) -> &'a [T] {
         &x[self.states(m)]
     }
 
     /// `Extract_m` of a joint measurement or residual.
-    #[must_use]
-    pub fn extract_sensors<'a, T>(&self, m: usize, y: &'a [T]) -> &'a [T] {
+    pub(crate) fn extract_sensors<'a, T>(&self, m: usize, y: &'a [T]) -> &'a [T] {
         &y[self.sensors(m)]
     }
 
     /// `Extract_m` of joint rows.
-    #[must_use]
-    pub fn extract_rows<'a>(&self, m: usize, rows: &ArrayView2<'a, f32>) -> ArrayView2<'a, f32> {
+    pub(crate) fn extract_rows<'a>(
+        &self,
+        m: usize,
+        rows: &ArrayView2<'a, f32>,
+    ) -> ArrayView2<'a, f32> {
         rows.slice_axis_move(Axis(1), Slice::from(self.sensors(m)))
     }
 
     /// `Extract_m` of the joint gain K (P × D, row-major): the `P_m` × `D_m` block of client `m`.
-    #[must_use]
-    pub fn extract_gain<T: Copy>(&self, m: usize, gain: &[T]) -> Vec<T> {
+    pub(crate) fn extract_gain<T: Copy>(&self, m: usize, gain: &[T]) -> Vec<T> {
         let total = self.total_sensors();
         let rows = self.states(m).map(|p| &gain[p * total..(p + 1) * total]);
         rows.flat_map(|row| row[self.sensors(m)].iter().copied()).collect()
@@ -108,18 +101,17 @@ impl Layout {
 
 /// The oracle's filter and whose its parts are.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Oracle {
+pub(crate) struct Oracle {
     /// A filter over all states and sensors.
-    pub filter: FilterWeights,
-    /// Whose they are.
-    pub layout: Layout,
+    pub(crate) filter: FilterWeights,
+    pub(crate) layout: Layout,
 }
 
 /// Trains the oracle. `job` holds the rows of all clients side by side, `sensors` how many columns
 /// each of them has.
 ///
 /// `Residual` gives every client as many states as sensors, any other kind the paper's few.
-pub fn train(
+pub(crate) fn train(
     job: &Job,
     sensors: &[usize],
     on_progress: OnProgress,

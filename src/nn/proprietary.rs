@@ -14,9 +14,9 @@ mod own_lag;
 #[cfg(test)]
 mod tests;
 
-pub use filter::Filter;
-pub use linear::Linear;
-pub use own_lag::OwnLagFilter;
+pub(crate) use filter::Filter;
+pub(crate) use linear::Linear;
+pub(crate) use own_lag::OwnLagFilter;
 
 use super::kernel::WeightsError;
 use super::kernel::isa::Isa;
@@ -27,21 +27,21 @@ use super::weights::ProprietaryWeights;
 const LARGEST: f32 = 1e4;
 
 /// A gap of more steps than this is a new run.
-pub const LONGEST_GAP: usize = 10_000;
+pub(crate) const LONGEST_GAP: usize = 10_000;
 
 /// What a model says about one step. A buffer keeps its place for the life of its model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Output {
+pub(crate) struct Output {
     /// ŷ = h(x): the measurement predicted before it was seen.
-    pub y_hat: Vec<f32>,
+    pub(crate) y_hat: Vec<f32>,
     /// r = y − ŷ (eq. 8); NaN where the measurement is missing.
-    pub r: Vec<f32>,
+    pub(crate) r: Vec<f32>,
     /// x = f(x̂ of the step before): the predicted state.
-    pub x: Vec<f32>,
+    pub(crate) x: Vec<f32>,
     /// x̂: the state estimated with the measurement.
-    pub x_hat: Vec<f32>,
+    pub(crate) x_hat: Vec<f32>,
     /// e = x̂ − x: what the measurement changed.
-    pub e: Vec<f32>,
+    pub(crate) e: Vec<f32>,
 }
 
 impl Output {
@@ -67,17 +67,17 @@ impl Output {
 /// A second estimate of the last state, carried through the same f and h, beside the model's own
 /// and without a trace in it: the augmented chain x_a = f(x̂_a), ŷ_a = h(x_a) (eq. 3).
 #[derive(Debug)]
-pub struct Beside<'a> {
+pub(crate) struct Beside<'a> {
     /// x̂_a of the step before.
-    pub x_hat: &'a [f32],
+    pub(crate) x_hat: &'a [f32],
     /// Receives x_a.
-    pub x: &'a mut [f32],
+    pub(crate) x: &'a mut [f32],
     /// Receives ŷ_a.
-    pub y_hat: &'a mut [f32],
+    pub(crate) y_hat: &'a mut [f32],
 }
 
 /// What every vendor's model can do.
-pub trait Proprietary: Send {
+pub(crate) trait Proprietary: Send {
     /// Number of sensors D.
     fn sensors(&self) -> usize;
 
@@ -108,7 +108,7 @@ pub trait Proprietary: Send {
 
 /// Any proprietary model the crate can load.
 #[derive(Debug, Clone)]
-pub enum VendorModel {
+pub(crate) enum VendorModel {
     /// The paper's filter or the residual form.
     Filter(Box<Filter>),
     /// A linear front end with a filter on what it leaves over.
@@ -119,12 +119,12 @@ pub enum VendorModel {
 
 impl VendorModel {
     /// The model that runs these weights on the best instruction set of this machine.
-    pub fn new(weights: &ProprietaryWeights) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &ProprietaryWeights) -> Result<Self, WeightsError> {
         Self::with_isa(weights, Isa::detect())
     }
 
     /// The model that runs these weights on a given instruction set.
-    pub fn with_isa(weights: &ProprietaryWeights, isa: Isa) -> Result<Self, WeightsError> {
+    pub(crate) fn with_isa(weights: &ProprietaryWeights, isa: Isa) -> Result<Self, WeightsError> {
         Ok(match weights {
             ProprietaryWeights::Filter(filter) => {
                 Self::Filter(Box::new(Filter::with_isa(filter, isa)?))

@@ -13,16 +13,16 @@ use super::proprietary::{LONGEST_GAP, Output, Proprietary, VendorModel};
 
 /// d² of a step. Nothing where no sensor was present or no nominal distribution is known yet.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Distances {
+pub(crate) struct Distances {
     /// Of the proprietary residual r_c.
-    pub c: Option<f32>,
+    pub(crate) c: Option<f32>,
     /// Of the augmented residual r_a.
-    pub a: Option<f32>,
+    pub(crate) a: Option<f32>,
 }
 
 /// Everything one client computes when a measurement arrives.
 #[derive(Debug, Clone)]
-pub struct ClientStep<M = VendorModel> {
+pub(crate) struct ClientStep<M = VendorModel> {
     model: M,
     augmentation: Option<Augmentation>,
     distance_c: Option<Mahalanobis>,
@@ -31,19 +31,18 @@ pub struct ClientStep<M = VendorModel> {
 
 impl<M: Proprietary> ClientStep<M> {
     /// A client without distances: they need residuals to be fitted to first.
-    #[must_use]
-    pub fn new(model: M, augmentation: Option<Augmentation>) -> Self {
+    pub(crate) fn new(model: M, augmentation: Option<Augmentation>) -> Self {
         Self { model, augmentation, distance_c: None, distance_a: None }
     }
 
     /// Measures residuals against their nominal distributions from now on. A distribution of
     /// another number of sensors is not taken.
-    pub fn calibrate(&mut self, nominal_c: &Gaussian, nominal_a: Option<&Gaussian>) {
+    pub(crate) fn calibrate(&mut self, nominal_c: &Gaussian, nominal_a: Option<&Gaussian>) {
         self.calibrate_with_isa(nominal_c, nominal_a, Isa::detect());
     }
 
     /// The same, on a given instruction set.
-    pub fn calibrate_with_isa(
+    pub(crate) fn calibrate_with_isa(
         &mut self,
         nominal_c: &Gaussian,
         nominal_a: Option<&Gaussian>,
@@ -56,7 +55,7 @@ impl<M: Proprietary> ClientStep<M> {
     }
 
     /// One step with a measurement of D numbers; a missing one is not finite.
-    pub fn step(&mut self, y: &[f32]) -> Distances {
+    pub(crate) fn step(&mut self, y: &[f32]) -> Distances {
         let Self { model, augmentation, distance_c, distance_a } = self;
         model.step(y, augmentation.as_mut().map(Augmentation::beside));
         let output = model.output();
@@ -69,7 +68,7 @@ impl<M: Proprietary> ClientStep<M> {
     }
 
     /// `steps` predictions over a gap in the data; a gap of more than [`LONGEST_GAP`] is a new run.
-    pub fn skip(&mut self, steps: usize) {
+    pub(crate) fn skip(&mut self, steps: usize) {
         self.model.skip(steps);
         if steps > LONGEST_GAP {
             self.reset();
@@ -79,25 +78,24 @@ impl<M: Proprietary> ClientStep<M> {
     }
 
     /// A new run begins: everything but weights and distributions is forgotten.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.model.reset();
         if let Some(augmentation) = &mut self.augmentation {
             augmentation.reset();
         }
     }
 
-    /// The proprietary model.
-    pub fn model(&self) -> &M {
+    pub(crate) fn model(&self) -> &M {
         &self.model
     }
 
     /// What the proprietary model said at the last step.
-    pub fn output(&self) -> &Output {
+    pub(crate) fn output(&self) -> &Output {
         self.model.output()
     }
 
     /// The augmented chain, if the client has one.
-    pub fn augmentation(&self) -> Option<&Augmentation> {
+    pub(crate) fn augmentation(&self) -> Option<&Augmentation> {
         self.augmentation.as_ref()
     }
 }

@@ -7,18 +7,18 @@
 //! numbers depend on its seed alone, so jobs may run side by side in any number of threads. It must
 //! not know where rows come from, nor what is later decided with residuals.
 
-pub mod adam;
-pub mod backward;
-pub mod batch;
-pub mod filter;
-pub mod gain;
-pub mod graph;
-pub mod lanes;
-pub mod linear;
-pub mod optimise;
-pub mod predictor;
-pub mod sensors;
-pub mod window;
+pub(crate) mod adam;
+pub(crate) mod backward;
+pub(crate) mod batch;
+pub(crate) mod filter;
+pub(crate) mod gain;
+pub(crate) mod graph;
+pub(crate) mod lanes;
+pub(crate) mod linear;
+pub(crate) mod optimise;
+pub(crate) mod predictor;
+pub(crate) mod sensors;
+pub(crate) mod window;
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -34,10 +34,10 @@ use crate::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 
 /// Own lags of the linear models.
-pub const LAGS: usize = 2;
+pub(crate) const LAGS: usize = 2;
 
 /// Steps at the start of a held-out stretch that are not judged: the filter finds its state.
-pub const SETTLING: usize = 40;
+pub(crate) const SETTLING: usize = 40;
 
 /// Scale of an output layer that starts as a small correction.
 pub(super) const CORRECTION: f32 = 0.1;
@@ -48,81 +48,69 @@ const ORDER: u64 = 1;
 
 /// One model to make.
 #[derive(Debug, Clone, Copy)]
-pub struct Job<'a> {
+pub(crate) struct Job<'a> {
     /// The client's name, for messages.
-    pub client: &'a str,
+    pub(crate) client: &'a str,
     /// Which kind of model.
-    pub kind: Proprietary,
+    pub(crate) kind: Proprietary,
     /// Sizes, passes, step size.
-    pub settings: &'a ModelSettings,
+    pub(crate) settings: &'a ModelSettings,
     /// Nominal rows to learn from (rows = steps), standardised; not finite where missing.
-    pub fit: ArrayView2<'a, f32>,
+    pub(crate) fit: ArrayView2<'a, f32>,
     /// Rows the model is judged on, of other times; may be empty.
-    pub held_out: ArrayView2<'a, f32>,
+    pub(crate) held_out: ArrayView2<'a, f32>,
     /// Of the initial weights and of the order of windows.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// A model and how well it does.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trained<W> {
-    /// The model.
-    pub weights: W,
+pub(crate) struct Trained<W> {
+    pub(crate) weights: W,
     /// How well it does.
-    pub report: TrainReport,
+    pub(crate) report: TrainReport,
 }
 
 /// How training went. All errors are mean squares in units of the standardised sensors.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct TrainReport {
+pub(crate) struct TrainReport {
     /// Windows learned from; rows for a linear model.
-    pub samples: usize,
+    pub(crate) samples: usize,
     /// Mean loss of each pass; empty for a model with a closed form.
-    pub epoch_loss: Vec<f64>,
+    pub(crate) epoch_loss: Vec<f64>,
     /// Innovation on the held-out rows; none without such rows.
-    pub held_out_mse: Option<f64>,
+    pub(crate) held_out_mse: Option<f64>,
     /// What predicting the last row again comes to on the same rows.
-    pub persistence_mse: Option<f64>,
+    pub(crate) persistence_mse: Option<f64>,
     /// Whether training was asked to stop before its end. The weights are what was learned by then.
-    pub stopped: bool,
+    pub(crate) stopped: bool,
 }
 
 /// One step of training.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress<'a> {
-    /// Whose model.
-    pub client: &'a str,
+pub(crate) struct Progress<'a> {
+    pub(crate) client: &'a str,
     /// The pass, from 1.
-    pub epoch: usize,
-    /// Number of passes.
-    pub epochs: usize,
+    pub(crate) epoch: usize,
+    pub(crate) epochs: usize,
     /// The step, from 1.
-    pub iteration: usize,
-    /// Number of steps.
-    pub iterations: usize,
+    pub(crate) iteration: usize,
+    pub(crate) iterations: usize,
     /// The loss of this step's batch.
-    pub loss: f64,
+    pub(crate) loss: f64,
 }
 
 /// Why there is no model.
 #[derive(Debug, Error)]
-pub enum TrainError {
+pub(crate) enum TrainError {
     /// Not enough consecutive rows.
     #[error(
         "{client}: {rows} nominal rows hold no stretch of {needed} steps without a gap to learn from"
     )]
-    TooLittleData {
-        /// Whose model.
-        client: String,
-        /// Rows given.
-        rows: usize,
-        /// Consecutive rows needed.
-        needed: usize,
-    },
+    TooLittleData { client: String, rows: usize, needed: usize },
     /// The settings make no network or no window.
     #[error("{client}: cannot train with {what}")]
     Settings {
-        /// Whose model.
         client: String,
         /// What is wrong with them.
         what: String,
@@ -134,33 +122,25 @@ pub enum TrainError {
         last_good.map_or_else(|| "none".to_owned(), |v| format!("{v:.4}"))
     )]
     Diverged {
-        /// Whose model.
         client: String,
         /// The pass, from 1.
         epoch: usize,
-        /// The loss then.
         loss: f64,
         /// The last loss that was a number.
         last_good: Option<f64>,
     },
     /// candle refused an operation.
     #[error("{client}: {source}")]
-    Network {
-        /// Whose model.
-        client: String,
-        /// What it said.
-        source: candle_core::Error,
-    },
+    Network { client: String, source: candle_core::Error },
 }
 
 /// What is told of every step; `Break` ends training with what was learned.
-pub type OnProgress<'a> = &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync);
+pub(crate) type OnProgress<'a> = &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync);
 
 /// Makes all models, at most `threads` at a time; results stand in the order of `jobs`.
 ///
 /// The number of threads changes no bit of any model.
-#[must_use]
-pub fn all(
+pub(crate) fn all(
     jobs: &[Job],
     threads: usize,
     on_progress: OnProgress,
@@ -188,7 +168,7 @@ pub fn all(
 }
 
 /// Makes one proprietary model.
-pub fn proprietary(
+pub(crate) fn proprietary(
     job: &Job,
     on_progress: OnProgress,
 ) -> Result<Trained<ProprietaryWeights>, TrainError> {

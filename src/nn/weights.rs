@@ -10,44 +10,44 @@ use crate::rng::Rng;
 
 /// A single-layer LSTM followed by a fully connected layer: f_m, φ_m, f_s and the oracle's f.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LstmFc {
+pub(crate) struct LstmFc {
     /// Size of the input.
-    pub inputs: usize,
+    pub(crate) inputs: usize,
     /// Size of the hidden state.
-    pub width: usize,
+    pub(crate) width: usize,
     /// Size of the output.
-    pub outputs: usize,
+    pub(crate) outputs: usize,
     /// 4·width × inputs.
-    pub weight_ih: Vec<f32>,
+    pub(crate) weight_ih: Vec<f32>,
     /// 4·width × width.
-    pub weight_hh: Vec<f32>,
+    pub(crate) weight_hh: Vec<f32>,
     /// 4·width.
-    pub bias_ih: Vec<f32>,
+    pub(crate) bias_ih: Vec<f32>,
     /// 4·width.
-    pub bias_hh: Vec<f32>,
+    pub(crate) bias_hh: Vec<f32>,
     /// outputs × width.
-    pub fc_weight: Vec<f32>,
+    pub(crate) fc_weight: Vec<f32>,
     /// outputs.
-    pub fc_bias: Vec<f32>,
+    pub(crate) fc_bias: Vec<f32>,
 }
 
 /// Two layers with SELU between them: h_m and the oracle's h.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mlp {
+pub(crate) struct Mlp {
     /// Size of the input.
-    pub inputs: usize,
+    pub(crate) inputs: usize,
     /// Size of the hidden layer.
-    pub width: usize,
+    pub(crate) width: usize,
     /// Size of the output.
-    pub outputs: usize,
+    pub(crate) outputs: usize,
     /// width × inputs.
-    pub weight_1: Vec<f32>,
+    pub(crate) weight_1: Vec<f32>,
     /// width.
-    pub bias_1: Vec<f32>,
+    pub(crate) bias_1: Vec<f32>,
     /// outputs × width.
-    pub weight_2: Vec<f32>,
+    pub(crate) weight_2: Vec<f32>,
     /// outputs.
-    pub bias_2: Vec<f32>,
+    pub(crate) bias_2: Vec<f32>,
 }
 
 fn uniform(n: usize, bound: f32, rng: &mut Rng) -> Vec<f32> {
@@ -58,7 +58,7 @@ fn uniform(n: usize, bound: f32, rng: &mut Rng) -> Vec<f32> {
 impl LstmFc {
     /// Uniform in ±1/√width, as torch does; the output layer is scaled by `output_scale`.
     #[must_use]
-    pub fn init(
+    pub(crate) fn init(
         inputs: usize,
         width: usize,
         outputs: usize,
@@ -83,7 +83,7 @@ impl LstmFc {
 impl Mlp {
     /// Uniform in ±1/√(size of the layer's input), as torch does.
     #[must_use]
-    pub fn init(
+    pub(crate) fn init(
         inputs: usize,
         width: usize,
         outputs: usize,
@@ -106,54 +106,51 @@ impl Mlp {
 
 /// The functions of an Extended Kalman Filter, as its vendor delivers them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FilterWeights {
+pub(crate) struct FilterWeights {
     /// Transition f_m. In residual form it is what is added to the state: x' = x + f(x).
-    pub transition: LstmFc,
+    pub(crate) transition: LstmFc,
     /// Measurement h_m. In residual form it is what is added to the loadings: h(x) = C x + mlp(x).
-    pub measurement: Mlp,
+    pub(crate) measurement: Mlp,
     /// C (D × P) of the residual form; none in the paper's form.
-    pub loadings: Option<Vec<f32>>,
+    pub(crate) loadings: Option<Vec<f32>>,
     /// Process noise Q = q·I.
-    pub q: f64,
+    pub(crate) q: f64,
     /// Measurement noise R = r·I, standardised units.
-    pub r: f64,
+    pub(crate) r: f64,
 }
 
 impl FilterWeights {
     /// Number of states P.
-    #[must_use]
-    pub fn states(&self) -> usize {
+    pub(crate) fn states(&self) -> usize {
         self.transition.outputs
     }
 
     /// Number of sensors D.
-    #[must_use]
-    pub fn sensors(&self) -> usize {
+    pub(crate) fn sensors(&self) -> usize {
         self.measurement.outputs
     }
 }
 
 /// ŷ_t = Σ_l A_l y_{t-l} + b from the client's own last samples.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OwnLagWeights {
+pub(crate) struct OwnLagWeights {
     /// Number of sensors D.
-    pub sensors: usize,
+    pub(crate) sensors: usize,
     /// Number of lags.
-    pub lags: usize,
+    pub(crate) lags: usize,
     /// D × (lags·D), the most recent lag first.
-    pub weight: Vec<f32>,
+    pub(crate) weight: Vec<f32>,
     /// D.
-    pub bias: Vec<f32>,
+    pub(crate) bias: Vec<f32>,
 }
 
 /// A proprietary model, frozen: nothing here can be changed after it is made.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ProprietaryWeights {
+pub(crate) enum ProprietaryWeights {
     /// The paper's filter or the residual form.
     Filter(FilterWeights),
     /// A linear front end with the paper's filter on what it leaves over.
     OwnLagFilter {
-        /// The front end.
         front: OwnLagWeights,
         /// The filter on the front end's residual, standardised by `scale`.
         filter: FilterWeights,
@@ -166,8 +163,7 @@ pub enum ProprietaryWeights {
 
 impl ProprietaryWeights {
     /// f_m and h_m, where the model has them.
-    #[must_use]
-    pub fn filter(&self) -> Option<&FilterWeights> {
+    pub(crate) fn filter(&self) -> Option<&FilterWeights> {
         match self {
             Self::Filter(filter) | Self::OwnLagFilter { filter, .. } => Some(filter),
             Self::Linear(_) => None,

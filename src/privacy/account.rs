@@ -12,28 +12,26 @@ use super::release::{Spend, near};
 
 /// How many releases were made with which settings.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Tally(Vec<(Spend, u64)>);
+pub(crate) struct Tally(Vec<(Spend, u64)>);
 
 /// What a tally costs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Composed {
+pub(crate) struct Composed {
     /// ε at the stated δ, by `bound`.
-    pub epsilon: f64,
+    pub(crate) epsilon: f64,
     /// ε at the same δ by adding up, for comparison.
-    pub basic: f64,
+    pub(crate) basic: f64,
     /// ρ of zero-concentrated privacy.
-    pub rho: f64,
-    /// How many releases.
-    pub releases: u64,
+    pub(crate) rho: f64,
+    pub(crate) releases: u64,
     /// Which theorem gives `epsilon`.
-    pub bound: Bound,
+    pub(crate) bound: Bound,
 }
 
 /// The theorem behind a composed ε.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Bound {
-    /// Nothing was released.
+pub(crate) enum Bound {
     Nothing,
     /// Gaussians of any σ: exact, by the sum of (Δ/σ)².
     ExactGaussian,
@@ -50,8 +48,7 @@ pub enum Bound {
 
 impl Bound {
     /// The words for a screen.
-    #[must_use]
-    pub fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Nothing => "nothing released",
             Self::ExactGaussian => "exact (Gaussian)",
@@ -65,18 +62,17 @@ impl Bound {
 
 impl Tally {
     /// No release at all.
-    pub const NOTHING: Self = Self(Vec::new());
+    pub(crate) const NOTHING: Self = Self(Vec::new());
 
     /// `count` releases of one kind.
-    #[must_use]
-    pub fn of(spend: Spend, count: u64) -> Self {
+    pub(crate) fn of(spend: Spend, count: u64) -> Self {
         let mut tally = Self::default();
         tally.add(spend, count);
         tally
     }
 
     /// Counts `count` further releases.
-    pub fn add(&mut self, spend: Spend, count: u64) {
+    pub(crate) fn add(&mut self, spend: Spend, count: u64) {
         if count == 0 {
             return;
         }
@@ -87,14 +83,14 @@ impl Tally {
     }
 
     /// Counts all that `other` counts.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for &(spend, count) in &other.0 {
             self.add(spend, count);
         }
     }
 
     /// Uncounts all that `other` counts, which must have been counted before.
-    pub fn remove(&mut self, other: &Self) {
+    pub(crate) fn remove(&mut self, other: &Self) {
         for (spend, count) in &other.0 {
             if let Some((_, n)) = self.0.iter_mut().find(|(known, _)| known.same_setting(spend)) {
                 *n = n.saturating_sub(*count);
@@ -104,42 +100,37 @@ impl Tally {
     }
 
     /// This and `other` together.
-    #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
+    pub(crate) fn and(&self, other: &Self) -> Self {
         let mut both = self.clone();
         both.merge(other);
         both
     }
 
     /// `factor` times as many releases of every kind, rounded up.
-    #[must_use]
-    pub fn times(&self, factor: f64) -> Self {
+    pub(crate) fn times(&self, factor: f64) -> Self {
         Self(self.0.iter().map(|&(s, n)| (s, (n as f64 * factor).ceil() as u64)).collect())
     }
 
     /// How many releases there are.
-    #[must_use]
-    pub fn releases(&self) -> u64 {
+    pub(crate) fn releases(&self) -> u64 {
         self.0.iter().map(|(_, n)| n).sum()
     }
 
     /// Whether every count is at most that of `other`: then it cannot cost more.
-    #[must_use]
-    pub fn within(&self, other: &Self) -> bool {
+    pub(crate) fn within(&self, other: &Self) -> bool {
         self.0
             .iter()
             .all(|(spend, n)| other.0.iter().any(|(known, m)| known.same_setting(spend) && n <= m))
     }
 
     /// The settings and their counts, oldest setting first.
-    pub fn entries(&self) -> impl Iterator<Item = (Spend, u64)> + '_ {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (Spend, u64)> + '_ {
         self.0.iter().copied()
     }
 
     /// What the releases of one sample go on costing through the filter's memory: the later
     /// releases that the same sample still moves, as far as they go beyond the first.
-    #[must_use]
-    pub fn echo(&self, memory: &FilterMemory) -> Self {
+    pub(crate) fn echo(&self, memory: &FilterMemory) -> Self {
         let mut echo = Self::default();
         for &(spend, count) in &self.0 {
             match spend {
@@ -163,14 +154,12 @@ impl Tally {
     }
 
     /// ρ of zero-concentrated privacy: additive, and cheap enough to look at on every release.
-    #[must_use]
-    pub fn rho(&self) -> f64 {
+    pub(crate) fn rho(&self) -> f64 {
         self.0.iter().map(|(spend, n)| spend.rho() * *n as f64).sum()
     }
 
     /// Whether it costs more by ρ; where neither is protected, whether it tells more often.
-    #[must_use]
-    pub fn is_costlier_than(&self, other: &Self) -> bool {
+    pub(crate) fn is_costlier_than(&self, other: &Self) -> bool {
         let (own, others) = (self.rho(), other.rho());
         own > others || (own.is_infinite() && self.releases() > other.releases())
     }
@@ -198,8 +187,7 @@ impl Tally {
     }
 
     /// Basic composition: ε of each release, added up, δ shared equally among the Gaussian ones.
-    #[must_use]
-    pub fn basic(&self, delta: f64) -> f64 {
+    pub(crate) fn basic(&self, delta: f64) -> f64 {
         let gaussians: u64 =
             self.0.iter().filter(|(s, _)| s.strength().is_some()).map(|(_, n)| n).sum();
         self.0
@@ -217,8 +205,7 @@ impl Tally {
     /// What it all costs at δ. Settings may have been chosen in view of earlier releases: Rényi
     /// divergences add up under such choices as well (Feldman and Zrnic 2021), and so do the
     /// squares of Gaussian strengths (Smith and Thakurta 2022).
-    #[must_use]
-    pub fn composed(&self, delta: f64) -> Composed {
+    pub(crate) fn composed(&self, delta: f64) -> Composed {
         let (epsilon, bound) = self.epsilon(delta);
         Composed {
             epsilon,
@@ -230,8 +217,7 @@ impl Tally {
     }
 
     /// ε at δ and the theorem that gives it.
-    #[must_use]
-    pub fn epsilon(&self, delta: f64) -> (f64, Bound) {
+    pub(crate) fn epsilon(&self, delta: f64) -> (f64, Bound) {
         let mu = self.strength();
         match (mu > 0.0, self.pure().as_slice()) {
             (false, []) => (0.0, Bound::Nothing),

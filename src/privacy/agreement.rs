@@ -50,8 +50,7 @@ impl TryFrom<settings::BudgetSettings> for Budget {
 impl Provenance {
     /// Where a session's noise comes from: measurements of somebody's plant are protected by the
     /// operating system's, unless a seed was asked for.
-    #[must_use]
-    pub fn of(session: &Session) -> Self {
+    pub(crate) fn of(session: &Session) -> Self {
         if session.is_seeded() { Self::Seeded } else { Self::OperatingSystem }
     }
 }
@@ -63,7 +62,7 @@ impl FilterMemory {
     /// What the ledger of one client goes by: what was measured, or what the session declares where
     /// that is longer. A declared contraction that the client's own models are seen to break is not
     /// believed. Symbols look back `lags` further steps.
-    pub fn of(
+    pub(crate) fn of(
         settings: &PrivacySettings,
         measured: Option<Self>,
         lags: u64,
@@ -83,14 +82,14 @@ impl FilterMemory {
     }
 
     /// The memory that covers the moves that were measured.
-    pub fn measured(moves: &[f64]) -> Result<Self, PrivacyError> {
+    pub(crate) fn measured(moves: &[f64]) -> Result<Self, PrivacyError> {
         Self::covering(moves, RESOLUTION)
     }
 }
 
 impl Terms {
     /// The terms that one client's ledger is kept by.
-    pub fn of(
+    pub(crate) fn of(
         settings: &PrivacySettings,
         measured: Option<FilterMemory>,
         lags: u64,
@@ -106,8 +105,7 @@ impl Terms {
 
 impl Vigil {
     /// The watch of a session whose false alarms are to be `arl0_steps` apart.
-    #[must_use]
-    pub fn of(settings: &PrivacySettings, arl0_steps: f64) -> Self {
+    pub(crate) fn of(settings: &PrivacySettings, arl0_steps: f64) -> Self {
         let watch = settings.watch;
         Self { epsilon: watch.epsilon, burst: watch.burst, quiet_steps: arl0_steps }
     }
@@ -115,8 +113,7 @@ impl Vigil {
 
 impl Manner {
     /// How a session's clients send their symbols.
-    #[must_use]
-    pub fn of(settings: &PrivacySettings, arl0_steps: f64) -> Self {
+    pub(crate) fn of(settings: &PrivacySettings, arl0_steps: f64) -> Self {
         match settings.thrift {
             Thrift::EveryStep => Self::EveryStep,
             Thrift::Window(steps) => Self::Window { steps },
@@ -128,7 +125,7 @@ impl Manner {
 
 impl Voice {
     /// The voice of one client for graded symbols (evidence mode).
-    pub fn for_symbols(
+    pub(crate) fn for_symbols(
         settings: &PrivacySettings,
         levels: u8,
         arl0_steps: f64,
@@ -140,7 +137,7 @@ impl Voice {
     }
 
     /// The voice of one client for flags (paper mode, which speaks at every step).
-    pub fn for_flags(
+    pub(crate) fn for_flags(
         settings: &PrivacySettings,
         arl0_steps: f64,
         random: Randomness,

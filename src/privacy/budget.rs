@@ -8,19 +8,19 @@ use super::ledger::Scope;
 
 /// How much may be spent over which stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Budget {
+pub(crate) struct Budget {
     /// ε at the ledger's δ.
-    pub epsilon: f64,
+    pub(crate) epsilon: f64,
     /// The stretch of time it is for.
-    pub over: Scope,
+    pub(crate) over: Scope,
     /// What happens when it is gone.
-    pub at_zero: AtZero,
+    pub(crate) at_zero: AtZero,
 }
 
 /// What happens when a budget is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum AtZero {
+pub(crate) enum AtZero {
     /// Nothing more is released.
     Stop,
     /// A release waits until older ones have left the window: the stream slows down to what the
@@ -35,7 +35,7 @@ pub enum AtZero {
 
 /// Why something is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// It is released at every step, or every window.
     Routine,
     /// It tells of an alarm.
@@ -44,7 +44,7 @@ pub enum Purpose {
 
 impl Budget {
     /// A budget that can be kept.
-    pub fn new(epsilon: f64, over: Scope, at_zero: AtZero) -> Result<Self, PrivacyError> {
+    pub(crate) fn new(epsilon: f64, over: Scope, at_zero: AtZero) -> Result<Self, PrivacyError> {
         let wrong = |what, expected, found| Err(PrivacyError::Setting { what, expected, found });
         if !(epsilon.is_finite() && epsilon > 0.0) {
             return wrong("budget", "an ε above 0", epsilon);
@@ -61,8 +61,7 @@ impl Budget {
     }
 
     /// How much of it a release may use.
-    #[must_use]
-    pub fn limit(&self, purpose: Purpose) -> f64 {
+    pub(crate) fn limit(&self, purpose: Purpose) -> f64 {
         match (self.at_zero, purpose) {
             (AtZero::AlarmsOnly { reserve }, Purpose::Routine) => self.epsilon - reserve,
             _ => self.epsilon,
@@ -70,8 +69,7 @@ impl Budget {
     }
 
     /// What to tell who asks for a release that no longer fits.
-    #[must_use]
-    pub fn consequence(&self, purpose: Purpose) -> &'static str {
+    pub(crate) fn consequence(&self, purpose: Purpose) -> &'static str {
         match (self.at_zero, purpose) {
             (AtZero::Stop, _) | (AtZero::AlarmsOnly { .. }, Purpose::Alarm) => {
                 "stopped: the budget is spent"
@@ -99,7 +97,7 @@ const AHEAD: [f64; 4] = [4096.0, 512.0, 64.0, 8.0];
 
 impl Gate {
     /// Whether `spent` and `next` together stay within `limit` at `delta`.
-    pub fn admits(&mut self, spent: &Tally, next: &Tally, delta: f64, limit: f64) -> bool {
+    pub(crate) fn admits(&mut self, spent: &Tally, next: &Tally, delta: f64, limit: f64) -> bool {
         let wanted = spent.and(next);
         if wanted.within(&self.fits) {
             return true;

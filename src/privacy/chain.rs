@@ -24,32 +24,30 @@ use super::release::{Spend, What};
 use crate::digest;
 
 /// What the first line has as the hash of the line before it.
-pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+pub(crate) const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// Length of a hash in hexadecimal digits.
 const HEX: usize = GENESIS.len();
 
 /// One line of a ledger.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub(crate) struct Record {
     /// Counted from 0.
-    pub seq: u64,
+    pub(crate) seq: u64,
     /// The time of the sample that the release is about.
-    pub time: Timestamp,
+    pub(crate) time: Timestamp,
     /// Whose ledger it is.
-    pub client: String,
-    /// What happened.
+    pub(crate) client: String,
     #[serde(flatten)]
-    pub entry: Entry,
+    pub(crate) entry: Entry,
 }
 
 /// What a line says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "kebab-case")]
-pub enum Entry {
+pub(crate) enum Entry {
     /// The ledger was opened on these terms.
     Opened(Terms),
-    /// Something was released.
     Released {
         /// What it was about.
         what: What,
@@ -65,25 +63,13 @@ pub enum Entry {
     /// Models were trained with what was released then.
     Trained(Trained),
     /// The run that wrote the ledger has ended.
-    Closed {
-        /// Releases in all.
-        releases: u64,
-    },
+    Closed { releases: u64 },
     /// The budget was changed, from now on.
-    Budget {
-        /// The new one.
-        budget: Option<Budget>,
-    },
+    Budget { budget: Option<Budget> },
     /// Every composed ε is read at another δ, from now on.
-    Delta {
-        /// The new one.
-        delta: f64,
-    },
+    Delta { delta: f64 },
     /// Other models remember a sample in another way, from now on.
-    Memory {
-        /// The new one.
-        memory: FilterMemory,
-    },
+    Memory { memory: FilterMemory },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -95,7 +81,7 @@ struct Linked<'a> {
 
 /// The end of a chain, ready for the next line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
+pub(crate) struct Chain {
     head: String,
     next: u64,
 }
@@ -111,7 +97,7 @@ impl Chain {
     ///
     /// # Panics
     /// Never: a record has text keys only, and text has room.
-    pub fn append(&mut self, time: Timestamp, client: &str, entry: Entry) -> String {
+    pub(crate) fn append(&mut self, time: Timestamp, client: &str, entry: Entry) -> String {
         let record = Record { seq: self.next, time, client: client.to_owned(), entry };
         let linked = serde_json::to_string(&Linked { prev: &self.head, record })
             .expect("a record has text keys only, and text has room");
@@ -122,14 +108,12 @@ impl Chain {
     }
 
     /// The hash of the last line: keep it where the file is not.
-    #[must_use]
-    pub fn head(&self) -> &str {
+    pub(crate) fn head(&self) -> &str {
         &self.head
     }
 
     /// How many lines there are.
-    #[must_use]
-    pub fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.next
     }
 
@@ -177,18 +161,18 @@ impl Line {
 /// Where a ledger stops being what was written.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("line {line}: {why}")]
-pub struct Broken {
+pub(crate) struct Broken {
     /// The first line that does not hold, counted from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// How many bytes before it are sound.
-    pub sound_bytes: u64,
+    pub(crate) sound_bytes: u64,
     /// What is wrong with it.
-    pub why: Why,
+    pub(crate) why: Why,
 }
 
 /// What is wrong with a line.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub(crate) enum Why {
     /// It is not a line of a ledger at all.
     #[error("not a ledger record ({0})")]
     NotARecord(String),
@@ -201,7 +185,6 @@ pub enum Why {
     /// Its number is not the next.
     #[error("expected record {expected}, found record {found}")]
     Sequence {
-        /// The next number.
         expected: u64,
         /// The number it has.
         found: u64,
@@ -265,7 +248,7 @@ pub enum Why {
 
 /// Reads a ledger to its end, giving every record that holds to `each`, and returns the chain's
 /// end. With `head`, the chain must also end there.
-pub fn verify(
+pub(crate) fn verify(
     text: impl BufRead,
     head: Option<&str>,
     mut each: impl FnMut(Record) -> Result<(), Why>,
@@ -290,11 +273,10 @@ const LONGEST: usize = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Lines {
     /// Whole lines.
-    pub count: u64,
-    /// Their bytes.
-    pub sound_bytes: u64,
+    pub(crate) count: u64,
+    pub(crate) sound_bytes: u64,
     /// What follows the last of them, without a line end.
-    pub torn: Option<Vec<u8>>,
+    pub(crate) torn: Option<Vec<u8>>,
 }
 
 /// Hands every whole line to `each`, without its line end.

@@ -17,7 +17,7 @@ use super::release::{Estimate, Numbers, Released, Spend, What};
 /// They are fixed before the first release and taken to be known to everybody, like the range of a
 /// sensor: what one sample moves of them is not counted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Units {
+pub(crate) struct Units {
     mean: Vec<f64>,
     deviation: Vec<f64>,
 }
@@ -27,8 +27,7 @@ impl Units {
     const LEAST: f64 = 1e-6;
 
     /// Mean and standard deviation of each of `width` numbers over rows of them.
-    #[must_use]
-    pub fn of(width: usize, rows: &[f32]) -> Self {
+    pub(crate) fn of(width: usize, rows: &[f32]) -> Self {
         let n = (rows.len() / width.max(1)).max(1) as f64;
         let column = |k: usize| rows.iter().skip(k).step_by(width.max(1)).map(|v| f64::from(*v));
         let mean: Vec<f64> = (0..width).map(|k| column(k).sum::<f64>() / n).collect();
@@ -42,7 +41,7 @@ impl Units {
     }
 
     /// Writes `values` in these units.
-    pub fn standardise(&self, values: &[f64], out: &mut Vec<f64>) {
+    pub(crate) fn standardise(&self, values: &[f64], out: &mut Vec<f64>) {
         out.clear();
         let usual = self.mean.iter().zip(&self.deviation);
         out.extend(values.iter().zip(usual).map(|(v, (mean, deviation))| (v - mean) / deviation));
@@ -56,7 +55,7 @@ impl Units {
 
 /// One kind of number on its way out.
 #[derive(Debug)]
-pub struct Channel {
+pub(crate) struct Channel {
     mechanism: Option<Gaussian>,
     units: Option<Units>,
     standardised: Vec<f64>,
@@ -77,13 +76,15 @@ impl Channel {
     }
 
     /// The same channel with its clipping bound meant in `units`.
-    #[must_use]
-    pub fn in_units(self, units: Units) -> Self {
+    pub(crate) fn in_units(self, units: Units) -> Self {
         Self { units: Some(units), ..self }
     }
 
     /// Releases `estimate`: clipped and noised, or as it is where there is no mechanism.
-    pub fn send(&mut self, estimate: &Estimate<'_>) -> Result<&Released<Numbers>, PrivacyError> {
+    pub(crate) fn send(
+        &mut self,
+        estimate: &Estimate<'_>,
+    ) -> Result<&Released<Numbers>, PrivacyError> {
         let Self { mechanism, units, standardised, random, releases, sent } = self;
         match (mechanism, units) {
             (Some(gaussian), None) => {
@@ -103,20 +104,17 @@ impl Channel {
     }
 
     /// What one release costs.
-    #[must_use]
-    pub fn spend(&self) -> Spend {
+    pub(crate) fn spend(&self) -> Spend {
         self.mechanism.as_ref().map_or(Spend::Clear, Gaussian::spend)
     }
 
     /// What was released so far, as a ledger lists it.
-    #[must_use]
-    pub fn counted(&self, what: What) -> Counted {
+    pub(crate) fn counted(&self, what: What) -> Counted {
         Counted { what, spend: self.spend(), count: self.releases }
     }
 
     /// What was released so far, for composition.
-    #[must_use]
-    pub fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> Tally {
         Tally::of(self.spend(), self.releases)
     }
 }

@@ -115,8 +115,7 @@ impl Binomial {
 }
 
 /// The exact ε at δ of `count` binary randomised responses of `epsilon` each.
-#[must_use]
-pub fn response_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
+pub(crate) fn response_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
     if count == 0 { 0.0 } else { Binomial::new(epsilon, count).epsilon_at(delta) }
 }
 
@@ -129,8 +128,7 @@ const WIDEST_MIXTURE: f64 = 250.0;
 ///
 /// Given the loss L of the responses, what is left is the Gaussian curve at ε − L; so
 /// `δ(ε) = Σ P(L)·δ_μ(ε − L)`.
-#[must_use]
-pub fn mixed_epsilon(mu: f64, epsilon: f64, count: u64, delta: f64) -> Option<f64> {
+pub(crate) fn mixed_epsilon(mu: f64, epsilon: f64, count: u64, delta: f64) -> Option<f64> {
     let binomial = Binomial::new(epsilon, count);
     if binomial.spread() > WIDEST_MIXTURE {
         return None;
@@ -153,8 +151,7 @@ pub fn mixed_epsilon(mu: f64, epsilon: f64, count: u64, delta: f64) -> Option<f6
 
 /// The Rényi divergence of order `alpha` of one binary response (Mironov 2017, proposition 5),
 /// in a form that keeps its digits for small ε, for orders near one, and for large αε.
-#[must_use]
-pub fn response_rdp(epsilon: f64, alpha: f64) -> f64 {
+pub(crate) fn response_rdp(epsilon: f64, alpha: f64) -> f64 {
     let (a, b) = ((alpha - 0.5) * epsilon, 0.5 * epsilon);
     let numerator = if alpha * epsilon > 100.0 {
         ln_cosh(a) - ln_cosh(b)
@@ -166,14 +163,13 @@ pub fn response_rdp(epsilon: f64, alpha: f64) -> f64 {
 }
 
 /// The Rényi divergence of order `alpha` of one Gaussian release of strength `mu`.
-#[must_use]
-pub fn gaussian_rdp(mu: f64, alpha: f64) -> f64 {
+pub(crate) fn gaussian_rdp(mu: f64, alpha: f64) -> f64 {
     0.5 * alpha * mu * mu
 }
 
 /// How a Rényi bound becomes an (ε, δ) one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conversion {
+pub(crate) enum Conversion {
     /// Canonne, Kamath and Steinke (2020), proposition 12: the best for one order.
     Cks,
     /// Mironov (2017), proposition 3: the first, looser.
@@ -181,8 +177,7 @@ pub enum Conversion {
 }
 
 /// ε at δ of a mechanism whose Rényi divergence of order `alpha` is `rdp`.
-#[must_use]
-pub fn rdp_epsilon_at(alpha: f64, rdp: f64, delta: f64, conversion: Conversion) -> f64 {
+pub(crate) fn rdp_epsilon_at(alpha: f64, rdp: f64, delta: f64, conversion: Conversion) -> f64 {
     let epsilon = match conversion {
         Conversion::Cks => rdp + (-1.0 / alpha).ln_1p() - (delta * alpha).ln() / (alpha - 1.0),
         Conversion::Mironov => rdp - delta.ln() / (alpha - 1.0),
@@ -191,8 +186,7 @@ pub fn rdp_epsilon_at(alpha: f64, rdp: f64, delta: f64, conversion: Conversion) 
 }
 
 /// The best ε at δ over given orders.
-#[must_use]
-pub fn rdp_epsilon(
+pub(crate) fn rdp_epsilon(
     orders: &[f64],
     rdp: impl Fn(f64) -> f64,
     delta: f64,
@@ -206,8 +200,7 @@ pub fn rdp_epsilon(
 
 /// The best ε at δ over all orders: a coarse look over fourteen decades of α − 1, then a golden
 /// section around the best. Every order gives a true bound, so no search error can break it.
-#[must_use]
-pub fn best_rdp_epsilon(rdp: impl Fn(f64) -> f64, delta: f64) -> f64 {
+pub(crate) fn best_rdp_epsilon(rdp: impl Fn(f64) -> f64, delta: f64) -> f64 {
     let at = |x: f64| {
         let alpha = 1.0 + x.exp();
         rdp_epsilon_at(alpha, rdp(alpha), delta, Conversion::Cks)
@@ -228,8 +221,7 @@ pub fn best_rdp_epsilon(rdp: impl Fn(f64) -> f64, delta: f64) -> f64 {
 
 /// Advanced composition of Dwork, Rothblum and Vadhan (2010) for `count` Gaussian releases, half
 /// of δ for the slack: kept to show how far it is off.
-#[must_use]
-pub fn advanced_gaussian_epsilon(mu: f64, count: u64, delta: f64) -> f64 {
+pub(crate) fn advanced_gaussian_epsilon(mu: f64, count: u64, delta: f64) -> f64 {
     let n = count as f64;
     let each = gaussian::epsilon(mu, 0.5 * delta / n);
     each * (2.0 * n * (2.0 / delta).ln()).sqrt() + n * each * each.exp_m1()
@@ -237,8 +229,7 @@ pub fn advanced_gaussian_epsilon(mu: f64, count: u64, delta: f64) -> f64 {
 
 /// Kairouz, Oh and Viswanath (2015), theorem 3.4, for `count` ε-private releases: the closed form
 /// in ln(1/δ), as other accountants show it, or basic composition where that is less.
-#[must_use]
-pub fn kov_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
+pub(crate) fn kov_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
     let n = count as f64;
     let drift = n * epsilon * (0.5 * epsilon).tanh();
     (drift + epsilon * (-2.0 * n * delta.ln()).sqrt()).min(n * epsilon)
@@ -246,15 +237,13 @@ pub fn kov_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
 
 /// Bun and Steinke's bound for `count` ε-private releases, each (ε²/2)-zCDP, or basic
 /// composition where that is less.
-#[must_use]
-pub fn zcdp_response_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
+pub(crate) fn zcdp_response_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
     let n = count as f64;
     gaussian::zcdp_epsilon(0.5 * n * epsilon * epsilon, delta).min(n * epsilon)
 }
 
 /// The ε of a binary answer that is true with probability `truth` ≥ ½: ln(p/(1 − p)).
-#[must_use]
-pub fn epsilon_of_truth(truth: f64) -> f64 {
+pub(crate) fn epsilon_of_truth(truth: f64) -> f64 {
     truth.ln() - (-truth).ln_1p()
 }
 

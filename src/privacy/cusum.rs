@@ -8,8 +8,7 @@ use super::response::Response;
 ///
 /// The time from i to i + 1 is h(i) = (1 + down·h(i − 1))/up: a sum of positive terms, so no
 /// digit is lost however long the run.
-#[must_use]
-pub fn flag_run_length(up: f64, threshold: u32) -> f64 {
+pub(crate) fn flag_run_length(up: f64, threshold: u32) -> f64 {
     let down = 1.0 - up;
     let (mut climb, mut total) = (0.0, 0.0);
     for _ in 0..threshold {
@@ -24,8 +23,7 @@ pub fn flag_run_length(up: f64, threshold: u32) -> f64 {
 ///
 /// States are eliminated one by one as by Grassmann, Taksar and Heyman (1985): additions,
 /// products and quotients of positive numbers only.
-#[must_use]
-pub fn score_run_length(scores: &[(i32, f64)], threshold: u32) -> f64 {
+pub(crate) fn score_run_length(scores: &[(i32, f64)], threshold: u32) -> f64 {
     let n = threshold as usize;
     if n == 0 {
         return 0.0;
@@ -69,13 +67,13 @@ pub fn score_run_length(scores: &[(i32, f64)], threshold: u32) -> f64 {
 
 /// A CUSUM on binary answers and how it behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FlagCusum {
+pub(crate) struct FlagCusum {
     /// It raises an alarm after so many more ones than zeros.
-    pub threshold: u32,
+    pub(crate) threshold: u32,
     /// Mean number of flags between false alarms.
-    pub arl0: f64,
+    pub(crate) arl0: f64,
     /// Mean number of flags until a true alarm.
-    pub arl1: f64,
+    pub(crate) arl1: f64,
 }
 
 /// No threshold above this is looked for.
@@ -85,8 +83,7 @@ impl FlagCusum {
     /// The lowest threshold whose false alarms are at least `arl0` flags apart, when a quiet
     /// client's answer is 1 with probability `quiet` and a faulty one's with `faulty`. `None`
     /// when the answers say too little for any threshold to do it.
-    #[must_use]
-    pub fn design(quiet: f64, faulty: f64, arl0: f64) -> Option<Self> {
+    pub(crate) fn design(quiet: f64, faulty: f64, arl0: f64) -> Option<Self> {
         let down = 1.0 - quiet;
         let (mut climb, mut total, mut threshold) = (0.0, 0.0, 0);
         while total < arl0 {
@@ -102,8 +99,7 @@ impl FlagCusum {
 
     /// The same for a flag that is 0 in quiet and 1 in fault, told by `response`: its steps of
     /// ±1 are then ±ε of log-likelihood ratio, so this is the optimal test.
-    #[must_use]
-    pub fn on_response(response: &Response, arl0: f64) -> Option<Self> {
+    pub(crate) fn on_response(response: &Response, arl0: f64) -> Option<Self> {
         Self::design(response.flip(), response.truth(), arl0)
     }
 }
@@ -111,15 +107,15 @@ impl FlagCusum {
 /// A CUSUM on graded symbols: log-likelihood ratios rounded to a grid, so that its run lengths
 /// are exact for what is really computed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SymbolCusum {
+pub(crate) struct SymbolCusum {
     /// The score of each symbol.
-    pub scores: Vec<i32>,
+    pub(crate) scores: Vec<i32>,
     /// It raises an alarm when the scores sum up to this.
-    pub threshold: u32,
+    pub(crate) threshold: u32,
     /// Mean number of symbols between false alarms.
-    pub arl0: f64,
+    pub(crate) arl0: f64,
     /// Mean number of symbols until a true alarm.
-    pub arl1: f64,
+    pub(crate) arl1: f64,
 }
 
 /// Grid steps per unit of log-likelihood ratio that are tried: a small ε leaves over ratios that a
@@ -133,8 +129,12 @@ impl SymbolCusum {
     /// The test that is soonest to tell, of those whose false alarms are at least `arl0` symbols apart,
     /// for symbols distributed as `quiet` or `faulty` before they go through `response`. `None` when
     /// no threshold of a size that can be solved does it.
-    #[must_use]
-    pub fn design(response: &Response, quiet: &[f64], faulty: &[f64], arl0: f64) -> Option<Self> {
+    pub(crate) fn design(
+        response: &Response,
+        quiet: &[f64],
+        faulty: &[f64],
+        arl0: f64,
+    ) -> Option<Self> {
         let (quiet, faulty) = (response.heard(quiet), response.heard(faulty));
         let designs =
             SCORE_STEPS.iter().filter_map(|steps| Self::on(*steps, &quiet, &faulty, arl0));

@@ -14,8 +14,7 @@ use super::special::{erf, erfcx, falling_root, normal_cdf};
 ///
 /// Balle and Wang (2018), theorem 8: δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ). Both terms share the
 /// factor e^{−a²/2}, a = ε/μ − μ/2; taking it out leaves nothing that can under- or overflow.
-#[must_use]
-pub fn ln_delta(mu: f64, epsilon: f64) -> f64 {
+pub(crate) fn ln_delta(mu: f64, epsilon: f64) -> f64 {
     if mu == 0.0 {
         // Two equal distributions: δ = (1 − e^ε)₊.
         return if epsilon < 0.0 { (-epsilon.exp_m1()).ln() } else { f64::NEG_INFINITY };
@@ -34,14 +33,12 @@ pub fn ln_delta(mu: f64, epsilon: f64) -> f64 {
 }
 
 /// δ at which a release of strength `mu` is (ε, δ)-private.
-#[must_use]
-pub fn delta(mu: f64, epsilon: f64) -> f64 {
+pub(crate) fn delta(mu: f64, epsilon: f64) -> f64 {
     ln_delta(mu, epsilon).exp()
 }
 
 /// The least ε for which releases of total strength `mu` are (ε, δ)-private.
-#[must_use]
-pub fn epsilon(mu: f64, delta: f64) -> f64 {
+pub(crate) fn epsilon(mu: f64, delta: f64) -> f64 {
     if mu.is_infinite() {
         return f64::INFINITY;
     }
@@ -55,8 +52,7 @@ pub fn epsilon(mu: f64, delta: f64) -> f64 {
 }
 
 /// The greatest μ that is (ε, δ)-private: the analytic Gaussian mechanism has σ = Δ/μ.
-#[must_use]
-pub fn strength(epsilon: f64, delta: f64) -> f64 {
+pub(crate) fn strength(epsilon: f64, delta: f64) -> f64 {
     // zCDP at ρ = μ²/2 already meets (ε, δ); its μ starts the bracket from the private side.
     let ln_inverse = -delta.ln();
     let low = SQRT_2 * ((ln_inverse + epsilon).sqrt() - ln_inverse.sqrt());
@@ -70,20 +66,18 @@ pub fn strength(epsilon: f64, delta: f64) -> f64 {
 }
 
 /// ε of a ρ-zCDP mechanism by Bun and Steinke (2016), proposition 1.3.
-#[must_use]
-pub fn zcdp_epsilon(rho: f64, delta: f64) -> f64 {
+pub(crate) fn zcdp_epsilon(rho: f64, delta: f64) -> f64 {
     rho + 2.0 * (-rho * delta.ln()).sqrt()
 }
 
 /// The noise multiplier σ/Δ with which `releases` releases together cost (ε, δ).
-#[must_use]
-pub fn noise_multiplier(total_epsilon: f64, delta: f64, releases: u64) -> f64 {
+pub(crate) fn noise_multiplier(total_epsilon: f64, delta: f64, releases: u64) -> f64 {
     (releases as f64).sqrt() / strength(total_epsilon, delta)
 }
 
 /// How σ is found from (ε, δ).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum SigmaRule {
+pub(crate) enum SigmaRule {
     /// The least noise that gives (ε, δ), for every ε > 0 (Balle and Wang 2018).
     #[default]
     Analytic,
@@ -93,7 +87,7 @@ pub enum SigmaRule {
 
 /// What is known about the (ε, δ) that a rule claims.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// A theorem covers it.
     Proved,
     /// No theorem covers it, but the noise happens to suffice: the δ really given is below.
@@ -110,8 +104,7 @@ pub enum Standing {
 
 impl SigmaRule {
     /// σ for a query of L2 sensitivity `sensitivity`.
-    #[must_use]
-    pub fn sigma(self, sensitivity: f64, epsilon: f64, delta: f64) -> f64 {
+    pub(crate) fn sigma(self, sensitivity: f64, epsilon: f64, delta: f64) -> f64 {
         match self {
             Self::Analytic => sensitivity / strength(epsilon, delta),
             Self::Classic => sensitivity * (2.0 * (1.25 / delta).ln()).sqrt() / epsilon,
@@ -120,8 +113,7 @@ impl SigmaRule {
 
     /// Whether the rule's claim holds at (ε, δ). The classic rule is unproved from ε = 1 on and
     /// breaks its own δ from ε ≈ 7.5 (δ = 10⁻³) to ε ≈ 9.6 (δ = 10⁻⁹) on.
-    #[must_use]
-    pub fn standing(self, epsilon: f64, delta: f64) -> Standing {
+    pub(crate) fn standing(self, epsilon: f64, delta: f64) -> Standing {
         if self == Self::Analytic {
             return Standing::Proved;
         }
@@ -141,42 +133,41 @@ impl SigmaRule {
 /// They use suprema of residuals and measurements. A bound taken from the data is itself a
 /// release of the data, so every argument here must be a public constant that is enforced by
 /// clipping; the mechanisms of this module never take one from what they noise.
-pub mod theorem {
+pub(crate) mod theorem {
     use super::SigmaRule::Classic;
 
     /// `Δ_c` of theorem 7.1: `‖ΔK‖(L_h C_x + sup‖r‖)`.
-    #[must_use]
-    pub fn sensitivity_c(gain: f64, lipschitz_h: f64, bound_x: f64, bound_r: f64) -> f64 {
+    pub(crate) fn sensitivity_c(gain: f64, lipschitz_h: f64, bound_x: f64, bound_r: f64) -> f64 {
         gain * (lipschitz_h * bound_x + bound_r)
     }
 
     /// `Δ_a` of theorem 7.1: `L_f C_x + L_θ sup‖y‖`.
-    #[must_use]
-    pub fn sensitivity_a(lipschitz_f: f64, bound_x: f64, lipschitz_phi: f64, bound_y: f64) -> f64 {
+    pub(crate) fn sensitivity_a(
+        lipschitz_f: f64,
+        bound_x: f64,
+        lipschitz_phi: f64,
+        bound_y: f64,
+    ) -> f64 {
         lipschitz_f * bound_x + lipschitz_phi * bound_y
     }
 
     /// `σ_c` or `σ_a` of theorem 7.1, from `Δ_c` or `Δ_a`: 2Δ√(2 ln(1.25/δ))/ε.
-    #[must_use]
-    pub fn sigma_7_1(sensitivity: f64, epsilon: f64, delta: f64) -> f64 {
+    pub(crate) fn sigma_7_1(sensitivity: f64, epsilon: f64, delta: f64) -> f64 {
         Classic.sigma(2.0 * sensitivity, epsilon, delta)
     }
 
     /// `σ_g` of theorem 7.2: `2C_g√(2 ln(1.25/δ))/ε`.
-    #[must_use]
-    pub fn sigma_7_2(clip: f64, epsilon: f64, delta: f64) -> f64 {
+    pub(crate) fn sigma_7_2(clip: f64, epsilon: f64, delta: f64) -> f64 {
         Classic.sigma(2.0 * clip, epsilon, delta)
     }
 
     /// `p_c` or `p_a` of theorem 7.3: e^ε/(1 + e^ε).
-    #[must_use]
-    pub fn truth_7_3(epsilon: f64) -> f64 {
+    pub(crate) fn truth_7_3(epsilon: f64) -> f64 {
         1.0 / (1.0 + (-epsilon).exp())
     }
 
     /// The budget of one time step: `ε = ε_c + ε_a` and `δ = δ_c + δ_a` (basic composition).
-    #[must_use]
-    pub fn total(first: (f64, f64), second: (f64, f64)) -> (f64, f64) {
+    pub(crate) fn total(first: (f64, f64), second: (f64, f64)) -> (f64, f64) {
         (first.0 + second.0, first.1 + second.1)
     }
 }

@@ -28,18 +28,17 @@ use super::release::{Guarded, Released, Spend, What};
 use super::response::Response;
 use super::window::Window;
 
-pub mod books;
-pub mod signed;
+pub(crate) mod books;
+pub(crate) mod signed;
 mod training;
 
 use self::training::Stretch;
-pub use self::training::Trained;
+pub(crate) use self::training::Trained;
 
 /// The unit of privacy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    /// One sample.
+pub(crate) enum Scope {
     Sample,
     /// Any minute.
     Minute,
@@ -47,17 +46,16 @@ pub enum Scope {
     Hour,
     /// Any day.
     Day,
-    /// The whole history.
     Lifetime,
 }
 
 impl Scope {
     /// From the shortest to the longest.
-    pub const ALL: [Self; 5] = [Self::Sample, Self::Minute, Self::Hour, Self::Day, Self::Lifetime];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Sample, Self::Minute, Self::Hour, Self::Day, Self::Lifetime];
 
     /// What is protected, in words.
-    #[must_use]
-    pub fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Sample => "one sample",
             Self::Minute => "any minute",
@@ -68,8 +66,7 @@ impl Scope {
     }
 
     /// Its length, where it has one.
-    #[must_use]
-    pub fn seconds(self) -> Option<f64> {
+    pub(crate) fn seconds(self) -> Option<f64> {
         match self {
             Self::Minute => Some(60.0),
             Self::Hour => Some(3600.0),
@@ -81,18 +78,18 @@ impl Scope {
 
 /// What a ledger is kept by.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// δ of every composed ε.
-    pub delta: f64,
+    pub(crate) delta: f64,
     /// How far one sample reaches into later releases.
-    pub memory: FilterMemory,
+    pub(crate) memory: FilterMemory,
     /// How much may be spent.
-    pub budget: Option<Budget>,
+    pub(crate) budget: Option<Budget>,
 }
 
 impl Terms {
     /// The same terms, if a ledger can be kept by them.
-    pub fn checked(self) -> Result<Self, PrivacyError> {
+    pub(crate) fn checked(self) -> Result<Self, PrivacyError> {
         if !(self.delta > 0.0 && self.delta < 1.0) {
             return Err(PrivacyError::Setting {
                 what: "δ of a ledger",
@@ -111,30 +108,28 @@ impl Terms {
 /// A value that may now be sent, and the line to store before it is.
 #[derive(Debug)]
 #[must_use = "the line must be stored before the value is sent"]
-pub struct Entered<T> {
-    /// The value.
-    pub released: Released<T>,
+pub(crate) struct Entered<T> {
+    pub(crate) released: Released<T>,
     /// The ledger's line about it, with its line end; empty where no lines are written.
-    pub line: String,
+    pub(crate) line: String,
 }
 
 /// A release that the budget does not allow. The value is gone: it must not be sent.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{client}: {consequence} (ε {spent:.2} of {limit:.2} spent)")]
-pub struct Refusal {
-    /// Whose budget.
-    pub client: String,
+pub(crate) struct Refusal {
+    pub(crate) client: String,
     /// What the budget's policy makes of it.
-    pub consequence: &'static str,
+    pub(crate) consequence: &'static str,
     /// ε spent over the budget's scope.
-    pub spent: f64,
+    pub(crate) spent: f64,
     /// ε that may be spent for this purpose.
-    pub limit: f64,
+    pub(crate) limit: f64,
 }
 
 /// When a budget will be gone at the present pace.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Exhaustion {
+pub(crate) enum Exhaustion {
     /// There is no budget.
     NoBudget,
     /// Not at this pace.
@@ -145,9 +140,8 @@ pub enum Exhaustion {
     Now,
 }
 
-/// One client's ledger.
 #[derive(Debug, Clone)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     client: String,
     terms: Terms,
     chain: Chain,
@@ -176,14 +170,13 @@ pub struct Ledger {
 
 /// How often something was released under one setting.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Counted {
+pub(crate) struct Counted {
     /// What it was about.
-    pub what: What,
+    pub(crate) what: What,
     /// By which mechanism, with which settings.
     #[serde(flatten)]
-    pub spend: Spend,
-    /// How often.
-    pub count: u64,
+    pub(crate) spend: Spend,
+    pub(crate) count: u64,
 }
 
 /// Releases as they are made now, and in how many seconds.
@@ -201,7 +194,7 @@ const CENTURY_S: f64 = 100.0 * 365.25 * 86_400.0;
 
 impl Ledger {
     /// Opens a ledger; the line is its first.
-    pub fn open(
+    pub(crate) fn open(
         client: &str,
         terms: Terms,
         time: Timestamp,
@@ -212,7 +205,7 @@ impl Ledger {
     }
 
     /// A ledger that counts and admits but writes no lines: where nobody keeps them.
-    pub fn unwritten(client: &str, terms: Terms) -> Result<Self, PrivacyError> {
+    pub(crate) fn unwritten(client: &str, terms: Terms) -> Result<Self, PrivacyError> {
         Ok(Self { writes: false, ..Self::empty(client, terms.checked()?) })
     }
 
@@ -241,7 +234,7 @@ impl Ledger {
     }
 
     /// Takes up a ledger again where its lines end, with everything it had spent.
-    pub fn restore(text: impl BufRead, head: Option<&str>) -> Result<Self, Broken> {
+    pub(crate) fn restore(text: impl BufRead, head: Option<&str>) -> Result<Self, Broken> {
         let mut ledger: Option<Self> = None;
         let end = chain::verify(text, head, |record| match &mut ledger {
             None => {
@@ -303,7 +296,7 @@ impl Ledger {
     }
 
     /// Enters a release about the sample of `time`, if the budget allows it.
-    pub fn enter<T>(
+    pub(crate) fn enter<T>(
         &mut self,
         time: Timestamp,
         what: What,
@@ -336,7 +329,7 @@ impl Ledger {
 
     /// Whether a release about the sample of `time` would be entered. Which releases are
     /// admitted depends on counts and settings only, so a refusal tells nothing about the data.
-    pub fn admit(
+    pub(crate) fn admit(
         &mut self,
         time: Timestamp,
         purpose: Purpose,
@@ -352,7 +345,7 @@ impl Ledger {
     }
 
     /// The same without saying why not, which takes a composition.
-    pub fn admits(&mut self, time: Timestamp, purpose: Purpose, spend: Spend) -> bool {
+    pub(crate) fn admits(&mut self, time: Timestamp, purpose: Purpose, spend: Spend) -> bool {
         self.fits(time, purpose, spend).is_ok()
     }
 
@@ -395,7 +388,7 @@ impl Ledger {
 
     /// Enters what a training released, before any live release; none if that training is entered
     /// already. It has happened, so no budget can refuse it.
-    pub fn enter_training(&mut self, from: Timestamp, trained: &[Trained]) -> Vec<String> {
+    pub(crate) fn enter_training(&mut self, from: Timestamp, trained: &[Trained]) -> Vec<String> {
         let known = |training: &str| self.trainings.iter().any(|s| s.training == training);
         let new: Vec<&Trained> = trained.iter().filter(|t| !known(&t.training)).collect();
         new.into_iter()
@@ -407,8 +400,7 @@ impl Ledger {
     }
 
     /// Whether all of these trainings are entered.
-    #[must_use]
-    pub fn has_entered(&self, trained: &[Trained]) -> bool {
+    pub(crate) fn has_entered(&self, trained: &[Trained]) -> bool {
         let known = |of: &Trained| self.trainings.iter().any(|s| s.training == of.training);
         trained.iter().all(known)
     }
@@ -442,7 +434,7 @@ impl Ledger {
     }
 
     /// The last line of a run: without it, lines may be missing at the end.
-    pub fn close(&mut self, time: Timestamp) -> String {
+    pub(crate) fn close(&mut self, time: Timestamp) -> String {
         self.closed = true;
         self.write(time, Entry::Closed { releases: self.lifetime.releases() })
     }
@@ -476,51 +468,43 @@ impl Ledger {
     }
 
     /// Whose ledger it is.
-    #[must_use]
-    pub fn client(&self) -> &str {
+    pub(crate) fn client(&self) -> &str {
         &self.client
     }
 
     /// What it is kept by.
-    #[must_use]
-    pub fn terms(&self) -> &Terms {
+    pub(crate) fn terms(&self) -> &Terms {
         &self.terms
     }
 
     /// The hash of its last line.
-    #[must_use]
-    pub fn head(&self) -> &str {
+    pub(crate) fn head(&self) -> &str {
         self.chain.head()
     }
 
     /// Where the noise came from: one seeded release makes the whole ledger one that protects
     /// nothing.
-    #[must_use]
-    pub fn provenance(&self) -> Provenance {
+    pub(crate) fn provenance(&self) -> Provenance {
         self.noise
     }
 
     /// Whether its last line says that nothing follows.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// What was released, by kind and setting, oldest first.
-    #[must_use]
-    pub fn counts(&self) -> &[Counted] {
+    pub(crate) fn counts(&self) -> &[Counted] {
         &self.counts
     }
 
     /// What has been spent outside of training.
-    #[must_use]
-    pub fn live(&self) -> Composed {
+    pub(crate) fn live(&self) -> Composed {
         self.live.composed(self.terms.delta)
     }
 
     /// What trainings have spent.
-    #[must_use]
-    pub fn trained(&self) -> Composed {
+    pub(crate) fn trained(&self) -> Composed {
         let mut all = Tally::NOTHING;
         for stretch in &self.trainings {
             all.merge(&stretch.most(Scope::Lifetime));
@@ -534,14 +518,12 @@ impl Ledger {
     }
 
     /// What has been spent over `scope`, as of `now`.
-    #[must_use]
-    pub fn spent(&self, scope: Scope, now: Timestamp) -> Composed {
+    pub(crate) fn spent(&self, scope: Scope, now: Timestamp) -> Composed {
         self.tally(scope, now).composed(self.terms.delta)
     }
 
     /// What the busiest stretch of that length has cost: the figure that holds for *any* of them.
-    #[must_use]
-    pub fn worst(&self, scope: Scope) -> Composed {
+    pub(crate) fn worst(&self, scope: Scope) -> Composed {
         if self.terms.memory.is_endless() && scope != Scope::Lifetime {
             // A run of the models begins anew with a training, and with what is live.
             let trained = self.trainings.iter().map(|s| s.most(Scope::Lifetime));
@@ -562,8 +544,7 @@ impl Ledger {
     }
 
     /// The releases counted over `scope` at `now`, the filter's memory included.
-    #[must_use]
-    pub fn tally(&self, scope: Scope, now: Timestamp) -> Tally {
+    pub(crate) fn tally(&self, scope: Scope, now: Timestamp) -> Tally {
         if scope == Scope::Lifetime {
             // Every release is counted in full: there is no later one to echo in.
             return self.lifetime.clone();
@@ -625,8 +606,7 @@ impl Ledger {
     }
 
     /// ε that one more hour at the present pace would add to the lifetime.
-    #[must_use]
-    pub fn burn_per_hour(&self, now: Timestamp) -> f64 {
+    pub(crate) fn burn_per_hour(&self, now: Timestamp) -> f64 {
         self.burn_at(&self.pace_of(now, |_, spend| spend))
     }
 
@@ -644,8 +624,7 @@ impl Ledger {
     /// When the budget will be gone if the present pace goes on. For a window nothing is taken
     /// to leave it, so the true time is this or later; what holds out for a whole window holds
     /// out for ever, because by then the window holds nothing but that pace.
-    #[must_use]
-    pub fn exhaustion(&self, now: Timestamp) -> Exhaustion {
+    pub(crate) fn exhaustion(&self, now: Timestamp) -> Exhaustion {
         self.exhaustion_at(now, &self.pace_of(now, |_, spend| spend))
     }
 
@@ -705,12 +684,16 @@ impl Ledger {
     }
 
     /// Whether a budget covers what is spent: what is spent stays spent.
-    pub fn check_budget(&self, budget: Option<Budget>, now: Timestamp) -> Result<(), PrivacyError> {
+    pub(crate) fn check_budget(
+        &self,
+        budget: Option<Budget>,
+        now: Timestamp,
+    ) -> Result<(), PrivacyError> {
         self.covers(budget, self.terms.delta, now)
     }
 
     /// Whether the budget covers what is spent when it is read at another δ.
-    pub fn check_delta(&self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
+    pub(crate) fn check_delta(&self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
         Terms { delta, ..self.terms }.checked()?;
         self.covers(self.terms.budget, delta, now)
     }
@@ -730,7 +713,7 @@ impl Ledger {
     }
 
     /// Changes the budget from now on; the line says so.
-    pub fn set_budget(
+    pub(crate) fn set_budget(
         &mut self,
         budget: Option<Budget>,
         now: Timestamp,
@@ -742,7 +725,7 @@ impl Ledger {
     }
 
     /// Reads every composed ε at another δ from now on; the line says so.
-    pub fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<String, PrivacyError> {
+    pub(crate) fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<String, PrivacyError> {
         self.check_delta(delta, now)?;
         self.terms.delta = delta;
         self.judge_anew();
@@ -751,7 +734,7 @@ impl Ledger {
 
     /// Takes samples to be remembered in another way from now on, where the terms are the same
     /// otherwise; the line says so.
-    pub fn set_memory(
+    pub(crate) fn set_memory(
         &mut self,
         memory: FilterMemory,
         now: Timestamp,

@@ -15,12 +15,11 @@ const GRID_BITS: i32 = 16;
 
 /// A public bound on what is noised.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Clip {
+pub(crate) enum Clip {
     /// Every one of `dimension` components in [−bound, bound]: Δ = 2·bound·√dimension.
     Box {
         /// Bound on a component.
         bound: f64,
-        /// Number of components.
         dimension: usize,
     },
     /// Euclidean norm at most `bound`, whatever the dimension: Δ = 2·bound.
@@ -40,7 +39,7 @@ impl Clip {
 
 /// Noise for one kind of release.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Gaussian {
+pub(crate) struct Gaussian {
     clip: Clip,
     /// The grid's step, a power of two: every multiple that can occur is exact in a double.
     step: f64,
@@ -52,7 +51,7 @@ pub struct Gaussian {
 
 impl Gaussian {
     /// The mechanism that is (ε, δ)-private by `rule` for one release.
-    pub fn new(
+    pub(crate) fn new(
         clip: Clip,
         rule: SigmaRule,
         epsilon: f64,
@@ -77,7 +76,7 @@ impl Gaussian {
     }
 
     /// The mechanism with noise of standard deviation `sigma`.
-    pub fn with_sigma(clip: Clip, sigma: f64) -> Result<Self, PrivacyError> {
+    pub(crate) fn with_sigma(clip: Clip, sigma: f64) -> Result<Self, PrivacyError> {
         let (step, reach) = grid(clip)?;
         let scale = (sigma / step).ceil();
         if !(scale >= 1.0 && scale <= MAX_SCALE as f64) {
@@ -91,31 +90,27 @@ impl Gaussian {
     }
 
     /// Δ: the most by which two releases' true values can differ, in Euclidean norm.
-    #[must_use]
-    pub fn sensitivity(&self) -> f64 {
+    pub(crate) fn sensitivity(&self) -> f64 {
         sensitivity(self.clip, self.step, self.reach)
     }
 
     /// σ as it is drawn.
-    #[must_use]
-    pub fn sigma(&self) -> f64 {
+    pub(crate) fn sigma(&self) -> f64 {
         self.scale as f64 * self.step
     }
 
     /// The step of the grid on which every released number lies.
-    #[must_use]
-    pub fn step(&self) -> f64 {
+    pub(crate) fn step(&self) -> f64 {
         self.step
     }
 
     /// What one release costs.
-    #[must_use]
-    pub fn spend(&self) -> Spend {
+    pub(crate) fn spend(&self) -> Spend {
         Spend::Gaussian { sensitivity: self.sensitivity(), sigma: self.sigma() }
     }
 
     /// The noised form of `estimate`.
-    pub fn noised(
+    pub(crate) fn noised(
         &self,
         estimate: &Estimate<'_>,
         random: &mut Randomness,

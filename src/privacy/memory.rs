@@ -17,7 +17,7 @@ use super::PrivacyError;
 
 /// How far one sample reaches into later releases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct FilterMemory {
+pub(crate) struct FilterMemory {
     /// γ: the share of a change that is still there one step later; 1 is endless.
     contraction: f64,
     /// The largest first move, in units of the sensitivity that clipping allows (≥ 1).
@@ -39,7 +39,7 @@ pub struct FilterMemory {
 /// How a memory is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Known {
+pub(crate) enum Known {
     /// The session says so.
     #[default]
     Declared,
@@ -51,8 +51,7 @@ pub enum Known {
 
 impl Known {
     /// The word for a screen.
-    #[must_use]
-    pub fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Declared => "declared",
             Self::Measured => "measured",
@@ -73,7 +72,7 @@ const FORGOTTEN: f64 = 1e-2;
 
 impl FilterMemory {
     /// A model without memory: a sample moves only the releases of its own step.
-    pub const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         contraction: 0.0,
         first_move: 1.0,
         resolution: 1.0,
@@ -83,11 +82,16 @@ impl FilterMemory {
     };
 
     /// A filter that was seen not to forget.
-    pub const ENDLESS: Self = Self { contraction: 1.0, known: Known::Measured, ..Self::NONE };
+    pub(crate) const ENDLESS: Self =
+        Self { contraction: 1.0, known: Known::Measured, ..Self::NONE };
 
     /// A filter with contraction `contraction` in [0, 1), first move `first_move` ≥ 1 in units of
     /// the clipped sensitivity, and flags that no move below `resolution` turns.
-    pub fn new(contraction: f64, first_move: f64, resolution: f64) -> Result<Self, PrivacyError> {
+    pub(crate) fn new(
+        contraction: f64,
+        first_move: f64,
+        resolution: f64,
+    ) -> Result<Self, PrivacyError> {
         let wrong = |what, expected, found| Err(PrivacyError::Setting { what, expected, found });
         if !(0.0..1.0).contains(&contraction) {
             return wrong("contraction of the filter", "at least 0 and below 1", contraction);
@@ -103,7 +107,7 @@ impl FilterMemory {
 
     /// The cheapest memory that covers every measured move: `moves[k]` is the largest seen `k` steps
     /// after the sample, in units of the largest of all. Endless where they do not fade.
-    pub fn covering(moves: &[f64], resolution: f64) -> Result<Self, PrivacyError> {
+    pub(crate) fn covering(moves: &[f64], resolution: f64) -> Result<Self, PrivacyError> {
         let late = &moves[moves.len() - moves.len() / 4..];
         if late.is_empty() || !late.iter().all(|left| *left <= FORGOTTEN) {
             return Ok(Self::ENDLESS);
@@ -126,45 +130,39 @@ impl FilterMemory {
     }
 
     /// The same for symbols that look back `lags` steps and leave once in `stride` steps.
-    #[must_use]
-    pub fn behind(self, lags: u64, stride: u64) -> Self {
+    pub(crate) fn behind(self, lags: u64, stride: u64) -> Self {
         Self { lags, stride: stride.max(1), ..self }
     }
 
     /// The same, known in another way.
-    #[must_use]
-    pub fn known_as(self, known: Known) -> Self {
+    pub(crate) fn known_as(self, known: Known) -> Self {
         Self { known, ..self }
     }
 
     /// The same, checked again: what is read from a file went through no constructor.
-    pub fn checked(self) -> Result<Self, PrivacyError> {
+    pub(crate) fn checked(self) -> Result<Self, PrivacyError> {
         let contraction = if self.is_endless() { 0.0 } else { self.contraction };
         Self::new(contraction, self.first_move, self.resolution)?;
         Ok(Self { stride: self.stride.max(1), ..self })
     }
 
     /// γ.
-    #[must_use]
-    pub fn contraction(&self) -> f64 {
+    pub(crate) fn contraction(&self) -> f64 {
         self.contraction
     }
 
     /// How it is known.
-    #[must_use]
-    pub fn known(&self) -> Known {
+    pub(crate) fn known(&self) -> Known {
         self.known
     }
 
     /// Whether a sample is never forgotten: then it costs what everything costs.
-    #[must_use]
-    pub fn is_endless(&self) -> bool {
+    pub(crate) fn is_endless(&self) -> bool {
         self.contraction >= 1.0
     }
 
     /// Whether it remembers at least as long as `other`.
-    #[must_use]
-    pub fn outlasts(&self, other: &Self) -> bool {
+    pub(crate) fn outlasts(&self, other: &Self) -> bool {
         self.is_endless()
             || (!other.is_endless()
                 && self.squared() >= other.squared()
@@ -173,26 +171,22 @@ impl FilterMemory {
 
     /// Σ min(1, r γᵏ)²: the factor on ρ = μ²/2 of one sample's Gaussian releases, 1/(1 − γ²) when
     /// the first move is within the clipping bound.
-    #[must_use]
-    pub fn squared(&self) -> f64 {
+    pub(crate) fn squared(&self) -> f64 {
         self.sum(2)
     }
 
     /// Σ min(1, r γᵏ): the factor on the sensitivity of a sum over time, such as a CUSUM.
-    #[must_use]
-    pub fn summed(&self) -> f64 {
+    pub(crate) fn summed(&self) -> f64 {
         self.sum(1)
     }
 
     /// How many steps later a sample can still turn a symbol.
-    #[must_use]
-    pub fn later_steps(&self) -> u64 {
+    pub(crate) fn later_steps(&self) -> u64 {
         self.steps_until(self.resolution).saturating_add(self.lags)
     }
 
     /// How many later symbols of a stream one sample can still turn.
-    #[must_use]
-    pub fn later_symbols(&self) -> u64 {
+    pub(crate) fn later_symbols(&self) -> u64 {
         self.later_steps().div_ceil(self.stride)
     }
 

@@ -19,7 +19,7 @@ use crate::session::privacy::PrivacySettings;
 
 /// One ε of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Knob {
+pub(crate) enum Knob {
     /// ε_c, of x̂_c.
     States,
     /// ε_a, of x_a.
@@ -32,11 +32,11 @@ pub enum Knob {
 
 impl Knob {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::States, Self::AugmentedStates, Self::Gradients, Self::Flags];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::States, Self::AugmentedStates, Self::Gradients, Self::Flags];
 
     /// Its name in a session.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::States => "epsilon_c",
             Self::AugmentedStates => "epsilon_a",
@@ -46,8 +46,7 @@ impl Knob {
     }
 
     /// The session's ε.
-    #[must_use]
-    pub fn epsilon(self, settings: &PrivacySettings) -> Option<f64> {
+    pub(crate) fn epsilon(self, settings: &PrivacySettings) -> Option<f64> {
         match self {
             Self::States => settings.epsilon_c,
             Self::AugmentedStates => settings.epsilon_a,
@@ -57,8 +56,7 @@ impl Knob {
     }
 
     /// The session with another ε.
-    #[must_use]
-    pub fn set(self, settings: &PrivacySettings, epsilon: Option<f64>) -> PrivacySettings {
+    pub(crate) fn set(self, settings: &PrivacySettings, epsilon: Option<f64>) -> PrivacySettings {
         let mut settings = settings.clone();
         let field = match self {
             Self::States => &mut settings.epsilon_c,
@@ -84,10 +82,9 @@ impl Knob {
 
 /// What a knob's ε means for one release.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Cost {
+pub(crate) enum Cost {
     /// It is sent as it is.
     Clear,
-    /// Noise on numbers.
     Noise(NumberPrice),
     /// Answers that are true with probability `truth`.
     Answers {
@@ -103,32 +100,31 @@ pub enum Cost {
 /// What a knob's ε buys: how soon a fault of one's own is noticed, when false alarms are as rare as
 /// wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Buys {
+pub(crate) struct Buys {
     /// Expected steps from a fault to its alarm.
-    pub delay_steps: f64,
+    pub(crate) delay_steps: f64,
     /// The same in seconds.
-    pub delay_s: f64,
+    pub(crate) delay_s: f64,
     /// ε that is spent until then, by adding up.
-    pub epsilon_to_detect: f64,
+    pub(crate) epsilon_to_detect: f64,
 }
 
 /// What the figures depend on besides the ledger.
 #[derive(Debug, Clone, Copy)]
-pub struct Situation<'a> {
-    /// The session's settings.
-    pub settings: &'a PrivacySettings,
+pub(crate) struct Situation<'a> {
+    pub(crate) settings: &'a PrivacySettings,
     /// States of the client's sending model.
-    pub states: usize,
+    pub(crate) states: usize,
     /// Wanted steps between false alarms.
-    pub arl0_steps: f64,
+    pub(crate) arl0_steps: f64,
     /// Seconds in a step.
-    pub period_s: f64,
+    pub(crate) period_s: f64,
     /// How symbols are distributed when nothing is wrong …
-    pub quiet: &'a [f64],
+    pub(crate) quiet: &'a [f64],
     /// … and when the fault is the client's own.
-    pub faulty: &'a [f64],
+    pub(crate) faulty: &'a [f64],
     /// A pair of flags leaves at every step (paper mode), not one symbol in the session's manner.
-    pub pairs: bool,
+    pub(crate) pairs: bool,
 }
 
 impl Situation<'_> {
@@ -151,7 +147,7 @@ impl Situation<'_> {
 }
 
 /// ε of a flag or symbol that a person may want to compare.
-pub const LADDER: [f64; 14] =
+pub(crate) const LADDER: [f64; 14] =
     [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
 
 /// An ε so large that no answer is ever wrong.
@@ -159,19 +155,19 @@ const CERTAIN: f64 = 60.0;
 
 /// What one ε of a flag or symbol would mean from now on.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rung {
+pub(crate) struct Rung {
     /// The ε; none is in the clear.
-    pub epsilon: Option<f64>,
+    pub(crate) epsilon: Option<f64>,
     /// The chance that an answer is not the true one.
-    pub flip: f64,
+    pub(crate) flip: f64,
     /// How soon a fault is noticed; none where answers say too little.
-    pub buys: Option<Buys>,
+    pub(crate) buys: Option<Buys>,
     /// ε of one day of them, composed at the session's δ; infinite in the clear.
-    pub day: f64,
+    pub(crate) day: f64,
 }
 
 /// Every ε of [`LADDER`], and the clear above it, for what is really sent in this situation.
-pub fn ladder(situation: &Situation<'_>) -> Result<Vec<Rung>, PrivacyError> {
+pub(crate) fn ladder(situation: &Situation<'_>) -> Result<Vec<Rung>, PrivacyError> {
     let levels = situation.quiet.len() as u8;
     let rung = |epsilon: Option<f64>| {
         let told = Some(epsilon.unwrap_or(CERTAIN));
@@ -189,32 +185,30 @@ pub fn ladder(situation: &Situation<'_>) -> Result<Vec<Rung>, PrivacyError> {
 
 /// One knob of one client.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outlook {
-    /// Whose.
-    pub client: String,
-    /// Which.
-    pub knob: Knob,
+pub(crate) struct Outlook {
+    pub(crate) client: String,
+    pub(crate) knob: Knob,
     /// Its ε; none where values are sent as they are.
-    pub epsilon: Option<f64>,
+    pub(crate) epsilon: Option<f64>,
     /// What that means for a release.
-    pub cost: Cost,
+    pub(crate) cost: Cost,
     /// What it buys; none for knobs that alarms do not depend on, and where symbols say too little.
-    pub buys: Option<Buys>,
+    pub(crate) buys: Option<Buys>,
     /// What the knob's own releases have cost so far.
-    pub own: Composed,
+    pub(crate) own: Composed,
     /// What all of the client's releases have cost, over the costliest stretch of each kind.
-    pub spent: Vec<(Scope, Composed)>,
+    pub(crate) spent: Vec<(Scope, Composed)>,
     /// ε of the budget that is left now; none without a budget.
-    pub left: Option<f64>,
+    pub(crate) left: Option<f64>,
     /// ε that one more hour at this pace and this ε adds to the whole history.
-    pub burn_per_hour: f64,
+    pub(crate) burn_per_hour: f64,
     /// When the budget will be gone at this pace and this ε.
-    pub exhaustion: Exhaustion,
+    pub(crate) exhaustion: Exhaustion,
 }
 
 impl Outlook {
     /// The present state of a knob.
-    pub fn of(
+    pub(crate) fn of(
         ledger: &Ledger,
         knob: Knob,
         situation: &Situation<'_>,
@@ -249,7 +243,7 @@ impl Outlook {
     }
 
     /// What if the knob stood at `epsilon` from now on? What is spent stays spent.
-    pub fn with_epsilon(
+    pub(crate) fn with_epsilon(
         ledger: &Ledger,
         knob: Knob,
         situation: &Situation<'_>,
@@ -261,7 +255,7 @@ impl Outlook {
     }
 
     /// All knobs of one client.
-    pub fn all(
+    pub(crate) fn all(
         ledger: &Ledger,
         situation: &Situation<'_>,
         now: Timestamp,
@@ -382,8 +376,7 @@ fn strongest(shares: &[f64], k: f64) -> Vec<f64> {
 }
 
 /// Whether the paper's formula for σ holds at a setting, in words; nothing to say where it does.
-#[must_use]
-pub fn caveat(standing: Standing, delta: f64) -> Option<String> {
+pub(crate) fn caveat(standing: Standing, delta: f64) -> Option<String> {
     match standing {
         Standing::Proved => None,
         Standing::Unproved { .. } => Some(

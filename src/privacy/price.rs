@@ -9,20 +9,25 @@ use super::special::ln_binomial_pmf;
 
 /// What an ε per state or gradient means.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct NumberPrice {
+pub(crate) struct NumberPrice {
     /// The most that one sample can move the release.
-    pub sensitivity: f64,
+    pub(crate) sensitivity: f64,
     /// The noise on every component.
-    pub sigma: f64,
+    pub(crate) sigma: f64,
     /// The noise against the largest value that clipping lets through.
-    pub noise_to_bound: f64,
+    pub(crate) noise_to_bound: f64,
     /// Whether the rule's claim holds at all.
-    pub standing: Standing,
+    pub(crate) standing: Standing,
 }
 
 impl NumberPrice {
     /// The price of (ε, δ) by `rule` under `clip`.
-    pub fn of(clip: Clip, rule: SigmaRule, epsilon: f64, delta: f64) -> Result<Self, PrivacyError> {
+    pub(crate) fn of(
+        clip: Clip,
+        rule: SigmaRule,
+        epsilon: f64,
+        delta: f64,
+    ) -> Result<Self, PrivacyError> {
         let mechanism = Gaussian::new(clip, rule, epsilon, delta)?;
         let (Clip::Box { bound, .. } | Clip::Ball { bound }) = clip;
         Ok(Self {
@@ -36,22 +41,22 @@ impl NumberPrice {
 
 /// What an ε per flag means.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FlagPrice {
+pub(crate) struct FlagPrice {
     /// The chance that a flag is told truly.
-    pub truth: f64,
+    pub(crate) truth: f64,
     /// The chance that it is turned.
-    pub flip: f64,
+    pub(crate) flip: f64,
     /// The test that keeps false alarms as rare as wanted.
-    pub cusum: Option<FlagCusum>,
+    pub(crate) cusum: Option<FlagCusum>,
     /// ε spent, by adding up, until a true alarm.
-    pub epsilon_to_detect: Option<f64>,
+    pub(crate) epsilon_to_detect: Option<f64>,
     /// What a quiet client seems to say.
-    pub quiet: QuietPair,
+    pub(crate) quiet: QuietPair,
 }
 
 impl FlagPrice {
     /// The price of `epsilon` per flag when false alarms are to be `arl0` flags apart.
-    pub fn of(epsilon: f64, arl0: f64) -> Result<Self, PrivacyError> {
+    pub(crate) fn of(epsilon: f64, arl0: f64) -> Result<Self, PrivacyError> {
         let response = Response::binary(epsilon)?;
         let cusum = FlagCusum::on_response(&response, arl0);
         Ok(Self {
@@ -66,21 +71,20 @@ impl FlagPrice {
 
 /// The chances of the four pairs `(Z_c, Z_a)` that a client with both flags at 0 is heard to send.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct QuietPair {
+pub(crate) struct QuietPair {
     /// (0, 0), the truth.
-    pub neither: f64,
+    pub(crate) neither: f64,
     /// (1, 0).
-    pub only_c: f64,
+    pub(crate) only_c: f64,
     /// (0, 1).
-    pub only_a: f64,
+    pub(crate) only_a: f64,
     /// (1, 1), which the paper's table reads as a root cause.
-    pub both: f64,
+    pub(crate) both: f64,
 }
 
 impl QuietPair {
     /// The chances when `Z_c` and `Z_a` are told by these two.
-    #[must_use]
-    pub fn of(c: &Response, a: &Response) -> Self {
+    pub(crate) fn of(c: &Response, a: &Response) -> Self {
         Self {
             neither: c.truth() * a.truth(),
             only_c: c.flip() * a.truth(),
@@ -95,8 +99,7 @@ const MOST_VOTES: u64 = 1_000_001;
 
 /// How many answers a majority vote needs to be wrong at most with probability `error`: an odd
 /// number. `None` when a million do not suffice.
-#[must_use]
-pub fn votes_needed(response: &Response, error: f64) -> Option<u64> {
+pub(crate) fn votes_needed(response: &Response, error: f64) -> Option<u64> {
     let wrong = |votes: u64| -> f64 {
         (votes / 2 + 1..=votes)
             .map(|lies| ln_binomial_pmf(votes, lies, response.flip(), response.truth()).exp())

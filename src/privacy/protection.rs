@@ -15,19 +15,18 @@ use crate::session::settings::PrivacySettings;
 
 /// What stands between values and messages, in both directions.
 #[derive(Debug, Clone, Copy)]
-pub struct Hooks<'a> {
+pub(crate) struct Hooks<'a> {
     /// What is noised and how much; what is absent is sent as it is, and counted as such.
-    pub privacy: &'a PrivacySettings,
+    pub(crate) privacy: &'a PrivacySettings,
     /// How σ follows from (ε, δ).
-    pub rule: SigmaRule,
+    pub(crate) rule: SigmaRule,
     /// Where noise comes from.
-    pub provenance: Provenance,
+    pub(crate) provenance: Provenance,
 }
 
 impl<'a> Hooks<'a> {
     /// Those of a session.
-    #[must_use]
-    pub fn of(session: &'a Session) -> Self {
+    pub(crate) fn of(session: &'a Session) -> Self {
         Self {
             privacy: &session.privacy,
             rule: session.privacy.sigma.into(),
@@ -38,7 +37,7 @@ impl<'a> Hooks<'a> {
 
 /// What stands between a client's values and its messages.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Protection {
+pub(crate) struct Protection {
     proprietary: Option<Gaussian>,
     augmented: Option<Gaussian>,
     gradient: Option<Gaussian>,
@@ -48,7 +47,7 @@ pub struct Protection {
 
 impl Protection {
     /// The mechanisms for states of `states` components and symbols of `symbols` grades.
-    pub fn new(
+    pub(crate) fn new(
         settings: &PrivacySettings,
         rule: SigmaRule,
         states: usize,
@@ -72,7 +71,7 @@ impl Protection {
 
     /// The mechanisms of the paper's experiments: noise of a given σ on states (in nominal standard
     /// deviations) and on gradients, whatever it protects. Flags and symbols are left as they are.
-    pub fn with_sigma(
+    pub(crate) fn with_sigma(
         settings: &PrivacySettings,
         up: Option<f64>,
         down: Option<f64>,
@@ -93,7 +92,7 @@ impl Protection {
     }
 
     /// `x̂_c` on its way out.
-    pub fn proprietary_state(
+    pub(crate) fn proprietary_state(
         &self,
         state: Estimate<'_>,
         random: &mut Randomness,
@@ -102,31 +101,31 @@ impl Protection {
     }
 
     /// The stream of `x̂_c` in training.
-    #[must_use]
-    pub fn proprietary_channel(&self, random: Randomness) -> Channel {
+    pub(crate) fn proprietary_channel(&self, random: Randomness) -> Channel {
         Channel::new(self.proprietary.clone(), random)
     }
 
     /// The stream of `x_a` in training.
-    #[must_use]
-    pub fn augmented_channel(&self, random: Randomness) -> Channel {
+    pub(crate) fn augmented_channel(&self, random: Randomness) -> Channel {
         Channel::new(self.augmented.clone(), random)
     }
 
     /// The stream of gradients in training.
-    #[must_use]
-    pub fn gradient_channel(&self, random: Randomness) -> Channel {
+    pub(crate) fn gradient_channel(&self, random: Randomness) -> Channel {
         Channel::new(self.gradient.clone(), random)
     }
 
     /// What one gradient would cost if it told anything new.
-    #[must_use]
-    pub fn gradient_spend(&self) -> Spend {
+    pub(crate) fn gradient_spend(&self) -> Spend {
         self.gradient.as_ref().map_or(Spend::Clear, Gaussian::spend)
     }
 
     /// A flag on its way out.
-    pub fn flag(&self, flag: Flag, random: &mut Randomness) -> Result<Guarded<Flag>, PrivacyError> {
+    pub(crate) fn flag(
+        &self,
+        flag: Flag,
+        random: &mut Randomness,
+    ) -> Result<Guarded<Flag>, PrivacyError> {
         match &self.flag {
             Some(response) => response.flag(flag, random),
             None => Ok(flag.unprotected()),
@@ -134,7 +133,7 @@ impl Protection {
     }
 
     /// A graded symbol on its way out.
-    pub fn symbol(
+    pub(crate) fn symbol(
         &self,
         symbol: Symbol,
         random: &mut Randomness,

@@ -27,14 +27,12 @@ pub enum Provenance {
 
 impl Provenance {
     /// Whether the noise protects anything.
-    #[must_use]
-    pub fn is_private(self) -> bool {
+    pub(crate) fn is_private(self) -> bool {
         self == Self::OperatingSystem
     }
 
     /// The words for a screen or an export.
-    #[must_use]
-    pub fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::OperatingSystem => "operating system",
             Self::Seeded => "seeded: not private",
@@ -44,7 +42,7 @@ impl Provenance {
 
 /// A source of random words.
 #[derive(Debug)]
-pub struct Randomness(Source);
+pub(crate) struct Randomness(Source);
 
 enum Source {
     OperatingSystem { words: Box<[u64; BUFFERED]>, used: usize },
@@ -63,20 +61,17 @@ impl std::fmt::Debug for Source {
 
 impl Randomness {
     /// Noise for a live run.
-    #[must_use]
-    pub fn operating_system() -> Self {
+    pub(crate) fn operating_system() -> Self {
         Self(Source::OperatingSystem { words: Box::new([0; BUFFERED]), used: BUFFERED })
     }
 
     /// Noise that a reader of the run can draw again: for studies and tests, never private.
-    #[must_use]
-    pub fn seeded(seed: u64, source: u64) -> Self {
+    pub(crate) fn seeded(seed: u64, source: u64) -> Self {
         Self(Source::Seeded(rng::stream(seed, source)))
     }
 
     /// The operating system's noise, or that of `seed` and `source`.
-    #[must_use]
-    pub fn of(provenance: Provenance, seed: u64, source: u64) -> Self {
+    pub(crate) fn of(provenance: Provenance, seed: u64, source: u64) -> Self {
         match provenance {
             Provenance::OperatingSystem => Self::operating_system(),
             Provenance::Seeded => Self::seeded(seed, source),
@@ -84,8 +79,7 @@ impl Randomness {
     }
 
     /// What this source means for privacy.
-    #[must_use]
-    pub fn provenance(&self) -> Provenance {
+    pub(crate) fn provenance(&self) -> Provenance {
         match self.0 {
             Source::OperatingSystem { .. } => Provenance::OperatingSystem,
             Source::Seeded(_) => Provenance::Seeded,
@@ -94,7 +88,7 @@ impl Randomness {
 
     /// Sixty-four fair, independent bits. When the operating system has none to give, nothing
     /// may be released, so the failure is passed on instead of being papered over.
-    pub fn word(&mut self) -> Result<u64, PrivacyError> {
+    pub(crate) fn word(&mut self) -> Result<u64, PrivacyError> {
         match &mut self.0 {
             Source::Seeded(rng) => Ok(rng.next_u64()),
             Source::OperatingSystem { words, used } => {
@@ -116,7 +110,7 @@ impl Randomness {
 
     /// A uniform integer below `bound` (> 0), exactly: words in the incomplete last multiple of
     /// `bound` are drawn again.
-    pub fn below(&mut self, bound: u64) -> Result<u64, PrivacyError> {
+    pub(crate) fn below(&mut self, bound: u64) -> Result<u64, PrivacyError> {
         debug_assert!(bound > 0);
         let uneven = (u64::MAX % bound + 1) % bound;
         loop {
@@ -128,7 +122,7 @@ impl Randomness {
     }
 
     /// A fair coin.
-    pub fn coin(&mut self) -> Result<bool, PrivacyError> {
+    pub(crate) fn coin(&mut self) -> Result<bool, PrivacyError> {
         Ok(self.word()? >> 63 == 1)
     }
 }

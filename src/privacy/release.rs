@@ -20,7 +20,7 @@ use super::randomness::Provenance;
 /// a site makes one of a state and only the server one of a gradient; `tests/architecture.rs` holds
 /// the crate to it, and nobody outside the crate can make one.
 #[derive(Debug)]
-pub struct Estimate<'a>(&'a [f64]);
+pub(crate) struct Estimate<'a>(&'a [f64]);
 
 impl<'a> Estimate<'a> {
     /// A model's state, `x̂_c` or `x_a`.
@@ -40,7 +40,7 @@ impl<'a> Estimate<'a> {
 
 /// The released form of an [`Estimate`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Numbers(Vec<f64>);
+pub(crate) struct Numbers(Vec<f64>);
 
 impl Numbers {
     pub(super) fn new(values: Vec<f64>) -> Self {
@@ -53,43 +53,41 @@ impl Numbers {
         self
     }
 
-    /// The numbers.
-    #[must_use]
-    pub fn as_slice(&self) -> &[f64] {
+    pub(crate) fn as_slice(&self) -> &[f64] {
         &self.0
     }
 }
 
 /// A binary anomaly flag, `Z_c` or `Z_a`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flag(pub bool);
+pub(crate) struct Flag(pub(crate) bool);
 
 /// A graded symbol, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Symbol(pub u8);
+pub struct Symbol(pub(crate) u8);
 
 /// An armed watch was looked at and not raised: silence that the arming has paid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Quiet;
+pub(crate) struct Quiet;
 
 /// Which kinds of fault the sensors of a client have at a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// A sensor sends nothing.
-    pub gap: bool,
+    pub(crate) gap: bool,
     /// A sensor that should move does not.
-    pub flat_line: bool,
+    pub(crate) flat_line: bool,
     /// A value that its sensor cannot have.
-    pub out_of_range: bool,
+    pub(crate) out_of_range: bool,
 }
 
 /// The sensors of a client that deviate most, the first one first: places in the client's columns.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Ranks(pub Vec<u16>);
+pub(crate) struct Ranks(pub(crate) Vec<u16>);
 
 /// What a release was about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum What {
+pub(crate) enum What {
     /// `x̂_c`, the proprietary model's state.
     #[serde(rename = "x_c")]
     ProprietaryState,
@@ -105,7 +103,6 @@ pub enum What {
     /// `Z_a`, the augmented model's flag.
     #[serde(rename = "z_a")]
     AugmentedFlag,
-    /// A graded symbol.
     #[serde(rename = "symbol")]
     Symbol,
     /// That a noised local statistic is still below its noised threshold, or no longer.
@@ -125,14 +122,12 @@ pub enum What {
 impl What {
     /// Whether it is computed from values that were released already: it tells nothing more about
     /// anybody, and costs nothing more (post-processing), with or without noise of its own.
-    #[must_use]
-    pub fn is_derived(self) -> bool {
+    pub(crate) fn is_derived(self) -> bool {
         self == Self::Gradient
     }
 
     /// The words for a screen.
-    #[must_use]
-    pub fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::ProprietaryState => "x̂_c",
             Self::AugmentedState => "x_a",
@@ -151,7 +146,7 @@ impl What {
 /// What one release costs, as far as composition needs to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "mechanism", rename_all = "kebab-case")]
-pub enum Spend {
+pub(crate) enum Spend {
     /// Normal noise of standard deviation σ on a query of L2 sensitivity Δ.
     Gaussian {
         /// Δ: the most that one sample can move the query.
@@ -163,7 +158,6 @@ pub enum Spend {
     Response {
         /// ε of one answer.
         epsilon: f64,
-        /// Number of symbols.
         symbols: u8,
     },
     /// A noised threshold on a noised statistic, for as long as it stays below.
@@ -177,8 +171,7 @@ pub enum Spend {
 
 impl Spend {
     /// μ = Δ/σ when the mechanism is Gaussian.
-    #[must_use]
-    pub fn strength(&self) -> Option<f64> {
+    pub(crate) fn strength(&self) -> Option<f64> {
         match *self {
             Self::Gaussian { sensitivity, sigma } => Some(sensitivity / sigma),
             _ => None,
@@ -186,8 +179,7 @@ impl Spend {
     }
 
     /// ε when the mechanism is ε-private without any δ.
-    #[must_use]
-    pub fn pure_epsilon(&self) -> Option<f64> {
+    pub(crate) fn pure_epsilon(&self) -> Option<f64> {
         match *self {
             Self::Response { epsilon, .. } | Self::AboveThreshold { epsilon } => Some(epsilon),
             Self::Clear => Some(f64::INFINITY),
@@ -196,8 +188,7 @@ impl Spend {
     }
 
     /// Whether the numbers could have come from a mechanism: what is read from a file may not.
-    #[must_use]
-    pub fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         match *self {
             Self::Gaussian { sensitivity, sigma } => positive(sensitivity) && positive(sigma),
@@ -208,16 +199,14 @@ impl Spend {
     }
 
     /// The zero-concentrated cost ρ: μ²/2, or ε²/2 for an ε-private mechanism.
-    #[must_use]
-    pub fn rho(&self) -> f64 {
+    pub(crate) fn rho(&self) -> f64 {
         let strength = self.strength().or(self.pure_epsilon()).unwrap_or(f64::INFINITY);
         0.5 * strength * strength
     }
 
     /// Whether two releases were made with the same settings. Settings that went through a
     /// file may come back with their last digit changed; that must not count as a new setting.
-    #[must_use]
-    pub fn same_setting(&self, other: &Self) -> bool {
+    pub(crate) fn same_setting(&self, other: &Self) -> bool {
         match (self, other) {
             (
                 Self::Gaussian { sensitivity: d1, sigma: s1 },
@@ -244,7 +233,7 @@ pub(super) fn near(a: f64, b: f64) -> bool {
 /// A value with its price, made by a mechanism; not yet entered in a ledger, so not yet sendable.
 #[derive(Debug)]
 #[must_use = "noise drawn and not entered in a ledger is lost"]
-pub struct Guarded<T> {
+pub(crate) struct Guarded<T> {
     pub(super) value: T,
     pub(super) spend: Spend,
     pub(super) provenance: Provenance,
@@ -256,8 +245,7 @@ impl<T> Guarded<T> {
     }
 
     /// What entering it will cost.
-    #[must_use]
-    pub fn spend(&self) -> Spend {
+    pub(crate) fn spend(&self) -> Spend {
         self.spend
     }
 }
@@ -268,7 +256,7 @@ impl<T> Guarded<T> {
 /// Nobody outside can make one:
 ///
 /// ```compile_fail,E0624
-/// use headwater::privacy::{Provenance, Released};
+/// use headwater::test_api::{Provenance, Released};
 /// fn hand_out(released: Released<f64>, measured: f64) -> Released<f64> {
 ///     Released::new(measured, Provenance::OperatingSystem)
 /// }
@@ -277,7 +265,7 @@ impl<T> Guarded<T> {
 /// One that was released can be handed on:
 ///
 /// ```
-/// use headwater::privacy::{Provenance, Released};
+/// use headwater::test_api::{Provenance, Released};
 /// fn hand_out(released: Released<f64>, measured: f64) -> Released<f64> {
 ///     released
 /// }
@@ -294,19 +282,16 @@ impl<T> Released<T> {
         Self { value, provenance }
     }
 
-    /// The value.
-    pub fn value(&self) -> &T {
+    pub(crate) fn value(&self) -> &T {
         &self.value
     }
 
-    /// The value itself.
-    pub fn into_value(self) -> T {
+    pub(crate) fn into_value(self) -> T {
         self.value
     }
 
     /// Where its noise came from.
-    #[must_use]
-    pub fn provenance(&self) -> Provenance {
+    pub(crate) fn provenance(&self) -> Provenance {
         self.provenance
     }
 }

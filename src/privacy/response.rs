@@ -10,14 +10,14 @@ use super::release::{Flag, Guarded, Spend, Symbol};
 
 /// Randomised response over `symbols` symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Response {
+pub(crate) struct Response {
     epsilon: f64,
     symbols: u8,
 }
 
 impl Response {
     /// ε-private response over `symbols` ≥ 2 symbols.
-    pub fn new(epsilon: f64, symbols: u8) -> Result<Self, PrivacyError> {
+    pub(crate) fn new(epsilon: f64, symbols: u8) -> Result<Self, PrivacyError> {
         if !(epsilon.is_finite() && epsilon > 0.0) {
             return Err(PrivacyError::Setting {
                 what: "ε of a flag",
@@ -36,44 +36,38 @@ impl Response {
     }
 
     /// ε-private response for a binary flag.
-    pub fn binary(epsilon: f64) -> Result<Self, PrivacyError> {
+    pub(crate) fn binary(epsilon: f64) -> Result<Self, PrivacyError> {
         Self::new(epsilon, 2)
     }
 
     /// ε of one answer.
-    #[must_use]
-    pub fn epsilon(&self) -> f64 {
+    pub(crate) fn epsilon(&self) -> f64 {
         self.epsilon
     }
 
     /// How many symbols there are.
-    #[must_use]
-    pub fn symbols(&self) -> u8 {
+    pub(crate) fn symbols(&self) -> u8 {
         self.symbols
     }
 
     /// The chance p that an answer is true.
-    #[must_use]
-    pub fn truth(&self) -> f64 {
+    pub(crate) fn truth(&self) -> f64 {
         1.0 / (1.0 + f64::from(self.symbols - 1) * (-self.epsilon).exp())
     }
 
     /// The chance 1 − p that an answer is not true, exact also when it is tiny.
-    #[must_use]
-    pub fn flip(&self) -> f64 {
+    pub(crate) fn flip(&self) -> f64 {
         let others = f64::from(self.symbols - 1);
         others / (self.epsilon.exp() + others)
     }
 
     /// The chance of one particular wrong answer.
-    #[must_use]
-    pub fn each_lie(&self) -> f64 {
+    pub(crate) fn each_lie(&self) -> f64 {
         self.flip() / f64::from(self.symbols - 1)
     }
 
     /// The channel matrix: row `told` holds the chances of every answer when `told` is true.
-    #[must_use]
-    pub fn channel(&self) -> Vec<Vec<f64>> {
+    pub(crate) fn channel(&self) -> Vec<Vec<f64>> {
         let (truth, lie) = (self.truth(), self.each_lie());
         (0..self.symbols)
             .map(|told| {
@@ -83,35 +77,31 @@ impl Response {
     }
 
     /// The distribution of answers when the truth is distributed as `told`.
-    #[must_use]
-    pub fn heard(&self, told: &[f64]) -> Vec<f64> {
+    pub(crate) fn heard(&self, told: &[f64]) -> Vec<f64> {
         let (truth, lie) = (self.truth(), self.each_lie());
         let total: f64 = told.iter().sum();
         told.iter().map(|&share| share * truth + (total - share) * lie).collect()
     }
 
     /// The unbiased estimate of a symbol's true share from its share among the answers.
-    #[must_use]
-    pub fn debias(&self, share: f64) -> f64 {
+    pub(crate) fn debias(&self, share: f64) -> f64 {
         (share - self.each_lie()) / (self.truth() - self.each_lie())
     }
 
     /// The variance that one answer adds to [`Self::debias`] when the answers' share is `share`.
-    #[must_use]
-    pub fn debias_variance(&self, share: f64) -> f64 {
+    pub(crate) fn debias_variance(&self, share: f64) -> f64 {
         share * (1.0 - share) / (self.truth() - self.each_lie()).powi(2)
     }
 
     /// Two answers one after the other: what an answer about an answer amounts to.
-    #[must_use]
-    pub fn after(&self, first: &Self) -> f64 {
+    pub(crate) fn after(&self, first: &Self) -> f64 {
         let truth = first.truth() * self.truth() + first.flip() * self.each_lie();
         let lie = (1.0 - truth) / f64::from(self.symbols - 1);
         (truth / lie).ln()
     }
 
     /// What might be answered: for simulations, never for sending.
-    pub fn rehearse(&self, told: u8, random: &mut Randomness) -> Result<u8, PrivacyError> {
+    pub(crate) fn rehearse(&self, told: u8, random: &mut Randomness) -> Result<u8, PrivacyError> {
         if told >= self.symbols {
             let (expected, found) = (usize::from(self.symbols), usize::from(told) + 1);
             return Err(PrivacyError::Dimension { expected, found });
@@ -120,7 +110,11 @@ impl Response {
     }
 
     /// A private answer about a flag.
-    pub fn flag(&self, flag: Flag, random: &mut Randomness) -> Result<Guarded<Flag>, PrivacyError> {
+    pub(crate) fn flag(
+        &self,
+        flag: Flag,
+        random: &mut Randomness,
+    ) -> Result<Guarded<Flag>, PrivacyError> {
         if self.symbols != 2 {
             return Err(PrivacyError::Dimension { expected: 2, found: usize::from(self.symbols) });
         }
@@ -129,7 +123,7 @@ impl Response {
     }
 
     /// A private answer about a symbol.
-    pub fn symbol(
+    pub(crate) fn symbol(
         &self,
         symbol: Symbol,
         random: &mut Randomness,
@@ -145,8 +139,7 @@ impl Response {
     }
 
     /// What one answer costs.
-    #[must_use]
-    pub fn spend(&self) -> Spend {
+    pub(crate) fn spend(&self) -> Spend {
         Spend::Response { epsilon: self.epsilon, symbols: self.symbols }
     }
 

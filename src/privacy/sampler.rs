@@ -17,7 +17,7 @@ use super::PrivacyError;
 use super::randomness::Randomness;
 
 /// The largest noise scale, in grid steps, for which all products below fit their integers.
-pub const MAX_SCALE: u64 = 1 << 40;
+pub(crate) const MAX_SCALE: u64 = 1 << 40;
 
 type Drawn<T> = Result<T, PrivacyError>;
 
@@ -115,7 +115,7 @@ fn accepts(k: u64, x: &mut Uniform, random: &mut Randomness) -> Drawn<bool> {
 }
 
 /// The nearest integer to `scale` times a standard normal deviate (Karney 2016, algorithm N).
-pub fn rounded_normal(scale: u64, random: &mut Randomness) -> Drawn<i64> {
+pub(crate) fn rounded_normal(scale: u64, random: &mut Randomness) -> Drawn<i64> {
     debug_assert!((1..=MAX_SCALE).contains(&scale));
     'again: loop {
         // The whole part k with probability ∝ e^{−k²/2}.
@@ -154,7 +154,7 @@ fn exp_minus_ratio(above: u64, below: u64, random: &mut Randomness) -> Drawn<boo
 }
 
 /// An integer y with probability ∝ e^{−|y|/scale} (Canonne, Kamath, Steinke 2020, algorithm 2).
-pub fn discrete_laplace(scale: u64, random: &mut Randomness) -> Drawn<i64> {
+pub(crate) fn discrete_laplace(scale: u64, random: &mut Randomness) -> Drawn<i64> {
     debug_assert!((1..=MAX_SCALE).contains(&scale));
     loop {
         let part = random.below(scale)?;

@@ -37,7 +37,7 @@ const SIGNATURE: usize = 128;
 
 /// The key that signs ledgers, with its private half.
 #[derive(Clone)]
-pub struct LedgerKey(SigningKey);
+pub(crate) struct LedgerKey(SigningKey);
 
 /// The private half is not for logs.
 impl std::fmt::Debug for LedgerKey {
@@ -48,7 +48,7 @@ impl std::fmt::Debug for LedgerKey {
 
 impl LedgerKey {
     /// A new key, from the operating system's randomness.
-    pub fn new() -> Result<Self, PrivacyError> {
+    pub(crate) fn new() -> Result<Self, PrivacyError> {
         let mut random = Randomness::operating_system();
         let mut seed = [0; 32];
         for chunk in seed.as_chunks_mut::<8>().0 {
@@ -58,20 +58,17 @@ impl LedgerKey {
     }
 
     /// The key that [`Self::to_text`] wrote.
-    #[must_use]
-    pub fn from_text(text: &str) -> Option<Self> {
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
         digest::from_hex::<32>(text.trim_end()).map(|seed| Self(SigningKey::from_bytes(&seed)))
     }
 
     /// Its private half, as 64 hexadecimal digits and a line end: for the file it is kept in.
-    #[must_use]
-    pub fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         digest::to_hex(&self.0.to_bytes()) + "\n"
     }
 
     /// Its public half, as 64 hexadecimal digits.
-    #[must_use]
-    pub fn public(&self) -> String {
+    pub(crate) fn public(&self) -> String {
         digest::to_hex(&self.0.verifying_key().to_bytes())
     }
 
@@ -86,21 +83,19 @@ fn signed(head: &str) -> String {
 
 /// Where a ledger file ends: keep it where the file is not, and nothing can be cut off unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub(crate) struct Head {
     /// The hash of its last seal.
-    pub head: String,
+    pub(crate) head: String,
     /// Entries of all clients up to there.
-    pub entries: u64,
-    /// The public key.
-    pub key: String,
+    pub(crate) entries: u64,
+    pub(crate) key: String,
     /// The signature of the head, made with that key.
-    pub signature: String,
+    pub(crate) signature: String,
 }
 
 impl Head {
     /// Whether the signature was made with the key.
-    #[must_use]
-    pub fn is_signed(&self) -> bool {
+    pub(crate) fn is_signed(&self) -> bool {
         let key = digest::from_hex(&self.key).and_then(|key| VerifyingKey::from_bytes(&key).ok());
         let signature = digest::from_hex(&self.signature).map(|s| Signature::from_bytes(&s));
         key.zip(signature).is_some_and(|(key, signature)| {
@@ -111,33 +106,30 @@ impl Head {
 
 /// How far a client's own chain has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClientHead {
-    /// Whose chain.
-    pub client: String,
-    /// Its entries.
-    pub entries: u64,
+pub(crate) struct ClientHead {
+    pub(crate) client: String,
+    pub(crate) entries: u64,
     /// The hash of the last of them.
-    pub head: String,
+    pub(crate) head: String,
 }
 
 /// What a run found at the end of a file that it went on with, where the run before had not signed
 /// its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Found {
+pub(crate) struct Found {
     /// Entries after the last seal. Their hashes fitted; who wrote them was not known.
-    pub unsigned: u64,
+    pub(crate) unsigned: u64,
     /// A last line that was cut short. It was taken out of the chain and is kept here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub torn: Option<Torn>,
+    pub(crate) torn: Option<Torn>,
 }
 
 /// A line that was cut short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Torn {
-    /// Its bytes.
-    pub bytes: u64,
+pub(crate) struct Torn {
+    pub(crate) bytes: u64,
     /// Its beginning, as far as it is text.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// Letters of a torn line that are kept: every entry is shorter.
@@ -165,7 +157,7 @@ struct Body {
 
 /// The seals of a file, as they are written or read, and what the next one will cover.
 #[derive(Debug, Clone, Default)]
-pub struct Seals {
+pub(crate) struct Seals {
     /// All bytes since the last seal, with that seal.
     since: Hashed,
     number: u64,
@@ -176,7 +168,7 @@ pub struct Seals {
 
 impl Seals {
     /// Takes in whole lines of entries, with their line ends.
-    pub fn take(&mut self, lines: &str) {
+    pub(crate) fn take(&mut self, lines: &str) {
         self.since.take(lines.as_bytes());
         let count = lines.bytes().filter(|byte| *byte == b'\n').count() as u64;
         self.entries += count;
@@ -184,20 +176,16 @@ impl Seals {
     }
 
     /// Entries since the last seal.
-    #[must_use]
-    pub fn unsigned(&self) -> u64 {
+    pub(crate) fn unsigned(&self) -> u64 {
         self.unsigned
     }
 
-    /// Entries in all.
-    #[must_use]
-    pub fn entries(&self) -> u64 {
+    pub(crate) fn entries(&self) -> u64 {
         self.entries
     }
 
     /// The last seal; none where nothing was written.
-    #[must_use]
-    pub fn last(&self) -> Option<&Head> {
+    pub(crate) fn last(&self) -> Option<&Head> {
         self.last.as_ref()
     }
 
@@ -205,7 +193,7 @@ impl Seals {
     ///
     /// # Panics
     /// Never: what a seal says has text keys only, and text has room.
-    pub fn seal(
+    pub(crate) fn seal(
         &mut self,
         key: &LedgerKey,
         clients: Option<Vec<ClientHead>>,

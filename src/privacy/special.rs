@@ -38,8 +38,7 @@ const ERFCX: [f64; 26] = [
 
 /// The scaled complementary error function e^{x²}·erfc(x): it neither under- nor overflows for
 /// x ≥ 0, which is what keeps the tails of large compositions apart.
-#[must_use]
-pub fn erfcx(x: f64) -> f64 {
+pub(crate) fn erfcx(x: f64) -> f64 {
     if x < 0.0 {
         return 2.0 * (x * x).exp() - erfcx(-x);
     }
@@ -62,8 +61,7 @@ fn exp_minus_square(x: f64) -> f64 {
 }
 
 /// The complementary error function.
-#[must_use]
-pub fn erfc(x: f64) -> f64 {
+pub(crate) fn erfc(x: f64) -> f64 {
     if x < 0.0 {
         2.0 - erfc(-x)
     } else if x > 27.5 {
@@ -74,8 +72,7 @@ pub fn erfc(x: f64) -> f64 {
 }
 
 /// The error function, accurate also where erfc is close to one.
-#[must_use]
-pub fn erf(x: f64) -> f64 {
+pub(crate) fn erf(x: f64) -> f64 {
     if x.abs() > 0.5 {
         return 1.0 - erfc(x);
     }
@@ -89,14 +86,12 @@ pub fn erf(x: f64) -> f64 {
 }
 
 /// The standard normal distribution function Φ.
-#[must_use]
-pub fn normal_cdf(z: f64) -> f64 {
+pub(crate) fn normal_cdf(z: f64) -> f64 {
     0.5 * erfc(-z * FRAC_1_SQRT_2)
 }
 
 /// Φ⁻¹. Probabilities outside (0, 1) give ∓∞.
-#[must_use]
-pub fn normal_quantile(p: f64) -> f64 {
+pub(crate) fn normal_quantile(p: f64) -> f64 {
     if p <= 0.0 {
         return f64::NEG_INFINITY;
     }
@@ -160,8 +155,7 @@ fn deviance(x: f64, m: f64) -> f64 {
 ///
 /// Loader's saddle-point form (2000): the error does not grow with `n`, unlike that of
 /// differences of ln Γ. Both `p` and `q` are given because the small one must be exact.
-#[must_use]
-pub fn ln_binomial_pmf(n: u64, k: u64, p: f64, q: f64) -> f64 {
+pub(crate) fn ln_binomial_pmf(n: u64, k: u64, p: f64, q: f64) -> f64 {
     debug_assert!(k <= n);
     let (size, hits) = (n as f64, k as f64);
     let misses = (n - k) as f64;
@@ -180,14 +174,12 @@ pub fn ln_binomial_pmf(n: u64, k: u64, p: f64, q: f64) -> f64 {
 }
 
 /// ln(1 + eˣ) without overflow.
-#[must_use]
-pub fn ln_1p_exp(x: f64) -> f64 {
+pub(crate) fn ln_1p_exp(x: f64) -> f64 {
     if x > 0.0 { x + (-x).exp().ln_1p() } else { x.exp().ln_1p() }
 }
 
 /// ln cosh x without overflow.
-#[must_use]
-pub fn ln_cosh(x: f64) -> f64 {
+pub(crate) fn ln_cosh(x: f64) -> f64 {
     ln_1p_exp(-2.0 * x.abs()) + x.abs() - LN_2
 }
 
@@ -200,8 +192,7 @@ const ROOT_TOLERANCE: f64 = 1e-12;
 /// Regula falsi with the Illinois rule (an end that stays twice counts half), and a bisection
 /// whenever three steps did not halve the bracket. The end with f ≤ 0 is returned: for a
 /// privacy loss that is the side of caution.
-#[must_use]
-pub fn falling_root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+pub(crate) fn falling_root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mut f_low, mut f_high) = (f(low), f(high));
     if f_low <= 0.0 {
         return low;

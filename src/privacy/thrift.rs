@@ -11,22 +11,17 @@ use super::sampler::discrete_laplace;
 
 /// When a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Cadence {
+pub(crate) enum Cadence {
     /// A symbol at every step.
-    EveryStep {
-        /// Of each symbol.
-        response: Response,
-    },
+    EveryStep { response: Response },
     /// The strongest symbol of every window.
     OncePerWindow {
-        /// Of each symbol.
         response: Response,
         /// Length of a window.
         steps: u64,
     },
     /// `burst` symbols after every alarm of a private local watch, and nothing else.
     PerAlarm {
-        /// Of each symbol.
         response: Response,
         /// ε of one arming of the watch.
         watch: f64,
@@ -38,8 +33,7 @@ pub enum Cadence {
 impl Cadence {
     /// What `steps` steps with `alarms` alarms among them release. Every alarm costs its burst
     /// and a new arming; a quiet day costs the one arming it began with.
-    #[must_use]
-    pub fn tally(&self, steps: u64, alarms: u64) -> Tally {
+    pub(crate) fn tally(&self, steps: u64, alarms: u64) -> Tally {
         match *self {
             Self::EveryStep { response } => Tally::of(response.spend(), steps),
             Self::OncePerWindow { response, steps: window } => {
@@ -56,7 +50,7 @@ impl Cadence {
 
 /// The strongest symbol of each window. A sample is in one window only, so it is told of once.
 #[derive(Debug, Clone)]
-pub struct StrongestOf {
+pub(crate) struct StrongestOf {
     steps: u64,
     seen: u64,
     strongest: Symbol,
@@ -64,13 +58,12 @@ pub struct StrongestOf {
 
 impl StrongestOf {
     /// Windows of `steps` ≥ 1 steps.
-    #[must_use]
-    pub fn new(steps: u64) -> Self {
+    pub(crate) fn new(steps: u64) -> Self {
         Self { steps: steps.max(1), seen: 0, strongest: Symbol(0) }
     }
 
     /// Takes one step's symbol and, at the end of a window, gives the strongest.
-    pub fn push(&mut self, symbol: Symbol) -> Option<Symbol> {
+    pub(crate) fn push(&mut self, symbol: Symbol) -> Option<Symbol> {
         self.strongest = self.strongest.max(symbol);
         self.seen += 1;
         if self.seen < self.steps {
@@ -89,7 +82,7 @@ impl StrongestOf {
 /// together. One sample moves the CUSUM by at most the range of its clipped score at all later
 /// times, because S ↦ max(0, S + x) never widens a difference; a filter's memory multiplies that.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Watch {
+pub(crate) struct Watch {
     epsilon: f64,
     /// The score's bound, in grid steps.
     reach: i64,
@@ -107,7 +100,7 @@ const SCORE_STEPS: f64 = 1024.0;
 impl Watch {
     /// A watch of ε per arming over scores clipped to ±`bound`, with `drift` taken off each and
     /// an alarm near `threshold`.
-    pub fn new(
+    pub(crate) fn new(
         epsilon: f64,
         bound: f64,
         drift: f64,
@@ -143,7 +136,7 @@ impl Watch {
     }
 
     /// Arms the watch. The armed watch is of use only once a ledger has taken its price.
-    pub fn arm(&self, random: &mut Randomness) -> Result<Guarded<Armed>, PrivacyError> {
+    pub(crate) fn arm(&self, random: &mut Randomness) -> Result<Guarded<Armed>, PrivacyError> {
         self.rearm(0, random)
     }
 
@@ -162,7 +155,7 @@ impl Watch {
 
 /// A watch that has been paid for.
 #[derive(Debug)]
-pub struct Armed {
+pub(crate) struct Armed {
     watch: Watch,
     sum: i64,
     threshold: i64,
@@ -170,7 +163,7 @@ pub struct Armed {
 
 /// What an armed watch says about a step.
 #[derive(Debug)]
-pub enum Look {
+pub(crate) enum Look {
     /// Still below; the watch goes on at no further cost.
     Quiet(Armed),
     /// Above: an alarm. The watch is used up.
@@ -179,14 +172,14 @@ pub enum Look {
 
 /// A watch that has raised its alarm.
 #[derive(Debug)]
-pub struct Spent {
+pub(crate) struct Spent {
     watch: Watch,
     sum: i64,
 }
 
 impl Armed {
     /// Takes one step's score. A score that is not a number leaves the sum as it is.
-    pub fn look(self, score: f64, random: &mut Randomness) -> Result<Look, PrivacyError> {
+    pub(crate) fn look(self, score: f64, random: &mut Randomness) -> Result<Look, PrivacyError> {
         let Self { watch, sum, threshold } = self;
         let sum = watch.accumulate(sum, score);
         let noise = discrete_laplace(watch.scale(4.0), random)?;
@@ -200,12 +193,12 @@ impl Armed {
 
 impl Spent {
     /// Takes a step's score while the watch is not armed.
-    pub fn follow(&mut self, score: f64) {
+    pub(crate) fn follow(&mut self, score: f64) {
         self.sum = self.watch.accumulate(self.sum, score);
     }
 
     /// Arms the watch again, at its price.
-    pub fn arm(self, random: &mut Randomness) -> Result<Guarded<Armed>, PrivacyError> {
+    pub(crate) fn arm(self, random: &mut Randomness) -> Result<Guarded<Armed>, PrivacyError> {
         self.watch.rearm(self.sum, random)
     }
 }
@@ -227,7 +220,7 @@ impl Watch {
 /// costs the permanent ε at most, however long it is reported. A symbol that changes does not
 /// have that protection: each report then costs its own ε, and that is what the ledger counts.
 #[derive(Debug, Clone)]
-pub struct Memoised {
+pub(crate) struct Memoised {
     permanent: Response,
     report: Response,
     answers: Vec<Option<u8>>,
@@ -235,7 +228,7 @@ pub struct Memoised {
 
 impl Memoised {
     /// A permanent answer by `permanent`, told of by `report`, over the same symbols.
-    pub fn new(permanent: Response, report: Response) -> Result<Self, PrivacyError> {
+    pub(crate) fn new(permanent: Response, report: Response) -> Result<Self, PrivacyError> {
         if permanent.symbols() != report.symbols() {
             return Err(PrivacyError::Dimension {
                 expected: usize::from(permanent.symbols()),
@@ -247,13 +240,12 @@ impl Memoised {
     }
 
     /// The same permanent answers, told of by another `report` from now on.
-    #[must_use]
-    pub fn reporting(self, report: Response) -> Self {
+    pub(crate) fn reporting(self, report: Response) -> Self {
         Self { report, ..self }
     }
 
     /// A report about `symbol`.
-    pub fn symbol(
+    pub(crate) fn symbol(
         &mut self,
         symbol: Symbol,
         random: &mut Randomness,
@@ -281,14 +273,12 @@ impl Memoised {
 
     /// ε of all reports together about a symbol that never changes: that of `reports` answers,
     /// and at most the permanent one.
-    #[must_use]
-    pub fn constant_epsilon(&self, reports: u64, delta: f64) -> f64 {
+    pub(crate) fn constant_epsilon(&self, reports: u64, delta: f64) -> f64 {
         Tally::of(self.report.spend(), reports).epsilon(delta).0.min(self.permanent.epsilon())
     }
 
     /// ε of a single report: an answer about an answer.
-    #[must_use]
-    pub fn report_epsilon(&self) -> f64 {
+    pub(crate) fn report_epsilon(&self) -> f64 {
         self.report.after(&self.permanent)
     }
 }

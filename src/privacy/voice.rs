@@ -24,8 +24,7 @@ use super::{PrivacyError, Provenance};
 
 /// How often a client speaks. Everybody knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub enum Manner {
-    /// At every step.
+pub(crate) enum Manner {
     #[default]
     EveryStep,
     /// Once per window, of its strongest step.
@@ -44,13 +43,13 @@ pub enum Manner {
 
 /// A private watch over scores between −1 and 1: what it costs and how calm it is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Vigil {
+pub(crate) struct Vigil {
     /// ε of one arming.
-    pub epsilon: f64,
+    pub(crate) epsilon: f64,
     /// Symbols that follow when it is raised.
-    pub burst: u64,
+    pub(crate) burst: u64,
     /// Steps between two times that noise alone raises it.
-    pub quiet_steps: f64,
+    pub(crate) quiet_steps: f64,
 }
 
 impl Vigil {
@@ -59,20 +58,19 @@ impl Vigil {
     /// The noise of a look has scale 8/ε, that of the threshold half of it; the difference of the
     /// two exceeds T with probability (4 e^{−T/s} − e^{−2T/s})/6 where s = 8/ε, so T = s ln(2R/3)
     /// lets noise alone pass once in R looks.
-    #[must_use]
-    pub fn threshold(&self) -> f64 {
+    pub(crate) fn threshold(&self) -> f64 {
         8.0 / self.epsilon * (2.0 / 3.0 * self.quiet_steps).ln().max(1.0)
     }
 
     /// The watch that keeps to it.
-    pub fn watch(&self) -> Result<Watch, PrivacyError> {
+    pub(crate) fn watch(&self) -> Result<Watch, PrivacyError> {
         Watch::new(self.epsilon, 1.0, 0.0, self.threshold(), &FilterMemory::NONE)
     }
 }
 
 /// What is heard of a client at a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said<T> {
+pub(crate) enum Said<T> {
     /// A symbol, or a pair of flags.
     Symbol(T),
     /// The first one after the watch was raised.
@@ -85,7 +83,7 @@ pub enum Said<T> {
 
 impl<T> Said<T> {
     /// The same about something else.
-    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Said<U> {
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Said<U> {
         match self {
             Self::Symbol(value) => Said::Symbol(f(value)),
             Self::Raised(value) => Said::Raised(f(value)),
@@ -106,11 +104,10 @@ trait Till {
 
 /// One client's ledger at one step.
 #[derive(Debug)]
-pub struct Account<'a> {
-    /// The client's own.
-    pub book: &'a mut Book,
+pub(crate) struct Account<'a> {
+    pub(crate) book: &'a mut Book,
     /// The time of the sample that is told of.
-    pub time: Timestamp,
+    pub(crate) time: Timestamp,
 }
 
 impl Till for Account<'_> {
@@ -169,7 +166,7 @@ enum Guard {
 
 /// One client's way out.
 #[derive(Debug)]
-pub struct Voice {
+pub(crate) struct Voice {
     /// Absent: sent as it is.
     response: Option<Response>,
     symbols: u8,
@@ -187,7 +184,7 @@ pub struct Voice {
 impl Voice {
     /// A voice of ε per symbol (none: in the clear) over `symbols` symbols. `vigil` is the watch to
     /// fall back on when a budget keeps what is left for alarms.
-    pub fn new(
+    pub(crate) fn new(
         epsilon: Option<f64>,
         symbols: u8,
         manner: Manner,
@@ -217,7 +214,7 @@ impl Voice {
     /// A report about a kept answer tells of that answer only, so it may be told at any ε: each is
     /// priced by its own. A level in the clear is no report: whoever hears it knows what the kept
     /// answer hid in all the reports before, and their promise is broken after the fact.
-    pub fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+    pub(crate) fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         match epsilon {
             None if self.memo.is_some() => Err(PrivacyError::Kept),
             Some(epsilon) => Response::new(epsilon, self.symbols).map(|_| ()),
@@ -226,7 +223,7 @@ impl Voice {
     }
 
     /// Another ε per symbol from now on. Answers that are kept stay kept.
-    pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+    pub(crate) fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         self.check_epsilon(epsilon)?;
         let response = epsilon.map(|epsilon| Response::new(epsilon, self.symbols)).transpose()?;
         if let (Manner::Memoised { permanent }, Some(report)) = (self.manner, response) {
@@ -241,19 +238,17 @@ impl Voice {
     }
 
     /// The response of each symbol, where there is one.
-    #[must_use]
-    pub fn response(&self) -> Option<Response> {
+    pub(crate) fn response(&self) -> Option<Response> {
         self.response
     }
 
     /// Where its noise comes from.
-    #[must_use]
-    pub fn provenance(&self) -> Provenance {
+    pub(crate) fn provenance(&self) -> Provenance {
         self.random.provenance()
     }
 
     /// A new run begins: half a window and a half-raised watch belong to the one before.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         if let Manner::Window { steps } = self.manner {
             self.window = StrongestOf::new(steps);
         }
@@ -265,13 +260,13 @@ impl Voice {
 
     /// Forgets what was rehearsed: nobody has paid for the watch that was armed then. Answers that
     /// are kept stay.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.guard = Guard::Off;
         self.reset();
     }
 
     /// Says what `told` and `score` (between −1 and 1; high is alarming) give to say.
-    pub fn symbol(
+    pub(crate) fn symbol(
         &mut self,
         account: &mut Account<'_>,
         told: Symbol,
@@ -281,7 +276,7 @@ impl Voice {
     }
 
     /// What would be said, for calibrations and simulations: nothing leaves.
-    pub fn rehearse(&mut self, told: Symbol, score: f64) -> Said<Symbol> {
+    pub(crate) fn rehearse(&mut self, told: Symbol, score: f64) -> Said<Symbol> {
         let mut rehearsed = std::mem::take(&mut self.rehearsed);
         let said = self.say(&mut Rehearsal(&mut rehearsed), told, score);
         self.rehearsed = rehearsed;
@@ -289,14 +284,13 @@ impl Voice {
     }
 
     /// What all rehearsals would have cost.
-    #[must_use]
-    pub fn rehearsed(&self) -> &Tally {
+    pub(crate) fn rehearsed(&self) -> &Tally {
         &self.rehearsed
     }
 
     /// The answer that is kept for a symbol, drawn if it never was; the symbol itself where answers
     /// are not kept.
-    pub fn kept_answer(&mut self, told: Symbol) -> Symbol {
+    pub(crate) fn kept_answer(&mut self, told: Symbol) -> Symbol {
         let Some(memo) = &mut self.memo else { return told };
         memo.permanent(told, &mut self.random).unwrap_or(told)
     }
@@ -405,7 +399,7 @@ impl Voice {
     }
 
     /// Says a pair of flags (paper mode), at every step.
-    pub fn flags(&mut self, account: &mut Account<'_>, z_c: Flag, z_a: Flag) -> Said<Pair> {
+    pub(crate) fn flags(&mut self, account: &mut Account<'_>, z_c: Flag, z_a: Flag) -> Said<Pair> {
         self.pair(account, z_c, z_a).unwrap_or_else(|why| {
             account.fail(&why);
             Said::Nothing

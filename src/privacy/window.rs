@@ -9,7 +9,7 @@ use super::account::Tally;
 
 /// A sliding window.
 #[derive(Debug, Clone)]
-pub struct Window {
+pub(crate) struct Window {
     bucket_s: i64,
     buckets: i64,
     held: VecDeque<(i64, Tally)>,
@@ -19,8 +19,7 @@ pub struct Window {
 
 impl Window {
     /// A window of `buckets` buckets of `bucket_s` seconds each.
-    #[must_use]
-    pub fn new(bucket_s: i64, buckets: i64) -> Self {
+    pub(crate) fn new(bucket_s: i64, buckets: i64) -> Self {
         Self {
             bucket_s,
             buckets,
@@ -32,7 +31,7 @@ impl Window {
 
     /// Counts what was released at `second`. A clock that steps back cannot make a release
     /// older: it counts as made now.
-    pub fn add(&mut self, second: i64, released: &Tally) {
+    pub(crate) fn add(&mut self, second: i64, released: &Tally) {
         self.advance(second);
         let bucket = second.div_euclid(self.bucket_s);
         match self.held.back_mut() {
@@ -46,7 +45,7 @@ impl Window {
     }
 
     /// Lets go of what is older than the window at `second`.
-    pub fn advance(&mut self, second: i64) {
+    pub(crate) fn advance(&mut self, second: i64) {
         let oldest = second.div_euclid(self.bucket_s) - self.buckets;
         while let Some((bucket, tally)) = self.held.front() {
             if *bucket >= oldest {
@@ -58,14 +57,12 @@ impl Window {
     }
 
     /// What lies within the window, as of the last release or advance.
-    #[must_use]
-    pub fn total(&self) -> &Tally {
+    pub(crate) fn total(&self) -> &Tally {
         &self.total
     }
 
     /// What lies within the window at `second`, if nothing is released until then.
-    #[must_use]
-    pub fn total_at(&self, second: i64) -> Tally {
+    pub(crate) fn total_at(&self, second: i64) -> Tally {
         let oldest = second.div_euclid(self.bucket_s) - self.buckets;
         let mut total = self.total.clone();
         for (_, tally) in self.held.iter().take_while(|(bucket, _)| *bucket < oldest) {
@@ -75,14 +72,11 @@ impl Window {
     }
 
     /// The costliest window there has been: what protects *any* such stretch of time.
-    #[must_use]
-    pub fn peak(&self) -> &Tally {
+    pub(crate) fn peak(&self) -> &Tally {
         &self.peak
     }
 
-    /// Its length.
-    #[must_use]
-    pub fn seconds(&self) -> i64 {
+    pub(crate) fn seconds(&self) -> i64 {
         self.bucket_s * self.buckets
     }
 }

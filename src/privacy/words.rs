@@ -12,18 +12,16 @@ use crate::session::{Decimation, Mode, Session, Tier};
 
 /// Sentences by what they are about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Explained {
+pub(crate) struct Explained {
     /// What is protected, and how well.
-    pub protected: Vec<String>,
-    /// For how long.
-    pub how_long: Vec<String>,
-    /// What is not.
-    pub not_protected: Vec<String>,
+    pub(crate) protected: Vec<String>,
+    pub(crate) how_long: Vec<String>,
+    pub(crate) not_protected: Vec<String>,
 }
 
 impl Explained {
     /// All of them, in order.
-    pub fn sentences(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn sentences(&self) -> impl Iterator<Item = &str> {
         let all = self.protected.iter().chain(&self.how_long).chain(&self.not_protected);
         all.map(String::as_str)
     }
@@ -31,8 +29,7 @@ impl Explained {
 
 /// Explains the settings of `session` when `mode` decides, with the memory of one client's models
 /// where its name and that are known.
-#[must_use]
-pub fn explain(
+pub(crate) fn explain(
     session: &Session,
     mode: Mode,
     remembers: Option<(&str, &FilterMemory)>,
@@ -296,8 +293,7 @@ fn over(scope: Scope) -> &'static str {
 }
 
 /// What happens when a budget is gone.
-#[must_use]
-pub fn at_zero(at_zero: AtZero) -> String {
+pub(crate) fn at_zero(at_zero: AtZero) -> String {
     match at_zero {
         AtZero::Stop => "nothing more is sent".to_owned(),
         AtZero::Slower => "a release waits until older ones are long enough ago".to_owned(),

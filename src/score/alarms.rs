@@ -25,19 +25,18 @@ const EITHER: &str = "facts of `headwater run --json`, or a table with the colum
 
 /// What an alarm file says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AlarmFile {
-    /// Its alarms.
-    pub alarms: Vec<Alarm>,
+pub(crate) struct AlarmFile {
+    pub(crate) alarms: Vec<Alarm>,
     /// What was watched, when the file says so.
-    pub watched: Option<Watched>,
+    pub(crate) watched: Option<Watched>,
     /// Whether it says when alarms close: then one that did not close was open to the end.
-    pub closings: bool,
+    pub(crate) closings: bool,
     /// The last line, where it breaks off in the middle: whoever wrote the file was stopped.
-    pub cut_at_line: Option<u64>,
+    pub(crate) cut_at_line: Option<u64>,
 }
 
 /// Reads an alarm file.
-pub fn read(file: &Path) -> Result<AlarmFile, ScoreError> {
+pub(crate) fn read(file: &Path) -> Result<AlarmFile, ScoreError> {
     let text = text_until_cut(file, EITHER)?;
     match text.trim_start().as_bytes().first() {
         Some(b'{') => from_facts(file, &text),

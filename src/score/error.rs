@@ -7,19 +7,13 @@ use thiserror::Error;
 
 /// A file that cannot be scored.
 #[derive(Debug, Error)]
-pub enum ScoreError {
+pub(crate) enum ScoreError {
     /// The operating system refused.
     #[error("{}: {source}", file.display())]
-    Io {
-        /// Which file.
-        file: PathBuf,
-        /// Its answer.
-        source: io::Error,
-    },
+    Io { file: PathBuf, source: io::Error },
     /// Something in the file is not what it should be.
     #[error("{}:{line}: {what}", file.display())]
     Line {
-        /// Which file.
         file: PathBuf,
         /// Line, counted from 1.
         line: u64,
@@ -29,7 +23,6 @@ pub enum ScoreError {
     /// Likewise, where the column is known.
     #[error("{}:{line}:{column}: {what}", file.display())]
     Place {
-        /// Which file.
         file: PathBuf,
         /// Line, counted from 1.
         line: u64,

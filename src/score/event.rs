@@ -7,25 +7,23 @@ use super::{Outcome, Verdict};
 
 /// One event and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EventRow {
-    /// Its name.
-    pub id: String,
-    /// First instant.
-    pub start: Timestamp,
+pub(crate) struct EventRow {
+    pub(crate) id: String,
+    pub(crate) start: Timestamp,
     /// Last instant, inclusive.
-    pub end: Timestamp,
+    pub(crate) end: Timestamp,
     /// Where it started; empty when the data set does not say.
-    pub origins: Vec<String>,
+    pub(crate) origins: Vec<String>,
     /// Whether it has an alarm.
-    pub detected: bool,
+    pub(crate) detected: bool,
     /// Seconds to its first alarm.
-    pub delay_s: Option<f64>,
+    pub(crate) delay_s: Option<f64>,
     /// The root that alarm names.
-    pub root: Option<String>,
+    pub(crate) root: Option<String>,
     /// Whether that is one of its origins; `null` without an alarm, a named root or a known origin.
-    pub right: Option<bool>,
+    pub(crate) right: Option<bool>,
     /// What came of it.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 impl From<&Outcome<'_>> for EventRow {

@@ -17,64 +17,56 @@
 
 use serde::Serialize;
 
-pub mod confusion;
-pub mod delay;
-pub mod episode;
-pub mod etapr;
-pub mod incident;
-pub mod ranking;
-pub mod run_length;
-pub mod step;
+pub(crate) mod confusion;
+pub(crate) mod delay;
+pub(crate) mod episode;
+pub(crate) mod etapr;
+pub(crate) mod incident;
+pub(crate) mod ranking;
+pub(crate) mod run_length;
+pub(crate) mod step;
 
 /// An instant: a step of a study, a second or a microsecond of a clock. Metrics only compare and
 /// subtract, so the caller chooses the unit and keeps to it.
-pub type Tick = i64;
+pub(crate) type Tick = i64;
 
 /// A stretch of time, both ends inclusive. One that ends before it starts is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Window {
-    /// First tick.
-    pub start: Tick,
-    /// Last tick.
-    pub end: Tick,
+pub(crate) struct Window {
+    pub(crate) start: Tick,
+    pub(crate) end: Tick,
 }
 
 impl Window {
     /// From `start` to `end`, both included.
-    #[must_use]
-    pub fn new(start: Tick, end: Tick) -> Self {
+    pub(crate) fn new(start: Tick, end: Tick) -> Self {
         Self { start, end }
     }
 
     /// How many ticks it holds.
-    #[must_use]
-    pub fn ticks(self) -> Tick {
+    pub(crate) fn ticks(self) -> Tick {
         self.end.saturating_sub(self.start).saturating_add(1).max(0)
     }
 
     /// Whether `tick` lies in it.
-    #[must_use]
-    pub fn contains(self, tick: Tick) -> bool {
+    pub(crate) fn contains(self, tick: Tick) -> bool {
         self.start <= tick && tick <= self.end
     }
 
     /// What two windows share; empty when they are apart.
-    #[must_use]
-    pub fn shared(self, other: Self) -> Self {
+    pub(crate) fn shared(self, other: Self) -> Self {
         Self { start: self.start.max(other.start), end: self.end.min(other.end) }
     }
 
     /// The same window with `tail` more ticks after its end.
-    #[must_use]
-    pub fn with_tail(self, tail: Tick) -> Self {
+    pub(crate) fn with_tail(self, tail: Tick) -> Self {
         Self { start: self.start, end: self.end.saturating_add(tail) }
     }
 }
 
 /// The windows in order of time, overlapping ones joined, empty ones left out, so that no tick
 /// counts twice. Neighbours that only touch stay apart: they are two episodes.
-#[must_use]
-pub fn disjoint(windows: &[Window]) -> Vec<Window> {
+pub(crate) fn disjoint(windows: &[Window]) -> Vec<Window> {
     let mut sorted: Vec<Window> = windows.iter().copied().filter(|w| w.ticks() > 0).collect();
     sorted.sort_unstable();
     let mut joined: Vec<Window> = Vec::with_capacity(sorted.len());
@@ -88,26 +80,24 @@ pub fn disjoint(windows: &[Window]) -> Vec<Window> {
 }
 
 /// `part` of `whole`, when there is a whole.
-#[must_use]
-pub fn share(part: usize, whole: usize) -> Option<f64> {
+pub(crate) fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// Precision, recall and their harmonic mean.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct Rates {
+pub(crate) struct Rates {
     /// Share of what was said that is right; `None` when nothing was said.
-    pub precision: Option<f64>,
+    pub(crate) precision: Option<f64>,
     /// Share of what happened that was said; `None` when nothing happened.
-    pub recall: Option<f64>,
+    pub(crate) recall: Option<f64>,
     /// Harmonic mean; 0 when only one of the two exists, `None` when neither does.
-    pub f1: Option<f64>,
+    pub(crate) f1: Option<f64>,
 }
 
 impl Rates {
     /// With the F1 that follows.
-    #[must_use]
-    pub fn new(precision: Option<f64>, recall: Option<f64>) -> Self {
+    pub(crate) fn new(precision: Option<f64>, recall: Option<f64>) -> Self {
         let f1 = match (precision, recall) {
             (None, None) => None,
             (Some(p), Some(r)) if p + r > 0.0 => Some(2.0 * p * r / (p + r)),
@@ -117,8 +107,7 @@ impl Rates {
     }
 
     /// When hits are counted alike in what was said and in what happened.
-    #[must_use]
-    pub fn from_counts(hits: usize, said: usize, happened: usize) -> Self {
+    pub(crate) fn from_counts(hits: usize, said: usize, happened: usize) -> Self {
         Self::new(share(hits, said), share(hits, happened))
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn time(text: &str) -> Result<Timestamp, String> {
 /// A time in a JSON file.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct When(pub Timestamp);
+pub(super) struct When(pub(crate) Timestamp);
 
 impl TryFrom<String> for When {
     type Error = String;

@@ -19,51 +19,50 @@ use crate::stream::Event;
 
 /// What `headwater score` prints: the contract's figures first, then the rest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub(crate) struct Report {
     /// The figures of the contract.
     #[serde(flatten)]
-    pub score: Score,
+    pub(crate) score: Score,
     /// Where `days` comes from.
-    pub days_from: DaysFrom,
+    pub(crate) days_from: DaysFrom,
     /// The line at which the alarm file breaks off, where it does: it and what should follow is not
     /// counted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cut_at_line: Option<u64>,
+    pub(crate) cut_at_line: Option<u64>,
     /// How long after an event an alarm still belongs to it.
-    pub tail_s: f64,
+    pub(crate) tail_s: f64,
     /// Alarms of an event that already had one.
-    pub repeats: usize,
+    pub(crate) repeats: usize,
     /// False alarms over the days watched without an event.
-    pub false_alarms_per_day: Option<f64>,
+    pub(crate) false_alarms_per_day: Option<f64>,
     /// Events found, whatever root was named.
-    pub episode: Rates,
+    pub(crate) episode: Rates,
     /// Roots named rightly: of the roots named, and of the events whose origin is known.
-    pub naming: Rates,
+    pub(crate) naming: Rates,
     /// Roots named rightly, of the detected events whose origin is known.
-    pub attribution: Option<f64>,
+    pub(crate) attribution: Option<f64>,
     /// Share of events with an origin among the first three suspects.
-    pub ac3: Option<f64>,
+    pub(crate) ac3: Option<f64>,
     /// Mean of AC@1 to AC@5.
-    pub avg5: Option<f64>,
+    pub(crate) avg5: Option<f64>,
     /// From the start of an event to the moment since which the right root stands.
-    pub attribution_delay_s: Delays,
+    pub(crate) attribution_delay_s: Delays,
     /// Nominal seconds per false alarm.
-    pub arl0_s: RunLength,
+    pub(crate) arl0_s: RunLength,
     /// From the start of an event to its alarm; censored at the end of its tail.
-    pub arl1_s: RunLength,
+    pub(crate) arl1_s: RunLength,
     /// What clients were and what they were taken for, over detected events with known origins.
     /// Only clients that the truth or the alarm mentions are counted.
-    pub confusion: Confusion,
+    pub(crate) confusion: Confusion,
     /// Ranges of whole seconds, when the file says when alarms close.
-    pub etapr: Option<Etapr>,
-    /// Each false alarm.
-    pub false_alarm_list: Vec<FalseAlarm>,
+    pub(crate) etapr: Option<Etapr>,
+    pub(crate) false_alarm_list: Vec<FalseAlarm>,
 }
 
 /// How the time watched is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum DaysFrom {
+pub(crate) enum DaysFrom {
     /// The alarm file's summary says so.
     Summary,
     /// It is the time between the first and the last instant in the two files, so at least.
@@ -72,15 +71,14 @@ pub enum DaysFrom {
 
 /// One alarm that belongs to no event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FalseAlarm {
-    /// When it opened.
-    pub time: Timestamp,
+pub(crate) struct FalseAlarm {
+    pub(crate) time: Timestamp,
     /// The root it names.
-    pub root: Option<String>,
+    pub(crate) root: Option<String>,
 }
 
 /// Scores an alarm file against a truth file: the command `headwater score`.
-pub fn run(truth: &Path, alarms: &Path, tail: Span) -> Result<Report, ScoreError> {
+pub(crate) fn run(truth: &Path, alarms: &Path, tail: Span) -> Result<Report, ScoreError> {
     let events = truth::read(truth)?;
     let file = alarms::read(alarms)?;
     Ok(Report::new(&events, &file, tail))
@@ -88,8 +86,7 @@ pub fn run(truth: &Path, alarms: &Path, tail: Span) -> Result<Report, ScoreError
 
 impl Report {
     /// All figures of an alarm file that has been read.
-    #[must_use]
-    pub fn new(events: &[Event], file: &AlarmFile, tail: Span) -> Self {
+    pub(crate) fn new(events: &[Event], file: &AlarmFile, tail: Span) -> Self {
         let extent = extent(events, file);
         let (watched, days_from) = match &file.watched {
             Some(watched) => (watched.clone(), DaysFrom::Summary),

@@ -113,8 +113,7 @@ impl Report {
 }
 
 /// The time in which an alarm is false, in words.
-#[must_use]
-pub fn quiet_days(score: &Score) -> String {
+pub(crate) fn quiet_days(score: &Score) -> String {
     let Score { days, quiet_days, .. } = score;
     if days - quiet_days <= 0.0 {
         format!("{days:.2} days")

@@ -21,7 +21,7 @@ const TABLE: &str = "a table with the columns start, end and origin (and id, if 
 const EITHER: &str = "a JSON file of events, or a table with the columns start, end and origin";
 
 /// Reads the events of a truth file.
-pub fn read(file: &Path) -> Result<Vec<Event>, ScoreError> {
+pub(crate) fn read(file: &Path) -> Result<Vec<Event>, ScoreError> {
     let text = text(file, EITHER)?;
     let json = |error: serde_json::Error| ScoreError::json(file, 0, &error, JSON);
     match text.trim_start().as_bytes().first() {

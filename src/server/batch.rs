@@ -13,7 +13,7 @@ use crate::wire::{Content, Message, ToSite};
 
 /// What has arrived of a batch. Messages of one client arrive in the order of the batch's steps.
 #[derive(Debug)]
-pub struct Batch<'a> {
+pub(crate) struct Batch<'a> {
     windows: BatchWindows<'a>,
     /// The step of every message of a client, in its order.
     steps: Vec<u64>,
@@ -28,19 +28,18 @@ pub struct Batch<'a> {
 
 /// What the server learns from a batch.
 #[derive(Debug)]
-pub struct BatchGradient {
+pub(crate) struct BatchGradient {
     /// Mean L_s.
-    pub loss: f64,
+    pub(crate) loss: f64,
     /// ∇L_s by θ_s.
-    pub server: LstmFc,
+    pub(crate) server: LstmFc,
     /// ∂L_s/∂x_a, steps × states of all clients.
-    pub states: Vec<f32>,
+    pub(crate) states: Vec<f32>,
 }
 
 impl<'a> Batch<'a> {
     /// A batch of which nothing has arrived.
-    #[must_use]
-    pub fn new(server: &Rounds, windows: BatchWindows<'a>) -> Self {
+    pub(crate) fn new(server: &Rounds, windows: BatchWindows<'a>) -> Self {
         let states = server.states();
         let zero = vec![0.0; windows.count() * states];
         Self {
@@ -54,7 +53,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Takes the states of one client at one step.
-    pub fn hear(&mut self, server: &Rounds, message: &Message) -> Receipt {
+    pub(crate) fn hear(&mut self, server: &Rounds, message: &Message) -> Receipt {
         let Content::States { x_c, x_a } = message.content() else { return Receipt::Misplaced };
         let client = message.client();
         let Some(arrived) = self.arrived.get_mut(client) else { return Receipt::Stranger };
@@ -73,20 +72,17 @@ impl<'a> Batch<'a> {
         Receipt::Taken
     }
 
-    /// Its steps.
-    #[must_use]
-    pub fn windows(&self) -> BatchWindows<'a> {
+    pub(crate) fn windows(&self) -> BatchWindows<'a> {
         self.windows
     }
 
     /// Whether every state of every client has arrived.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.arrived.iter().all(|arrived| *arrived == self.steps.len())
     }
 
     /// L_s of f_s with `weights`, and its gradients.
-    pub fn gradient(&self, weights: &LstmFc) -> Candle<BatchGradient> {
+    pub(crate) fn gradient(&self, weights: &LstmFc) -> Candle<BatchGradient> {
         let cpu = &Device::Cpu;
         let (windows, states) = (&self.windows, self.states);
         let n = windows.count();
@@ -108,7 +104,7 @@ impl<'a> Batch<'a> {
 
 impl Rounds {
     /// Looks at how the states of a batch move together: what arrived, and x_s = x_a − ½ ∂L_s/∂x_a.
-    pub fn look_at_batch(&mut self, batch: &Batch<'_>, gradient: &BatchGradient) {
+    pub(crate) fn look_at_batch(&mut self, batch: &Batch<'_>, gradient: &BatchGradient) {
         let states = batch.states;
         let steps = batch.x_c.chunks_exact(states).zip(batch.x_a.chunks_exact(states));
         let steps = steps.zip(gradient.states.chunks_exact(states)).enumerate();
@@ -118,7 +114,7 @@ impl Rounds {
     }
 
     /// g of every step of a batch for client `m`, one message each.
-    pub fn batch_messages(
+    pub(crate) fn batch_messages(
         &mut self,
         m: usize,
         batch: &Batch<'_>,

@@ -12,19 +12,18 @@ use serde::{Deserialize, Serialize};
 /// What the server says about one step. It is filled anew at every step, so that a quiet step costs no
 /// memory.
 #[derive(Debug, Clone)]
-pub struct Decision {
+pub(crate) struct Decision {
     /// Every client in the order of the session.
-    pub clients: Vec<ClientState>,
+    pub(crate) clients: Vec<ClientState>,
     /// What is wrong with the clients' data, as far as they tell.
-    pub quality: Vec<QualityNote>,
+    pub(crate) quality: Vec<QualityNote>,
     outcome: Outcome,
     decided: bool,
 }
 
 impl Decision {
     /// Nothing is said about anybody.
-    #[must_use]
-    pub fn new(clients: usize) -> Self {
+    pub(crate) fn new(clients: usize) -> Self {
         Self {
             clients: vec![ClientState::default(); clients],
             quality: Vec::new(),
@@ -55,47 +54,46 @@ impl Decision {
     }
 
     /// What is said about an episode at this step, if anything is.
-    #[must_use]
-    pub fn outcomes(&self) -> &[Outcome] {
+    pub(crate) fn outcomes(&self) -> &[Outcome] {
         if self.decided { std::slice::from_ref(&self.outcome) } else { &[] }
     }
 }
 
 /// How one client stands.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct ClientState {
+pub(crate) struct ClientState {
     /// Onset of its evidence, while that is enough to count as affected.
-    pub raised_since: Option<Timestamp>,
+    pub(crate) raised_since: Option<Timestamp>,
     /// What it shows is not explained by what the others do.
-    pub own_fault: bool,
+    pub(crate) own_fault: bool,
     /// Its own evidence is enough for an alarm: an own fault need not outlive the propagation window.
-    pub alarms: bool,
+    pub(crate) alarms: bool,
     /// Share of its residual that the others explain, where that is known.
-    pub explained: Option<f64>,
+    pub(crate) explained: Option<f64>,
 }
 
 /// What the decision says about one episode.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The decision's own number of it.
-    pub episode: u64,
+    pub(crate) episode: u64,
     /// The first instant of its evidence.
-    pub onset: Timestamp,
+    pub(crate) onset: Timestamp,
     /// The root it names.
-    pub root: Option<usize>,
+    pub(crate) root: Option<usize>,
     /// That root is final.
-    pub frozen: bool,
+    pub(crate) frozen: bool,
     /// The root that all evidence up to now speaks for.
-    pub would_now_say: Option<usize>,
+    pub(crate) would_now_say: Option<usize>,
     /// Probability of each client as the root; empty when the method has none.
-    pub posterior: Vec<f64>,
+    pub(crate) posterior: Vec<f64>,
     /// Why it is over, once it is.
-    pub closed: Option<Closing>,
+    pub(crate) closed: Option<Closing>,
 }
 
 /// Why an incident is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Closing {
+pub(crate) enum Closing {
     /// Its evidence has ended.
     Quiet,
     /// It would not end, and is taken as normal from here on.
@@ -106,7 +104,6 @@ pub enum Closing {
     Unreliable,
     /// An operator took it as the new normal.
     Accepted,
-    /// The run ended.
     EndOfRun,
     /// Another method decides from then on.
     MethodChanged,
@@ -134,29 +131,24 @@ impl std::fmt::Display for Closing {
 
 /// Something is wrong with the data of a client, or with everybody's.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct QualityNote {
+pub(crate) struct QualityNote {
     /// Whose; none for the clock that all share.
-    pub client: Option<usize>,
-    /// What.
-    pub what: QualityKind,
+    pub(crate) client: Option<usize>,
+    pub(crate) what: QualityKind,
 }
 
 impl QualityNote {
     /// Whether a sensor of one client is itself at fault.
-    #[must_use]
-    pub fn is_of_a_sensor(&self) -> bool {
+    pub(crate) fn is_of_a_sensor(&self) -> bool {
         self.client.is_some() && self.what.is_of_a_sensor()
     }
 }
 
 /// The ways in which data can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum QualityKind {
+pub(crate) enum QualityKind {
     /// Nothing came for so many seconds.
-    Gap {
-        /// Length.
-        seconds: f64,
-    },
+    Gap { seconds: f64 },
     /// A sensor that should move does not.
     Stuck,
     /// A value that the sensor cannot have.
@@ -174,8 +166,7 @@ pub enum QualityKind {
 
 impl QualityKind {
     /// Its word in facts.
-    #[must_use]
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Gap { .. } => "gap",
             Self::Stuck => "stuck",
@@ -187,8 +178,7 @@ impl QualityKind {
     }
 
     /// What an operator is told.
-    #[must_use]
-    pub fn said(self) -> String {
+    pub(crate) fn said(self) -> String {
         let length = |word: &str| self.seconds().map_or(String::new(), |s| format!("{word}{s} s"));
         match self {
             Self::Gap { .. } if self.seconds().is_none() => "a sensor sends nothing".to_owned(),
@@ -201,8 +191,7 @@ impl QualityKind {
     }
 
     /// What an operator is told when it is over.
-    #[must_use]
-    pub fn said_over(self) -> &'static str {
+    pub(crate) fn said_over(self) -> &'static str {
         match self {
             Self::Gap { .. } => "data comes again",
             Self::Stuck => "sensors move again",
@@ -213,8 +202,7 @@ impl QualityKind {
     }
 
     /// Its length, where it has one.
-    #[must_use]
-    pub fn seconds(self) -> Option<f64> {
+    pub(crate) fn seconds(self) -> Option<f64> {
         match self {
             Self::Gap { seconds } | Self::ClockJump { seconds } => {
                 Some(seconds).filter(|s| s.is_finite() && *s != 0.0)
@@ -224,8 +212,7 @@ impl QualityKind {
     }
 
     /// Whether a sensor itself is at fault.
-    #[must_use]
-    pub fn is_of_a_sensor(self) -> bool {
+    pub(crate) fn is_of_a_sensor(self) -> bool {
         match self {
             Self::Stuck | Self::Range => true,
             Self::Gap { .. } => self.seconds().is_none(),
@@ -234,14 +221,12 @@ impl QualityKind {
     }
 
     /// Whether it says how far a client is to be believed.
-    #[must_use]
-    pub fn is_of_calibration(self) -> bool {
+    pub(crate) fn is_of_calibration(self) -> bool {
         matches!(self, Self::OutOfCalibration | Self::Unbelievable)
     }
 
     /// The same with a length that can be written down; 0 is an unknown one.
-    #[must_use]
-    pub fn tidy(self) -> Self {
+    pub(crate) fn tidy(self) -> Self {
         let seconds = self.seconds().unwrap_or(0.0);
         match self {
             Self::Gap { .. } => Self::Gap { seconds },
@@ -251,8 +236,7 @@ impl QualityKind {
     }
 
     /// Whether two are the same trouble, whatever their length.
-    #[must_use]
-    pub fn is_like(self, other: Self) -> bool {
+    pub(crate) fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 }

@@ -22,13 +22,17 @@ pub(super) struct Episodes {
 }
 
 impl Episodes {
-    /// None so far.
-    pub fn new(clients: usize) -> Self {
+    pub(crate) fn new(clients: usize) -> Self {
         Self { number: 0, onset: None, root: None, declared: vec![0; clients], quiet: 0 }
     }
 
     /// Takes the root declared at this step.
-    pub fn step(&mut self, declared: Option<usize>, now: Timestamp, decision: &mut Decision) {
+    pub(crate) fn step(
+        &mut self,
+        declared: Option<usize>,
+        now: Timestamp,
+        decision: &mut Decision,
+    ) {
         if let Some(client) = declared {
             self.count(client, now);
             self.tell(None, decision);
@@ -40,7 +44,7 @@ impl Episodes {
     }
 
     /// A new run begins: the episode of the one before is not followed any more.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         (self.onset, self.quiet) = (None, 0);
     }
 

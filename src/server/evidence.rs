@@ -23,7 +23,7 @@ pub(super) struct EvidenceDecider {
     fresh: Option<Inference>,
     inference: Option<Inference>,
     /// Who takes what it shows as normal from here on, and of how many steps.
-    pub renewed: Vec<(usize, usize)>,
+    pub(crate) renewed: Vec<(usize, usize)>,
     /// Since when each client's evidence has not been back at zero.
     risen: Vec<Option<Timestamp>>,
     /// Times of the last steps, a ring by the inference's number of the step.
@@ -31,7 +31,7 @@ pub(super) struct EvidenceDecider {
 }
 
 impl EvidenceDecider {
-    pub fn new(clients: usize, grading: Grading, arl0_steps: f64, reach: Reach) -> Self {
+    pub(crate) fn new(clients: usize, grading: Grading, arl0_steps: f64, reach: Reach) -> Self {
         Self {
             grading,
             rules: Rules::with_arl0(arl0_steps),
@@ -46,7 +46,7 @@ impl EvidenceDecider {
     }
 
     /// A client enrols, for the first time or again.
-    pub fn enrol(&mut self, client: usize, enrolment: &Enrolment) {
+    pub(crate) fn enrol(&mut self, client: usize, enrolment: &Enrolment) {
         self.enrolments[client] = Some(enrolment.clone());
         if let (Some(fresh), Some(inference)) = (&mut self.fresh, &mut self.inference) {
             fresh.enrol_again(client, enrolment.clone());
@@ -62,26 +62,25 @@ impl EvidenceDecider {
         }
     }
 
-    /// Nobody has enrolled.
-    pub fn forget_enrolments(&mut self) {
+    pub(crate) fn forget_enrolments(&mut self) {
         self.enrolments.fill(None);
         (self.fresh, self.inference) = (None, None);
     }
 
     /// What a client's calibration looks like, as far as it tells.
-    pub fn calibration(&self, client: usize) -> Option<CalibrationHealth> {
+    pub(crate) fn calibration(&self, client: usize) -> Option<CalibrationHealth> {
         let halves = self.enrolments[client].as_ref()?.halves.as_ref()?;
         let elevated = self.grading.elevated();
         Some(CalibrationHealth::judge([&halves[0], &halves[1]], elevated, self.rules.arl0))
     }
 
     /// A new run begins: nothing of the one before counts.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.inference.clone_from(&self.fresh);
         self.risen.fill(None);
     }
 
-    pub fn set_arl0(&mut self, arl0_steps: f64) {
+    pub(crate) fn set_arl0(&mut self, arl0_steps: f64) {
         self.rules.arl0 = arl0_steps;
         for inference in self.fresh.iter_mut().chain(&mut self.inference) {
             inference.set_arl0(arl0_steps);
@@ -89,7 +88,7 @@ impl EvidenceDecider {
     }
 
     /// One step. Nothing is decided before everybody has enrolled.
-    pub fn step(&mut self, reports: &[Report], time: Timestamp, decision: &mut Decision) {
+    pub(crate) fn step(&mut self, reports: &[Report], time: Timestamp, decision: &mut Decision) {
         let Self { inference: Some(inference), times, renewed, risen, .. } = self else { return };
         let now = inference.steps() + 1;
         times[now as usize % LOOK_BACK] = time;
@@ -119,7 +118,7 @@ impl EvidenceDecider {
 
     /// What clients have shown is the new normal. `episode` is the decision's own number of the
     /// incident, if it is one of its own.
-    pub fn accept(&mut self, clients: impl Iterator<Item = usize>, episode: Option<u64>) {
+    pub(crate) fn accept(&mut self, clients: impl Iterator<Item = usize>, episode: Option<u64>) {
         let Some(inference) = &mut self.inference else { return };
         let is_open = |open: &Incident| Some(open.number) == episode;
         if inference.incident().is_some_and(is_open) {
@@ -129,18 +128,18 @@ impl EvidenceDecider {
     }
 
     /// What was accepted is not. Says whether the incident is followed again.
-    pub fn take_back(&mut self, episode: Option<u64>) -> bool {
+    pub(crate) fn take_back(&mut self, episode: Option<u64>) -> bool {
         episode.is_some() && self.inference.as_mut().is_some_and(Inference::take_back)
     }
 
     /// S_m by b_m.
-    pub fn share_of_alarm(&self, client: usize) -> Option<f64> {
+    pub(crate) fn share_of_alarm(&self, client: usize) -> Option<f64> {
         let inference = self.inference.as_ref()?;
         Some(inference.evidence(client) / inference.threshold(client))
     }
 
     /// How far a client is believed.
-    pub fn standing(&self, client: usize) -> Standing {
+    pub(crate) fn standing(&self, client: usize) -> Standing {
         self.inference.as_ref().map_or(Standing::default(), |inference| inference.standing(client))
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct FlagDecider {
 }
 
 impl FlagDecider {
-    pub fn new(clients: usize, vote: Option<Vote>) -> Self {
+    pub(crate) fn new(clients: usize, vote: Option<Vote>) -> Self {
         Self {
             vote,
             voting: vote.map(|vote| Voting::new(vote, clients)),
@@ -29,20 +29,19 @@ impl FlagDecider {
     }
 
     /// Another vote from now on. A vote over another horizon begins with an empty one.
-    pub fn set_vote(&mut self, vote: Option<Vote>) {
+    pub(crate) fn set_vote(&mut self, vote: Option<Vote>) {
         if vote != self.vote {
             self.voting = vote.map(|vote| Voting::new(vote, self.risen.len()));
             self.vote = vote;
         }
     }
 
-    /// The vote.
-    pub fn vote(&self) -> Option<Vote> {
+    pub(crate) fn vote(&self) -> Option<Vote> {
         self.vote
     }
 
     /// A new run begins: nothing of the one before counts.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         if let Some(voting) = &mut self.voting {
             voting.reset();
         }
@@ -50,8 +49,12 @@ impl FlagDecider {
         self.risen.fill(None);
     }
 
-    /// One step.
-    pub fn step(&mut self, flags: &[Option<Flags>], time: Timestamp, decision: &mut Decision) {
+    pub(crate) fn step(
+        &mut self,
+        flags: &[Option<Flags>],
+        time: Timestamp,
+        decision: &mut Decision,
+    ) {
         for (m, flags) in flags.iter().copied().enumerate() {
             if let Some(flags) = flags {
                 let risen = &mut self.risen[m];

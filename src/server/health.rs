@@ -7,7 +7,7 @@ use crate::evidence::symbol::{LevelCounts, Symbol};
 
 /// What a client's calibration looks like before it is armed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum CalibrationHealth {
+pub(crate) enum CalibrationHealth {
     /// Both halves flag alike.
     Healthy,
     /// The halves flag at different rates: the data is not of one kind, or not nominal.
@@ -19,7 +19,6 @@ pub enum CalibrationHealth {
     },
     /// Shorter than one wanted time between false alarms: expect about three times as many.
     Short {
-        /// Steps there are.
         steps: usize,
         /// Steps there should be.
         needed: usize,
@@ -36,8 +35,7 @@ const STANDARD_ERRORS: f64 = 5.0;
 impl CalibrationHealth {
     /// Judges a calibration by how often each level occurred in either half, for a wanted ARL0 in
     /// steps; `elevated` is the first level that counts as such.
-    #[must_use]
-    pub fn judge([first, second]: [&LevelCounts; 2], elevated: usize, arl0: f64) -> Self {
+    pub(crate) fn judge([first, second]: [&LevelCounts; 2], elevated: usize, arl0: f64) -> Self {
         let (Some(p), Some(q)) = (first.share_from(elevated), second.share_from(elevated)) else {
             return Self::Empty;
         };
@@ -75,8 +73,7 @@ impl std::fmt::Display for CalibrationHealth {
 
 /// How a client's live symbols stand to its calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub enum Standing {
-    /// As calibrated.
+pub(crate) enum Standing {
     #[default]
     Trusted,
     /// Elevated too often; its evidence counts, with this said beside it.
@@ -87,8 +84,7 @@ pub enum Standing {
 
 /// What a client sent for a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Report {
-    /// A symbol.
+pub(crate) enum Report {
     Symbol(Symbol),
     /// Two of them: how surprising the step is to the client alone, and what of it the others do
     /// not explain (tier 2).
@@ -106,8 +102,7 @@ pub enum Report {
 
 impl Report {
     /// The symbol that says how surprising the step is to the client alone.
-    #[must_use]
-    pub fn own(self) -> Option<Symbol> {
+    pub(crate) fn own(self) -> Option<Symbol> {
         match self {
             Self::Symbol(own) | Self::Raised(own) | Self::Informed(own, _) => Some(own),
             Self::Quiet | Self::Missing | Self::Invalid => None,
@@ -117,7 +112,7 @@ impl Report {
 
 /// Follows one client's live symbols.
 #[derive(Debug, Clone)]
-pub struct Watch {
+pub(crate) struct Watch {
     live: LevelCounts,
     invalid: f64,
     standing: Standing,
@@ -136,27 +131,24 @@ impl Watch {
     const INVALID: (f64, f64) = (5.0, 1.0);
 
     /// A client that is taken to be as calibrated until it shows otherwise.
-    #[must_use]
-    pub fn new(nominal: &[f64]) -> Self {
+    pub(crate) fn new(nominal: &[f64]) -> Self {
         let live = LevelCounts::expected(nominal, Self::MEMORY);
         Self { live, invalid: 0.0, standing: Standing::default() }
     }
 
     /// How the client stands.
-    #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> Standing {
         self.standing
     }
 
     /// Its live share of symbols at `level` or above.
-    #[must_use]
-    pub fn share_from(&self, level: usize) -> Option<f64> {
+    pub(crate) fn share_from(&self, level: usize) -> Option<f64> {
         self.live.share_from(level)
     }
 
     /// One step; `nominal` is the distribution of the client's symbols, `elevated` the first level
     /// that counts as such.
-    pub fn step(&mut self, report: Report, nominal: &[f64], elevated: usize) -> Standing {
+    pub(crate) fn step(&mut self, report: Report, nominal: &[f64], elevated: usize) -> Standing {
         let fade = 1.0 - 1.0 / Self::MEMORY;
         match report {
             Report::Symbol(symbol) | Report::Raised(symbol) | Report::Informed(symbol, _) => {
@@ -194,8 +186,7 @@ impl Watch {
     }
 
     /// How far the live symbols are from calibration: total variation, 0 alike, 1 disjoint.
-    #[must_use]
-    pub fn variation(&self, nominal: &[f64]) -> f64 {
+    pub(crate) fn variation(&self, nominal: &[f64]) -> f64 {
         let total = self.live.total().max(f64::MIN_POSITIVE);
         let shares = self.live.counts().iter().map(|n| n / total);
         shares.zip(nominal).map(|(p, n)| (p - n).abs()).sum::<f64>() / 2.0

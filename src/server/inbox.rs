@@ -10,7 +10,7 @@ use crate::wire::{Content, Message, Numbers};
 
 /// What the clients sent for one step.
 #[derive(Debug, Clone)]
-pub struct Inbox {
+pub(crate) struct Inbox {
     grading: Grading,
     step: u64,
     reports: Vec<Report>,
@@ -32,7 +32,6 @@ enum FlagReport {
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receipt {
-    /// It counts.
     Taken,
     /// The same was already there.
     Duplicate,
@@ -52,8 +51,7 @@ pub enum Receipt {
 
 impl Inbox {
     /// An empty inbox for `step`.
-    #[must_use]
-    pub fn new(clients: usize, grading: Grading, step: u64) -> Self {
+    pub(crate) fn new(clients: usize, grading: Grading, step: u64) -> Self {
         Self {
             grading,
             step,
@@ -64,13 +62,12 @@ impl Inbox {
     }
 
     /// The step it is for.
-    #[must_use]
-    pub fn step(&self) -> u64 {
+    pub(crate) fn step(&self) -> u64 {
         self.step
     }
 
     /// Takes a message about a step, whenever it came.
-    pub fn take(&mut self, message: &Message) -> Receipt {
+    pub(crate) fn take(&mut self, message: &Message) -> Receipt {
         let client = message.client();
         if client >= self.reports.len() {
             return Receipt::Stranger;
@@ -157,14 +154,12 @@ impl Inbox {
     }
 
     /// What came of each client's symbols.
-    #[must_use]
-    pub fn reports(&self) -> &[Report] {
+    pub(crate) fn reports(&self) -> &[Report] {
         &self.reports
     }
 
     /// The flags of a client; none where there are none that count.
-    #[must_use]
-    pub fn flags(&self, client: usize) -> Option<Flags> {
+    pub(crate) fn flags(&self, client: usize) -> Option<Flags> {
         match self.flags[client] {
             FlagReport::Flags(flags) => Some(flags),
             FlagReport::Missing | FlagReport::Invalid => None,
@@ -172,13 +167,12 @@ impl Inbox {
     }
 
     /// z of a client, where it came.
-    #[must_use]
-    pub fn summary(&self, client: usize) -> Option<&Numbers> {
+    pub(crate) fn summary(&self, client: usize) -> Option<&Numbers> {
         self.summaries[client].as_ref()
     }
 
     /// Goes on to another step.
-    pub fn turn_to(&mut self, step: u64) {
+    pub(crate) fn turn_to(&mut self, step: u64) {
         self.step = step;
         self.reports.fill(Report::Missing);
         self.flags.fill(FlagReport::Missing);

@@ -36,8 +36,8 @@ mod incident;
 #[cfg(test)]
 mod tests;
 
-pub use crate::server::decision::Closing;
-pub use incident::{Effect, Incident};
+pub(crate) use crate::server::decision::Closing;
+pub(crate) use incident::{Effect, Incident};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,33 +51,32 @@ use crate::evidence::symbol::Grading;
 
 /// How the server decides: one set of numbers for all data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// Shapes of the hypotheses.
-    pub hypotheses: Hypotheses,
+    pub(crate) hypotheses: Hypotheses,
     /// Wanted steps between two false alarms of the whole federation.
-    pub arl0: f64,
+    pub(crate) arl0: f64,
     /// The root is final this many steps after the alarm.
-    pub freeze_after: u64,
+    pub(crate) freeze_after: u64,
     /// Evidence against the root at which an incident closes.
-    pub closing_evidence: f64,
+    pub(crate) closing_evidence: f64,
     /// Evidence at which a client counts as affected that the root is known to reach.
-    pub effect_evidence: f64,
+    pub(crate) effect_evidence: f64,
     /// How many bystanders may be taken for affected in one incident, on average, where nothing is
     /// known of who reaches whom.
-    pub bystanders: f64,
+    pub(crate) bystanders: f64,
     /// Steps after which an incident is taken for a change that stays.
-    pub oldest: u64,
+    pub(crate) oldest: u64,
     /// Steps for which a client that was still affected when its incident closed raises no alarm of
     /// its own.
-    pub afterglow: u64,
+    pub(crate) afterglow: u64,
     /// Steps without a report of its root after which an incident is over.
-    pub silence: u64,
+    pub(crate) silence: u64,
 }
 
 impl Rules {
     /// The defaults at a wanted false-alarm rate.
-    #[must_use]
-    pub fn with_arl0(arl0: f64) -> Self {
+    pub(crate) fn with_arl0(arl0: f64) -> Self {
         Self {
             hypotheses: Hypotheses::default(),
             arl0,
@@ -104,8 +103,7 @@ const LOOK_BACK: usize = 64;
 
 /// What is new after a step.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// An alarm.
+pub(crate) enum Change {
     Opened(Incident),
     /// The root is final; it may be another than at the alarm.
     Frozen(Incident),
@@ -116,11 +114,9 @@ pub enum Change {
         /// Who, and since when.
         effect: Effect,
     },
-    /// It is over.
     Closed(Incident, Closing),
     /// A client's symbols are to be believed more, or less.
     Standing {
-        /// Who.
         client: usize,
         /// How it stands now.
         standing: Standing,
@@ -141,9 +137,8 @@ struct Open {
     against: f64,
 }
 
-/// The server's state.
 #[derive(Debug, Clone)]
-pub struct Inference {
+pub(crate) struct Inference {
     grading: Grading,
     rules: Rules,
     reach: Reach,
@@ -163,8 +158,12 @@ pub struct Inference {
 
 impl Inference {
     /// A server that has heard of these clients and nothing yet from them.
-    #[must_use]
-    pub fn new(grading: Grading, rules: Rules, enrolments: &[Enrolment], reach: Reach) -> Self {
+    pub(crate) fn new(
+        grading: Grading,
+        rules: Rules,
+        enrolments: &[Enrolment],
+        reach: Reach,
+    ) -> Self {
         let m = enrolments.len();
         let reach = if reach.clients() == m { reach } else { Reach::unknown(m) };
         let enrolled = enrolments.iter().enumerate();
@@ -187,7 +186,7 @@ impl Inference {
     }
 
     /// Takes the reports of the next step, one a client, and says what is new.
-    pub fn step(&mut self, reports: &[Report]) -> &[Change] {
+    pub(crate) fn step(&mut self, reports: &[Report]) -> &[Change] {
         self.changes.clear();
         self.step += 1;
         self.weigh(reports);
@@ -435,20 +434,17 @@ impl Inference {
     }
 
     /// The share of a client's evidence that another client explains, where that is known (tier 2).
-    #[must_use]
-    pub fn explained(&self, client: usize) -> Option<f64> {
+    pub(crate) fn explained(&self, client: usize) -> Option<f64> {
         self.clients[client].explained()
     }
 
     /// Whether a client takes part in what is open with a fault of its own.
-    #[must_use]
-    pub fn has_own_fault(&self, client: usize) -> bool {
+    pub(crate) fn has_own_fault(&self, client: usize) -> bool {
         self.incident().is_some_and(|incident| self.is_not_of(incident.root, client))
     }
 
     /// Whether a client's evidence is enough to count as affected by what is open.
-    #[must_use]
-    pub fn is_affected(&self, client: usize) -> bool {
+    pub(crate) fn is_affected(&self, client: usize) -> bool {
         let root = self.incident().and_then(|incident| incident.root);
         let enough = match root {
             Some(root) if root == client => self.rules.effect_evidence,
@@ -458,14 +454,14 @@ impl Inference {
     }
 
     /// What a client has shown so far speaks for nothing.
-    pub fn forget(&mut self, client: usize) {
+    pub(crate) fn forget(&mut self, client: usize) {
         if let Some(client) = self.clients.get_mut(client) {
             client.forget(self.step);
         }
     }
 
     /// What was accepted last is not: it is open again, unless something else is by now.
-    pub fn take_back(&mut self) -> bool {
+    pub(crate) fn take_back(&mut self) -> bool {
         let Some(accepted) = self.accepted.take() else { return false };
         if self.open.is_some() {
             return false;
@@ -475,7 +471,7 @@ impl Inference {
     }
 
     /// Closes what is open: the run ends, or an operator accepts it.
-    pub fn end(&mut self, closing: Closing) -> &[Change] {
+    pub(crate) fn end(&mut self, closing: Closing) -> &[Change] {
         self.changes.clear();
         if let Some(open) = self.open.take() {
             self.close(open, closing);
@@ -484,7 +480,7 @@ impl Inference {
     }
 
     /// Hears a client under a new enrolment: its present behaviour is the new normal.
-    pub fn enrol_again(&mut self, client: usize, enrolment: Enrolment) {
+    pub(crate) fn enrol_again(&mut self, client: usize, enrolment: Enrolment) {
         let m = self.clients.len();
         if let Some(slot) = self.clients.get_mut(client) {
             *slot = Client::enrol(&self.grading, &self.rules, enrolment, client, m);
@@ -493,7 +489,7 @@ impl Inference {
     }
 
     /// Changes the wanted number of steps between two false alarms.
-    pub fn set_arl0(&mut self, arl0: f64) {
+    pub(crate) fn set_arl0(&mut self, arl0: f64) {
         self.rules.arl0 = arl0;
         let m = self.clients.len();
         for client in &mut self.clients {
@@ -506,45 +502,36 @@ impl Inference {
         }
     }
 
-    /// The open incident.
-    #[must_use]
-    pub fn incident(&self) -> Option<&Incident> {
+    pub(crate) fn incident(&self) -> Option<&Incident> {
         self.open.as_ref().filter(|open| open.said).map(|open| &open.incident)
     }
 
     /// Steps taken; the last one has this number.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.step
     }
 
-    /// How it decides.
-    #[must_use]
-    pub fn rules(&self) -> &Rules {
+    pub(crate) fn rules(&self) -> &Rules {
         &self.rules
     }
 
     /// S_m of a client.
-    #[must_use]
-    pub fn evidence(&self, client: usize) -> f64 {
+    pub(crate) fn evidence(&self, client: usize) -> f64 {
         self.clients[client].cusum.value()
     }
 
     /// b_m of a client.
-    #[must_use]
-    pub fn threshold(&self, client: usize) -> f64 {
+    pub(crate) fn threshold(&self, client: usize) -> f64 {
         self.clients[client].threshold
     }
 
     /// How a client stands.
-    #[must_use]
-    pub fn standing(&self, client: usize) -> Standing {
+    pub(crate) fn standing(&self, client: usize) -> Standing {
         self.clients[client].watch.standing()
     }
 
     /// A client's live share of elevated symbols.
-    #[must_use]
-    pub fn elevated_share(&self, client: usize) -> Option<f64> {
+    pub(crate) fn elevated_share(&self, client: usize) -> Option<f64> {
         self.clients[client].watch.share_from(self.grading.elevated())
     }
 }

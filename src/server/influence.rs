@@ -18,9 +18,9 @@
 //! | [`learn`] | from what was heard to the graph and to a model that foretells |
 //! | [`foretell`] | the server at work: what others explain of a client's next ε |
 
-pub mod foretell;
-pub mod heard;
-pub mod learn;
+pub(crate) mod foretell;
+pub(crate) mod heard;
+pub(crate) mod learn;
 mod regression;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -33,69 +33,65 @@ use super::reach::Reach;
 use crate::session::Tier;
 
 /// Past steps of a client that may show in another.
-pub const LAGS: usize = 5;
+pub(crate) const LAGS: usize = 5;
 /// With more clients than this nothing is learned: the regression grows with their square.
-pub const MOST_CLIENTS: usize = Tier::MOST_CLIENTS;
+pub(crate) const MOST_CLIENTS: usize = Tier::MOST_CLIENTS;
 /// An influence is taken to be there from these on.
 const EVIDENCE: f64 = 3.0;
 const STRENGTH: f64 = 0.002;
 
 /// What is known of the influence of one client on another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Influence {
-    /// Whose state.
-    pub from: usize,
-    /// Who feels it.
-    pub to: usize,
+pub(crate) struct Influence {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
     /// W: by how much the loss on held-out data grows without it, as a share of that loss.
-    pub strength: f64,
+    pub(crate) strength: f64,
     /// T: that growth in its own standard errors.
-    pub evidence: f64,
+    pub(crate) evidence: f64,
     /// The lag that carries most of it; none where there is no evidence.
-    pub delay_steps: Option<u32>,
+    pub(crate) delay_steps: Option<u32>,
     /// It is an edge of the learned graph.
-    pub learned: bool,
+    pub(crate) learned: bool,
     /// The session declares it.
-    pub declared: bool,
+    pub(crate) declared: bool,
 }
 
 impl Influence {
     /// Whether held-out data speaks for it. It may still be left out of the graph, which has no
     /// cycle.
-    #[must_use]
-    pub fn is_evident(&self) -> bool {
+    pub(crate) fn is_evident(&self) -> bool {
         self.evidence > EVIDENCE && self.strength > STRENGTH
     }
 }
 
 /// Influence of every client on every other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InfluenceGraph {
+pub(crate) struct InfluenceGraph {
     /// Names in the order of the session.
-    pub clients: Vec<String>,
+    pub(crate) clients: Vec<String>,
     /// Seconds of a step.
-    pub period_s: f64,
+    pub(crate) period_s: f64,
     /// Every ordered pair, by `from`, then by `to`.
-    pub pairs: Vec<Influence>,
+    pub(crate) pairs: Vec<Influence>,
     /// Why nothing was learned, where nothing was.
-    pub unlearned: Option<String>,
+    pub(crate) unlearned: Option<String>,
 }
 
 /// A chain of influences from one client to another.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Path {
+pub(crate) struct Path {
     /// The clients on it, first and last included.
-    pub clients: Vec<usize>,
+    pub(crate) clients: Vec<usize>,
     /// The delays of its influences together; none when one of them is not known.
-    pub delay_s: Option<f64>,
+    pub(crate) delay_s: Option<f64>,
     /// Whether all of it was learned; otherwise some of it is only declared.
-    pub learned: bool,
+    pub(crate) learned: bool,
 }
 
 impl InfluenceGraph {
     /// A graph in which nothing is known, with the reason.
-    #[must_use]
-    pub fn unlearned(clients: &[String], period_s: f64, why: impl Into<String>) -> Self {
+    pub(crate) fn unlearned(clients: &[String], period_s: f64, why: impl Into<String>) -> Self {
         let pairs = ordered_pairs(clients.len())
             .map(|(from, to)| Influence {
                 from,
@@ -112,7 +108,7 @@ impl InfluenceGraph {
 
     /// The same with influences that a session declares, by name. Unknown names say nothing.
     #[must_use]
-    pub fn with_declared(mut self, edges: &[(String, String)]) -> Self {
+    pub(crate) fn with_declared(mut self, edges: &[(String, String)]) -> Self {
         let place = |name: &String| self.clients.iter().position(|client| client == name);
         let known: Vec<(usize, usize)> =
             edges.iter().filter_map(|(from, to)| Some((place(from)?, place(to)?))).collect();
@@ -123,27 +119,24 @@ impl InfluenceGraph {
     }
 
     /// What is known of one pair; none of a client with itself.
-    #[must_use]
-    pub fn between(&self, from: usize, to: usize) -> Option<&Influence> {
+    pub(crate) fn between(&self, from: usize, to: usize) -> Option<&Influence> {
         self.pairs.iter().find(|pair| (pair.from, pair.to) == (from, to))
     }
 
     /// Its edges, learned or declared.
-    pub fn edges(&self) -> impl Iterator<Item = &Influence> {
+    pub(crate) fn edges(&self) -> impl Iterator<Item = &Influence> {
         self.pairs.iter().filter(|pair| pair.learned || pair.declared)
     }
 
     /// Whom each client reaches by the edges that `counts` accepts.
-    #[must_use]
-    pub fn reach(&self, counts: impl Fn(&Influence) -> bool) -> Reach {
+    pub(crate) fn reach(&self, counts: impl Fn(&Influence) -> bool) -> Reach {
         let edges = self.pairs.iter().filter(|pair| counts(pair)).map(|pair| (pair.from, pair.to));
         Reach::from_edges(self.clients.len(), edges)
     }
 
     /// How `to` can feel what happens at `from`: over as few influences as possible, of these the
     /// one whose weakest influence has the most evidence.
-    #[must_use]
-    pub fn path(&self, from: usize, to: usize) -> Option<Path> {
+    pub(crate) fn path(&self, from: usize, to: usize) -> Option<Path> {
         let mut best: Vec<Option<(f64, Vec<usize>)>> = vec![None; self.clients.len()];
         *best.get_mut(from)? = Some((f64::INFINITY, vec![from]));
         // One influence more in every round: whoever was reached before needs no longer way.

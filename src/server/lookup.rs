@@ -18,12 +18,11 @@ use crate::session::Vote;
 
 /// What Table 1 says about two clients. `First` and `Second` are C_1 and C_2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PairVerdict {
+pub(crate) enum PairVerdict {
     /// (C_m, –): a root cause that nobody else feels.
     RootCause(Member),
     /// (C_m, C_n): a root cause and its propagated effect.
     RootCauseAndEffect {
-        /// The root cause.
         root: Member,
         /// The other one feels it.
         effect: Member,
@@ -32,11 +31,8 @@ pub enum PairVerdict {
     NeitherBoth,
     /// (Neither, C_m): one client feels a cause outside the pair. Not in Table 1.
     NeitherOne(Member),
-    /// No anomaly.
     NoAnomaly,
-    /// Imperfect training.
     ImperfectTraining,
-    /// Independent clients.
     IndependentClients,
     /// Violates assumptions: two root causes at once.
     ViolatesAssumptions,
@@ -44,7 +40,7 @@ pub enum PairVerdict {
 
 /// One of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Member {
+pub(crate) enum Member {
     /// C_1.
     First,
     /// C_2.
@@ -76,8 +72,7 @@ impl std::fmt::Display for PairVerdict {
 }
 
 /// Table 1.
-#[must_use]
-pub fn pair(c1: Flags, c2: Flags) -> PairVerdict {
+pub(crate) fn pair(c1: Flags, c2: Flags) -> PairVerdict {
     use Member::{First, Second};
     match ((c1.z_c, c1.z_a), (c2.z_c, c2.z_a)) {
         ((true, true), (false, false)) => PairVerdict::RootCause(First),
@@ -101,12 +96,11 @@ pub fn pair(c1: Flags, c2: Flags) -> PairVerdict {
 
 /// What the flags of M clients say at one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LookUp {
+pub(crate) enum LookUp {
     /// Exactly one client has Z_a = 1, and its flags are (1,1).
     RootCause(usize),
     /// Effects are felt and no client shows a cause.
     NoRoot,
-    /// Nobody is flagged.
     NoAnomaly,
     /// A client has (0,1).
     ImperfectTraining,
@@ -118,8 +112,7 @@ pub enum LookUp {
 
 impl LookUp {
     /// The declared root cause.
-    #[must_use]
-    pub fn root(self) -> Option<usize> {
+    pub(crate) fn root(self) -> Option<usize> {
         match self {
             Self::RootCause(client) => Some(client),
             _ => None,
@@ -128,8 +121,7 @@ impl LookUp {
 }
 
 /// Table 1 for M clients. A client whose flags are missing takes no part.
-#[must_use]
-pub fn look_up(flags: &[Option<Flags>]) -> LookUp {
+pub(crate) fn look_up(flags: &[Option<Flags>]) -> LookUp {
     let mut local = None;
     let (mut locals, mut effects, mut untrained) = (0u32, 0u32, 0u32);
     for (client, flags) in flags.iter().enumerate() {
@@ -154,7 +146,7 @@ pub fn look_up(flags: &[Option<Flags>]) -> LookUp {
 }
 
 /// The clients that feel the effect of what is going on: those with (1,0).
-pub fn effects(flags: &[Option<Flags>]) -> impl Iterator<Item = usize> {
+pub(crate) fn effects(flags: &[Option<Flags>]) -> impl Iterator<Item = usize> {
     flags
         .iter()
         .enumerate()
@@ -165,7 +157,7 @@ pub fn effects(flags: &[Option<Flags>]) -> impl Iterator<Item = usize> {
 /// The paper's remark on long horizons: a root is declared only when at least `k` of the last `n`
 /// steps name it.
 #[derive(Debug, Clone)]
-pub struct Voting {
+pub(crate) struct Voting {
     k: u32,
     ring: Vec<Option<usize>>,
     next: usize,
@@ -174,8 +166,7 @@ pub struct Voting {
 
 impl Voting {
     /// An empty horizon for `clients` clients. With k = n = 1 every step speaks for itself.
-    #[must_use]
-    pub fn new(vote: Vote, clients: usize) -> Self {
+    pub(crate) fn new(vote: Vote, clients: usize) -> Self {
         Self {
             k: vote.k.max(1),
             ring: vec![None; vote.n.max(1) as usize],
@@ -185,7 +176,7 @@ impl Voting {
     }
 
     /// Takes the root named at this step and gives the one declared; of equals the lower index.
-    pub fn step(&mut self, named: Option<usize>) -> Option<usize> {
+    pub(crate) fn step(&mut self, named: Option<usize>) -> Option<usize> {
         let named = named.filter(|client| *client < self.votes.len());
         let gone = std::mem::replace(&mut self.ring[self.next], named);
         self.next = (self.next + 1) % self.ring.len();
@@ -203,8 +194,7 @@ impl Voting {
         (*votes >= self.k).then_some(client)
     }
 
-    /// Forgets the horizon.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.ring.fill(None);
         self.votes.fill(0);
     }

@@ -41,7 +41,6 @@ impl Moments {
         }
     }
 
-    /// Vectors taken in.
     pub(super) fn count(&self) -> usize {
         self.count
     }

@@ -13,7 +13,7 @@ const BACK: u64 = 0x5C;
 
 /// The server's model of influence at work.
 #[derive(Debug)]
-pub struct Predictions {
+pub(crate) struct Predictions {
     foreteller: Foreteller,
     memory: Memory,
     /// The way back to each client.
@@ -24,7 +24,7 @@ pub struct Predictions {
 
 impl Predictions {
     /// Predictions with the noise of gradients on them, drawn from `seed` and the client.
-    pub fn new(
+    pub(crate) fn new(
         foreteller: &Foreteller,
         hooks: &Hooks<'_>,
         seed: u64,
@@ -46,13 +46,12 @@ impl Predictions {
     }
 
     /// Who explains a client.
-    #[must_use]
-    pub fn explainer(&self, client: usize) -> Option<usize> {
+    pub(crate) fn explainer(&self, client: usize) -> Option<usize> {
         self.foreteller.explainer(client)
     }
 
     /// Sends what is predicted of the step that comes. What cannot be noised is not sent.
-    pub fn predict(&mut self, step: u64, send: &mut dyn FnMut(ToSite)) {
+    pub(crate) fn predict(&mut self, step: u64, send: &mut dyn FnMut(ToSite)) {
         for (m, channel) in self.channels.iter_mut().enumerate() {
             if self.foreteller.foretell(&self.memory, m, &mut self.epsilon)
                 && let Ok(epsilon) = channel.send(&Estimate::of_gradient(&self.epsilon))
@@ -63,7 +62,7 @@ impl Predictions {
     }
 
     /// Takes z of a client for the step that was predicted; none when it sent none.
-    pub fn hear(&mut self, client: usize, z: Option<&Numbers>) {
+    pub(crate) fn hear(&mut self, client: usize, z: Option<&Numbers>) {
         let Self { foreteller, memory, z: wide, .. } = self;
         wide.clear();
         wide.extend(z.into_iter().flatten().map(|x| f64::from(*x)));
@@ -71,25 +70,24 @@ impl Predictions {
     }
 
     /// The same of step `t` of what was heard from a client while influence was learned.
-    pub fn hear_again(&mut self, client: usize, heard: &Heard, t: usize) {
+    pub(crate) fn hear_again(&mut self, client: usize, heard: &Heard, t: usize) {
         self.foreteller.hear(&mut self.memory, client, heard.z(t));
     }
 
     /// `steps` without data.
-    pub fn skip(&mut self, steps: usize) {
+    pub(crate) fn skip(&mut self, steps: usize) {
         for client in 0..self.channels.len() {
             (0..steps).for_each(|_| self.foreteller.hear(&mut self.memory, client, None));
         }
     }
 
     /// A new run begins: nothing has been heard.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.memory = self.foreteller.memory();
     }
 
     /// What was sent to a client.
-    #[must_use]
-    pub fn counted(&self, client: usize) -> Counted {
+    pub(crate) fn counted(&self, client: usize) -> Counted {
         self.channels[client].counted(What::Gradient)
     }
 }

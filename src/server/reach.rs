@@ -2,7 +2,7 @@
 
 /// For each client, whom it reaches. Never itself; cycles are allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reach {
+pub(crate) struct Reach {
     clients: usize,
     /// Row m holds whom client m reaches.
     reaches: Vec<bool>,
@@ -10,15 +10,16 @@ pub struct Reach {
 
 impl Reach {
     /// Nobody is known to reach anybody.
-    #[must_use]
-    pub fn unknown(clients: usize) -> Self {
+    pub(crate) fn unknown(clients: usize) -> Self {
         Self { clients, reaches: vec![false; clients * clients] }
     }
 
     /// The closure of some influences (from, to). One that names no client, or a client with
     /// itself, says nothing.
-    #[must_use]
-    pub fn from_edges(clients: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Self {
+    pub(crate) fn from_edges(
+        clients: usize,
+        edges: impl IntoIterator<Item = (usize, usize)>,
+    ) -> Self {
         let mut reach = Self::unknown(clients);
         for (from, to) in edges {
             if from < clients && to < clients {
@@ -38,22 +39,18 @@ impl Reach {
         reach
     }
 
-    /// Number of clients.
-    #[must_use]
-    pub fn clients(&self) -> usize {
+    pub(crate) fn clients(&self) -> usize {
         self.clients
     }
 
     /// Whether a fault of `from` can be felt by `to`.
-    #[must_use]
-    pub fn reaches(&self, from: usize, to: usize) -> bool {
+    pub(crate) fn reaches(&self, from: usize, to: usize) -> bool {
         self.reaches[from * self.clients + to]
     }
 
     /// Whether a fault of `from` is known not to be felt by `to`: of both it is known whom they reach
     /// or who reaches them, and there is no way from one to the other.
-    #[must_use]
-    pub fn excludes(&self, from: usize, to: usize) -> bool {
+    pub(crate) fn excludes(&self, from: usize, to: usize) -> bool {
         self.is_placed(from) && self.is_placed(to) && !self.reaches(from, to)
     }
 
@@ -62,7 +59,7 @@ impl Reach {
     }
 
     /// Whom a fault of `from` can affect.
-    pub fn affected(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn affected(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.clients).filter(move |to| self.reaches(from, *to))
     }
 }

@@ -19,7 +19,7 @@ use crate::wire::{Content, Message, ToSite};
 
 /// The server's model and what arrived in the present round.
 #[derive(Debug)]
-pub struct Rounds {
+pub(crate) struct Rounds {
     f_s: Learner,
     /// Where each client's states stand.
     spans: Vec<Range<usize>>,
@@ -36,7 +36,7 @@ pub struct Rounds {
 
 impl Rounds {
     /// A server for clients of `states` states each, with one way back to each of them.
-    pub fn new(
+    pub(crate) fn new(
         states: &[usize],
         f_s: &LstmFc,
         descent: Descent,
@@ -62,55 +62,48 @@ impl Rounds {
     }
 
     /// f_s as it is now.
-    #[must_use]
-    pub fn weights(&self) -> LstmFc {
+    pub(crate) fn weights(&self) -> LstmFc {
         self.f_s.weights()
     }
 
     /// Goes on with another f_s of the same size.
-    pub fn adopt(&mut self, f_s: &LstmFc) -> Result<(), WeightsError> {
+    pub(crate) fn adopt(&mut self, f_s: &LstmFc) -> Result<(), WeightsError> {
         self.f_s = self.f_s.replaced_by(f_s)?;
         Ok(())
     }
 
-    /// Number of clients.
-    #[must_use]
-    pub fn clients(&self) -> usize {
+    pub(crate) fn clients(&self) -> usize {
         self.spans.len()
     }
 
     /// Number of states of all clients together.
-    #[must_use]
-    pub fn states(&self) -> usize {
+    pub(crate) fn states(&self) -> usize {
         self.x_c.len()
     }
 
     /// Whether every weight of f_s is a number.
-    #[must_use]
-    pub fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         self.f_s.is_sound()
     }
 
     /// Where the states of client `m` stand in the joint vectors.
-    #[must_use]
-    pub fn span(&self, m: usize) -> Range<usize> {
+    pub(crate) fn span(&self, m: usize) -> Range<usize> {
         self.spans[m].clone()
     }
 
     /// What was sent back to client `m`.
-    #[must_use]
-    pub fn released(&self, m: usize) -> Counted {
+    pub(crate) fn released(&self, m: usize) -> Counted {
         self.outboxes[m].counted(What::Gradient)
     }
 
     /// Forgets what f_s has seen: a new pass begins.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.f_s.forget();
         self.look_anew();
     }
 
     /// How states move together is told by the rounds from here on.
-    pub fn look_anew(&mut self) {
+    pub(crate) fn look_anew(&mut self) {
         if let Some(look) = &mut self.look {
             look.anew();
         }
@@ -127,14 +120,13 @@ impl Rounds {
     }
 
     /// How states moved together since it was last told to look anew.
-    #[must_use]
-    pub fn together(&self) -> Option<Together> {
+    pub(crate) fn together(&self) -> Option<Together> {
         let states = self.spans.iter().map(Range::len).collect();
         self.look.as_ref()?.together(states)
     }
 
     /// Takes one client's states of the present round.
-    pub fn hear(&mut self, message: &Message) -> Receipt {
+    pub(crate) fn hear(&mut self, message: &Message) -> Receipt {
         let Content::States { x_c, x_a } = message.content() else { return Receipt::Misplaced };
         let Some(span) = self.spans.get(message.client()).cloned() else {
             return Receipt::Stranger;
@@ -149,7 +141,7 @@ impl Rounds {
     }
 
     /// x_s and L_s from all messages of the round; steps θ_s if asked to, at `pace`.
-    pub fn round(&mut self, learn: Option<f64>) -> f64 {
+    pub(crate) fn round(&mut self, learn: Option<f64>) -> f64 {
         let x_s = self.f_s.forward(&self.x_c);
         let mut loss = 0.0;
         for ((d, x_s), x_a) in self.d_out.iter_mut().zip(x_s).zip(&self.x_a) {
@@ -169,7 +161,7 @@ impl Rounds {
     }
 
     /// g_m of the round, clipped and noised as the session asks.
-    pub fn gradient_message(&mut self, m: usize) -> Result<ToSite, PrivacyError> {
+    pub(crate) fn gradient_message(&mut self, m: usize) -> Result<ToSite, PrivacyError> {
         let Self { spans, outboxes, d_out, sending, .. } = self;
         sending.clear();
         sending.extend(d_out[spans[m].clone()].iter().map(|&d| f64::from(-d)));

@@ -13,20 +13,18 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// Keeps a step.
-    pub fn keep(&mut self, tick: Tick, reports: &[Report], flags: &[Option<Flags>]) {
+    pub(crate) fn keep(&mut self, tick: Tick, reports: &[Report], flags: &[Option<Flags>]) {
         self.ticks.push(tick);
         self.reports.extend_from_slice(reports);
         self.flags.extend_from_slice(flags);
     }
 
-    /// The steps.
-    pub fn ticks(&self) -> &[Tick] {
+    pub(crate) fn ticks(&self) -> &[Tick] {
         &self.ticks
     }
 
     /// What was heard at the `t`-th step.
-    pub fn row(&self, t: usize, clients: usize) -> (&[Report], &[Option<Flags>]) {
+    pub(crate) fn row(&self, t: usize, clients: usize) -> (&[Report], &[Option<Flags>]) {
         let row = t * clients..(t + 1) * clients;
         (self.reports.get(row.clone()).unwrap_or(&[]), self.flags.get(row).unwrap_or(&[]))
     }

@@ -21,7 +21,7 @@ const LEAST: usize = 30;
 
 /// Whose estimate of the states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Estimator {
+pub(crate) enum Estimator {
     /// x̂_c.
     Proprietary,
     /// x_a.
@@ -34,11 +34,10 @@ pub enum Estimator {
 
 impl Estimator {
     /// All of them, in the order of the paper's figures.
-    pub const ALL: [Self; 4] = [Self::Proprietary, Self::Augmented, Self::Server, Self::Oracle];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Proprietary, Self::Augmented, Self::Server, Self::Oracle];
 
-    /// Its name.
-    #[must_use]
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Proprietary => "proprietary",
             Self::Augmented => "augmented",
@@ -50,25 +49,24 @@ impl Estimator {
 
 /// Correlations of the states of all clients, by estimator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Together {
+pub(crate) struct Together {
     /// Number of states of each client.
-    pub states: Vec<usize>,
+    pub(crate) states: Vec<usize>,
     /// Rounds that the server looked at.
-    pub rounds: usize,
+    pub(crate) rounds: usize,
     maps: Vec<(Estimator, Vec<f32>)>,
 }
 
 impl Together {
     /// The correlations of one estimator's states.
-    #[must_use]
-    pub fn map(&self, of: Estimator) -> Option<Map<'_>> {
+    pub(crate) fn map(&self, of: Estimator) -> Option<Map<'_>> {
         let (_, values) = self.maps.iter().find(|(known, _)| *known == of)?;
         Some(Map { states: &self.states, values })
     }
 
     /// The same with what the oracle says; nothing where it has other states.
     #[must_use]
-    pub fn with_oracle(mut self, values: Vec<f32>) -> Option<Self> {
+    pub(crate) fn with_oracle(mut self, values: Vec<f32>) -> Option<Self> {
         let all: usize = self.states.iter().sum();
         self.maps.retain(|(of, _)| *of != Estimator::Oracle);
         (values.len() == all * all).then(|| {
@@ -78,36 +76,31 @@ impl Together {
     }
 
     /// Whether every map has a value for every pair of states.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         let all: usize = self.states.iter().sum();
         self.maps.iter().all(|(_, values)| values.len() == all * all)
     }
 }
 
-/// One estimator's correlations.
 #[derive(Debug, Clone, Copy)]
-pub struct Map<'a> {
+pub(crate) struct Map<'a> {
     states: &'a [usize],
     values: &'a [f32],
 }
 
 impl Map<'_> {
     /// Number of states of all clients.
-    #[must_use]
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.states.iter().sum()
     }
 
     /// Correlation of two states, counted over all clients.
-    #[must_use]
-    pub fn at(&self, one: usize, other: usize) -> f64 {
+    pub(crate) fn at(&self, one: usize, other: usize) -> f64 {
         self.values.get(one * self.size() + other).map_or(f64::NAN, |value| f64::from(*value))
     }
 
     /// Mean size of the correlation between a state of one client and one of another.
-    #[must_use]
-    pub fn between(&self, one: usize, other: usize) -> f64 {
+    pub(crate) fn between(&self, one: usize, other: usize) -> f64 {
         let (one, other) = (self.span(one), self.span(other));
         let n = (one.len() * other.len()).max(1) as f64;
         let pairs = one.flat_map(|i| other.clone().map(move |j| (i, j)));
@@ -115,8 +108,7 @@ impl Map<'_> {
     }
 
     /// The same over all pairs of states of different clients.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         let clients = self.states.len();
         let pairs = (0..clients).flat_map(|m| (m + 1..clients).map(move |n| (m, n)));
         let (sum, all) = pairs.fold((0.0, 0.0), |(sum, all), (m, n)| {
@@ -147,7 +139,6 @@ impl Look {
             .then(|| Self { passed: 0, moments: [moments(), moments(), moments()] })
     }
 
-    /// Begins again.
     pub(super) fn anew(&mut self) {
         self.passed = 0;
         self.moments.iter_mut().for_each(Moments::clear);

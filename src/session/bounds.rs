@@ -8,19 +8,19 @@ use std::fmt;
 
 /// What one number of a session may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bound {
+pub(crate) struct Bound {
     /// Its key, such as `model.states`.
-    pub key: &'static str,
+    pub(crate) key: &'static str,
     /// The choice it belongs to where a key has several, such as `Percentile`.
-    pub choice: &'static str,
+    pub(crate) choice: &'static str,
     /// The least it may be.
-    pub least: f64,
+    pub(crate) least: f64,
     /// The most it may be.
-    pub most: f64,
+    pub(crate) most: f64,
     /// Whether the least and the most are themselves refused.
-    pub open: [bool; 2],
+    pub(crate) open: [bool; 2],
     /// What is counted, in plural.
-    pub unit: &'static str,
+    pub(crate) unit: &'static str,
 }
 
 const fn from(least: f64, most: f64, key: &'static str, unit: &'static str) -> Bound {
@@ -37,8 +37,7 @@ impl Bound {
     }
 
     /// Whether `value` is inside. What is no number never is.
-    #[must_use]
-    pub fn holds(&self, value: f64) -> bool {
+    pub(crate) fn holds(&self, value: f64) -> bool {
         let [open_below, open_above] = self.open;
         let above = if open_below { value > self.least } else { value >= self.least };
         let below = if open_above { value < self.most } else { value <= self.most };
@@ -73,15 +72,16 @@ pub(super) fn plain(number: f64) -> String {
 /// Hours of 366 days.
 const YEAR_H: f64 = 8784.0;
 /// Seconds of a hundred years. Sums of a longer time and an instant would leave the calendar.
-pub const CENTURY_S: f64 = 36_525.0 * 86_400.0;
+pub(crate) const CENTURY_S: f64 = 36_525.0 * 86_400.0;
 /// Steps of three hundred years at one a second.
-pub const MOST_STEPS: u64 = 10_000_000_000;
+pub(crate) const MOST_STEPS: u64 = 10_000_000_000;
 
 /// Hours that a civil clock on Earth can be ahead of UTC.
-pub const HOURS_AHEAD: Bound = from(-12.0, 14.0, "source.time.utc_offset_h", "hours ahead of UTC");
+pub(crate) const HOURS_AHEAD: Bound =
+    from(-12.0, 14.0, "source.time.utc_offset_h", "hours ahead of UTC");
 
 /// Every number of a session, in the order of its keys. Its seed may be any whole number of 64 bits.
-pub const BOUNDS: &[Bound] = &[
+pub(crate) const BOUNDS: &[Bound] = &[
     from(0.0, YEAR_H, "source.history_h", "hours"),
     from(0.0, YEAR_H, "source.hours", "hours").open(true, false),
     from(-1000.0, 1000.0, "source.grid_feedback", ""),
@@ -137,8 +137,7 @@ pub const BOUNDS: &[Bound] = &[
 ];
 
 /// What the number under `key` may be, where its choice is `choice`.
-#[must_use]
-pub fn bound(key: &str, choice: &str) -> Option<&'static Bound> {
+pub(crate) fn bound(key: &str, choice: &str) -> Option<&'static Bound> {
     BOUNDS.iter().find(|bound| bound.key == key && bound.choice == choice)
 }
 

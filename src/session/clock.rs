@@ -12,16 +12,16 @@ use super::{Session, Source};
 
 /// A fixed distance from UTC. Data time is read and shown by it and by no other clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clock {
+pub(crate) struct Clock {
     offset: Offset,
 }
 
 impl Clock {
     /// A clock that shows UTC.
-    pub const UTC: Self = Self { offset: Offset::UTC };
+    pub(crate) const UTC: Self = Self { offset: Offset::UTC };
 
     /// A clock that is `hours` ahead of UTC; an error says which hours are possible.
-    pub fn ahead_of_utc(hours: f64) -> Result<Self, String> {
+    pub(crate) fn ahead_of_utc(hours: f64) -> Result<Self, String> {
         Some(hours)
             .filter(|hours| HOURS_AHEAD.holds(*hours))
             .and_then(|hours| Offset::from_seconds((hours * 3600.0).round() as i32).ok())
@@ -30,8 +30,7 @@ impl Clock {
     }
 
     /// The clock of a session's data.
-    #[must_use]
-    pub fn of(session: &Session) -> Self {
+    pub(crate) fn of(session: &Session) -> Self {
         match &session.source {
             // Validation refuses every other number of hours, and so does the reader of the table.
             Source::Table(table) => {
@@ -42,44 +41,37 @@ impl Clock {
     }
 
     /// Civil time of an instant.
-    #[must_use]
-    pub fn civil(self, time: Timestamp) -> DateTime {
+    pub(crate) fn civil(self, time: Timestamp) -> DateTime {
         self.offset.to_datetime(time)
     }
 
     /// The instant of a civil time; `None` at the ends of the calendar.
-    #[must_use]
-    pub fn instant(self, civil: DateTime) -> Option<Timestamp> {
+    pub(crate) fn instant(self, civil: DateTime) -> Option<Timestamp> {
         self.offset.to_timestamp(civil).ok()
     }
 
     /// `2022-08-12 10:42:20`
-    #[must_use]
-    pub fn date_time(self, time: Timestamp) -> String {
+    pub(crate) fn date_time(self, time: Timestamp) -> String {
         self.civil(time).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
     /// `10:42:20`
-    #[must_use]
-    pub fn time(self, time: Timestamp) -> String {
+    pub(crate) fn time(self, time: Timestamp) -> String {
         self.civil(time).strftime("%H:%M:%S").to_string()
     }
 
     /// `10:42`
-    #[must_use]
-    pub fn minute(self, time: Timestamp) -> String {
+    pub(crate) fn minute(self, time: Timestamp) -> String {
         self.civil(time).strftime("%H:%M").to_string()
     }
 
     /// `08-12`
-    #[must_use]
-    pub fn day(self, time: Timestamp) -> String {
+    pub(crate) fn day(self, time: Timestamp) -> String {
         self.civil(time).strftime("%m-%d").to_string()
     }
 
     /// Seconds since the civil epoch, so that whole hours of this clock are multiples of 3600.
-    #[must_use]
-    pub fn civil_second(self, time: Timestamp) -> i64 {
+    pub(crate) fn civil_second(self, time: Timestamp) -> i64 {
         time.as_second() + i64::from(self.offset.seconds())
     }
 }

@@ -5,21 +5,20 @@
 
 /// A place in a text, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// Line.
-    pub line: usize,
+pub(crate) struct Place {
+    pub(crate) line: usize,
     /// Column, in characters.
-    pub column: usize,
+    pub(crate) column: usize,
 }
 
 /// The place of `path` in `text`; the nearest enclosing part that is there when it is left to its
 /// default.
-pub fn locate(text: &str, path: &str) -> Place {
+pub(crate) fn locate(text: &str, path: &str) -> Place {
     place(text, nearest(text, path).0)
 }
 
 /// The first byte of the value of `path`, where the text has it.
-pub fn find(text: &str, path: &str) -> Option<usize> {
+pub(crate) fn find(text: &str, path: &str) -> Option<usize> {
     let (at, whole) = nearest(text, path);
     whole.then_some(at)
 }
@@ -44,14 +43,14 @@ fn nearest(text: &str, path: &str) -> (usize, bool) {
 }
 
 /// The place of byte `at`.
-pub fn place(text: &str, at: usize) -> Place {
+pub(crate) fn place(text: &str, at: usize) -> Place {
     let before = &text[..text.floor_char_boundary(at.min(text.len()))];
     let start = before.rfind('\n').map_or(0, |i| i + 1);
     Place { line: 1 + before.matches('\n').count(), column: 1 + before[start..].chars().count() }
 }
 
 /// The byte at `place`, or the end of the text.
-pub fn offset(text: &str, place: Place) -> usize {
+pub(crate) fn offset(text: &str, place: Place) -> usize {
     let mut start = 0;
     for (i, line) in text.split_inclusive('\n').enumerate() {
         if i + 1 == place.line {

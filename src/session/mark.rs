@@ -14,7 +14,7 @@ use super::settings::Span;
 /// A place in a stream: "2022-08-12 16:00:00", "+8h" or "+4000 steps".
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Mark {
+pub(crate) enum Mark {
     /// A civil time of the data's own clock.
     At(DateTime),
     /// So many seconds after the first frame.
@@ -29,14 +29,24 @@ impl Mark {
     ///
     /// Ranges, `run --until`, the place where playing begins and pictures all ask here: a mark
     /// means one place of a stream.
-    #[must_use]
-    pub fn is_reached(self, clock: Clock, first: Timestamp, step: u64, time: Timestamp) -> bool {
+    pub(crate) fn is_reached(
+        self,
+        clock: Clock,
+        first: Timestamp,
+        step: u64,
+        time: Timestamp,
+    ) -> bool {
         self.compare(clock, first, step, time) != Ordering::Less
     }
 
     /// Whether a frame stands after the mark and not at it.
-    #[must_use]
-    pub fn is_passed(self, clock: Clock, first: Timestamp, step: u64, time: Timestamp) -> bool {
+    pub(crate) fn is_passed(
+        self,
+        clock: Clock,
+        first: Timestamp,
+        step: u64,
+        time: Timestamp,
+    ) -> bool {
         self.compare(clock, first, step, time) == Ordering::Greater
     }
 
@@ -55,8 +65,7 @@ impl Mark {
 }
 
 /// Reads civil time as people write it: `T` or blank, `-` or `/`, seconds optional, or `yyyyMMdd`.
-#[must_use]
-pub fn civil(text: &str) -> Option<DateTime> {
+pub(crate) fn civil(text: &str) -> Option<DateTime> {
     let text = text.trim();
     let (date, time) = match text.split_once([' ', 'T']) {
         Some((date, time)) => (date, time.trim_start()),

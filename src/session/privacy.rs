@@ -14,45 +14,44 @@ use serde::{Deserialize, Serialize};
 /// What is added before a number leaves a client. Absent means: sent as it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PrivacySettings {
+pub(crate) struct PrivacySettings {
     /// ε of each released x̂_c.
-    pub epsilon_c: Option<f64>,
+    pub(crate) epsilon_c: Option<f64>,
     /// ε of each released x_a.
-    pub epsilon_a: Option<f64>,
+    pub(crate) epsilon_a: Option<f64>,
     /// ε of each returned gradient.
-    pub epsilon_g: Option<f64>,
+    pub(crate) epsilon_g: Option<f64>,
     /// ε of each released flag or symbol.
-    pub epsilon_flag: Option<f64>,
+    pub(crate) epsilon_flag: Option<f64>,
     /// δ of the Gaussian mechanisms and of every composed ε.
-    pub delta: f64,
+    pub(crate) delta: f64,
     /// Public bound on a released state, in nominal standard deviations.
-    pub clip_state: f64,
+    pub(crate) clip_state: f64,
     /// Public bound on a gradient's norm.
-    pub clip_gradient: f64,
+    pub(crate) clip_gradient: f64,
     /// How σ follows from (ε, δ).
-    pub sigma: Sigma,
+    pub(crate) sigma: Sigma,
     /// The share of a sample's effect on a filter that is still there one step later, as whoever
     /// knows the filter states it. It is measured as well, and the longer memory counts.
-    pub contraction: Option<f64>,
+    pub(crate) contraction: Option<f64>,
     /// What a symbol can say (evidence mode).
-    pub symbol: Alphabet,
+    pub(crate) symbol: Alphabet,
     /// How often symbols are sent (evidence mode).
-    pub thrift: Thrift,
+    pub(crate) thrift: Thrift,
     /// The private watch behind `thrift: WhileRaised` and a budget's `AlarmsOnly`.
-    pub watch: WatchSettings,
+    pub(crate) watch: WatchSettings,
     /// How much may be spent, and what happens then.
-    pub budget: Option<BudgetSettings>,
+    pub(crate) budget: Option<BudgetSettings>,
     /// Whether a root cause may say which of its sensors deviate most.
-    pub reveal_sensor: bool,
+    pub(crate) reveal_sensor: bool,
     /// Whether a client whose symbols or flags are protected may say, unprotected, that its sensors are
     /// at fault. Without protection it always does.
-    pub reveal_faults: bool,
+    pub(crate) reveal_faults: bool,
 }
 
 impl PrivacySettings {
     /// Whether clients tell, unprotected, that their sensors are at fault.
-    #[must_use]
-    pub fn tells_faults(&self) -> bool {
+    pub(crate) fn tells_faults(&self) -> bool {
         self.epsilon_flag.is_none() || self.reveal_faults
     }
 }
@@ -81,7 +80,7 @@ impl Default for PrivacySettings {
 
 /// The formula for σ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Sigma {
+pub(crate) enum Sigma {
     /// The least noise that gives (ε, δ), for every ε.
     #[default]
     Analytic,
@@ -92,7 +91,7 @@ pub enum Sigma {
 
 /// What a symbol can say of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Alphabet {
+pub(crate) enum Alphabet {
     /// How unusual it was, in five grades.
     #[default]
     Graded,
@@ -102,8 +101,7 @@ pub enum Alphabet {
 
 impl Alphabet {
     /// Different symbols there are.
-    #[must_use]
-    pub fn symbols(self) -> u8 {
+    pub(crate) fn symbols(self) -> u8 {
         match self {
             Self::Graded => 5,
             Self::OneBit => 2,
@@ -114,8 +112,7 @@ impl Alphabet {
 /// How often symbols are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Thrift {
-    /// One a step.
+pub(crate) enum Thrift {
     #[default]
     EveryStep,
     /// The strongest of so many steps.
@@ -132,11 +129,11 @@ pub enum Thrift {
 /// A private local watch: it says nothing until a noised CUSUM passes a noised threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct WatchSettings {
+pub(crate) struct WatchSettings {
     /// ε of one arming, however long it lasts.
-    pub epsilon: f64,
+    pub(crate) epsilon: f64,
     /// Symbols that follow when it is raised.
-    pub burst: u64,
+    pub(crate) burst: u64,
 }
 
 impl Default for WatchSettings {
@@ -148,20 +145,20 @@ impl Default for WatchSettings {
 /// How much may be spent over which stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BudgetSettings {
+pub(crate) struct BudgetSettings {
     /// ε at the session's δ.
-    pub epsilon: f64,
+    pub(crate) epsilon: f64,
     /// The stretch of time it is for.
     #[serde(default)]
-    pub over: Scope,
+    pub(crate) over: Scope,
     /// What happens when it is gone.
     #[serde(default)]
-    pub at_zero: AtZero,
+    pub(crate) at_zero: AtZero,
 }
 
 /// A stretch of time to protect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// One sample, with all that the filter makes of it later.
     Sample,
     /// Any minute.
@@ -178,7 +175,7 @@ pub enum Scope {
 /// What happens when a budget is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum AtZero {
+pub(crate) enum AtZero {
     /// Nothing more is sent.
     #[default]
     Stop,

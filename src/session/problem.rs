@@ -13,11 +13,11 @@ use crate::suggest::nearest;
 
 /// One complaint about a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// Path of the value, such as `clients[1].columns[0]`.
-    pub path: String,
+    pub(crate) path: String,
     /// What is wrong, what was expected.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 impl Problem {
@@ -29,7 +29,7 @@ impl Problem {
 /// A session that cannot be used, ready to be shown.
 #[derive(Debug, Error)]
 #[error("{}", Complaints(.complaints))]
-pub struct SessionError {
+pub(crate) struct SessionError {
     complaints: Vec<Complaint>,
 }
 

@@ -3,68 +3,67 @@
 use serde::{Deserialize, Serialize};
 
 use super::bounds::CENTURY_S;
-pub use super::privacy::PrivacySettings;
+pub(crate) use super::privacy::PrivacySettings;
 
 /// How often measurements come and how they are thinned before the filter.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Sampling {
+pub(crate) struct Sampling {
     /// Seconds between two rows; found from the first rows when absent.
-    pub period_s: Option<f64>,
+    pub(crate) period_s: Option<f64>,
     /// Block means before the filter.
-    pub decimate: Decimation,
+    pub(crate) decimate: Decimation,
 }
 
 /// Block means over several samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Decimation {
+pub(crate) enum Decimation {
     /// The smallest of 1, 2, 5, 10, 30 whose calibration is calm enough.
     #[default]
     Auto,
-    /// Always this many.
     Every(u32),
 }
 
 /// Sizes and training of the models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ModelSettings {
+pub(crate) struct ModelSettings {
     /// The proprietary model of every client that names none of its own.
-    pub proprietary: Proprietary,
+    pub(crate) proprietary: Proprietary,
     /// State size P of the paper's filter.
-    pub states: usize,
+    pub(crate) states: usize,
     /// Width of the transition LSTM f_m.
-    pub transition_width: usize,
+    pub(crate) transition_width: usize,
     /// Width of the measurement network h_m.
-    pub measurement_width: usize,
+    pub(crate) measurement_width: usize,
     /// Width of the augmentation φ_m.
-    pub augment_width: usize,
+    pub(crate) augment_width: usize,
     /// Width of the server's LSTM f_s.
-    pub server_width: usize,
+    pub(crate) server_width: usize,
     /// Width of the centralised oracle's LSTM.
-    pub oracle_width: usize,
+    pub(crate) oracle_width: usize,
     /// Process noise Q = q·I.
-    pub q: f64,
+    pub(crate) q: f64,
     /// Measurement noise R = r·I, in standardised units.
-    pub r: f64,
+    pub(crate) r: f64,
     /// Steps in a training window.
-    pub window: usize,
+    pub(crate) window: usize,
     /// Windows in a batch.
-    pub batch: usize,
+    pub(crate) batch: usize,
     /// Passes over the fit range when a proprietary model is made.
-    pub epochs: usize,
+    pub(crate) epochs: usize,
     /// Adam's step size.
-    pub learning_rate: f64,
+    pub(crate) learning_rate: f64,
     /// How Algorithm 1 is run, and for how long.
-    pub federation: Federation,
+    pub(crate) federation: Federation,
     /// Weight of the client's own loss, η1.
-    pub eta1: f64,
+    pub(crate) eta1: f64,
     /// Weight of the server's gradient, η2.
-    pub eta2: f64,
+    pub(crate) eta2: f64,
     /// Step size of the server, η3.
-    pub eta3: f64,
+    pub(crate) eta3: f64,
     /// What turns a gradient into a step.
-    pub optimiser: Optimiser,
+    pub(crate) optimiser: Optimiser,
 }
 
 impl Default for ModelSettings {
@@ -94,7 +93,7 @@ impl Default for ModelSettings {
 
 /// Kinds of proprietary model: every vendor's differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Proprietary {
+pub(crate) enum Proprietary {
     /// The paper's Extended Kalman Filter: LSTM transition, MLP measurement, few states.
     Paper,
     /// A filter in residual form with as many states as sensors; its states never leave the client.
@@ -109,17 +108,14 @@ pub enum Proprietary {
 /// How Algorithm 1 is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Federation {
+pub(crate) enum Federation {
     /// Step by step as printed, one round per row, so many passes over the fit range.
     Online {
         /// Passes over the fit range.
         passes: usize,
     },
     /// On batches of windows, with gradients through time; so many batches.
-    Batched {
-        /// Number of batches.
-        rounds: usize,
-    },
+    Batched { rounds: usize },
 }
 
 impl Default for Federation {
@@ -130,7 +126,7 @@ impl Default for Federation {
 
 /// What turns a gradient into a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Optimiser {
+pub(crate) enum Optimiser {
     /// Adam; η1 and η2 act as weights of the two losses.
     #[default]
     Adam,
@@ -138,9 +134,8 @@ pub enum Optimiser {
     Sgd,
 }
 
-/// Which method decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Whitened residuals, graded symbols, a sequential decision at a chosen false-alarm rate.
     #[default]
     Evidence,
@@ -151,20 +146,20 @@ pub enum Mode {
 /// When a residual counts as anomalous.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Thresholds {
+pub(crate) struct Thresholds {
     /// τ_c of the proprietary model.
-    pub tau_c: Tau,
+    pub(crate) tau_c: Tau,
     /// τ_a of the augmented model.
-    pub tau_a: Tau,
+    pub(crate) tau_a: Tau,
     /// Paper mode: declare only when `k` of the last `n` steps agree.
-    pub vote: Option<Vote>,
+    pub(crate) vote: Option<Vote>,
     /// Paper mode: a raised flag falls only below this share of τ, 0.5 to 1. At 1 it falls as soon
     /// as it is not above τ, which is the published rule.
-    pub deadband: f64,
+    pub(crate) deadband: f64,
     /// Evidence mode: wanted time between two false alarms, such as "1d" or "8h".
-    pub arl0: Span,
+    pub(crate) arl0: Span,
     /// Evidence mode: what leaves a client while it is watched.
-    pub tier: Tier,
+    pub(crate) tier: Tier,
 }
 
 impl Default for Thresholds {
@@ -182,7 +177,7 @@ impl Default for Thresholds {
 
 /// What leaves a client while it is watched in evidence mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Tier {
+pub(crate) enum Tier {
     /// One graded symbol a step.
     #[default]
     Symbols,
@@ -196,15 +191,14 @@ pub enum Tier {
 
 impl Tier {
     /// Relating the states of all clients with each other grows with their square.
-    pub const MOST_CLIENTS: usize = 16;
+    pub(crate) const MOST_CLIENTS: usize = 16;
 }
 
 /// A threshold on the Mahalanobis distance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum Tau {
+pub(crate) enum Tau {
     /// This percentile of the calibration distances.
     Percentile(f64),
-    /// This distance.
     Value(f64),
 }
 
@@ -217,11 +211,11 @@ impl Default for Tau {
 /// A k-of-n vote, written "3 of 5" where it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Vote {
+pub(crate) struct Vote {
     /// At least so many …
-    pub k: u32,
+    pub(crate) k: u32,
     /// … of the last so many.
-    pub n: u32,
+    pub(crate) n: u32,
 }
 
 impl Vote {
@@ -229,14 +223,12 @@ impl Vote {
     const LONGEST: u32 = 1000;
 
     /// Whether it can be won, and not only by a horizon nobody waits for.
-    #[must_use]
-    pub fn is_sound(self) -> bool {
+    pub(crate) fn is_sound(self) -> bool {
         self.k >= 1 && self.k <= self.n && self.n <= Self::LONGEST
     }
 
     /// From "3 of 5" or "3/5".
-    #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let (k, n) = text.split_once("of").or_else(|| text.split_once('/'))?;
         let vote = Self { k: k.trim().parse().ok()?, n: n.trim().parse().ok()? };
         vote.is_sound().then_some(vote)
@@ -252,14 +244,14 @@ impl std::fmt::Display for Vote {
 /// A length of time, written "30s", "5m", "8h" or "1d".
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Span {
+pub(crate) struct Span {
     /// In seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 impl Span {
     /// A hundred years. Sums of a longer time and an instant would leave the calendar.
-    pub const LONGEST: Self = Self { seconds: CENTURY_S };
+    pub(crate) const LONGEST: Self = Self { seconds: CENTURY_S };
 
     /// Reads a length of time without asking whether it is too long.
     pub(super) fn of_any_length(text: &str) -> Option<Self> {
@@ -319,13 +311,13 @@ impl std::fmt::Display for Span {
 /// How recorded data is played.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ReplaySettings {
+pub(crate) struct ReplaySettings {
     /// Data seconds per second of the wall clock.
-    pub speed: f64,
+    pub(crate) speed: f64,
     /// Where playing begins inside the replay range; its start when absent.
-    pub from: Option<super::Mark>,
+    pub(crate) from: Option<super::Mark>,
     /// How long after the end of a labelled event an alarm still belongs to it.
-    pub tail: Span,
+    pub(crate) tail: Span,
 }
 
 impl Default for ReplaySettings {
@@ -337,11 +329,11 @@ impl Default for ReplaySettings {
 /// How much preparing a session may take. What is estimated to take more is refused before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Memory in GB; what the machine has to spare when absent.
-    pub memory_gb: Option<f64>,
+    pub(crate) memory_gb: Option<f64>,
     /// Hours of processor time; 12 when absent.
-    pub preparation_h: Option<f64>,
+    pub(crate) preparation_h: Option<f64>,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The source of a session's measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Source {
+pub(crate) enum Source {
     /// The built-in plant: boiler, turbine, pumped storage and a simulated grid, at 1 Hz.
     Plant(PlantSource),
     /// The synthetic plants of the paper and of our studies, with known graph and root causes.
@@ -19,19 +19,19 @@ pub enum Source {
 /// Settings of the built-in plant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PlantSource {
+pub(crate) struct PlantSource {
     /// Which attacks are staged on the day.
-    pub attacks: Attacks,
+    pub(crate) attacks: Attacks,
     /// Hours of normal operation before the day begins (fit and calibration data).
-    pub history_h: f64,
+    pub(crate) history_h: f64,
     /// Length of the day itself, in hours.
-    pub hours: f64,
+    pub(crate) hours: f64,
     /// Midnight of the day, civil time.
-    pub start: String,
+    pub(crate) start: String,
     /// The load drives boiler and pumped storage together, as in HAI: a hidden common cause.
-    pub confounded: bool,
+    pub(crate) confounded: bool,
     /// Gain of the loop from grid frequency to the steam gate; 0 leaves it open, 10 makes a cycle.
-    pub grid_feedback: f64,
+    pub(crate) grid_feedback: f64,
 }
 
 impl Default for PlantSource {
@@ -48,7 +48,7 @@ impl Default for PlantSource {
 }
 
 /// Attacks that the built-in plant knows, in the order of its day.
-pub const PLANT_ATTACKS: [&str; 20] = [
+pub(crate) const PLANT_ATTACKS: [&str; 20] = [
     "S101", "S102", "S103", "S104", "S105", "S106", "S107", "S108", "S109", "S110", "S111", "S201",
     "S202", "S203", "S204", "S205", "S301", "S302", "S303", "S304",
 ];
@@ -56,8 +56,7 @@ pub const PLANT_ATTACKS: [&str; 20] = [
 /// Attacks staged in the built-in plant.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Attacks {
-    /// None.
+pub(crate) enum Attacks {
     #[default]
     Nothing,
     /// The day of twenty.
@@ -69,15 +68,14 @@ pub enum Attacks {
 /// Settings of the synthetic plants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct TwinSource {
-    /// Which family.
-    pub family: Family,
+pub(crate) struct TwinSource {
+    pub(crate) family: Family,
     /// Number of clients M.
-    pub clients: usize,
+    pub(crate) clients: usize,
     /// Size of the anomaly added to the target of family A (Δ).
-    pub delta: f64,
+    pub(crate) delta: f64,
     /// Civil time of the first step; steps are one second apart.
-    pub start: String,
+    pub(crate) start: String,
 }
 
 impl Default for TwinSource {
@@ -88,7 +86,7 @@ impl Default for TwinSource {
 
 /// The families of synthetic plants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Family {
+pub(crate) enum Family {
     /// The paper's LSTM plant.
     #[default]
     A,
@@ -101,36 +99,34 @@ pub enum Family {
 /// Settings of CSV files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TableSource {
+pub(crate) struct TableSource {
     /// Folder of the files; relative to the session file, or to the working directory for a
     /// shipped session.
-    pub data: String,
+    pub(crate) data: String,
     /// What stands between two cells.
     #[serde(default)]
-    pub delimiter: Delimiter,
-    /// The time column.
-    pub time: TimeColumn,
+    pub(crate) delimiter: Delimiter,
+    pub(crate) time: TimeColumn,
     /// Whether a row holds all measurements of an instant or one of them. It is written only where
     /// it says something, so that the models of older sessions still fit.
     #[serde(default, skip_serializing_if = "Shape::is_wide")]
-    pub shape: Shape,
+    pub(crate) shape: Shape,
     /// Words that stand for a missing value, besides the empty cell and NaN; case is ignored.
     #[serde(default = "missing_words")]
-    pub missing: Vec<String>,
+    pub(crate) missing: Vec<String>,
     /// Whether several files continue each other or have nothing to do with each other.
     #[serde(default)]
-    pub runs: Runs,
+    pub(crate) runs: Runs,
     /// A column whose change begins a new run inside a file.
     #[serde(default)]
-    pub run_column: Option<String>,
+    pub(crate) run_column: Option<String>,
     /// Where the data set can be had.
     #[serde(default)]
-    pub published: Option<String>,
+    pub(crate) published: Option<String>,
 }
 
 /// Words that historians write where a value is missing.
-#[must_use]
-pub fn missing_words() -> Vec<String> {
+pub(crate) fn missing_words() -> Vec<String> {
     ["bad", "bad input", "no data", "i/o timeout", "null", "none", "na", "n/a", "-"]
         .map(String::from)
         .to_vec()
@@ -139,7 +135,7 @@ pub fn missing_words() -> Vec<String> {
 /// What a row of a table holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// All measurements of an instant, a column each.
     #[default]
     Wide,
@@ -159,15 +155,14 @@ pub enum Shape {
 
 impl Shape {
     /// Whether a row holds all measurements of an instant.
-    #[must_use]
-    pub fn is_wide(&self) -> bool {
+    pub(crate) fn is_wide(&self) -> bool {
         *self == Self::Wide
     }
 }
 
 /// What stands between two cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Delimiter {
+pub(crate) enum Delimiter {
     /// Whichever of the others the header line uses most.
     #[default]
     Auto,
@@ -175,28 +170,26 @@ pub enum Delimiter {
     Comma,
     /// `;`
     Semicolon,
-    /// A tabulator.
     Tab,
 }
 
 /// The time column of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TimeColumn {
-    /// Its header.
-    pub column: String,
+pub(crate) struct TimeColumn {
+    pub(crate) column: String,
     /// How its cells are written.
     #[serde(default)]
-    pub format: TimeFormat,
+    pub(crate) format: TimeFormat,
     /// Hours that the data's clock is ahead of UTC.
     #[serde(default)]
-    pub utc_offset_h: f64,
+    pub(crate) utc_offset_h: f64,
 }
 
 /// How a time cell is written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum TimeFormat {
+pub(crate) enum TimeFormat {
     /// `yyyy-MM-dd HH:mm[:ss[.f]]`, with `T` or a blank, `/` or `-`, `yyyyMMdd HH:mm:ss`, RFC 3339.
     #[default]
     Auto,
@@ -234,7 +227,7 @@ impl std::fmt::Display for TimeFormat {
 
 /// How several files belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Runs {
+pub(crate) enum Runs {
     /// One continues the other; a hole between them is a gap.
     #[default]
     Joined,
@@ -245,19 +238,19 @@ pub enum Runs {
 /// Settings of a HAI release.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct HaiSource {
+pub(crate) struct HaiSource {
     /// "20.07", "21.03", "22.04" or "23.05".
-    pub version: String,
+    pub(crate) version: String,
     /// Folder of its files.
-    pub data: String,
+    pub(crate) data: String,
     /// Which columns the default clients P1, P2, P3 watch.
     #[serde(default)]
-    pub sensors: HaiSensors,
+    pub(crate) sensors: HaiSensors,
 }
 
 /// Which HAI columns are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum HaiSensors {
+pub(crate) enum HaiSensors {
     /// Physical sensors only, as the paper.
     #[default]
     Kept,

@@ -14,18 +14,18 @@ use crate::wire::Outgoing;
 
 /// Settings of a site on trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trial {
+pub(crate) struct Trial {
     /// The method whose messages are sent.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// When it is flagged.
-    pub rule: FlagRule,
+    pub(crate) rule: FlagRule,
     /// ε of each symbol or flag.
-    pub epsilon: Option<f64>,
+    pub(crate) epsilon: Option<f64>,
 }
 
 /// Whether what is sent again is entered in the site's ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Paying {
+pub(crate) enum Paying {
     /// No: where it would cost something, nothing is sent.
     Never,
     /// Where it costs something.
@@ -36,8 +36,7 @@ pub enum Paying {
 
 /// Why a site does not send again.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum AgainError {
-    /// Nothing was kept.
+pub(crate) enum AgainError {
     #[error("what the sites measured was not kept")]
     NotKept,
     /// It would cost something, and nobody has agreed to that.
@@ -62,7 +61,7 @@ impl From<PrivacyError> for AgainError {
 
 /// A site that sends its run so far again.
 #[derive(Debug)]
-pub struct Again<'a> {
+pub(crate) struct Again<'a> {
     site: &'a Site,
     sending: Sending,
     /// Where it is paid for.
@@ -88,7 +87,7 @@ enum Sending {
 impl Site {
     /// Begins to send the run so far again under `trial`. Where that costs something it must be agreed
     /// to by `paying`.
-    pub fn again(&self, trial: &Trial, paying: Paying) -> Result<Again<'_>, AgainError> {
+    pub(crate) fn again(&self, trial: &Trial, paying: Paying) -> Result<Again<'_>, AgainError> {
         let tape = self.tape.as_ref().ok_or(AgainError::NotKept)?;
         let was = self.session.privacy.epsilon_flag;
         let paid = match (self.repeats_freely(), paying) {
@@ -126,7 +125,7 @@ impl Site {
     }
 
     /// Takes over what sending again has cost.
-    pub fn settle(&mut self, settled: Settled) {
+    pub(crate) fn settle(&mut self, settled: Settled) {
         if let Some(book) = settled.0 {
             self.book = book;
         }
@@ -134,7 +133,10 @@ impl Site {
 
     /// The flags of every step so far by another rule, with the noise that was drawn: for a screen on
     /// this machine.
-    pub fn local_flags_by(&self, rule: FlagRule) -> impl Iterator<Item = Option<Flags>> + '_ {
+    pub(crate) fn local_flags_by(
+        &self,
+        rule: FlagRule,
+    ) -> impl Iterator<Item = Option<Flags>> + '_ {
         let mut flagging = Flagging::default();
         let tape = self.tape.iter().flat_map(|tape| tape.ticks.iter().zip(&tape.measured));
         tape.map(move |(tick, measured)| {
@@ -149,11 +151,11 @@ impl Site {
 
 /// What sending again has cost, where it did.
 #[derive(Debug)]
-pub struct Settled(Option<Book>);
+pub(crate) struct Settled(Option<Book>);
 
 impl Again<'_> {
     /// What the site tells of itself under these settings; nothing where flags need no enrolment.
-    pub fn enrol(&mut self) -> Result<Option<Outgoing>, AgainError> {
+    pub(crate) fn enrol(&mut self) -> Result<Option<Outgoing>, AgainError> {
         let Sending::Symbols(sender) = &mut self.sending else { return Ok(None) };
         let enrolled = sender.enrol()?;
         let Site { session, prepared, client, .. } = self.site;
@@ -162,7 +164,7 @@ impl Again<'_> {
     }
 
     /// What leaves of the `t`-th step.
-    pub fn step(&mut self, t: usize) -> Option<Outgoing> {
+    pub(crate) fn step(&mut self, t: usize) -> Option<Outgoing> {
         let tape = self.site.tape.as_ref()?;
         let (tick, graded, measured) = (*tape.ticks.get(t)?, tape.graded[t], tape.measured[t]);
         let (step, time) = (tick.step, tick.time);
@@ -202,8 +204,7 @@ impl Again<'_> {
     }
 
     /// It is done: what it has cost, for [`Site::settle`].
-    #[must_use]
-    pub fn end(self) -> Settled {
+    pub(crate) fn end(self) -> Settled {
         Settled(self.paid.then_some(self.book))
     }
 }

@@ -12,7 +12,7 @@ use crate::wire::Outgoing;
 
 /// A site's forward pass over a batch.
 #[derive(Debug)]
-pub struct BatchEstimate {
+pub(crate) struct BatchEstimate {
     phi: LstmNetwork,
     /// steps × P.
     x_a: Tensor,
@@ -21,7 +21,7 @@ pub struct BatchEstimate {
 
 impl TrainingSite {
     /// x_a and L_a of every step of `windows` with `phi` at this site.
-    pub fn estimate_batch(
+    pub(crate) fn estimate_batch(
         &self,
         phi: &LstmFc,
         windows: &BatchWindows,
@@ -65,7 +65,7 @@ impl TrainingSite {
     }
 
     /// [x̂_c(t−1), x_a(t)] of every step of the batch, in the order of `windows`, one message each.
-    pub fn batch_messages(
+    pub(crate) fn batch_messages(
         &mut self,
         estimate: &BatchEstimate,
         windows: &BatchWindows,
@@ -76,7 +76,7 @@ impl TrainingSite {
     }
 
     /// ∇ of η1 L_a + η2 L_s by θ_m, L_s through the server's `g`, one per step.
-    pub fn batch_gradient(
+    pub(crate) fn batch_gradient(
         &self,
         estimate: &BatchEstimate,
         windows: &BatchWindows,
@@ -98,7 +98,7 @@ impl TrainingSite {
 
 impl BatchEstimate {
     /// Mean L_a.
-    pub fn loss(&self) -> Candle<f64> {
+    pub(crate) fn loss(&self) -> Candle<f64> {
         Ok(f64::from(self.loss.to_scalar::<f32>()?))
     }
 }

@@ -9,7 +9,7 @@ const LARGEST: f32 = 1e4;
 
 /// One run of the model over all rows.
 #[derive(Debug, Clone)]
-pub struct Chain {
+pub(crate) struct Chain {
     steps: usize,
     states: usize,
     sensors: usize,
@@ -61,64 +61,53 @@ impl Chain {
         chain
     }
 
-    /// Number of rows.
-    #[must_use]
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.steps
     }
 
     /// Number of states P.
-    #[must_use]
-    pub fn states(&self) -> usize {
+    pub(crate) fn states(&self) -> usize {
         self.states
     }
 
     /// x̂_c of all rows, one after the other.
-    #[must_use]
-    pub fn x_hats(&self) -> &[f32] {
+    pub(crate) fn x_hats(&self) -> &[f32] {
         &self.x_hat
     }
 
     /// Number of sensors D.
-    #[must_use]
-    pub fn sensors(&self) -> usize {
+    pub(crate) fn sensors(&self) -> usize {
         self.sensors
     }
 
     /// x̂_c(t).
-    #[must_use]
-    pub fn x_hat(&self, t: usize) -> &[f32] {
+    pub(crate) fn x_hat(&self, t: usize) -> &[f32] {
         row(&self.x_hat, t, self.states)
     }
 
     /// (h, c) of f_m after step t, as a kernel recalls it.
-    #[must_use]
-    pub fn memory(&self, t: usize) -> &[f32] {
+    pub(crate) fn memory(&self, t: usize) -> &[f32] {
         row(&self.memory, t, self.remembered)
     }
 
     /// h and c of f_m after step t.
-    #[must_use]
-    pub fn hidden_and_cell(&self, t: usize) -> (&[f32], &[f32]) {
+    pub(crate) fn hidden_and_cell(&self, t: usize) -> (&[f32], &[f32]) {
         let (h, c) = self.memory(t).split_at(self.remembered / 2);
         (&h[..self.width], &c[..self.width])
     }
 
     /// What φ sees of row t: the measurement, and the proprietary prediction where it is missing.
-    #[must_use]
-    pub fn input(&self, t: usize) -> &[f32] {
+    pub(crate) fn input(&self, t: usize) -> &[f32] {
         row(&self.input, t, self.sensors)
     }
 
     /// What h(x(t)) is compared with, in the filter's units; NaN where missing.
-    #[must_use]
-    pub fn target(&self, t: usize) -> &[f32] {
+    pub(crate) fn target(&self, t: usize) -> &[f32] {
         row(&self.target, t, self.sensors)
     }
 
     /// Whether any sensor was there at row t.
-    #[must_use]
-    pub fn is_measured(&self, t: usize) -> bool {
+    pub(crate) fn is_measured(&self, t: usize) -> bool {
         self.measured[t]
     }
 }

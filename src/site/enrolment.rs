@@ -28,25 +28,23 @@ const INDEPENDENT: u64 = 0x1DD;
 
 /// An enrolment with what telling it costs: how often each mechanism was used.
 #[derive(Debug, Clone)]
-pub struct Enrolled {
-    /// What is told.
-    pub enrolment: Enrolment,
-    /// What it costs.
-    pub price: Vec<(Spend, u64)>,
+pub(crate) struct Enrolled {
+    pub(crate) enrolment: Enrolment,
+    pub(crate) price: Vec<(Spend, u64)>,
 }
 
 /// What a site knows of its calibration.
 #[derive(Debug, Clone, Copy)]
-pub struct Calibrated<'a> {
+pub(crate) struct Calibrated<'a> {
     /// True symbols, one a step.
-    pub symbols: &'a [Option<Symbol>],
+    pub(crate) symbols: &'a [Option<Symbol>],
     /// In tier 2: who explains this client, and the second symbols.
-    pub beside: Option<(usize, &'a [Option<Symbol>])>,
+    pub(crate) beside: Option<(usize, &'a [Option<Symbol>])>,
 }
 
 /// Enrols by a calibration, for the manner in which `voice` will speak. With a budget nothing of the
 /// calibration is told.
-pub fn enrol(
+pub(crate) fn enrol(
     calibrated: Calibrated<'_>,
     settings: &SiteSettings,
     hypotheses: &Hypotheses,
@@ -261,8 +259,11 @@ fn rehearse(
 }
 
 /// The tail of a calibration of true symbols that are sent at every step and unprotected.
-#[must_use]
-pub fn plain_tail(symbols: &[Option<Symbol>], grading: &Grading, hypotheses: &Hypotheses) -> Tail {
+pub(crate) fn plain_tail(
+    symbols: &[Option<Symbol>],
+    grading: &Grading,
+    hypotheses: &Hypotheses,
+) -> Tail {
     let response = RandomisedResponse::new(grading.levels(), None);
     let counts = LevelCounts::of(grading.levels(), symbols.iter().flatten().copied());
     let tables = crate::evidence::likelihood::Tables::new(grading, hypotheses, &counts, &response);

@@ -24,21 +24,20 @@ use crate::wire::{Outgoing, Sender};
 const LIVE: u64 = 0x52;
 const PAIRS: u64 = 0x50;
 /// Source of a session's seed for what states are told.
-pub const INFLUENCE: u64 = 0x49;
+pub(crate) const INFLUENCE: u64 = 0x49;
 
 /// What a site makes of a step, before anything is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Graded {
-    /// The true symbol.
-    pub own: Option<Symbol>,
+    pub(crate) own: Option<Symbol>,
     /// What of it the explainer does not explain (tier 2).
-    pub beside: Option<Symbol>,
+    pub(crate) beside: Option<Symbol>,
 }
 
 /// How a site's symbols leave it: its mechanism, its manner, what it tells of itself.
 #[derive(Debug)]
 pub(super) struct SymbolSender {
-    pub client: usize,
+    pub(crate) client: usize,
     settings: SiteSettings,
     hypotheses: Hypotheses,
     voice: Voice,
@@ -52,7 +51,7 @@ pub(super) struct SymbolSender {
 }
 
 impl SymbolSender {
-    pub fn new(
+    pub(crate) fn new(
         client: usize,
         prepared: &PreparedSite,
         session: &Session,
@@ -81,31 +80,31 @@ impl SymbolSender {
         })
     }
 
-    pub fn settings(&self) -> &SiteSettings {
+    pub(crate) fn settings(&self) -> &SiteSettings {
         &self.settings
     }
 
     /// What it tells of itself, with the price.
-    pub fn enrol(&mut self) -> Result<Enrolled, PrivacyError> {
+    pub(crate) fn enrol(&mut self) -> Result<Enrolled, PrivacyError> {
         let beside = self.beside.as_ref().map(|(by, symbols)| (*by, &symbols[..]));
         let calibrated = Calibrated { symbols: &self.calibration, beside };
         let Self { settings, hypotheses, voice, pairs, has_budget, .. } = self;
         enrolment::enrol(calibrated, settings, hypotheses, voice, pairs, *has_budget)
     }
 
-    pub fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+    pub(crate) fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         self.voice.check_epsilon(epsilon)
     }
 
     /// Another ε of every symbol from now on; the server must hear of a new enrolment.
-    pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+    pub(crate) fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         self.voice.set_epsilon(epsilon)?;
         self.settings.epsilon = epsilon;
         Ok(())
     }
 
     /// A new run begins.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.voice.reset();
     }
 
@@ -120,7 +119,7 @@ impl SymbolSender {
     }
 
     /// What leaves of a step. In between, `between` sends what else there is to tell about it.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         step: u64,
         own: Option<Symbol>,
@@ -147,10 +146,10 @@ impl SymbolSender {
 pub(super) struct EvidenceHalf {
     model: VendorModel,
     grader: Grader,
-    pub sender: SymbolSender,
+    pub(crate) sender: SymbolSender,
     tier2: Option<Tier2>,
     /// Distance of the whitened residual at the last step.
-    pub distance: f32,
+    pub(crate) distance: f32,
 }
 
 /// What tier 2 adds.
@@ -166,7 +165,7 @@ struct Tier2 {
 }
 
 impl EvidenceHalf {
-    pub fn new(options: &SiteOptions<'_>) -> Result<Self, SiteError> {
+    pub(crate) fn new(options: &SiteOptions<'_>) -> Result<Self, SiteError> {
         let SiteOptions { client, prepared, session, period_s, .. } = *options;
         let model = VendorModel::new(&prepared.watching)?;
         let sender = SymbolSender::new(client, prepared, session, &session.privacy, period_s)?;
@@ -179,7 +178,7 @@ impl EvidenceHalf {
     }
 
     /// The model and the grader take a step.
-    pub fn look(&mut self, y: &[f32], inputs: &[f32], flat: bool) -> Reading {
+    pub(crate) fn look(&mut self, y: &[f32], inputs: &[f32], flat: bool) -> Reading {
         self.model.step(y, None);
         let out = self.model.output();
         let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
@@ -192,7 +191,7 @@ impl EvidenceHalf {
     }
 
     /// What leaves of the step that was looked at; says what it was before it was released.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         step: u64,
         reading: Reading,
@@ -214,7 +213,7 @@ impl EvidenceHalf {
     }
 
     /// What the server predicts of a step.
-    pub fn predicted(&mut self, epsilon: &[f32], account: &mut Account<'_>) {
+    pub(crate) fn predicted(&mut self, epsilon: &[f32], account: &mut Account<'_>) {
         if let Some(tier2) = &mut self.tier2 {
             tier2.predicted.clear();
             tier2.predicted.extend_from_slice(epsilon);
@@ -223,14 +222,14 @@ impl EvidenceHalf {
     }
 
     /// A step is over: what was predicted of it is not for the next.
-    pub fn forget_prediction(&mut self) {
+    pub(crate) fn forget_prediction(&mut self) {
         if let Some(tier2) = &mut self.tier2 {
             tier2.predicted.clear();
         }
     }
 
     /// A new run begins.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.model.reset();
         self.grader.reset();
         self.sender.reset();
@@ -241,25 +240,25 @@ impl EvidenceHalf {
 
     /// `steps` without data for the model whose states are sent; the watching one is stepped with
     /// missing values by the site.
-    pub fn skip_sending(&mut self, steps: usize) {
+    pub(crate) fn skip_sending(&mut self, steps: usize) {
         if let Some(sending) = self.tier2.as_mut().and_then(|tier2| tier2.sending.as_mut()) {
             sending.skip(steps);
         }
     }
 
     /// A step of a gap: the model predicts, the grader sees nothing.
-    pub fn look_at_nothing(&mut self, y: &[f32], inputs: &[f32], flat: bool) {
+    pub(crate) fn look_at_nothing(&mut self, y: &[f32], inputs: &[f32], flat: bool) {
         self.model.step(y, None);
         let out = self.model.output();
         let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
         self.distance = self.grader.step(sample, flat).distance;
     }
 
-    pub fn grader(&self) -> &Grader {
+    pub(crate) fn grader(&self) -> &Grader {
         &self.grader
     }
 
-    pub fn grader_mut(&mut self) -> &mut Grader {
+    pub(crate) fn grader_mut(&mut self) -> &mut Grader {
         &mut self.grader
     }
 }

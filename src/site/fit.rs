@@ -13,7 +13,7 @@ use crate::nn::proprietary::{Proprietary as _, VendorModel};
 use crate::nn::weights::{LstmFc, ProprietaryWeights};
 
 /// Fits and calibrates the grader of a site whose model watches.
-pub fn grader(
+pub(crate) fn grader(
     material: &ClientMaterial,
     watching: &ProprietaryWeights,
 ) -> Result<GraderFit, WeightsError> {
@@ -25,7 +25,7 @@ pub fn grader(
 }
 
 /// The same with what the client's models make of both ranges, each run over them once.
-pub fn grader_with_traces(
+pub(crate) fn grader_with_traces(
     material: &ClientMaterial,
     watching: &ProprietaryWeights,
     sending: Option<&ProprietaryWeights>,
@@ -51,7 +51,7 @@ pub fn grader_with_traces(
 /// How far one sample of the calibration range moves what a site's models say, step by step after it:
 /// the model that sends, or `other` where another one watches and remembers more. None where the range
 /// is too short.
-pub fn moves(
+pub(crate) fn moves(
     material: &ClientMaterial,
     sending: &ProprietaryWeights,
     other: Option<&ProprietaryWeights>,
@@ -70,8 +70,7 @@ pub fn moves(
 }
 
 /// What each sensor does when all is well.
-#[must_use]
-pub fn habits(material: &ClientMaterial) -> Vec<SensorHabit> {
+pub(crate) fn habits(material: &ClientMaterial) -> Vec<SensorHabit> {
     let mut habits = vec![HabitFit::default(); material.view.used.len()];
     for row in material.fit.outer_iter().chain(material.calibration.outer_iter()) {
         habits.iter_mut().zip(row).for_each(|(habit, y)| habit.add(f64::from(*y)));
@@ -136,7 +135,7 @@ fn traces(
 }
 
 /// Whether a row has any value.
-pub fn is_measured<'a>(mut row: impl Iterator<Item = &'a f32>) -> bool {
+pub(crate) fn is_measured<'a>(mut row: impl Iterator<Item = &'a f32>) -> bool {
     row.any(|v| !v.is_nan())
 }
 

@@ -18,11 +18,11 @@ const LIVE: u64 = 0x5A;
 
 /// When a client is flagged.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FlagRule {
+pub(crate) struct FlagRule {
     /// τ_c and τ_a as squared distances.
-    pub thresholds: FlagThresholds,
+    pub(crate) thresholds: FlagThresholds,
     /// The share of τ that a raised flag falls at.
-    pub deadband: f32,
+    pub(crate) deadband: f32,
 }
 
 /// What a site measured at a step, and which of its two flags its randomised response turned round.
@@ -30,23 +30,23 @@ pub struct FlagRule {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     /// d² of r_c; NaN where there is none.
-    pub d2_c: f32,
+    pub(crate) d2_c: f32,
     /// d² of r_a.
-    pub d2_a: f32,
+    pub(crate) d2_a: f32,
     /// What is sent for Z_c is its contrary.
-    pub flip_c: bool,
+    pub(crate) flip_c: bool,
     /// What is sent for Z_a is its contrary.
-    pub flip_a: bool,
+    pub(crate) flip_a: bool,
     /// Flags are sent at all.
-    pub sent: bool,
+    pub(crate) sent: bool,
 }
 
 impl Measured {
-    pub const NOTHING: Self =
+    pub(crate) const NOTHING: Self =
         Self { d2_c: f32::NAN, d2_a: f32::NAN, flip_c: false, flip_a: false, sent: false };
 
     /// What was or would have been sent with these true flags.
-    pub fn sent(self, truth: Option<Flags>) -> Option<Flags> {
+    pub(crate) fn sent(self, truth: Option<Flags>) -> Option<Flags> {
         let flags = truth.filter(|_| self.sent)?;
         Some(Flags::new(flags.z_c ^ self.flip_c, flags.z_a ^ self.flip_a))
     }
@@ -60,7 +60,7 @@ pub(super) struct FlagSender {
 }
 
 impl FlagSender {
-    pub fn new(
+    pub(crate) fn new(
         client: usize,
         session: &Session,
         privacy: &PrivacySettings,
@@ -72,20 +72,20 @@ impl FlagSender {
         Ok(Self { client, voice: Voice::for_flags(privacy, arl0_steps, random)? })
     }
 
-    pub fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+    pub(crate) fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         self.voice.set_epsilon(epsilon)
     }
 
-    pub fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+    pub(crate) fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         self.voice.check_epsilon(epsilon)
     }
 
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.voice.reset();
     }
 
     /// What leaves the client, and the flags in it.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         step: u64,
         truth: Flags,
@@ -107,18 +107,18 @@ impl FlagSender {
 #[derive(Debug)]
 pub(super) struct FlagHalf {
     chain: ClientStep,
-    pub sender: FlagSender,
+    pub(crate) sender: FlagSender,
     rule: FlagRule,
     flagging: Flagging,
     /// Steps since the run began.
     age: usize,
-    pub measured: Measured,
+    pub(crate) measured: Measured,
     /// What was sent at the last step.
-    pub sent: Option<Flags>,
+    pub(crate) sent: Option<Flags>,
 }
 
 impl FlagHalf {
-    pub fn new(options: &SiteOptions<'_>) -> Result<Self, SiteError> {
+    pub(crate) fn new(options: &SiteOptions<'_>) -> Result<Self, SiteError> {
         let SiteOptions { client, prepared, session, period_s, .. } = *options;
         let model = VendorModel::new(&prepared.sending)?;
         let augmentation = Augmentation::new(&prepared.phi, &model)?;
@@ -138,12 +138,17 @@ impl FlagHalf {
         })
     }
 
-    pub fn set_rule(&mut self, rule: FlagRule) {
+    pub(crate) fn set_rule(&mut self, rule: FlagRule) {
         self.rule = rule;
     }
 
     /// Measures a step and sends its flags; nothing while the filter finds its state.
-    pub fn step(&mut self, step: u64, y: &[f32], account: &mut Account<'_>) -> Option<Outgoing> {
+    pub(crate) fn step(
+        &mut self,
+        step: u64,
+        y: &[f32],
+        account: &mut Account<'_>,
+    ) -> Option<Outgoing> {
         (self.measured, self.sent) = (Measured::NOTHING, None);
         let distances = self.chain.step(y);
         self.age += 1;
@@ -163,7 +168,7 @@ impl FlagHalf {
     }
 
     /// A new run begins.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.chain.reset();
         self.sender.reset();
         self.flagging = Flagging::default();
@@ -171,11 +176,11 @@ impl FlagHalf {
     }
 
     /// `steps` without data: the models predict.
-    pub fn skip(&mut self, steps: usize) {
+    pub(crate) fn skip(&mut self, steps: usize) {
         self.chain.skip(steps);
     }
 
-    pub fn show(&self, view: &mut LocalView) {
+    pub(crate) fn show(&self, view: &mut LocalView) {
         view.d_c = self.measured.d2_c.sqrt();
         view.d_a = self.measured.d2_a.sqrt();
         view.r_c = norm(&self.chain.output().r);
@@ -184,14 +189,12 @@ impl FlagHalf {
 }
 
 /// τ_c and τ_a of a site as distances.
-#[must_use]
-pub fn thresholds(prepared: &PreparedSite, wanted: &Thresholds) -> FlagThresholds {
+pub(crate) fn thresholds(prepared: &PreparedSite, wanted: &Thresholds) -> FlagThresholds {
     thresholds_at(prepared, [wanted.tau_c, wanted.tau_a])
 }
 
 /// The same for any τ of r_c and r_a.
-#[must_use]
-pub fn thresholds_at(prepared: &PreparedSite, tau: [Tau; 2]) -> FlagThresholds {
+pub(crate) fn thresholds_at(prepared: &PreparedSite, tau: [Tau; 2]) -> FlagThresholds {
     FlagThresholds {
         tau_c: prepared.nominal_c.distances.threshold(tau[0]),
         tau_a: prepared.nominal_a.distances.threshold(tau[1]),

@@ -15,17 +15,17 @@ use crate::privacy::{Manner, Vigil};
 
 /// How a client grades its steps.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SiteSettings {
+pub(crate) struct SiteSettings {
     /// Levels of its symbols.
-    pub grading: Grading,
+    pub(crate) grading: Grading,
     /// ε of each symbol sent; sent as it is when absent.
-    pub epsilon: Option<f64>,
+    pub(crate) epsilon: Option<f64>,
     /// How often symbols are sent.
-    pub manner: Manner,
+    pub(crate) manner: Manner,
     /// The watch that speaks when a budget keeps what is left for alarms.
-    pub fallback: Option<Vigil>,
+    pub(crate) fallback: Option<Vigil>,
     /// Whether a sensor that has gone flat is reported at the highest level.
-    pub flat_line: bool,
+    pub(crate) flat_line: bool,
 }
 
 impl Default for SiteSettings {
@@ -41,7 +41,7 @@ impl Default for SiteSettings {
 }
 
 /// Steps at the start of a run that say nothing: the filter finds its state.
-pub const SETTLING: usize = 40;
+pub(crate) const SETTLING: usize = 40;
 
 /// The nominal distribution of a client's whitened residuals.
 #[derive(Debug, Clone)]
@@ -59,7 +59,6 @@ impl Nominal {
         Self { distance: Mahalanobis::new(&gaussian), gaussian }
     }
 
-    /// The distribution itself.
     pub(super) fn gaussian(&self) -> &Gaussian {
         &self.gaussian
     }
@@ -89,19 +88,19 @@ impl Nominal {
 
 /// What a client makes of one step. Nothing but the symbol leaves it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
+pub(crate) struct Reading {
     /// d² of the whitened residual, from the nearer normal where there are two; NaN when there is
     /// none.
-    pub distance: f32,
+    pub(crate) distance: f32,
     /// The true symbol; none while the run settles or when too much is missing.
-    pub symbol: Option<Symbol>,
+    pub(crate) symbol: Option<Symbol>,
     /// A sensor has gone flat: the symbol says so at its highest level.
-    pub flat_line: bool,
+    pub(crate) flat_line: bool,
 }
 
 /// What is fitted and calibrated once, whatever is sent later: it is kept with the client's models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GraderFit {
+pub(crate) struct GraderFit {
     whitening: Whitening,
     /// µ and Σ of the whitened residuals.
     nominal: Gaussian,
@@ -115,8 +114,7 @@ impl GraderFit {
     ///
     /// # Panics
     /// If the recordings are of no sensor.
-    #[must_use]
-    pub fn new(fit: &Recording, calibration: &Recording) -> Self {
+    pub(crate) fn new(fit: &Recording, calibration: &Recording) -> Self {
         let whitening = Whitening::fit(fit, SETTLING);
         let rows = whitening.rows(calibration, SETTLING);
         Self::calibrated(whitening, &rows)
@@ -130,33 +128,27 @@ impl GraderFit {
         Self { whitening, nominal: nominal.gaussian, distances }
     }
 
-    /// Number of sensors.
-    #[must_use]
-    pub fn sensors(&self) -> usize {
+    pub(crate) fn sensors(&self) -> usize {
         self.whitening.sensors()
     }
 
     /// Number of calibration steps.
-    #[must_use]
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.distances.len()
     }
 
     /// What takes its own past out of its residual.
-    #[must_use]
-    pub fn whitening(&self) -> &Whitening {
+    pub(crate) fn whitening(&self) -> &Whitening {
         &self.whitening
     }
 
     /// Whether the parts fit together: what is read from a file may not.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.whitening.is_whole() && self.nominal.mean().len() == self.whitening.sensors()
     }
 
     /// The true symbol of every calibration step; none where there is no distance.
-    #[must_use]
-    pub fn symbols(&self, grading: &Grading) -> Vec<Option<Symbol>> {
+    pub(crate) fn symbols(&self, grading: &Grading) -> Vec<Option<Symbol>> {
         let cuts = LevelCuts::new(grading, &self.nominal_distances());
         self.distances.iter().map(|d| cuts.symbol(*d)).collect()
     }
@@ -168,7 +160,7 @@ impl GraderFit {
 
 /// One client at work.
 #[derive(Debug, Clone)]
-pub struct Grader {
+pub(crate) struct Grader {
     settings: SiteSettings,
     whitening: Whitening,
     nominal: Nominal,
@@ -186,8 +178,7 @@ pub struct Grader {
 
 impl Grader {
     /// A client with what was fitted for it.
-    #[must_use]
-    pub fn new(fit: &GraderFit, settings: SiteSettings) -> Self {
+    pub(crate) fn new(fit: &GraderFit, settings: SiteSettings) -> Self {
         let sensors = fit.sensors();
         let distances = fit.nominal_distances();
         Self {
@@ -204,14 +195,12 @@ impl Grader {
         }
     }
 
-    /// How it grades.
-    #[must_use]
-    pub fn settings(&self) -> &SiteSettings {
+    pub(crate) fn settings(&self) -> &SiteSettings {
         &self.settings
     }
 
     /// One step; `flat` says that a sensor has gone flat. Allocates nothing.
-    pub fn step(&mut self, sample: Sample<'_>, flat: bool) -> Reading {
+    pub(crate) fn step(&mut self, sample: Sample<'_>, flat: bool) -> Reading {
         self.flat = flat;
         self.whitening.step(&mut self.past, sample, &mut self.r_w);
         if self.past.steps() <= SETTLING {
@@ -231,39 +220,37 @@ impl Grader {
     }
 
     /// What the last `steps` showed is normal from here on, beside what was calibrated.
-    pub fn take_as_normal(&mut self, steps: usize) {
+    pub(crate) fn take_as_normal(&mut self, steps: usize) {
         self.new_normal.take(&mut self.nominal, steps);
         self.flat_line_accepted = self.flat;
     }
 
     /// What was taken as normal last is not.
-    pub fn take_back_normal(&mut self) {
+    pub(crate) fn take_back_normal(&mut self) {
         self.new_normal.take_back();
         self.flat_line_accepted = false;
     }
 
     /// Nothing but the calibration is normal.
-    pub fn forget_new_normal(&mut self) {
+    pub(crate) fn forget_new_normal(&mut self) {
         self.new_normal.forget();
         self.flat_line_accepted = false;
     }
 
     /// A new run begins. What was taken as normal stays so.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.whitening.forget(&mut self.past);
         self.flat = false;
         self.ranking = SensorRanking::new(self.r_w.len());
     }
 
     /// The whitened residual of the last step.
-    #[must_use]
-    pub fn whitened(&self) -> &[f32] {
+    pub(crate) fn whitened(&self) -> &[f32] {
         &self.r_w
     }
 
     /// Which sensors deviate most. It leaves the client only where the session allows it.
-    #[must_use]
-    pub fn ranking(&self) -> &SensorRanking {
+    pub(crate) fn ranking(&self) -> &SensorRanking {
         &self.ranking
     }
 }

@@ -24,17 +24,16 @@ const LAMBDA: f64 = 1.0;
 
 /// What came back from the server over a stretch: ε̂ of each step, where there was one.
 #[derive(Debug, Clone, Default)]
-pub struct Answers(Vec<Option<Vec<f32>>>);
+pub(crate) struct Answers(Vec<Option<Vec<f32>>>);
 
 impl Answers {
     /// Nothing came back about any of so many steps.
-    #[must_use]
-    pub fn none(steps: usize) -> Self {
+    pub(crate) fn none(steps: usize) -> Self {
         Self(vec![None; steps])
     }
 
     /// ε̂ of one step.
-    pub fn take(&mut self, step: u64, epsilon: &[f32]) {
+    pub(crate) fn take(&mut self, step: u64, epsilon: &[f32]) {
         if let Some(answer) = self.0.get_mut(step as usize) {
             *answer = Some(epsilon.to_vec());
         }
@@ -47,7 +46,7 @@ impl Answers {
 
 /// What is fitted once: it is kept with the client's models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InformedFit {
+pub(crate) struct InformedFit {
     /// The largest of each number of ε̂ in the fit range.
     largest: Vec<f64>,
     /// H̄: one row per sensor, the intercept last.
@@ -59,8 +58,11 @@ pub struct InformedFit {
 
 impl InformedFit {
     /// Fits H̄ on one nominal stretch and calibrates on another.
-    #[must_use]
-    pub fn new(states: usize, fit: (&Trace, &Answers), calibration: (&Trace, &Answers)) -> Self {
+    pub(crate) fn new(
+        states: usize,
+        fit: (&Trace, &Answers),
+        calibration: (&Trace, &Answers),
+    ) -> Self {
         let sensors = fit.0.sensors();
         let mut largest = vec![0.0f64; states];
         let mut ridge = Ridge::new(states + 1, sensors);
@@ -97,7 +99,7 @@ impl InformedFit {
 
     /// The same without the calibration steps for which `keep` is false.
     #[must_use]
-    pub fn keeping(mut self, keep: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn keeping(mut self, keep: impl Fn(usize) -> bool) -> Self {
         let mut at = 0;
         self.distances.retain(|_| {
             at += 1;
@@ -107,14 +109,12 @@ impl InformedFit {
     }
 
     /// Whether the parts fit together: what is read from a file may not.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.h.len() == (self.largest.len() + 1) * self.nominal.sensors()
     }
 
     /// The true second symbol of every calibration step; none where there is no distance.
-    #[must_use]
-    pub fn symbols(&self, grading: &Grading) -> Vec<Option<Symbol>> {
+    pub(crate) fn symbols(&self, grading: &Grading) -> Vec<Option<Symbol>> {
         let cuts = self.cuts(grading);
         self.distances.iter().map(|d| cuts.symbol(*d)).collect()
     }
@@ -155,7 +155,7 @@ impl Remaining {
 
 /// One client that is told what others explain.
 #[derive(Debug, Clone)]
-pub struct Informed {
+pub(crate) struct Informed {
     remaining: Remaining,
     nominal: Nominal,
     cuts: LevelCuts,
@@ -163,8 +163,7 @@ pub struct Informed {
 
 impl Informed {
     /// A client with what was fitted for it.
-    #[must_use]
-    pub fn new(fit: &InformedFit, grading: &Grading) -> Self {
+    pub(crate) fn new(fit: &InformedFit, grading: &Grading) -> Self {
         let sensors = fit.nominal.sensors();
         Self {
             remaining: Remaining {
@@ -178,7 +177,7 @@ impl Informed {
     }
 
     /// The symbol of a step; none when its residual is missing or the answer is not one.
-    pub fn symbol(&mut self, r_w: &[f32], epsilon: &[f32]) -> Option<Symbol> {
+    pub(crate) fn symbol(&mut self, r_w: &[f32], epsilon: &[f32]) -> Option<Symbol> {
         let distance = self.remaining.distance(&mut self.nominal, r_w, epsilon);
         self.cuts.symbol(distance)
     }

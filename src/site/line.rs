@@ -14,7 +14,7 @@ const LIVE: u64 = 0x5D;
 
 /// One client's way to the server.
 #[derive(Debug)]
-pub struct Line {
+pub(crate) struct Line {
     sender: Sender,
     messenger: Messenger,
     z: Channel,
@@ -26,7 +26,7 @@ pub struct Line {
 
 impl Line {
     /// z and ε carry the noise of x̂_c.
-    pub fn new(
+    pub(crate) fn new(
         sender: Sender,
         messenger: Messenger,
         hooks: &Hooks<'_>,
@@ -48,14 +48,13 @@ impl Line {
     }
 
     /// Numbers in z, and in ε.
-    #[must_use]
-    pub fn states(&self) -> usize {
+    pub(crate) fn states(&self) -> usize {
         self.messenger.states()
     }
 
     /// z of a step that is being watched, entered in the client's ledger; nothing when its budget
     /// does not allow it.
-    pub fn summary(
+    pub(crate) fn summary(
         &mut self,
         step: u64,
         x_hat: &[f32],
@@ -71,7 +70,7 @@ impl Line {
     }
 
     /// What the server predicted is made of what was released before: it is noted and costs nothing.
-    pub fn note_prediction(&mut self, account: &mut Account<'_>) {
+    pub(crate) fn note_prediction(&mut self, account: &mut Account<'_>) {
         let spend = self.protection.gradient_spend();
         account.book.note_derived(account.time, What::Gradient, spend);
     }
@@ -87,7 +86,7 @@ impl Line {
     }
 
     /// z and ε of a whole stretch, step by step; nothing about a step without any.
-    pub fn teach_stretch<'a>(
+    pub(crate) fn teach_stretch<'a>(
         &'a mut self,
         trace: &'a Trace,
     ) -> impl Iterator<Item = Result<Outgoing, PrivacyError>> + 'a {
@@ -96,8 +95,7 @@ impl Line {
     }
 
     /// What was released about this client outside of its ledger, which has yet to be told.
-    #[must_use]
-    pub fn counted(&self) -> Vec<Counted> {
+    pub(crate) fn counted(&self) -> Vec<Counted> {
         let told = [&self.z, &self.epsilon].map(|c| c.counted(What::ProprietaryState));
         told.into_iter().filter(|counted| counted.count > 0).collect()
     }

@@ -8,17 +8,17 @@ use crate::stream::{Frame, Row};
 
 /// What can be seen of one site after a step. What does not exist is NaN, never zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LocalView {
+pub(crate) struct LocalView {
     /// Mahalanobis distance of r_c, and not its square.
-    pub d_c: f32,
+    pub(crate) d_c: f32,
     /// Mahalanobis distance of r_a.
-    pub d_a: f32,
+    pub(crate) d_a: f32,
     /// ‖r_c‖, by the root of the number of sensors.
-    pub r_c: f32,
+    pub(crate) r_c: f32,
     /// ‖r_a‖, likewise.
-    pub r_a: f32,
+    pub(crate) r_a: f32,
     /// Distance of the whitened residual.
-    pub surprise: f32,
+    pub(crate) surprise: f32,
 }
 
 impl Default for LocalView {
@@ -29,19 +29,17 @@ impl Default for LocalView {
 }
 
 /// The measurements of a row, for the site's own screen.
-#[must_use]
-pub fn measurements(row: Row<'_>) -> &[f64] {
+pub(crate) fn measurements(row: Row<'_>) -> &[f64] {
     row.raw_sensors()
 }
 
 /// The measurements of all clients whose sites are on this machine, in the order of their layout.
-#[must_use]
-pub fn measurements_of(frame: &Frame) -> &[f64] {
+pub(crate) fn measurements_of(frame: &Frame) -> &[f64] {
     frame.raw_values()
 }
 
 /// The standardised nominal rows of a client: of its fit range and of its calibration range.
-pub fn nominal_rows(material: &ClientMaterial) -> impl Iterator<Item = Vec<f64>> + '_ {
+pub(crate) fn nominal_rows(material: &ClientMaterial) -> impl Iterator<Item = Vec<f64>> + '_ {
     let rows =
         [&material.fit, &material.calibration].into_iter().flat_map(|rows| rows.outer_iter());
     rows.map(|row| row.iter().map(|value| f64::from(*value)).collect())

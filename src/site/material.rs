@@ -17,32 +17,31 @@ use crate::stream::{Continuity, Frame, Layout, Part, Row, Stream, StreamError, U
 
 /// The nominal rows of a session.
 #[derive(Debug, Clone)]
-pub struct Material {
+pub(crate) struct Material {
     /// What decimated frames look like.
-    pub layout: Layout,
+    pub(crate) layout: Layout,
     /// Samples in a block mean.
-    pub every: u32,
+    pub(crate) every: u32,
     /// Clients in the order of the session.
-    pub clients: Vec<ClientMaterial>,
+    pub(crate) clients: Vec<ClientMaterial>,
     /// First and last instant of the fit range.
-    pub fit_span: (Timestamp, Timestamp),
+    pub(crate) fit_span: (Timestamp, Timestamp),
     /// First and last instant of the calibration range.
-    pub calibration_span: (Timestamp, Timestamp),
+    pub(crate) calibration_span: (Timestamp, Timestamp),
     /// Rows of both ranges that were not used.
-    pub unused: UnusedRows,
+    pub(crate) unused: UnusedRows,
 }
 
 /// The nominal rows of one client. They never leave it.
 #[derive(Debug, Clone)]
-pub struct ClientMaterial {
-    /// Its name.
-    pub name: String,
+pub(crate) struct ClientMaterial {
+    pub(crate) name: String,
     /// Which of its sensors are used, and how they are scaled.
-    pub view: SensorView,
+    pub(crate) view: SensorView,
     /// Sensors that are not used, with the reason.
-    pub left_out: Vec<(String, LeftOut)>,
+    pub(crate) left_out: Vec<(String, LeftOut)>,
     /// Known inputs that vary in the fit range, and how they are scaled.
-    pub inputs: SensorView,
+    pub(crate) inputs: SensorView,
     /// Standardised rows of the fit range, used sensors only. A row of NaN stands between runs.
     pub(super) fit: Array2<f32>,
     /// The same of the calibration range.
@@ -55,26 +54,27 @@ pub struct ClientMaterial {
 
 impl ClientMaterial {
     /// Rows of the fit range.
-    #[must_use]
-    pub fn fit_rows(&self) -> usize {
+    pub(crate) fn fit_rows(&self) -> usize {
         self.fit.nrows()
     }
 
     /// Rows of the calibration range.
-    #[must_use]
-    pub fn calibration_rows(&self) -> usize {
+    pub(crate) fn calibration_rows(&self) -> usize {
         self.calibration.nrows()
     }
 
     /// Whether anything was measured at row `t` of the calibration range.
-    #[must_use]
-    pub fn is_measured(&self, t: usize) -> bool {
+    pub(crate) fn is_measured(&self, t: usize) -> bool {
         is_measured(self.calibration.row(t).iter())
     }
 
     /// A model of this client to be made from its fit range, and judged on its calibration range.
-    #[must_use]
-    pub fn job<'a>(&'a self, kind: Proprietary, settings: &'a ModelSettings, seed: u64) -> Job<'a> {
+    pub(crate) fn job<'a>(
+        &'a self,
+        kind: Proprietary,
+        settings: &'a ModelSettings,
+        seed: u64,
+    ) -> Job<'a> {
         Job {
             client: &self.name,
             kind,
@@ -86,8 +86,11 @@ impl ClientMaterial {
     }
 
     /// The same, judged on nothing.
-    #[must_use]
-    pub fn unjudged_job<'a>(&'a self, kind: Proprietary, settings: &'a ModelSettings) -> Job<'a> {
+    pub(crate) fn unjudged_job<'a>(
+        &'a self,
+        kind: Proprietary,
+        settings: &'a ModelSettings,
+    ) -> Job<'a> {
         Job {
             held_out: self.fit.slice_axis(Axis(0), Slice::from(0..0)),
             ..self.job(kind, settings, 0)
@@ -95,21 +98,19 @@ impl ClientMaterial {
     }
 
     /// What this site brings into a federation that learns from its fit range.
-    #[must_use]
-    pub fn fit_site<'a>(&'a self, model: &'a ProprietaryWeights) -> SiteData<'a> {
+    pub(crate) fn fit_site<'a>(&'a self, model: &'a ProprietaryWeights) -> SiteData<'a> {
         SiteData { name: &self.name, model, rows: self.fit.view() }
     }
 
     /// The same for its calibration range.
-    #[must_use]
-    pub fn calibration_site<'a>(&'a self, model: &'a ProprietaryWeights) -> SiteData<'a> {
+    pub(crate) fn calibration_site<'a>(&'a self, model: &'a ProprietaryWeights) -> SiteData<'a> {
         SiteData { name: &self.name, model, rows: self.calibration.view() }
     }
 }
 
 /// Why a sensor is not used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LeftOut {
+pub(crate) enum LeftOut {
     /// It never changed in the fit range.
     Constant,
     /// It says what another one says.
@@ -133,20 +134,19 @@ impl std::fmt::Display for LeftOut {
 
 /// Which sensors of a client a model sees, and in which units.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct SensorView {
+pub(crate) struct SensorView {
     /// Places in the client's row.
-    pub used: Vec<usize>,
-    /// Their names.
-    pub names: Vec<String>,
+    pub(crate) used: Vec<usize>,
+    pub(crate) names: Vec<String>,
     /// Mean of each.
-    pub mean: Vec<f64>,
+    pub(crate) mean: Vec<f64>,
     /// Standard deviation of each.
-    pub std: Vec<f64>,
+    pub(crate) std: Vec<f64>,
 }
 
 impl SensorView {
     /// Writes what the model sees of a client's sensors; missing stays NaN.
-    pub fn see(&self, row: Row<'_>, out: &mut [f32]) {
+    pub(crate) fn see(&self, row: Row<'_>, out: &mut [f32]) {
         self.standardise(row.raw_sensors(), out);
     }
 
@@ -183,7 +183,7 @@ impl Material {
     ///
     /// A client with a `given` view (its model was delivered) is scaled by that; the others by their
     /// own fit range, without sensors that say nothing of their own.
-    pub fn read(
+    pub(crate) fn read(
         session: &Session,
         every: u32,
         given: &dyn Fn(&Layout) -> Option<Vec<SensorView>>,

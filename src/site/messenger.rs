@@ -18,18 +18,18 @@ const LAMBDA: f64 = 1e-3;
 
 /// What a client's models say about one step.
 #[derive(Debug, Clone, Copy)]
-pub struct Said<'a> {
+pub(crate) struct Said<'a> {
     /// x̂ of the model whose states may be sent.
-    pub x_hat: &'a [f32],
+    pub(crate) x_hat: &'a [f32],
     /// What the measurement changed in it.
-    pub e: &'a [f32],
+    pub(crate) e: &'a [f32],
     /// The whitened residual of the model that watches; NaN where missing.
-    pub r_w: &'a [f32],
+    pub(crate) r_w: &'a [f32],
 }
 
 /// A stretch of what a client's models say, for fitting. It stays with the client.
 #[derive(Debug, Clone)]
-pub struct Trace {
+pub(crate) struct Trace {
     states: usize,
     sensors: usize,
     rows: Vec<f32>,
@@ -37,9 +37,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Nothing said yet.
-    #[must_use]
-    pub fn new(states: usize, sensors: usize) -> Self {
+    pub(crate) fn new(states: usize, sensors: usize) -> Self {
         Self { states, sensors, rows: Vec::new(), spoken: Vec::new() }
     }
 
@@ -48,7 +46,7 @@ impl Trace {
     }
 
     /// The next step; none where there is nothing to say.
-    pub fn push(&mut self, said: Option<Said<'_>>) {
+    pub(crate) fn push(&mut self, said: Option<Said<'_>>) {
         self.spoken.push(said.is_some());
         match said {
             Some(Said { x_hat, e, r_w }) => {
@@ -60,21 +58,16 @@ impl Trace {
         }
     }
 
-    /// Number of steps.
-    #[must_use]
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.spoken.len()
     }
 
-    /// Number of sensors.
-    #[must_use]
-    pub fn sensors(&self) -> usize {
+    pub(crate) fn sensors(&self) -> usize {
         self.sensors
     }
 
     /// What was said at step `t`.
-    #[must_use]
-    pub fn at(&self, t: usize) -> Option<Said<'_>> {
+    pub(crate) fn at(&self, t: usize) -> Option<Said<'_>> {
         let (p, w) = (self.states, self.width());
         let row = self.rows.get(t * w..(t + 1) * w).filter(|_| self.spoken[t])?;
         Some(Said { x_hat: &row[..p], e: &row[p..2 * p], r_w: &row[2 * p..] })
@@ -87,7 +80,7 @@ impl Trace {
 
 /// Runs a client's models over rows and keeps what they say.
 #[derive(Debug)]
-pub struct Tracer<'a> {
+pub(crate) struct Tracer<'a> {
     watching: &'a mut VendorModel,
     /// The model whose states may be sent, where that is another one.
     sending: Option<&'a mut VendorModel>,
@@ -99,7 +92,7 @@ pub struct Tracer<'a> {
 
 impl<'a> Tracer<'a> {
     /// Models at the beginning of a run; the first `settling` steps of a run say nothing.
-    pub fn new(
+    pub(crate) fn new(
         watching: &'a mut VendorModel,
         sending: Option<&'a mut VendorModel>,
         whitening: &'a Whitening,
@@ -118,7 +111,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// A new run begins.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.watching.reset();
         if let Some(sending) = &mut self.sending {
             sending.reset();
@@ -128,7 +121,7 @@ impl<'a> Tracer<'a> {
 
     /// A trace of rows with the known inputs beside them, each with whether a run begins with it;
     /// none is a row without any value.
-    pub fn trace<'r>(
+    pub(crate) fn trace<'r>(
         &mut self,
         rows: impl Iterator<Item = (bool, Option<(&'r [f32], &'r [f32])>)>,
     ) -> Trace {
@@ -163,7 +156,7 @@ impl<'a> Tracer<'a> {
 
 /// Turns what a client's models say into z and ε.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Messenger {
+pub(crate) struct Messenger {
     standard: Standard,
     /// Components of the state that are worth sending.
     kept: Vec<usize>,
@@ -173,8 +166,7 @@ pub struct Messenger {
 
 impl Messenger {
     /// From a nominal stretch.
-    #[must_use]
-    pub fn fit(nominal: &Trace) -> Self {
+    pub(crate) fn fit(nominal: &Trace) -> Self {
         let (p, d) = (nominal.states, nominal.sensors);
         let standard = Standard::fit(p, nominal.spoken().map(|said| said.x_hat));
         let total: f64 = (0..p).map(|i| standard.variance(i)).sum();
@@ -208,20 +200,19 @@ impl Messenger {
     }
 
     /// Numbers in z, and in ε.
-    #[must_use]
-    pub fn states(&self) -> usize {
+    pub(crate) fn states(&self) -> usize {
         self.kept.len()
     }
 
     /// z of an estimate.
-    pub fn z(&self, x_hat: &[f32], out: &mut [f64]) {
+    pub(crate) fn z(&self, x_hat: &[f32], out: &mut [f64]) {
         for (z, i) in out.iter_mut().zip(&self.kept) {
             *z = self.standard.apply(*i, x_hat[*i], LARGEST_Z);
         }
     }
 
     /// ε of a whitened residual.
-    pub fn epsilon(&self, r_w: &[f32], out: &mut [f64]) {
+    pub(crate) fn epsilon(&self, r_w: &[f32], out: &mut [f64]) {
         for (epsilon, row) in out.iter_mut().zip(self.gain.chunks_exact(r_w.len().max(1))) {
             *epsilon = bounded(project(row, r_w), LARGEST_EPSILON);
         }

@@ -55,7 +55,7 @@ pub(super) struct NewNormal {
 
 impl NewNormal {
     /// Nothing but the calibration is normal.
-    pub fn new(sensors: usize, calibrated: &NominalDistances) -> Self {
+    pub(crate) fn new(sensors: usize, calibrated: &NominalDistances) -> Self {
         Self {
             usual: calibrated.quantile(USUAL),
             judged: Judged::AsCalibrated,
@@ -70,7 +70,7 @@ impl NewNormal {
 
     /// How surprising a whitened residual is whose distance from the calibrated normal is
     /// `calibrated`. Allocates nothing once a new normal is learned.
-    pub fn judge(&mut self, nominal: &mut Nominal, r_w: &[f32], calibrated: f32) -> f32 {
+    pub(crate) fn judge(&mut self, nominal: &mut Nominal, r_w: &[f32], calibrated: f32) -> f32 {
         self.remember(r_w);
         let learned = match &mut self.judged {
             Judged::Provisionally { left, .. } => {
@@ -94,7 +94,7 @@ impl NewNormal {
     }
 
     /// What the last `steps` showed is normal from here on.
-    pub fn take(&mut self, nominal: &mut Nominal, steps: usize) {
+    pub(crate) fn take(&mut self, nominal: &mut Nominal, steps: usize) {
         self.before = std::mem::take(&mut self.judged);
         self.judged = if steps >= WINDOW && self.kept == WINDOW {
             self.learn(nominal)
@@ -106,12 +106,12 @@ impl NewNormal {
     }
 
     /// Takes the last one back.
-    pub fn take_back(&mut self) {
+    pub(crate) fn take_back(&mut self) {
         self.judged = std::mem::take(&mut self.before);
     }
 
     /// Nothing but the calibration is normal again.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         (self.judged, self.before) = (Judged::AsCalibrated, Judged::AsCalibrated);
         (self.kept, self.next) = (0, 0);
     }

@@ -19,14 +19,14 @@ const KEPT_DISTANCES: usize = 2001;
 
 /// A [`Nominal`] as it is kept with the models.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct StoredNominal {
+pub(crate) struct StoredNominal {
     mean: Vec<f64>,
     covariance: Vec<f64>,
     distances: Vec<f32>,
 }
 
 /// What is normal for r_c and r_a on the calibration range; none where that is too short.
-pub fn of(
+pub(crate) fn of(
     material: &ClientMaterial,
     model: &ProprietaryWeights,
     phi: &LstmFc,
@@ -61,8 +61,7 @@ impl StoredNominal {
     }
 
     /// As models use it; none where the parts do not fit together.
-    #[must_use]
-    pub fn restore(self) -> Option<Nominal> {
+    pub(crate) fn restore(self) -> Option<Nominal> {
         let n = self.mean.len();
         if self.covariance.len() != n * n {
             return None;

@@ -16,51 +16,49 @@ use crate::privacy::FilterMemory;
 
 /// One site's models and what is normal for them.
 #[derive(Debug, Clone)]
-pub struct PreparedSite {
-    /// The client's name.
-    pub name: String,
+pub(crate) struct PreparedSite {
+    pub(crate) name: String,
     /// The sensors its models see.
-    pub view: SensorView,
+    pub(crate) view: SensorView,
     /// Those they do not, with the reason.
-    pub left_out: Vec<(String, LeftOut)>,
+    pub(crate) left_out: Vec<(String, LeftOut)>,
     /// The model that watches.
-    pub watching: ProprietaryWeights,
+    pub(crate) watching: ProprietaryWeights,
     /// The model whose states may be sent.
-    pub sending: ProprietaryWeights,
+    pub(crate) sending: ProprietaryWeights,
     /// φ_m.
-    pub phi: LstmFc,
+    pub(crate) phi: LstmFc,
     /// Nominal r_c.
-    pub nominal_c: Nominal,
+    pub(crate) nominal_c: Nominal,
     /// Nominal r_a.
-    pub nominal_a: Nominal,
+    pub(crate) nominal_a: Nominal,
     /// How far one sample reaches through its models, where that could be measured.
-    pub memory: Option<FilterMemory>,
+    pub(crate) memory: Option<FilterMemory>,
     /// What was fitted and calibrated beside the models.
-    pub fit: SiteFit,
+    pub(crate) fit: SiteFit,
 }
 
 /// What a site fits to its nominal rows once its models are made: whatever is sent later, it is the
 /// same, and it is kept with the models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SiteFit {
+pub(crate) struct SiteFit {
     /// Known inputs that vary in the fit range, and how they are scaled.
-    pub inputs: SensorView,
+    pub(crate) inputs: SensorView,
     /// What each sensor does when all is well.
-    pub habits: Vec<SensorHabit>,
+    pub(crate) habits: Vec<SensorHabit>,
     /// How its steps are graded.
-    pub grader: GraderFit,
+    pub(crate) grader: GraderFit,
     /// Its half of tier 2, where influence could be learned.
-    pub summary: Option<Messenger>,
+    pub(crate) summary: Option<Messenger>,
     /// Who explains it, and what that takes out of its residual, where the session asks for tier 2.
-    pub informed: Option<(usize, InformedFit)>,
+    pub(crate) informed: Option<(usize, InformedFit)>,
     /// First and last instant of its calibration.
-    pub calibrated: (Timestamp, Timestamp),
+    pub(crate) calibrated: (Timestamp, Timestamp),
 }
 
 impl SiteFit {
     /// Whether the parts fit together and to the sensors of a model: what is read from a file may not.
-    #[must_use]
-    pub fn is_whole(&self, sensors: usize) -> bool {
+    pub(crate) fn is_whole(&self, sensors: usize) -> bool {
         self.habits.len() == sensors
             && self.grader.sensors() == sensors
             && self.grader.is_whole()
@@ -70,9 +68,9 @@ impl SiteFit {
 
 /// The nominal distribution of a residual, and the distances it gave on the calibration range.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Nominal {
+pub(crate) struct Nominal {
     /// µ and Σ.
-    pub gaussian: Gaussian,
+    pub(crate) gaussian: Gaussian,
     /// From which any τ is read.
-    pub distances: NominalDistances,
+    pub(crate) distances: NominalDistances,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is wrong with a sensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum SensorFault {
+pub(crate) enum SensorFault {
     /// The same value for longer than it ever stays.
     FlatLine,
     /// No value for several steps.
@@ -28,11 +28,11 @@ impl std::fmt::Display for SensorFault {
 
 /// What one sensor does when all is well.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct SensorHabit {
+pub(crate) struct SensorHabit {
     /// A run of equal values this long is a flat line; none when it may stand still for ever.
-    pub flat_after: Option<u32>,
+    pub(crate) flat_after: Option<u32>,
     /// Lowest and highest plausible value.
-    pub range: (f64, f64),
+    pub(crate) range: (f64, f64),
 }
 
 /// No run shorter than this is a flat line.
@@ -55,7 +55,7 @@ fn repeats(value: f64, last: f64) -> bool {
 
 /// Learns one sensor's habit from nominal values.
 #[derive(Debug, Clone, Copy)]
-pub struct HabitFit {
+pub(crate) struct HabitFit {
     last: f64,
     run: u32,
     longest: u32,
@@ -79,7 +79,7 @@ impl Default for HabitFit {
 
 impl HabitFit {
     /// One more nominal value.
-    pub fn add(&mut self, value: f64) {
+    pub(crate) fn add(&mut self, value: f64) {
         if !value.is_finite() {
             return;
         }
@@ -91,9 +91,7 @@ impl HabitFit {
         self.range = (self.range.0.min(value), self.range.1.max(value));
     }
 
-    /// The habit.
-    #[must_use]
-    pub fn habit(&self) -> SensorHabit {
+    pub(crate) fn habit(&self) -> SensorHabit {
         let width = self.range.1 - self.range.0;
         let range = if width.is_finite() {
             (self.range.0 - MARGIN * width, self.range.1 + MARGIN * width)
@@ -116,7 +114,7 @@ impl HabitFit {
 
 /// Watches the sensors of one client.
 #[derive(Debug, Clone)]
-pub struct SensorWatch {
+pub(crate) struct SensorWatch {
     habits: Vec<SensorHabit>,
     last: Vec<f64>,
     same: Vec<u32>,
@@ -126,8 +124,7 @@ pub struct SensorWatch {
 
 impl SensorWatch {
     /// A watch over sensors with these habits.
-    #[must_use]
-    pub fn new(habits: Vec<SensorHabit>) -> Self {
+    pub(crate) fn new(habits: Vec<SensorHabit>) -> Self {
         let n = habits.len();
         Self {
             habits,
@@ -139,7 +136,7 @@ impl SensorWatch {
     }
 
     /// One step; missing is NaN.
-    pub fn step(&mut self, values: impl IntoIterator<Item = f64>) {
+    pub(crate) fn step(&mut self, values: impl IntoIterator<Item = f64>) {
         for (i, value) in values.into_iter().take(self.habits.len()).enumerate() {
             self.faults[i] = if value.is_finite() {
                 self.absent[i] = 0;
@@ -155,7 +152,7 @@ impl SensorWatch {
     }
 
     /// A new run: what was seen before does not count.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.last.fill(f64::NAN);
         self.same.fill(0);
         self.absent.fill(0);
@@ -163,14 +160,12 @@ impl SensorWatch {
     }
 
     /// What is wrong with each sensor now.
-    #[must_use]
-    pub fn faults(&self) -> &[Option<SensorFault>] {
+    pub(crate) fn faults(&self) -> &[Option<SensorFault>] {
         &self.faults
     }
 
     /// Whether any sensor has this fault now.
-    #[must_use]
-    pub fn any(&self, fault: SensorFault) -> bool {
+    pub(crate) fn any(&self, fault: SensorFault) -> bool {
         self.faults.contains(&Some(fault))
     }
 }
@@ -189,7 +184,7 @@ impl SensorHabit {
 
 /// Which sensors deviate most, by the fading mean of their squared standardised residuals.
 #[derive(Debug, Clone)]
-pub struct SensorRanking {
+pub(crate) struct SensorRanking {
     scores: Vec<f64>,
 }
 
@@ -197,14 +192,12 @@ impl SensorRanking {
     /// Weight of the newest step.
     const NEWEST: f64 = 0.2;
 
-    /// Nothing seen yet.
-    #[must_use]
-    pub fn new(sensors: usize) -> Self {
+    pub(crate) fn new(sensors: usize) -> Self {
         Self { scores: vec![0.0; sensors] }
     }
 
     /// One step of standardised residuals; a missing one changes nothing.
-    pub fn step(&mut self, standardised: impl IntoIterator<Item = f64>) {
+    pub(crate) fn step(&mut self, standardised: impl IntoIterator<Item = f64>) {
         for (score, r) in self.scores.iter_mut().zip(standardised) {
             if r.is_finite() {
                 *score += Self::NEWEST * (r * r - *score);
@@ -213,14 +206,12 @@ impl SensorRanking {
     }
 
     /// Score per sensor; about 1 when all is well.
-    #[must_use]
-    pub fn scores(&self) -> &[f64] {
+    pub(crate) fn scores(&self) -> &[f64] {
         &self.scores
     }
 
     /// Sensors from the most to the least deviating.
-    #[must_use]
-    pub fn ranked(&self) -> Vec<usize> {
+    pub(crate) fn ranked(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.scores.len()).collect();
         order.sort_by(|a, b| self.scores[*b].total_cmp(&self.scores[*a]));
         order

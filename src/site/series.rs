@@ -10,28 +10,28 @@ use crate::nn::weights::{LstmFc, ProprietaryWeights};
 
 /// Everything one client computes over a stretch of rows, one row per step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub(crate) struct Series {
     /// x̂_c.
-    pub x_hat_c: Array2<f32>,
+    pub(crate) x_hat_c: Array2<f32>,
     /// x_c.
-    pub x_c: Array2<f32>,
+    pub(crate) x_c: Array2<f32>,
     /// r_c; NaN where missing.
-    pub r_c: Array2<f32>,
+    pub(crate) r_c: Array2<f32>,
     /// x_a and r_a where there is a φ.
-    pub augmented: Option<Augmented>,
+    pub(crate) augmented: Option<Augmented>,
 }
 
 /// The augmented part of a [`Series`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Augmented {
+pub(crate) struct Augmented {
     /// x_a.
-    pub x_a: Array2<f32>,
+    pub(crate) x_a: Array2<f32>,
     /// r_a; NaN where missing.
-    pub r_a: Array2<f32>,
+    pub(crate) r_a: Array2<f32>,
 }
 
 /// Runs one client over `rows` from an empty memory.
-pub fn series(
+pub(crate) fn series(
     model: &ProprietaryWeights,
     phi: Option<&LstmFc>,
     rows: &ArrayView2<f32>,

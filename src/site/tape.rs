@@ -8,13 +8,13 @@ use crate::wire::Tick;
 /// One entry a step.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SiteTape {
-    pub ticks: Vec<Tick>,
-    pub graded: Vec<Graded>,
-    pub measured: Vec<Measured>,
+    pub(crate) ticks: Vec<Tick>,
+    pub(crate) graded: Vec<Graded>,
+    pub(crate) measured: Vec<Measured>,
 }
 
 impl SiteTape {
-    pub fn keep(&mut self, tick: Tick, graded: Graded, measured: Measured) {
+    pub(crate) fn keep(&mut self, tick: Tick, graded: Graded, measured: Measured) {
         self.ticks.push(tick);
         self.graded.push(graded);
         self.measured.push(measured);

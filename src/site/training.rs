@@ -27,62 +27,54 @@ use crate::wire::{Numbers, Outgoing, Sender, StatesStay};
 
 /// What a site brings into a federation.
 #[derive(Debug, Clone, Copy)]
-pub struct SiteData<'a> {
+pub(crate) struct SiteData<'a> {
     /// Its name, for messages to people.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// The vendor's model, frozen.
-    pub model: &'a ProprietaryWeights,
+    pub(crate) model: &'a ProprietaryWeights,
     /// Nominal rows (rows = steps), standardised; not finite where missing.
-    pub rows: ArrayView2<'a, f32>,
+    pub(crate) rows: ArrayView2<'a, f32>,
 }
 
 /// Why a site cannot take part.
 #[derive(Debug, Error)]
-pub enum SiteError {
+pub(crate) enum SiteError {
     /// The vendor's weights make no model.
     #[error("{client}: {source}")]
     Weights {
-        /// Whose.
         client: String,
         /// What is wrong with them.
         source: WeightsError,
     },
     /// The model has nothing that may be sent.
     #[error("{client}: {source}")]
-    StatesStay {
-        /// Whose.
-        client: String,
-        /// Why.
-        source: StatesStay,
-    },
+    StatesStay { client: String, source: StatesStay },
     /// Rows that the model cannot read.
     #[error("{client}: rows of {found} sensors for a model of {expected}")]
     Sensors {
-        /// Whose.
         client: String,
         /// Sensors of the model.
         expected: usize,
-        /// Columns given.
         found: usize,
     },
 }
 
 /// Weights of the two losses in a client's step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Eta {
+pub(crate) struct Eta {
     /// η1, of the client's own loss.
-    pub own: f32,
+    pub(crate) own: f32,
     /// η2, of the server's gradient.
-    pub server: f32,
+    pub(crate) server: f32,
 }
 
 /// What stands between a client's states and its messages.
 #[derive(Debug)]
-pub struct Outbox {
+pub(crate) struct Outbox {
     /// For x̂_c.
-    pub proprietary: Channel,
+    pub(crate) proprietary: Channel,
     /// For x_a.
-    pub augmented: Channel,
+    pub(crate) augmented: Channel,
 }
 
 impl Outbox {
@@ -99,7 +91,7 @@ impl Outbox {
 
 /// A site in training.
 #[derive(Debug)]
-pub struct TrainingSite {
+pub(crate) struct TrainingSite {
     name: String,
     sender: Sender,
     weights: Arc<FilterWeights>,
@@ -122,7 +114,7 @@ pub struct TrainingSite {
 
 impl TrainingSite {
     /// The client at `place` of the federation: runs its proprietary model once over all its rows.
-    pub fn new(
+    pub(crate) fn new(
         place: usize,
         site: &SiteData,
         phi: &LstmFc,
@@ -163,15 +155,12 @@ impl TrainingSite {
         })
     }
 
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Number of states P.
-    #[must_use]
-    pub fn states(&self) -> usize {
+    pub(crate) fn states(&self) -> usize {
         self.x_hat_a.len()
     }
 
@@ -187,68 +176,60 @@ impl TrainingSite {
     }
 
     /// Number of rows it learns from.
-    #[must_use]
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.chain.steps()
     }
 
     /// Whether any of its sensors was there at row t.
-    #[must_use]
-    pub fn is_measured(&self, t: usize) -> bool {
+    pub(crate) fn is_measured(&self, t: usize) -> bool {
         self.chain.is_measured(t)
     }
 
     /// f_m and h_m.
-    #[must_use]
-    pub fn functions(&self) -> &Arc<FilterWeights> {
+    pub(crate) fn functions(&self) -> &Arc<FilterWeights> {
         &self.weights
     }
 
     /// φ as it is now.
-    #[must_use]
-    pub fn phi(&self) -> LstmFc {
+    pub(crate) fn phi(&self) -> LstmFc {
         self.phi.weights()
     }
 
     /// Goes on with another φ of the same size.
-    pub fn adopt(&mut self, phi: &LstmFc) -> Result<(), WeightsError> {
+    pub(crate) fn adopt(&mut self, phi: &LstmFc) -> Result<(), WeightsError> {
         self.phi = self.phi.replaced_by(phi)?;
         Ok(())
     }
 
     /// Weights of the two losses.
-    #[must_use]
-    pub fn eta(&self) -> Eta {
+    pub(crate) fn eta(&self) -> Eta {
         self.eta
     }
 
     /// L_a of the last round; zero where nothing was measured.
-    #[must_use]
-    pub fn loss(&self) -> f64 {
+    pub(crate) fn loss(&self) -> f64 {
         self.loss
     }
 
     /// Whether every weight of φ is a number.
-    #[must_use]
-    pub fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         self.phi.is_sound()
     }
 
     /// What was released about this client, for composition.
-    #[must_use]
-    pub fn released(&self) -> [Counted; 2] {
+    pub(crate) fn released(&self) -> [Counted; 2] {
         let Outbox { proprietary, augmented } = &self.outbox;
         [proprietary.counted(What::ProprietaryState), augmented.counted(What::AugmentedState)]
     }
 
     /// Forgets what φ has seen: a new pass begins.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.phi.forget();
     }
 
     /// x_a(t) from the row before it, and L_a; `t` must be one more than at the call before, or
     /// later after a gap.
-    pub fn estimate(&mut self, t: usize) {
+    pub(crate) fn estimate(&mut self, t: usize) {
         let Self { chain, phi, frozen, carried, x_hat_a, pull, .. } = self;
         x_hat_a.copy_from_slice(chain.x_hat(t - 1));
         self.augmented = chain.is_measured(t - 1);
@@ -271,7 +252,7 @@ impl TrainingSite {
     }
 
     /// [x̂_c(t−1), x_a(t)] as they leave, after [`TrainingSite::estimate`].
-    pub fn states_message(&mut self, t: usize) -> Result<Outgoing, PrivacyError> {
+    pub(crate) fn states_message(&mut self, t: usize) -> Result<Outgoing, PrivacyError> {
         let Self { sender, chain, carried, outbox, sending, .. } = self;
         send(*sender, outbox, sending, t, chain.x_hat(t - 1), carried.x())
     }
@@ -287,7 +268,7 @@ impl TrainingSite {
     }
 
     /// Steps θ_m on η1 ∇L_a + η2 ∇L_s, the latter through the server's gradient where there is one.
-    pub fn learn(&mut self, gradient: Option<&Numbers>, pace: f64) {
+    pub(crate) fn learn(&mut self, gradient: Option<&Numbers>, pace: f64) {
         if !self.augmented {
             return;
         }

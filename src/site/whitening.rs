@@ -13,11 +13,11 @@ use crate::evidence::features::{Features, LARGEST_Z, Standard, bounded};
 use crate::evidence::ridge::Ridge;
 
 /// Lags of residual and measurement among the regressors.
-pub const LAGS: usize = 5;
+pub(crate) const LAGS: usize = 5;
 /// Lags of the state features.
-pub const STATE_LAGS: usize = 2;
+pub(crate) const STATE_LAGS: usize = 2;
 /// Steps of the known inputs, the present one among them.
-pub const INPUT_LAGS: usize = 3;
+pub(crate) const INPUT_LAGS: usize = 3;
 /// Bounds on regressors, in nominal standard deviations.
 const LARGEST_Y: f64 = 5.0;
 const LARGEST_R: f64 = 6.0;
@@ -26,22 +26,22 @@ const LAMBDA: f64 = 3.0;
 
 /// What a proprietary model says about one step. Measurements are standardised; missing is NaN.
 #[derive(Debug, Clone, Copy)]
-pub struct Sample<'a> {
+pub(crate) struct Sample<'a> {
     /// y.
-    pub y: &'a [f32],
+    pub(crate) y: &'a [f32],
     /// ŷ, the model's prediction of y.
-    pub y_hat: &'a [f32],
+    pub(crate) y_hat: &'a [f32],
     /// r = y − ŷ.
-    pub r: &'a [f32],
+    pub(crate) r: &'a [f32],
     /// x̂, the estimated state.
-    pub x_hat: &'a [f32],
+    pub(crate) x_hat: &'a [f32],
     /// v, known inputs of this step, standardised; empty where there are none.
-    pub inputs: &'a [f32],
+    pub(crate) inputs: &'a [f32],
 }
 
 /// A stretch of samples kept for fitting.
 #[derive(Debug, Clone, Default)]
-pub struct Recording {
+pub(crate) struct Recording {
     sensors: usize,
     states: usize,
     inputs: usize,
@@ -50,15 +50,12 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Nothing recorded.
-    #[must_use]
-    pub fn new(sensors: usize, states: usize) -> Self {
+    pub(crate) fn new(sensors: usize, states: usize) -> Self {
         Self { sensors, states, inputs: 0, rows: Vec::new(), starts: Vec::new() }
     }
 
     /// The same with so many known inputs beside the sensors.
-    #[must_use]
-    pub fn with_inputs(self, inputs: usize) -> Self {
+    pub(crate) fn with_inputs(self, inputs: usize) -> Self {
         Self { inputs, ..self }
     }
 
@@ -66,28 +63,24 @@ impl Recording {
         (3 * self.sensors + self.states + self.inputs).max(1)
     }
 
-    /// Number of samples.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len() / self.width()
     }
 
     /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// The next sample has nothing to do with the one before.
-    pub fn new_run(&mut self) {
+    pub(crate) fn new_run(&mut self) {
         let here = self.len();
         if self.starts.last() != Some(&here) {
             self.starts.push(here);
         }
     }
 
-    /// Adds a sample.
-    pub fn push(&mut self, sample: Sample<'_>) {
+    pub(crate) fn push(&mut self, sample: Sample<'_>) {
         self.rows.extend_from_slice(sample.y);
         self.rows.extend_from_slice(sample.y_hat);
         self.rows.extend_from_slice(sample.r);
@@ -96,8 +89,7 @@ impl Recording {
     }
 
     /// Sample `t`.
-    #[must_use]
-    pub fn sample(&self, t: usize) -> Sample<'_> {
+    pub(crate) fn sample(&self, t: usize) -> Sample<'_> {
         let (d, w) = (self.sensors, self.width());
         let row = &self.rows[t * w..(t + 1) * w];
         let (x_hat, inputs) = row[3 * d..].split_at(self.states);
@@ -105,7 +97,7 @@ impl Recording {
     }
 
     /// All samples in order, each with whether a run begins with it.
-    pub fn iter(&self) -> impl Iterator<Item = (bool, Sample<'_>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (bool, Sample<'_>)> {
         let mut starts = self.starts.iter().copied().peekable();
         (0..self.len()).map(move |t| {
             let starts_here = starts.next_if_eq(&t).is_some();
@@ -140,7 +132,7 @@ impl StateFeatures {
 
 /// The fitted regression of one client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Whitening {
+pub(crate) struct Whitening {
     sensors: usize,
     inputs: usize,
     residual: Standard,
@@ -155,23 +147,21 @@ pub struct Whitening {
 /// u = [ρ(t−1) … ρ(t−5) | y(t−1) … y(t−5) | ψ(t−1) ψ(t−2) | ŷ(t) | v(t) v(t−1) v(t−2) | 1]
 /// ```
 #[derive(Debug, Clone)]
-pub struct Past {
+pub(crate) struct Past {
     u: Vec<f64>,
     steps: usize,
 }
 
 impl Past {
     /// Steps since the run began.
-    #[must_use]
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.steps
     }
 }
 
 impl Whitening {
     /// Fits the regression on nominal samples. The first `settling` steps of each run are left out.
-    #[must_use]
-    pub fn fit(nominal: &Recording, settling: usize) -> Self {
+    pub(crate) fn fit(nominal: &Recording, settling: usize) -> Self {
         let (sensors, states) = (nominal.sensors, nominal.states);
         let settled = || {
             let mut since = 0;
@@ -209,22 +199,17 @@ impl Whitening {
         whitening
     }
 
-    /// Number of sensors.
-    #[must_use]
-    pub fn sensors(&self) -> usize {
+    pub(crate) fn sensors(&self) -> usize {
         self.sensors
     }
 
     /// Whether the parts fit together: what is read from a file may not.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.residual.width() == self.sensors
             && self.coefficients.len() == self.past().u.len() * self.sensors
     }
 
-    /// An empty past.
-    #[must_use]
-    pub fn past(&self) -> Past {
+    pub(crate) fn past(&self) -> Past {
         let own = 2 * LAGS * self.sensors + STATE_LAGS * self.features.len() + self.sensors;
         let width = own + INPUT_LAGS * self.inputs + 1;
         let mut past = Past { u: vec![0.0; width], steps: 0 };
@@ -233,7 +218,7 @@ impl Whitening {
     }
 
     /// A new run begins: nothing is known of its past.
-    pub fn forget(&self, past: &mut Past) {
+    pub(crate) fn forget(&self, past: &mut Past) {
         past.u.fill(0.0);
         if let Some(intercept) = past.u.last_mut() {
             *intercept = 1.0;
@@ -242,7 +227,7 @@ impl Whitening {
     }
 
     /// Writes r_w of this step and carries the past on. Missing stays NaN.
-    pub fn step(&self, past: &mut Past, sample: Sample<'_>, r_w: &mut [f32]) {
+    pub(crate) fn step(&self, past: &mut Past, sample: Sample<'_>, r_w: &mut [f32]) {
         self.expect(past, sample);
         let rows = self.coefficients.chunks_exact(past.u.len());
         for ((out, r), row) in r_w.iter_mut().zip(sample.r).zip(rows) {
@@ -253,8 +238,7 @@ impl Whitening {
     }
 
     /// r_w of a whole recording, one row a sample; NaN in the first `settling` steps of each run.
-    #[must_use]
-    pub fn rows(&self, recording: &Recording, settling: usize) -> Vec<f32> {
+    pub(crate) fn rows(&self, recording: &Recording, settling: usize) -> Vec<f32> {
         let mut past = self.past();
         let mut rows = vec![f32::NAN; recording.len() * self.sensors];
         for ((starts, sample), row) in

@@ -6,17 +6,17 @@ use crate::suggest::nearest;
 
 /// Columns of a source, sorted out by client.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Columns {
+pub(crate) struct Columns {
     /// What frames look like.
-    pub layout: Layout,
+    pub(crate) layout: Layout,
     /// For each value of a frame, its column in the source.
-    pub values: Vec<usize>,
+    pub(crate) values: Vec<usize>,
     /// For each input of a frame, its column in the source.
-    pub inputs: Vec<usize>,
+    pub(crate) inputs: Vec<usize>,
 }
 
 /// Sorts `header` out by client; the error names the client and the nearest column there is.
-pub fn assign(
+pub(crate) fn assign(
     header: &[Sensor],
     clients: &[ClientSettings],
     period_s: f64,
@@ -107,13 +107,12 @@ fn unknown(header: &[Sensor], client: &str, list: &str, pattern: &str) -> String
 }
 
 /// What to add to a complaint about an unknown `name`: the nearest there is, or nothing.
-pub fn near_hint<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn near_hint<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     nearest(name, candidates).map(|near| format!("; the nearest is {near:?}")).unwrap_or_default()
 }
 
 /// Whether `pattern` means `name`: `*` any run of characters, `?` any one, `[1-3]` one of these.
-#[must_use]
-pub fn glob(pattern: &str, name: &str) -> bool {
+pub(crate) fn glob(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<Piece>, Vec<char>) = (pieces(pattern), name.chars().collect());
     let (mut p, mut n) = (0, 0);
     // The place of the last `*` and how much of the name it has swallowed so far.
@@ -140,7 +139,6 @@ enum Piece {
     Exactly(char),
     Any,
     Run,
-    /// Inclusive ranges.
     OneOf(Vec<(char, char)>),
 }
 

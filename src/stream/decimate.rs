@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{Continuity, Event, Frame, Label, Layout, Place, Stream, StreamError};
 
 /// A stream of block means.
-pub struct Decimated<S> {
+pub(crate) struct Decimated<S> {
     inner: S,
     layout: Layout,
     /// Nanoseconds between two frames of `inner`, and in a block.
@@ -77,7 +77,7 @@ fn stronger(a: Label, b: Label) -> Label {
 
 impl<S: Stream> Decimated<S> {
     /// Means over `every` samples of `inner`.
-    pub fn new(inner: S, every: u32) -> Self {
+    pub(crate) fn new(inner: S, every: u32) -> Self {
         let mut layout = inner.layout().clone();
         let period = nanoseconds(layout.period_s);
         layout.period_s *= f64::from(every);

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// A failure to open or to read a stream.
 #[derive(Debug, Error)]
-pub enum StreamError {
+pub(crate) enum StreamError {
     /// Files of a session are not there.
     #[error("{}", missing_files(folder, files, published.as_deref()))]
     MissingFiles {
@@ -20,16 +20,10 @@ pub enum StreamError {
     },
     /// The operating system refused.
     #[error("{}: {source}", file.display())]
-    Io {
-        /// Which file.
-        file: PathBuf,
-        /// Its answer.
-        source: io::Error,
-    },
+    Io { file: PathBuf, source: io::Error },
     /// A header without a column that the session needs.
     #[error("{}:1: {what}", file.display())]
     Header {
-        /// Which file.
         file: PathBuf,
         /// What is missing, with the nearest name there is.
         what: String,
@@ -37,7 +31,6 @@ pub enum StreamError {
     /// A row that cannot be understood.
     #[error("{}:{line}: {what}", file.display())]
     Row {
-        /// Which file.
         file: PathBuf,
         /// Line, counted from 1.
         line: u64,
@@ -47,17 +40,14 @@ pub enum StreamError {
     /// A cell that cannot be understood.
     #[error("{}:{line}:{column}: {tag}: expected {expected}, found {found:?}", file.display())]
     Cell {
-        /// Which file.
         file: PathBuf,
         /// Line, counted from 1.
         line: u64,
         /// Column in the table, counted from 1.
         column: usize,
-        /// Its header.
         tag: String,
         /// What would have been right.
         expected: String,
-        /// What stands there.
         found: String,
     },
     /// A setting of the source that cannot be carried out.
@@ -66,7 +56,6 @@ pub enum StreamError {
     /// Compressed data that breaks off or is damaged. Rows before it were handed out.
     #[error("{}:{line}: the compressed data is damaged or ends early here: {source}", file.display())]
     Damaged {
-        /// Which file.
         file: PathBuf,
         /// The first line that could not be had.
         line: u64,
@@ -82,17 +71,14 @@ pub enum StreamError {
     LabelRows {
         /// The file of labels.
         labels: PathBuf,
-        /// Its rows.
         label_rows: u64,
         /// The file of measurements.
         data: PathBuf,
-        /// Its rows.
         data_rows: u64,
     },
     /// A range of the session that holds no data.
     #[error("the {part} range holds no data: {why}")]
     Empty {
-        /// Which range.
         part: &'static str,
         /// Why it came out empty.
         why: String,
@@ -101,7 +87,7 @@ pub enum StreamError {
 
 impl StreamError {
     /// Attaches the file to an operating-system error.
-    pub fn io(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let file = file.into();
         move |source| Self::Io { file, source }
     }

@@ -19,17 +19,17 @@ const COMPRESSED: f64 = 4.0;
 
 /// How much data there is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// Sensors of every client.
-    pub sensors: Vec<usize>,
+    pub(crate) sensors: Vec<usize>,
     /// Rows of the fit range, as they stand in the data.
-    pub fit_rows: f64,
+    pub(crate) fit_rows: f64,
     /// Rows of the calibration range.
-    pub calibration_rows: f64,
+    pub(crate) calibration_rows: f64,
 }
 
 /// How much data `session` has. Nothing is simulated, and of files only the beginning is read.
-pub fn extent(session: &Session) -> Result<Extent, StreamError> {
+pub(crate) fn extent(session: &Session) -> Result<Extent, StreamError> {
     let (sensors, period_s) = if let Source::Twin(twin) = &session.source {
         (vec![CHANNELS; twin.clients], 1.0)
     } else {

@@ -19,25 +19,25 @@ use super::{Event, Frame, Label, Layout, Stream, StreamError};
 use crate::session::source::missing_words;
 use crate::session::{ClientSettings, Delimiter, HaiSource, Runs};
 
-pub mod attacks;
+pub(crate) mod attacks;
 mod known;
 mod label_file;
-pub mod tags;
+pub(crate) mod tags;
 #[cfg(test)]
 mod tests;
 
 use known::Known;
 use label_file::LabelFile;
-pub use tags::Version;
+pub(crate) use tags::Version;
 
 /// Where the data set can be had.
-pub const PUBLISHED: &str = "https://github.com/icsdataset/hai";
+pub(crate) const PUBLISHED: &str = "https://github.com/icsdataset/hai";
 
 /// Label columns of the releases that have them: of the whole, and of each process.
 const FLAGS: [&[&str]; 4] = [&["attack", "Attack"], &["attack_P1"], &["attack_P2"], &["attack_P3"]];
 
 /// The frames of a HAI release.
-pub struct HaiStream {
+pub(crate) struct HaiStream {
     wide: Wide,
     known: Known,
     /// For each file, where its labels are when they are not in its columns.
@@ -55,7 +55,6 @@ enum Elsewhere {
     Training,
     /// In the list of attacks, partly to the minute only.
     List,
-    /// Nowhere.
     Nowhere,
 }
 
@@ -64,7 +63,7 @@ impl HaiStream {
     ///
     /// Without `clients` the processes P1, P2 and P3 are the clients. Files are joined in time:
     /// some go on without a gap where another ends.
-    pub fn open(
+    pub(crate) fn open(
         source: &HaiSource,
         folder: &Path,
         files: &[String],

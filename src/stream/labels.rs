@@ -22,11 +22,9 @@ pub(crate) struct Labeller {
 
 #[derive(Debug)]
 enum By {
-    /// Nobody knows.
     Nothing,
     /// The times of events known beforehand.
     Times,
-    /// A column.
     Column(ColumnLabels),
 }
 
@@ -43,18 +41,18 @@ struct ColumnLabels {
 /// A row, as far as labels depend on it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
-    pub time: Timestamp,
-    pub continuity: Continuity,
+    pub(crate) time: Timestamp,
+    pub(crate) continuity: Continuity,
     /// Value of the label column, NaN for an empty cell.
-    pub flag: Option<f64>,
-    pub file: &'a Path,
+    pub(crate) flag: Option<f64>,
+    pub(crate) file: &'a Path,
     /// Value of the run column.
-    pub run: Option<&'a [u8]>,
+    pub(crate) run: Option<&'a [u8]>,
 }
 
 impl Labeller {
     /// Understands `labels`; `folder` is where a file of events stands, `clock` the data's own.
-    pub fn new(
+    pub(crate) fn new(
         labels: &Labels,
         folder: &Path,
         clock: &Clock,
@@ -94,7 +92,7 @@ impl Labeller {
     }
 
     /// The label column, where there is one.
-    pub fn column(labels: &Labels) -> Option<&str> {
+    pub(crate) fn column(labels: &Labels) -> Option<&str> {
         match labels {
             Labels::Column { name, .. } => Some(name),
             _ => None,
@@ -102,12 +100,12 @@ impl Labeller {
     }
 
     /// Events known so far.
-    pub fn events(&self) -> &[Event] {
+    pub(crate) fn events(&self) -> &[Event] {
         &self.events
     }
 
     /// What is known about a row; rows come in the order of their time.
-    pub fn label(&mut self, seen: Seen) -> Label {
+    pub(crate) fn label(&mut self, seen: Seen) -> Label {
         match &mut self.by {
             By::Nothing => Label::Unlabelled,
             By::Times => during(&self.events, seen.time),

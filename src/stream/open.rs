@@ -10,22 +10,20 @@ use crate::session::{Clock, Session, Source, Stretch};
 
 /// What a stretch of a session's data is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// Models and scaling are fitted to it.
     Fit,
     /// Thresholds are set on it.
     Calibration,
-    /// It is watched.
     Replay,
 }
 
 impl Part {
     /// All of them, in the order they are used.
-    pub const ALL: [Part; 3] = [Part::Fit, Part::Calibration, Part::Replay];
+    pub(crate) const ALL: [Part; 3] = [Part::Fit, Part::Calibration, Part::Replay];
 
     /// Its key in a session.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Part::Fit => "fit",
             Part::Calibration => "calibration",
@@ -34,8 +32,7 @@ impl Part {
     }
 
     /// Its stretch in `session`.
-    #[must_use]
-    pub fn stretch(self, session: &Session) -> &Stretch {
+    pub(crate) fn stretch(self, session: &Session) -> &Stretch {
         match self {
             Part::Fit => &session.ranges.fit,
             Part::Calibration => &session.ranges.calibration,
@@ -45,7 +42,7 @@ impl Part {
 }
 
 /// Opens one part of a session's data, at full rate: decimation is up to the caller.
-pub fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, StreamError> {
+pub(crate) fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, StreamError> {
     let stretch = part.stretch(session);
     let folder = session.data_folder().unwrap_or_default();
     let clock = Clock::of(session);
@@ -80,7 +77,10 @@ pub fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, StreamErro
 
 /// How the times of each file of a part are written, where its files can differ: the name of a file
 /// and the format in words.
-pub fn time_formats(session: &Session, part: Part) -> Result<Vec<(String, String)>, StreamError> {
+pub(crate) fn time_formats(
+    session: &Session,
+    part: Part,
+) -> Result<Vec<(String, String)>, StreamError> {
     let Source::Table(table) = &session.source else { return Ok(Vec::new()) };
     let folder = session.data_folder().unwrap_or_default();
     table::time_formats(table, &folder, &part.stretch(session).files)

@@ -28,11 +28,20 @@ mod turbine;
 #[cfg(test)]
 mod tests;
 
-pub use attack::{Action, Attack, CATALOGUE, Shape, find as attack, ids as attack_ids};
-pub use day::{Day, PlantStream, default_clients};
-pub use effect::{Comparison, Effect, NominalSigma};
-pub use tags::{COUNT, Process, Row, Tag, header};
-pub use tampering::Staged;
+#[cfg(test)]
+pub(crate) use attack::Attack;
+#[cfg(test)]
+pub(crate) use attack::CATALOGUE;
+#[cfg(test)]
+pub(crate) use attack::find as attack;
+#[cfg(test)]
+pub(crate) use attack::ids as attack_ids;
+pub(crate) use day::{Day, PlantStream, default_clients};
+pub(crate) use effect::{Comparison, Effect, NominalSigma};
+#[cfg(test)]
+pub(crate) use tags::COUNT;
+pub(crate) use tags::{Process, Row, Tag};
+pub(crate) use tampering::Staged;
 
 use boiler::Boiler;
 use load::Load;
@@ -48,11 +57,11 @@ const FULL_SCALE: f64 = 27_648.0;
 
 /// Departures from the plant's causal order; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Switches {
+pub(crate) struct Switches {
     /// The load drives boiler and storage together: a hidden common cause, as in HAI.
-    pub confounded: bool,
+    pub(crate) confounded: bool,
     /// Gain from grid frequency back to the steam gate: above zero, P3 reaches P1.
-    pub grid_feedback: f64,
+    pub(crate) grid_feedback: f64,
 }
 
 /// What the boiler hands to the turbine.
@@ -67,7 +76,7 @@ struct Steam {
 /// A clone goes on exactly like the original, noise included. With one attack taken out of it
 /// ([`Plant::forgo`]) it is the counterfactual: the same run, had that attack never come.
 #[derive(Debug, Clone)]
-pub struct Plant {
+pub(crate) struct Plant {
     step: u64,
     noise: Noise,
     operator: Operator,
@@ -82,8 +91,7 @@ pub struct Plant {
 impl Plant {
     /// A plant in its initial state. Attacks must not overlap; of two that do, the first in
     /// `schedule` is carried out.
-    #[must_use]
-    pub fn new(seed: u64, switches: Switches, schedule: &[Staged]) -> Self {
+    pub(crate) fn new(seed: u64, switches: Switches, schedule: &[Staged]) -> Self {
         Self {
             step: 0,
             noise: Noise::new(seed),
@@ -98,18 +106,17 @@ impl Plant {
     }
 
     /// Takes the attack at `index` of the schedule out of the rest of the run.
-    pub fn forgo(&mut self, index: usize) {
+    pub(crate) fn forgo(&mut self, index: usize) {
         self.tampering.forgo(index);
     }
 
     /// The step that comes next, counted from 0.
-    #[must_use]
-    pub fn next_step(&self) -> u64 {
+    pub(crate) fn next_step(&self) -> u64 {
         self.step
     }
 
     /// One second: fills `row`, and gives the index in the schedule of the attack that is on.
-    pub fn step(&mut self, row: &mut Row) -> Option<usize> {
+    pub(crate) fn step(&mut self, row: &mut Row) -> Option<usize> {
         let Self { noise, operator, load, boiler, steam, turbine, storage, tampering, .. } = self;
         let attack = tampering.begin(self.step);
 

@@ -33,7 +33,7 @@ const FEWEST_STEPS: f64 = 3.0;
 
 /// The step between neighbouring values that a sensor can report; 0 when it seems continuous.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
-pub struct Resolution(f64);
+pub(crate) struct Resolution(f64);
 
 impl Resolution {
     /// Estimates the step from values: the smallest difference between two that differ, if many
@@ -42,8 +42,7 @@ impl Resolution {
     /// The majority of the different values decides: what is far outside their range does not
     /// count. A value inside of it counts, also where it lies off the grid: it can make a sensor
     /// look finer than it is, which takes no sensor away.
-    #[must_use]
-    pub fn estimate(values: &[f64]) -> Self {
+    pub(crate) fn estimate(values: &[f64]) -> Self {
         let mut sorted = distinct(values);
         if let Some(usual) = Range::usual(&sorted) {
             usual.keep_if_most_lie_inside(&mut sorted);
@@ -60,26 +59,22 @@ impl Resolution {
     }
 
     /// The step; 0 for a continuous sensor.
-    #[must_use]
-    pub fn step(self) -> f64 {
+    pub(crate) fn step(self) -> f64 {
         self.0
     }
 
     /// The coarser of two, to which data from both sources must be rounded to be comparable.
-    #[must_use]
-    pub fn coarser(self, other: Self) -> Self {
+    pub(crate) fn coarser(self, other: Self) -> Self {
         Self(self.0.max(other.0))
     }
 
     /// The nearest value that such a sensor can report.
-    #[must_use]
-    pub fn round(self, value: f64) -> f64 {
+    pub(crate) fn round(self, value: f64) -> f64 {
         if self.0 > 0.0 { (value / self.0).round() * self.0 } else { value }
     }
 
     /// Whether a sensor of this spread says enough to be monitored.
-    #[must_use]
-    pub fn suffices(self, std: f64) -> bool {
+    pub(crate) fn suffices(self, std: f64) -> bool {
         std.is_finite() && std >= FEWEST_STEPS * self.0
     }
 }
@@ -135,7 +130,7 @@ fn fits(step: f64, gaps: &[f64]) -> bool {
 
 /// The grids of a session's sensors, in the order of [`Layout`].
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Grids {
+pub(crate) struct Grids {
     coarsest: Vec<Resolution>,
     rounding: Vec<Resolution>,
 }
@@ -143,7 +138,7 @@ pub struct Grids {
 impl Grids {
     /// Looks at the first rows of every range. The built-in plants have one kind of sensor from the
     /// first row to the last: there is nothing to compare.
-    pub fn of(session: &Session) -> Result<Self, StreamError> {
+    pub(crate) fn of(session: &Session) -> Result<Self, StreamError> {
         if matches!(session.source, Source::Plant(_) | Source::Twin(_)) {
             return Ok(Self::default());
         }
@@ -164,7 +159,11 @@ impl Grids {
     }
 
     /// Opens one part of a session's data, with values rounded where that makes parts comparable.
-    pub fn open(&self, session: &Session, part: Part) -> Result<Box<dyn Stream>, StreamError> {
+    pub(crate) fn open(
+        &self,
+        session: &Session,
+        part: Part,
+    ) -> Result<Box<dyn Stream>, StreamError> {
         let stream = super::open(session, part)?;
         if self.rounding.iter().all(|r| r.step() == 0.0) {
             return Ok(stream);
@@ -173,13 +172,12 @@ impl Grids {
     }
 
     /// The coarsest step of a sensor; 0 when it is continuous everywhere.
-    #[must_use]
-    pub fn coarsest(&self, sensor: usize) -> Resolution {
+    pub(crate) fn coarsest(&self, sensor: usize) -> Resolution {
         self.coarsest.get(sensor).copied().unwrap_or_default()
     }
 
     /// All that preparing a session takes from them.
-    pub fn steps(&self) -> impl Iterator<Item = f64> + '_ {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = f64> + '_ {
         self.coarsest.iter().chain(&self.rounding).map(|r| r.step())
     }
 }

@@ -4,49 +4,47 @@ use serde::{Deserialize, Serialize};
 
 /// How one sensor is brought to mean 0 and standard deviation 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct SensorScaling {
+pub(crate) struct SensorScaling {
     /// Mean over the fit range.
-    pub mean: f64,
+    pub(crate) mean: f64,
     /// Standard deviation over the fit range; 1 for a constant sensor, which has none.
-    pub std: f64,
+    pub(crate) std: f64,
     /// It never changed (or was never there): nothing can be learned from it.
-    pub constant: bool,
+    pub(crate) constant: bool,
     /// Samples it is based on.
-    pub samples: u64,
+    pub(crate) samples: u64,
 }
 
 /// The scaling of one client's sensors. It never leaves that client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Scaling {
+pub(crate) struct Scaling {
     /// One entry per sensor, in layout order.
-    pub sensors: Vec<SensorScaling>,
+    pub(crate) sensors: Vec<SensorScaling>,
 }
 
 impl Scaling {
     /// Begins with nothing; rows are added one by one.
-    #[must_use]
-    pub fn gather(sensors: usize) -> Gathering {
+    pub(crate) fn gather(sensors: usize) -> Gathering {
         Gathering { moments: vec![Moments::default(); sensors] }
     }
 }
 
 /// A scaling in the making.
 #[derive(Debug, Clone)]
-pub struct Gathering {
+pub(crate) struct Gathering {
     moments: Vec<Moments>,
 }
 
 impl Gathering {
     /// Takes one row into account; what is missing counts for nothing.
-    pub fn add(&mut self, row: &[f64]) {
+    pub(crate) fn add(&mut self, row: &[f64]) {
         for (moment, value) in self.moments.iter_mut().zip(row) {
             moment.add(*value);
         }
     }
 
     /// The scaling of all rows so far.
-    #[must_use]
-    pub fn finish(&self) -> Scaling {
+    pub(crate) fn finish(&self) -> Scaling {
         Scaling { sensors: self.moments.iter().map(Moments::scaling).collect() }
     }
 }

@@ -59,7 +59,7 @@ use number::Numbers;
 use wide::{Plan, Wide};
 
 /// The frames of CSV files.
-pub struct TableStream {
+pub(crate) struct TableStream {
     wide: Wide,
     labels: Labeller,
 }
@@ -70,7 +70,7 @@ impl TableStream {
     /// Reads every file's header and the first rows of one, no more: what does not fit together is
     /// said here, and a large file opens at once. Without `period_s` the period is the most
     /// frequent distance of the first rows; where rows count as time it is a second.
-    pub fn open(
+    pub(crate) fn open(
         source: &TableSource,
         folder: &Path,
         files: &[String],
@@ -115,7 +115,7 @@ impl TableStream {
 
 /// How the times of each of `files` are written: its name, and the format in words. Empty where all
 /// files have the same format, which the session then says itself.
-pub fn time_formats(
+pub(crate) fn time_formats(
     source: &TableSource,
     folder: &Path,
     files: &[String],

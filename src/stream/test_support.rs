@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{ClientColumns, Continuity, Event, Frame, Label, Layout, Sensor, Stream, StreamError};
 
-pub struct Listed {
+pub(crate) struct Listed {
     layout: Layout,
     rows: std::vec::IntoIter<(i64, Vec<f64>)>,
     last: Option<i64>,
@@ -12,12 +12,12 @@ pub struct Listed {
 
 impl Listed {
     /// One client with one sensor; times in seconds.
-    pub fn one_column(period_s: f64, rows: &[(i64, f64)]) -> Self {
+    pub(crate) fn one_column(period_s: f64, rows: &[(i64, f64)]) -> Self {
         Self::new(&[1], period_s, rows.iter().map(|(t, v)| (*t, vec![*v])).collect())
     }
 
     /// Clients with so many sensors each.
-    pub fn new(widths: &[usize], period_s: f64, rows: Vec<(i64, Vec<f64>)>) -> Self {
+    pub(crate) fn new(widths: &[usize], period_s: f64, rows: Vec<(i64, Vec<f64>)>) -> Self {
         let clients = widths
             .iter()
             .enumerate()

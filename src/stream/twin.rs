@@ -70,23 +70,26 @@ mod target;
 mod tests;
 mod transition;
 
-pub use fault::{Fault, FaultKind};
-pub use graph::{Edge, Graph};
-pub use plant::TwinPlant;
-pub use slices::{Slices, slices};
+pub(crate) use fault::Fault;
+#[cfg(test)]
+pub(crate) use fault::FaultKind;
+#[cfg(test)]
+pub(crate) use graph::Graph;
+pub(crate) use plant::TwinPlant;
+pub(crate) use slices::slices;
 
 /// Measured channels of a client.
-pub const CHANNELS: usize = 4;
+pub(crate) const CHANNELS: usize = 4;
 
 /// A client's true state.
-pub type State = [f64; 2];
+pub(crate) type State = [f64; 2];
 
 /// What a client's sensors show at one step.
-pub type Measurements = [f64; CHANNELS];
+pub(crate) type Measurements = [f64; CHANNELS];
 
 /// A synthetic plant as a stream, one step a second.
 #[derive(Debug, Clone)]
-pub struct TwinStream {
+pub(crate) struct TwinStream {
     plant: TwinPlant,
     layout: Layout,
     events: Vec<Event>,
@@ -96,7 +99,7 @@ pub struct TwinStream {
 
 impl TwinStream {
     /// Draws the plant of `source` and `seed` and stands before its first frame.
-    pub fn open(source: &TwinSource, seed: u64) -> Result<Self, StreamError> {
+    pub(crate) fn open(source: &TwinSource, seed: u64) -> Result<Self, StreamError> {
         let start = start(source)?;
         let plant = TwinPlant::new(source, seed)?;
         let layout = Layout {
@@ -109,8 +112,7 @@ impl TwinStream {
     }
 
     /// The plant behind the frames; its states are those of the frame read last.
-    #[must_use]
-    pub fn plant(&self) -> &TwinPlant {
+    pub(crate) fn plant(&self) -> &TwinPlant {
         &self.plant
     }
 }

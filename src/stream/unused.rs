@@ -6,30 +6,29 @@ use super::NoteKind;
 
 /// How many rows of the data were not used, in all and for each reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct UnusedRows {
+pub(crate) struct UnusedRows {
     /// In all.
-    pub rows: u64,
+    pub(crate) rows: u64,
     /// Rows with the time stamp of the row before.
-    pub duplicate_stamp: u64,
+    pub(crate) duplicate_stamp: u64,
     /// Rows with a time stamp older than the row before.
-    pub backward_stamp: u64,
+    pub(crate) backward_stamp: u64,
     /// Rows with a time stamp that the rows around them contradict.
-    pub wrong_stamp: u64,
+    pub(crate) wrong_stamp: u64,
     /// Rows in the middle of which their file ends.
-    pub truncated_row: u64,
+    pub(crate) truncated_row: u64,
     /// Rows of a long table with a second value of a tag at one instant.
-    pub duplicate_tag: u64,
+    pub(crate) duplicate_tag: u64,
 }
 
 impl UnusedRows {
     /// Whether every row was used.
-    #[must_use]
-    pub fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
     /// Counts rows that were left out for one reason.
-    pub fn add(&mut self, why: NoteKind, rows: u64) {
+    pub(crate) fn add(&mut self, why: NoteKind, rows: u64) {
         let of_kind = match why {
             NoteKind::DuplicateStamp => &mut self.duplicate_stamp,
             NoteKind::BackwardStamp => &mut self.backward_stamp,
@@ -43,8 +42,7 @@ impl UnusedRows {
     }
 
     /// Every reason that there was, with its count, in words.
-    #[must_use]
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let each = self.reasons().map(|(rows, reason)| format!("{rows} × {reason}"));
         each.collect::<Vec<_>>().join(", ")
     }

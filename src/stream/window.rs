@@ -6,7 +6,7 @@ use super::{Continuity, Event, Frame, Layout, Stream, StreamError};
 use crate::session::{Clock, Mark, Stretch};
 
 /// The frames of a stream that lie inside a [`Stretch`].
-pub struct Window<S> {
+pub(crate) struct Window<S> {
     inner: S,
     from: Option<Mark>,
     until: Option<Mark>,
@@ -20,7 +20,7 @@ pub struct Window<S> {
 impl<S: Stream> Window<S> {
     /// Looks at `stretch` of `inner`, whose civil time is that of `clock`; the stretch's files are
     /// the opener's business.
-    pub fn new(inner: S, stretch: &Stretch, clock: Clock) -> Self {
+    pub(crate) fn new(inner: S, stretch: &Stretch, clock: Clock) -> Self {
         Self {
             inner,
             from: stretch.from,

@@ -14,8 +14,7 @@ mod watched;
 use super::frame::Study;
 
 /// Every study there is.
-#[must_use]
-pub fn all() -> Vec<&'static dyn Study> {
+pub(crate) fn all() -> Vec<&'static dyn Study> {
     vec![
         &detection::Detection,
         &scalability::Scalability,
@@ -32,14 +31,12 @@ pub fn all() -> Vec<&'static dyn Study> {
 }
 
 /// The study of this name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static dyn Study> {
+pub(crate) fn find(name: &str) -> Option<&'static dyn Study> {
     all().into_iter().find(|study| study.name() == name)
 }
 
 /// The name that was probably meant.
-#[must_use]
-pub fn nearest(name: &str) -> Option<&'static str> {
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let names = all().into_iter().map(Study::name).chain(["all"]);
     let near = names.map(|known| (strsim::damerau_levenshtein(name, known), known));
     near.min().filter(|(distance, known)| *distance <= known.len() / 2).map(|(_, known)| known)

@@ -13,12 +13,12 @@
 //! | [`flags`] | flags step by step, their run lengths and the look-up |
 //! | [`baseline`] | the paper's other models, which no session can ask for |
 
-pub mod baseline;
-pub mod figures;
-pub mod flags;
+pub(crate) mod baseline;
+pub(crate) mod figures;
+pub(crate) mod flags;
 #[cfg(test)]
 mod tests;
-pub mod watch;
+pub(crate) mod watch;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -34,15 +34,14 @@ use crate::study::frame::StudyError;
 
 /// A family of synthetic plants.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Twin {
+pub(crate) struct Twin {
     /// The name used everywhere.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What its clients are made of.
-    pub family: Family,
-    /// Number of clients.
-    pub clients: usize,
+    pub(crate) family: Family,
+    pub(crate) clients: usize,
     /// Size of the anomaly in family A.
-    pub delta: f64,
+    pub(crate) delta: f64,
 }
 
 impl Twin {
@@ -52,10 +51,10 @@ impl Twin {
 }
 
 /// The paper's own experiment.
-pub const PAPERS: Twin = Twin::new("A2", Family::A, 2, 2.0);
+pub(crate) const PAPERS: Twin = Twin::new("A2", Family::A, 2, 2.0);
 
 /// The families of the detection study.
-pub const TWINS: [Twin; 7] = [
+pub(crate) const TWINS: [Twin; 7] = [
     PAPERS,
     Twin::new("A4", Family::A, 4, 2.0),
     Twin::new("A8", Family::A, 8, 2.0),
@@ -68,7 +67,7 @@ pub const TWINS: [Twin; 7] = [
 impl Twin {
     /// The shipped synthetic session over this family, in evidence mode. Its clients have the
     /// paper's filters, so that both modes stand on the same models.
-    pub fn session(&self, seed: u64) -> Result<Session, StudyError> {
+    pub(crate) fn session(&self, seed: u64) -> Result<Session, StudyError> {
         let mut session = Session::open("twin")?;
         let Self { name, family, clients, delta } = *self;
         name.clone_into(&mut session.name);
@@ -83,7 +82,7 @@ impl Twin {
 
 /// The published method: flags at a percentile and, where a vote is asked for, three of five steps
 /// that must agree.
-pub fn as_published(session: &mut Session, percentile: f64, is_voted: bool) {
+pub(crate) fn as_published(session: &mut Session, percentile: f64, is_voted: bool) {
     session.mode = Mode::Paper;
     session.thresholds.tau_c = Tau::Percentile(percentile);
     session.thresholds.tau_a = Tau::Percentile(percentile);
@@ -91,14 +90,14 @@ pub fn as_published(session: &mut Session, percentile: f64, is_voted: bool) {
 }
 
 /// One bit a step, at a budget.
-pub fn one_bit(session: &mut Session, epsilon: Option<f64>) {
+pub(crate) fn one_bit(session: &mut Session, epsilon: Option<f64>) {
     session.privacy.symbol = Alphabet::OneBit;
     session.privacy.epsilon_flag = epsilon;
 }
 
 /// Clients watch with a linear predictor. Their federation is never asked for anything then, so it is
 /// made as quickly as possible.
-pub fn linear(session: &mut Session) {
+pub(crate) fn linear(session: &mut Session) {
     session.model.proprietary = Proprietary::Linear;
     session.model.epochs = 1;
     session.model.federation = Federation::Batched { rounds: 1 };
@@ -109,11 +108,11 @@ pub fn linear(session: &mut Session) {
 /// They are made by the program that measures and kept for one job only. What is in the cache may be of
 /// an older build.
 #[derive(Debug, Default)]
-pub struct Models(Vec<(String, Arc<Prepared>)>);
+pub(crate) struct Models(Vec<(String, Arc<Prepared>)>);
 
 impl Models {
     /// The models of a session, made if none of the sessions before needed the same.
-    pub fn of(&mut self, session: &Session) -> Result<&Arc<Prepared>, StudyError> {
+    pub(crate) fn of(&mut self, session: &Session) -> Result<&Arc<Prepared>, StudyError> {
         let wanted = fingerprint(session)?.to_string();
         let known = self.0.iter().position(|(known, _)| *known == wanted);
         let place = known.unwrap_or(self.0.len());

@@ -15,33 +15,31 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use self::keep::Store;
-pub use self::run::{Bench, Progress, Ran, run};
+pub(crate) use self::keep::Store;
+pub(crate) use self::run::{Bench, Progress, Ran, run};
 use super::report::Report;
 
 /// What a person asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Options {
+pub(crate) struct Options {
     /// How many seeds; each study has its own default.
-    pub seeds: Option<usize>,
+    pub(crate) seeds: Option<usize>,
     /// Fewer seeds and families, shorter runs: an answer in minutes.
-    pub quick: bool,
+    pub(crate) quick: bool,
     /// Folder with recorded data.
-    pub data: Option<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
 }
 
 impl Options {
     /// The seeds of a study: 1, 2, … as many as asked for, or `usual` of them (`quick` ones if in a
     /// hurry).
-    #[must_use]
-    pub fn seeds(&self, usual: usize, quick: usize) -> Vec<u64> {
+    pub(crate) fn seeds(&self, usual: usize, quick: usize) -> Vec<u64> {
         let count = self.seeds.unwrap_or(if self.quick { quick } else { usual });
         (1..=count as u64).collect()
     }
 
     /// The command that asks for the same.
-    #[must_use]
-    pub fn command(&self, study: &str) -> String {
+    pub(crate) fn command(&self, study: &str) -> String {
         let mut command = format!("headwater study {study}");
         if let Some(seeds) = self.seeds {
             command.push_str(" --seeds ");
@@ -55,14 +53,14 @@ impl Options {
 }
 
 /// One unit of work.
-pub struct Job {
+pub(crate) struct Job {
     /// What is being done, for the person who waits.
-    pub label: String,
+    pub(crate) label: String,
     /// All that the result depends on, the program itself aside. Two jobs with the same inputs are
     /// the same job.
-    pub inputs: Value,
+    pub(crate) inputs: Value,
     /// About how long it takes beside its siblings; the longest are started first.
-    pub cost: u32,
+    pub(crate) cost: u32,
     /// The name its result is kept under, where several studies ask for the same.
     shared: Option<&'static str>,
     work: Work,
@@ -72,7 +70,7 @@ type Work = Box<dyn Fn() -> Result<Value, StudyError> + Send + Sync>;
 
 impl Job {
     /// A job whose result can be written as JSON.
-    pub fn new<R: serde::Serialize>(
+    pub(crate) fn new<R: serde::Serialize>(
         label: impl Into<String>,
         inputs: Value,
         work: impl Fn() -> Result<R, StudyError> + Send + Sync + 'static,
@@ -83,14 +81,14 @@ impl Job {
 
     /// With its cost beside its siblings.
     #[must_use]
-    pub fn costing(mut self, cost: u32) -> Self {
+    pub(crate) fn costing(mut self, cost: u32) -> Self {
         self.cost = cost;
         self
     }
 
     /// Kept under a name that other studies use too: what one of them did, none does again.
     #[must_use]
-    pub fn kept_as(mut self, name: &'static str) -> Self {
+    pub(crate) fn kept_as(mut self, name: &'static str) -> Self {
         self.shared = Some(name);
         self
     }
@@ -104,28 +102,27 @@ impl std::fmt::Debug for Job {
 
 /// A job that was done.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
+pub(crate) struct Done {
     /// The inputs of the job.
-    pub inputs: Value,
-    /// What it gave.
-    pub result: Value,
+    pub(crate) inputs: Value,
+    pub(crate) result: Value,
 }
 
 impl Done {
     /// The result in its own type.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, StudyError> {
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, StudyError> {
         Ok(serde_json::from_value(self.result.clone())?)
     }
 
     /// An input by its name, in its own type.
-    pub fn input<T: DeserializeOwned>(&self, name: &str) -> Result<T, StudyError> {
+    pub(crate) fn input<T: DeserializeOwned>(&self, name: &str) -> Result<T, StudyError> {
         let value = self.inputs.get(name).cloned().unwrap_or(Value::Null);
         Ok(serde_json::from_value(value)?)
     }
 }
 
 /// A table or a figure that a command makes.
-pub trait Study: Sync {
+pub(crate) trait Study: Sync {
     /// The name under which it is run.
     fn name(&self) -> &'static str;
 
@@ -142,23 +139,16 @@ pub trait Study: Sync {
 
 /// Why there is no report, or not a whole one.
 #[derive(Debug, Error)]
-pub enum StudyError {
+pub(crate) enum StudyError {
     /// It needs data that must be fetched by the user.
     #[error("{study} needs data that is not here: {how}")]
     NoData {
-        /// Which study.
         study: &'static str,
         /// How to get it.
         how: String,
     },
-    /// A job failed.
     #[error("{label}: {reason}")]
-    Job {
-        /// Which job.
-        label: String,
-        /// Why.
-        reason: String,
-    },
+    Job { label: String, reason: String },
     /// What a job gave cannot be read or written.
     #[error("the result of a job is not what it should be: {0}")]
     Result(#[from] serde_json::Error),

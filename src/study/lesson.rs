@@ -22,10 +22,10 @@ use ndarray::{ArrayView2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-pub use self::course::{Beside, Course, Loss, Pass};
-pub use self::ground::{Ground, Plant};
-pub use self::maps::Map;
-pub use self::norms::{Condition, Norms, Trace};
+pub(crate) use self::course::{Beside, Course, Loss, Pass};
+pub(crate) use self::ground::{Ground, Plant};
+pub(crate) use self::maps::Map;
+pub(crate) use self::norms::{Condition, Norms, Trace};
 use super::detection::flags::ModelFlags;
 use super::frame::{Done, Job, Options, StudyError};
 use crate::federation::convergence::Yardstick;
@@ -41,10 +41,10 @@ use crate::session::settings::{Federation, ModelSettings, PrivacySettings, Propr
 use crate::site::training::SiteData;
 
 /// The weights of the server's gradient that are tried: none, the paper's, ten times that.
-pub const ETA2: [f64; 3] = [0.0, 1.0, 10.0];
+pub(crate) const ETA2: [f64; 3] = [0.0, 1.0, 10.0];
 
 /// The weight of the method as published.
-pub const PUBLISHED: f64 = 1.0;
+pub(crate) const PUBLISHED: f64 = 1.0;
 
 /// Under this name lessons are kept, whichever study asked for them first.
 const KEPT_AS: &str = "lesson";
@@ -60,24 +60,23 @@ const FEDERATION: u64 = 0x46;
 
 /// How much is learned from, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Effort {
+pub(crate) struct Effort {
     /// Rows of the fit slice that the federation learns from, at most.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Passes of the proprietary models, where they are not delivered.
-    pub epochs: usize,
+    pub(crate) epochs: usize,
     /// Passes of Algorithm 1.
-    pub passes: usize,
+    pub(crate) passes: usize,
     /// Rows that the oracle learns from, at most.
-    pub oracle_rows: usize,
-    /// Its passes.
-    pub oracle_epochs: usize,
+    pub(crate) oracle_rows: usize,
+    pub(crate) oracle_epochs: usize,
     /// Width of its network.
-    pub oracle_width: usize,
+    pub(crate) oracle_width: usize,
 }
 
 impl Effort {
     /// The usual one. The paper gives the oracle ten passes; five take as long as all the rest.
-    pub const FULL: Self = Self {
+    pub(crate) const FULL: Self = Self {
         rows: 12_000,
         epochs: 10,
         passes: 8,
@@ -86,7 +85,7 @@ impl Effort {
         oracle_width: 128,
     };
     /// An answer within half a minute.
-    pub const QUICK: Self = Self {
+    pub(crate) const QUICK: Self = Self {
         rows: 2500,
         epochs: 3,
         passes: 4,
@@ -100,56 +99,49 @@ impl Effort {
     }
 }
 
-/// What is learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lesson {
-    /// The plant.
-    pub plant: Plant,
+pub(crate) struct Lesson {
+    pub(crate) plant: Plant,
     /// Its seed, and that of all networks.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// How much is learned from.
-    pub effort: Effort,
+    pub(crate) effort: Effort,
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Findings {
+pub(crate) struct Findings {
     /// Names of the clients.
-    pub clients: Vec<String>,
+    pub(crate) clients: Vec<String>,
     /// How learning went, for each weight of the server's gradient.
-    pub courses: Vec<Course>,
+    pub(crate) courses: Vec<Course>,
     /// How states move together, by model.
-    pub maps: Vec<Map>,
+    pub(crate) maps: Vec<Map>,
     /// Mean |correlation| of true states of clients of two plants that have nothing in common but
     /// their kind; none where no state is known.
-    pub strangers: Option<f64>,
-    /// Norms of residuals.
-    pub norms: Vec<Norms>,
+    pub(crate) strangers: Option<f64>,
+    pub(crate) norms: Vec<Norms>,
     /// The norms step by step around the first anomaly.
-    pub traces: Vec<Trace>,
+    pub(crate) traces: Vec<Trace>,
     /// Flags on what each model leaves over; run lengths in steps.
-    pub flags: Vec<ModelFlags>,
+    pub(crate) flags: Vec<ModelFlags>,
     /// Seconds between two steps.
-    pub period_s: f64,
+    pub(crate) period_s: f64,
 }
 
 impl Findings {
     /// The course with this weight of the server's gradient.
-    #[must_use]
-    pub fn course(&self, eta2: f64) -> Option<&Course> {
+    pub(crate) fn course(&self, eta2: f64) -> Option<&Course> {
         self.courses.iter().find(|course| (course.eta2 - eta2).abs() < 1e-9)
     }
 
     /// The map of a model.
-    #[must_use]
-    pub fn map(&self, model: &str) -> Option<&Map> {
+    pub(crate) fn map(&self, model: &str) -> Option<&Map> {
         self.maps.iter().find(|map| map.model == model)
     }
 }
 
 /// The lessons of a study: every plant with every seed.
-#[must_use]
-pub fn jobs(options: &Options) -> Vec<Job> {
+pub(crate) fn jobs(options: &Options) -> Vec<Job> {
     let plants: &[Plant] = if options.quick {
         &[Plant::Twin(2), Plant::BuiltIn]
     } else {
@@ -159,8 +151,7 @@ pub fn jobs(options: &Options) -> Vec<Job> {
 }
 
 /// What the oracle had, for the foot of a table that shows it.
-#[must_use]
-pub fn oracle_note(options: &Options) -> String {
+pub(crate) fn oracle_note(options: &Options) -> String {
     let Effort { oracle_rows, oracle_epochs, oracle_width, .. } = Effort::of(options);
     format!(
         "The oracle sees the raw data of all clients: width {oracle_width}, {oracle_epochs} passes \
@@ -169,14 +160,14 @@ pub fn oracle_note(options: &Options) -> String {
 }
 
 /// The lessons of one plant.
-pub fn jobs_of(plant: Plant, options: &Options) -> impl Iterator<Item = Job> {
+pub(crate) fn jobs_of(plant: Plant, options: &Options) -> impl Iterator<Item = Job> {
     let effort = Effort::of(options);
     let seeds = options.seeds(3, 1).into_iter();
     seeds.map(move |seed| Lesson { plant, seed, effort }.job())
 }
 
 /// What was found, by family, in the order in which it was asked for.
-pub fn by_family(done: &[Done]) -> Result<Vec<(String, Vec<Findings>)>, StudyError> {
+pub(crate) fn by_family(done: &[Done]) -> Result<Vec<(String, Vec<Findings>)>, StudyError> {
     let mut families: Vec<(String, Vec<Findings>)> = Vec::new();
     for lesson in done {
         let (family, found): (String, Findings) = (lesson.input("family")?, lesson.read()?);
@@ -197,8 +188,7 @@ impl Lesson {
             .kept_as(KEPT_AS)
     }
 
-    /// Learns and looks.
-    pub fn run(&self) -> Result<Findings, StudyError> {
+    pub(crate) fn run(&self) -> Result<Findings, StudyError> {
         let ground = self.plant.ground(self.seed, usize::MAX)?;
         let strangers = self.plant.strangers(self.seed, &ground)?;
         self.on(&ground, strangers)
@@ -301,7 +291,6 @@ pub(super) fn models(
         .collect()
 }
 
-/// Nothing is noised.
 pub(super) fn hooks(open: &PrivacySettings) -> Hooks<'_> {
     Hooks { privacy: open, rule: SigmaRule::Analytic, provenance: Provenance::Seeded }
 }

@@ -19,9 +19,11 @@ mod flips;
 mod losses;
 mod spending;
 
-pub use flips::{FlipRow, flips};
-pub use losses::{LossRow, losses};
-pub use spending::{FAMILIES, PERMANENT, SpendingRow, WATCH, WINDOW, spending};
+pub(crate) use flips::flips;
+pub(crate) use losses::losses;
+#[cfg(test)]
+pub(crate) use spending::SpendingRow;
+pub(crate) use spending::{FAMILIES, PERMANENT, WATCH, WINDOW, spending};
 
 use super::detection::{TWINS, Twin, as_published};
 use super::frame::StudyError;

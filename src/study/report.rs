@@ -3,33 +3,31 @@
 //! A report is plain data; how it looks is a pure function of it ([`text`], [`plot`], [`svg`]). It
 //! must not know where its numbers come from.
 
-pub mod plot;
+pub(crate) mod plot;
 mod scale;
-pub mod svg;
+pub(crate) mod svg;
 #[cfg(test)]
 mod tests;
-pub mod text;
+pub(crate) mod text;
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
 /// All that one study has to say.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Report {
+pub(crate) struct Report {
     /// The name under which it is run.
-    pub study: String,
+    pub(crate) study: String,
     /// What it is about, in a line.
-    pub title: String,
+    pub(crate) title: String,
     /// The command that makes it again.
-    pub command: String,
-    /// Its tables.
-    pub tables: Vec<Table>,
-    /// Its pictures.
-    pub charts: Vec<Chart>,
+    pub(crate) command: String,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) charts: Vec<Chart>,
     /// What holds and what does not, in sentences computed from the numbers.
-    pub reading: Vec<String>,
+    pub(crate) reading: Vec<String>,
     /// The same figures for other programs.
-    pub rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
 }
 
 /// The one object that `--json` prints.
@@ -44,7 +42,7 @@ impl Serialize for Report {
 
 /// A row for other programs: `family`, `method`, `seeds` and the figures that apply, in this order.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Row(Vec<(String, Value)>);
+pub(crate) struct Row(Vec<(String, Value)>);
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -54,27 +52,24 @@ impl Serialize for Row {
 
 impl Row {
     /// A row without figures yet.
-    #[must_use]
-    pub fn new(family: &str, method: &str, seeds: usize) -> Self {
+    pub(crate) fn new(family: &str, method: &str, seeds: usize) -> Self {
         Self::default().with("family", family).with("method", method).with("seeds", seeds)
     }
 
     /// With one more figure; one that does not exist is null.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.push((name.into(), value.into()));
         self
     }
 
     /// A figure by its name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value)
     }
 
     /// With a mean under `name` and, of several seeds, its deviation under `name_std`.
-    #[must_use]
-    pub fn spread(self, name: &str, spread: Option<Spread>) -> Self {
+    pub(crate) fn spread(self, name: &str, spread: Option<Spread>) -> Self {
         let row = self.with(name, spread.map(|s| s.mean));
         match spread.and_then(|s| s.std) {
             Some(std) => row.with(&format!("{name}_std"), std),
@@ -85,19 +80,17 @@ impl Row {
 
 /// A mean over seeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
+pub(crate) struct Spread {
     /// The mean.
-    pub mean: f64,
+    pub(crate) mean: f64,
     /// Sample standard deviation; none of a single value.
-    pub std: Option<f64>,
-    /// How many values.
-    pub n: usize,
+    pub(crate) std: Option<f64>,
+    pub(crate) n: usize,
 }
 
 impl Spread {
     /// Of the values there are; none of nothing. What is not finite is not counted.
-    #[must_use]
-    pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
+    pub(crate) fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().flatten().filter(|v| v.is_finite()).collect();
         let n = values.len();
         let mean = values.iter().sum::<f64>() / n as f64;
@@ -109,41 +102,36 @@ impl Spread {
 
 /// A table, a row per line.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
-    /// What it shows.
-    pub title: String,
+pub(crate) struct Table {
+    pub(crate) title: String,
     /// Names of the columns.
-    pub columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// So many columns at the left name a line; they are repeated when a table must be broken.
-    pub keys: usize,
-    /// Lines.
-    pub lines: Vec<Vec<Cell>>,
+    pub(crate) keys: usize,
+    pub(crate) lines: Vec<Vec<Cell>>,
     /// What must be known to read it.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Table {
     /// An empty table whose first `keys` columns name a line.
-    #[must_use]
-    pub fn new(title: &str, keys: usize, columns: &[&str]) -> Self {
+    pub(crate) fn new(title: &str, keys: usize, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|&name| name.to_owned()).collect();
         Self { title: title.into(), columns, keys, ..Self::default() }
     }
 
-    /// Adds a line.
-    pub fn line(&mut self, cells: Vec<Cell>) {
+    pub(crate) fn line(&mut self, cells: Vec<Cell>) {
         self.lines.push(cells);
     }
 
-    /// Adds a note.
-    pub fn note(&mut self, note: impl Into<String>) {
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
 }
 
 /// What stands in a table.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Cell {
+pub(crate) enum Cell {
     /// There is no such figure.
     #[default]
     Nothing,
@@ -158,27 +146,21 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Words.
-    #[must_use]
-    pub fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
     /// A figure, if there is one.
-    #[must_use]
-    pub fn number(value: Option<f64>, digits: usize) -> Self {
+    pub(crate) fn number(value: Option<f64>, digits: usize) -> Self {
         value.map_or(Self::Nothing, |value| Self::Number(value, digits))
     }
 
     /// A mean, if there is one.
-    #[must_use]
-    pub fn spread(spread: Option<Spread>, digits: usize) -> Self {
+    pub(crate) fn spread(spread: Option<Spread>, digits: usize) -> Self {
         spread.map_or(Self::Nothing, |spread| Self::Spread(spread, digits))
     }
 
-    /// A count.
-    #[must_use]
-    pub fn count(count: usize) -> Self {
+    pub(crate) fn count(count: usize) -> Self {
         Self::Number(count as f64, 0)
     }
 
@@ -202,29 +184,19 @@ impl std::fmt::Display for Cell {
     }
 }
 
-/// A picture.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chart {
+pub(crate) struct Chart {
     /// File name without ending, unique in the study: lower case, digits, hyphens.
-    pub name: String,
-    /// What it shows.
-    pub title: String,
-    /// What is drawn.
-    pub drawing: Drawing,
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) drawing: Drawing,
 }
 
 /// Kinds of pictures.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Drawing {
+pub(crate) enum Drawing {
     /// y over x, a line per series.
-    Lines {
-        /// Horizontal axis.
-        x: Axis,
-        /// Vertical axis.
-        y: Axis,
-        /// The lines.
-        series: Vec<Series>,
-    },
+    Lines { x: Axis, y: Axis, series: Vec<Series> },
     /// A bar per name.
     Bars {
         /// What the length of a bar is.
@@ -241,43 +213,39 @@ pub enum Drawing {
     },
 }
 
-/// An axis.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Axis {
+pub(crate) struct Axis {
     /// What it measures, with its unit.
-    pub label: String,
+    pub(crate) label: String,
     /// Whether equal steps are equal factors.
-    pub logarithmic: bool,
+    pub(crate) logarithmic: bool,
 }
 
 impl Axis {
     /// Equal steps, equal differences.
-    #[must_use]
-    pub fn linear(label: &str) -> Self {
+    pub(crate) fn linear(label: &str) -> Self {
         Self { label: label.into(), logarithmic: false }
     }
 
     /// Equal steps, equal factors.
-    #[must_use]
-    pub fn logarithmic(label: &str) -> Self {
+    pub(crate) fn logarithmic(label: &str) -> Self {
         Self { label: label.into(), logarithmic: true }
     }
 }
 
 /// A line of a chart.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// Its name.
-    pub name: String,
+pub(crate) struct Series {
+    pub(crate) name: String,
     /// (x, y) in the order in which they are joined.
-    pub points: Vec<(f64, f64)>,
+    pub(crate) points: Vec<(f64, f64)>,
 }
 
 /// A bar of a chart.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bar {
+pub(crate) struct Bar {
     /// What it stands for.
-    pub name: String,
+    pub(crate) name: String,
     /// Its length, and how much that varies.
-    pub value: Option<Spread>,
+    pub(crate) value: Option<Spread>,
 }

@@ -31,43 +31,40 @@ const FEDERATION: u64 = 0x46;
 
 /// How much is learned from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Size {
+pub(crate) struct Size {
     /// Passes of the proprietary models.
-    pub epochs: usize,
+    pub(crate) epochs: usize,
     /// Rows of the federation.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Its passes over them.
-    pub passes: usize,
+    pub(crate) passes: usize,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Scale {
-    /// Clients.
-    pub clients: usize,
+pub(crate) struct Scale {
+    pub(crate) clients: usize,
     /// Plants they are the clients of.
-    pub copies: usize,
+    pub(crate) copies: usize,
     /// Whether it is one of the short runs.
-    pub short: bool,
-    /// Rounds.
-    pub rounds: usize,
+    pub(crate) short: bool,
+    pub(crate) rounds: usize,
     /// Mean L_s of the last eighth of training.
-    pub server_loss: f64,
+    pub(crate) server_loss: f64,
     /// Mean L_s on rows that nothing was fitted to.
-    pub held_out: f64,
+    pub(crate) held_out: f64,
     /// The latter as a share of the variance of x_a.
-    pub unexplained: f64,
+    pub(crate) unexplained: f64,
     /// Bytes a round from clients to the server.
-    pub bytes_up: f64,
+    pub(crate) bytes_up: f64,
     /// Bytes a round from the server to clients.
-    pub bytes_down: f64,
+    pub(crate) bytes_down: f64,
     /// Microseconds of a round, in the best stretch of training.
-    pub round_us: f64,
+    pub(crate) round_us: f64,
 }
 
 /// A plant of `clients` clients at its own size and, where there is something `beyond`, a short run
 /// of it and of so many copies as give those numbers of clients.
-pub fn grow(
+pub(crate) fn grow(
     clients: usize,
     seed: u64,
     size: Size,

@@ -61,7 +61,7 @@ impl Wire for Memory {
 
 /// Which way a message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub(crate) enum Direction {
     /// From a site to the server.
     Up,
     /// From the server to a site.
@@ -69,7 +69,7 @@ pub enum Direction {
 }
 
 /// A carrier whose messages are bytes on the way. Every byte that crosses is shown to a listener.
-pub struct Encoded<L> {
+pub(crate) struct Encoded<L> {
     listener: L,
     bytes: Vec<u8>,
     arrived: Memory,
@@ -77,7 +77,7 @@ pub struct Encoded<L> {
 
 impl<L: FnMut(Direction, &[u8]) + Send> Encoded<L> {
     /// A carrier whose bytes `listener` sees, message by message.
-    pub fn new(listener: L) -> Self {
+    pub(crate) fn new(listener: L) -> Self {
         Self { listener, bytes: Vec::new(), arrived: Memory::default() }
     }
 }

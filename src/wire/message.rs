@@ -20,17 +20,17 @@ pub(super) const VERSION: u8 = 1;
 pub(super) const MOST_BYTES: usize = 64 * 1024;
 
 /// No list of numbers is longer.
-pub const MOST_NUMBERS: usize = 4096;
+pub(crate) const MOST_NUMBERS: usize = 4096;
 
 /// No list of ranked sensors is longer.
 const MOST_RANKS: usize = 16;
 
 /// A few numbers. Those of usual states are kept in place, so that a message allocates nothing.
-pub type Numbers = SmallVec<[f32; 8]>;
+pub(crate) type Numbers = SmallVec<[f32; 8]>;
 
 /// What a site tells the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Content {
+pub(crate) enum Content {
     /// [x̂_c(t−1), x_a(t)], once per training round.
     States {
         /// x̂_c(t−1).
@@ -112,17 +112,16 @@ pub struct Outgoing(Body);
 /// What a site would send if another method decided: entered in no ledger, so no carrier takes it. It is
 /// heard on the site's own machine alone.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rehearsed(Outgoing);
+pub(crate) struct Rehearsed(Outgoing);
 
 impl Rehearsed {
     /// A message that is rehearsed instead of sent.
-    #[must_use]
-    pub fn new(message: Outgoing) -> Self {
+    pub(crate) fn new(message: Outgoing) -> Self {
         Self(message)
     }
 
     /// As the rehearsing server hears it.
-    pub fn heard(self) -> Result<Message, DecodeError> {
+    pub(crate) fn heard(self) -> Result<Message, DecodeError> {
         self.0.delivered()
     }
 }
@@ -134,13 +133,11 @@ pub struct Message(Body);
 /// Bytes that are no message.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// Too many bytes.
     #[error("a message of {0} bytes: more than {MOST_BYTES} are refused")]
     TooLong(usize),
     /// Another version of the encoding.
     #[error("a message of version {0}: expected {VERSION}")]
     Version(u8),
-    /// Not a message.
     #[error("not a message: {0}")]
     Malformed(String),
     /// A message, and more behind it.
@@ -157,7 +154,6 @@ impl Outgoing {
     }
 
     /// A graded symbol of `client` at `step`, and in tier 2 the second one beside it.
-    #[must_use]
     pub fn symbol(
         client: usize,
         step: u64,
@@ -169,56 +165,53 @@ impl Outgoing {
     }
 
     /// The first symbol after the client's watch was raised.
-    #[must_use]
-    pub fn raised(client: usize, step: u64, own: &Released<Symbol>) -> Self {
+    pub(crate) fn raised(client: usize, step: u64, own: &Released<Symbol>) -> Self {
         let content = Content::Symbol { own: own.value().0, beside: None, raised: true };
         Self::of(client, step, content)
     }
 
     /// The client's watch was looked at and not raised.
-    #[must_use]
-    pub fn quiet(client: usize, step: u64, _: &Released<Quiet>) -> Self {
+    pub(crate) fn quiet(client: usize, step: u64, _: &Released<Quiet>) -> Self {
         Self::of(client, step, Content::Quiet)
     }
 
     /// (Z_c, Z_a) of `client` at `step`.
-    #[must_use]
-    pub fn flags(client: usize, step: u64, z_c: &Released<Flag>, z_a: &Released<Flag>) -> Self {
+    pub(crate) fn flags(
+        client: usize,
+        step: u64,
+        z_c: &Released<Flag>,
+        z_a: &Released<Flag>,
+    ) -> Self {
         Self::of(client, step, Content::Flags { z_c: z_c.value().0, z_a: z_a.value().0 })
     }
 
     /// Which kinds of fault the client's sensors have from `step` on.
-    #[must_use]
-    pub fn faults(client: usize, step: u64, faults: &Released<Faults>) -> Self {
+    pub(crate) fn faults(client: usize, step: u64, faults: &Released<Faults>) -> Self {
         Self::of(client, step, Content::Faults(*faults.value()))
     }
 
     /// The sensors that deviate most.
-    #[must_use]
-    pub fn sensors(client: usize, step: u64, ranks: Released<Ranks>) -> Self {
+    pub(crate) fn sensors(client: usize, step: u64, ranks: Released<Ranks>) -> Self {
         Self::of(client, step, Content::Sensors(ranks.into_value()))
     }
 
     /// What the client tells of itself before it is heard.
-    #[must_use]
-    pub fn enrolment(client: usize, step: u64, enrolment: Released<Enrolment>) -> Self {
+    pub(crate) fn enrolment(client: usize, step: u64, enrolment: Released<Enrolment>) -> Self {
         Self::of(client, step, Content::Enrolment(Box::new(enrolment.into_value())))
     }
 
     /// Appends the message as it crosses.
-    pub fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         encode(&self.0, out);
     }
 
     /// The message as text, for people and for searches.
-    #[must_use]
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         text(self.0.client, self.0.step, &self.0.content)
     }
 
     /// Bytes of the numbers in it, without address and lengths.
-    #[must_use]
-    pub fn payload_bytes(&self) -> usize {
+    pub(crate) fn payload_bytes(&self) -> usize {
         let size = |numbers: &Numbers| std::mem::size_of::<f32>() * numbers.len();
         match &self.0.content {
             Content::States { x_c, x_a } => size(x_c) + size(x_a),
@@ -302,33 +295,28 @@ pub(super) fn text<T: Serialize>(client: u32, step: u64, content: &T) -> String 
 
 impl Message {
     /// Reads a message, if the bytes are one.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let body: Body = decode(bytes)?;
         body.check()?;
         Ok(Self(body))
     }
 
     /// The place of the client in the federation, as it says.
-    #[must_use]
-    pub fn client(&self) -> usize {
+    pub(crate) fn client(&self) -> usize {
         self.0.client as usize
     }
 
     /// The step it is about.
-    #[must_use]
-    pub fn step(&self) -> u64 {
+    pub(crate) fn step(&self) -> u64 {
         self.0.step
     }
 
-    /// What it says.
-    #[must_use]
-    pub fn content(&self) -> &Content {
+    pub(crate) fn content(&self) -> &Content {
         &self.0.content
     }
 
     /// The message as text, for people and for searches.
-    #[must_use]
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         text(self.0.client, self.0.step, &self.0.content)
     }
 }

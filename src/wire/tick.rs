@@ -4,12 +4,10 @@ use jiff::Timestamp;
 
 /// How a step follows the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Follows {
-    /// Directly.
+pub(crate) enum Follows {
     Next,
     /// After so many steps without data, which models bridge by prediction.
     After {
-        /// Steps without data.
         missing: usize,
     },
     /// After more than can be bridged: nothing of the time before counts, except what was accepted as
@@ -21,19 +19,17 @@ pub enum Follows {
 
 impl Follows {
     /// Whether nothing of the time before counts.
-    #[must_use]
-    pub fn is_anew(self) -> bool {
+    pub(crate) fn is_anew(self) -> bool {
         matches!(self, Self::Anew | Self::NewRun)
     }
 }
 
 /// One step of the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tick {
+pub(crate) struct Tick {
     /// Its number, from 1.
-    pub step: u64,
-    /// Its time.
-    pub time: Timestamp,
+    pub(crate) step: u64,
+    pub(crate) time: Timestamp,
     /// How it follows the one before.
-    pub follows: Follows,
+    pub(crate) follows: Follows,
 }

@@ -8,7 +8,7 @@ use crate::privacy::{self, Released};
 
 /// What the server tells a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Order {
+pub(crate) enum Order {
     /// ∂L_s/∂x_a(t), once per training round.
     Gradient(Numbers),
     /// ε̂(t), what another client's state foretells of this client's ε(t) (tier 2).
@@ -38,61 +38,56 @@ impl ToSite {
     }
 
     /// ∂L_s/∂x_a for `client` at `step`, as released.
-    #[must_use]
-    pub fn gradient(client: usize, step: u64, g: &Released<privacy::Numbers>) -> Self {
+    pub(crate) fn gradient(client: usize, step: u64, g: &Released<privacy::Numbers>) -> Self {
         Self::of(client, step, Order::Gradient(narrow(g)))
     }
 
     /// ε̂ for `client` at `step`, as released.
-    #[must_use]
-    pub fn prediction(client: usize, step: u64, epsilon: &Released<privacy::Numbers>) -> Self {
+    pub(crate) fn prediction(
+        client: usize,
+        step: u64,
+        epsilon: &Released<privacy::Numbers>,
+    ) -> Self {
         Self::of(client, step, Order::Prediction(narrow(epsilon)))
     }
 
     /// What `client` showed in the last `steps` is normal from here on.
-    #[must_use]
-    pub fn take_as_normal(client: usize, step: u64, steps: usize) -> Self {
+    pub(crate) fn take_as_normal(client: usize, step: u64, steps: usize) -> Self {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
         Self::of(client, step, Order::TakeAsNormal { steps })
     }
 
     /// What `client` took as normal last is not.
-    #[must_use]
-    pub fn take_back_normal(client: usize, step: u64) -> Self {
+    pub(crate) fn take_back_normal(client: usize, step: u64) -> Self {
         Self::of(client, step, Order::TakeBackNormal)
     }
 
     /// Asks `client` which of its sensors deviate most.
-    #[must_use]
-    pub fn name_sensors(client: usize, step: u64) -> Self {
+    pub(crate) fn name_sensors(client: usize, step: u64) -> Self {
         Self::of(client, step, Order::NameSensors)
     }
 
     /// The place of the client in the federation.
-    #[must_use]
-    pub fn client(&self) -> usize {
+    pub(crate) fn client(&self) -> usize {
         self.client as usize
     }
 
     /// The step it is about.
-    #[must_use]
-    pub fn step(&self) -> u64 {
+    pub(crate) fn step(&self) -> u64 {
         self.step
     }
 
-    /// What it says.
-    #[must_use]
-    pub fn order(&self) -> &Order {
+    pub(crate) fn order(&self) -> &Order {
         &self.order
     }
 
     /// Appends the message as it crosses.
-    pub fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         encode(self, out);
     }
 
     /// Reads a message, if the bytes are one.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let message: Self = decode(bytes)?;
         message.check()?;
         Ok(message)
@@ -107,14 +102,12 @@ impl ToSite {
     }
 
     /// The message as text, for people and for searches.
-    #[must_use]
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         text(self.client, self.step, &self.order)
     }
 
     /// Bytes of the numbers in it, without address and lengths.
-    #[must_use]
-    pub fn payload_bytes(&self) -> usize {
+    pub(crate) fn payload_bytes(&self) -> usize {
         match &self.order {
             Order::Gradient(numbers) | Order::Prediction(numbers) => {
                 std::mem::size_of::<f32>() * numbers.len()

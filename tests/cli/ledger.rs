@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use headwater::digest::{Hashed, sha256};
-use headwater::privacy::LedgerKey;
+use headwater::test_api::{new_ledger_key, sha256};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -211,14 +210,13 @@ fn hashes_computed_anew_do_not_pass_without_the_key() {
     let entries = cheapened(&lines[1..lines.len() - 1]);
     assert!(entries.contains("\"epsilon\":1.0") && !entries.contains("\"epsilon\":2.0"));
     // The last line, made to cover the changed entries; only its signature cannot be made.
-    let mut covered = Hashed::default();
-    covered.take(format!("{first}\n{entries}").as_bytes());
+    let covered = sha256(format!("{first}\n{entries}").as_bytes());
     let marks = ["{\"signature\":\"", "\",\"seal\":\""].map(str::len);
     let signature = &last[marks[0]..][..128];
     let body = &last[marks[0] + 128 + marks[1] + 64 + 2..];
     let value: Value = serde_json::from_str(&format!("{{{body}")).expect("an object");
     let old = value["digest"].as_str().expect("digits");
-    let mut body = body.replace(old, &covered.hex());
+    let mut body = body.replace(old, &covered);
     for client in value["clients"].as_array().expect("clients") {
         let name = client["client"].as_str().expect("a name");
         let mine = |line: &&str| line.contains(&format!("\"client\":\"{name}\",\"entry\""));
@@ -236,14 +234,11 @@ fn hashes_computed_anew_do_not_pass_without_the_key() {
 fn a_ledger_of_another_key_is_not_taken_for_one_of_this_machine() {
     let folder = place("");
     let known = head(folder.path());
-    let other = LedgerKey::new().expect("a key");
+    let (other, public) = new_ledger_key().expect("a key");
     let key = folder.path().join("config/ledger.key");
-    fs::write(&key, other.to_text()).expect("another key");
+    fs::write(&key, other).expect("another key");
     let (_, complaint, code) = run(folder.path(), &["ledger", "ledger"]);
-    assert!(
-        code == 1 && complaint.contains(&format!("expected {}", other.public())),
-        "{complaint}"
-    );
+    assert!(code == 1 && complaint.contains(&format!("expected {}", public)), "{complaint}");
     let args = ["run", "private.ron", "--until", "+20m", "--ledger", "ledger"];
     let (_, complaint, code) = run(folder.path(), &args);
     assert!(code == 1 && complaint.contains("bring the key back from its backup"), "{complaint}");

@@ -10,8 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use headwater::session::Session;
-use headwater::stream::{self, Continuity, Frame, NoteKind, Part, Stream as _};
+use headwater::test_api::{Rows, parse_session, replay, replayed_rows};
 use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -230,17 +229,8 @@ struct Wall {
     changes: Vec<(usize, i64)>,
 }
 
-/// What was read of a table: frames, rows left out by reason, moves of the clock.
-#[derive(Debug, Default)]
-struct Read {
-    frames: u64,
-    left_out: u64,
-    moves: u64,
-    gaps: u64,
-}
-
 /// Reads a table whose row `t` has the stamp `stamps[t]`. Frames must leave in growing time.
-fn read(stamps: &[Timestamp]) -> Read {
+fn read(stamps: &[Timestamp]) -> Rows {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut text = String::from("time,a1,b1\n");
     for (t, stamp) in stamps.iter().enumerate() {
@@ -253,26 +243,12 @@ fn read(stamps: &[Timestamp]) -> Read {
         clients: [(name: \"A\", columns: [\"a*\"]), (name: \"B\", columns: [\"b*\"])], \
         ranges: (fit: (files: [\"day.csv\"], until: \"+99 steps\"), \
         calibration: (files: [\"day.csv\"], from: \"+99 steps\"), replay: (files: [\"day.csv\"])))";
-    let session = Session::parse("wall.ron", folder.path(), session).expect("a sound session");
-    let mut stream = stream::open(&session, Part::Replay).expect("a table");
-    let mut frame = Frame::for_layout(stream.layout());
-    let (mut read, mut before) = (Read::default(), None);
-    loop {
-        let more = stream.next(&mut frame).expect("a wrong clock is no error");
-        for note in &frame.notes {
-            read.left_out += note.rows;
-            read.moves += u64::from(matches!(note.what, NoteKind::ClockMoved { .. }));
-        }
-        if !more {
-            break;
-        }
-        assert!(before < Some(frame.time), "time goes back");
-        before = Some(frame.time);
-        read.gaps += u64::from(matches!(frame.continuity, Continuity::Gap { .. }));
-        read.frames += 1;
-    }
-    assert_eq!(read.frames + read.left_out, stamps.len() as u64, "every row is used or counted");
-    read
+    let session = parse_session("wall.ron", folder.path(), session).expect("a sound session");
+    let frames = replay(&session).expect("a wrong clock is no error");
+    assert!(frames.is_sorted_by(|(one, _), (next, _)| one < next), "time goes back");
+    let rows = replayed_rows(&session).expect("a wrong clock is no error");
+    assert_eq!(rows.frames + rows.left_out, stamps.len() as u64, "every row is used or counted");
+    rows
 }
 
 fn begin() -> Timestamp {
@@ -307,8 +283,8 @@ fn summer_time_of_every_zone_costs_no_row_of_a_minute_and_is_told_once_each_way(
             let what = format!("{}, {period_s} s: {read:?}", wall.name);
             assert_eq!((read.frames, read.left_out), (rows as u64, 0), "{what}");
             let back = wall.changes.iter().filter(|(_, minutes)| *minutes < 0).count() as u64;
-            assert!(read.moves >= back, "{what}");
-            assert!(read.moves + read.gaps >= wall.changes.len() as u64, "{what}");
+            assert!(read.clock_moves >= back, "{what}");
+            assert!(read.clock_moves + read.gaps >= wall.changes.len() as u64, "{what}");
         }
     }
     println!("{} changes of summer time in tables of 10 s and 60 s", walls.len());

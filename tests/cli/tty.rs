@@ -21,7 +21,7 @@ const BEGIN: &[u8] = b"\x1b[?2026h";
 const END: &[u8] = b"\x1b[?2026l";
 
 /// A terminal with a program in it.
-pub struct Tty {
+pub(crate) struct Tty {
     master: Box<dyn MasterPty + Send>,
     child: Box<dyn Child + Send + Sync>,
     keyboard: Box<dyn Write + Send>,
@@ -29,12 +29,12 @@ pub struct Tty {
 }
 
 /// What has come from the program so far.
-pub struct Seen {
+pub(crate) struct Seen {
     parser: Parser,
     /// Every byte.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Pictures that have begun to arrive.
-    pub pictures: usize,
+    pub(crate) pictures: usize,
 }
 
 impl Seen {
@@ -53,12 +53,12 @@ impl Seen {
     }
 
     /// The screen.
-    pub fn screen(&self) -> &Screen {
+    pub(crate) fn screen(&self) -> &Screen {
         self.parser.screen()
     }
 
     /// Its text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.screen().contents()
     }
 }
@@ -70,7 +70,7 @@ fn at_least_one(cells: u16) -> NonZeroU16 {
 impl Tty {
     /// Starts `program` in `folder`, in a terminal of so many columns and rows that knows 256 colours
     /// and UTF-8, unless `environment` says otherwise.
-    pub fn start(
+    pub(crate) fn start(
         program: &str,
         args: &[&str],
         folder: &Path,
@@ -111,12 +111,12 @@ impl Tty {
     }
 
     /// What has come so far.
-    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().expect("nobody panics while looking")
     }
 
     /// Types.
-    pub fn keys(&mut self, keys: &str) {
+    pub(crate) fn keys(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).expect("the terminal can be typed at");
         self.keyboard.flush().expect("the terminal can be typed at");
     }
@@ -131,12 +131,16 @@ impl Tty {
     }
 
     /// Waits until `holds` of a whole picture; the failure shows the screen.
-    pub fn wait(&self, what: &str, holds: impl Fn(&Seen) -> bool) {
+    pub(crate) fn wait(&self, what: &str, holds: impl Fn(&Seen) -> bool) {
         drop(self.picture(what, holds));
     }
 
     /// The same, to look at that picture.
-    pub fn picture(&self, what: &str, holds: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
+    pub(crate) fn picture(
+        &self,
+        what: &str,
+        holds: impl Fn(&Seen) -> bool,
+    ) -> MutexGuard<'_, Seen> {
         let begun = Instant::now();
         loop {
             let seen = self.seen();
@@ -150,23 +154,23 @@ impl Tty {
     }
 
     /// Waits until the screen shows `text`.
-    pub fn wait_for(&self, text: &str) {
+    pub(crate) fn wait_for(&self, text: &str) {
         self.wait(text, |seen| seen.text().contains(text));
     }
 
     /// Waits until the screen shows `text` no longer.
-    pub fn wait_without(&self, text: &str) {
+    pub(crate) fn wait_without(&self, text: &str) {
         self.wait(&format!("the end of {text}"), |seen| !seen.text().contains(text));
     }
 
     /// Clicks the left button on the first cell of `text`.
-    pub fn click(&mut self, text: &str) {
+    pub(crate) fn click(&mut self, text: &str) {
         let (column, row) = self.find(text);
         self.keys(&format!("\x1b[<0;{column};{row}M\x1b[<0;{column};{row}m"));
     }
 
     /// Column and row of `text`, counted from 1.
-    pub fn find(&self, text: &str) -> (usize, usize) {
+    pub(crate) fn find(&self, text: &str) -> (usize, usize) {
         let screen = self.picture("a picture", |_| true).text();
         let place = screen.lines().enumerate().find_map(|(row, line)| {
             line.find(text).map(|at| (line[..at].chars().count() + 1, row + 1))
@@ -175,19 +179,19 @@ impl Tty {
     }
 
     /// Another size.
-    pub fn resize(&self, columns: u16, rows: u16) {
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
         self.seen().parser.screen_mut().set_size(at_least_one(rows), at_least_one(columns));
         let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
         self.master.resize(size).expect("a terminal can be resized");
     }
 
     /// The program's number.
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.process_id().expect("the program runs")
     }
 
     /// Waits for the end of the program and of what it says; its exit code.
-    pub fn end(&mut self) -> u32 {
+    pub(crate) fn end(&mut self) -> u32 {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("the program can be waited for") {
@@ -200,7 +204,7 @@ impl Tty {
     }
 
     /// Waits until the user has the terminal back as it was.
-    pub fn wait_restored(&self) {
+    pub(crate) fn wait_restored(&self) {
         self.wait("the terminal as it was", |seen| {
             let screen = seen.screen();
             !screen.alternate_screen()
@@ -220,7 +224,7 @@ impl Drop for Tty {
 }
 
 /// Sends a signal, as a person does.
-pub fn signal(name: &str, id: u32) {
+pub(crate) fn signal(name: &str, id: u32) {
     let sent = Command::new("kill").args([&format!("-{name}"), &id.to_string()]).status();
     assert!(sent.expect("kill runs").success(), "SIG{name} to {id}");
 }

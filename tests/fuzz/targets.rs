@@ -9,31 +9,22 @@
 use std::fs;
 use std::path::Path;
 
-use headwater::console;
-use headwater::privacy::signed;
-use headwater::session::Session;
-use headwater::stream::{self, Frame, Part, Stream as _};
-use headwater::wire::{Message, ToSite};
+use headwater::test_api::{
+    Session, check_keys, decode_message, decode_order, parse_session, replay, verify_ledger,
+};
 
 /// A longer input finds nothing that a shorter one does not, and takes longer.
 const LONGEST: usize = 64 * 1024;
 
 /// A session is understood, or refused in words. One that is understood can be opened or is refused in
 /// words, and nothing is allocated that its bounds do not allow.
-pub fn session(data: &[u8]) -> bool {
-    let Some(text) = text(data) else { return false };
-    match Session::parse("fuzz.ron", Path::new(""), text) {
-        Ok(_) => true,
-        Err(error) => {
-            assert!(!error.to_string().trim().is_empty(), "an error without words");
-            false
-        }
-    }
+pub(crate) fn session(data: &[u8]) -> bool {
+    text(data).is_some_and(|text| is_accepted(&parse_session("fuzz.ron", Path::new(""), text)))
 }
 
 /// A table is read to its end, or refused in words. Time goes forward within a run, and no row is used
 /// twice.
-pub fn table(data: &[u8]) -> bool {
+pub(crate) fn table(data: &[u8]) -> bool {
     if data.len() > LONGEST {
         return false;
     }
@@ -44,37 +35,27 @@ pub fn table(data: &[u8]) -> bool {
         ranges: (fit: (files: [\"day.csv\"], until: \"+9s\"), \
         calibration: (files: [\"day.csv\"], from: \"+9s\"), \
         replay: (files: [\"day.csv\"])))";
-    let session = Session::parse("fuzz.ron", folder.path(), session).expect("a sound session");
-    match read(&session) {
-        Ok(frames) => {
-            let lines = data.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
-            assert!(frames <= lines + 1, "{frames} frames of {lines} lines");
-            frames > 0
-        }
-        Err(error) => {
-            assert!(!error.to_string().trim().is_empty(), "an error without words");
-            false
-        }
+    let session = parse_session("fuzz.ron", folder.path(), session).expect("a sound session");
+    let frames = read(&session);
+    if let Ok(frames) = frames {
+        let lines = data.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+        assert!(frames <= lines + 1, "{frames} frames of {lines} lines");
     }
+    is_accepted(&frames) && frames != Ok(0)
 }
 
-fn read(session: &Session) -> Result<usize, stream::StreamError> {
-    let mut stream = stream::open(session, Part::Replay)?;
-    let mut frame = Frame::for_layout(stream.layout());
-    let (mut frames, mut before) = (0, None);
-    while stream.next(&mut frame)? {
-        let is_new = frame.continuity == stream::Continuity::NewRun;
-        assert!(is_new || before < Some(frame.time), "time goes back within a run");
-        before = Some(frame.time);
-        frames += 1;
+fn read(session: &Session) -> Result<usize, String> {
+    let frames = replay(session)?;
+    for pair in frames.windows(2) {
+        let ((before, _), (time, is_new)) = (pair[0], pair[1]);
+        assert!(is_new || before < time, "time goes back within a run");
     }
-    Ok(frames)
+    Ok(frames.len())
 }
 
 /// Bytes are a message, or refused in words; either way nothing large is allocated.
-pub fn message(data: &[u8]) -> bool {
-    let up = Message::decode(data).map(|message| message.text()).map_err(|e| e.to_string());
-    let down = ToSite::decode(data).map(|message| message.text()).map_err(|e| e.to_string());
+pub(crate) fn message(data: &[u8]) -> bool {
+    let (up, down) = (decode_message(data), decode_order(data));
     for words in [&up, &down] {
         let (Ok(words) | Err(words)) = words;
         assert!(!words.trim().is_empty(), "a message or an error without words");
@@ -83,26 +64,22 @@ pub fn message(data: &[u8]) -> bool {
 }
 
 /// A ledger is read to its end, or refused at a line.
-pub fn ledger(data: &[u8]) -> bool {
-    match signed::read(data, None) {
-        Ok(signed) => !signed.ledgers.is_empty(),
-        Err(broken) => {
-            assert!(!broken.to_string().trim().is_empty(), "an error without words");
-            false
-        }
-    }
+pub(crate) fn ledger(data: &[u8]) -> bool {
+    let clients = verify_ledger(data);
+    is_accepted(&clients) && clients != Ok(0)
 }
 
 /// A file of keys is understood, or refused in words.
-pub fn keys(data: &[u8]) -> bool {
-    let Some(text) = text(data) else { return false };
-    match console::keys_of("keys.ron", text) {
-        Ok(_) => true,
-        Err(error) => {
-            assert!(!error.to_string().trim().is_empty(), "an error without words");
-            false
-        }
+pub(crate) fn keys(data: &[u8]) -> bool {
+    text(data).is_some_and(|text| is_accepted(&check_keys("keys.ron", text)))
+}
+
+/// Whether something was accepted. What is refused is refused in words.
+fn is_accepted<T>(result: &Result<T, String>) -> bool {
+    if let Err(error) = result {
+        assert!(!error.trim().is_empty(), "an error without words");
     }
+    result.is_ok()
 }
 
 fn text(data: &[u8]) -> Option<&str> {

@@ -12,7 +12,7 @@ use super::text::clock;
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let bar = ProgressBar::new_spinner().with_style(
             ProgressStyle::with_template("{spinner} {msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner()),
@@ -26,25 +26,25 @@ impl Bar {
     }
 
     /// What is being done.
-    pub fn say(&self, what: &str) {
+    pub(crate) fn say(&self, what: &str) {
         if !self.0.is_hidden() {
             self.0.set_message(what.to_owned());
         }
     }
 
     /// A step is done.
-    pub fn at(&self, time: Timestamp) {
+    pub(crate) fn at(&self, time: Timestamp) {
         if !self.0.is_hidden() {
             self.0.set_message(clock(time).to_string());
         }
     }
 
     /// Does something with the line out of the way.
-    pub fn aside<R>(&self, what: impl FnOnce() -> R) -> R {
+    pub(crate) fn aside<R>(&self, what: impl FnOnce() -> R) -> R {
         self.0.suspend(what)
     }
 
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.0.finish_and_clear();
     }
 }

@@ -6,7 +6,6 @@ use super::time::FAR;
 use super::{Effect, Focus, Model, Screen, Sorting, Stage, copied, filter};
 use crate::console::action::Action;
 use crate::console::remark::Remark;
-use crate::console::watched::Role;
 use crate::engine::handle::Command;
 
 /// Presses of a knob that shift stands for.
@@ -218,12 +217,11 @@ fn open(model: &mut Model) -> Option<Effect> {
             }
             Focus::Knobs => ask_value(model),
         },
-        Screen::Client => match model.role(model.chosen) {
-            Role::Root(number) | Role::Effect(number) | Role::Single(number) => {
-                model.enter(Screen::Incident(number));
+        Screen::Client => {
+            if let Some(verdict) = model.verdict(model.chosen) {
+                model.enter(Screen::Incident(verdict.incident));
             }
-            Role::Quiet => {}
-        },
+        }
         Screen::Influence | Screen::Training => model.enter(Screen::Client),
         Screen::Incident(_) => {
             if let Some(root) = model.chosen_incident().and_then(|incident| incident.root) {

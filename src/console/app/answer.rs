@@ -206,8 +206,7 @@ impl Model {
     }
 
     /// Whether the engine can still be asked for anything.
-    #[must_use]
-    pub fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         self.watched.is_some() && !matches!(self.stage, Stage::Preparing)
     }
 }

@@ -4,22 +4,18 @@ use super::goal::{self, Goal};
 use super::turning;
 use crate::console::action::{Action, TABLE};
 use crate::console::theme::Choice;
+use crate::engine::knob::{Knob, Turn};
 use crate::engine::pace::Speed;
-use crate::engine::run::knob::{Knob, Turn};
 use crate::session::SHIPPED;
 
 /// What a typed line asks for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
-    /// An action.
+pub(crate) enum Command {
     Do(Action),
     /// A setting, and why.
     Set(Turn, Option<String>),
-    /// Another moment.
     Go(Goal),
-    /// Another theme.
     Theme(Choice),
-    /// Another speed.
     Speed(Speed),
     /// Which lines of the log are shown.
     Filter(String),
@@ -27,7 +23,6 @@ pub enum Command {
     Note(String),
     /// The chosen incident is shelved for so many seconds.
     Shelve(u32),
-    /// Another session.
     Open(String),
     /// The bell, on or off.
     Bell(bool),
@@ -50,7 +45,7 @@ const WORDS: [(&str, &str); 10] = [
 ];
 
 /// Reads a line. `clients` are the names that settings of one client go by.
-pub fn read(text: &str, clients: &[String]) -> Result<Command, String> {
+pub(crate) fn read(text: &str, clients: &[String]) -> Result<Command, String> {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();
@@ -115,8 +110,7 @@ fn speed(text: &str) -> Option<Speed> {
 }
 
 /// A time that an alarm may be shelved for.
-#[must_use]
-pub fn shelf(text: &str) -> Option<u32> {
+pub(crate) fn shelf(text: &str) -> Option<u32> {
     let seconds = goal::seconds(text)?;
     (1..=i64::from(crate::incident::action::LONGEST_SHELF_S))
         .contains(&seconds)
@@ -124,8 +118,7 @@ pub fn shelf(text: &str) -> Option<u32> {
 }
 
 /// Lines that begin like `text` and mean something, in the order of the alphabet.
-#[must_use]
-pub fn completions(text: &str, clients: &[String]) -> Vec<String> {
+pub(crate) fn completions(text: &str, clients: &[String]) -> Vec<String> {
     let text = text.trim_start();
     if text.is_empty() {
         return Vec::new();
@@ -151,23 +144,13 @@ pub fn completions(text: &str, clients: &[String]) -> Vec<String> {
 }
 
 /// An example of what may follow a word that stands alone, to be shown behind the cursor.
-#[must_use]
-pub fn example(text: &str, clients: &[String]) -> Option<String> {
+pub(crate) fn example(text: &str, clients: &[String]) -> Option<String> {
     let text = text.trim_start();
     let word = text.strip_suffix(' ').unwrap_or(text);
     if let Some((_, example)) = WORDS.iter().find(|(known, _)| *known == word) {
         return (!example.is_empty()).then(|| (*example).to_owned());
     }
-    Some(match Knob::named(word, clients)? {
-        Knob::TauC(_) | Knob::TauA(_) => "97.5%".into(),
-        Knob::Vote => "3 of 5".into(),
-        Knob::Deadband => "0.9".into(),
-        Knob::Arl0 => "8h".into(),
-        Knob::Mode => "paper".into(),
-        Knob::Delta => "1e-5".into(),
-        Knob::Budget => "500".into(),
-        _ => "2".into(),
-    })
+    Some(Knob::named(word, clients)?.row().example.to_owned())
 }
 
 #[cfg(test)]
@@ -182,14 +165,14 @@ mod tests {
     #[test]
     fn settings_actions_and_words_are_understood() {
         let read = |text: &str| read(text, &names());
-        let tau = |client, p| Turn::TauC(client, Some(Tau::Percentile(p)));
+        let tau = |client, p| Knob::TauC(client).at(Some(Tau::Percentile(p)));
         assert_eq!(read("tau_c 97.5%"), Ok(Command::Set(tau(None, 97.5), None)));
         assert_eq!(
             read("tau_c P2 98% because it chatters"),
             Ok(Command::Set(tau(Some(1), 98.0), Some("it chatters".into())))
         );
-        assert_eq!(read("arl0=8h"), Ok(Command::Set(Turn::Arl0(28_800.0), None)));
-        assert_eq!(read("mode paper"), Ok(Command::Set(Turn::Mode(Mode::Paper), None)));
+        assert_eq!(read("arl0=8h"), Ok(Command::Set(Knob::Arl0.at(28_800.0), None)));
+        assert_eq!(read("mode paper"), Ok(Command::Set(Knob::Mode.at(Mode::Paper), None)));
         assert_eq!(read("go #7"), Ok(Command::Go(Goal::Incident(7))));
         assert_eq!(read("theme mono"), Ok(Command::Theme(Choice::Mono)));
         assert_eq!(read("theme"), Ok(Command::Do(Action::Theme)));

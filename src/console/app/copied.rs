@@ -8,8 +8,7 @@ use crate::privacy::Provenance;
 
 /// What is chosen, as text: an incident, a line of the log, a knob, a session, or a client with the
 /// values of its sensors at the moment looked at. It says where noise was drawn from a seed.
-#[must_use]
-pub fn text(model: &Model) -> Option<String> {
+pub(crate) fn text(model: &Model) -> Option<String> {
     match model.screen {
         Screen::Incident(_) => model.chosen_incident().map(|i| incident(model, i)),
         Screen::Log => {
@@ -74,8 +73,7 @@ fn seeded(model: &Model) -> String {
 impl Model {
     /// What files of this picture are called: the session and the moment, in letters that every system
     /// takes.
-    #[must_use]
-    pub fn picture_name(&self) -> String {
+    pub(crate) fn picture_name(&self) -> String {
         let moment = self.moment().map(|moment| format!("-{}", self.clock.date_time(moment)));
         let name = format!("{}{}", self.name, moment.unwrap_or_default());
         name.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '-' }).collect()

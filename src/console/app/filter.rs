@@ -4,7 +4,7 @@ use crate::incident::{Action, Edit, Entry, What};
 
 /// Words that a line must have, all of them. Empty shows every line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
+pub(crate) struct Filter {
     text: String,
     terms: Vec<Term>,
 }
@@ -23,8 +23,7 @@ enum Term {
 
 impl Filter {
     /// Reads what was typed: words, and `client:`, `#`, `by:` in front of some.
-    #[must_use]
-    pub fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let text = text.trim();
         let terms = text
             .split_whitespace()
@@ -45,20 +44,22 @@ impl Filter {
     }
 
     /// As it was typed.
-    #[must_use]
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether it lets every line through.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
     /// Whether it lets this line through, which says what `words` makes of it.
-    #[must_use]
-    pub fn shows(&self, entry: &Entry, words: &dyn Fn(&Entry) -> String, names: &[String]) -> bool {
+    pub(crate) fn shows(
+        &self,
+        entry: &Entry,
+        words: &dyn Fn(&Entry) -> String,
+        names: &[String],
+    ) -> bool {
         let says = || {
             let who = entry.who.as_deref().unwrap_or("engine");
             let why = entry.why.as_deref().unwrap_or_default();
@@ -80,8 +81,7 @@ impl Filter {
 }
 
 /// The incident a line is about.
-#[must_use]
-pub fn incident(entry: &Entry) -> Option<u64> {
+pub(crate) fn incident(entry: &Entry) -> Option<u64> {
     match &entry.what {
         What::Opened { incident, .. }
         | What::FirstOut { incident, .. }
@@ -106,8 +106,7 @@ pub fn incident(entry: &Entry) -> Option<u64> {
 }
 
 /// The clients a line is about.
-#[must_use]
-pub fn clients(entry: &Entry) -> Vec<usize> {
+pub(crate) fn clients(entry: &Entry) -> Vec<usize> {
     match &entry.what {
         What::Opened { root, .. } | What::RootFinal { root, .. } => root.iter().copied().collect(),
         What::FirstOut { client, .. } | What::Joined { client, .. } | What::Left { client, .. } => {

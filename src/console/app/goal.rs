@@ -6,7 +6,7 @@ use crate::session::{Span, mark};
 
 /// A place in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Goal {
+pub(crate) enum Goal {
     /// A time of the day looked at.
     Clock(Time),
     /// A civil time.
@@ -15,21 +15,17 @@ pub enum Goal {
     By(i64),
     /// Where an incident's evidence began.
     Incident(u64),
-    /// A mark.
     Mark(char),
-    /// The first measurement.
     Start,
-    /// The newest.
     End,
 }
 
 /// What is said to whoever typed something else.
-pub const EXPECTED: &str = "a time such as 10:38, +5m, -30s, #7, 'a, start or end";
+pub(crate) const EXPECTED: &str = "a time such as 10:38, +5m, -30s, #7, 'a, start or end";
 
 impl Goal {
     /// Reads what was typed.
-    #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let text = text.trim();
         match text {
             "start" | "home" => return Some(Self::Start),
@@ -55,14 +51,12 @@ impl Goal {
 }
 
 /// Whether a mark can have this name.
-#[must_use]
-pub fn is_mark(c: char) -> bool {
+pub(crate) fn is_mark(c: char) -> bool {
     c.is_ascii_alphabetic()
 }
 
 /// `10:38` or `10:38:20`.
-#[must_use]
-pub fn clock(text: &str) -> Option<Time> {
+pub(crate) fn clock(text: &str) -> Option<Time> {
     let mut parts = text.split(':');
     let mut part = || {
         let text = parts.next()?;
@@ -75,8 +69,7 @@ pub fn clock(text: &str) -> Option<Time> {
 }
 
 /// A length of time: `90`, `30s`, `5m`, `1h`, `1h30m`.
-#[must_use]
-pub fn seconds(text: &str) -> Option<i64> {
+pub(crate) fn seconds(text: &str) -> Option<i64> {
     let mut rest = text.trim();
     if rest.is_empty() {
         return None;

@@ -7,7 +7,7 @@ use crate::console::text::clean;
 
 /// Text and the place of the cursor in it, in characters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Line {
+pub(crate) struct Line {
     text: String,
     cursor: usize,
 }
@@ -17,26 +17,23 @@ const LONGEST: usize = 400;
 
 impl Line {
     /// `text`, with the cursor behind it.
-    #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let text: String = clean(text).chars().take(LONGEST).collect();
         Self { cursor: text.chars().count(), text }
     }
 
     /// What has been typed.
-    #[must_use]
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// Characters before the cursor.
-    #[must_use]
-    pub fn cursor(&self) -> usize {
+    pub(crate) fn cursor(&self) -> usize {
         self.cursor
     }
 
     /// Types text where the cursor stands.
-    pub fn insert(&mut self, text: &str) {
+    pub(crate) fn insert(&mut self, text: &str) {
         for c in clean(text).chars() {
             if self.text.chars().count() == LONGEST {
                 return;
@@ -47,7 +44,7 @@ impl Line {
     }
 
     /// Takes a key that edits; whether it was one.
-    pub fn press(&mut self, key: Key) -> bool {
+    pub(crate) fn press(&mut self, key: Key) -> bool {
         let length = self.text.chars().count();
         if let Some(c) = key.typed() {
             self.insert(c.encode_utf8(&mut [0; 4]));

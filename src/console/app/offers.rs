@@ -7,8 +7,7 @@ use crate::session::Mode;
 
 impl Model {
     /// Whether `action` would change anything here and now.
-    #[must_use]
-    pub fn offers(&self, action: Action) -> bool {
+    pub(crate) fn offers(&self, action: Action) -> bool {
         if self.help.is_some() {
             return matches!(
                 action,
@@ -92,8 +91,7 @@ impl Model {
     }
 
     /// The word for `action` here and now, where it is another than usual.
-    #[must_use]
-    pub fn wording(&self, action: Action) -> Option<&'static str> {
+    pub(crate) fn wording(&self, action: Action) -> Option<&'static str> {
         let on_trial = self.tuning.as_ref().is_some_and(super::Tuning::has_moved);
         match action {
             Action::Pause if self.stands() => Some("go on"),
@@ -114,7 +112,7 @@ impl Model {
     fn opens(&self) -> bool {
         match self.screen {
             _ if self.tuning.as_ref().is_some_and(super::Tuning::has_moved) => true,
-            Screen::Client => self.role(self.chosen) != crate::console::watched::Role::Quiet,
+            Screen::Client => self.verdict(self.chosen).is_some(),
             Screen::Overview | Screen::Influence | Screen::Training | Screen::Incident(_) => {
                 self.newest().is_some()
             }

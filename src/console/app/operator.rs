@@ -59,7 +59,6 @@ impl Model {
         self.question = Some(Question::Shelve { incident, shift_s: until_shift_end(second) });
     }
 
-    /// Shelves an incident.
     pub(super) fn shelve(&self, incident: u64, seconds: u32) -> Effect {
         self.order(Deed::Shelve { incident, seconds }, None)
     }

@@ -6,7 +6,7 @@ use crate::console::action::Action;
 use crate::console::mouse::{Gesture, Point, Spot, Target};
 
 /// Does what was asked of the topmost target that knows what to make of it.
-pub fn take(model: &mut Model, point: &Point) -> Option<Effect> {
+pub(crate) fn take(model: &mut Model, point: &Point) -> Option<Effect> {
     for spot in &point.spots {
         if let Some(Taken(effect)) = offered(model, point.gesture, spot) {
             return effect;

@@ -2,15 +2,13 @@
 
 use super::command;
 use super::line::Line;
-use super::turning;
-use crate::engine::run::knob::Knob;
+use crate::engine::knob::Knob;
 
 /// What the line is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// A place in time.
     Go,
-    /// A command.
     Command,
     /// Which lines of the log are shown; follows what is typed.
     Filter,
@@ -26,45 +24,41 @@ pub enum Purpose {
 
 /// A line being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
-    /// What for.
-    pub purpose: Purpose,
+pub(crate) struct Prompt {
+    pub(crate) purpose: Purpose,
     /// What has been typed.
-    pub line: Line,
+    pub(crate) line: Line,
     /// Why the line cannot be used; gone with the next key.
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
     /// Lines that tab goes through, and which of them stands there now.
-    pub offers: Vec<String>,
+    pub(crate) offers: Vec<String>,
     /// Which of them stands there now.
-    pub offer: Option<usize>,
+    pub(crate) offer: Option<usize>,
     /// How far back in the history of commands.
-    pub back: usize,
+    pub(crate) back: usize,
 }
 
 impl Prompt {
     /// Asks, with `text` to begin with.
-    #[must_use]
-    pub fn new(purpose: Purpose, text: &str) -> Self {
+    pub(crate) fn new(purpose: Purpose, text: &str) -> Self {
         let line = Line::of(text);
         Self { purpose, line, error: None, offers: Vec::new(), offer: None, back: 0 }
     }
 
     /// What stands before the line.
-    #[must_use]
-    pub fn label(&self, clients: &[String]) -> String {
+    pub(crate) fn label(&self, clients: &[String]) -> String {
         match self.purpose {
             Purpose::Go => "go to ".into(),
             Purpose::Command => ":".into(),
             Purpose::Filter | Purpose::Search => "/".into(),
             Purpose::Note(incident) => format!("note on #{incident}: "),
             Purpose::Shelf(incident) => format!("shelve #{incident} for "),
-            Purpose::Value(knob) => format!("{} = ", turning::title(knob, clients)),
+            Purpose::Value(knob) => format!("{} = ", knob.title(clients)),
         }
     }
 
     /// What may be typed, to be shown while nothing or a lone word stands there.
-    #[must_use]
-    pub fn example(&self, clients: &[String]) -> Option<String> {
+    pub(crate) fn example(&self, clients: &[String]) -> Option<String> {
         let empty = self.line.text().is_empty();
         match self.purpose {
             Purpose::Go => empty.then(|| "10:38  10:38:20  +5m  -30s  #7  'a  end".into()),
@@ -82,7 +76,7 @@ impl Prompt {
     }
 
     /// Takes the next of the lines that begin like this one, or the one before.
-    pub fn complete(&mut self, forward: bool, clients: &[String]) {
+    pub(crate) fn complete(&mut self, forward: bool, clients: &[String]) {
         if self.purpose != Purpose::Command {
             return;
         }
@@ -109,13 +103,13 @@ impl Prompt {
     }
 
     /// Another key was pressed: what tab would offer is another list.
-    pub fn forget_offers(&mut self) {
+    pub(crate) fn forget_offers(&mut self) {
         self.offers.clear();
         self.offer = None;
     }
 
     /// Steps through earlier commands, the newest last in `history`.
-    pub fn recall(&mut self, earlier: bool, history: &[String]) {
+    pub(crate) fn recall(&mut self, earlier: bool, history: &[String]) {
         if self.purpose != Purpose::Command {
             return;
         }

@@ -1,60 +1,49 @@
 //! Questions with a handful of answers, each a key: shelve for how long, really accept, which root.
 
-use crate::engine::run::knob::Turn;
-
-use super::turning;
+use crate::engine::knob::Turn;
 
 /// Something the operator is asked before it is done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Question {
+pub(crate) enum Question {
     /// For how long is this incident shelved?
     Shelve {
-        /// Which.
         incident: u64,
         /// Seconds until the shift is over.
         shift_s: u32,
     },
     /// Is what this incident shows the new normal?
     Accept {
-        /// Which.
         incident: u64,
     },
     /// Who is its root, if not who is named?
     Correct {
-        /// Which.
         incident: u64,
         /// Who it may be.
         roots: Vec<usize>,
     },
     /// Shall this client be silenced until it is put back?
     TakeOut {
-        /// Who.
         client: usize,
     },
     /// Shall a knob that decides what is given away be set?
     Commit {
-        /// How it stands.
         from: Turn,
-        /// To this.
         to: Turn,
-        /// At this step.
         step: u64,
     },
     /// Which letter shall this moment be known by?
     Mark,
-    /// Which mark?
     ToMark,
     /// Leave this session for another?
     Open(String),
 }
 
 /// An answer: its key and what it says.
-pub type Choice = (char, String);
+pub(crate) type Choice = (char, String);
 
 impl Question {
     /// The question in words.
-    #[must_use]
-    pub fn text(&self, clients: &[String]) -> String {
+    pub(crate) fn text(&self, clients: &[String]) -> String {
         let name = |client: usize| clients.get(client).map_or("?", String::as_str);
         match self {
             Self::Shelve { incident, .. } => format!("shelve #{incident} for"),
@@ -67,9 +56,9 @@ impl Question {
             }
             Self::Commit { from, to, step } => format!(
                 "{} {} → {} from step {} on? what was released stays released",
-                turning::title(to.knob(), clients),
-                turning::shown(*from),
-                turning::shown(*to),
+                to.knob.title(clients),
+                from,
+                to,
                 step + 1,
             ),
             Self::Mark => "mark this moment with a letter".into(),
@@ -79,8 +68,7 @@ impl Question {
     }
 
     /// Its answers. The first is what enter means; marks have none of their own.
-    #[must_use]
-    pub fn choices(&self, clients: &[String]) -> Vec<Choice> {
+    pub(crate) fn choices(&self, clients: &[String]) -> Vec<Choice> {
         let yes = |what: &str| vec![('y', what.to_owned()), ('n', "no".to_owned())];
         match self {
             Self::Shelve { shift_s, .. } => vec![
@@ -108,8 +96,7 @@ fn minutes(seconds: u32) -> String {
 }
 
 /// Seconds until the shift is over: shifts change at 6, 14 and 22 o'clock.
-#[must_use]
-pub fn until_shift_end(second_of_day: i64) -> u32 {
+pub(crate) fn until_shift_end(second_of_day: i64) -> u32 {
     let ends = [6, 14, 22, 30].map(|hour| hour * 3600);
     let left = ends.into_iter().find(|end| *end > second_of_day).unwrap_or(30 * 3600);
     (left - second_of_day) as u32

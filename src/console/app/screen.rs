@@ -2,9 +2,8 @@
 
 use super::{Model, filter};
 use crate::console::action::TABLE;
-use crate::console::watched::Role;
-use crate::engine::run::knob::{Knob, Turn};
-use crate::incident::{Entry, Incident};
+use crate::engine::knob::{Knob, Turn};
+use crate::incident::{ClientVerdict, Entry, Incident, Verdict};
 use crate::session::Mode;
 
 /// Rows that a page moves by.
@@ -12,14 +11,11 @@ const PAGE: usize = 6;
 
 /// What fills the screen. Digits choose it, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Screen {
-    /// All clients.
+pub(crate) enum Screen {
     Overview,
     /// The chosen client alone; the first sensors are scrolled off by [`Model::scroll`].
     Client,
-    /// Who influences whom.
     Influence,
-    /// One incident.
     Incident(u64),
     /// How the models were made.
     Training,
@@ -33,12 +29,10 @@ pub enum Screen {
 
 /// Which part of the overview up and down move in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Focus {
+pub(crate) enum Focus {
     /// The list of incidents.
     Incidents,
-    /// The clients.
     Clients,
-    /// The knobs.
     Knobs,
 }
 
@@ -54,7 +48,7 @@ impl Focus {
 
 /// The order of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sorting {
+pub(crate) enum Sorting {
     /// As in the plant: rows never move by themselves.
     Plant,
     /// Roots first, then effects, then the rest; the plant's order among equals.
@@ -63,8 +57,7 @@ pub enum Sorting {
 
 impl Model {
     /// What up and down move in: a list that is empty is passed over.
-    #[must_use]
-    pub fn focus(&self) -> Focus {
+    pub(crate) fn focus(&self) -> Focus {
         match self.screen {
             Screen::Privacy => Focus::Knobs,
             Screen::Client | Screen::Influence | Screen::Training => Focus::Clients,
@@ -78,15 +71,14 @@ impl Model {
 
     /// Incidents whose evidence had begun by the moment looked at, the newest first: what is known
     /// today, also where it became known later.
-    pub fn listed(&self) -> impl Iterator<Item = &Incident> {
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Incident> {
         let begun = self.watched.as_ref().zip(self.moment());
         begun.into_iter().flat_map(|(watched, moment)| watched.begun_by(moment))
     }
 
     /// The chosen incident: the one on the screen, of the chosen line of the log, the one pointed
     /// at, or the newest.
-    #[must_use]
-    pub fn chosen_incident(&self) -> Option<&Incident> {
+    pub(crate) fn chosen_incident(&self) -> Option<&Incident> {
         let number = match self.screen {
             Screen::Incident(number) => Some(number),
             Screen::Log => {
@@ -100,33 +92,27 @@ impl Model {
     }
 
     /// Clients in the order of the screen.
-    #[must_use]
-    pub fn rows(&self) -> Vec<usize> {
+    pub(crate) fn rows(&self) -> Vec<usize> {
         let clients = self.measured.as_ref().map_or(0, |measured| measured.clients.len());
         let mut rows: Vec<usize> = (0..clients).collect();
         if self.sorting == Sorting::Severity {
-            rows.sort_by_key(|client| match self.role(*client) {
-                Role::Root(_) => 0,
-                Role::Single(_) => 1,
-                Role::Effect(_) => 2,
-                Role::Quiet => 3,
+            rows.sort_by_key(|client| match self.verdict(*client).map(|found| found.verdict) {
+                Some(Verdict::RootCause) => 0,
+                Some(Verdict::Single | Verdict::Unknown) => 1,
+                Some(Verdict::PropagatedEffect) => 2,
+                None => 3,
             });
         }
         rows
     }
 
-    /// What a client is at the moment looked at.
-    #[must_use]
-    pub fn role(&self, client: usize) -> Role {
-        match (&self.watched, self.moment()) {
-            (Some(watched), Some(moment)) => watched.role_at(client, moment),
-            _ => Role::Quiet,
-        }
+    /// The engine's verdict about a client at the moment looked at.
+    pub(crate) fn verdict(&self, client: usize) -> Option<ClientVerdict> {
+        self.watched.as_ref()?.verdict_at(client, self.moment()?)
     }
 
     /// Lines of the log that the filter lets through, up to the moment looked at, the newest first.
-    #[must_use]
-    pub fn entries(&self) -> Vec<&Entry> {
+    pub(crate) fn entries(&self) -> Vec<&Entry> {
         let Some(watched) = &self.watched else { return Vec::new() };
         let seen = |entry: &&Entry| self.look.is_none_or(|look| entry.time <= look);
         let log = watched.log.iter().rev();
@@ -135,29 +121,25 @@ impl Model {
     }
 
     /// The chosen line of the log: the one pointed at, or the newest.
-    #[must_use]
-    pub fn chosen_entry(&self) -> Option<&Entry> {
+    pub(crate) fn chosen_entry(&self) -> Option<&Entry> {
         let entries = self.entries();
         let at = self.entry.and_then(|number| entries.iter().position(|e| e.number == number));
         entries.get(at.unwrap_or(0)).copied()
     }
 
     /// Every knob as it stands.
-    #[must_use]
-    pub fn knobs(&self) -> &[Turn] {
+    pub(crate) fn knobs(&self) -> &[Turn] {
         let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
         standing.map_or(&[], |standing| &standing.knobs)
     }
 
     /// Those of them that change something while the method that stands decides.
-    pub fn offered_knobs(&self) -> impl Iterator<Item = Turn> {
+    pub(crate) fn offered_knobs(&self) -> impl Iterator<Item = Turn> {
         let mode = self.mode();
         self.knobs().iter().copied().filter(move |turn| turn.knob().matters_in(mode))
     }
 
-    /// The chosen knob.
-    #[must_use]
-    pub fn chosen_knob(&self) -> Option<Turn> {
+    pub(crate) fn chosen_knob(&self) -> Option<Turn> {
         let known = |knob: Knob| self.offered_knobs().find(|turn| turn.knob() == knob);
         let chosen = self.knob.and_then(known);
         chosen.or_else(|| known(self.first_knob())).or_else(|| self.offered_knobs().next())

@@ -13,7 +13,7 @@ use crate::engine::handle::Command;
 use crate::engine::pace::Speed;
 
 /// Columns of a large step through time.
-pub const FAR: i32 = 20;
+pub(crate) const FAR: i32 = 20;
 /// Seconds before an incident that playing it begins.
 const LEAD_S: i64 = 60;
 /// Data seconds per second at most while the past is played: faster, nobody sees anything.
@@ -23,13 +23,12 @@ const TICK: Duration = Duration::from_millis(33);
 
 /// The past, played again from what is kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Playback {
+pub(crate) struct Playback {
     /// Where it begins again; without a beginning it runs into the newest data and ends there.
-    pub from: Option<Timestamp>,
+    pub(crate) from: Option<Timestamp>,
     /// Where it turns back, or ends.
-    pub until: Timestamp,
-    /// Whether it stands.
-    pub paused: bool,
+    pub(crate) until: Timestamp,
+    pub(crate) paused: bool,
 }
 
 impl Model {
@@ -202,8 +201,7 @@ impl Model {
     }
 
     /// How long until time passing changes something; `None` while it changes nothing.
-    #[must_use]
-    pub fn wake_in(&self) -> Option<Duration> {
+    pub(crate) fn wake_in(&self) -> Option<Duration> {
         let playing = self.playback.is_some_and(|playback| !playback.paused);
         playing.then_some(TICK).or(self.count.as_ref().map(|count| count.left))
     }

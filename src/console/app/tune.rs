@@ -5,7 +5,7 @@ use super::tuning::{self, Tuning};
 use super::{Effect, Focus, Model, Screen, turning};
 use crate::console::remark::Remark;
 use crate::engine::handle::Command;
-use crate::engine::run::knob::{Knob, Turn};
+use crate::engine::knob::{Knob, Turn};
 use crate::incident::Action as Deed;
 use crate::session::Tau;
 
@@ -24,10 +24,7 @@ impl Model {
             Knob::TauA(Some(_)) => Knob::TauA(None),
             _ => return None,
         };
-        match self.knobs().iter().find(|turn| turn.knob() == all)? {
-            Turn::TauC(_, tau) | Turn::TauA(_, tau) => *tau,
-            _ => None,
-        }
+        self.knobs().iter().find(|turn| turn.knob() == all)?.to.tau()
     }
 
     /// Puts a knob at a value, on trial.
@@ -76,8 +73,7 @@ impl Model {
     }
 
     /// Steps the engine has taken.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
         standing.map_or(0, |standing| standing.steps)
     }

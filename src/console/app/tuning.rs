@@ -6,45 +6,40 @@
 use std::fmt::Write as _;
 
 use crate::engine::handle::Tried;
+use crate::engine::knob::{Knob, Scope, Turn};
 use crate::engine::run::Outlook;
-use crate::engine::run::knob::{Knob, Turn};
 use crate::engine::run::what_if::NoAnswer;
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::site::again::AgainError;
 
 /// A knob being turned.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tuning {
-    /// How it stands.
-    pub from: Turn,
+pub(crate) struct Tuning {
+    pub(crate) from: Turn,
     /// Where it is being turned to.
-    pub trial: Turn,
+    pub(crate) trial: Turn,
     /// The newest answer, which may be of a value already left.
-    pub found: Option<Tried>,
+    pub(crate) found: Option<Tried>,
     asked: Option<Turn>,
 }
 
 impl Tuning {
     /// A knob that has not moved yet.
-    #[must_use]
-    pub fn new(from: Turn) -> Self {
+    pub(crate) fn new(from: Turn) -> Self {
         Self { from, trial: from, found: None, asked: None }
     }
 
-    /// Which.
-    #[must_use]
-    pub fn knob(&self) -> Knob {
+    pub(crate) fn knob(&self) -> Knob {
         self.trial.knob()
     }
 
     /// Whether committing it would change anything.
-    #[must_use]
-    pub fn has_moved(&self) -> bool {
+    pub(crate) fn has_moved(&self) -> bool {
         self.trial != self.from
     }
 
     /// The question to ask now, if one is to be asked; it counts as asked.
-    pub fn ask(&mut self) -> Option<Turn> {
+    pub(crate) fn ask(&mut self) -> Option<Turn> {
         let known = self.found.as_ref().is_some_and(|found| found.turn == self.trial);
         if self.asked.is_some() || known || !self.has_moved() || !can_be_tried(self.knob()) {
             return None;
@@ -54,12 +49,11 @@ impl Tuning {
     }
 
     /// The question could not be handed over.
-    pub fn unasked(&mut self) {
+    pub(crate) fn unasked(&mut self) {
         self.asked = None;
     }
 
-    /// An answer came.
-    pub fn hear(&mut self, found: Tried) {
+    pub(crate) fn hear(&mut self, found: Tried) {
         if self.asked == Some(found.turn) {
             self.asked = None;
         }
@@ -69,26 +63,22 @@ impl Tuning {
     }
 
     /// The answer for the value the knob is at now.
-    #[must_use]
-    pub fn answer(&self) -> Option<&Tried> {
+    pub(crate) fn answer(&self) -> Option<&Tried> {
         self.found.as_ref().filter(|found| found.turn == self.trial)
     }
 
     /// Thresholds of every client at the value the knob is at now: ghost flags come from them.
-    #[must_use]
-    pub fn ghost(&self) -> Option<&[FlagThresholds]> {
+    pub(crate) fn ghost(&self) -> Option<&[FlagThresholds]> {
         Some(&self.answer()?.after.as_ref().ok()?.thresholds)
     }
 
     /// Flags of every step so far in the newest answer.
-    #[must_use]
-    pub fn ghost_flags(&self) -> Option<&[Option<Flags>]> {
+    pub(crate) fn ghost_flags(&self) -> Option<&[Option<Flags>]> {
         Some(&self.found.as_ref()?.after.as_ref().ok()?.flags)
     }
 
     /// What turning it would have meant, in words: "23 → 9 alarms, 2 labelled attacks missed".
-    #[must_use]
-    pub fn words(&self, steps: u64) -> String {
+    pub(crate) fn words(&self, steps: u64) -> String {
         if !self.has_moved() {
             return String::new();
         }
@@ -120,25 +110,16 @@ fn can_be_tried(knob: Knob) -> bool {
 }
 
 /// Whether a knob concerns only what is still to come: noise that was drawn stays drawn.
-#[must_use]
-pub fn is_ahead(knob: Knob) -> bool {
-    matches!(
-        knob,
-        Knob::EpsilonFlag
-            | Knob::EpsilonC
-            | Knob::EpsilonA
-            | Knob::EpsilonG
-            | Knob::Delta
-            | Knob::Budget
-    )
+pub(crate) fn is_ahead(knob: Knob) -> bool {
+    matches!(knob.row().scope, Scope::Releases | Scope::Training)
 }
 
 fn from_now_on(knob: Knob, steps: u64) -> String {
-    match knob {
-        Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG => {
-            "from the next training on; what was released stays released".into()
+    match knob.row().scope {
+        Scope::Training => "from the next training on; what was released stays released".into(),
+        Scope::Flags | Scope::Decision | Scope::Releases => {
+            format!("from step {} on; what was released stays released", steps + 1)
         }
-        _ => format!("from step {} on; what was released stays released", steps + 1),
     }
 }
 
@@ -181,7 +162,7 @@ mod tests {
 
     #[test]
     fn one_question_is_on_its_way_and_the_last_value_wins() {
-        let arl0 = Turn::Arl0;
+        let arl0 = |to: f64| Knob::Arl0.at(to);
         let mut tuning = Tuning::new(arl0(3600.0));
         assert_eq!(tuning.ask(), None, "it has not moved");
         tuning.trial = arl0(7200.0);
@@ -203,8 +184,8 @@ mod tests {
 
     #[test]
     fn epsilon_is_said_to_count_from_now_on() {
-        let mut tuning = Tuning::new(Turn::EpsilonFlag(Some(4.0)));
-        tuning.trial = Turn::EpsilonFlag(Some(2.0));
+        let mut tuning = Tuning::new(Knob::EpsilonFlag.at(Some(4.0)));
+        tuning.trial = Knob::EpsilonFlag.at(Some(2.0));
         let from_now_on = "from step 119 on; what was released stays released";
         assert!(tuning.words(118).starts_with(from_now_on));
         assert_eq!(tuning.ghost(), None);

@@ -15,7 +15,7 @@ const ATTRIBUTES: [(Modifier, &str); 5] = [
 ];
 
 /// The whole picture; blanks without a style at the end of a line are left out.
-pub fn write(picture: &Buffer) -> String {
+pub(crate) fn write(picture: &Buffer) -> String {
     let mut text = String::new();
     for row in rows(picture) {
         let mut runs = runs(&row);

@@ -23,8 +23,7 @@ const SIXTEEN: [&str; 16] = [
     "#7f7f7f", "#ff0000", "#00ff00", "#ffff00", "#5c5cff", "#ff00ff", "#00ffff", "#ffffff",
 ];
 
-/// The whole picture.
-pub fn write(picture: &Buffer) -> String {
+pub(crate) fn write(picture: &Buffer) -> String {
     let width = u32::from(picture.area.width) * CELL.0;
     let height = u32::from(picture.area.height) * CELL.1;
     let mut svg = String::new();

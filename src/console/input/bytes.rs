@@ -27,7 +27,7 @@ const FINAL: RangeInclusive<u8> = 0x40..=0x7e;
 
 /// Reads bytes as they come, in pieces of any length.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub(crate) struct Parser {
     /// The beginning of a sequence or of a character.
     begun: Vec<u8>,
     paste: Option<Paste>,
@@ -55,7 +55,7 @@ enum Meaning {
 impl Parser {
     /// Reads the next bytes. `more` says that others wait behind them: an escape at their end is then
     /// not taken for the key of that name.
-    pub fn read(&mut self, bytes: &[u8], more: bool, on_event: &mut dyn FnMut(Event)) {
+    pub(crate) fn read(&mut self, bytes: &[u8], more: bool, on_event: &mut dyn FnMut(Event)) {
         for byte in bytes {
             self.read_byte(*byte, on_event);
         }

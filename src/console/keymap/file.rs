@@ -22,17 +22,16 @@ use crate::folders;
 use crate::suggest::nearest;
 
 /// What the file is called.
-pub const KEYS_FILE: &str = "keys.ron";
+pub(crate) const KEYS_FILE: &str = "keys.ron";
 
 /// Where the file stands: in `HEADWATER_CONFIG`, else where the system keeps such files; `None` where
 /// it keeps none.
-#[must_use]
-pub fn path(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+pub(crate) fn path(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     Some(folders::configuration(variable)?.join(KEYS_FILE))
 }
 
 /// The key map that `path` describes; the table's own where there is no such file.
-pub fn read(path: &Path) -> Result<Keymap, KeysError> {
+pub(crate) fn read(path: &Path) -> Result<Keymap, KeysError> {
     let name = path.display().to_string();
     match fs::read_to_string(path) {
         Ok(text) => parse(&name, &text),
@@ -42,8 +41,7 @@ pub fn read(path: &Path) -> Result<Keymap, KeysError> {
 }
 
 /// A file that changes nothing, ready to be changed.
-#[must_use]
-pub fn example() -> String {
+pub(crate) fn example() -> String {
     let mut text = String::from(
         "// Keys of the console. An action that is not named keeps its own keys; \"g g\" is g, then g.\n{\n",
     );
@@ -59,14 +57,13 @@ pub fn example() -> String {
 /// What is wrong with a file of keys; all of it, each with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}", .complaints.join("\n"))]
-pub struct KeysError {
+pub(crate) struct KeysError {
     complaints: Vec<String>,
 }
 
 impl KeysError {
     /// In one line, for a screen.
-    #[must_use]
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let first = self.complaints.first().cloned().unwrap_or_default();
         match self.complaints.len() {
             0 | 1 => first,
@@ -103,7 +100,7 @@ impl<'de> Deserialize<'de> for Written {
 }
 
 /// The key map that `text` describes; `file` is shown in front of every complaint.
-pub fn parse(file: &str, text: &str) -> Result<Keymap, KeysError> {
+pub(crate) fn parse(file: &str, text: &str) -> Result<Keymap, KeysError> {
     let written: Written = match ron::from_str(text) {
         Ok(written) => written,
         Err(error) => {

@@ -5,10 +5,10 @@ use std::fmt;
 use crossterm::Command;
 
 /// Clicks, wheel and drags are told from now on, in cells of any number (SGR).
-pub struct Capture;
+pub(crate) struct Capture;
 
 /// They are the terminal's own again.
-pub struct Release;
+pub(crate) struct Release;
 
 impl Command for Capture {
     fn write_ansi(&self, f: &mut impl fmt::Write) -> fmt::Result {

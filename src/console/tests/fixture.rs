@@ -20,22 +20,21 @@ use crate::stream::{
 };
 
 /// Frames of the test stream, at 1 Hz from midnight.
-pub const LENGTH: usize = 6000;
+pub(crate) const LENGTH: usize = 6000;
 /// Seconds in which nothing comes.
-pub const SILENT: Range<usize> = 4700..4790;
+pub(crate) const SILENT: Range<usize> = 4700..4790;
 /// Seconds in which one sensor is dead.
 const DEAD: Range<usize> = 5300..5500;
-/// The attack.
 const ATTACK: Range<usize> = 5000..5240;
 
 const MIDNIGHT: i64 = 1_660_262_400;
 
-pub fn session() -> Session {
+pub(crate) fn session() -> Session {
     let text = r#"Session(about: "a test", source: Plant(attacks: Day))"#;
     Session::parse("plant-attack-day", Path::new(""), text).expect("the test session is valid")
 }
 
-pub fn table_session() -> Session {
+pub(crate) fn table_session() -> Session {
     let text = r#"Session(
         about: "a table",
         source: Table(data: "somewhere", time: (column: "time")),
@@ -51,7 +50,7 @@ pub fn table_session() -> Session {
 
 /// Sines of different length, an attack that moves one client and later another, a hole, a dead
 /// sensor.
-pub struct Sines {
+pub(crate) struct Sines {
     layout: Layout,
     events: Vec<Event>,
     at: usize,
@@ -64,7 +63,7 @@ fn at(second: usize) -> Timestamp {
 }
 
 impl Sines {
-    pub fn new(length: usize) -> Self {
+    pub(crate) fn new(length: usize) -> Self {
         let client = |name: &str, title: &str, sensors: &[(&str, &str)]| ClientColumns {
             name: name.into(),
             title: title.into(),
@@ -172,11 +171,11 @@ impl Stream for Sines {
 }
 
 /// A console without a terminal.
-pub struct Console {
-    pub model: Model,
+pub(crate) struct Console {
+    pub(crate) model: Model,
     stream: Sines,
     last: Frame,
-    pub effects: Vec<Effect>,
+    pub(crate) effects: Vec<Effect>,
 }
 
 impl Console {
@@ -187,15 +186,15 @@ impl Console {
     }
 
     /// Nothing has been opened yet, and nothing will be played but what is reported.
-    pub fn bare(session: &Session) -> Self {
+    pub(crate) fn bare(session: &Session) -> Self {
         Self::new(session, Sines::new(0))
     }
 
-    pub fn tell(&mut self, msg: Msg) {
+    pub(crate) fn tell(&mut self, msg: Msg) {
         self.effects.extend(update(&mut self.model, msg));
     }
 
-    pub fn report(&mut self, report: EngineEvent) {
+    pub(crate) fn report(&mut self, report: EngineEvent) {
         self.tell(Msg::Report(report));
     }
 
@@ -213,7 +212,7 @@ impl Console {
     }
 
     /// Takes so many frames of the stream.
-    pub fn play(&mut self, frames: usize) {
+    pub(crate) fn play(&mut self, frames: usize) {
         let mut batch = Vec::new();
         for _ in 0..frames {
             if self.stream.next(&mut self.last).expect("sines never fail") {
@@ -223,12 +222,12 @@ impl Console {
         self.report(measured(batch));
     }
 
-    pub fn repeat_last_frame(&mut self) {
+    pub(crate) fn repeat_last_frame(&mut self) {
         let again = vec![self.last.clone()];
         self.report(measured(again));
     }
 
-    pub fn fail(&mut self) {
+    pub(crate) fn fail(&mut self) {
         self.report(EngineEvent::Failed(Box::new(StreamError::MissingFiles {
             folder: "data".into(),
             files: vec!["test1.csv".into()],
@@ -237,7 +236,7 @@ impl Console {
     }
 
     /// Presses keys: characters, and names in `<>`.
-    pub fn keys(&mut self, keys: &str) -> &mut Self {
+    pub(crate) fn keys(&mut self, keys: &str) -> &mut Self {
         let mut rest = keys;
         while let Some(first) = rest.chars().next() {
             let (name, after) = match rest.strip_prefix('<').and_then(|r| r.split_once('>')) {
@@ -254,18 +253,18 @@ impl Console {
         self
     }
 
-    pub fn has_quit(&self) -> bool {
+    pub(crate) fn has_quit(&self) -> bool {
         self.effects.contains(&Effect::Quit)
     }
 
-    pub fn last_pace(&self) -> Option<Pace> {
+    pub(crate) fn last_pace(&self) -> Option<Pace> {
         self.effects.iter().rev().find_map(|effect| match effect {
             Effect::Command(Command::Pace(pace)) => Some(*pace),
             _ => None,
         })
     }
 
-    pub fn first(&self) -> Option<Timestamp> {
+    pub(crate) fn first(&self) -> Option<Timestamp> {
         self.model.measured.as_ref()?.history.first()
     }
 }
@@ -298,12 +297,12 @@ fn event(name: &str) -> KeyEvent {
 }
 
 /// The stream is still being opened.
-pub fn preparing() -> Console {
+pub(crate) fn preparing() -> Console {
     Console::new(&session(), Sines::new(LENGTH))
 }
 
 /// The replay has come to 01:31:30.
-pub fn playing() -> Console {
+pub(crate) fn playing() -> Console {
     let mut console = preparing();
     console.open();
     console.play(5400);
@@ -311,7 +310,7 @@ pub fn playing() -> Console {
 }
 
 /// Names that try to speak to the terminal.
-pub fn hostile() -> Console {
+pub(crate) fn hostile() -> Console {
     let evil = "x\u{1b}]0;title\u{7}\u{9b}2J\r\n\t\u{202e}";
     let mut session = session();
     session.name = evil.into();

@@ -6,10 +6,9 @@ use jiff::SignedDuration;
 
 use super::plant::{ATTACK, Desk, attack_session, options};
 use crate::console::app::{Effect, Focus, Msg, Screen, Stage};
-use crate::console::watched::Role;
 use crate::engine::handle::{Command, EngineEvent};
+use crate::engine::knob::{Knob, KnobValue, Turn};
 use crate::engine::pace::{Pace, Speed};
-use crate::engine::run::knob::{Knob, Turn};
 use crate::engine::{self, Handle};
 use crate::fact::Priority;
 use crate::incident::{Action, AlarmState, Order, What};
@@ -293,12 +292,12 @@ fn an_operator_sees_notes_shelves_silences_and_undoes() {
 fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     let mut desk = Desk::attacked(ATTACK - 10);
     desk.keys(":mode paper<enter>");
-    assert!(desk.console.model.knobs().contains(&Turn::Mode(Mode::Paper)), "{}", desk.said());
+    assert!(desk.console.model.knobs().contains(&Knob::Mode.at(Mode::Paper)), "{}", desk.said());
     let thresholds = |desk: &mut Desk| desk.watch().snapshot().thresholds;
     let before = thresholds(&mut desk);
     desk.keys("+");
     let tuning = desk.console.model.tuning.as_ref().expect("a knob on trial");
-    assert!(matches!(tuning.trial, Turn::TauC(None, Some(_))) && tuning.has_moved());
+    assert!(tuning.trial.knob() == Knob::TauC(None) && tuning.has_moved());
     assert!(tuning.ghost().is_some_and(|ghost| ghost.len() == 3));
     let words = tuning.words(0);
     assert!(words.contains("alarms") && words.contains("false"), "{words}");
@@ -335,9 +334,9 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     assert!(desk.console.model.prompt.as_ref().is_some_and(|prompt| prompt.error.is_some()));
     desk.keys("<backspace><backspace><backspace><backspace>4h<enter>");
     let trial = desk.console.model.tuning.as_ref().map(|tuning| tuning.trial);
-    assert_eq!(trial, Some(Turn::Arl0(14_400.0)));
+    assert_eq!(trial, Some(Knob::Arl0.at(14_400.0)));
     desk.keys("<enter>");
-    assert!(desk.console.model.knobs().contains(&Turn::Arl0(14_400.0)));
+    assert!(desk.console.model.knobs().contains(&Knob::Arl0.at(14_400.0)));
 
     let orders = desk.wishes().len();
     desk.keys(":epsilon_flag 2<enter>");
@@ -360,18 +359,18 @@ fn a_vote_and_a_dead_band_are_knobs_like_any_other_where_flags_decide() {
     assert_eq!(offered(&desk)[2..4], [Knob::Vote, Knob::Deadband]);
     desk.keys("6<down><down>++");
     let tuning = desk.console.model.tuning.as_ref().expect("a knob on trial");
-    assert_eq!(tuning.trial, Turn::Vote(Some(Vote { k: 3, n: 5 })));
+    assert_eq!(tuning.trial, Knob::Vote.at(Some(Vote { k: 3, n: 5 })));
     assert!(tuning.words(0).contains("alarms"), "{}", tuning.words(0));
     desk.keys("<enter>");
     assert!(desk.said().contains("vote none → 3 of 5"), "{}", desk.said());
     desk.keys("6<down>--");
     let tuning = desk.console.model.tuning.as_ref().expect("a knob on trial");
-    assert_eq!(tuning.trial, Turn::Deadband(0.9));
+    assert_eq!(tuning.trial, Knob::Deadband.at(0.9));
     assert!(tuning.words(0).contains("alarms"), "{}", tuning.words(0));
     desk.keys("<enter>");
-    assert!(desk.console.model.knobs().contains(&Turn::Deadband(0.9)));
+    assert!(desk.console.model.knobs().contains(&Knob::Deadband.at(0.9)));
     desk.keys("uu");
-    let back = [Turn::Vote(None), Turn::Deadband(1.0)];
+    let back = [Knob::Vote.at(KnobValue::None), Knob::Deadband.at(1.0)];
     assert_eq!(desk.console.model.knobs()[2..4], back, "{}", desk.said());
     desk.keys(":vote 6 of 5<enter>");
     assert!(desk.console.model.prompt.as_ref().is_some_and(|prompt| prompt.error.is_some()));
@@ -387,7 +386,7 @@ fn a_client_is_what_the_list_says_from_the_first_evidence_on() {
     let before = incident.onset - SignedDuration::from_secs(1);
     for (moment, there) in [(before, false), (incident.onset, true), (incident.opened, true)] {
         assert_eq!(watched.begun_by(moment).any(|i| i.number == 1), there);
-        assert_eq!(watched.role_at(root, moment) != Role::Quiet, there);
+        assert_eq!(watched.verdict_at(root, moment).is_some(), there);
     }
 }
 
@@ -424,9 +423,9 @@ fn an_engine_plays_a_session_to_its_end_keeps_every_frame_and_then_still_answers
     assert_eq!(model.measured.as_ref().map(|m| m.history.len()), Some(5 * ATTACK));
     assert_eq!(model.watched.as_ref().map(|w| w.history.len()), Some(ATTACK));
     assert_eq!(model.steps(), ATTACK as u64);
-    engine.command(Command::WhatIf(Turn::Arl0(600.0))).expect("room for a command");
+    engine.command(Command::WhatIf(Knob::Arl0.at(600.0))).expect("room for a command");
     assert!(matches!(engine.events.blocking_recv(), Some(EngineEvent::Tried(_))));
-    let action = Action::Set { what: "arl0".into(), to: Turn::Arl0(600.0).value() };
+    let action = Action::Set { what: "arl0".into(), to: Knob::Arl0.at(600.0).value() };
     let order = Order { who: "eva".into(), action, why: None };
     engine.command(Command::Order(order)).expect("room for a command");
     assert!(matches!(engine.events.blocking_recv(), Some(EngineEvent::News(_))));

@@ -26,7 +26,7 @@ const SESSION: &str = r#"Session(
 )"#;
 
 /// Steps from 01:20 to 01:35, five seconds each: the first attack and a while before and after it.
-pub const ATTACK: usize = 15 * 12;
+pub(crate) const ATTACK: usize = 15 * 12;
 
 static PREPARED: LazyLock<(Session, Arc<Prepared>)> = LazyLock::new(|| {
     let session = Session::parse("morning", Path::new(""), SESSION).expect("a sound session");
@@ -36,12 +36,12 @@ static PREPARED: LazyLock<(Session, Arc<Prepared>)> = LazyLock::new(|| {
     (session, Arc::new(prepared))
 });
 
-pub fn session() -> Session {
+pub(crate) fn session() -> Session {
     PREPARED.0.clone()
 }
 
 /// A session with its models, standing before its first step.
-pub type Ready = (Watch, Arc<Prepared>);
+pub(crate) type Ready = (Watch, Arc<Prepared>);
 
 fn open(session: &Session) -> Ready {
     let options = RunOptions { both: true, ..RunOptions::new(session.mode) };
@@ -50,17 +50,17 @@ fn open(session: &Session) -> Ready {
 }
 
 /// How an engine of its own plays it.
-pub fn options(pace: Pace) -> Options {
+pub(crate) fn options(pace: Pace) -> Options {
     Options { prepared: Some(Arc::clone(&PREPARED.1)), ..Options::watched(pace) }
 }
 
 /// The morning, standing before its first step.
-pub fn ready() -> Ready {
+pub(crate) fn ready() -> Ready {
     open(&PREPARED.0)
 }
 
 /// Only its first attack, from 01:20 to 01:35.
-pub fn attack_session() -> Session {
+pub(crate) fn attack_session() -> Session {
     let mut session = session();
     session.ranges.replay.from = Some(Mark::After(7.0 * 3600.0 + 20.0 * 60.0));
     session.ranges.replay.until = Some(Mark::After(7.0 * 3600.0 + 35.0 * 60.0));
@@ -86,25 +86,25 @@ static SAID: LazyLock<(Opened, Vec<Update>)> = LazyLock::new(|| {
 });
 
 /// A console whose wishes a real engine carries out at once, without a thread and without a clock.
-pub struct Desk {
-    pub console: Console,
+pub(crate) struct Desk {
+    pub(crate) console: Console,
     watch: Option<Watch>,
     heard: usize,
 }
 
 impl Desk {
     /// The morning after so many steps.
-    pub fn after(steps: usize) -> Self {
+    pub(crate) fn after(steps: usize) -> Self {
         Self::over_watch(ready(), steps)
     }
 
     /// So many steps of the attack.
-    pub fn attacked(steps: usize) -> Self {
+    pub(crate) fn attacked(steps: usize) -> Self {
         Self::over_watch(attack_ready(), steps)
     }
 
     /// The same of a session that says otherwise about something models do not depend on.
-    pub fn attacked_where(steps: usize, change: impl FnOnce(&mut Session)) -> Self {
+    pub(crate) fn attacked_where(steps: usize, change: impl FnOnce(&mut Session)) -> Self {
         let mut session = attack_session();
         change(&mut session);
         Self::over_watch(open(&session), steps)
@@ -121,17 +121,17 @@ impl Desk {
     }
 
     /// The whole attack, without an engine behind it.
-    pub fn looking() -> Self {
+    pub(crate) fn looking() -> Self {
         Self::looking_after(ATTACK)
     }
 
     /// Nothing has been said yet, and no engine is there.
-    pub fn blank() -> Self {
+    pub(crate) fn blank() -> Self {
         Self { console: Console::bare(&session()), watch: None, heard: 0 }
     }
 
     /// The first of what was said, one report a step.
-    pub fn looking_after(steps: usize) -> Self {
+    pub(crate) fn looking_after(steps: usize) -> Self {
         let (opened, bulletins) = &*SAID;
         let mut desk = Self::blank();
         desk.console.report(EngineEvent::Opened(Box::new(opened.clone())));
@@ -141,7 +141,7 @@ impl Desk {
     }
 
     /// All that was said after so many steps.
-    pub fn hear_from(&mut self, steps: usize) {
+    pub(crate) fn hear_from(&mut self, steps: usize) {
         self.hear_on(&SAID.1[steps..]);
     }
 
@@ -151,13 +151,12 @@ impl Desk {
         }
     }
 
-    /// The engine.
-    pub fn watch(&mut self) -> &mut Watch {
+    pub(crate) fn watch(&mut self) -> &mut Watch {
         self.watch.as_mut().expect("this desk has an engine")
     }
 
     /// The stream is over.
-    pub fn end(&mut self) -> &mut Self {
+    pub(crate) fn end(&mut self) -> &mut Self {
         let mut news = News::default();
         self.watch().end(&mut news);
         self.news(news);
@@ -167,7 +166,7 @@ impl Desk {
     }
 
     /// The engine takes so many steps.
-    pub fn steps(&mut self, steps: usize) {
+    pub(crate) fn steps(&mut self, steps: usize) {
         let mut news = News::default();
         for _ in 0..steps {
             self.watch().step(&mut news).expect("a built-in plant has no bad rows");
@@ -182,7 +181,7 @@ impl Desk {
     }
 
     /// Presses keys; what is wished for happens before the next key.
-    pub fn keys(&mut self, keys: &str) -> &mut Self {
+    pub(crate) fn keys(&mut self, keys: &str) -> &mut Self {
         for key in split(keys) {
             self.console.keys(&key);
             self.serve();
@@ -191,13 +190,13 @@ impl Desk {
     }
 
     /// Presses keys while the engine is busy: nothing that is wished for happens.
-    pub fn busy_keys(&mut self, keys: &str) -> &mut Self {
+    pub(crate) fn busy_keys(&mut self, keys: &str) -> &mut Self {
         self.console.keys(keys);
         self
     }
 
     /// Does what was wished for and not done yet.
-    pub fn serve(&mut self) {
+    pub(crate) fn serve(&mut self) {
         while let Some(effect) = self.console.effects.get(self.heard).cloned() {
             self.heard += 1;
             match effect {
@@ -228,12 +227,12 @@ impl Desk {
     }
 
     /// Time passes on the wall.
-    pub fn pass(&mut self, wall: Duration) {
+    pub(crate) fn pass(&mut self, wall: Duration) {
         self.console.tell(Msg::Passed(wall));
     }
 
     /// The wishes so far.
-    pub fn wishes(&self) -> Vec<&Command> {
+    pub(crate) fn wishes(&self) -> Vec<&Command> {
         let mut wishes = Vec::new();
         for effect in &self.console.effects {
             if let Effect::Command(wish) = effect {
@@ -244,17 +243,17 @@ impl Desk {
     }
 
     /// The moment looked at, as the plant's clock shows it.
-    pub fn clock(&self) -> String {
+    pub(crate) fn clock(&self) -> String {
         let moment = self.console.model.moment().expect("there is data");
         self.console.model.clock.time(moment)
     }
 
-    pub fn moment(&self) -> Timestamp {
+    pub(crate) fn moment(&self) -> Timestamp {
         self.console.model.moment().expect("there is data")
     }
 
     /// What is said to the operator.
-    pub fn said(&self) -> &str {
+    pub(crate) fn said(&self) -> &str {
         self.console.model.remark.as_ref().map_or("", |remark| &remark.text)
     }
 }

@@ -16,12 +16,12 @@ use crate::console::sessions::{Data, Openable};
 use crate::console::theme::{Choice, Terminal, Theme};
 use crate::console::view::view;
 use crate::engine::handle::{EngineEvent, Load, Opened, Update};
-use crate::engine::run::knob::Turn;
+use crate::engine::knob::Knob;
 use crate::engine::watch::{News, Snapshot};
 use crate::session::SHIPPED;
 
 /// Every screen, and the keys that lead to it.
-pub const ALL_SCREENS: [(&str, &str); 9] = [
+pub(crate) const ALL_SCREENS: [(&str, &str); 9] = [
     ("overview", "1"),
     ("client", "2"),
     ("influence", "3"),
@@ -33,7 +33,7 @@ pub const ALL_SCREENS: [(&str, &str); 9] = [
     ("help", "1?"),
 ];
 
-pub const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+pub(crate) const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 
 /// Steps to 01:30:10: one incident is over and unanswered, another open with an effect.
 const DURING: usize = 1082;
@@ -71,7 +71,7 @@ fn shown(opened: Opened, news: News, standing: Snapshot) -> Console {
 }
 
 /// The morning at 01:30:10, in the dark theme.
-pub fn during() -> Console {
+pub(crate) fn during() -> Console {
     let (opened, news, standing) = &*MORNING;
     shown(opened.clone(), news.clone(), standing.clone())
 }
@@ -83,20 +83,20 @@ fn at_work() -> Desk {
     desk
 }
 
-pub fn goes_to(console: &mut Console, keys: &str) {
+pub(crate) fn goes_to(console: &mut Console, keys: &str) {
     if console.model.help.is_some() {
         console.keys("<esc>");
     }
     console.keys(keys);
 }
 
-pub fn picture(console: &Console, width: u16, height: u16) -> (Buffer, Vec<Hit>) {
+pub(crate) fn picture(console: &Console, width: u16, height: u16) -> (Buffer, Vec<Hit>) {
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     let hits = view(&console.model, &mut buffer);
     (buffer, hits)
 }
 
-pub fn text(buffer: &Buffer) -> Vec<String> {
+pub(crate) fn text(buffer: &Buffer) -> Vec<String> {
     let rows = buffer.content().chunks(usize::from(buffer.area.width));
     rows.map(|row| {
         let row: String = row.iter().map(Cell::symbol).collect();
@@ -315,7 +315,7 @@ fn the_method_that_does_not_decide_is_labelled_as_rehearsed() {
 fn a_dead_band_on_trial_shows_the_flags_that_would_stand_longer() {
     let mut desk = Desk::attacked(plant::ATTACK - 10);
     desk.keys(":mode paper<enter>6<down><down><down>-------1");
-    assert!(matches!(desk.console.model.tuning.as_ref().map(|t| t.trial), Some(Turn::Deadband(_))));
+    assert!(desk.console.model.tuning.as_ref().is_some_and(|t| t.knob() == Knob::Deadband));
     let (buffer, _) = picture(&desk.console, 120, 40);
     let ghost = desk.console.model.theme.ghost;
     let ghosts = buffer.content().iter().filter(|cell| {

@@ -5,12 +5,11 @@ use ratatui::style::Color;
 
 /// How many colours there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
+pub(crate) enum Depth {
     /// Sixteen, which the user chose.
     Colours16,
     /// 256.
     Colours256,
-    /// All.
     Bits24,
 }
 
@@ -27,13 +26,12 @@ impl Depth {
 
 /// What a terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terminal {
-    /// How many colours.
-    pub depth: Depth,
+pub(crate) struct Terminal {
+    pub(crate) depth: Depth,
     /// Whether its background is light, where it says so.
-    pub light: Option<bool>,
+    pub(crate) light: Option<bool>,
     /// Only letters of ASCII.
-    pub ascii: bool,
+    pub(crate) ascii: bool,
 }
 
 /// A terminal that nothing is known of but that it is not very old.
@@ -45,8 +43,7 @@ impl Default for Terminal {
 
 impl Terminal {
     /// What the environment tells.
-    #[must_use]
-    pub fn described_by(variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn described_by(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let name = set("TERM").unwrap_or_default();
         let colours = set("COLORTERM").unwrap_or_default();

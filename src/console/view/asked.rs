@@ -16,7 +16,7 @@ use crate::console::theme::Theme;
 const LEAVE: u16 = 9;
 
 /// Draws what is typed or asked into the first row of `area`; whether there is any.
-pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> bool {
+pub(crate) fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> bool {
     if let Some(prompt) = &model.prompt {
         typed(model, prompt, theme, area, buffer);
         true

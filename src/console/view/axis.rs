@@ -36,7 +36,7 @@ const TICKS: [(i64, i64); 13] = [
 ];
 
 /// Draws the labels into the first row of `area`, and the length of a column before them.
-pub fn draw(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
     let margin = Rect { width: axis.margin.min(area.width), ..area };
     let column = round_length(axis.window.column_s());
     let words = match scene.watched.and_then(Watched::judged_until) {
@@ -57,12 +57,12 @@ pub fn draw(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
 }
 
 /// Draws the labels alone.
-pub fn labels(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn labels(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
     labels_beside(scene, axis, &(0..0), area, buffer);
 }
 
 /// The same without those that would reach into the `taken` columns.
-pub fn labels_beside(
+pub(crate) fn labels_beside(
     scene: &Scene,
     axis: &Axis,
     taken: &Range<u16>,

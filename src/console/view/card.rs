@@ -17,16 +17,16 @@ use super::pen::{cut, line, part, width};
 use super::scene::Scene;
 use super::top::{SEEDED, figures, state};
 use super::verdict::{lasted, nature, seen, state_of};
-use crate::console::app::{Model, Stage, turning};
+use crate::console::app::{Model, Stage};
 use crate::console::measured::Tally;
 use crate::console::text::clean_lines;
 use crate::console::theme::Theme;
-use crate::engine::run::knob::{Knob, Turn};
+use crate::engine::knob::Knob;
 
 type Line = Vec<(String, Style)>;
 
 /// Draws the card into `area`; lines that do not fit are left out from the end.
-pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let Card { mut lines, privacy } = card(model, theme, area);
     // It is said whatever else is left out.
     let last = usize::from(area.height).min(lines.len()).saturating_sub(1);
@@ -137,10 +137,6 @@ fn calm(scene: &Scene) -> String {
 
 fn knobs(scene: &Scene) -> String {
     let turn = |knob: Knob| scene.model.knobs().iter().find(|turn| turn.knob() == knob).copied();
-    let shown = |knob: Knob| turn(knob).map_or_else(|| "?".to_owned(), turning::shown);
-    let private = match turn(Knob::EpsilonFlag) {
-        Some(Turn::EpsilonFlag(Some(e))) => format!("ε {e}"),
-        _ => "ε none".into(),
-    };
-    format!("{private}  ARL0 {}", shown(Knob::Arl0))
+    let shown = |knob: Knob| turn(knob).map_or_else(|| "?".to_owned(), |turn| turn.to_string());
+    format!("ε {}  ARL0 {}", shown(Knob::EpsilonFlag), shown(Knob::Arl0))
 }

@@ -42,7 +42,13 @@ enum Line {
 }
 
 /// Draws the client into `area`; sensors before `skip` are scrolled off as far as there is need.
-pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(
+    scene: &Scene,
+    skip: usize,
+    area: Rect,
+    buffer: &mut Buffer,
+    hits: &mut Vec<Hit>,
+) {
     let client = scene.model.chosen;
     let Some(known) = scene.measured.clients.get(client) else { return };
     hits.push(Hit { area, target: Target::Scroll });

@@ -29,7 +29,13 @@ impl Offer {
 
 /// Draws the line into the first row of `area`: what is asked of the operator, what is said to him,
 /// else what can be done.
-pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(
+    model: &Model,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+    hits: &mut Vec<Hit>,
+) {
     if asked::draw(model, theme, area, buffer) {
         return;
     }

@@ -40,7 +40,7 @@ const LEGEND: [(&str, &str); 12] = [
 ];
 
 /// Draws the help over `area`, scrolled by `skip` lines as far as there is need.
-pub fn draw(model: &Model, skip: usize, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(model: &Model, skip: usize, area: Rect, buffer: &mut Buffer) {
     let theme = &model.theme;
     Clear.render(area, buffer);
     let bar = Rect { height: area.height.min(1), ..area };

@@ -44,7 +44,7 @@ use crate::session::Mode;
 const FIRST_OUT: &str = "▴ first out";
 
 /// Draws incident `number` into `area`, its lower part scrolled by `skip` lines.
-pub fn draw(
+pub(crate) fn draw(
     scene: &Scene,
     number: u64,
     skip: usize,

@@ -36,13 +36,12 @@ struct Row {
 }
 
 /// Rows that the list would fill, its heading included.
-#[must_use]
-pub fn wanted(scene: &Scene) -> u16 {
+pub(crate) fn wanted(scene: &Scene) -> u16 {
     (1 + rows(scene, u16::MAX, 60).len()) as u16
 }
 
 /// Draws the list into `area`, with a heading where there is room for one.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let theme = scene.theme;
     let mut rest = area;
     if area.height >= 3 {
@@ -94,8 +93,7 @@ fn title(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 }
 
 /// The figures of the header; nothing counts before the first step.
-#[must_use]
-pub fn figures(scene: &Scene) -> Figures {
+pub(crate) fn figures(scene: &Scene) -> Figures {
     let standing = scene.watched.and_then(|watched| watched.snapshot.as_ref());
     standing.map_or_else(Figures::default, |standing| standing.figures.clone())
 }
@@ -172,8 +170,7 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Vec<(String, Style)> 
 }
 
 /// The root, or who it may be.
-#[must_use]
-pub fn who(scene: &Scene, incident: &Incident) -> String {
+pub(crate) fn who(scene: &Scene, incident: &Incident) -> String {
     if let Some(root) = incident.root {
         return scene.name(root).to_owned();
     }

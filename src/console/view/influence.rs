@@ -63,9 +63,7 @@ impl Seen {
 enum Known {
     /// So strong, of the strongest.
     Strong(f64),
-    /// Somebody says so.
     Declared,
-    /// Nothing is known.
     Nothing,
 }
 
@@ -124,7 +122,13 @@ impl<'a> Source<'a> {
 }
 
 /// Draws the view into `area`, its lower part scrolled by `skip` lines.
-pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(
+    scene: &Scene,
+    skip: usize,
+    area: Rect,
+    buffer: &mut Buffer,
+    hits: &mut Vec<Hit>,
+) {
     let theme = scene.theme;
     let mut rest = area;
     let top = pen::take(&mut rest, 1);

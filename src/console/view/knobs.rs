@@ -15,13 +15,13 @@ use ratatui::style::Style;
 
 use super::pen::{self, cut, heading, part, put};
 use super::scene::Scene;
-use crate::console::app::{Focus, turning};
+use crate::console::app::Focus;
 use crate::console::clock::length;
 use crate::console::mouse::{Hit, Target};
 use crate::console::watched::Trace;
 use crate::console::widget::gauge::{Knob as Gauge, logarithmic};
 use crate::console::widget::level::ratio;
-use crate::engine::run::knob::{Knob, Turn};
+use crate::engine::knob::{Knob, KnobValue, Steps, Turn};
 use crate::privacy::price::NumberPrice;
 use crate::privacy::{Clip, Response, Scope, words};
 use crate::session::{Mode, Tau};
@@ -32,19 +32,18 @@ const VALUE: u16 = 8;
 const GAUGE: u16 = 20;
 
 /// Rows that the panel would fill.
-#[must_use]
-pub fn wanted(scene: &Scene) -> u16 {
+pub(crate) fn wanted(scene: &Scene) -> u16 {
     let trial = u16::from(scene.model.tuning.is_some());
     1 + scene.model.offered_knobs().filter(|turn| !is_own(turn.knob())).count() as u16 + trial
 }
 
 /// Whether a knob is one client's own: these stand below the others.
 fn is_own(knob: Knob) -> bool {
-    matches!(knob, Knob::TauC(Some(_)) | Knob::TauA(Some(_)))
+    knob.client().is_some()
 }
 
 /// Draws the panel into `area`.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let theme = scene.theme;
     let mut rest = area;
     let parts = [("thresholds and privacy", theme.strong), ("+ - turn, u undoes", theme.label)];
@@ -74,7 +73,7 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>)
 }
 
 /// Draws one knob into the first row of `area`; while it is held, what its trial would have meant.
-pub fn knob(
+pub(crate) fn knob(
     scene: &Scene,
     turn: Turn,
     chosen: bool,
@@ -86,16 +85,16 @@ pub fn knob(
     let names = scene.names();
     let marker = if chosen { "▸" } else { " " };
     put(buffer, area, 0, 0, marker, theme.label);
-    let title = cut(&turning::title(turn.knob(), names), TITLE - 1);
+    let title = cut(&turn.knob.title(names), TITLE - 1);
     let focused = chosen && scene.model.focus() == Focus::Knobs;
     let title_style = if focused { theme.cursor } else { theme.text };
     put(buffer, area, 1, 0, &title, title_style);
     let mut x = 1 + TITLE;
-    let value = turning::shown(turn);
+    let value = turn.to_string();
     x = put(buffer, area, x, 0, &value, if tuning.is_some() { theme.label } else { theme.strong });
     if let Some(tuning) = tuning.filter(|tuning| tuning.has_moved()) {
         x = put(buffer, area, x, 0, " → ", theme.label);
-        x = put(buffer, area, x, 0, &turning::shown(tuning.trial), theme.cursor);
+        x = put(buffer, area, x, 0, &tuning.trial.to_string(), theme.cursor);
     }
     x = x.max(TITLE + 1 + VALUE) + 1;
     let trial = tuning.map(|tuning| tuning.trial);
@@ -115,21 +114,20 @@ pub fn knob(
 
 /// Where a value stands between the ends of its knob.
 fn place(turn: Turn) -> Option<f64> {
-    match turn {
-        Turn::TauC(_, tau) | Turn::TauA(_, tau) => match tau? {
-            // The further out, the rarer: each tenth of what is left is the same way.
-            Tau::Percentile(p) => Some(1.0 - logarithmic((100.0 - p).max(0.01), 0.01, 50.0)),
-            Tau::Value(d) => Some(logarithmic(d, 0.1, 1000.0)),
-        },
-        Turn::Vote(vote) => Some(logarithmic(f64::from(vote?.k), 1.0, 20.0)),
-        Turn::Deadband(share) => Some(((share - 0.5) / 0.5).clamp(0.0, 1.0)),
-        Turn::Arl0(s) => Some(logarithmic(s, 600.0, 30.0 * 86_400.0)),
-        Turn::Mode(_) => None,
-        Turn::EpsilonFlag(e) | Turn::EpsilonC(e) | Turn::EpsilonA(e) | Turn::EpsilonG(e) => {
-            Some(logarithmic(e?, 0.1, 100.0))
+    match (turn.to, turn.knob.row().steps) {
+        // The further out, the rarer: each tenth of what is left is the same way.
+        (KnobValue::Tau(Tau::Percentile(p)), _) => {
+            Some(1.0 - logarithmic((100.0 - p).max(0.01), 0.01, 50.0))
         }
-        Turn::Delta(d) => Some(logarithmic(d, 1e-9, 1e-3)),
-        Turn::Budget(e) => Some(logarithmic(e?, 1.0, 5e5)),
+        (KnobValue::Tau(Tau::Value(d)), _) => Some(logarithmic(d, 0.1, 1000.0)),
+        (KnobValue::Vote(vote), _) => Some(logarithmic(f64::from(vote.k), 1.0, 20.0)),
+        (KnobValue::Number(n), Steps::Numbers(ladder) | Steps::NumbersOrNone(ladder)) => {
+            let (first, last) = (*ladder.first()?, *ladder.last()?);
+            let share = (n - first) / (last - first);
+            let is_share = turn.knob == Knob::Deadband;
+            Some(if is_share { share.clamp(0.0, 1.0) } else { logarithmic(n, first, last) })
+        }
+        (KnobValue::Number(_) | KnobValue::Mode(_) | KnobValue::None, _) => None,
     }
 }
 
@@ -137,28 +135,33 @@ fn place(turn: Turn) -> Option<f64> {
 fn note(scene: &Scene, turn: Turn) -> (String, Style) {
     let theme = scene.theme;
     let label = |text: String| (text, theme.label);
-    match turn {
-        Turn::TauC(None, _) => label(above(scene, Trace::DistanceC)),
-        Turn::TauA(None, _) => label(above(scene, Trace::DistanceA)),
-        Turn::TauC(Some(_), _) | Turn::TauA(Some(_), _) => label("of its own".into()),
-        Turn::Vote(None) => label("every step names its root".into()),
-        Turn::Vote(Some(_)) => label("steps must name the root".into()),
-        Turn::Deadband(share) if share >= 1.0 => label("a flag falls at τ".into()),
-        Turn::Deadband(share) => label(falls(scene, share)),
-        Turn::Arl0(s) => label(format!("one false alarm in {}", turning::length(s))),
-        Turn::Mode(Mode::Evidence) => label("whitened residuals, sequential decision".into()),
-        Turn::Mode(Mode::Paper) => label("flags and the published look-up".into()),
-        Turn::EpsilonFlag(None) => ("what is said is sent as it is".into(), theme.label),
-        Turn::EpsilonFlag(Some(e)) => label(answers(scene, e)),
-        Turn::EpsilonC(None) | Turn::EpsilonA(None) | Turn::EpsilonG(None) => {
-            label("in training, sent as it is".into())
-        }
-        Turn::EpsilonC(Some(e)) | Turn::EpsilonA(Some(e)) | Turn::EpsilonG(Some(e)) => {
-            label(noise(scene, turn.knob(), e))
-        }
-        Turn::Delta(_) => label("chance that ε is exceeded".into()),
-        Turn::Budget(None) => label("nothing ends by itself".into()),
-        Turn::Budget(Some(_)) => label(limit(scene)),
+    let number = turn.to.number();
+    match turn.knob {
+        Knob::TauC(None) => label(above(scene, Trace::DistanceC)),
+        Knob::TauA(None) => label(above(scene, Trace::DistanceA)),
+        Knob::TauC(Some(_)) | Knob::TauA(Some(_)) => label("of its own".into()),
+        Knob::Vote if turn.to == KnobValue::None => label("every step names its root".into()),
+        Knob::Vote => label("steps must name the root".into()),
+        Knob::Deadband => match number.filter(|share| *share < 1.0) {
+            Some(share) => label(falls(scene, share)),
+            None => label("a flag falls at τ".into()),
+        },
+        Knob::Arl0 => label(format!("one false alarm in {turn}")),
+        Knob::Mode => label(match turn.to.mode() {
+            Some(Mode::Evidence) | None => "whitened residuals, sequential decision".into(),
+            Some(Mode::Paper) => "flags and the published look-up".into(),
+        }),
+        Knob::EpsilonFlag => label(match number {
+            Some(e) => answers(scene, e),
+            None => "what is said is sent as it is".into(),
+        }),
+        Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG => label(match number {
+            Some(e) => noise(scene, turn.knob, e),
+            None => "in training, sent as it is".into(),
+        }),
+        Knob::Delta => label("chance that ε is exceeded".into()),
+        Knob::Budget if number.is_none() => label("nothing ends by itself".into()),
+        Knob::Budget => label(limit(scene)),
     }
 }
 
@@ -166,7 +169,7 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
 fn falls(scene: &Scene, share: f64) -> String {
     let falls = format!("a flag falls at {share} τ");
     let protected =
-        scene.model.knobs().iter().any(|turn| matches!(turn, Turn::EpsilonFlag(Some(_))));
+        scene.model.knobs().iter().any(|t| t.knob == Knob::EpsilonFlag && t.to != KnobValue::None);
     if protected { format!("{falls}; it tells of its rise for ever") } else { falls }
 }
 
@@ -202,11 +205,8 @@ fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
         let bound = privacy.clip_state;
         (Clip::Box { bound, dimension: states.unwrap_or(1) }, format!("±{bound}"))
     };
-    let delta = scene.model.knobs().iter().find_map(|turn| match turn {
-        Turn::Delta(delta) => Some(*delta),
-        _ => None,
-    });
-    let delta = delta.unwrap_or(privacy.delta);
+    let delta = scene.model.knobs().iter().find(|turn| turn.knob == Knob::Delta);
+    let delta = delta.and_then(|turn| turn.to.number()).unwrap_or(privacy.delta);
     match NumberPrice::of(clip, privacy.sigma.into(), epsilon, delta) {
         Ok(price) => format!("in training, noise of σ {:.1} on what is cut to {cut}", price.sigma),
         Err(error) => error.to_string(),
@@ -220,14 +220,12 @@ fn limit(scene: &Scene) -> String {
 }
 
 /// Whether two settings of ε are the same.
-#[must_use]
-pub fn same(a: f64, b: f64) -> bool {
+pub(crate) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9 * a.abs().max(1.0)
 }
 
 /// A length of time as people read it.
-#[must_use]
-pub fn seconds(seconds: f64) -> String {
+pub(crate) fn seconds(seconds: f64) -> String {
     length(jiff::SignedDuration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
@@ -249,11 +247,11 @@ mod tests {
 
     #[test]
     fn a_knob_turned_up_stands_further_right() {
-        let tau = |p| place(Turn::TauC(None, Some(Tau::Percentile(p))));
+        let tau = |p| place(Knob::TauC(None).at(Some(Tau::Percentile(p))));
         assert!(tau(90.0) < tau(95.0) && tau(99.9) < tau(99.99));
         assert_eq!(tau(50.0), Some(0.0));
         assert!(tau(99.99).is_some_and(|end| (end - 1.0).abs() < 1e-9));
-        assert!(place(Turn::Arl0(3600.0)) < place(Turn::Arl0(86_400.0)));
-        assert_eq!(place(Turn::EpsilonFlag(None)), None);
+        assert!(place(Knob::Arl0.at(3600.0)) < place(Knob::Arl0.at(86_400.0)));
+        assert_eq!(place(Knob::EpsilonFlag.at(KnobValue::None)), None);
     }
 }

@@ -17,7 +17,7 @@ use super::tail;
 use crate::console::mouse::{Hit, Target};
 
 /// Draws the log into `area`, around the chosen line.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let theme = scene.theme;
     let mut rest = area;
     let entries = scene.model.entries();

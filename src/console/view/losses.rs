@@ -20,7 +20,7 @@ use crate::federation::History;
 const SCALE: u16 = 9;
 
 /// Draws the panel into `area`.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let theme = scene.theme;
     let mut rest = area;
     let history = scene.history();
@@ -43,7 +43,7 @@ fn told(history: &History) -> String {
 }
 
 /// Draws losses with the ends of their scale.
-pub fn chart(losses: &[f64], area: Rect, theme: &Theme, buffer: &mut Buffer) {
+pub(crate) fn chart(losses: &[f64], area: Rect, theme: &Theme, buffer: &mut Buffer) {
     let Some((low, high)) = ends(losses) else {
         put(buffer, area, 1, 0, "no loss yet", theme.label);
         return;
@@ -64,8 +64,7 @@ pub fn chart(losses: &[f64], area: Rect, theme: &Theme, buffer: &mut Buffer) {
 }
 
 /// A loss in six cells.
-#[must_use]
-pub fn short(loss: f64) -> String {
+pub(crate) fn short(loss: f64) -> String {
     match loss.abs() {
         0.001..10.0 => format!("{loss:.4}"),
         10.0..99_999.0 => format!("{loss:.1}"),

@@ -21,7 +21,7 @@ use crate::console::theme::Theme;
 use crate::console::widget::gauge::Share;
 
 /// Draws what is going on into `area`.
-pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     match &model.stage {
         Stage::Preparing if area.height >= 8 => preparing(model, theme, area, buffer),
         Stage::Preparing => {

@@ -9,8 +9,7 @@ use crate::console::text::clean_lines;
 use crate::console::truth::Disturbance;
 
 /// What is to be said, the weightiest first.
-#[must_use]
-pub fn of(scene: &Scene) -> Vec<(String, Style)> {
+pub(crate) fn of(scene: &Scene) -> Vec<(String, Style)> {
     let theme = scene.theme;
     let mut said = Vec::new();
     if let Stage::Failed(error) = &scene.model.stage {

@@ -28,7 +28,7 @@ mod plan;
 const SIDE_BY_SIDE: u16 = 110;
 
 /// Draws the overview into `area`.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let clients = scene.measured.clients.len();
     let plan = Plan::new(clients, area.width, area.height);
     let mut rest = area;

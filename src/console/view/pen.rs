@@ -10,14 +10,20 @@ use ratatui::text::Span;
 use crate::console::theme::Theme;
 
 /// Cells that `text` takes.
-#[must_use]
-pub fn width(text: &str) -> u16 {
+pub(crate) fn width(text: &str) -> u16 {
     Span::raw(text).width().min(usize::from(u16::MAX)) as u16
 }
 
 /// Writes `text` at column `x`, row `y` of `area`, cut where the area ends; returns the column after
 /// it.
-pub fn put(buffer: &mut Buffer, area: Rect, x: u16, y: u16, text: &str, style: Style) -> u16 {
+pub(crate) fn put(
+    buffer: &mut Buffer,
+    area: Rect,
+    x: u16,
+    y: u16,
+    text: &str,
+    style: Style,
+) -> u16 {
     let inside = area.intersection(buffer.area);
     let (left, top) = (area.x.saturating_add(x), area.y.saturating_add(y));
     if inside.is_empty()
@@ -32,13 +38,19 @@ pub fn put(buffer: &mut Buffer, area: Rect, x: u16, y: u16, text: &str, style: S
 }
 
 /// The same, ending at column `end`.
-pub fn put_right(buffer: &mut Buffer, area: Rect, end: u16, y: u16, text: &str, style: Style) {
+pub(crate) fn put_right(
+    buffer: &mut Buffer,
+    area: Rect,
+    end: u16,
+    y: u16,
+    text: &str,
+    style: Style,
+) {
     put(buffer, area, end.saturating_sub(width(text)), y, text, style);
 }
 
 /// `text` in at most `room` cells, with an ellipsis where it was cut.
-#[must_use]
-pub fn cut(text: &str, room: u16) -> String {
+pub(crate) fn cut(text: &str, room: u16) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
@@ -57,34 +69,32 @@ pub fn cut(text: &str, room: u16) -> String {
 }
 
 /// The first of these texts that fits into `room` cells as a whole.
-#[must_use]
-pub fn fitting(texts: impl IntoIterator<Item = String>, room: u16) -> Option<String> {
+pub(crate) fn fitting(texts: impl IntoIterator<Item = String>, room: u16) -> Option<String> {
     texts.into_iter().find(|text| width(text) <= room)
 }
 
 /// The lines of `area` from row `y` on, at most `height` of them.
-#[must_use]
-pub fn part(area: Rect, y: u16, height: u16) -> Rect {
+pub(crate) fn part(area: Rect, y: u16, height: u16) -> Rect {
     let y = y.min(area.height);
     Rect { y: area.y.saturating_add(y), height: height.min(area.height - y), ..area }
 }
 
 /// Cuts the first `height` rows off `area`.
-pub fn take(area: &mut Rect, height: u16) -> Rect {
+pub(crate) fn take(area: &mut Rect, height: u16) -> Rect {
     let taken = part(*area, 0, height);
     *area = part(*area, height, u16::MAX);
     taken
 }
 
 /// Cuts the last `height` rows off `area`.
-pub fn take_last(area: &mut Rect, height: u16) -> Rect {
+pub(crate) fn take_last(area: &mut Rect, height: u16) -> Rect {
     let height = height.min(area.height);
     area.height -= height;
     Rect { y: area.bottom(), height, ..*area }
 }
 
 /// Splits `area` in two side by side, with a rule between them where there is room for one.
-pub fn beside(buffer: &mut Buffer, area: Rect, left: u16, theme: &Theme) -> (Rect, Rect) {
+pub(crate) fn beside(buffer: &mut Buffer, area: Rect, left: u16, theme: &Theme) -> (Rect, Rect) {
     let left = left.min(area.width);
     let rule = u16::from(left < area.width);
     for y in 0..area.height {
@@ -96,7 +106,7 @@ pub fn beside(buffer: &mut Buffer, area: Rect, left: u16, theme: &Theme) -> (Rec
 }
 
 /// A rule over the first row of `area` with a heading in it, and a word at its right end.
-pub fn heading(buffer: &mut Buffer, area: Rect, parts: &[(&str, Style)], theme: &Theme) {
+pub(crate) fn heading(buffer: &mut Buffer, area: Rect, parts: &[(&str, Style)], theme: &Theme) {
     let mut x = 0;
     x = put(buffer, area, x, 0, "── ", theme.frame);
     for (text, style) in parts {
@@ -110,7 +120,13 @@ pub fn heading(buffer: &mut Buffer, area: Rect, parts: &[(&str, Style)], theme: 
 }
 
 /// Pieces one after the other in row `y`, each with its style, cut at the right edge.
-pub fn line(buffer: &mut Buffer, area: Rect, x: u16, y: u16, pieces: &[(String, Style)]) -> u16 {
+pub(crate) fn line(
+    buffer: &mut Buffer,
+    area: Rect,
+    x: u16,
+    y: u16,
+    pieces: &[(String, Style)],
+) -> u16 {
     pieces.iter().fold(x, |x, (text, style)| {
         let room = area.width.saturating_sub(x);
         put(buffer, area, x, y, &cut(text, room), *style)
@@ -118,8 +134,7 @@ pub fn line(buffer: &mut Buffer, area: Rect, x: u16, y: u16, pieces: &[(String, 
 }
 
 /// Pieces that fit into `room` cells as a whole, in their order; the first `kept` stay in any case.
-#[must_use]
-pub fn whole(pieces: Vec<(String, Style)>, kept: usize, room: u16) -> Vec<(String, Style)> {
+pub(crate) fn whole(pieces: Vec<(String, Style)>, kept: usize, room: u16) -> Vec<(String, Style)> {
     let mut used = 0_u16;
     let mut fits = |(at, (text, _)): &(usize, (String, Style))| {
         let end = used.saturating_add(width(text));
@@ -131,8 +146,7 @@ pub fn whole(pieces: Vec<(String, Style)>, kept: usize, room: u16) -> Vec<(Strin
 }
 
 /// `text` broken between words where it can be, and inside them where it must be.
-#[must_use]
-pub fn wrapped(text: &str, room: u16) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, room: u16) -> Vec<String> {
     let room = room.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();

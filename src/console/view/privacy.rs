@@ -28,7 +28,7 @@ use crate::console::app::tuning::is_ahead;
 use crate::console::app::turning;
 use crate::console::clock::length;
 use crate::console::mouse::{Hit, Target};
-use crate::engine::run::knob::Turn;
+use crate::engine::knob::Knob;
 use crate::privacy::words::{Explained, explain};
 use crate::privacy::{Exhaustion, Rung, Scope};
 use crate::session::Mode;
@@ -65,16 +65,17 @@ impl Setting {
         };
         let trial = scene.model.tuning.as_ref().map(|tuning| tuning.trial);
         for turn in standing.knobs.iter().copied() {
-            match turn {
-                Turn::Arl0(s) => setting.arl0_s = s,
-                Turn::Delta(d) => setting.ledger_delta = d,
+            match (turn.knob, turn.to.number()) {
+                (Knob::Arl0, Some(s)) => setting.arl0_s = s,
+                (Knob::Delta, Some(d)) => setting.ledger_delta = d,
                 _ => {}
             }
             // What is on trial is priced before it is paid.
-            match trial.filter(|trial| trial.knob() == turn.knob()).unwrap_or(turn) {
-                Turn::EpsilonFlag(e) => setting.epsilon = e,
-                Turn::Delta(d) => setting.delta = d,
-                Turn::Budget(e) => setting.budget = e,
+            let turn = trial.filter(|trial| trial.knob() == turn.knob()).unwrap_or(turn);
+            match (turn.knob, turn.to.number()) {
+                (Knob::EpsilonFlag, e) => setting.epsilon = e,
+                (Knob::Delta, Some(d)) => setting.delta = d,
+                (Knob::Budget, e) => setting.budget = e,
                 _ => {}
             }
         }
@@ -83,7 +84,13 @@ impl Setting {
 }
 
 /// Draws the view into `area`, its lower part scrolled by `skip` lines.
-pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(
+    scene: &Scene,
+    skip: usize,
+    area: Rect,
+    buffer: &mut Buffer,
+    hits: &mut Vec<Hit>,
+) {
     let theme = scene.theme;
     let mut rest = area;
     let Some(setting) = Setting::of(scene) else {

@@ -29,7 +29,7 @@ use crate::session::Mode;
 
 /// A row or two of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
+pub(crate) enum Quantity {
     /// A trace against its limit.
     Level(Trace),
     /// (Z_c, Z_a).
@@ -37,9 +37,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Level(Trace::Evidence) => "S/b",
             Self::Level(Trace::DistanceC) => "r_c",
@@ -50,8 +48,7 @@ impl Quantity {
     }
 
     /// What the method that decides looks at first.
-    #[must_use]
-    pub fn order(mode: Mode) -> [Self; 4] {
+    pub(crate) fn order(mode: Mode) -> [Self; 4] {
         let [s, c, a] = [Trace::Evidence, Trace::DistanceC, Trace::DistanceA].map(Self::Level);
         match mode {
             Mode::Evidence => [s, c, a, Self::Flags],
@@ -75,7 +72,7 @@ fn value(scene: &Scene, client: usize, trace: Trace) -> Option<(String, bool)> {
 }
 
 /// Draws one quantity of a client on `axis` into `area`, which has the axis' columns.
-pub fn quantity(
+pub(crate) fn quantity(
     scene: &Scene,
     axis: &Axis,
     client: usize,
@@ -100,7 +97,7 @@ pub fn quantity(
 }
 
 /// Marks the column of the moment looked back at.
-pub fn cursor(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn cursor(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
     if let Some(at) = axis.cursor {
         let column = Rect { x: area.x.saturating_add(at), width: 1, ..area };
         buffer.set_style(column.intersection(area), scene.theme.cursor);
@@ -108,9 +105,9 @@ pub fn cursor(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
 }
 
 /// Clients with their quantities below each other.
-pub struct Stack {
+pub(crate) struct Stack {
     /// The axis of all.
-    pub axis: Axis,
+    pub(crate) axis: Axis,
     /// Cells of the name and of what stands below it.
     name: u16,
     heights: Vec<(Quantity, u16)>,
@@ -121,8 +118,7 @@ const READING: u16 = 11;
 
 impl Stack {
     /// Clients of `height` rows on a screen of `width` cells.
-    #[must_use]
-    pub fn new(scene: &Scene, width: u16, height: u16) -> Self {
+    pub(crate) fn new(scene: &Scene, width: u16, height: u16) -> Self {
         let name = if width >= 100 { 16 } else { 13 };
         let margin = 3 + name + READING;
         let axis = scene.axis(margin, width.saturating_sub(margin + 1));
@@ -142,7 +138,7 @@ impl Stack {
     }
 
     /// Draws `client` into `area`.
-    pub fn draw(
+    pub(crate) fn draw(
         &self,
         scene: &Scene,
         client: usize,
@@ -243,7 +239,7 @@ fn beside(scene: &Scene, client: usize, verdict: Verdict, room: u16) -> Vec<(Str
 }
 
 /// Marks the columns in which the data set knows of a disturbance that concerns the client.
-pub fn truth(scene: &Scene, axis: &Axis, client: usize, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn truth(scene: &Scene, axis: &Axis, client: usize, area: Rect, buffer: &mut Buffer) {
     let name = scene.name(client);
     for column in 0..axis.columns {
         let at = i64::from(column);
@@ -264,7 +260,7 @@ pub fn truth(scene: &Scene, axis: &Axis, client: usize, area: Rect, buffer: &mut
 }
 
 /// Clients with their quantities beside each other.
-pub struct Lanes {
+pub(crate) struct Lanes {
     name: u16,
     /// Quantities, and the axis of each.
     beside: Vec<(Quantity, Axis)>,
@@ -276,8 +272,7 @@ const VALUE: u16 = 6;
 
 impl Lanes {
     /// Lanes on a screen of `width` cells: flags always, more where there is room.
-    #[must_use]
-    pub fn new(scene: &Scene, width: u16) -> Self {
+    pub(crate) fn new(scene: &Scene, width: u16) -> Self {
         let order = Quantity::order(scene.mode());
         let wanted: Vec<Quantity> = match width {
             110.. => order.to_vec(),
@@ -307,7 +302,7 @@ impl Lanes {
     }
 
     /// Names of the lanes and the length of a column.
-    pub fn header(&self, scene: &Scene, area: Rect, buffer: &mut Buffer) {
+    pub(crate) fn header(&self, scene: &Scene, area: Rect, buffer: &mut Buffer) {
         let label = scene.theme.label;
         let client = fitting(["client".to_owned()], self.name);
         put(buffer, area, 3, 0, &client.unwrap_or_default(), label);
@@ -346,14 +341,14 @@ impl Lanes {
     }
 
     /// Times below each lane.
-    pub fn labels(&self, scene: &Scene, area: Rect, buffer: &mut Buffer) {
+    pub(crate) fn labels(&self, scene: &Scene, area: Rect, buffer: &mut Buffer) {
         for (_, lane) in &self.beside {
             axis::labels(scene, lane, area, buffer);
         }
     }
 
     /// Draws `client` into `area`.
-    pub fn draw(
+    pub(crate) fn draw(
         &self,
         scene: &Scene,
         client: usize,

@@ -19,25 +19,22 @@ use crate::session::Mode;
 use crate::site::material::LeftOut;
 
 /// One picture's shared parts.
-pub struct Scene<'a> {
-    /// What is shown.
-    pub model: &'a Model,
-    /// How.
-    pub theme: &'a Theme,
+pub(crate) struct Scene<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) theme: &'a Theme,
     /// What has been measured.
-    pub measured: &'a Measured,
+    pub(crate) measured: &'a Measured,
     /// What the engine has said.
-    pub watched: Option<&'a Watched>,
+    pub(crate) watched: Option<&'a Watched>,
     /// The instant that values are shown of.
-    pub moment: Timestamp,
+    pub(crate) moment: Timestamp,
     /// The instant of the newest data.
-    pub newest: Timestamp,
+    pub(crate) newest: Timestamp,
 }
 
 impl<'a> Scene<'a> {
     /// The scene; `None` while nothing has been measured.
-    #[must_use]
-    pub fn new(model: &'a Model, theme: &'a Theme) -> Option<Self> {
+    pub(crate) fn new(model: &'a Model, theme: &'a Theme) -> Option<Self> {
         let measured = model.measured.as_ref()?;
         let (moment, newest) = (model.moment()?, model.newest()?);
         let watched = model.watched.as_ref();
@@ -45,8 +42,7 @@ impl<'a> Scene<'a> {
     }
 
     /// An axis of `columns` columns that begins `margin` cells from the left.
-    #[must_use]
-    pub fn axis(&self, margin: u16, columns: u16) -> Axis {
+    pub(crate) fn axis(&self, margin: u16, columns: u16) -> Axis {
         let first = self.measured.history.first().unwrap_or(self.newest);
         let data = first..=self.newest.max(first);
         let window = Window::around(self.moment, data, self.model.column_s(), columns);
@@ -65,8 +61,13 @@ impl<'a> Scene<'a> {
     }
 
     /// An axis over a stretch of time of its own, with a little of what came before.
-    #[must_use]
-    pub fn axis_over(&self, margin: u16, columns: u16, from: Timestamp, until: Timestamp) -> Axis {
+    pub(crate) fn axis_over(
+        &self,
+        margin: u16,
+        columns: u16,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Axis {
         let seconds = until.duration_since(from).as_secs().max(1);
         let wanted = seconds + seconds / 4;
         let period_s = self.watched.map_or(1, |w| w.history.period().as_secs().max(1));
@@ -78,41 +79,35 @@ impl<'a> Scene<'a> {
     }
 
     /// How the models were made, where that is known.
-    #[must_use]
-    pub fn history(&self) -> Option<&'a History> {
+    pub(crate) fn history(&self) -> Option<&'a History> {
         self.model.prepared.as_ref()?.history.as_ref()
     }
 
     /// Who influences whom, where that is kept with the models.
-    #[must_use]
-    pub fn graph(&self) -> Option<&'a InfluenceGraph> {
+    pub(crate) fn graph(&self) -> Option<&'a InfluenceGraph> {
         Some(&self.model.prepared.as_ref()?.influences.graph)
     }
 
     /// The sensors of a client that no model looks at, where that is kept with the models.
-    #[must_use]
-    pub fn not_watched(&self, client: usize) -> &'a [(String, LeftOut)] {
+    pub(crate) fn not_watched(&self, client: usize) -> &'a [(String, LeftOut)] {
         let prepared = self.model.prepared.as_ref().and_then(|p| p.clients.get(client));
         prepared.map_or(&[], |client| client.left_out.as_slice())
     }
 
     /// How states move together, where that is kept with the models of these clients.
-    #[must_use]
-    pub fn together(&self) -> Option<&'a Together> {
+    pub(crate) fn together(&self) -> Option<&'a Together> {
         let together = self.model.prepared.as_ref()?.together.as_ref()?;
         (together.states.len() == self.measured.clients.len()).then_some(together)
     }
 
     /// The method that decides.
-    #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         let standing = self.watched.and_then(|watched| watched.snapshot.as_ref());
         standing.map_or(Mode::default(), |standing| standing.mode)
     }
 
     /// The style of what passes its limit: alarming only where the method that decides looks at it.
-    #[must_use]
-    pub fn over(&self, trace: Trace) -> Style {
+    pub(crate) fn over(&self, trace: Trace) -> Style {
         match (self.mode(), trace) {
             (Mode::Evidence, Trace::Evidence)
             | (Mode::Paper, Trace::DistanceC | Trace::DistanceA) => self.theme.over,
@@ -121,35 +116,30 @@ impl<'a> Scene<'a> {
     }
 
     /// A client's name, safe to show.
-    #[must_use]
-    pub fn name(&self, client: usize) -> &'a str {
+    pub(crate) fn name(&self, client: usize) -> &'a str {
         self.measured.clients.get(client).map_or("?", |client| client.name.as_str())
     }
 
     /// All names, safe to show.
-    #[must_use]
-    pub fn names(&self) -> &'a [String] {
+    pub(crate) fn names(&self) -> &'a [String] {
         &self.model.names
     }
 
     /// Cells of the longest name, within reason.
-    #[must_use]
-    pub fn name_cells(&self, most: u16) -> u16 {
+    pub(crate) fn name_cells(&self, most: u16) -> u16 {
         let widest = self.measured.clients.iter().map(|client| width(&client.name)).max();
         widest.unwrap_or(0).clamp(2, most)
     }
 
     /// The sensors of a client that deviate most, for its own screen. It is known of now, and of no
     /// moment that is looked back at.
-    #[must_use]
-    pub fn ranked(&self, client: usize) -> Option<&'a [String]> {
+    pub(crate) fn ranked(&self, client: usize) -> Option<&'a [String]> {
         let standing = self.watched?.snapshot.as_ref().filter(|_| self.model.look.is_none())?;
         standing.sensors.get(client).map(Vec::as_slice)
     }
 
     /// What must not be passed in a trace of a client.
-    #[must_use]
-    pub fn limit(&self, client: usize, trace: Trace) -> f32 {
+    pub(crate) fn limit(&self, client: usize, trace: Trace) -> f32 {
         let tau = self.thresholds(client);
         match trace {
             Trace::DistanceC => tau.map_or(f32::INFINITY, |tau| tau.tau_c.max(0.0).sqrt()),
@@ -160,43 +150,38 @@ impl<'a> Scene<'a> {
     }
 
     /// The thresholds that trends are scaled by: those on trial where there are any.
-    #[must_use]
-    pub fn thresholds(&self, client: usize) -> Option<FlagThresholds> {
+    pub(crate) fn thresholds(&self, client: usize) -> Option<FlagThresholds> {
         self.trial(client).or_else(|| self.watched?.thresholds(client))
     }
 
     /// The thresholds of a client under the setting on trial.
-    #[must_use]
-    pub fn trial(&self, client: usize) -> Option<FlagThresholds> {
+    pub(crate) fn trial(&self, client: usize) -> Option<FlagThresholds> {
         self.model.tuning.as_ref()?.ghost()?.get(client).copied()
     }
 }
 
 /// An axis of time and where it stands in its area.
-pub struct Axis {
+pub(crate) struct Axis {
     /// Cells before its first column.
-    pub margin: u16,
-    /// Its columns.
-    pub columns: u16,
+    pub(crate) margin: u16,
+    pub(crate) columns: u16,
     /// The stretch of time.
-    pub window: Window,
+    pub(crate) window: Window,
     /// The steps of each column.
-    pub steps: Vec<Column>,
+    pub(crate) steps: Vec<Column>,
     /// The column of the moment looked back at.
-    pub cursor: Option<u16>,
+    pub(crate) cursor: Option<u16>,
 }
 
 impl Axis {
     /// A trace of a client, a bucket a column.
-    #[must_use]
-    pub fn trace(&self, scene: &Scene, client: usize, trace: Trace) -> Vec<Bucket> {
+    pub(crate) fn trace(&self, scene: &Scene, client: usize, trace: Trace) -> Vec<Bucket> {
         let Some(watched) = scene.watched else { return Vec::new() };
         self.steps.iter().map(|column| watched.bucket(client, trace, column)).collect()
     }
 
     /// The flags of a client, with what a threshold on trial makes of them.
-    #[must_use]
-    pub fn flags(&self, scene: &Scene, client: usize) -> Vec<Said> {
+    pub(crate) fn flags(&self, scene: &Scene, client: usize) -> Vec<Said> {
         let Some(watched) = scene.watched else { return Vec::new() };
         let trial = scene.trial(client);
         let said = |column| {
@@ -207,14 +192,12 @@ impl Axis {
     }
 
     /// The graded symbols of a client.
-    #[must_use]
-    pub fn grades(&self, scene: &Scene, client: usize) -> Vec<Said> {
+    pub(crate) fn grades(&self, scene: &Scene, client: usize) -> Vec<Said> {
         self.trace(scene, client, Trace::Level).into_iter().map(Said::grade).collect()
     }
 
     /// Its first and last instant.
-    #[must_use]
-    pub fn ends(&self) -> (Timestamp, Timestamp) {
+    pub(crate) fn ends(&self) -> (Timestamp, Timestamp) {
         (self.window.start(0), self.window.start(i64::from(self.columns)))
     }
 }

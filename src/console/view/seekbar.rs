@@ -17,7 +17,7 @@ use crate::console::mouse::{Hit, Target};
 use crate::history::Column;
 
 /// Draws the bar into the first row of `area`.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
     let (model, theme, measured) = (scene.model, scene.theme, scene.measured);
     let Some(first) = measured.history.first() else { return };
     let (start, end) = model.day.ends(model.clock, first, scene.newest);

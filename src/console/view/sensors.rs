@@ -29,23 +29,20 @@ const ENDS: u16 = 15;
 
 /// Cells of each part of a sensor's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cells {
-    /// The sensor's name.
-    pub name: u16,
+pub(crate) struct Cells {
+    pub(crate) name: u16,
     /// Its unit; none where there is little room.
-    pub unit: u16,
+    pub(crate) unit: u16,
     /// Everything left of the trend.
-    pub margin: u16,
-    /// The trend.
-    pub trend: u16,
+    pub(crate) margin: u16,
+    pub(crate) trend: u16,
     /// The ends of the scale; none where there is little room.
-    pub ends: u16,
+    pub(crate) ends: u16,
 }
 
 impl Cells {
     /// How a row of `room` cells is shared out.
-    #[must_use]
-    pub fn share(measured: &Measured, room: u16) -> Self {
+    pub(crate) fn share(measured: &Measured, room: u16) -> Self {
         let sensors = || measured.clients.iter().flat_map(|client| &client.sensors);
         let widest =
             |w: fn(&Sensor) -> &str| sensors().map(|sensor| width(w(sensor))).max().unwrap_or(0);
@@ -62,13 +59,10 @@ impl Cells {
 
 /// Which sensors of a client are drawn, and how high.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shown {
-    /// The first one.
-    pub skip: usize,
-    /// How many.
-    pub sensors: usize,
-    /// Rows of each.
-    pub height: u16,
+pub(crate) struct Shown {
+    pub(crate) skip: usize,
+    pub(crate) sensors: usize,
+    pub(crate) height: u16,
 }
 
 /// Rows that a sensor gets at most.
@@ -77,8 +71,7 @@ const HIGHEST: u16 = 6;
 impl Shown {
     /// As many of `sensors` sensors as fit into `rows` rows; those before `skip` are scrolled off as
     /// far as there is need.
-    #[must_use]
-    pub fn plan(sensors: usize, skip: usize, rows: u16) -> Self {
+    pub(crate) fn plan(sensors: usize, skip: usize, rows: u16) -> Self {
         let rows = usize::from(rows);
         let fit = sensors.min(rows);
         let skip = skip.min(sensors - fit);
@@ -89,7 +82,7 @@ impl Shown {
 }
 
 /// Draws the sensors of a client into `area`.
-pub fn draw(
+pub(crate) fn draw(
     scene: &Scene,
     client: usize,
     cells: Cells,
@@ -121,7 +114,6 @@ pub fn draw(
     }
 }
 
-/// One sensor.
 struct One<'a> {
     known: &'a Client,
     channel: usize,

@@ -18,7 +18,13 @@ use crate::console::sessions::Data;
 use crate::console::theme::Theme;
 
 /// Draws the list into `area`, around the chosen session.
-pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(
+    model: &Model,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+    hits: &mut Vec<Hit>,
+) {
     let mut rest = area;
     let here = format!("open now: {}", model.name);
     let parts =

@@ -13,23 +13,22 @@ use super::scene::Scene;
 use super::verdict::Verdict;
 use super::words;
 use crate::console::action::Action;
-use crate::console::app::turning;
 use crate::console::widget::curve::Curve;
-use crate::engine::run::knob::{Knob, Turn};
+use crate::engine::knob::{Knob, KnobValue, Turn};
 use crate::session::Mode;
 
 /// Cells of the loss curve.
 const CURVE: u16 = 14;
 
 /// Draws the line into the first row of `area`. While a knob is held the line is about it.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let theme = scene.theme;
     if let Some(tuning) = &scene.model.tuning {
-        let title = turning::title(tuning.knob(), scene.names());
+        let title = tuning.knob().title(scene.names());
         let steps = scene.model.steps();
         let pieces = [
-            (format!(" {title} {} → ", turning::shown(tuning.from)), theme.text),
-            (turning::shown(tuning.trial), theme.cursor),
+            (format!(" {title} {} → ", tuning.from), theme.text),
+            (tuning.trial.to_string(), theme.cursor),
             (format!("  {}", tuning.words(steps)), theme.ghost),
         ];
         line(buffer, area, 0, 0, &pieces);
@@ -61,7 +60,7 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let turns = scene.model.knobs();
     for knob in order {
         let Some(turn) = turns.iter().find(|turn| turn.knob() == *knob) else { continue };
-        let title = turning::title(*knob, scene.names());
+        let title = knob.title(scene.names());
         let value = value(*turn);
         if x + pen::width(&title) + 1 + pen::width(&value) > area.width {
             break;
@@ -72,14 +71,14 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 }
 
 fn value(turn: Turn) -> String {
-    match turn {
-        Turn::EpsilonFlag(None) => "none: not private".into(),
-        turn => turning::shown(turn),
+    match (turn.knob, turn.to) {
+        (Knob::EpsilonFlag, KnobValue::None) => "none: not private".into(),
+        _ => turn.to_string(),
     }
 }
 
 /// Draws what is to be said about the chosen client, below a heading.
-pub fn chosen(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn chosen(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     if area.height < 2 {
         return;
     }

@@ -17,7 +17,7 @@ use crate::console::theme::State;
 use crate::incident::{Entry, What};
 
 /// Draws as many lines as fit into `area`, below a heading.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     if area.height < 2 {
         return;
     }
@@ -35,8 +35,7 @@ pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 }
 
 /// An entry as a line: time, sign, words.
-#[must_use]
-pub fn pieces(scene: &Scene, entry: &Entry) -> Vec<(String, Style)> {
+pub(crate) fn pieces(scene: &Scene, entry: &Entry) -> Vec<(String, Style)> {
     let theme = scene.theme;
     let (glyph, style) = sign(scene, entry);
     let who = entry.who.as_ref().map_or(String::new(), |who| format!("{}: ", clean(who)));

@@ -37,8 +37,7 @@ enum Detail {
 
 /// Rows of a picture in an area that must keep `least` rows for other things; none where nothing is
 /// known.
-#[must_use]
-pub fn rows(scene: &Scene, area: Rect, least: u16) -> u16 {
+pub(crate) fn rows(scene: &Scene, area: Rect, least: u16) -> u16 {
     let Some(together) = scene.together() else { return 0 };
     let room = area.height.saturating_sub(least);
     let notes = notes(scene, together, area.width).len() as u16;
@@ -77,7 +76,7 @@ fn name_cells(scene: &Scene) -> u16 {
 }
 
 /// Draws into `area`, which has the height that [`rows`] asked for.
-pub fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let Some(together) = scene.together() else { return };
     let theme = scene.theme;
     let mut rest = area;

@@ -18,7 +18,7 @@ use crate::incident::Figures;
 use crate::session::Mode;
 
 /// What every view says where noise is drawn from a seed, and the same where there is little room.
-pub const SEEDED: [&str; 2] = ["seeded: not private", "seeded"];
+pub(crate) const SEEDED: [&str; 2] = ["seeded: not private", "seeded"];
 
 /// The rank of what can be seen elsewhere too.
 const ELSEWHERE: u8 = 7;
@@ -48,7 +48,6 @@ const STEPS: [(Step, u8); 13] = [
 enum Step {
     /// They take their short form.
     Shorten,
-    /// They go.
     Drop,
 }
 
@@ -73,7 +72,6 @@ impl Part {
         Self { short: Some(short.into()), ..self }
     }
 
-    /// Never dropped.
     fn kept(self) -> Self {
         Self { kept: true, ..self }
     }
@@ -86,7 +84,7 @@ impl Part {
 }
 
 /// Draws the line into the first row of `area`.
-pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let mut x = 1;
     for part in fitted(parts(model, theme), area.width.saturating_sub(1)) {
         x = put(buffer, area, x, 0, &part.text, part.style) + 2;
@@ -94,7 +92,7 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 }
 
 /// What the replay is doing, in a word or two.
-pub fn state(model: &Model) -> String {
+pub(crate) fn state(model: &Model) -> String {
     match &model.stage {
         Stage::Preparing => "PREPARING".into(),
         Stage::Reading => "READING".into(),
@@ -107,7 +105,7 @@ pub fn state(model: &Model) -> String {
 }
 
 /// The figures of the alarms, once there are any.
-pub fn figures(model: &Model) -> Option<&Figures> {
+pub(crate) fn figures(model: &Model) -> Option<&Figures> {
     Some(&model.watched.as_ref()?.snapshot.as_ref()?.figures)
 }
 

@@ -23,7 +23,7 @@ use crate::federation::History;
 const SETTLED: f64 = 0.02;
 
 /// Draws the view into `area`, clients scrolled by `skip`.
-pub fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer) {
     let theme = scene.theme;
     let mut rest = area;
     let Some(history) = scene.history() else {

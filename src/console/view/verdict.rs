@@ -5,42 +5,39 @@ use jiff::Timestamp;
 use super::scene::Scene;
 use crate::console::clock::length;
 use crate::console::theme::State;
-use crate::console::watched::{Role, Trace, Watched};
+use crate::console::watched::{Trace, Watched};
 use crate::incident::{AlarmState, Closing, Incident, Origin};
 
 /// What a client is at the moment looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// Glyph, word and style.
-    pub state: State,
+    pub(crate) state: State,
     /// The incident it takes part in.
-    pub incident: Option<u64>,
-    /// Since when.
-    pub since: Option<Timestamp>,
+    pub(crate) incident: Option<u64>,
+    pub(crate) since: Option<Timestamp>,
 }
 
 impl Verdict {
     const NORMAL: Verdict = Verdict { state: State::Normal, incident: None, since: None };
 
     /// What `client` is at the moment looked at.
-    #[must_use]
-    pub fn of(scene: &Scene, client: usize) -> Self {
+    pub(crate) fn of(scene: &Scene, client: usize) -> Self {
         let Some(watched) = scene.watched else { return Self::NORMAL };
         if alarm(watched, client) == AlarmState::OutOfService {
             return Self { state: State::OutOfService, ..Self::NORMAL };
         }
-        let number = match watched.role_at(client, scene.moment) {
-            Role::Quiet => return Self { state: quiet(scene, watched, client), ..Self::NORMAL },
-            Role::Root(number) | Role::Effect(number) | Role::Single(number) => number,
+        let Some(found) = watched.verdict_at(client, scene.moment) else {
+            return Self { state: quiet(scene, watched, client), ..Self::NORMAL };
         };
-        let Some(incident) = watched.incident(number) else { return Self::NORMAL };
-        let since = incident.member(client).map(|member| member.onset);
-        let state = if incident.root.is_some_and(|root| root != client) {
-            State::Effect
-        } else {
-            state_of(incident)
+        let Some(incident) = watched.incident(found.incident) else { return Self::NORMAL };
+        let state = match found.verdict {
+            crate::incident::Verdict::PropagatedEffect => State::Effect,
+            crate::incident::Verdict::RootCause
+            | crate::incident::Verdict::Single
+            | crate::incident::Verdict::Unknown => state_of(incident),
         };
-        Self { state, incident: Some(number), since }
+        Self { state, incident: Some(found.incident), since: Some(found.since) }
     }
 }
 
@@ -59,8 +56,7 @@ fn quiet(scene: &Scene, watched: &Watched, client: usize) -> State {
 }
 
 /// How an incident stands.
-#[must_use]
-pub fn state_of(incident: &Incident) -> State {
+pub(crate) fn state_of(incident: &Incident) -> State {
     let unseen = incident.alarm.state == AlarmState::Unacknowledged;
     match (incident.alarm.state, incident.root) {
         (AlarmState::Shelved, _) => State::Shelved,
@@ -77,8 +73,7 @@ pub fn state_of(incident: &Incident) -> State {
 }
 
 /// What an incident is, whatever became of it: a word.
-#[must_use]
-pub fn nature(incident: &Incident) -> &'static str {
+pub(crate) fn nature(incident: &Incident) -> &'static str {
     match (incident.root, incident.origin) {
         (None, _) => "ROOT ?",
         (Some(_), Origin::Single) => "single",
@@ -87,8 +82,7 @@ pub fn nature(incident: &Incident) -> &'static str {
 }
 
 /// What an operator has done about an incident, or still has to: a word or two.
-#[must_use]
-pub fn seen(incident: &Incident, now: Timestamp) -> String {
+pub(crate) fn seen(incident: &Incident, now: Timestamp) -> String {
     let cleared = if incident.is_open() { "" } else { "cleared, " };
     match incident.alarm.state {
         AlarmState::Unacknowledged => "UNACK".into(),
@@ -112,8 +106,7 @@ fn is_accepted(incident: &Incident) -> bool {
 }
 
 /// The same, with a word where it is back from the shelf.
-#[must_use]
-pub fn seen_after(scene: &Scene, incident: &Incident) -> String {
+pub(crate) fn seen_after(scene: &Scene, incident: &Incident) -> String {
     let said = seen(incident, scene.newest);
     let back = scene.watched.is_some_and(|watched| watched.was_shelved(incident.number));
     let asks = incident.alarm.state.wants_acknowledgement();
@@ -121,15 +114,13 @@ pub fn seen_after(scene: &Scene, incident: &Incident) -> String {
 }
 
 /// How long an incident lasted, or has lasted by `now`.
-#[must_use]
-pub fn lasted(incident: &Incident, now: Timestamp) -> String {
+pub(crate) fn lasted(incident: &Incident, now: Timestamp) -> String {
     let end = incident.closed.map_or(now, |closed| closed.time);
     length(end.duration_since(incident.onset.min(end)))
 }
 
 /// A delay with its sign and unit: `+50 s`, `−5 s`, `+12 min`.
-#[must_use]
-pub fn delay(seconds: f64) -> String {
+pub(crate) fn delay(seconds: f64) -> String {
     let sign = if seconds < 0.0 { '-' } else { '+' };
     let size = seconds.abs();
     if size < 600.0 {
@@ -140,8 +131,7 @@ pub fn delay(seconds: f64) -> String {
 }
 
 /// The same as a phrase: `50 s later`, `5 s earlier`, `at the same time`.
-#[must_use]
-pub fn after(seconds: f64) -> String {
+pub(crate) fn after(seconds: f64) -> String {
     let size = delay(seconds.abs());
     let size = size.trim_start_matches('+');
     match seconds {

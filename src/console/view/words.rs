@@ -11,8 +11,7 @@ use crate::incident::{AlarmState, Closing, Incident, Origin, QualityKind};
 use crate::session::Mode;
 
 /// What is to be said about a client at the moment looked at.
-#[must_use]
-pub fn of_client(scene: &Scene, client: usize) -> Vec<String> {
+pub(crate) fn of_client(scene: &Scene, client: usize) -> Vec<String> {
     let Some(watched) = scene.watched else {
         return vec!["Nothing is being decided yet.".into()];
     };
@@ -44,8 +43,7 @@ pub fn of_client(scene: &Scene, client: usize) -> Vec<String> {
 
 /// Where to look first at a client in trouble: for its own screen, which may know its sensors. What
 /// deviates most is only known of now.
-#[must_use]
-pub fn look_first(scene: &Scene, client: usize) -> Option<String> {
+pub(crate) fn look_first(scene: &Scene, client: usize) -> Option<String> {
     let sensors = scene.ranked(client)?;
     let in_trouble = Verdict::of(scene, client).state != State::Normal;
     (in_trouble && !sensors.is_empty()).then(|| {
@@ -56,15 +54,13 @@ pub fn look_first(scene: &Scene, client: usize) -> Option<String> {
 
 /// The sensors that the root of an incident named, safe to show; none where the session does not let
 /// it.
-#[must_use]
-pub fn named_sensors(scene: &Scene, incident: &Incident) -> Vec<String> {
+pub(crate) fn named_sensors(scene: &Scene, incident: &Incident) -> Vec<String> {
     let named = scene.watched.map_or(&[][..], |watched| watched.named_sensors(incident.number));
     named.iter().map(|name| clean(name)).collect()
 }
 
 /// Where it is shown which sensor of a root deviates: at the client, unless it has told. `leads` there.
-#[must_use]
-pub fn which_sensor(scene: &Scene, incident: &Incident, leads: Action) -> Option<String> {
+pub(crate) fn which_sensor(scene: &Scene, incident: &Incident, leads: Action) -> Option<String> {
     let name = scene.name(incident.root?);
     let named = named_sensors(scene, incident);
     if !named.is_empty() {
@@ -95,8 +91,7 @@ fn calm(scene: &Scene, client: usize) -> String {
 }
 
 /// Why an incident has the root it has, the weightiest reason first.
-#[must_use]
-pub fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
+pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
     let mut said = Vec::new();
     let clock = scene.model.clock;
     if let Some(root) = incident.root {
@@ -159,8 +154,7 @@ pub fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
 }
 
 /// What is known about how an incident stands.
-#[must_use]
-pub fn standing(scene: &Scene, incident: &Incident) -> String {
+pub(crate) fn standing(scene: &Scene, incident: &Incident) -> String {
     let clock = scene.model.clock;
     let alarm = match incident.alarm.state {
         AlarmState::Unacknowledged => "nobody has acknowledged it".to_owned(),
@@ -188,8 +182,7 @@ pub fn standing(scene: &Scene, incident: &Incident) -> String {
 }
 
 /// What to check, by what the incident is.
-#[must_use]
-pub fn check(scene: &Scene, incident: &Incident) -> String {
+pub(crate) fn check(scene: &Scene, incident: &Incident) -> String {
     match incident.root {
         Some(root) => {
             let named: Vec<String> = named_sensors(scene, incident).into_iter().take(2).collect();

@@ -22,18 +22,17 @@ const LEAST: f64 = 1e-12;
 
 /// A course of losses.
 #[derive(Debug, Clone, Copy)]
-pub struct Curve<'a> {
+pub(crate) struct Curve<'a> {
     /// From the first round on, evenly.
-    pub losses: &'a [f64],
+    pub(crate) losses: &'a [f64],
     /// The ends of its scale; those of the losses where absent.
-    pub ends: Option<(f64, f64)>,
-    /// How.
-    pub theme: &'a Theme,
+    pub(crate) ends: Option<(f64, f64)>,
+    pub(crate) theme: &'a Theme,
 }
 
 impl Curve<'_> {
     /// Draws the curve alone; nothing where there is no finite loss.
-    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
         let Some((low, high)) = self.ends.or_else(|| ends(self.losses)) else { return };
         let (low, span) = (log(low), (log(high) - log(low)).max(1e-9));
@@ -52,8 +51,7 @@ impl Curve<'_> {
 }
 
 /// The least and the greatest finite loss.
-#[must_use]
-pub fn ends(losses: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn ends(losses: &[f64]) -> Option<(f64, f64)> {
     let finite = losses.iter().copied().filter(|loss| loss.is_finite());
     finite.fold(None, |ends, loss| match ends {
         None => Some((loss, loss)),

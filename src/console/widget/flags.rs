@@ -24,7 +24,7 @@ use crate::history::Bucket;
 
 /// What one column says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub(crate) enum Said {
     /// Before the first step or after the last.
     Outside,
     /// It should have been said, and was not.
@@ -36,14 +36,12 @@ pub enum Said {
         /// As they would be, where that differs.
         trial: Option<Flags>,
     },
-    /// A graded symbol.
     Grade(u8),
 }
 
 impl Said {
     /// Flags as they stand.
-    #[must_use]
-    pub fn flags(stands: FlagCell) -> Self {
+    pub(crate) fn flags(stands: FlagCell) -> Self {
         match stands {
             FlagCell::Outside => Self::Outside,
             FlagCell::Missing => Self::Missing,
@@ -54,8 +52,7 @@ impl Said {
     }
 
     /// A symbol from the history of grades.
-    #[must_use]
-    pub fn grade(grade: Bucket) -> Self {
+    pub(crate) fn grade(grade: Bucket) -> Self {
         match grade {
             Bucket::Outside => Self::Outside,
             Bucket::Missing => Self::Missing,
@@ -64,8 +61,7 @@ impl Said {
     }
 
     /// The same with what a threshold on trial makes of it.
-    #[must_use]
-    pub fn on_trial(self, would_be: FlagCell) -> Self {
+    pub(crate) fn on_trial(self, would_be: FlagCell) -> Self {
         match (self, would_be) {
             (Self::Flags { stands, .. }, FlagCell::Flags { z_c, z_a }) => {
                 let trial = Some(Flags::new(z_c, z_a)).filter(|flags| *flags != stands);
@@ -78,18 +74,16 @@ impl Said {
 
 /// What a client said, from left to right.
 #[derive(Debug)]
-pub struct FlagGrid<'a> {
-    /// One a column.
-    pub columns: &'a [Said],
+pub(crate) struct FlagGrid<'a> {
+    pub(crate) columns: &'a [Said],
     /// The style of what is said, as the client stands.
-    pub said: Style,
-    /// How.
-    pub theme: &'a Theme,
+    pub(crate) said: Style,
+    pub(crate) theme: &'a Theme,
 }
 
 impl FlagGrid<'_> {
     /// Draws it into one row, or into two with Z_c above Z_a.
-    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
         let split = area.height > 1;
         for (column, said) in area.columns().zip(self.columns) {

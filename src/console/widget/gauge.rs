@@ -14,20 +14,18 @@ use crate::console::theme::Theme;
 
 /// A knob between its ends; places are shares of the way from the lower to the upper one.
 #[derive(Debug, Clone, Copy)]
-pub struct Knob<'a> {
-    /// As it stands.
-    pub at: f64,
+pub(crate) struct Knob<'a> {
+    pub(crate) at: f64,
     /// As it would be.
-    pub trial: Option<f64>,
+    pub(crate) trial: Option<f64>,
     /// Whether it is being turned.
-    pub held: bool,
-    /// How.
-    pub theme: &'a Theme,
+    pub(crate) held: bool,
+    pub(crate) theme: &'a Theme,
 }
 
 impl Knob<'_> {
     /// Draws it into the first row of `area`.
-    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
         if area.width < 3 || area.height == 0 {
             return;
@@ -56,18 +54,15 @@ impl Knob<'_> {
 
 /// A part of a whole; shares are of the whole.
 #[derive(Debug, Clone, Copy)]
-pub struct Share<'a> {
-    /// Gone.
-    pub spent: f64,
-    /// Would go next.
-    pub next: f64,
-    /// How.
-    pub theme: &'a Theme,
+pub(crate) struct Share<'a> {
+    pub(crate) spent: f64,
+    pub(crate) next: f64,
+    pub(crate) theme: &'a Theme,
 }
 
 impl Share<'_> {
     /// Draws it into the first row of `area`.
-    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
         if area.is_empty() {
             return;
@@ -97,8 +92,7 @@ fn cell(share: f64, cells: u16) -> u16 {
 }
 
 /// Where `value` stands between two ends, by the logarithm: ε and times span decades.
-#[must_use]
-pub fn logarithmic(value: f64, low: f64, high: f64) -> f64 {
+pub(crate) fn logarithmic(value: f64, low: f64, high: f64) -> f64 {
     ((value / low).ln() / (high / low).ln()).clamp(0.0, 1.0)
 }
 

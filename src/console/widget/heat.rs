@@ -12,7 +12,7 @@ use super::sign;
 use crate::console::glyph::SHADES;
 
 /// Draws `strength`, from 0 to 1, into `area`: shades with the digit of its tenths at the end.
-pub fn draw(strength: f64, style: Style, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(strength: f64, style: Style, area: Rect, buffer: &mut Buffer) {
     let area = area.intersection(buffer.area);
     if area.is_empty() || strength.is_nan() {
         return;

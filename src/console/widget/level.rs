@@ -21,20 +21,19 @@ const STEPS: usize = BLOCKS.len();
 
 /// A quantity against its limit.
 #[derive(Debug)]
-pub struct Level<'a> {
+pub(crate) struct Level<'a> {
     /// From left to right, one a column.
-    pub columns: &'a [Bucket],
+    pub(crate) columns: &'a [Bucket],
     /// What must not be passed.
-    pub limit: f32,
+    pub(crate) limit: f32,
     /// The style of what passes it.
-    pub over: Style,
-    /// How.
-    pub theme: &'a Theme,
+    pub(crate) over: Style,
+    pub(crate) theme: &'a Theme,
 }
 
 impl Level<'_> {
     /// Draws it into `area`; columns that do not fit are left out.
-    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
         for (column, bucket) in area.columns().zip(self.columns) {
             match *bucket {
@@ -50,7 +49,7 @@ impl Level<'_> {
     }
 
     /// Draws it without a limit: the full height is the largest value of all.
-    pub fn draw_freely(&self, area: Rect, buffer: &mut Buffer) {
+    pub(crate) fn draw_freely(&self, area: Rect, buffer: &mut Buffer) {
         let top = self.columns.iter().fold(0.0, |top: f32, bucket| match bucket {
             Bucket::Values { high, .. } => top.max(*high),
             _ => top,
@@ -100,8 +99,7 @@ fn fill(steps: usize, style: Style, column: Rect, buffer: &mut Buffer) {
 }
 
 /// `value` in limits; 0 where the limit says nothing.
-#[must_use]
-pub fn ratio(value: f32, limit: f32) -> f32 {
+pub(crate) fn ratio(value: f32, limit: f32) -> f32 {
     let ratio = value / limit;
     if ratio.is_nan() || limit <= 0.0 { 0.0 } else { ratio.max(0.0) }
 }

@@ -11,7 +11,7 @@ pub(super) struct Alarms(Vec<Alarm>);
 
 impl Alarms {
     /// Of an incident its opening counts as the alarm, and as its root what the last update says.
-    pub fn hear(&mut self, fact: &Fact) {
+    pub(crate) fn hear(&mut self, fact: &Fact) {
         match fact {
             Fact::Opened(incident) => {
                 let mut alarm = Alarm::new(incident.time, incident.root.clone());
@@ -34,14 +34,13 @@ impl Alarms {
     }
 
     /// Takes facts in their order.
-    pub fn hear_all(&mut self, facts: &[Fact]) {
+    pub(crate) fn hear_all(&mut self, facts: &[Fact]) {
         for fact in facts {
             self.hear(fact);
         }
     }
 
-    /// All of them.
-    pub fn list(&self) -> &[Alarm] {
+    pub(crate) fn list(&self) -> &[Alarm] {
         &self.0
     }
 

@@ -6,11 +6,10 @@ use crate::stream::Event;
 
 /// How a run ended.
 #[derive(Debug, Clone)]
-pub struct Ending {
-    /// The last fact.
-    pub summary: Summary,
+pub(crate) struct Ending {
+    pub(crate) summary: Summary,
     /// Disturbances that the data is known to hold.
-    pub events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     pub(super) alarms: Vec<Alarm>,
     pub(super) watched: Watched,
     pub(super) tail_s: f64,
@@ -19,8 +18,7 @@ pub struct Ending {
 
 impl Ending {
     /// What was said held against what is known; nothing where the data has no labels.
-    #[must_use]
-    pub fn judgement(&self) -> Option<Judgement<'_>> {
+    pub(crate) fn judgement(&self) -> Option<Judgement<'_>> {
         self.is_labelled
             .then(|| Judgement::new(&self.events, &self.alarms, &self.watched, self.tail_s))
     }

@@ -59,7 +59,7 @@ impl Post<'_> {
 
 impl Exchange {
     /// Enrols every site with the server, and with the shadow where there is one.
-    pub fn open(
+    pub(crate) fn open(
         sites: Vec<Site>,
         wire: Box<dyn Wire>,
         server: Server,
@@ -71,31 +71,31 @@ impl Exchange {
         Ok(exchange)
     }
 
-    pub fn sites(&self) -> &[Site] {
+    pub(crate) fn sites(&self) -> &[Site] {
         &self.sites
     }
 
-    pub fn sites_mut(&mut self) -> &mut [Site] {
+    pub(crate) fn sites_mut(&mut self) -> &mut [Site] {
         &mut self.sites
     }
 
-    pub fn server(&self) -> &Server {
+    pub(crate) fn server(&self) -> &Server {
         &self.server
     }
 
     /// The server of a mode, where that mode is carried along.
-    pub fn of(&self, mode: Mode) -> Option<&Server> {
+    pub(crate) fn of(&self, mode: Mode) -> Option<&Server> {
         let shadow = self.shadow.as_ref().map(|(_, shadow)| shadow);
         [Some(&self.server), shadow].into_iter().flatten().find(|server| server.mode() == mode)
     }
 
     /// Both servers, as far as they are there.
-    pub fn servers_mut(&mut self) -> impl Iterator<Item = &mut Server> {
+    pub(crate) fn servers_mut(&mut self) -> impl Iterator<Item = &mut Server> {
         [&mut self.server].into_iter().chain(self.shadow.iter_mut().map(|(_, shadow)| shadow))
     }
 
     /// Lets every site do something, and delivers what it sends.
-    pub fn each_site(
+    pub(crate) fn each_site(
         &mut self,
         mut act: impl FnMut(&mut Site, &mut dyn FnMut(Sent)) -> Result<(), PrivacyError>,
     ) -> Result<(), RunError> {
@@ -143,7 +143,12 @@ impl Exchange {
     }
 
     /// One step: rows to sites, messages to the server, its decision.
-    pub fn step(&mut self, frame: &Frame, layout: &Layout, tick: Tick) -> Result<(), RunError> {
+    pub(crate) fn step(
+        &mut self,
+        frame: &Frame,
+        layout: &Layout,
+        tick: Tick,
+    ) -> Result<(), RunError> {
         self.ask(tick.time, |server, send| server.begin(tick, send))?;
         let Self { sites, wire, shadow, .. } = self;
         let rehearsal = shadow.as_mut().map(|(rehearsal, _)| rehearsal);
@@ -186,7 +191,7 @@ impl Exchange {
     }
 
     /// An operator accepts what clients have shown in so many steps as the new normal.
-    pub fn accept(
+    pub(crate) fn accept(
         &mut self,
         members: &[(usize, usize)],
         episode: Option<u64>,
@@ -196,7 +201,7 @@ impl Exchange {
     }
 
     /// What was accepted is not. Says whether the server follows the incident again.
-    pub fn take_back(
+    pub(crate) fn take_back(
         &mut self,
         members: &[usize],
         episode: Option<u64>,
@@ -225,7 +230,11 @@ impl Exchange {
     }
 
     /// Asks a client which of its sensors deviate most; none where it does not say.
-    pub fn ask_for_sensors(&mut self, client: usize, time: Timestamp) -> Result<Ranks, WireError> {
+    pub(crate) fn ask_for_sensors(
+        &mut self,
+        client: usize,
+        time: Timestamp,
+    ) -> Result<Ranks, WireError> {
         let question = self.server.ask_for_sensors(client);
         self.wire.send_to_site(question)?;
         self.deliver_orders(time)?;
@@ -234,14 +243,14 @@ impl Exchange {
     }
 
     /// Whether every site can send its run again without telling more.
-    pub fn repeats_freely(&self) -> bool {
+    pub(crate) fn repeats_freely(&self) -> bool {
         self.sites.iter().all(Site::repeats_freely)
     }
 
     /// Another method decides from now on. The server that decides knows what crossed the wire and
     /// nothing else: it forgets what it was rehearsed with, and sites enrol. Where that is free they
     /// send their run so far again, entered in their ledgers like any other release.
-    pub fn change_mode(&mut self, mode: Mode, rules: &[FlagRule]) -> Result<(), RunError> {
+    pub(crate) fn change_mode(&mut self, mode: Mode, rules: &[FlagRule]) -> Result<(), RunError> {
         let Some((_, shadow)) = &mut self.shadow else { return Ok(()) };
         if self.server.mode() == mode {
             return Ok(());
@@ -293,7 +302,7 @@ impl Exchange {
     }
 
     /// What can be seen of every client now.
-    pub fn show(&self, sights: &mut [Sight]) {
+    pub(crate) fn show(&self, sights: &mut [Sight]) {
         let shadow = self.shadow.as_ref().map(|(_, shadow)| shadow);
         for (m, (sight, site)) in sights.iter_mut().zip(&self.sites).enumerate() {
             sight.local = site.local();
@@ -303,7 +312,7 @@ impl Exchange {
     }
 
     /// Why something could not be released since this was asked last.
-    pub fn take_trouble(&mut self) -> Option<String> {
+    pub(crate) fn take_trouble(&mut self) -> Option<String> {
         let mut troubles = self.sites.iter_mut().map(Site::take_trouble);
         let first = troubles.by_ref().find_map(|trouble| trouble);
         troubles.for_each(drop);

@@ -29,7 +29,7 @@ fn explain_incident(graph: &InfluenceGraph, incident: &mut Incident) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fact::{Effect, Posterior, Priority};
+    use crate::fact::{Effect, Posterior, Priority, Verdict};
     use crate::session::Mode;
     use jiff::Timestamp;
 
@@ -45,6 +45,7 @@ mod tests {
             client: client.to_owned(),
             time: Timestamp::UNIX_EPOCH,
             delay_s: Number::or_zero(0.0),
+            verdict: Verdict::PropagatedEffect,
             via: None,
         };
         let incident = |root: Option<&str>, effects: &[&str]| {
@@ -59,6 +60,7 @@ mod tests {
                 mode: Mode::Evidence,
                 priority: Priority::P2,
                 disagree: false,
+                verdict: Verdict::RootCause,
                 would_now_say: None,
                 why: None,
                 sensors: Vec::new(),

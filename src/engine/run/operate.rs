@@ -2,35 +2,29 @@
 
 use jiff::Timestamp;
 
-use super::knob::{Knob, Turn, Unsettable};
+use super::super::knob::{Knob, Scope, Turn, Unsettable};
 use super::{Run, RunError};
 use crate::fact::{Fact, Value};
 use crate::incident::{Action, Closed, Closing, Edit, Order, Refusal};
 use crate::privacy::{Budget, PrivacyError};
 use crate::server::Server;
+use crate::session::Mode;
 use crate::session::privacy::BudgetSettings;
-use crate::session::{Mode, Tau};
 use crate::site::flags::{FlagRule, thresholds_at};
 
 /// Why an order is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ActError {
-    /// The state of things does not allow it.
+pub(crate) enum ActError {
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A setting cannot have that value.
     #[error(transparent)]
     Unsettable(#[from] Unsettable),
-    /// A method that is not carried along cannot decide.
     #[error("the other method is not carried along: start again with --mode")]
     NotAlong,
-    /// Nothing has been seen yet.
     #[error("the run has not begun")]
     NotBegun,
-    /// The published method has none.
     #[error("the look-up has no new normal: raise τ of the client instead, or decide by evidence")]
     NoNewNormal,
-    /// What was released does not allow it.
     #[error("{0}")]
     Released(String),
 }
@@ -44,31 +38,29 @@ impl Run {
         }
     }
 
-    /// How a knob stands.
-    #[must_use]
-    pub fn turned(&self, knob: Knob) -> Turn {
+    pub(crate) fn turned(&self, knob: Knob) -> Turn {
         let (tau, privacy) = (&self.session.thresholds, &self.session.privacy);
         let own = |client: usize, which: usize| self.own_tau.get(client).and_then(|t| t[which]);
         match knob {
-            Knob::TauC(None) => Turn::TauC(None, Some(tau.tau_c)),
-            Knob::TauA(None) => Turn::TauA(None, Some(tau.tau_a)),
-            Knob::TauC(Some(m)) => Turn::TauC(Some(m), own(m, 0)),
-            Knob::TauA(Some(m)) => Turn::TauA(Some(m), own(m, 1)),
-            Knob::Vote => Turn::Vote(tau.vote),
-            Knob::Deadband => Turn::Deadband(tau.deadband),
-            Knob::Arl0 => Turn::Arl0(tau.arl0.seconds),
-            Knob::Mode => Turn::Mode(self.mode),
-            Knob::EpsilonFlag => Turn::EpsilonFlag(privacy.epsilon_flag),
-            Knob::EpsilonC => Turn::EpsilonC(privacy.epsilon_c),
-            Knob::EpsilonA => Turn::EpsilonA(privacy.epsilon_a),
-            Knob::EpsilonG => Turn::EpsilonG(privacy.epsilon_g),
-            Knob::Delta => Turn::Delta(privacy.delta),
-            Knob::Budget => Turn::Budget(privacy.budget.map(|budget| budget.epsilon)),
+            Knob::TauC(None) => knob.at(tau.tau_c),
+            Knob::TauA(None) => knob.at(tau.tau_a),
+            Knob::TauC(Some(m)) => knob.at(own(m, 0)),
+            Knob::TauA(Some(m)) => knob.at(own(m, 1)),
+            Knob::Vote => knob.at(tau.vote),
+            Knob::Deadband => knob.at(tau.deadband),
+            Knob::Arl0 => knob.at(tau.arl0.seconds),
+            Knob::Mode => knob.at(self.mode),
+            Knob::EpsilonFlag => knob.at(privacy.epsilon_flag),
+            Knob::EpsilonC => knob.at(privacy.epsilon_c),
+            Knob::EpsilonA => knob.at(privacy.epsilon_a),
+            Knob::EpsilonG => knob.at(privacy.epsilon_g),
+            Knob::Delta => knob.at(privacy.delta),
+            Knob::Budget => knob.at(privacy.budget.map(|budget| budget.epsilon)),
         }
     }
 
     /// Carries out an order, wholly or not at all, and says what is new.
-    pub fn act(&mut self, order: Order) -> Result<Vec<Fact>, ActError> {
+    pub(crate) fn act(&mut self, order: Order) -> Result<Vec<Fact>, ActError> {
         if self.steps == 0 {
             return Err(ActError::NotBegun);
         }
@@ -139,18 +131,28 @@ impl Run {
 
     /// Whether a knob can be turned at all.
     fn check(&self, turn: Turn) -> Result<(), ActError> {
-        let along = |is: bool| if is { Ok(()) } else { Err(ActError::NotAlong) };
-        let allowed = match turn {
-            Turn::Mode(mode) => return along(self.exchange.of(mode).is_some()),
-            Turn::EpsilonFlag(epsilon) => {
+        let number = turn.to.number();
+        let allowed = match turn.knob {
+            Knob::Mode => {
+                let along = turn.to.mode().is_some_and(|mode| self.exchange.of(mode).is_some());
+                return if along { Ok(()) } else { Err(ActError::NotAlong) };
+            }
+            Knob::EpsilonFlag => {
                 let mut sites = self.exchange.sites().iter();
-                sites.try_for_each(|site| site.check_epsilon(epsilon))
+                sites.try_for_each(|site| site.check_epsilon(number))
             }
-            Turn::Budget(epsilon) => self.check_budget(epsilon),
-            Turn::Delta(delta) => {
+            Knob::Budget => self.check_budget(number),
+            Knob::Delta => number.map_or(Ok(()), |delta| {
                 self.ledgers().try_for_each(|ledger| ledger.check_delta(delta, self.now()))
-            }
-            _ => Ok(()),
+            }),
+            Knob::TauC(_)
+            | Knob::TauA(_)
+            | Knob::Vote
+            | Knob::Deadband
+            | Knob::Arl0
+            | Knob::EpsilonC
+            | Knob::EpsilonA
+            | Knob::EpsilonG => Ok(()),
         };
         allowed.map_err(|why| ActError::Released(why.to_string()))
     }
@@ -168,42 +170,47 @@ impl Run {
 
     fn apply(&mut self, turn: Turn, facts: &mut Vec<Fact>) -> Result<(), RunError> {
         self.tuned = true;
-        let (period_s, now) = (self.layout.period_s, self.now());
+        let (period_s, now, number) = (self.layout.period_s, self.now(), turn.to.number());
         let (tau, privacy) = (&mut self.session.thresholds, &mut self.session.privacy);
-        match turn {
-            Turn::TauC(None, Some(to)) => tau.tau_c = to,
-            Turn::TauA(None, Some(to)) => tau.tau_a = to,
-            Turn::TauC(Some(m), to) => self.own_tau[m][0] = to,
-            Turn::TauA(Some(m), to) => self.own_tau[m][1] = to,
-            // Every client needs one.
-            Turn::TauC(None, None) | Turn::TauA(None, None) => {}
-            Turn::Vote(vote) => tau.vote = vote,
-            Turn::Deadband(share) => tau.deadband = share,
-            Turn::Arl0(seconds) => {
-                tau.arl0.seconds = seconds;
+        match turn.knob {
+            // Every client needs a τ: the common one is never taken away.
+            Knob::TauC(None) => tau.tau_c = turn.to.tau().unwrap_or(tau.tau_c),
+            Knob::TauA(None) => tau.tau_a = turn.to.tau().unwrap_or(tau.tau_a),
+            Knob::TauC(Some(m)) => self.own_tau[m][0] = turn.to.tau(),
+            Knob::TauA(Some(m)) => self.own_tau[m][1] = turn.to.tau(),
+            Knob::Vote => {
+                tau.vote = turn.to.vote();
                 for server in self.exchange.servers_mut() {
-                    server.set_arl0(seconds / period_s);
+                    server.set_vote(turn.to.vote());
                 }
             }
-            Turn::Mode(mode) => self.change_mode(mode, facts)?,
-            Turn::EpsilonFlag(epsilon) => {
-                self.exchange.each_site(|site, send| site.set_epsilon(epsilon, send))?;
-                privacy.epsilon_flag = epsilon;
+            Knob::Deadband => tau.deadband = number.unwrap_or(1.0),
+            Knob::Arl0 => {
+                tau.arl0.seconds = number.unwrap_or(tau.arl0.seconds);
+                for server in self.exchange.servers_mut() {
+                    server.set_arl0(tau.arl0.seconds / period_s);
+                }
+            }
+            Knob::Mode => self.change_mode(turn.to.mode().unwrap_or(self.mode), facts)?,
+            Knob::EpsilonFlag => {
+                self.exchange.each_site(|site, send| site.set_epsilon(number, send))?;
+                privacy.epsilon_flag = number;
                 if !privacy.tells_faults() {
                     self.exchange.servers_mut().for_each(Server::forget_faults);
                 }
             }
-            Turn::EpsilonC(epsilon) => privacy.epsilon_c = epsilon,
-            Turn::EpsilonA(epsilon) => privacy.epsilon_a = epsilon,
-            Turn::EpsilonG(epsilon) => privacy.epsilon_g = epsilon,
-            Turn::Delta(delta) => {
+            Knob::EpsilonC => privacy.epsilon_c = number,
+            Knob::EpsilonA => privacy.epsilon_a = number,
+            Knob::EpsilonG => privacy.epsilon_g = number,
+            Knob::Delta => {
+                let delta = number.unwrap_or(privacy.delta);
                 for site in self.exchange.sites_mut() {
                     site.set_delta(delta, now)?;
                 }
                 privacy.delta = delta;
             }
-            Turn::Budget(epsilon) => {
-                let settings = epsilon.map(|epsilon| BudgetSettings { epsilon, ..self.budget });
+            Knob::Budget => {
+                let settings = number.map(|epsilon| BudgetSettings { epsilon, ..self.budget });
                 let budget = settings.map(Budget::try_from).transpose()?;
                 // Either all change or none: each was asked before.
                 for site in self.exchange.sites_mut() {
@@ -212,12 +219,7 @@ impl Run {
                 privacy.budget = settings;
             }
         }
-        if let Turn::Vote(vote) = turn {
-            for server in self.exchange.servers_mut() {
-                server.set_vote(vote);
-            }
-        }
-        if turn.knob().judges_flags() {
+        if turn.knob.row().scope == Scope::Flags {
             let rules = self.rules_with(None);
             self.thresholds = rules.iter().map(|rule| rule.thresholds).collect();
             for (site, rule) in self.exchange.sites_mut().iter_mut().zip(rules) {
@@ -249,17 +251,34 @@ impl Run {
     /// When each client is flagged, with one knob turned on trial.
     pub(super) fn rules_with(&self, trial: Option<Turn>) -> Vec<FlagRule> {
         let mut deadband = self.session.thresholds.deadband;
-        let mut common = [self.session.thresholds.tau_c, self.session.thresholds.tau_a];
+        let tau = &self.session.thresholds;
+        let mut common = [Some(tau.tau_c), Some(tau.tau_a)];
         let mut own = self.own_tau.clone();
-        match trial {
-            Some(Turn::TauC(None, Some(tau))) => common[0] = tau,
-            Some(Turn::TauA(None, Some(tau))) => common[1] = tau,
-            Some(Turn::TauC(Some(m), tau)) => own[m][0] = tau,
-            Some(Turn::TauA(Some(m), tau)) => own[m][1] = tau,
-            Some(Turn::Deadband(to)) => deadband = to,
-            _ => {}
+        if let Some(Turn { knob, to }) = trial {
+            let tau = match knob {
+                Knob::TauC(None) => Some((&mut common, 0)),
+                Knob::TauA(None) => Some((&mut common, 1)),
+                Knob::TauC(Some(m)) => Some((&mut own[m], 0)),
+                Knob::TauA(Some(m)) => Some((&mut own[m], 1)),
+                Knob::Deadband => {
+                    deadband = to.number().unwrap_or(1.0);
+                    None
+                }
+                Knob::Vote
+                | Knob::Arl0
+                | Knob::Mode
+                | Knob::EpsilonFlag
+                | Knob::EpsilonC
+                | Knob::EpsilonA
+                | Knob::EpsilonG
+                | Knob::Delta
+                | Knob::Budget => None,
+            };
+            if let Some((tau, which)) = tau {
+                tau[which] = to.tau();
+            }
         }
-        let tau = |m: usize, which: usize| -> Tau { own[m][which].unwrap_or(common[which]) };
+        let tau = |m: usize, which: usize| own[m][which].or(common[which]).unwrap_or_default();
         let sites = self.exchange.sites().iter().enumerate();
         sites
             .map(|(m, site)| FlagRule {

@@ -6,31 +6,28 @@ use crate::site::LocalView;
 
 /// One client at one step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Sight {
+pub(crate) struct Sight {
     /// What its site shows on its own machine.
-    pub local: LocalView,
+    pub(crate) local: LocalView,
     /// How the server that decides sees it: by what crossed the wire.
-    pub server: ServerView,
+    pub(crate) server: ServerView,
     /// How the other method would see it, rehearsed on this machine; nothing where it is not.
-    pub rehearsed: ServerView,
+    pub(crate) rehearsed: ServerView,
 }
 
 impl Sight {
     /// (Z_c, Z_a) as they were sent, or rehearsed while evidence decides.
-    #[must_use]
-    pub fn flags(&self) -> Option<Flags> {
+    pub(crate) fn flags(&self) -> Option<Flags> {
         self.server.flags.or(self.rehearsed.flags)
     }
 
     /// Level of the symbol as it was sent, or rehearsed while the look-up decides.
-    #[must_use]
-    pub fn level(&self) -> Option<u8> {
+    pub(crate) fn level(&self) -> Option<u8> {
         self.server.level.or(self.rehearsed.level)
     }
 
     /// S_m by b_m, of the server or of the rehearsal; NaN where there is none.
-    #[must_use]
-    pub fn evidence(&self) -> f32 {
+    pub(crate) fn evidence(&self) -> f32 {
         let own = self.server.evidence;
         if own.is_nan() { self.rehearsed.evidence } else { own }
     }

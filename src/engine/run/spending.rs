@@ -10,14 +10,14 @@ use crate::session::privacy::BudgetSettings;
 
 impl Run {
     /// Every knob of one client as it stands.
-    pub fn spending(&self, client: usize) -> Result<Vec<Outlook>, PrivacyError> {
+    pub(crate) fn spending(&self, client: usize) -> Result<Vec<Outlook>, PrivacyError> {
         self.situated(client, |run, situation| {
             Outlook::all(run.exchange.sites()[client].ledger(), situation, run.now())
         })
     }
 
     /// One knob of one client, if it stood at `epsilon` from now on (none: in the clear).
-    pub fn spending_with(
+    pub(crate) fn spending_with(
         &self,
         client: usize,
         knob: Knob,
@@ -30,13 +30,12 @@ impl Run {
     }
 
     /// What other ε of the symbols or flags that are sent now would mean.
-    pub fn ladder(&self) -> Result<Vec<Rung>, PrivacyError> {
+    pub(crate) fn ladder(&self) -> Result<Vec<Rung>, PrivacyError> {
         self.situated(0, |_, situation| outlook::ladder(situation))
     }
 
     /// States of a client's sending model.
-    #[must_use]
-    pub fn states(&self, client: usize) -> usize {
+    pub(crate) fn states(&self, client: usize) -> usize {
         self.states[client]
     }
 

@@ -51,7 +51,7 @@ impl Stretch {
 impl Unused {
     /// Takes the notes of a step and gives what is to be said, each with its file: the first of every
     /// stretch at once, and the whole of a stretch once it is over.
-    pub fn hear(&mut self, step: u64, notes: &[Note]) -> Vec<(String, String)> {
+    pub(crate) fn hear(&mut self, step: u64, notes: &[Note]) -> Vec<(String, String)> {
         let mut said = Vec::new();
         while let Some(over) = self.stretches.iter().position(|s| s.step + QUIET < step) {
             said.extend(self.stretches.remove(over).and_then(|stretch| stretch.rest()));
@@ -78,12 +78,11 @@ impl Unused {
     }
 
     /// The run is over: what is still to be said.
-    pub fn end(&mut self) -> Vec<(String, String)> {
+    pub(crate) fn end(&mut self) -> Vec<(String, String)> {
         self.stretches.drain(..).filter_map(|stretch| stretch.rest()).collect()
     }
 
-    /// All that was counted.
-    pub fn counts(&self) -> UnusedRows {
+    pub(crate) fn counts(&self) -> UnusedRows {
         self.counts
     }
 }

@@ -10,8 +10,8 @@
 //! Sending again is free in a seeded run and where nothing was ever protected; otherwise it is paid for in the sites'
 //! ledgers, and only when that was agreed to ([`Run::what_if_paid`]).
 
+use super::super::knob::{Knob, Turn};
 use super::alarms::Alarms;
-use super::knob::Turn;
 use super::{Run, annunciator};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::incident::{Annunciator, Closing, Step};
@@ -26,27 +26,22 @@ use crate::wire::{Memory, Tick, Wire as _};
 
 /// The run so far, decided under some setting.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outlook {
-    /// Alarms.
-    pub alarms: usize,
+pub(crate) struct Outlook {
+    pub(crate) alarms: usize,
     /// Where the data has labels.
-    pub score: Option<Score>,
-    /// Thresholds of every client.
-    pub thresholds: Vec<FlagThresholds>,
+    pub(crate) score: Option<Score>,
+    pub(crate) thresholds: Vec<FlagThresholds>,
     /// The flags of every step so far, a row of clients a step; empty where they are not kept.
-    pub flags: Vec<Option<Flags>>,
+    pub(crate) flags: Vec<Option<Flags>>,
 }
 
 /// Why a trial has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum NoAnswer {
-    /// The knob only concerns what is still to come.
+pub(crate) enum NoAnswer {
     #[error("it only concerns what is still to come")]
     StillToCome,
-    /// What was heard is not kept, or nothing was heard yet.
     #[error("nothing is kept to decide again on")]
     NothingKept,
-    /// A site does not send again.
     #[error(transparent)]
     Again(#[from] AgainError),
 }
@@ -54,9 +49,8 @@ pub enum NoAnswer {
 impl Run {
     /// The run so far under the settings that stand now: what a trial is held against. Where one was
     /// changed on the way this is not what was said.
-    #[must_use]
-    pub fn so_far(&self) -> Outlook {
-        let again = if self.tuned { self.what_if(Turn::Mode(self.mode)).ok() } else { None };
+    pub(crate) fn so_far(&self) -> Outlook {
+        let again = if self.tuned { self.what_if(Knob::Mode.at(self.mode)).ok() } else { None };
         again.unwrap_or_else(|| {
             self.outlook(self.alarms.list(), self.thresholds.clone(), Vec::new())
         })
@@ -64,13 +58,13 @@ impl Run {
 
     /// The run so far as it would have been with one knob turned from its start, the others as they
     /// stand.
-    pub fn what_if(&self, turn: Turn) -> Result<Outlook, NoAnswer> {
+    pub(crate) fn what_if(&self, turn: Turn) -> Result<Outlook, NoAnswer> {
         let (outlook, _) = self.tried(turn, false)?;
         Ok(outlook)
     }
 
     /// The same where it costs something: what sites release again is entered in their ledgers.
-    pub fn what_if_paid(&mut self, turn: Turn) -> Result<Outlook, NoAnswer> {
+    pub(crate) fn what_if_paid(&mut self, turn: Turn) -> Result<Outlook, NoAnswer> {
         let (outlook, settled) = self.tried(turn, true)?;
         for (site, settled) in self.exchange.sites_mut().iter_mut().zip(settled) {
             site.settle(settled);
@@ -80,31 +74,27 @@ impl Run {
 
     fn tried(&self, turn: Turn, pay: bool) -> Result<(Outlook, Vec<Settled>), NoAnswer> {
         let rules = self.rules_with(Some(turn));
-        let mode = if let Turn::Mode(mode) = turn { mode } else { self.mode };
+        let mode = turn.to.mode().unwrap_or(self.mode);
         let heard = self.exchange.of(mode).ok_or(NoAnswer::NothingKept)?;
         let ticks = heard.ticks().ok_or(NoAnswer::NothingKept)?;
         let start = self.spans.first().ok_or(NoAnswer::NothingKept)?.0;
         let again = Decided { ticks, annunciator: annunciator(&self.layout, mode, start) };
         let mut settled = Vec::new();
-        let sites_answer = match turn {
-            Turn::Vote(_) | Turn::Arl0(_) => false,
+        let sites_answer = match turn.knob {
+            Knob::Vote | Knob::Arl0 => false,
             // The other method was rehearsed: what it gives away is not paid for.
-            Turn::Mode(mode) => mode != self.mode && !self.exchange.repeats_freely(),
+            Knob::Mode => mode != self.mode && !self.exchange.repeats_freely(),
             // Flags say nothing to the sequential decision.
-            Turn::TauC(..) | Turn::TauA(..) | Turn::Deadband(_) => mode == Mode::Paper,
-            Turn::EpsilonFlag(_) => true,
-            Turn::EpsilonC(_)
-            | Turn::EpsilonA(_)
-            | Turn::EpsilonG(_)
-            | Turn::Delta(_)
-            | Turn::Budget(_) => return Err(NoAnswer::StillToCome),
+            Knob::TauC(_) | Knob::TauA(_) | Knob::Deadband => mode == Mode::Paper,
+            Knob::EpsilonFlag => true,
+            Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG | Knob::Delta | Knob::Budget => {
+                return Err(NoAnswer::StillToCome);
+            }
         };
         let server = self.server_with(heard, turn);
         let alarms = if sites_answer {
-            let epsilon = match turn {
-                Turn::EpsilonFlag(epsilon) => epsilon,
-                _ => self.session.privacy.epsilon_flag,
-            };
+            let tried = turn.knob == Knob::EpsilonFlag;
+            let epsilon = if tried { turn.to.number() } else { self.session.privacy.epsilon_flag };
             let paying = if pay { Paying::WhereItCosts } else { Paying::Never };
             let (alarms, costs) = self.sent_again(mode, epsilon, &rules, again, server, paying)?;
             settled = costs;
@@ -120,10 +110,11 @@ impl Run {
     /// A server that has heard of no step, with one knob turned.
     fn server_with(&self, heard: &Server, turn: Turn) -> Server {
         let mut server = heard.afresh();
-        match turn {
-            Turn::Vote(vote) => server.set_vote(vote),
-            Turn::Arl0(seconds) => server.set_arl0(seconds / self.layout.period_s),
-            _ => {}
+        if turn.knob == Knob::Vote {
+            server.set_vote(turn.to.vote());
+        }
+        if let (Knob::Arl0, Some(seconds)) = (turn.knob, turn.to.number()) {
+            server.set_arl0(seconds / self.layout.period_s);
         }
         server
     }
@@ -170,8 +161,7 @@ impl Run {
 
     /// The flags of every step so far by the rule that stands now, whatever stood when they were
     /// made. A row of clients a step; for a screen on the sites' own machine.
-    #[must_use]
-    pub fn flags_so_far(&self) -> Vec<Option<Flags>> {
+    pub(crate) fn flags_so_far(&self) -> Vec<Option<Flags>> {
         self.flags_by(&self.rules_with(None))
     }
 

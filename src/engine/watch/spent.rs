@@ -10,29 +10,25 @@ pub(super) const FRESH: SignedDuration = SignedDuration::from_mins(5);
 
 /// What one client has spent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spent {
-    /// Outside of training.
-    pub live: Composed,
-    /// In trainings.
-    pub trained: Composed,
+pub(crate) struct Spent {
+    pub(crate) live: Composed,
+    pub(crate) trained: Composed,
     /// Over the costliest stretch of each length.
-    pub over: Vec<(Scope, Composed)>,
+    pub(crate) over: Vec<(Scope, Composed)>,
     /// ε that one more hour at this pace adds to the whole history.
-    pub burn_per_hour: f64,
-    /// What may be spent.
-    pub budget: Option<Budget>,
+    pub(crate) burn_per_hour: f64,
+    pub(crate) budget: Option<Budget>,
     /// When that will be gone.
-    pub exhaustion: Exhaustion,
+    pub(crate) exhaustion: Exhaustion,
     /// How far one sample reaches into later releases.
-    pub memory: FilterMemory,
+    pub(crate) memory: FilterMemory,
     /// Whether the noise came from where nobody can draw it again.
-    pub private: bool,
+    pub(crate) private: bool,
 }
 
 impl Spent {
     /// The figures of a ledger as of `now`.
-    #[must_use]
-    pub fn of(ledger: &Ledger, now: Timestamp) -> Self {
+    pub(crate) fn of(ledger: &Ledger, now: Timestamp) -> Self {
         Self {
             live: ledger.live(),
             trained: ledger.trained(),

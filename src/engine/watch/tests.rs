@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use super::*;
+use crate::engine::knob::KnobValue;
 use crate::engine::prepare::prepare;
 use crate::fact::Value;
 use crate::incident::{Action, Closing};
@@ -65,9 +66,9 @@ fn deciding_again_under_the_same_settings_raises_the_same_alarms_in_either_mode(
     let so_far = watch.so_far();
     assert!(so_far.alarms > 0, "the morning has attacks");
     // What is still open counts in both.
-    let again = watch.what_if(Turn::Mode(Mode::Evidence)).expect("kept");
+    let again = watch.what_if(Knob::Mode.at(Mode::Evidence)).expect("kept");
     assert_eq!((again.alarms, again.score), (so_far.alarms, so_far.score));
-    let paper = watch.what_if(Turn::Mode(Mode::Paper)).expect("kept");
+    let paper = watch.what_if(Knob::Mode.at(Mode::Paper)).expect("kept");
     assert!(paper.alarms > again.alarms, "{} at the 95th percentile", paper.alarms);
 }
 
@@ -79,15 +80,15 @@ fn a_higher_threshold_on_trial_spares_alarms_and_changes_nothing() {
     watch.act(set("mode", Value::Text("paper".into())), &mut news).expect("both are along");
     steps(&mut watch, 1000);
     let before = watch.snapshot();
-    let as_set = watch.what_if(Turn::Mode(Mode::Paper)).expect("kept");
+    let as_set = watch.what_if(Knob::Mode.at(Mode::Paper)).expect("kept");
     assert_eq!(watch.so_far().alarms, as_set.alarms, "held against what stands now");
     let alarms = |percentile| {
-        let turn = Turn::TauC(None, Some(crate::session::Tau::Percentile(percentile)));
+        let turn = Knob::TauC(None).at(Some(crate::session::Tau::Percentile(percentile)));
         watch.what_if(turn).expect("kept").alarms
     };
     assert!(alarms(99.9) < alarms(90.0));
     assert_eq!(watch.snapshot(), before);
-    assert_eq!(watch.what_if(Turn::Delta(1e-6)), Err(NoAnswer::StillToCome));
+    assert_eq!(watch.what_if(Knob::Delta.at(1e-6)), Err(NoAnswer::StillToCome));
 }
 
 #[test]
@@ -163,12 +164,15 @@ fn a_vote_and_a_dead_band_on_trial_say_what_a_run_with_them_would_have_said() {
         (outlook.alarms, outlook.flags)
     };
     let vote = Vote { k: 3, n: 5 };
-    let voted = tried(Turn::Vote(Some(vote)));
+    let voted = tried(Knob::Vote.at(Some(vote)));
     assert_eq!(voted, run(|session| session.thresholds.vote = Some(Vote { k: 3, n: 5 })));
     assert!(voted.0 < plain.so_far().alarms, "{} and {}", voted.0, plain.so_far().alarms);
-    let banded = tried(Turn::Deadband(0.8));
+    let banded = tried(Knob::Deadband.at(0.8));
     assert_eq!(banded, run(|session| session.thresholds.deadband = 0.8));
-    assert_eq!(plain.snapshot().knobs[2..4], [Turn::Vote(None), Turn::Deadband(1.0)]);
+    assert_eq!(
+        plain.snapshot().knobs[2..4],
+        [Knob::Vote.at(KnobValue::None), Knob::Deadband.at(1.0)]
+    );
 }
 
 #[test]
@@ -292,7 +296,7 @@ fn a_budget_is_a_knob_that_is_never_below_what_is_spent() {
     watch.act(set("budget", number(first)), &mut news).expect("enough");
     assert!(news.facts.iter().any(|fact| matches!(fact, Fact::Setting(s) if s.what == "budget")));
     let standing = watch.snapshot();
-    assert!(standing.knobs.contains(&Turn::Budget(Some(first))));
+    assert!(standing.knobs.contains(&Knob::Budget.at(Some(first))));
     assert!(standing.spent.iter().all(|spent| spent.budget.is_some()));
     steps(&mut watch, 200);
     assert!(most_spent(&watch) <= first, "it is kept to");
@@ -308,7 +312,7 @@ fn a_budget_is_a_knob_that_is_never_below_what_is_spent() {
     watch.act(set("budget", Value::Unset), &mut news).expect("no budget covers everything");
     let taken = watch.snapshot().undoable.expect("a change can be undone");
     watch.act(order(Action::Undo { entry: taken }), &mut news).expect("it covers what is spent");
-    assert!(watch.snapshot().knobs.contains(&Turn::Budget(Some(1e5))));
+    assert!(watch.snapshot().knobs.contains(&Knob::Budget.at(Some(1e5))));
 }
 
 #[test]
@@ -322,10 +326,10 @@ fn kept_answers_refuse_to_be_shown_and_may_be_told_of_at_another_epsilon() {
     let mut news = News::default();
     let refused = watch.act(set("epsilon_flag", Value::Unset), &mut news).expect_err("kept");
     assert!(refused.to_string().contains("kept"), "{refused}");
-    assert!(watch.snapshot().knobs.contains(&Turn::EpsilonFlag(Some(2.0))));
+    assert!(watch.snapshot().knobs.contains(&Knob::EpsilonFlag.at(Some(2.0))));
     watch.act(set("epsilon_flag", number(1.0)), &mut news).expect("another report");
     steps(&mut watch, 10);
-    assert!(watch.snapshot().knobs.contains(&Turn::EpsilonFlag(Some(1.0))));
+    assert!(watch.snapshot().knobs.contains(&Knob::EpsilonFlag.at(Some(1.0))));
     let counts = ledger(&watch).counts().to_vec();
     let told = |epsilon: f64| {
         let spend = crate::privacy::Spend::Response { epsilon, symbols: 5 };

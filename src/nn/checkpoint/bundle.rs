@@ -18,7 +18,7 @@ const NOT_A_NUMBER: &str = "a value is not a number";
 
 /// Tensors to be written.
 #[derive(Debug, Default)]
-pub struct Tensors {
+pub(crate) struct Tensors {
     entries: Vec<Entry>,
 }
 
@@ -35,7 +35,7 @@ type Added = Result<(), String>;
 
 impl Tensors {
     /// All of them, ready to be written.
-    pub fn views<'a>(&'a self) -> Result<Vec<(&'a str, TensorView<'a>)>, SafeTensorError> {
+    pub(crate) fn views<'a>(&'a self) -> Result<Vec<(&'a str, TensorView<'a>)>, SafeTensorError> {
         let view = |entry: &'a Entry| {
             let tensor = TensorView::new(entry.dtype, entry.shape.clone(), &entry.bytes)?;
             Ok((entry.name.as_str(), tensor))
@@ -53,14 +53,14 @@ impl Tensors {
     }
 
     /// Adds numbers that must come back exactly.
-    pub fn add_exact(&mut self, name: String, values: &[f64]) -> Added {
+    pub(crate) fn add_exact(&mut self, name: String, values: &[f64]) -> Added {
         let finite = values.iter().all(|v| v.is_finite());
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         self.push(name, Dtype::F64, &[values.len()], bytes, finite)
     }
 
     /// Adds bytes that are not for this module to read.
-    pub fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> Added {
+    pub(crate) fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> Added {
         self.push(name.to_owned(), Dtype::U8, &[bytes.len()], bytes.to_vec(), true)
     }
 
@@ -82,7 +82,7 @@ impl Tensors {
         Ok(())
     }
 
-    pub fn add_lstm(&mut self, name: &str, w: &LstmFc) -> Added {
+    pub(crate) fn add_lstm(&mut self, name: &str, w: &LstmFc) -> Added {
         let (i, n, o) = (w.inputs, w.width, w.outputs);
         self.add(format!("{name}.weight_ih"), &[4 * n, i], &w.weight_ih)?;
         self.add(format!("{name}.weight_hh"), &[4 * n, n], &w.weight_hh)?;
@@ -99,7 +99,7 @@ impl Tensors {
         self.add(format!("{name}.bias_2"), &[w.outputs], &w.bias_2)
     }
 
-    pub fn add_filter(&mut self, name: &str, w: &FilterWeights) -> Added {
+    pub(crate) fn add_filter(&mut self, name: &str, w: &FilterWeights) -> Added {
         self.add_lstm(&format!("{name}.transition"), &w.transition)?;
         self.add_mlp(&format!("{name}.measurement"), &w.measurement)?;
         self.add_exact(format!("{name}.noise"), &[w.q, w.r])?;
@@ -115,7 +115,11 @@ impl Tensors {
     }
 
     /// Adds the model and says what of it is not in a tensor.
-    pub fn add_proprietary(&mut self, name: &str, w: &ProprietaryWeights) -> Result<Kind, String> {
+    pub(crate) fn add_proprietary(
+        &mut self,
+        name: &str,
+        w: &ProprietaryWeights,
+    ) -> Result<Kind, String> {
         match w {
             ProprietaryWeights::Filter(filter) => {
                 self.add_filter(name, filter)?;
@@ -137,13 +141,13 @@ impl Tensors {
 
 /// Tensors that were read, and which of them were used.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     tensors: &'a SafeTensors<'a>,
     left: RefCell<BTreeSet<&'a str>>,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(tensors: &'a SafeTensors<'a>) -> Self {
+    pub(crate) fn new(tensors: &'a SafeTensors<'a>) -> Self {
         Self { tensors, left: RefCell::new(tensors.names().into_iter().collect()) }
     }
 
@@ -152,7 +156,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A tensor that nothing asked for means that header and tensors do not belong together.
-    pub fn nothing_left(&self) -> Result<(), String> {
+    pub(crate) fn nothing_left(&self) -> Result<(), String> {
         match self.left.borrow().first() {
             Some(name) => Err(format!("{name}: a tensor of no known network")),
             None => Ok(()),
@@ -189,7 +193,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Numbers that were added with [`Tensors::add_exact`].
-    pub fn exact(&self, name: &str) -> Result<Vec<f64>, String> {
+    pub(crate) fn exact(&self, name: &str) -> Result<Vec<f64>, String> {
         let tensor = self.tensor(name, Dtype::F64)?;
         let (numbers, _) = tensor.data().as_chunks::<8>();
         let values: Vec<f64> = numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
@@ -200,7 +204,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Bytes that were added with [`Tensors::add_bytes`]; none where there are none.
-    pub fn optional_bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+    pub(crate) fn optional_bytes(&self, name: &str) -> Result<Vec<u8>, String> {
         if !self.has(name) {
             return Ok(Vec::new());
         }
@@ -237,7 +241,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The network of this name, if the file has it.
-    pub fn optional_lstm(&self, name: &str) -> Result<Option<LstmFc>, String> {
+    pub(crate) fn optional_lstm(&self, name: &str) -> Result<Option<LstmFc>, String> {
         self.has(&format!("{name}.weight_ih")).then(|| self.lstm(name)).transpose()
     }
 
@@ -259,7 +263,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A filter of so many sensors.
-    pub fn filter(&self, name: &str, sensors: usize) -> Result<FilterWeights, String> {
+    pub(crate) fn filter(&self, name: &str, sensors: usize) -> Result<FilterWeights, String> {
         let noise = self.exact(&format!("{name}.noise"))?;
         let [q, r] = noise[..] else {
             return Err(format!("{name}.noise: {} numbers, expected q and r", noise.len()));
@@ -292,7 +296,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The proprietary model of a client with so many sensors.
-    pub fn proprietary(
+    pub(crate) fn proprietary(
         &self,
         name: &str,
         kind: &Kind,

@@ -5,23 +5,22 @@ use std::path::{Path, PathBuf};
 
 /// The variables that say where caches live. Empty ones count as absent.
 #[derive(Debug, Clone, Default)]
-pub struct CacheEnvironment {
+pub(crate) struct CacheEnvironment {
     /// `HEADWATER_CACHE`: the folder itself.
-    pub headwater_cache: Option<OsString>,
+    pub(crate) headwater_cache: Option<OsString>,
     /// `XDG_CACHE_HOME`: the folder of all caches; must be absolute, as its specification says.
-    pub xdg_cache_home: Option<OsString>,
+    pub(crate) xdg_cache_home: Option<OsString>,
     /// `LOCALAPPDATA`: the same on Windows.
-    pub local_app_data: Option<OsString>,
+    pub(crate) local_app_data: Option<OsString>,
     /// `HOME`.
-    pub home: Option<OsString>,
+    pub(crate) home: Option<OsString>,
     /// Where a program may leave temporary files: the last resort.
-    pub temporary: PathBuf,
+    pub(crate) temporary: PathBuf,
 }
 
 impl CacheEnvironment {
     /// Those of this process.
-    #[must_use]
-    pub fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         Self {
             headwater_cache: std::env::var_os("HEADWATER_CACHE"),
             xdg_cache_home: std::env::var_os("XDG_CACHE_HOME"),
@@ -33,8 +32,7 @@ impl CacheEnvironment {
 }
 
 /// `HEADWATER_CACHE`, or `headwater` in the folder of caches of this user.
-#[must_use]
-pub fn cache_folder(environment: &CacheEnvironment) -> PathBuf {
+pub(crate) fn cache_folder(environment: &CacheEnvironment) -> PathBuf {
     let CacheEnvironment { headwater_cache, xdg_cache_home, local_app_data, home, temporary } =
         environment;
     let given = |variable: &Option<OsString>| {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::digest::{DIGITS, Hashed};
 
 /// What stands in its place while it is computed.
-pub const PLACE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+pub(crate) const PLACE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// How the file begins after the eight bytes of its header's length: the metadata stand before the
 /// tensors, and the checksum before all else in them. A JSON text within JSON has escaped quotes.
@@ -19,10 +19,8 @@ const LENGTH: usize = 8;
 
 /// Whether a file's bytes are those that were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checksum {
-    /// They are.
+pub(crate) enum Checksum {
     Holds,
-    /// They are not.
     Differs,
     /// The file has no checksum where it should be.
     Absent,
@@ -44,7 +42,7 @@ fn over(bytes: &[u8], digits: Range<usize>) -> String {
 }
 
 /// Whether the checksum fits.
-pub fn check(bytes: &[u8]) -> Checksum {
+pub(crate) fn check(bytes: &[u8]) -> Checksum {
     let Some(digits) = digits(bytes) else { return Checksum::Absent };
     if over(bytes, digits.clone()).as_bytes() == &bytes[digits] {
         Checksum::Holds
@@ -54,7 +52,7 @@ pub fn check(bytes: &[u8]) -> Checksum {
 }
 
 /// Enters the checksum into a file that has [`PLACE`] for it.
-pub fn enter(bytes: &mut [u8]) -> Result<(), String> {
+pub(crate) fn enter(bytes: &mut [u8]) -> Result<(), String> {
     let digits = digits(bytes).ok_or("the header does not begin with the checksum")?;
     let sum = over(bytes, digits.clone());
     bytes[digits].copy_from_slice(sum.as_bytes());

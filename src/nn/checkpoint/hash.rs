@@ -11,7 +11,7 @@ const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
 /// What a model was made from, in 128 bits. Written as 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Fingerprint(pub u128);
+pub(crate) struct Fingerprint(pub(crate) u128);
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -31,7 +31,7 @@ impl FromStr for Fingerprint {
 /// Takes in parts one after the other. Each part is closed by its length, so that moving a border
 /// between two parts changes the fingerprint.
 #[derive(Debug, Clone)]
-pub struct Hasher {
+pub(crate) struct Hasher {
     state: u128,
 }
 
@@ -43,8 +43,7 @@ impl Default for Hasher {
 
 impl Hasher {
     /// Nothing taken in yet.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
@@ -54,20 +53,18 @@ impl Hasher {
         }
     }
 
-    /// Takes in bytes.
-    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.take(bytes);
         self.take(&(bytes.len() as u64).to_le_bytes());
         self
     }
 
-    /// Takes in text.
-    pub fn text(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         self.bytes(text.as_bytes())
     }
 
     /// Takes in numbers, bit by bit: every NaN with its payload, and −0 apart from 0.
-    pub fn numbers<'a>(&mut self, numbers: impl IntoIterator<Item = &'a f32>) -> &mut Self {
+    pub(crate) fn numbers<'a>(&mut self, numbers: impl IntoIterator<Item = &'a f32>) -> &mut Self {
         let mut length = 0u64;
         for number in numbers {
             self.take(&number.to_bits().to_le_bytes());
@@ -78,8 +75,7 @@ impl Hasher {
     }
 
     /// The fingerprint of all that was taken in.
-    #[must_use]
-    pub fn finish(&self) -> Fingerprint {
+    pub(crate) fn finish(&self) -> Fingerprint {
         Fingerprint(self.state)
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Added to the diagonal of a fitted covariance, in standardised units: it gives a sensor that
 /// never moved, or that repeats another, a small but positive variance of its own.
-pub const RIDGE: f64 = 1e-6;
+pub(crate) const RIDGE: f64 = 1e-6;
 
 /// A residual beyond this is as far away as can be told.
 pub(super) const FARTHEST: f32 = 1e6;
@@ -13,7 +13,7 @@ pub(super) const FARTHEST: f32 = 1e6;
 /// Mean µ and covariance Σ of a residual on nominal data; Σ is positive definite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
-pub struct Gaussian {
+pub(crate) struct Gaussian {
     mean: DVector<f64>,
     covariance: DMatrix<f64>,
 }
@@ -57,8 +57,7 @@ impl Gaussian {
     ///
     /// # Panics
     /// If `sensors` is zero.
-    #[must_use]
-    pub fn fit(sensors: usize, residuals: &[f32], ridge: f64) -> Self {
+    pub(crate) fn fit(sensors: usize, residuals: &[f32], ridge: f64) -> Self {
         let rows = || residuals.chunks_exact(sensors);
         let value = |v: f32| f64::from(v.clamp(-FARTHEST, FARTHEST));
         let mean = DVector::from_fn(sensors, |i, _| {
@@ -87,8 +86,7 @@ impl Gaussian {
 
     /// A distribution that was fitted before. Nothing if the sizes differ or a number is not
     /// finite.
-    #[must_use]
-    pub fn new(mean: DVector<f64>, covariance: &DMatrix<f64>) -> Option<Self> {
+    pub(crate) fn new(mean: DVector<f64>, covariance: &DMatrix<f64>) -> Option<Self> {
         let n = mean.len();
         let finite = mean.iter().chain(covariance.iter()).all(|v| v.is_finite());
         if n == 0 || covariance.shape() != (n, n) || !finite {
@@ -98,21 +96,17 @@ impl Gaussian {
         Some(Self { mean, covariance: regular(&symmetric, 0.0) })
     }
 
-    /// Number of sensors.
-    #[must_use]
-    pub fn sensors(&self) -> usize {
+    pub(crate) fn sensors(&self) -> usize {
         self.mean.len()
     }
 
     /// µ.
-    #[must_use]
-    pub fn mean(&self) -> &DVector<f64> {
+    pub(crate) fn mean(&self) -> &DVector<f64> {
         &self.mean
     }
 
     /// Σ with its ridge.
-    #[must_use]
-    pub fn covariance(&self) -> &DMatrix<f64> {
+    pub(crate) fn covariance(&self) -> &DMatrix<f64> {
         &self.covariance
     }
 }

@@ -15,13 +15,12 @@ pub(crate) trait Kernel {
     /// What the arithmetic yields.
     type Output;
 
-    /// Runs it.
     fn run<A: Arithmetic>(self, a: A) -> Self::Output;
 }
 
 /// An instruction set this machine has.
 #[derive(Debug, Clone, Copy)]
-pub struct Isa(Level);
+pub(crate) struct Isa(Level);
 
 #[derive(Debug, Clone, Copy)]
 enum Level {
@@ -34,16 +33,15 @@ enum Level {
 
 impl Isa {
     /// Plain arrays, compiled for the baseline of the target; every machine has it.
-    pub const PORTABLE: Self = Self(Level::Portable);
+    pub(crate) const PORTABLE: Self = Self(Level::Portable);
 
     /// The best instruction set of this machine that the kernels are compiled for.
-    #[must_use]
-    pub fn detect() -> Self {
+    pub(crate) fn detect() -> Self {
         Self::available().last().unwrap_or(Self::PORTABLE)
     }
 
     /// Every instruction set of this machine that the kernels are compiled for, the best last.
-    pub fn available() -> impl Iterator<Item = Self> {
+    pub(crate) fn available() -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let more =
             [pulp::x86::V1::try_new().map(Level::Sse2), pulp::x86::V3::try_new().map(Level::Avx2)];
@@ -52,9 +50,7 @@ impl Isa {
         std::iter::once(Self::PORTABLE).chain(more.into_iter().flatten().map(Self))
     }
 
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self.0 {
             Level::Portable => "portable",
             #[cfg(target_arch = "x86_64")]

@@ -18,7 +18,6 @@ pub(crate) use sse2::Sse2;
 
 /// `N` numbers of `f32`.
 pub(crate) trait Lanes<const N: usize>: Copy {
-    /// The numbers.
     type V: Copy;
 
     /// Whether there are registers enough to keep eight of them at hand in a loop.

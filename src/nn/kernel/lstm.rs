@@ -16,7 +16,7 @@ use crate::nn::weights::LstmFc;
 /// The weights, repacked: for each block of hidden units the four gates lie beside each other, so
 /// that one walk along the columns yields a whole cell.
 #[derive(Debug, Clone)]
-pub struct Lstm {
+pub(crate) struct Lstm {
     inputs: usize,
     width: usize,
     outputs: usize,
@@ -32,14 +32,13 @@ pub struct Lstm {
 
 /// (h, c): what a cell remembers from one step to the next.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Memory {
+pub(crate) struct Memory {
     h: Vec<f32>,
     c: Vec<f32>,
 }
 
 impl Memory {
-    /// Forgets everything.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.h.fill(0.0);
         self.c.fill(0.0);
     }
@@ -78,8 +77,7 @@ struct Cell<V> {
 }
 
 impl Lstm {
-    /// Repacks the weights.
-    pub fn new(weights: &LstmFc) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &LstmFc) -> Result<Self, WeightsError> {
         let LstmFc { inputs, width, outputs, .. } = *weights;
         for (what, size) in
             [("LSTM inputs", inputs), ("LSTM width", width), ("LSTM outputs", outputs)]
@@ -107,26 +105,22 @@ impl Lstm {
     }
 
     /// Size of the input.
-    #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Size of the hidden state.
-    #[must_use]
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
     /// Size of the output.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// A memory that holds nothing yet.
-    #[must_use]
-    pub fn memory(&self) -> Memory {
+    pub(crate) fn memory(&self) -> Memory {
         let n = padded(self.width);
         Memory { h: vec![0.0; n], c: vec![0.0; n] }
     }

@@ -16,7 +16,7 @@ const LANES: usize = 8;
 
 /// The distance from one nominal distribution.
 #[derive(Debug, Clone)]
-pub struct Mahalanobis {
+pub(crate) struct Mahalanobis {
     isa: Isa,
     mean: Vec<f32>,
     /// Σ, row-major.
@@ -37,14 +37,12 @@ struct Triangle(Vec<[f32; LANES]>);
 
 impl Mahalanobis {
     /// Factorises Σ.
-    #[must_use]
-    pub fn new(nominal: &Gaussian) -> Self {
+    pub(crate) fn new(nominal: &Gaussian) -> Self {
         Self::with_isa(nominal, Isa::detect())
     }
 
     /// Factorises Σ, for a given instruction set.
-    #[must_use]
-    pub fn with_isa(nominal: &Gaussian, isa: Isa) -> Self {
+    pub(crate) fn with_isa(nominal: &Gaussian, isa: Isa) -> Self {
         let n = nominal.sensors();
         let blocks = n.div_ceil(LANES);
         let columns = (0..blocks).map(|b| columns_of(b, n)).sum();
@@ -65,14 +63,12 @@ impl Mahalanobis {
         distance
     }
 
-    /// Number of sensors.
-    #[must_use]
-    pub fn sensors(&self) -> usize {
+    pub(crate) fn sensors(&self) -> usize {
         self.mean.len()
     }
 
     /// d² of a residual; a missing sensor is one whose residual is not finite. Nothing if all are.
-    pub fn squared(&mut self, r: &[f32]) -> Option<f32> {
+    pub(crate) fn squared(&mut self, r: &[f32]) -> Option<f32> {
         debug_assert_eq!(r.len(), self.sensors());
         let present = self.look(r);
         if present == 0 {

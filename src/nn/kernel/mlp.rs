@@ -11,9 +11,8 @@ use super::rows::Rows;
 use super::{WeightsError, check, check_dimension};
 use crate::nn::weights;
 
-/// The weights, repacked.
 #[derive(Debug, Clone)]
-pub struct Mlp {
+pub(crate) struct Mlp {
     inputs: usize,
     width: usize,
     outputs: usize,
@@ -24,8 +23,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// Repacks the weights.
-    pub fn new(weights: &weights::Mlp) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &weights::Mlp) -> Result<Self, WeightsError> {
         let weights::Mlp { inputs, width, outputs, .. } = *weights;
         for (what, size) in [("MLP inputs", inputs), ("MLP width", width), ("MLP outputs", outputs)]
         {
@@ -47,14 +45,12 @@ impl Mlp {
     }
 
     /// Size of the input.
-    #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Size of the output.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }
 

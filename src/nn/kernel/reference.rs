@@ -46,7 +46,6 @@ pub(crate) fn lstm(w: &LstmFc, state: &State, x: &DVector<f64>) -> (DVector<f64>
     (out, State { h, c })
 }
 
-/// The output.
 pub(crate) fn mlp(w: &Mlp, x: &DVector<f64>) -> DVector<f64> {
     let z = matrix(w.width, w.inputs, &w.weight_1) * x + vector(&w.bias_1);
     let hidden = z.map(|z| {

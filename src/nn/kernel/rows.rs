@@ -10,7 +10,6 @@ use super::packed::{Packed, padded};
 pub(crate) struct Rows {
     /// Hidden layer, the right-hand sides of the output layer.
     hidden: Vec<f32>,
-    /// Output layer.
     out: Vec<f32>,
     hidden_len: usize,
     out_len: usize,

@@ -22,8 +22,7 @@ const STEPS: usize = 256;
 ///
 /// # Panics
 /// If `sensors` is zero.
-#[must_use]
-pub fn client_step_ns(sensors: usize) -> f64 {
+pub(crate) fn client_step_ns(sensors: usize) -> f64 {
     best_ns(sensors, 16, Isa::detect(), Duration::from_millis(200))
         .expect("a client's weights fit its sensors")
 }
@@ -31,7 +30,7 @@ pub fn client_step_ns(sensors: usize) -> f64 {
 /// Nanoseconds per step of a client with everything the paper's method asks of it: a filter of two
 /// states and width 16, φ of width `phi_width`, both residuals and both distances. The best of many
 /// samples taken in `budget`: what the machine can do when nobody else uses it.
-pub fn best_ns(
+pub(crate) fn best_ns(
     sensors: usize,
     phi_width: usize,
     isa: Isa,

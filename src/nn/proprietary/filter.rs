@@ -17,11 +17,11 @@ use crate::nn::kernel::{WeightsError, check, check_dimension};
 use crate::nn::weights::FilterWeights;
 
 /// Measurements enter the update inside ±this many standard deviations.
-pub const UPDATE_CLIP: f32 = 5.0;
+pub(crate) const UPDATE_CLIP: f32 = 5.0;
 
 /// The filter and its state.
 #[derive(Debug, Clone)]
-pub struct Filter {
+pub(crate) struct Filter {
     isa: Isa,
     transition: Lstm,
     measurement: Mlp,
@@ -41,12 +41,12 @@ pub struct Filter {
 
 impl Filter {
     /// The filter that runs these weights on the best instruction set of this machine.
-    pub fn new(weights: &FilterWeights) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &FilterWeights) -> Result<Self, WeightsError> {
         Self::with_isa(weights, Isa::detect())
     }
 
     /// The filter that runs these weights on a given instruction set.
-    pub fn with_isa(weights: &FilterWeights, isa: Isa) -> Result<Self, WeightsError> {
+    pub(crate) fn with_isa(weights: &FilterWeights, isa: Isa) -> Result<Self, WeightsError> {
         let (states, sensors) = (weights.states(), weights.sensors());
         let transition = Lstm::new(&weights.transition)?;
         let measurement = Mlp::new(&weights.measurement)?;

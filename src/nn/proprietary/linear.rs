@@ -110,19 +110,19 @@ impl Kernel for Product<'_> {
 
 /// The predictor as a model of its own.
 #[derive(Debug, Clone)]
-pub struct Linear {
+pub(crate) struct Linear {
     front: OwnLag,
     output: Output,
 }
 
 impl Linear {
     /// The model that runs these weights on the best instruction set of this machine.
-    pub fn new(weights: &OwnLagWeights) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &OwnLagWeights) -> Result<Self, WeightsError> {
         Self::with_isa(weights, Isa::detect())
     }
 
     /// The model that runs these weights on a given instruction set.
-    pub fn with_isa(weights: &OwnLagWeights, isa: Isa) -> Result<Self, WeightsError> {
+    pub(crate) fn with_isa(weights: &OwnLagWeights, isa: Isa) -> Result<Self, WeightsError> {
         let front = OwnLag::new(weights, isa)?;
         Ok(Self { output: Output::new(front.sensors, front.sensors), front })
     }

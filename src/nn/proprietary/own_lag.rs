@@ -11,7 +11,7 @@ use crate::nn::weights::{FilterWeights, OwnLagWeights};
 
 /// The front end, the filter on its residual, and the units between them.
 #[derive(Debug, Clone)]
-pub struct OwnLagFilter {
+pub(crate) struct OwnLagFilter {
     front: OwnLag,
     filter: Filter,
     scale: Vec<f32>,
@@ -24,7 +24,7 @@ pub struct OwnLagFilter {
 
 impl OwnLagFilter {
     /// The model that runs these weights on the best instruction set of this machine.
-    pub fn new(
+    pub(crate) fn new(
         front: &OwnLagWeights,
         filter: &FilterWeights,
         scale: &[f32],
@@ -33,7 +33,7 @@ impl OwnLagFilter {
     }
 
     /// The model that runs these weights on a given instruction set.
-    pub fn with_isa(
+    pub(crate) fn with_isa(
         front: &OwnLagWeights,
         filter: &FilterWeights,
         scale: &[f32],

@@ -3,7 +3,7 @@
 use crate::nn::weights::{FilterWeights, LstmFc, Mlp};
 
 /// Weights as a fixed sequence of slices; a gradient has the same type as what it is of.
-pub trait Parameters: Clone {
+pub(crate) trait Parameters: Clone {
     /// What may be trained, in a fixed order.
     fn slices(&self) -> Vec<&[f32]>;
 
@@ -57,7 +57,7 @@ const EPSILON: f32 = 1e-8;
 
 /// The optimiser's memory of one set of weights.
 #[derive(Debug, Clone)]
-pub struct Adam {
+pub(crate) struct Adam {
     learning_rate: f64,
     step: i32,
     /// First and second moment of each weight.
@@ -66,15 +66,14 @@ pub struct Adam {
 
 impl Adam {
     /// For `weights` that have not been trained yet.
-    #[must_use]
-    pub fn new(weights: &impl Parameters, learning_rate: f64) -> Self {
+    pub(crate) fn new(weights: &impl Parameters, learning_rate: f64) -> Self {
         let count = weights.slices().iter().map(|s| s.len()).sum();
         Self { learning_rate, step: 0, moments: vec![(0.0, 0.0); count] }
     }
 
     /// One step against `gradient`, scaled to a norm of at most 1. Returns the norm before that,
     /// and changes nothing when it is not finite.
-    pub fn step<W: Parameters>(&mut self, weights: &mut W, gradient: &W) -> f64 {
+    pub(crate) fn step<W: Parameters>(&mut self, weights: &mut W, gradient: &W) -> f64 {
         let gradient = gradient.slices();
         let square: f64 =
             gradient.iter().flat_map(|s| s.iter()).map(|g| f64::from(*g).powi(2)).sum();

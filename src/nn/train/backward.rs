@@ -107,8 +107,7 @@ impl Sums {
 }
 
 /// The loss on `batch` and its gradient, which has the type of the weights.
-#[must_use]
-pub fn gradient(weights: &FilterWeights, batch: &Batch) -> (f64, FilterWeights) {
+pub(crate) fn gradient(weights: &FilterWeights, batch: &Batch) -> (f64, FilterWeights) {
     let mut records = vec![Record::default(); batch.steps];
     let mut sums = Sums::new(weights);
     let mut adjoint = Adjoint::new(weights);

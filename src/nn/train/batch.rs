@@ -8,43 +8,41 @@ use crate::session::settings::Optimiser;
 
 /// Which steps are learned from: `length` of them after each of the rows `starts`.
 #[derive(Debug, Clone, Copy)]
-pub struct BatchWindows<'a> {
+pub(crate) struct BatchWindows<'a> {
     /// The row before the first step of each window.
-    pub starts: &'a [usize],
+    pub(crate) starts: &'a [usize],
     /// Steps of each window.
-    pub length: usize,
+    pub(crate) length: usize,
     /// Steps at the start of a window that are in no loss.
-    pub warm_up: usize,
+    pub(crate) warm_up: usize,
 }
 
 impl BatchWindows<'_> {
     /// Steps of all windows.
-    #[must_use]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.starts.len() * self.length
     }
 
     /// The rows t − 1 of all steps, window by window.
-    pub fn before(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn before(&self) -> impl Iterator<Item = usize> + '_ {
         self.starts.iter().flat_map(|&start| start..start + self.length)
     }
 
     /// The share of each step in a mean loss.
-    pub fn shares(&self) -> impl Iterator<Item = f32> + '_ {
+    pub(crate) fn shares(&self) -> impl Iterator<Item = f32> + '_ {
         let share = 1.0 / (self.starts.len() * (self.length - self.warm_up)) as f32;
         (0..self.count()).map(move |i| if self.is_warm_up(i) { 0.0 } else { share })
     }
 
     /// Whether the `i`-th step of all is in no loss.
-    #[must_use]
-    pub fn is_warm_up(&self, i: usize) -> bool {
+    pub(crate) fn is_warm_up(&self, i: usize) -> bool {
         i % self.length < self.warm_up
     }
 }
 
 /// Weights and how they step on the gradient of a batch.
 #[derive(Debug)]
-pub struct BatchLearner {
+pub(crate) struct BatchLearner {
     weights: LstmFc,
     step: Step,
 }
@@ -57,8 +55,12 @@ enum Step {
 
 impl BatchLearner {
     /// A learner from `weights` on, with the rate of its optimiser.
-    #[must_use]
-    pub fn new(weights: LstmFc, optimiser: Optimiser, adam_rate: f64, sgd_rate: f64) -> Self {
+    pub(crate) fn new(
+        weights: LstmFc,
+        optimiser: Optimiser,
+        adam_rate: f64,
+        sgd_rate: f64,
+    ) -> Self {
         let step = match optimiser {
             Optimiser::Adam => Step::Adam(Adam::new(&weights, adam_rate)),
             Optimiser::Sgd => Step::Sgd(sgd_rate),
@@ -67,14 +69,13 @@ impl BatchLearner {
     }
 
     /// The weights as they are now.
-    #[must_use]
-    pub fn weights(&self) -> &LstmFc {
+    pub(crate) fn weights(&self) -> &LstmFc {
         &self.weights
     }
 
     /// One step along `gradient`. A gradient that is not finite changes nothing under Adam; the loss
     /// beside it says so.
-    pub fn descend(&mut self, gradient: &LstmFc) {
+    pub(crate) fn descend(&mut self, gradient: &LstmFc) {
         match &mut self.step {
             Step::Adam(adam) => {
                 adam.step(&mut self.weights, gradient);

@@ -8,8 +8,7 @@ use super::window::{Batch, clip};
 use crate::nn::weights::FilterWeights;
 
 /// K of every step, each windows × P × D.
-#[must_use]
-pub fn gains(weights: &FilterWeights, batch: &Batch) -> Vec<Vec<f32>> {
+pub(crate) fn gains(weights: &FilterWeights, batch: &Batch) -> Vec<Vec<f32>> {
     let (windows, sensors) = (batch.windows, batch.sensors);
     let size = weights.states() * sensors;
     let mut gains = vec![vec![0.0; windows * size]; batch.steps];
@@ -40,8 +39,7 @@ const LEAD_IN: usize = 200;
 ///
 /// The rows are cut into one stretch per lane, all run side by side; each but the first is led in
 /// over the rows before it, so the cuts cannot be seen beyond rounding.
-#[must_use]
-pub fn innovations(weights: &FilterWeights, rows: &ArrayView2<f32>) -> Array2<f32> {
+pub(crate) fn innovations(weights: &FilterWeights, rows: &ArrayView2<f32>) -> Array2<f32> {
     let stretch = rows.nrows().div_ceil(LANES);
     let mut block = Block::new(weights);
     let mut y: Vec<Lane> = vec![[f32::NAN; LANES]; rows.ncols()];

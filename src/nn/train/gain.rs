@@ -19,24 +19,24 @@ fn sigmoid(x: f32) -> f32 {
 
 /// [`LANES`] filters with the same weights, each at its own point of its own window.
 #[derive(Debug)]
-pub struct Block<'a> {
+pub(crate) struct Block<'a> {
     weights: &'a FilterWeights,
     /// x̂, P.
-    pub x_hat: Vec<Lane>,
+    pub(crate) x_hat: Vec<Lane>,
     /// LSTM memory: deterministic side state, not part of the filter's state.
-    pub h: Vec<Lane>,
+    pub(crate) h: Vec<Lane>,
     /// The cell state beside `h`.
-    pub c: Vec<Lane>,
+    pub(crate) c: Vec<Lane>,
     /// i, f, g, o of the last step, 4·width.
-    pub gates: Vec<Lane>,
+    pub(crate) gates: Vec<Lane>,
     /// tanh c of the last step.
-    pub tanh_c: Vec<Lane>,
+    pub(crate) tanh_c: Vec<Lane>,
     /// x of the last step, P.
-    pub x: Vec<Lane>,
+    pub(crate) x: Vec<Lane>,
     /// Hidden layer of `h_m` at the last step.
-    pub hidden: Vec<Lane>,
+    pub(crate) hidden: Vec<Lane>,
     /// Derivative of SELU there.
-    pub slope: Vec<Lane>,
+    pub(crate) slope: Vec<Lane>,
     /// dh'/dx at constant (h, c), width × P.
     dh: Vec<Lane>,
     /// P, P × P, symmetric.
@@ -46,15 +46,14 @@ pub struct Block<'a> {
     h_jacobian: Vec<Wide>,
     ph: Vec<Wide>,
     /// ŷ of the last step, D.
-    pub predicted: Vec<Lane>,
+    pub(crate) predicted: Vec<Lane>,
     /// K of the last step, P × D; zero in the column of a missing sensor.
-    pub gain: Vec<Lane>,
+    pub(crate) gain: Vec<Lane>,
 }
 
 impl<'a> Block<'a> {
     /// Filters at the start of a window: x̂ = 0, P = I, empty memory.
-    #[must_use]
-    pub fn new(weights: &'a FilterWeights) -> Self {
+    pub(crate) fn new(weights: &'a FilterWeights) -> Self {
         let (p, d) = (weights.states(), weights.sensors());
         let (n, m) = (weights.transition.width, weights.measurement.width);
         let mut block = Self {
@@ -81,7 +80,7 @@ impl<'a> Block<'a> {
     }
 
     /// Back to the start of a window.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         let p = self.x.len();
         self.x_hat.fill(ZERO);
         self.h.fill(ZERO);
@@ -93,7 +92,7 @@ impl<'a> Block<'a> {
     }
 
     /// Predict, linearise and update with `y` (D), where NaN is a missing measurement.
-    pub fn step(&mut self, y: &[Lane]) {
+    pub(crate) fn step(&mut self, y: &[Lane]) {
         self.transition();
         self.predict_covariance();
         self.measurement();

@@ -13,7 +13,10 @@ use crate::nn::weights::{FilterWeights, LstmFc};
 
 /// Loss and gradient of a filter on a batch; the same numbers as
 /// [`backward::gradient`](super::backward::gradient) up to rounding.
-pub fn filter_gradient(weights: &FilterWeights, batch: &Batch) -> Result<(f64, FilterWeights)> {
+pub(crate) fn filter_gradient(
+    weights: &FilterWeights,
+    batch: &Batch,
+) -> Result<(f64, FilterWeights)> {
     let network = FilterNetwork::from_weights(weights, &Device::Cpu, true)?;
     let loss = filter_loss(&network, batch, gains(weights, batch))?;
     let gradient = network.to_gradient(&loss.backward()?)?;
@@ -21,7 +24,11 @@ pub fn filter_gradient(weights: &FilterWeights, batch: &Batch) -> Result<(f64, F
 }
 
 /// Mean r² of a filter with the given gains, one windows × P × D per step.
-pub fn filter_loss(network: &FilterNetwork, batch: &Batch, gains: Vec<Vec<f32>>) -> Result<Tensor> {
+pub(crate) fn filter_loss(
+    network: &FilterNetwork,
+    batch: &Batch,
+    gains: Vec<Vec<f32>>,
+) -> Result<Tensor> {
     let (windows, sensors) = (batch.windows, batch.sensors);
     // A missing measurement has a gain of zero, so any number may stand for it here.
     let clipped: Vec<f32> =
@@ -44,7 +51,7 @@ pub fn filter_loss(network: &FilterNetwork, batch: &Batch, gains: Vec<Vec<f32>>)
 }
 
 /// Loss and gradient of an end-to-end predictor on a batch.
-pub fn predictor_gradient(weights: &LstmFc, batch: &Batch) -> Result<(f64, LstmFc)> {
+pub(crate) fn predictor_gradient(weights: &LstmFc, batch: &Batch) -> Result<(f64, LstmFc)> {
     let network = LstmNetwork::from_weights(weights, &Device::Cpu, true)?;
     let loss = mean_square(batch, &predictions(&network, batch)?)?;
     let gradient = network.to_gradient(&loss.backward()?)?;
@@ -52,7 +59,7 @@ pub fn predictor_gradient(weights: &LstmFc, batch: &Batch) -> Result<(f64, LstmF
 }
 
 /// ŷ of every step, each windows × sensors; that of the first, which has no past, is zero.
-pub fn predictions(network: &LstmNetwork, batch: &Batch) -> Result<Vec<Tensor>> {
+pub(crate) fn predictions(network: &LstmNetwork, batch: &Batch) -> Result<Vec<Tensor>> {
     let shape = (batch.windows, batch.sensors);
     let cell = network.unroll()?;
     let mut state = network.zero_state(batch.windows)?;

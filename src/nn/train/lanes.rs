@@ -1,46 +1,45 @@
 //! Eight windows side by side: the loops a compiler turns into vector instructions by itself.
 
 /// Windows side by side: one to four registers on any machine.
-pub const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 /// One f32 per window.
-pub type Lane = [f32; LANES];
+pub(crate) type Lane = [f32; LANES];
 /// One f64 per window.
-pub type Wide = [f64; LANES];
+pub(crate) type Wide = [f64; LANES];
 
-/// Nothing yet.
-pub const ZERO: Lane = [0.0; LANES];
+pub(crate) const ZERO: Lane = [0.0; LANES];
 /// Nothing yet, in f64.
-pub const WIDE_ZERO: Wide = [0.0; LANES];
+pub(crate) const WIDE_ZERO: Wide = [0.0; LANES];
 
 /// sum += weight · value.
-pub fn accumulate(sum: &mut Lane, weight: f32, value: &Lane) {
+pub(crate) fn accumulate(sum: &mut Lane, weight: f32, value: &Lane) {
     for l in 0..LANES {
         sum[l] += weight * value[l];
     }
 }
 
 /// sum += a · b.
-pub fn accumulate_product(sum: &mut Lane, a: &Lane, b: &Lane) {
+pub(crate) fn accumulate_product(sum: &mut Lane, a: &Lane, b: &Lane) {
     for l in 0..LANES {
         sum[l] += a[l] * b[l];
     }
 }
 
 /// sum += a · b in f64.
-pub fn accumulate_wide(sum: &mut Wide, a: &Wide, b: &Wide) {
+pub(crate) fn accumulate_wide(sum: &mut Wide, a: &Wide, b: &Wide) {
     for l in 0..LANES {
         sum[l] += a[l] * b[l];
     }
 }
 
 /// The same numbers in f64.
-pub fn widen(lane: &Lane) -> Wide {
+pub(crate) fn widen(lane: &Lane) -> Wide {
     lane.map(f64::from)
 }
 
 /// output = W·input + bias, W row-major.
-pub fn affine(weight: &[f32], bias: &[f32], input: &[Lane], output: &mut [Lane]) {
+pub(crate) fn affine(weight: &[f32], bias: &[f32], input: &[Lane], output: &mut [Lane]) {
     for ((row, &b), out) in weight.chunks_exact(input.len()).zip(bias).zip(output) {
         let mut sum = [b; LANES];
         for (&w, value) in row.iter().zip(input) {
@@ -51,7 +50,7 @@ pub fn affine(weight: &[f32], bias: &[f32], input: &[Lane], output: &mut [Lane])
 }
 
 /// Back through [`affine`]: input += Wᵀ·output.
-pub fn add_transposed(weight: &[f32], output: &[Lane], input: &mut [Lane]) {
+pub(crate) fn add_transposed(weight: &[f32], output: &[Lane], input: &mut [Lane]) {
     for (row, out) in weight.chunks_exact(input.len()).zip(output) {
         for (&w, sum) in row.iter().zip(input.iter_mut()) {
             accumulate(sum, w, out);
@@ -60,7 +59,7 @@ pub fn add_transposed(weight: &[f32], output: &[Lane], input: &mut [Lane]) {
 }
 
 /// Back through [`affine`]: W += output·inputᵀ, one sum per weight and window.
-pub fn add_outer(weight: &mut [Lane], output: &[Lane], input: &[Lane]) {
+pub(crate) fn add_outer(weight: &mut [Lane], output: &[Lane], input: &[Lane]) {
     for (row, out) in weight.chunks_exact_mut(input.len()).zip(output) {
         for (sum, value) in row.iter_mut().zip(input) {
             accumulate_product(sum, out, value);

@@ -12,8 +12,7 @@ const RIDGE: f64 = 1.0;
 /// Fits `ŷ_t = Σ_l A_l y_{t−l} + b` on all rows that have every value of their own and of the lags.
 ///
 /// None when there are fewer such rows than coefficients per sensor.
-#[must_use]
-pub fn fit(rows: &ArrayView2<f32>, lags: usize) -> Option<OwnLagWeights> {
+pub(crate) fn fit(rows: &ArrayView2<f32>, lags: usize) -> Option<OwnLagWeights> {
     let sensors = rows.ncols();
     let size = lags * sensors + 1;
     // Normal equations (XᵀX + λI) A = XᵀY; the intercept is the last regressor and free of penalty.
@@ -64,8 +63,7 @@ pub fn fit(rows: &ArrayView2<f32>, lags: usize) -> Option<OwnLagWeights> {
 }
 
 /// `r_t = y_t − ŷ_t`; NaN in the first rows, where a lag is missing, and where `y_t` is.
-#[must_use]
-pub fn residuals(weights: &OwnLagWeights, rows: &ArrayView2<f32>) -> Array2<f32> {
+pub(crate) fn residuals(weights: &OwnLagWeights, rows: &ArrayView2<f32>) -> Array2<f32> {
     let OwnLagWeights { sensors, lags, weight, bias } = weights;
     let mut residuals = Array2::from_elem(rows.raw_dim(), f32::NAN);
     for t in *lags..rows.nrows() {

@@ -9,35 +9,33 @@ use super::{OnProgress, Progress, TrainError};
 use crate::rng::Rng;
 
 /// Steps at the start of a window that are not in the loss.
-pub const WARM_UP: usize = 4;
+pub(crate) const WARM_UP: usize = 4;
 
 /// A pass whose mean loss is this many times that of the first batch is divergence, not noise.
 const DIVERGENCE: f64 = 10.0;
 
-/// How to optimise.
 #[derive(Debug, Clone, Copy)]
-pub struct Schedule<'a> {
-    /// For messages.
-    pub client: &'a str,
+pub(crate) struct Schedule<'a> {
+    pub(crate) client: &'a str,
     /// Passes over the windows.
-    pub epochs: usize,
+    pub(crate) epochs: usize,
     /// Windows in a batch.
-    pub batch: usize,
+    pub(crate) batch: usize,
     /// Adam's step size.
-    pub learning_rate: f64,
+    pub(crate) learning_rate: f64,
 }
 
 /// What an optimisation came to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Course {
+pub(crate) struct Course {
     /// Mean loss of each pass, the last one unfinished when stopped.
-    pub epoch_loss: Vec<f64>,
+    pub(crate) epoch_loss: Vec<f64>,
     /// Whether it was asked to stop before its end.
-    pub stopped: bool,
+    pub(crate) stopped: bool,
 }
 
 /// Trains `weights` in place, given their loss and gradient on a batch.
-pub fn optimise<W: Parameters>(
+pub(crate) fn optimise<W: Parameters>(
     weights: &mut W,
     mut gradient: impl FnMut(&W, &Batch) -> candle_core::Result<(f64, W)>,
     windows: &mut Windows,

@@ -15,7 +15,7 @@ use crate::nn::weights::LstmFc;
 use crate::rng;
 
 /// Makes the predictor of one client, as wide as its transition; `job.kind` plays no role.
-pub fn predictor(job: &Job, on_progress: OnProgress) -> Result<Trained<LstmFc>, TrainError> {
+pub(crate) fn predictor(job: &Job, on_progress: OnProgress) -> Result<Trained<LstmFc>, TrainError> {
     job.check()?;
     let sensors = job.fit.ncols();
     let mut rng = rng::stream(job.seed, WEIGHTS);
@@ -33,7 +33,10 @@ pub fn predictor(job: &Job, on_progress: OnProgress) -> Result<Trained<LstmFc>, 
 }
 
 /// `y_t − ŷ_t` of a predictor run over consecutive rows; NaN where nothing was measured.
-pub fn residuals(weights: &LstmFc, rows: &ArrayView2<f32>) -> candle_core::Result<Array2<f32>> {
+pub(crate) fn residuals(
+    weights: &LstmFc,
+    rows: &ArrayView2<f32>,
+) -> candle_core::Result<Array2<f32>> {
     let network = LstmNetwork::from_weights(weights, &Device::Cpu, false)?;
     let mut residuals = Array2::from_elem(rows.raw_dim(), f32::NAN);
     let (steps, sensors) = rows.dim();

@@ -10,8 +10,7 @@ const SAME: f64 = 0.9999;
 ///
 /// The directions are not scaled by their standard deviations: with Q and R multiples of I every
 /// direction is then followed at the same pace, also those of small variance.
-#[must_use]
-pub fn loadings(rows: &ArrayView2<f32>) -> Vec<f32> {
+pub(crate) fn loadings(rows: &ArrayView2<f32>) -> Vec<f32> {
     let d = rows.ncols();
     let mean: Vec<f64> = rows.columns().into_iter().map(|c| moments(&c).0).collect();
     let covariance = DMatrix::from_fn(d, d, |i, j| {
@@ -52,8 +51,7 @@ fn moments(column: &ArrayView1<f32>) -> (f64, f64) {
 
 /// Standard deviation of each column over what was measured; 1 for a column that never changes,
 /// so that dividing by it is always possible.
-#[must_use]
-pub fn deviations(rows: &ArrayView2<f32>) -> Vec<f32> {
+pub(crate) fn deviations(rows: &ArrayView2<f32>) -> Vec<f32> {
     rows.columns()
         .into_iter()
         .map(|column| {
@@ -68,8 +66,7 @@ pub fn deviations(rows: &ArrayView2<f32>) -> Vec<f32> {
 /// A column repeats another when the two are collinear, or when one rises exactly as the other
 /// does (a rank correlation of one: a flow and its converted value). Columns that never change
 /// repeat nothing.
-#[must_use]
-pub fn duplicates(rows: &ArrayView2<f32>) -> Vec<(usize, usize)> {
+pub(crate) fn duplicates(rows: &ArrayView2<f32>) -> Vec<(usize, usize)> {
     let values: Vec<Vec<f64>> =
         rows.columns().into_iter().map(|c| c.iter().map(|v| f64::from(*v)).collect()).collect();
     let ranks: Vec<Vec<f64>> = values.iter().map(|c| rank(c)).collect();

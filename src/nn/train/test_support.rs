@@ -10,7 +10,7 @@ use crate::rng;
 
 /// A damped nonlinear oscillator with noise, seen by `sensors` standardised nonlinear sensors. All
 /// seeds share one plant.
-pub fn plant(rows: usize, sensors: usize, seed: u64) -> Array2<f32> {
+pub(crate) fn plant(rows: usize, sensors: usize, seed: u64) -> Array2<f32> {
     let mut mixing = rng::stream(42, 0);
     let mut mix = || -> f64 { StandardNormal.sample(&mut mixing) };
     let mix: Vec<(f64, f64)> = (0..sensors).map(|_| (mix(), mix())).collect();
@@ -35,7 +35,7 @@ pub fn plant(rows: usize, sensors: usize, seed: u64) -> Array2<f32> {
 }
 
 /// A filter of the paper's form with two states, or of residual form, with random weights.
-pub fn small_filter(sensors: usize, residual: bool, seed: u64) -> FilterWeights {
+pub(crate) fn small_filter(sensors: usize, residual: bool, seed: u64) -> FilterWeights {
     let mut rng = rng::stream(seed, 7);
     let states = if residual { sensors } else { 2 };
     FilterWeights {
@@ -48,7 +48,7 @@ pub fn small_filter(sensors: usize, residual: bool, seed: u64) -> FilterWeights 
 }
 
 /// Eleven windows of ten steps, with two holes, an outlier and a last block that is not full.
-pub fn batch(sensors: usize) -> Batch {
+pub(crate) fn batch(sensors: usize) -> Batch {
     let mut rows = plant(20, sensors, 3);
     rows[[5, 0]] = f32::NAN;
     rows[[11, sensors - 1]] = f32::INFINITY;
@@ -57,7 +57,6 @@ pub fn batch(sensors: usize) -> Batch {
     windows.batches(64).next().expect("eleven windows")
 }
 
-/// Never stops.
-pub fn on(_: Progress) -> std::ops::ControlFlow<()> {
+pub(crate) fn on(_: Progress) -> std::ops::ControlFlow<()> {
     std::ops::ControlFlow::Continue(())
 }

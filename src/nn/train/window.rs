@@ -10,11 +10,11 @@ use rand::seq::SliceRandom as _;
 use crate::rng::Rng;
 
 /// Bound on a measurement that corrects the state, in nominal standard deviations.
-pub const CLIP: f32 = 5.0;
+pub(crate) const CLIP: f32 = 5.0;
 
 /// The windows of one matrix (rows = steps, columns = sensors).
 #[derive(Debug, Clone)]
-pub struct Windows<'a> {
+pub(crate) struct Windows<'a> {
     rows: ArrayView2<'a, f32>,
     length: usize,
     starts: Vec<usize>,
@@ -22,15 +22,13 @@ pub struct Windows<'a> {
 
 impl<'a> Windows<'a> {
     /// Every window of `length` steps without an empty row, one starting at each step.
-    #[must_use]
-    pub fn new(rows: &ArrayView2<'a, f32>, length: usize) -> Self {
+    pub(crate) fn new(rows: &ArrayView2<'a, f32>, length: usize) -> Self {
         Self::between_gaps(rows, rows, length)
     }
 
     /// The same over `rows` that were computed from `measured`, which says where the gaps are: one
     /// missing sensor may leave a computed row empty.
-    #[must_use]
-    pub fn between_gaps(
+    pub(crate) fn between_gaps(
         rows: &ArrayView2<'a, f32>,
         measured: &ArrayView2<f32>,
         length: usize,
@@ -46,38 +44,31 @@ impl<'a> Windows<'a> {
         Self { rows: *rows, length, starts }
     }
 
-    /// Number of windows.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.starts.len()
     }
 
     /// Whether there is no window at all.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
     /// Steps in a window.
-    #[must_use]
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// Number of sensors.
-    #[must_use]
-    pub fn sensors(&self) -> usize {
+    pub(crate) fn sensors(&self) -> usize {
         self.rows.ncols()
     }
 
     /// A new order for the next pass over the data.
-    pub fn shuffle(&mut self, rng: &mut Rng) {
+    pub(crate) fn shuffle(&mut self, rng: &mut Rng) {
         self.starts.shuffle(rng);
     }
 
     /// The next pass over the data, `size` windows at a time.
-    #[must_use]
-    pub fn batches(&self, size: usize) -> impl ExactSizeIterator<Item = Batch> {
+    pub(crate) fn batches(&self, size: usize) -> impl ExactSizeIterator<Item = Batch> {
         self.starts.chunks(size).map(|starts| self.batch(starts))
     }
 
@@ -95,20 +86,17 @@ impl<'a> Windows<'a> {
 
 /// Some windows side by side.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Batch {
+pub(crate) struct Batch {
     /// Steps in a window.
-    pub steps: usize,
-    /// Number of windows.
-    pub windows: usize,
-    /// Number of sensors.
-    pub sensors: usize,
+    pub(crate) steps: usize,
+    pub(crate) windows: usize,
+    pub(crate) sensors: usize,
     /// steps × windows × sensors; not finite where nothing was measured.
-    pub values: Vec<f32>,
+    pub(crate) values: Vec<f32>,
 }
 
 /// A measurement as the filter takes it: within ±[`CLIP`], NaN when it is missing or infinite.
-#[must_use]
-pub fn clip(y: f32) -> f32 {
+pub(crate) fn clip(y: f32) -> f32 {
     if y.is_finite() { y.clamp(-CLIP, CLIP) } else { f32::NAN }
 }
 

@@ -11,7 +11,7 @@ use crate::privacy::release::{Guarded, Released, Spend, What};
 /// One client's ledger at work: its lines that nobody has stored yet, and why something could not be
 /// released.
 #[derive(Debug, Clone)]
-pub struct Book {
+pub(crate) struct Book {
     ledger: Ledger,
     lines: String,
     writes: bool,
@@ -21,14 +21,18 @@ pub struct Book {
 
 impl Book {
     /// A ledger that counts and admits but writes nothing, on the client's terms.
-    pub fn unwritten(client: &str, terms: Terms) -> Result<Self, PrivacyError> {
+    pub(crate) fn unwritten(client: &str, terms: Terms) -> Result<Self, PrivacyError> {
         let ledger = Ledger::unwritten(client, terms)?;
         Ok(Self { ledger, lines: String::new(), writes: false, trouble: None })
     }
 
     /// Begins to write at `time`, as a continuation of this client's ledger in `kept`, where there is
     /// one. It must come before the first release.
-    pub fn write_from(&mut self, time: Timestamp, kept: &[Ledger]) -> Result<(), PrivacyError> {
+    pub(crate) fn write_from(
+        &mut self,
+        time: Timestamp,
+        kept: &[Ledger],
+    ) -> Result<(), PrivacyError> {
         self.writes = true;
         let terms = self.ledger.terms;
         let continued = kept.iter().find(|kept| kept.client == self.ledger.client);
@@ -54,14 +58,14 @@ impl Book {
     }
 
     /// Enters the trainings that are not entered yet.
-    pub fn enter_training(&mut self, from: Timestamp, trained: &[Trained]) {
+    pub(crate) fn enter_training(&mut self, from: Timestamp, trained: &[Trained]) {
         for line in self.ledger.enter_training(from, trained) {
             self.lines += &line;
         }
     }
 
     /// Enters a release, if the budget allows it.
-    pub fn enter<T>(
+    pub(crate) fn enter<T>(
         &mut self,
         time: Timestamp,
         what: What,
@@ -87,13 +91,13 @@ impl Book {
     }
 
     /// Notes something that is made of released values: it is counted and costs nothing.
-    pub fn note_derived(&mut self, time: Timestamp, what: What, spend: Spend) {
+    pub(crate) fn note_derived(&mut self, time: Timestamp, what: What, spend: Spend) {
         debug_assert!(what.is_derived(), "{what:?} tells something new");
         self.lines += &self.ledger.note_derived(time, what, spend);
     }
 
     /// Another budget from now on; refused where more is spent.
-    pub fn set_budget(
+    pub(crate) fn set_budget(
         &mut self,
         budget: Option<Budget>,
         now: Timestamp,
@@ -104,13 +108,13 @@ impl Book {
 
     /// Another δ of every composed ε from now on; refused where the budget is below what that makes
     /// of what is spent.
-    pub fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
+    pub(crate) fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
         self.lines += &self.ledger.set_delta(delta, now)?;
         Ok(())
     }
 
     /// What is sent from now on remembers every sample without end.
-    pub fn never_forget(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
+    pub(crate) fn never_forget(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
         if !self.ledger.terms().memory.is_endless() {
             self.lines += &self.ledger.set_memory(FilterMemory::ENDLESS, now)?;
         }
@@ -118,24 +122,21 @@ impl Book {
     }
 
     /// The run has ended at `time`.
-    pub fn close(&mut self, time: Timestamp) {
+    pub(crate) fn close(&mut self, time: Timestamp) {
         self.lines += &self.ledger.close(time);
     }
 
-    /// The ledger.
-    #[must_use]
-    pub fn ledger(&self) -> &Ledger {
+    pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
     /// The ledger, for what it counts beside releases.
-    pub fn ledger_mut(&mut self) -> &mut Ledger {
+    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
         &mut self.ledger
     }
 
     /// Whether lines are written.
-    #[must_use]
-    pub fn writes(&self) -> bool {
+    pub(crate) fn writes(&self) -> bool {
         self.writes
     }
 
@@ -145,13 +146,13 @@ impl Book {
     }
 
     /// Why something could not be released since this was asked last.
-    pub fn take_trouble(&mut self) -> Option<String> {
+    pub(crate) fn take_trouble(&mut self) -> Option<String> {
         self.trouble.take()
     }
 
     /// The lines written since this was asked last: they must be stored before what they tell of is
     /// sent.
-    pub fn take_lines(&mut self) -> String {
+    pub(crate) fn take_lines(&mut self) -> String {
         std::mem::take(&mut self.lines)
     }
 }

@@ -9,37 +9,34 @@ use crate::privacy::seal::{ClientHead, Found, Head, Seals, Torn};
 
 /// What stands in a ledger file.
 #[derive(Debug)]
-pub struct SignedLedgers {
+pub(crate) struct SignedLedgers {
     /// The ledgers, in the order in which they were opened.
-    pub ledgers: Vec<Ledger>,
+    pub(crate) ledgers: Vec<Ledger>,
     /// Its seals, ready to go on with.
-    pub seals: Seals,
+    pub(crate) seals: Seals,
     /// A last line that was cut short.
-    pub torn: Option<Torn>,
+    pub(crate) torn: Option<Torn>,
     /// Bytes before that line.
-    pub sound_bytes: u64,
+    pub(crate) sound_bytes: u64,
     /// Entries up to the head that was looked for, where it is one of this file.
-    pub sought: Option<u64>,
+    pub(crate) sought: Option<u64>,
     lines: u64,
 }
 
 impl SignedLedgers {
     /// What a run that goes on with the file must note about its end; nothing where all of it is signed.
-    #[must_use]
-    pub fn found(&self) -> Option<Found> {
+    pub(crate) fn found(&self) -> Option<Found> {
         let found = Found { unsigned: self.seals.unsigned(), torn: self.torn.clone() };
         (found != Found::default()).then_some(found)
     }
 
-    /// The last seal.
-    #[must_use]
-    pub fn head(&self) -> Option<&Head> {
+    pub(crate) fn head(&self) -> Option<&Head> {
         self.seals.last()
     }
 
     /// That the file ends as a run leaves it that has come to its end: all signed, and every ledger
     /// closed. Lines that were cut off at an earlier end are not noticed by this.
-    pub fn check_end(&self) -> Result<(), Broken> {
+    pub(crate) fn check_end(&self) -> Result<(), Broken> {
         let why = if self.torn.is_some() {
             Why::Torn
         } else if self.ledgers.is_empty() {
@@ -57,8 +54,7 @@ impl SignedLedgers {
 
 impl Ledger {
     /// How far its chain has come.
-    #[must_use]
-    pub fn client_head(&self) -> ClientHead {
+    pub(crate) fn client_head(&self) -> ClientHead {
         ClientHead {
             client: self.client.clone(),
             entries: self.chain.lines(),
@@ -69,7 +65,7 @@ impl Ledger {
 
 /// Reads the ledgers in a text, every line and the last signature checked, and looks for `head` among
 /// its seals. A last line that was cut short is no error: what stands before it is sound.
-pub fn read(text: impl BufRead, head: Option<&str>) -> Result<SignedLedgers, Broken> {
+pub(crate) fn read(text: impl BufRead, head: Option<&str>) -> Result<SignedLedgers, Broken> {
     let mut ledgers: Vec<Ledger> = Vec::new();
     let mut seals = Seals::default();
     let (mut sought, mut at, mut sealed_at) = (None, 0, 0);

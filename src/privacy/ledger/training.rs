@@ -10,30 +10,26 @@ use crate::privacy::release::{Spend, What};
 
 /// The releases of one kind that a training made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Trained {
+pub(crate) struct Trained {
     /// Which training: models that are kept and used again were trained once.
-    pub training: String,
-    /// What was released.
-    pub what: What,
+    pub(crate) training: String,
+    pub(crate) what: What,
     /// By which mechanism, with which settings.
     #[serde(flatten)]
-    pub spend: Spend,
-    /// How many releases.
-    pub count: u64,
+    pub(crate) spend: Spend,
+    pub(crate) count: u64,
     /// How many samples they are about.
-    pub samples: u64,
-    /// Rounds of training.
-    pub rounds: u64,
+    pub(crate) samples: u64,
+    pub(crate) rounds: u64,
     /// The last sample; the line's own time is the first.
-    pub until: Timestamp,
+    pub(crate) until: Timestamp,
     /// Where the noise came from.
-    pub randomness: Provenance,
+    pub(crate) randomness: Provenance,
 }
 
 impl Trained {
     /// Whether a training can have been like this.
-    #[must_use]
-    pub fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         self.spend.is_sound() && self.samples > 0
     }
 }
@@ -41,7 +37,7 @@ impl Trained {
 /// A training's releases with the stretch of samples they are about, taken to lie evenly in it.
 #[derive(Debug, Clone)]
 pub(super) struct Stretch {
-    pub training: String,
+    pub(crate) training: String,
     from: Timestamp,
     until: Timestamp,
     samples: u64,
@@ -49,7 +45,7 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    pub fn new(from: Timestamp, trained: &Trained) -> Self {
+    pub(crate) fn new(from: Timestamp, trained: &Trained) -> Self {
         Self {
             training: trained.training.clone(),
             from,
@@ -60,7 +56,7 @@ impl Stretch {
     }
 
     /// Counts more of the same training.
-    pub fn add(&mut self, trained: &Trained) {
+    pub(crate) fn add(&mut self, trained: &Trained) {
         // What comes back is computed from what was released already: it tells nothing more.
         if !trained.what.is_derived() {
             self.tally.add(trained.spend, trained.count);
@@ -72,12 +68,12 @@ impl Stretch {
     }
 
     /// The releases about one sample.
-    pub fn one_sample(&self) -> Tally {
+    pub(crate) fn one_sample(&self) -> Tally {
         self.tally.times(1.0 / self.samples as f64)
     }
 
     /// The most that any such stretch of time holds.
-    pub fn most(&self, scope: Scope) -> Tally {
+    pub(crate) fn most(&self, scope: Scope) -> Tally {
         match scope.seconds() {
             Some(seconds) => self.tally.times((seconds / self.seconds()).min(1.0)),
             None if scope == Scope::Sample => self.one_sample(),
@@ -86,7 +82,7 @@ impl Stretch {
     }
 
     /// The releases about the last `seconds` before `now`.
-    pub fn within(&self, seconds: f64, now: Timestamp) -> Tally {
+    pub(crate) fn within(&self, seconds: f64, now: Timestamp) -> Tally {
         let age = |then: Timestamp| now.duration_since(then).as_secs_f64();
         let (oldest, youngest) = (age(self.from).min(seconds), age(self.until).max(0.0));
         let share = (oldest - youngest + 1.0).max(0.0) / self.seconds();

@@ -6,8 +6,7 @@ use serde::Serialize;
 
 /// What a client is in an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// It started here.
+pub(crate) enum Role {
     Root,
     /// It only feels it.
     Effect,
@@ -17,13 +16,12 @@ pub enum Role {
 
 /// How often clients of one true role were taken for each role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct TakenFor {
+pub(crate) struct TakenFor {
     /// For the root cause.
-    pub root: usize,
+    pub(crate) root: usize,
     /// For a propagated effect.
-    pub effect: usize,
-    /// For quiet.
-    pub quiet: usize,
+    pub(crate) effect: usize,
+    pub(crate) quiet: usize,
 }
 
 impl TakenFor {
@@ -34,18 +32,16 @@ impl TakenFor {
 
 /// The table: a row for what clients were, a column for what they were taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Confusion {
-    /// True roots.
-    pub root: TakenFor,
-    /// True effects.
-    pub effect: TakenFor,
+pub(crate) struct Confusion {
+    pub(crate) root: TakenFor,
+    pub(crate) effect: TakenFor,
     /// Clients that had no part.
-    pub quiet: TakenFor,
+    pub(crate) quiet: TakenFor,
 }
 
 impl Confusion {
     /// Counts one client of one event.
-    pub fn count(&mut self, truth: Role, said: Role) {
+    pub(crate) fn count(&mut self, truth: Role, said: Role) {
         let row = match truth {
             Role::Root => &mut self.root,
             Role::Effect => &mut self.effect,
@@ -59,8 +55,7 @@ impl Confusion {
     }
 
     /// Clients counted so far.
-    #[must_use]
-    pub fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.root.total() + self.effect.total() + self.quiet.total()
     }
 }

@@ -4,17 +4,16 @@ use serde::{Deserialize, Serialize};
 
 /// Typical and bad case of a list of delays; both `None` when the list is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Delays {
+pub(crate) struct Delays {
     /// Half of them are shorter.
-    pub median: Option<f64>,
+    pub(crate) median: Option<f64>,
     /// Nineteen in twenty are shorter.
-    pub p95: Option<f64>,
+    pub(crate) p95: Option<f64>,
 }
 
 impl Delays {
     /// Of these delays, in any order.
-    #[must_use]
-    pub fn of(delays: &[f64]) -> Self {
+    pub(crate) fn of(delays: &[f64]) -> Self {
         let mut sorted = delays.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         Self { median: quantile(&sorted, 0.5), p95: quantile(&sorted, 0.95) }
@@ -30,8 +29,7 @@ fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
 }
 
 /// `count` over `days`; `None` when nothing was watched.
-#[must_use]
-pub fn per_day(count: usize, days: f64) -> Option<f64> {
+pub(crate) fn per_day(count: usize, days: f64) -> Option<f64> {
     (days > 0.0).then(|| count as f64 / days)
 }
 

@@ -17,29 +17,27 @@ use super::{Rates, Tick, Window};
 
 /// What became of one alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Belongs {
+pub(crate) enum Belongs {
     /// The first one of this event.
     First(usize),
     /// A later one of this event.
     Repeat(usize),
-    /// To no event.
     False,
 }
 
 /// Alarms and events, brought together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Matching {
+pub(crate) struct Matching {
     /// For each event its first alarm.
-    pub first: Vec<Option<usize>>,
+    pub(crate) first: Vec<Option<usize>>,
     /// For each alarm where it belongs.
-    pub alarms: Vec<Belongs>,
+    pub(crate) alarms: Vec<Belongs>,
 }
 
 impl Matching {
     /// Brings the times at which alarms opened together with `events`. Of alarms that open at the
     /// same tick the one that stands earlier in the list is the first.
-    #[must_use]
-    pub fn new(events: &[Window], opened: &[Tick], tail: Tick) -> Self {
+    pub(crate) fn new(events: &[Window], opened: &[Tick], tail: Tick) -> Self {
         let mut order: Vec<usize> = (0..opened.len()).collect();
         order.sort_by_key(|&alarm| opened[alarm]);
         let mut matching =
@@ -57,20 +55,17 @@ impl Matching {
     }
 
     /// Events with an alarm.
-    #[must_use]
-    pub fn detected(&self) -> usize {
+    pub(crate) fn detected(&self) -> usize {
         self.first.iter().flatten().count()
     }
 
     /// Alarms that belong to no event.
-    #[must_use]
-    pub fn false_alarms(&self) -> usize {
+    pub(crate) fn false_alarms(&self) -> usize {
         self.alarms.iter().filter(|a| **a == Belongs::False).count()
     }
 
     /// Precision over first and false alarms, recall over events.
-    #[must_use]
-    pub fn rates(&self) -> Rates {
+    pub(crate) fn rates(&self) -> Rates {
         let hits = self.detected();
         Rates::from_counts(hits, hits + self.false_alarms(), self.first.len())
     }

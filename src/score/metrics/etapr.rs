@@ -14,11 +14,11 @@ use super::{Rates, Window, disjoint, share};
 
 /// How much two ranges must share to count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Thetas {
+pub(crate) struct Thetas {
     /// `θ_p`: least share of a prediction that must lie in anomalies.
-    pub p: f64,
+    pub(crate) p: f64,
     /// `θ_r`: least share of an anomaly that must be predicted.
-    pub r: f64,
+    pub(crate) r: f64,
 }
 
 impl Default for Thetas {
@@ -29,24 +29,24 @@ impl Default for Thetas {
 
 /// The figures, with the thresholds they hold for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Etapr {
+pub(crate) struct Etapr {
     /// `θ_p` and `θ_r`.
-    pub thetas: Thetas,
+    pub(crate) thetas: Thetas,
     /// eTaP, eTaR and their F1.
     #[serde(flatten)]
-    pub rates: Rates,
+    pub(crate) rates: Rates,
     /// Their first halves: ranges found at all (predictions weigh by the root of their length).
-    pub detection: Rates,
+    pub(crate) detection: Rates,
     /// Their second halves: how much of each range.
-    pub portion: Rates,
+    pub(crate) portion: Rates,
     /// Predictions that answer no anomaly.
-    pub false_alarms: usize,
+    pub(crate) false_alarms: usize,
     /// How long those are together, in ticks.
-    pub false_ticks: i64,
+    pub(crate) false_ticks: i64,
     /// Plain rates over ticks.
-    pub pointwise: Rates,
+    pub(crate) pointwise: Rates,
     /// The same after each anomaly that was touched is taken as wholly found.
-    pub point_adjusted: Rates,
+    pub(crate) point_adjusted: Rates,
 }
 
 /// Ticks that one anomaly and one prediction share.
@@ -57,8 +57,7 @@ struct Overlap {
 }
 
 /// Scores predicted ranges. Ranges of one list that overlap are joined first: a tick counts once.
-#[must_use]
-pub fn etapr(anomalies: &[Window], predictions: &[Window], thetas: Thetas) -> Etapr {
+pub(crate) fn etapr(anomalies: &[Window], predictions: &[Window], thetas: Thetas) -> Etapr {
     let (anomalies, predictions) = (disjoint(anomalies), disjoint(predictions));
     let mut overlaps = overlaps(&anomalies, &predictions);
     let (pointwise, point_adjusted) = by_points(&anomalies, &predictions, &overlaps);

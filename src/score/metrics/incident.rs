@@ -10,40 +10,34 @@ use super::{Rates, Tick, Window, share};
 /// A stretch of time with the client it is about: an anomaly and its origin, or a declared incident
 /// and its root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Named<L> {
-    /// When.
-    pub window: Window,
-    /// Who.
-    pub name: L,
+pub(crate) struct Named<L> {
+    pub(crate) window: Window,
+    pub(crate) name: L,
 }
 
 /// Two named steps at most this far apart are of one incident.
-pub const GAP: usize = 5;
+pub(crate) const GAP: usize = 5;
 
 /// How long after the last step of an anomaly an incident still answers it. The anomaly's last step
 /// is t0+L-1, its answer may come up to t0+L+5.
-pub const TAIL: Tick = 6;
+pub(crate) const TAIL: Tick = 6;
 
-/// End-to-end figures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct EndToEnd {
+pub(crate) struct EndToEnd {
     /// EP: incidents that answer an anomaly with the right name, of all incidents.
     /// ER: anomalies so answered. EF: their harmonic mean.
-    pub rates: Rates,
+    pub(crate) rates: Rates,
     /// Anomalies answered under whatever name.
-    pub detected: usize,
+    pub(crate) detected: usize,
     /// Anomalies answered under the right name.
-    pub right: usize,
-    /// All anomalies.
-    pub anomalies: usize,
-    /// All incidents.
-    pub incidents: usize,
+    pub(crate) right: usize,
+    pub(crate) anomalies: usize,
+    pub(crate) incidents: usize,
 }
 
 /// Judges `incidents`. One is right when it overlaps an anomaly (or the `tail` after it) and bears
 /// its name; every other one is false, in nominal stretches as well.
-#[must_use]
-pub fn end_to_end<L: PartialEq>(
+pub(crate) fn end_to_end<L: PartialEq>(
     anomalies: &[Named<L>],
     incidents: &[Named<L>],
     tail: Tick,
@@ -69,8 +63,7 @@ pub fn end_to_end<L: PartialEq>(
 
 /// Incidents in a stream of names: named steps at most `gap` apart belong together and are called
 /// what most of them say (of equals, what was said first).
-#[must_use]
-pub fn group<L: PartialEq + Copy>(said: &[Option<L>], gap: usize) -> Vec<Named<L>> {
+pub(crate) fn group<L: PartialEq + Copy>(said: &[Option<L>], gap: usize) -> Vec<Named<L>> {
     let named: Vec<usize> = (0..said.len()).filter(|&t| said[t].is_some()).collect();
     named
         .chunk_by(|a, b| b - a <= gap)

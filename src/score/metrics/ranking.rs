@@ -7,15 +7,14 @@
 use std::num::NonZeroUsize;
 
 /// Place of a true origin in a list, 1 for the first; `None` when it is not there.
-pub type Rank = Option<NonZeroUsize>;
+pub(crate) type Rank = Option<NonZeroUsize>;
 
 /// The place of the best placed of `origins` among `suspects`.
 ///
 /// `named` is the root that was declared: it stands first whatever the weights say. Of the others a
 /// heavier one stands before a lighter one, and an origin stands behind the suspects of the same
 /// weight: a method that gives all the same weight has named nobody.
-#[must_use]
-pub fn rank<L: PartialEq>(named: Option<&L>, suspects: &[(L, f64)], origins: &[L]) -> Rank {
+pub(crate) fn rank<L: PartialEq>(named: Option<&L>, suspects: &[(L, f64)], origins: &[L]) -> Rank {
     let is_origin = |name: &L| origins.contains(name);
     if named.is_some_and(is_origin) {
         return Some(NonZeroUsize::MIN);
@@ -31,21 +30,18 @@ pub fn rank<L: PartialEq>(named: Option<&L>, suspects: &[(L, f64)], origins: &[L
 }
 
 /// AC@k: share of cases whose origin is among the first `k`; `None` without a case.
-#[must_use]
-pub fn accuracy_at(ranks: &[Rank], k: usize) -> Option<f64> {
+pub(crate) fn accuracy_at(ranks: &[Rank], k: usize) -> Option<f64> {
     super::share(ranks.iter().flatten().filter(|rank| rank.get() <= k).count(), ranks.len())
 }
 
 /// Avg@k: mean of AC@1 to AC@k; `None` without a case or for k = 0.
-#[must_use]
-pub fn average_at(ranks: &[Rank], k: usize) -> Option<f64> {
+pub(crate) fn average_at(ranks: &[Rank], k: usize) -> Option<f64> {
     let sum: f64 = (1..=k).map(|k| accuracy_at(ranks, k)).sum::<Option<f64>>()?;
     (k > 0).then(|| sum / k as f64)
 }
 
 /// MRR: mean of 1/rank; `None` without a case.
-#[must_use]
-pub fn mrr(ranks: &[Rank]) -> Option<f64> {
+pub(crate) fn mrr(ranks: &[Rank]) -> Option<f64> {
     let sum: f64 = ranks.iter().flatten().map(|rank| 1.0 / rank.get() as f64).sum();
     (!ranks.is_empty()).then(|| sum / ranks.len() as f64)
 }

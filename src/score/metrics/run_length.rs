@@ -14,21 +14,20 @@ use super::Tick;
 
 /// A mean run length and what it rests on, in the unit it was given in.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct RunLength {
+pub(crate) struct RunLength {
     /// Time watched per alarm; `None` without an alarm.
-    pub mean: Option<f64>,
+    pub(crate) mean: Option<f64>,
     /// What is sure without any assumption: the mean length so far, which censored runs exceed.
-    pub at_least: Option<f64>,
+    pub(crate) at_least: Option<f64>,
     /// Runs that ended in an alarm.
-    pub ended: usize,
+    pub(crate) ended: usize,
     /// Runs that were still going when watching stopped.
-    pub censored: usize,
+    pub(crate) censored: usize,
 }
 
 impl RunLength {
     /// Of `ended + censored` runs that lasted `watched` together.
-    #[must_use]
-    pub fn new(watched: f64, ended: usize, censored: usize) -> Self {
+    pub(crate) fn new(watched: f64, ended: usize, censored: usize) -> Self {
         let runs = ended + censored;
         Self {
             mean: (ended > 0).then(|| watched / ended as f64),
@@ -58,24 +57,21 @@ impl fmt::Display for RunLength {
 }
 
 /// ARL0: nominal time per false alarm. The stretch after the last one is a censored run.
-#[must_use]
-pub fn arl0(nominal: f64, false_alarms: usize) -> RunLength {
+pub(crate) fn arl0(nominal: f64, false_alarms: usize) -> RunLength {
     RunLength::new(nominal, false_alarms, usize::from(nominal > 0.0))
 }
 
 /// How long one anomaly is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
-    /// Where it starts.
-    pub onset: Tick,
+pub(crate) struct Run {
+    pub(crate) onset: Tick,
     /// The last tick at which an alarm still answers it: usually the tick before the next onset,
     /// or the end of the data.
-    pub until: Tick,
+    pub(crate) until: Tick,
 }
 
 /// ARL1: from each onset to the next alarm at or after it; censored when none comes in time.
-#[must_use]
-pub fn arl1(runs: &[Run], alarms: &[Tick]) -> RunLength {
+pub(crate) fn arl1(runs: &[Run], alarms: &[Tick]) -> RunLength {
     let mut alarms = alarms.to_vec();
     alarms.sort_unstable();
     let (mut watched, mut ended) = (0.0, 0);
@@ -95,8 +91,7 @@ pub fn arl1(runs: &[Run], alarms: &[Tick]) -> RunLength {
 
 /// The runs of anomalies that are each followed until the next one starts, the last one until
 /// `last`.
-#[must_use]
-pub fn runs(onsets: &[Tick], last: Tick) -> Vec<Run> {
+pub(crate) fn runs(onsets: &[Tick], last: Tick) -> Vec<Run> {
     let mut onsets = onsets.to_vec();
     onsets.sort_unstable();
     let ends = onsets.iter().skip(1).map(|next| next.saturating_sub(1)).chain([last]);

@@ -6,32 +6,31 @@ use super::{Rates, share};
 
 /// One step: whom the label names and whom the method names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Step<L> {
+pub(crate) struct Step<L> {
     /// The true root, when something is going on.
-    pub truth: Option<L>,
+    pub(crate) truth: Option<L>,
     /// The declared root, when something is declared.
-    pub said: Option<L>,
+    pub(crate) said: Option<L>,
 }
 
 /// Per-step rates. A step is right when the declared root is the true one; with `()` for a name
 /// they are rates of detection alone.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct StepRates {
+pub(crate) struct StepRates {
     /// Over the whole stream.
-    pub whole: Rates,
+    pub(crate) whole: Rates,
     /// Likewise, but a right name shortly after the end of an anomaly, while the process recovers,
     /// is left out of the precision instead of being held against it.
-    pub grace: Rates,
+    pub(crate) grace: Rates,
     /// Steps outside anomalies left out: false alarms cost nothing here. Never to be shown alone.
-    pub inside: Rates,
+    pub(crate) inside: Rates,
 }
 
 /// Steps after an anomaly in which its name is not held against a method.
-pub const GRACE: usize = 10;
+pub(crate) const GRACE: usize = 10;
 
 /// Per-step rates of a stream; `grace` is usually [`GRACE`].
-#[must_use]
-pub fn step_rates<L: PartialEq>(steps: &[Step<L>], grace: usize) -> StepRates {
+pub(crate) fn step_rates<L: PartialEq>(steps: &[Step<L>], grace: usize) -> StepRates {
     let (mut right, mut said, mut said_inside, mut forgiven, mut anomalous) = (0, 0, 0, 0, 0);
     // The name of the anomaly that ended last, and how many steps ago.
     let mut over: Option<(&L, usize)> = None;

@@ -12,29 +12,29 @@ use crate::server::health::{Report, Standing, Watch};
 /// What the server knows of one client.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
-    pub enrolment: Enrolment,
-    pub tables: Tables,
-    pub ratios: Ratios,
-    pub threshold: f64,
-    pub cusum: Cusum,
+    pub(crate) enrolment: Enrolment,
+    pub(crate) tables: Tables,
+    pub(crate) ratios: Ratios,
+    pub(crate) threshold: f64,
+    pub(crate) cusum: Cusum,
     /// What is left once its explainer is known.
-    pub left: Option<Left>,
-    pub watch: Watch,
+    pub(crate) left: Option<Left>,
+    pub(crate) watch: Watch,
     /// Evidence that it is quiet again, while an incident is open or glows on.
-    pub quiet: f64,
+    pub(crate) quiet: f64,
     /// Until when it raises no alarm.
-    pub glows_until: u64,
+    pub(crate) glows_until: u64,
     /// Steps since it said anything.
-    pub silent: u64,
+    pub(crate) silent: u64,
     /// What silence and a raised watch say.
-    pub odds: Odds,
+    pub(crate) odds: Odds,
     /// Its watch was raised: what it sends now was chosen by that, and tells nothing of its standing.
-    pub raised: bool,
+    pub(crate) raised: bool,
 }
 
 impl Client {
     /// A client that has enrolled as number `at` of so many, and said nothing yet.
-    pub fn enrol(
+    pub(crate) fn enrol(
         grading: &Grading,
         rules: &Rules,
         enrolment: Enrolment,
@@ -67,12 +67,12 @@ impl Client {
         }
     }
 
-    pub fn is_heard(&self) -> bool {
+    pub(crate) fn is_heard(&self) -> bool {
         self.watch.standing() != Standing::Unreliable
     }
 
     /// What its report says.
-    pub fn weigh(&self, report: Report) -> Weights {
+    pub(crate) fn weigh(&self, report: Report) -> Weights {
         let of = |symbol| Weights::of(self.ratios, symbol);
         match report {
             Report::Symbol(symbol) => of(symbol),
@@ -87,14 +87,14 @@ impl Client {
     }
 
     /// Adds what a step says to its evidence.
-    pub fn add(&mut self, weights: Weights, step: u64) {
+    pub(crate) fn add(&mut self, weights: Weights, step: u64) {
         self.cusum.add(weights.root_cause, step);
         if let Some(left) = &mut self.left {
             left.cusum.add(weights.left, step);
         }
     }
 
-    pub fn forget(&mut self, step: u64) {
+    pub(crate) fn forget(&mut self, step: u64) {
         self.cusum.reset(step);
         if let Some(left) = &mut self.left {
             left.cusum.reset(step);
@@ -102,26 +102,26 @@ impl Client {
     }
 
     /// How far its evidence is beyond its threshold.
-    pub fn beyond(&self) -> Option<f64> {
+    pub(crate) fn beyond(&self) -> Option<f64> {
         let over = self.cusum.value() - self.threshold;
         (over > 0.0).then_some(over)
     }
 
     /// Who explains its alarm.
-    pub fn explained_by(&self) -> Option<usize> {
+    pub(crate) fn explained_by(&self) -> Option<usize> {
         let left = self.left.as_ref().filter(|_| self.beyond().is_some())?;
         (left.cusum.value() <= UNEXPLAINED * left.threshold).then_some(left.explainer)
     }
 
     /// The share of its evidence that its explainer explains, where it has both.
-    pub fn explained(&self) -> Option<f64> {
+    pub(crate) fn explained(&self) -> Option<f64> {
         let (own, left) = (self.cusum.value(), self.left.as_ref()?.cusum.value());
         (own > 0.0).then(|| (1.0 - left / own).clamp(0.0, 1.0))
     }
 
     /// Steps after which its silence is one: a client that reports once in a window is not silent
     /// between two reports.
-    pub fn patience(&self, rules: &Rules) -> u64 {
+    pub(crate) fn patience(&self, rules: &Rules) -> u64 {
         match self.enrolment.manner {
             Manner::Window { steps } => rules.silence.max(3 * steps),
             Manner::EveryStep | Manner::WhileRaised(_) | Manner::Memoised { .. } => rules.silence,
@@ -132,33 +132,33 @@ impl Client {
 /// What the second symbols of a client say.
 #[derive(Debug, Clone)]
 pub(super) struct Left {
-    pub explainer: usize,
-    pub ratios: Ratios,
-    pub threshold: f64,
+    pub(crate) explainer: usize,
+    pub(crate) ratios: Ratios,
+    pub(crate) threshold: f64,
     /// L_m.
-    pub cusum: Cusum,
+    pub(crate) cusum: Cusum,
 }
 
 /// What one report says.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Weights {
     /// λ^RC.
-    pub root_cause: f64,
+    pub(crate) root_cause: f64,
     /// λ^PE.
-    pub propagated_effect: f64,
+    pub(crate) propagated_effect: f64,
     /// λ^RC of what is left; of everything where nothing is known to explain it.
-    pub left: f64,
+    pub(crate) left: f64,
 }
 
 impl Weights {
-    pub fn of(ratios: Ratios, symbol: Symbol) -> Self {
+    pub(crate) fn of(ratios: Ratios, symbol: Symbol) -> Self {
         let root_cause = ratios.root_cause(symbol);
         let propagated_effect = ratios.propagated_effect(symbol);
         Self { root_cause, propagated_effect, left: root_cause }
     }
 
     /// With what a raised or silent watch says besides, for a root cause and for who feels one.
-    pub fn and(self, (root_cause, propagated_effect): (f64, f64)) -> Self {
+    pub(crate) fn and(self, (root_cause, propagated_effect): (f64, f64)) -> Self {
         Self {
             root_cause: self.root_cause + root_cause,
             propagated_effect: self.propagated_effect + propagated_effect,

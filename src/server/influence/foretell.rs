@@ -13,8 +13,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// From nominal z.
-    pub fn fit<'a>(states: usize, nominal: impl Iterator<Item = &'a [f64]>) -> Self {
+    pub(crate) fn fit<'a>(states: usize, nominal: impl Iterator<Item = &'a [f64]>) -> Self {
         let features = Features::new(states);
         let width = features.width();
         let mut source = Self { features, mean: vec![0.0; width] };
@@ -29,11 +28,11 @@ impl Source {
         source
     }
 
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.mean.len()
     }
 
-    pub fn write(&self, z: &[f64], psi: &mut [f64]) {
+    pub(crate) fn write(&self, z: &[f64], psi: &mut [f64]) {
         for (psi, z) in psi.iter_mut().zip(z) {
             *psi = bounded(*z, LARGEST_Z);
         }
@@ -45,14 +44,14 @@ impl Source {
 /// What one client's past foretells of another's ε.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Part {
-    pub from: usize,
+    pub(crate) from: usize,
     /// For every number of ε, every lag, every feature.
-    pub coefficients: Vec<f64>,
+    pub(crate) coefficients: Vec<f64>,
 }
 
 /// The server's model of influence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Foreteller {
+pub(crate) struct Foreteller {
     sources: Vec<Source>,
     /// For each client, of the one who explains most of it.
     parts: Vec<Option<Part>>,
@@ -60,7 +59,7 @@ pub struct Foreteller {
 
 /// What the server remembers of the last steps.
 #[derive(Debug, Clone)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// Per client, the newest step first.
     psi: Vec<Vec<f64>>,
     /// For how many steps on end each client has spoken.
@@ -73,20 +72,15 @@ impl Foreteller {
     }
 
     /// Whose state foretells something of `client`.
-    #[must_use]
-    pub fn explainer(&self, client: usize) -> Option<usize> {
+    pub(crate) fn explainer(&self, client: usize) -> Option<usize> {
         self.parts[client].as_ref().map(|part| part.from)
     }
 
-    /// Number of clients.
-    #[must_use]
-    pub fn clients(&self) -> usize {
+    pub(crate) fn clients(&self) -> usize {
         self.sources.len()
     }
 
-    /// Nothing heard yet.
-    #[must_use]
-    pub fn memory(&self) -> Memory {
+    pub(crate) fn memory(&self) -> Memory {
         Memory {
             psi: self.sources.iter().map(|source| vec![0.0; LAGS * source.width()]).collect(),
             spoken: vec![0; self.sources.len()],
@@ -95,7 +89,7 @@ impl Foreteller {
 
     /// What its explainer foretells of the next ε of `client`; false when it has none, or when that
     /// one has not spoken for long enough. `out` is emptied first.
-    pub fn foretell(&self, memory: &Memory, client: usize, out: &mut Vec<f64>) -> bool {
+    pub(crate) fn foretell(&self, memory: &Memory, client: usize, out: &mut Vec<f64>) -> bool {
         out.clear();
         let Some(Part { from, coefficients }) = &self.parts[client] else { return false };
         if memory.spoken[*from] < LAGS {
@@ -108,7 +102,7 @@ impl Foreteller {
     }
 
     /// Takes what `client` says of the step that has just been foretold.
-    pub fn hear(&self, memory: &mut Memory, client: usize, z: Option<&[f64]>) {
+    pub(crate) fn hear(&self, memory: &mut Memory, client: usize, z: Option<&[f64]>) {
         let source = &self.sources[client];
         let sound =
             |z: &&[f64]| z.len() == source.features.states() && z.iter().all(|z| z.is_finite());

@@ -5,7 +5,7 @@ use crate::wire::{Content, Message, Numbers};
 
 /// What the server has heard from one client, step by step.
 #[derive(Debug, Clone)]
-pub struct Heard {
+pub(crate) struct Heard {
     states: usize,
     z: Vec<f64>,
     epsilon: Vec<f64>,
@@ -14,13 +14,12 @@ pub struct Heard {
 
 impl Heard {
     /// Nothing yet from a client with so many numbers in its z.
-    #[must_use]
-    pub fn new(states: usize) -> Self {
+    pub(crate) fn new(states: usize) -> Self {
         Self { states, z: Vec::new(), epsilon: Vec::new(), spoken: Vec::new() }
     }
 
     /// Takes what came from `client` about steps 0 to `steps`; steps without a message are silence.
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self,
         client: usize,
         steps: usize,
@@ -60,27 +59,21 @@ impl Heard {
         self.spoken.push(z.is_some());
     }
 
-    /// Numbers in z.
-    #[must_use]
-    pub fn states(&self) -> usize {
+    pub(crate) fn states(&self) -> usize {
         self.states
     }
 
-    /// Number of steps.
-    #[must_use]
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.spoken.len()
     }
 
     /// z of step `t`.
-    #[must_use]
-    pub fn z(&self, t: usize) -> Option<&[f64]> {
+    pub(crate) fn z(&self, t: usize) -> Option<&[f64]> {
         self.spoken.get(t)?.then(|| &self.z[t * self.states..(t + 1) * self.states])
     }
 
     /// ε of step `t`.
-    #[must_use]
-    pub fn epsilon(&self, t: usize) -> Option<&[f64]> {
+    pub(crate) fn epsilon(&self, t: usize) -> Option<&[f64]> {
         self.spoken.get(t)?.then(|| &self.epsilon[t * self.states..(t + 1) * self.states])
     }
 }

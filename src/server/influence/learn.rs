@@ -9,8 +9,7 @@ use super::{Influence, InfluenceGraph, LAGS, MOST_CLIENTS, ordered_pairs};
 const FEWEST_ROWS: usize = 200;
 
 /// Why influence among so many clients is not learned at all.
-#[must_use]
-pub fn refusal(clients: usize) -> Option<String> {
+pub(crate) fn refusal(clients: usize) -> Option<String> {
     match clients {
         0 | 1 => Some("there is nobody to influence".to_owned()),
         2..=MOST_CLIENTS => None,
@@ -18,18 +17,20 @@ pub fn refusal(clients: usize) -> Option<String> {
     }
 }
 
-/// What was learned.
 #[derive(Debug, Clone)]
-pub struct Learned {
-    /// The graph.
-    pub graph: InfluenceGraph,
+pub(crate) struct Learned {
+    pub(crate) graph: InfluenceGraph,
     /// What foretells; none where nothing could be learned.
-    pub foreteller: Option<Foreteller>,
+    pub(crate) foreteller: Option<Foreteller>,
 }
 
 /// Fits on one stretch and judges by another what every client's past says about every other's ε.
-#[must_use]
-pub fn learn(clients: &[String], period_s: f64, fit: &[Heard], held_out: &[Heard]) -> Learned {
+pub(crate) fn learn(
+    clients: &[String],
+    period_s: f64,
+    fit: &[Heard],
+    held_out: &[Heard],
+) -> Learned {
     let unlearned = |why: String| Learned {
         graph: InfluenceGraph::unlearned(clients, period_s, why),
         foreteller: None,

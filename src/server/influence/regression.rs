@@ -29,7 +29,7 @@ pub(super) struct Stretch<'a> {
 }
 
 impl<'a> Stretch<'a> {
-    pub fn new(sources: &[Source], heard: &'a [Heard]) -> Self {
+    pub(crate) fn new(sources: &[Source], heard: &'a [Heard]) -> Self {
         let steps = heard.iter().map(Heard::steps).min().unwrap_or(0);
         let psi = sources.iter().zip(heard).map(|(source, heard)| {
             let mut psi = vec![0.0; steps * source.width()];
@@ -50,30 +50,29 @@ impl<'a> Stretch<'a> {
         }
     }
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.usable.len()
     }
 
     /// Regressors, the intercept included.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         LAGS * self.widths.iter().sum::<usize>() + 1
     }
 
     /// Places of a client's past at one lag among the regressors.
-    pub fn lag(&self, client: usize, lag: usize) -> Range<usize> {
+    pub(crate) fn lag(&self, client: usize, lag: usize) -> Range<usize> {
         let from = LAGS * self.widths[..client].iter().sum::<usize>();
         let width = self.widths[client];
         from + lag * width..from + (lag + 1) * width
     }
 
     /// Places of all of a client's past.
-    pub fn block(&self, client: usize) -> Range<usize> {
+    pub(crate) fn block(&self, client: usize) -> Range<usize> {
         self.lag(client, 0).start..self.lag(client, LAGS - 1).end
     }
 
     /// Places of a client's ε among the outputs.
-    pub fn outputs(&self, client: usize) -> Range<usize> {
+    pub(crate) fn outputs(&self, client: usize) -> Range<usize> {
         let from = self.heard[..client].iter().map(Heard::states).sum();
         from..from + self.heard[client].states()
     }
@@ -105,7 +104,6 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// The fitted system.
 pub(super) struct System {
     penalised: DMatrix<f64>,
     cross: DMatrix<f64>,
@@ -116,7 +114,7 @@ pub(super) struct System {
 
 impl System {
     /// None when the equations have no solution.
-    pub fn fit(stretch: &Stretch<'_>) -> Option<Self> {
+    pub(crate) fn fit(stretch: &Stretch<'_>) -> Option<Self> {
         let width = stretch.width();
         let outputs = stretch.heard.iter().map(Heard::states).sum();
         let mut penalised = DMatrix::zeros(width, width);
@@ -136,12 +134,12 @@ impl System {
 
     /// B.
     #[cfg(test)]
-    pub fn coefficients(&self) -> &DMatrix<f64> {
+    pub(crate) fn coefficients(&self) -> &DMatrix<f64> {
         &self.coefficients
     }
 
     /// What leaving out some regressors takes from B.
-    pub fn without(&self, regressors: &[usize]) -> DMatrix<f64> {
+    pub(crate) fn without(&self, regressors: &[usize]) -> DMatrix<f64> {
         let columns = self.inverse.select_columns(regressors);
         let corner = columns.select_rows(regressors);
         let share = self.coefficients.select_rows(regressors);
@@ -152,7 +150,11 @@ impl System {
     }
 
     /// Coefficients (regressors × outputs) of a regression on some regressors alone.
-    pub fn alone(&self, regressors: &[usize], outputs: Range<usize>) -> Option<DMatrix<f64>> {
+    pub(crate) fn alone(
+        &self,
+        regressors: &[usize],
+        outputs: Range<usize>,
+    ) -> Option<DMatrix<f64>> {
         let corner = self.penalised.select_columns(regressors).select_rows(regressors);
         let cross = self.cross.columns_range(outputs).select_rows(regressors);
         Some(Cholesky::new(corner)?.solve(&cross))
@@ -160,7 +162,7 @@ impl System {
 
     /// How the loss on a stretch grows when each of `changes` is taken from B: for every change and
     /// every client.
-    pub fn judge(&self, stretch: &Stretch<'_>, changes: &[DMatrix<f64>]) -> Judged {
+    pub(crate) fn judge(&self, stretch: &Stretch<'_>, changes: &[DMatrix<f64>]) -> Judged {
         let clients = stretch.heard.len();
         let mut judged = Judged {
             rows: stretch.rows() as f64,
@@ -217,13 +219,13 @@ impl Growth {
 
 impl Judged {
     /// W: mean growth as a share of the mean loss of `client`.
-    pub fn strength(&self, change: usize, client: usize) -> f64 {
+    pub(crate) fn strength(&self, change: usize, client: usize) -> f64 {
         let loss = self.loss[client];
         if loss > 0.0 { self.growth[change][client].sum / loss } else { 0.0 }
     }
 
     /// T: mean growth in its standard errors.
-    pub fn evidence(&self, change: usize, client: usize) -> f64 {
+    pub(crate) fn evidence(&self, change: usize, client: usize) -> f64 {
         let Growth { sum, squares } = self.growth[change][client];
         let mean = sum / self.rows;
         let variance = (squares / self.rows - mean * mean).max(0.0);

@@ -10,35 +10,33 @@ use crate::stream::table::clock::Clock;
 
 /// An attack on the testbed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attack {
+pub(crate) struct Attack {
     /// The release it is in.
-    pub version: Version,
+    pub(crate) version: Version,
     /// Its name, unique in its release ("A101").
-    pub id: &'static str,
+    pub(crate) id: &'static str,
     /// The file it is in, without its ending.
-    pub file: &'static str,
+    pub(crate) file: &'static str,
     /// When it starts; to the minute in some files, where the labels tell the second.
-    pub start: Timestamp,
+    pub(crate) start: Timestamp,
     /// How long it lasts, in seconds.
-    pub duration_s: i64,
+    pub(crate) duration_s: i64,
     /// The processes it starts in.
-    pub processes: Vec<&'static str>,
+    pub(crate) processes: Vec<&'static str>,
     /// Control loops and what is manipulated in them ("P1-PC-SP1"), joined by `+`.
-    pub target: &'static str,
+    pub(crate) target: &'static str,
     /// Points of attack, under canonical names where they are columns; `/` within a target.
-    pub points: &'static str,
+    pub(crate) points: &'static str,
 }
 
 impl Attack {
     /// Its last instant, as far as the list knows.
-    #[must_use]
-    pub fn end(&self) -> Timestamp {
+    pub(crate) fn end(&self) -> Timestamp {
         self.start + SignedDuration::from_secs(self.duration_s)
     }
 
     /// The attack as an event that starts in `origins`.
-    #[must_use]
-    pub fn event(&self, origins: Vec<String>) -> Event {
+    pub(crate) fn event(&self, origins: Vec<String>) -> Event {
         Event {
             id: self.id.into(),
             start: self.start,
@@ -71,6 +69,6 @@ static ATTACKS: LazyLock<Vec<Attack>> = LazyLock::new(|| {
 });
 
 /// The attacks of a release, in the order of their time within each file.
-pub fn attacks(version: Version) -> impl Iterator<Item = &'static Attack> {
+pub(crate) fn attacks(version: Version) -> impl Iterator<Item = &'static Attack> {
     ATTACKS.iter().filter(move |attack| attack.version == version)
 }

@@ -22,7 +22,6 @@ pub(super) struct Known {
     before: Before,
 }
 
-/// The row before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Before {
     /// There is none, or nobody knows.
@@ -36,7 +35,7 @@ enum Before {
 
 impl Known {
     /// Knows the attacks of these files (names without ending) from the start.
-    pub fn new(version: Version, files: &[String], layout: &Layout) -> Self {
+    pub(crate) fn new(version: Version, files: &[String], layout: &Layout) -> Self {
         let origins = ["P1", "P2", "P3"].map(|process| (process, watchers(layout, process)));
         let mut known = Self {
             version,
@@ -53,12 +52,12 @@ impl Known {
         known
     }
 
-    pub fn events(&self) -> &[Event] {
+    pub(crate) fn events(&self) -> &[Event] {
         &self.events
     }
 
     /// Takes note of what the data says about a row: `None` when it does not say.
-    pub fn label(
+    pub(crate) fn label(
         &mut self,
         time: Timestamp,
         continuity: Continuity,

@@ -24,14 +24,14 @@ pub(super) struct LabelFile {
 
 impl LabelFile {
     /// The file of labels that goes with a file of measurements, if it is there.
-    pub fn beside(data: &Path) -> Option<PathBuf> {
+    pub(crate) fn beside(data: &Path) -> Option<PathBuf> {
         let stem = files::stem(data);
         let number = stem.strip_prefix("hai-test")?;
         files::exact(&data.with_file_name(format!("label-test{number}.csv")))
     }
 
     /// Opens it and reads its header.
-    pub fn open(path: &Path) -> Result<Self, StreamError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, StreamError> {
         let rows = Rows::open(path, Delimiter::Auto)?;
         let column = needed(&rows, "label column", "label")?;
         Ok(Self {
@@ -44,14 +44,13 @@ impl LabelFile {
         })
     }
 
-    /// The file's path.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The label of a row (counted from 0, never backward); NaN for an empty cell, `None` when the
     /// file has no such row.
-    pub fn flag(&mut self, row: u64) -> Result<Option<f64>, StreamError> {
+    pub(crate) fn flag(&mut self, row: u64) -> Result<Option<f64>, StreamError> {
         while self.read <= row {
             if self.rows.next()? != Next::Row {
                 return Ok(None);
@@ -67,7 +66,7 @@ impl LabelFile {
     }
 
     /// Reads to the end for the number of rows.
-    pub fn count_rows(&mut self) -> Result<u64, StreamError> {
+    pub(crate) fn count_rows(&mut self) -> Result<u64, StreamError> {
         while self.rows.next()? == Next::Row {
             self.read += 1;
         }

@@ -7,7 +7,7 @@ use crate::stream::Sensor;
 
 /// A release of the data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Version {
+pub(crate) enum Version {
     /// 20.07 (HAI 1.0): `;` between cells, 59 columns.
     V2007,
     /// 21.03 (HAI 2.0): 79 columns.
@@ -20,50 +20,45 @@ pub enum Version {
 
 impl Version {
     /// All releases, the oldest first.
-    pub const ALL: [Version; 4] = [Self::V2007, Self::V2103, Self::V2204, Self::V2305];
+    pub(crate) const ALL: [Version; 4] = [Self::V2007, Self::V2103, Self::V2204, Self::V2305];
 
     /// The name a release goes by.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         ["20.07", "21.03", "22.04", "23.05"][self as usize]
     }
 
     /// The release that goes by this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|v| v.name() == name)
     }
 }
 
 /// A measured quantity, a command, a set point of the testbed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tag {
+pub(crate) struct Tag {
     /// Its name in manual v4.0.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// P1 boiler, P2 turbine, P3 water treatment, P4 simulated grid.
-    pub process: &'static str,
+    pub(crate) process: &'static str,
     /// sensor, derived, cmd, pos, sp, bool, ctrl, limit, hil or aux.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     units: Vec<&'static str>,
     headers: Vec<Option<&'static str>>,
 }
 
 impl Tag {
     /// Its header in a release; `None` when the release lacks it.
-    #[must_use]
-    pub fn header(&self, version: Version) -> Option<&'static str> {
+    pub(crate) fn header(&self, version: Version) -> Option<&'static str> {
         self.headers[version as usize]
     }
 
     /// Its engineering unit in a release, empty for a plain number.
-    #[must_use]
-    pub fn unit(&self, version: Version) -> &'static str {
+    pub(crate) fn unit(&self, version: Version) -> &'static str {
         self.units.get(version as usize).unwrap_or(&self.units[0])
     }
 
     /// Whether it is a physical measurement of P1, P2 or P3, which the paper keeps.
-    #[must_use]
-    pub fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         matches!(self.kind, "sensor" | "derived") && self.process != "P4"
     }
 }
@@ -87,19 +82,17 @@ static TAGS: LazyLock<Vec<Tag>> = LazyLock::new(|| {
 });
 
 /// The tags of a release.
-pub fn tags(version: Version) -> impl Iterator<Item = &'static Tag> {
+pub(crate) fn tags(version: Version) -> impl Iterator<Item = &'static Tag> {
     TAGS.iter().filter(move |tag| tag.header(version).is_some())
 }
 
 /// The tag that a header of any release means. No header means two tags.
-#[must_use]
-pub fn tag(header: &str) -> Option<&'static Tag> {
+pub(crate) fn tag(header: &str) -> Option<&'static Tag> {
     TAGS.iter().find(|t| t.name == header || t.headers.contains(&Some(header)))
 }
 
 /// A column of a release under its canonical name; one that nobody knows keeps its own.
-#[must_use]
-pub fn sensor(header: &str, version: Version) -> Sensor {
+pub(crate) fn sensor(header: &str, version: Version) -> Sensor {
     match tag(header) {
         Some(tag) => Sensor::new(tag.name, tag.unit(version)),
         None => Sensor::new(header, ""),
@@ -107,8 +100,7 @@ pub fn sensor(header: &str, version: Version) -> Sensor {
 }
 
 /// The processes as clients: P1, P2 and P3. P4 is a simulator and no client.
-#[must_use]
-pub fn clients(version: Version, sensors: HaiSensors) -> Vec<ClientSettings> {
+pub(crate) fn clients(version: Version, sensors: HaiSensors) -> Vec<ClientSettings> {
     [("P1", "boiler"), ("P2", "turbine"), ("P3", "water treatment")]
         .into_iter()
         .map(|(process, title)| ClientSettings {

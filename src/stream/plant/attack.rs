@@ -4,7 +4,7 @@ use super::tags::{Process, Tag};
 
 /// How a change behaves over the duration of an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// Up in the first fifth, down in the last.
     Trapezoid,
     /// There from the first second to the last.
@@ -15,35 +15,27 @@ pub enum Shape {
 
 /// One thing an attacker does.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Shifts a set point or a limit inside the controller; the recorded tag stays clean.
     Shift {
-        /// Which.
         tag: Tag,
         /// By how much at most.
         by: f64,
-        /// In which shape.
         shape: Shape,
     },
     /// Moves a command away from where it stood when the attack began.
     Move {
-        /// Which.
         tag: Tag,
         /// By how much at most.
         by: f64,
-        /// In which shape.
         shape: Shape,
     },
-    /// Sets a command.
     Force {
-        /// Which.
         tag: Tag,
-        /// To this.
         to: f64,
     },
     /// Records the values of the time just before the attack once more, so that nobody sees it.
     Replay {
-        /// Which sensor.
         tag: Tag,
     },
 }
@@ -73,47 +65,42 @@ impl std::fmt::Display for Action {
 
 /// An attack of the catalogue.
 #[derive(Debug, PartialEq)]
-pub struct Attack {
-    /// Its name.
-    pub id: &'static str,
+pub(crate) struct Attack {
+    pub(crate) id: &'static str,
     /// When it begins on the attack day, in seconds from midnight.
-    pub start_s: u32,
+    pub(crate) start_s: u32,
     /// How long it lasts.
-    pub duration_s: u32,
+    pub(crate) duration_s: u32,
     /// The HAI scenario it is modelled on: number and target.
-    pub scenario: &'static str,
+    pub(crate) scenario: &'static str,
     /// The process it attacks: the root cause.
-    pub origin: Process,
-    /// What is done.
-    pub actions: &'static [Action],
+    pub(crate) origin: Process,
+    pub(crate) actions: &'static [Action],
     /// The processes that feel it: measured against the run without it, in each of three seeds.
-    pub affected: &'static [Process],
+    pub(crate) affected: &'static [Process],
 }
 
 impl Attack {
     /// The length of the recording that a replay needs from before the attack; 0 without replay.
-    #[must_use]
-    pub fn replay_s(&self) -> u32 {
+    pub(crate) fn replay_s(&self) -> u32 {
         let replays = self.actions.iter().any(|a| matches!(a, Action::Replay { .. }));
         if replays { self.duration_s } else { 0 }
     }
 
     /// What is done, in a few words.
-    #[must_use]
-    pub fn what(&self) -> String {
+    pub(crate) fn what(&self) -> String {
         let actions: Vec<String> = self.actions.iter().map(ToString::to_string).collect();
         format!("{}: {}", self.scenario, actions.join("; "))
     }
 }
 
 /// The attack called `id`.
-#[must_use]
-pub fn find(id: &str) -> Option<&'static Attack> {
+pub(crate) fn find(id: &str) -> Option<&'static Attack> {
     CATALOGUE.iter().find(|attack| attack.id == id)
 }
 
 /// All names, in the order of the day.
-pub fn ids() -> impl Iterator<Item = &'static str> {
+pub(crate) fn ids() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().map(|attack| attack.id)
 }
 
@@ -141,7 +128,7 @@ use Process::{P1, P2, P3};
 use Shape::{Pulse, Step, Trapezoid};
 
 /// The attack day. Each attack has at least 900 s to die away before the next.
-pub static CATALOGUE: [Attack; 20] = [
+pub(crate) static CATALOGUE: [Attack; 20] = [
     Attack {
         id: "S101",
         start_s: at(1, 25, 4),

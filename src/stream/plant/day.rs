@@ -16,19 +16,19 @@ use crate::stream::{Continuity, Event, Frame, Label, Layout, Stream, StreamError
 
 /// The run that a session's settings ask for.
 #[derive(Debug, Clone)]
-pub struct Day {
+pub(crate) struct Day {
     /// Time of the first row, the history's.
-    pub first: Timestamp,
+    pub(crate) first: Timestamp,
     /// Number of rows, history and day.
-    pub steps: u64,
+    pub(crate) steps: u64,
     /// What happens when, in the order of time.
-    pub schedule: Vec<Staged>,
+    pub(crate) schedule: Vec<Staged>,
     switches: Switches,
 }
 
 impl Day {
     /// Understands the settings. The civil time `start` is taken as UTC.
-    pub fn plan(source: &PlantSource) -> Result<Self, StreamError> {
+    pub(crate) fn plan(source: &PlantSource) -> Result<Self, StreamError> {
         let history = seconds("history_h", source.history_h)?;
         let day = seconds("hours", source.hours)?;
         if history + day == 0 {
@@ -55,20 +55,17 @@ impl Day {
     }
 
     /// The plant before its first second.
-    #[must_use]
-    pub fn plant(&self, seed: u64) -> Plant {
+    pub(crate) fn plant(&self, seed: u64) -> Plant {
         Plant::new(seed, self.switches, &self.schedule)
     }
 
     /// Its departures from the causal order.
-    #[must_use]
-    pub fn switches(&self) -> Switches {
+    pub(crate) fn switches(&self) -> Switches {
         self.switches
     }
 
     /// Time of a row.
-    #[must_use]
-    pub fn time(&self, step: u64) -> Timestamp {
+    pub(crate) fn time(&self, step: u64) -> Timestamp {
         self.first + Duration::from_secs(step)
     }
 }
@@ -107,8 +104,7 @@ fn unusable(why: &str) -> StreamError {
 }
 
 /// The clients when a session names none: the three processes with their physical sensors.
-#[must_use]
-pub fn default_clients() -> Vec<ClientSettings> {
+pub(crate) fn default_clients() -> Vec<ClientSettings> {
     Process::ALL
         .into_iter()
         .map(|process| ClientSettings {
@@ -123,7 +119,7 @@ pub fn default_clients() -> Vec<ClientSettings> {
 
 /// The built-in plant, frame by frame.
 #[derive(Debug)]
-pub struct PlantStream {
+pub(crate) struct PlantStream {
     day: Day,
     plant: Plant,
     row: Row,
@@ -133,7 +129,7 @@ pub struct PlantStream {
 
 impl PlantStream {
     /// Opens the day that `source` describes, for these clients or the default ones.
-    pub fn open(
+    pub(crate) fn open(
         source: &PlantSource,
         clients: &[ClientSettings],
         seed: u64,

@@ -12,14 +12,13 @@ const AFFECTED_S: u32 = 15;
 
 /// The standard deviation of every tag in normal operation: the yardstick of all effects.
 #[derive(Debug, Clone)]
-pub struct NominalSigma([f64; COUNT]);
+pub(crate) struct NominalSigma([f64; COUNT]);
 
 impl NominalSigma {
     /// Measured on a day of the plant without attacks. Always the day of seed 1, so that figures
     /// from different runs compare; computed anew rather than written down, because the switches
     /// change it, and because a table would silently outlive the equations it was measured on.
-    #[must_use]
-    pub fn measure(switches: Switches) -> Self {
+    pub(crate) fn measure(switches: Switches) -> Self {
         let mut plant = Plant::new(1, switches, &[]);
         let mut row = Row::default();
         let mut moments = Moments::default();
@@ -63,23 +62,22 @@ impl Moments {
 
 /// What was found in the physical sensors of one process.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Effect {
+pub(crate) struct Effect {
     /// Seconds from the start of the attack until the mean difference first passed one sigma.
-    pub onset_s: Option<u32>,
+    pub(crate) onset_s: Option<u32>,
     /// Seconds that it stayed there.
-    pub over_s: u32,
+    pub(crate) over_s: u32,
     /// The largest mean difference, in sigmas.
-    pub peak_sigma: f64,
+    pub(crate) peak_sigma: f64,
     /// The sensor it was found in.
-    pub peak_tag: Tag,
+    pub(crate) peak_tag: Tag,
     /// Not one recorded value differs, in any bit.
-    pub untouched: bool,
+    pub(crate) untouched: bool,
 }
 
 impl Effect {
     /// Whether the process counts as affected.
-    #[must_use]
-    pub fn is_felt(&self) -> bool {
+    pub(crate) fn is_felt(&self) -> bool {
         self.over_s >= AFFECTED_S
     }
 }
@@ -87,7 +85,7 @@ impl Effect {
 /// An attack under observation: the attacked plant's rows against those of its twin that goes on
 /// unharmed, with the same noise.
 #[derive(Debug, Clone)]
-pub struct Comparison<'a> {
+pub(crate) struct Comparison<'a> {
     twin: Plant,
     sigma: &'a NominalSigma,
     start: u64,
@@ -100,8 +98,12 @@ pub struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// Begins before the first step of the attack at `index` of `plant`'s schedule, which lasts
     /// `duration_s`.
-    #[must_use]
-    pub fn begin(plant: &Plant, index: usize, duration_s: u32, sigma: &'a NominalSigma) -> Self {
+    pub(crate) fn begin(
+        plant: &Plant,
+        index: usize,
+        duration_s: u32,
+        sigma: &'a NominalSigma,
+    ) -> Self {
         let mut twin = plant.clone();
         twin.forgo(index);
         let start = plant.next_step();
@@ -122,7 +124,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Takes the attacked plant's next row; `false` once the tail is over and nothing is taken.
-    pub fn observe(&mut self, attacked: &Row) -> bool {
+    pub(crate) fn observe(&mut self, attacked: &Row) -> bool {
         let step = self.twin.next_step();
         if step >= self.until {
             return false;
@@ -154,14 +156,12 @@ impl<'a> Comparison<'a> {
     }
 
     /// Seconds observed so far.
-    #[must_use]
-    pub fn observed_s(&self) -> u64 {
+    pub(crate) fn observed_s(&self) -> u64 {
         self.twin.next_step() - self.start
     }
 
     /// What was found so far, for each of [`Process::ALL`].
-    #[must_use]
-    pub fn effects(&self) -> &[Effect; 3] {
+    pub(crate) fn effects(&self) -> &[Effect; 3] {
         &self.effects
     }
 }

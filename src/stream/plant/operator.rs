@@ -10,7 +10,6 @@ use super::noise::Source;
 use super::tags::{Row, Tag};
 use crate::rng::{self, Rng};
 
-/// What operators set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SetPoint {
     /// Return tank level, mm.
@@ -97,7 +96,6 @@ const MODELS: [Model; 3] = [
     },
 ];
 
-/// A running model.
 #[derive(Debug, Clone)]
 struct Chain {
     rng: Rng,

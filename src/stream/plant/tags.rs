@@ -4,33 +4,30 @@ use std::ops::{Index, IndexMut};
 
 use crate::stream::Sensor;
 
-/// Number of tags.
-pub const COUNT: usize = 86;
+pub(crate) const COUNT: usize = 86;
 
 macro_rules! tags {
     ($($tag:ident $unit:literal)*) => {
         /// A column of HAI 22.04, under the data set's own name.
         #[allow(non_camel_case_types, missing_docs, reason = "the names are HAI's, and documented there")]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Tag {
+        pub(crate) enum Tag {
             $($tag),*
         }
 
         impl Tag {
             /// All tags in column order.
-            pub const ALL: [Tag; COUNT] = [$(Tag::$tag),*];
+            pub(crate) const ALL: [Tag; COUNT] = [$(Tag::$tag),*];
 
             /// The name in the header line.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
+            pub(crate) const fn name(self) -> &'static str {
                 match self {
                     $(Tag::$tag => stringify!($tag)),*
                 }
             }
 
             /// Engineering unit as the data set gives it; empty for switches and bare numbers.
-            #[must_use]
-            pub const fn unit(self) -> &'static str {
+            pub(crate) const fn unit(self) -> &'static str {
                 match self {
                     $(Tag::$tag => $unit),*
                 }
@@ -131,22 +128,18 @@ tags! {
 
 /// A process that a client can stand for; P4 is the simulated grid that joins them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Process {
-    /// Boiler.
+pub(crate) enum Process {
     P1,
-    /// Turbine.
     P2,
-    /// Pumped storage.
     P3,
 }
 
 impl Process {
     /// All of them.
-    pub const ALL: [Process; 3] = [Process::P1, Process::P2, Process::P3];
+    pub(crate) const ALL: [Process; 3] = [Process::P1, Process::P2, Process::P3];
 
     /// The prefix of its tags, and the name of its client.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Process::P1 => "P1",
             Process::P2 => "P2",
@@ -154,9 +147,7 @@ impl Process {
         }
     }
 
-    /// What it is.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
+    pub(crate) const fn title(self) -> &'static str {
         match self {
             Process::P1 => "boiler",
             Process::P2 => "turbine",
@@ -165,8 +156,7 @@ impl Process {
     }
 
     /// Its physical sensors: what the paper watches. Commands, set points and switches are left out.
-    #[must_use]
-    pub const fn kept(self) -> &'static [Tag] {
+    pub(crate) const fn kept(self) -> &'static [Tag] {
         match self {
             Process::P1 => &[
                 Tag::P1_FT01,
@@ -195,8 +185,7 @@ impl Process {
     }
 
     /// The process that a tag belongs to; none for the grid's.
-    #[must_use]
-    pub fn of(tag: &str) -> Option<Process> {
+    pub(crate) fn of(tag: &str) -> Option<Process> {
         let (prefix, _) = tag.split_once('_')?;
         Process::ALL.into_iter().find(|p| p.name() == prefix)
     }
@@ -204,7 +193,7 @@ impl Process {
 
 /// The recorded values of one second.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Row(pub [f64; COUNT]);
+pub(crate) struct Row(pub(crate) [f64; COUNT]);
 
 impl Default for Row {
     fn default() -> Self {
@@ -227,7 +216,6 @@ impl IndexMut<Tag> for Row {
 }
 
 /// All columns with their units.
-#[must_use]
-pub fn header() -> Vec<Sensor> {
+pub(crate) fn header() -> Vec<Sensor> {
     Tag::ALL.iter().map(|tag| Sensor::new(tag.name(), tag.unit())).collect()
 }

@@ -5,17 +5,14 @@ use super::tags::{Row, Tag};
 
 /// An attack that is to begin at a given step of the run.
 #[derive(Debug, Clone, Copy)]
-pub struct Staged {
-    /// What.
-    pub attack: &'static Attack,
-    /// Its first step.
-    pub start: u64,
+pub(crate) struct Staged {
+    pub(crate) attack: &'static Attack,
+    pub(crate) start: u64,
 }
 
 impl Staged {
     /// The step after its last.
-    #[must_use]
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.start + u64::from(self.attack.duration_s)
     }
 }

@@ -26,20 +26,20 @@ pub(crate) struct Bytes {
     /// Whether a carriage return alone ends a line.
     carriage_returns: bool,
     /// Whether an error of `inner` speaks of the file's content rather than of the machine.
-    pub compressed: bool,
+    pub(crate) compressed: bool,
     /// Bytes that may still be read for the present row.
     allowance: usize,
     /// Bytes handed out by `read` so far.
-    pub handed_out: u64,
+    pub(crate) handed_out: u64,
     last: Option<u8>,
     ended: bool,
     /// Whether the last refusal was for the length of a row.
-    pub too_long: bool,
+    pub(crate) too_long: bool,
 }
 
 impl Bytes {
     /// Opens a file; whether it is compressed is seen from its first bytes, not from its name.
-    pub fn open(path: &Path) -> Result<Self, StreamError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, StreamError> {
         let io = || StreamError::io(path);
         let mut file = BufReader::with_capacity(CHUNK, File::open(path).map_err(io())?);
         let compressed = file.fill_buf().map_err(io())?.starts_with(&[0x1f, 0x8b]);
@@ -48,8 +48,7 @@ impl Bytes {
         Ok(Self { compressed, ..Self::over(bytes) })
     }
 
-    /// Watches any reader.
-    pub fn over(bytes: Box<dyn Read + Send>) -> Self {
+    pub(crate) fn over(bytes: Box<dyn Read + Send>) -> Self {
         Self {
             inner: BufReader::with_capacity(CHUNK, bytes),
             carriage_returns: false,
@@ -64,7 +63,7 @@ impl Bytes {
 
     /// Takes one line, with its end, for the header; empty at the end of the file, and none when the
     /// line is too long to be a header. The first line end outside quotes shows what ends lines here.
-    pub fn take_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn take_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         let mut quoted = false;
         while let Some(byte) = self.take_byte()? {
@@ -108,12 +107,12 @@ impl Bytes {
     }
 
     /// Grants the next row its full length.
-    pub fn begin_row(&mut self) {
+    pub(crate) fn begin_row(&mut self) {
         self.allowance = LONGEST_ROW;
     }
 
     /// Whether the file is over and its last line was never finished.
-    pub fn ended_within_a_line(&self) -> bool {
+    pub(crate) fn ended_within_a_line(&self) -> bool {
         self.ended && self.last.is_some_and(|byte| byte != b'\n')
     }
 }

@@ -22,12 +22,12 @@ struct Best {
 
 impl Chain {
     /// The chain of these stamps.
-    pub fn of(stamps: &[Timestamp], period: SignedDuration) -> Self {
+    pub(crate) fn of(stamps: &[Timestamp], period: SignedDuration) -> Self {
         Self::find(None, stamps, period)
     }
 
     /// The chain of these stamps that goes on from `last`, the stamp of the row before them.
-    pub fn after(last: Timestamp, stamps: &[Timestamp], period: SignedDuration) -> Self {
+    pub(crate) fn after(last: Timestamp, stamps: &[Timestamp], period: SignedDuration) -> Self {
         Self::find(Some(last), stamps, period)
     }
 
@@ -86,23 +86,23 @@ impl Chain {
     }
 
     /// Number of rows that are kept.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.kept.len()
     }
 
     /// Whether the first row is kept.
-    pub fn keeps_first(&self) -> bool {
+    pub(crate) fn keeps_first(&self) -> bool {
         self.kept.first() == Some(&0)
     }
 
     /// Places of the rows that are kept.
-    pub fn kept(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn kept(&self) -> impl Iterator<Item = usize> + '_ {
         self.kept.iter().copied()
     }
 
     /// How many rows follow each other regularly, the first row among them; none where it is not
     /// kept.
-    pub fn regular_from_first(&self) -> usize {
+    pub(crate) fn regular_from_first(&self) -> usize {
         if !self.keeps_first() {
             return 0;
         }

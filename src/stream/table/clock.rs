@@ -27,12 +27,12 @@ enum Format {
 
 impl Clock {
     /// The clock that a session describes, where all files have the same.
-    pub fn new(time: &TimeColumn) -> Result<Self, StreamError> {
+    pub(crate) fn new(time: &TimeColumn) -> Result<Self, StreamError> {
         Self::of(time, &time.format)
     }
 
     /// The clock of a file whose times are written in this format.
-    pub fn of(time: &TimeColumn, format: &TimeFormat) -> Result<Self, StreamError> {
+    pub(crate) fn of(time: &TimeColumn, format: &TimeFormat) -> Result<Self, StreamError> {
         let wall = session::Clock::ahead_of_utc(time.utc_offset_h)
             .map_err(|why| StreamError::Setting(format!("`utc_offset_h`: {why}")))?;
         let mut clock = Self { format: Format::Auto, wall };
@@ -64,12 +64,12 @@ impl Clock {
     }
 
     /// Civil time of a data set that is taken as UTC, in any common notation.
-    pub fn utc() -> Self {
+    pub(crate) fn utc() -> Self {
         Self { format: Format::Auto, wall: session::Clock::UTC }
     }
 
     /// Where rows count as time, the instant of row 0; `None` where a cell says the time.
-    pub fn first_row(&self) -> Option<Timestamp> {
+    pub(crate) fn first_row(&self) -> Option<Timestamp> {
         match self.format {
             Format::Rows(first) => Some(first),
             _ => None,
@@ -77,7 +77,12 @@ impl Clock {
     }
 
     /// The instant that a (bare) cell means.
-    pub fn read(&self, cell: &[u8], numbers: &Numbers, decimal_comma: bool) -> Option<Timestamp> {
+    pub(crate) fn read(
+        &self,
+        cell: &[u8],
+        numbers: &Numbers,
+        decimal_comma: bool,
+    ) -> Option<Timestamp> {
         match &self.format {
             Format::Auto => self.auto(std::str::from_utf8(cell).ok()?),
             Format::Pattern(pattern) => {
@@ -97,12 +102,12 @@ impl Clock {
 
     /// The instant that a person means who writes about this data: in a common notation, or as the
     /// data itself does.
-    pub fn read_event(&self, text: &str) -> Option<Timestamp> {
+    pub(crate) fn read_event(&self, text: &str) -> Option<Timestamp> {
         self.auto(text).or_else(|| self.read(text.trim().as_bytes(), &Numbers::default(), false))
     }
 
     /// What a time cell should look like.
-    pub fn expected(&self) -> String {
+    pub(crate) fn expected(&self) -> String {
         match &self.format {
             Format::Pattern(pattern) => format!("a time written as {pattern:?}"),
             Format::Seconds(_) => "a number of seconds".into(),

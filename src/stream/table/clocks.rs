@@ -27,13 +27,13 @@ pub(crate) struct Clocks {
 
 impl Clocks {
     /// The same clock for all files.
-    pub fn same(clock: Clock) -> Self {
+    pub(crate) fn same(clock: Clock) -> Self {
         Self { of_files: vec![clock.clone()], formats: Vec::new(), events: clock }
     }
 
     /// The clocks that a session describes. Where formats are to be detected, the first time cells
     /// of every file are read.
-    pub fn find(
+    pub(crate) fn find(
         time: &TimeColumn,
         files: &[PathBuf],
         delimiter: Delimiter,
@@ -58,17 +58,17 @@ impl Clocks {
     }
 
     /// The clock of the file of this number.
-    pub fn of(&self, file: usize) -> &Clock {
+    pub(crate) fn of(&self, file: usize) -> &Clock {
         self.of_files.get(file).unwrap_or(&self.of_files[0])
     }
 
     /// The clock of times that a person wrote about the data.
-    pub fn events(&self) -> &Clock {
+    pub(crate) fn events(&self) -> &Clock {
         &self.events
     }
 
     /// How times are written in each file; empty where all files have the same format.
-    pub fn formats(&self) -> &[TimeFormat] {
+    pub(crate) fn formats(&self) -> &[TimeFormat] {
         &self.formats
     }
 }

@@ -32,38 +32,35 @@ pub(crate) trait Header {
 pub(crate) struct Wanted {
     /// Names that the time column may have. Where rows count as time it is never read, but is no
     /// measurement either.
-    pub time: Vec<String>,
+    pub(crate) time: Vec<String>,
     /// Whether a file must have a time column.
-    pub time_needed: bool,
-    /// The run column.
-    pub run: Option<String>,
-    /// Label columns.
-    pub flags: Vec<FlagColumn>,
+    pub(crate) time_needed: bool,
+    pub(crate) run: Option<String>,
+    pub(crate) flags: Vec<FlagColumn>,
     /// How a header becomes a sensor.
-    pub naming: Box<dyn Fn(&str) -> Sensor + Send>,
+    pub(crate) naming: Box<dyn Fn(&str) -> Sensor + Send>,
 }
 
-/// A label column.
 pub(crate) struct FlagColumn {
     /// Names that it may have.
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Whether a file must have it.
-    pub needed: bool,
+    pub(crate) needed: bool,
 }
 
 /// Where everything stands in one file.
 #[derive(Debug)]
 pub(crate) struct FileColumns {
-    pub time: Option<usize>,
-    pub run: Option<usize>,
-    pub flags: Vec<Option<usize>>,
-    pub values: Vec<usize>,
-    pub inputs: Vec<usize>,
+    pub(crate) time: Option<usize>,
+    pub(crate) run: Option<usize>,
+    pub(crate) flags: Vec<Option<usize>>,
+    pub(crate) values: Vec<usize>,
+    pub(crate) inputs: Vec<usize>,
 }
 
 impl Wanted {
     /// What frames look like, judged by the first file.
-    pub fn layout(
+    pub(crate) fn layout(
         &self,
         rows: &impl Header,
         clients: &[ClientSettings],
@@ -79,7 +76,11 @@ impl Wanted {
     }
 
     /// Finds every column in the header of `rows`.
-    pub fn find(&self, rows: &impl Header, layout: &Layout) -> Result<FileColumns, StreamError> {
+    pub(crate) fn find(
+        &self,
+        rows: &impl Header,
+        layout: &Layout,
+    ) -> Result<FileColumns, StreamError> {
         let (sensors, places): (Vec<Sensor>, Vec<usize>) = self.measurements(rows).unzip();
         let place = |sensor: &Sensor| {
             let mut same = (0..sensors.len()).filter(|&s| sensors[s].name == sensor.name);
@@ -102,7 +103,7 @@ impl Wanted {
     }
 
     /// The time column, `None` where rows count as time.
-    pub fn time(&self, rows: &impl Header) -> Result<Option<usize>, StreamError> {
+    pub(crate) fn time(&self, rows: &impl Header) -> Result<Option<usize>, StreamError> {
         if !self.time_needed {
             return Ok(None);
         }

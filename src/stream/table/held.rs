@@ -16,15 +16,15 @@ const A_LABEL: &str = "a label: 0 (normal) or another number (anomalous)";
 /// A row with all that a frame takes from it. What is wrong with it is said when it becomes a frame.
 pub(crate) struct Held {
     /// The line it begins in.
-    pub line: u64,
+    pub(crate) line: u64,
     /// Its place among the data rows of its file, counted from 0.
-    pub number: u64,
+    pub(crate) number: u64,
     /// The file ends with it and its line was never finished.
-    pub ends_the_file: bool,
+    pub(crate) ends_the_file: bool,
     /// What it says about its time.
-    pub stamp: Result<Timestamp, StreamError>,
+    pub(crate) stamp: Result<Timestamp, StreamError>,
     /// The cell of the run column; empty where there is none.
-    pub run: Vec<u8>,
+    pub(crate) run: Vec<u8>,
     wrong: Option<StreamError>,
     values: Vec<f64>,
     inputs: Vec<f64>,
@@ -49,7 +49,7 @@ impl Default for Held {
 
 impl Held {
     /// Takes all but the time from the present row of `rows`.
-    pub fn read(&mut self, rows: &TableRows, columns: &FileColumns, numbers: &Numbers) {
+    pub(crate) fn read(&mut self, rows: &TableRows, columns: &FileColumns, numbers: &Numbers) {
         self.line = rows.line();
         self.ends_the_file = rows.ends_the_file();
         self.run.clear();
@@ -91,7 +91,7 @@ impl Held {
     }
 
     /// A hash of its measurements: rows with other values have another one, but for chance.
-    pub fn hash(&self) -> u64 {
+    pub(crate) fn hash(&self) -> u64 {
         let mix = |hash: u64, value: &f64| {
             (hash.rotate_left(5) ^ value.to_bits()).wrapping_mul(0x517c_c1b7_2722_0a95)
         };
@@ -99,7 +99,7 @@ impl Held {
     }
 
     /// Gives measurements and labels away, or says what is wrong with them.
-    pub fn hand_over(
+    pub(crate) fn hand_over(
         &mut self,
         frame: &mut Frame,
         flags: &mut Vec<Option<f64>>,

@@ -42,14 +42,13 @@ pub(crate) struct Pivot {
 
 /// What a session says about a long table.
 pub(crate) struct LongSettings<'a> {
-    pub tag: &'a str,
-    pub value: &'a str,
-    pub tags: &'a [String],
+    pub(crate) tag: &'a str,
+    pub(crate) value: &'a str,
+    pub(crate) tags: &'a [String],
 }
 
 impl Pivot {
-    /// Finds the tags.
-    pub fn find(
+    pub(crate) fn find(
         settings: &LongSettings,
         files: &[PathBuf],
         delimiter: Delimiter,
@@ -152,10 +151,10 @@ pub(crate) struct LongRows {
 /// Rows of a file that are left out for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LeftOut {
-    pub what: NoteKind,
+    pub(crate) what: NoteKind,
     /// Line of the first.
-    pub line: u64,
-    pub rows: u64,
+    pub(crate) line: u64,
+    pub(crate) rows: u64,
 }
 
 struct Columns {
@@ -167,7 +166,7 @@ struct Columns {
 
 impl LongRows {
     /// Finds the columns of a file.
-    pub fn new(
+    pub(crate) fn new(
         rows: Rows,
         pivot: Arc<Pivot>,
         clock: Clock,
@@ -196,7 +195,7 @@ impl LongRows {
     }
 
     /// Assembles the next instant.
-    pub fn next(&mut self) -> Result<Next, StreamError> {
+    pub(crate) fn next(&mut self) -> Result<Next, StreamError> {
         let Some(stamp) = self.take_ahead()? else { return Ok(Next::End) };
         self.begin(stamp);
         self.put()?;
@@ -322,37 +321,37 @@ impl LongRows {
     }
 
     /// What had to be left out of the present instant, or after it.
-    pub fn take_note(&mut self) -> Option<LeftOut> {
+    pub(crate) fn take_note(&mut self) -> Option<LeftOut> {
         self.notes.pop()
     }
 
     /// A cell of the present instant; empty where the tag has no row.
-    pub fn cell(&self, column: usize) -> &[u8] {
+    pub(crate) fn cell(&self, column: usize) -> &[u8] {
         &self.cells[column]
     }
 
     /// Whether `1,5` is a number here.
-    pub fn decimal_comma(&self) -> bool {
+    pub(crate) fn decimal_comma(&self) -> bool {
         self.rows.decimal_comma
     }
 
     /// The line of the instant's first row.
-    pub fn line(&self) -> u64 {
+    pub(crate) fn line(&self) -> u64 {
         self.lines[0]
     }
 
     /// A complaint about the present instant.
-    pub fn row_error(&self, what: String) -> StreamError {
+    pub(crate) fn row_error(&self, what: String) -> StreamError {
         self.rows.row_error_at(self.line(), what)
     }
 
     /// A complaint about the row in this line.
-    pub fn row_error_at(&self, line: u64, what: String) -> StreamError {
+    pub(crate) fn row_error_at(&self, line: u64, what: String) -> StreamError {
         self.rows.row_error_at(line, what)
     }
 
     /// A complaint about a cell of the present instant.
-    pub fn cell_error(&self, column: usize, expected: String) -> StreamError {
+    pub(crate) fn cell_error(&self, column: usize, expected: String) -> StreamError {
         let place = match (column, self.columns.run) {
             (0, _) => self.columns.time,
             (1, Some(run)) => run,

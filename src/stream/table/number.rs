@@ -12,14 +12,14 @@ pub(crate) struct Numbers {
 
 impl Numbers {
     /// Reads `missing` words, besides the empty cell and NaN, as missing.
-    pub fn new(missing: &[String]) -> Self {
+    pub(crate) fn new(missing: &[String]) -> Self {
         let words: Vec<String> = missing.iter().map(|w| w.trim().to_lowercase()).collect();
         let values = words.iter().filter_map(|w| w.parse().ok()).collect();
         Self { words, values }
     }
 
     /// The value of a cell: NaN when it is missing (or infinite), `None` when it is some other text.
-    pub fn read(&self, cell: &[u8], decimal_comma: bool) -> Option<f64> {
+    pub(crate) fn read(&self, cell: &[u8], decimal_comma: bool) -> Option<f64> {
         let cell = bare(cell);
         if cell.is_empty() {
             return Some(f64::NAN);
@@ -33,7 +33,7 @@ impl Numbers {
     }
 
     /// The value of a label cell, which may also say in a word whether all is well.
-    pub fn read_flag(&self, cell: &[u8], decimal_comma: bool) -> Option<f64> {
+    pub(crate) fn read_flag(&self, cell: &[u8], decimal_comma: bool) -> Option<f64> {
         let is = |words: [&str; 2]| words.iter().any(|w| cell.eq_ignore_ascii_case(w.as_bytes()));
         self.read(cell, decimal_comma).or_else(|| {
             if is(["normal", "false"]) { Some(0.0) } else { is(["attack", "true"]).then_some(1.0) }

@@ -24,7 +24,7 @@ pub(super) struct Recent {
 
 impl Recent {
     /// Remembers a row that becomes a frame.
-    pub fn add(&mut self, row: &Held) {
+    pub(crate) fn add(&mut self, row: &Held) {
         let Some(content) = content(row) else { return };
         if self.known.insert(content) {
             self.order.push_back(content);
@@ -37,14 +37,14 @@ impl Recent {
     }
 
     /// Forgets everything: another file begins.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.known.clear();
         self.order.clear();
     }
 
     /// What becomes of the first of `held`, which was `placed` by its stamp. A stretch whose stamps
     /// and values were all read before was written twice. It is left out, and the clock has not moved.
-    pub fn judge(&self, placed: Placed, held: &VecDeque<Held>) -> Placed {
+    pub(crate) fn judge(&self, placed: Placed, held: &VecDeque<Held>) -> Placed {
         let is_repeated = match placed {
             Placed::Frame(place) => place.moved_from.is_some_and(|from| self.repeats(from, held)),
             Placed::LeftOut(NoteKind::BackwardStamp) => {

@@ -19,17 +19,17 @@ pub(crate) struct Rows {
     csv: csv::Reader<Bytes>,
     record: ByteRecord,
     /// Whether `1,5` is a number here.
-    pub decimal_comma: bool,
+    pub(crate) decimal_comma: bool,
 }
 
 /// Where a cell stood.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CellPlace<'a> {
-    pub line: u64,
+    pub(crate) line: u64,
     /// Its column, counted from 0.
-    pub column: usize,
+    pub(crate) column: usize,
     /// What it is called.
-    pub tag: &'a str,
+    pub(crate) tag: &'a str,
 }
 
 impl Header for Rows {
@@ -42,25 +42,27 @@ impl Header for Rows {
     }
 }
 
-/// What came next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// A row with as many cells as the header.
     Row,
     /// The last row, cut short: the file ends within it.
     CutShort,
-    /// Nothing.
     End,
 }
 
 impl Rows {
     /// Opens a file and reads its header, no more.
-    pub fn open(file: &Path, delimiter: Delimiter) -> Result<Self, StreamError> {
+    pub(crate) fn open(file: &Path, delimiter: Delimiter) -> Result<Self, StreamError> {
         Self::over(file, Bytes::open(file)?, delimiter)
     }
 
     /// Reads the header from `bytes`; `file` is what they are called in complaints.
-    pub fn over(file: &Path, mut bytes: Bytes, delimiter: Delimiter) -> Result<Self, StreamError> {
+    pub(crate) fn over(
+        file: &Path,
+        mut bytes: Bytes,
+        delimiter: Delimiter,
+    ) -> Result<Self, StreamError> {
         let wrong = |what: &str| StreamError::Header { file: file.into(), what: what.into() };
         let mut lines_before = 0;
         let line = loop {
@@ -113,7 +115,7 @@ impl Rows {
     }
 
     /// Moves to the next row; empty lines are passed over.
-    pub fn next(&mut self) -> Result<Next, StreamError> {
+    pub(crate) fn next(&mut self) -> Result<Next, StreamError> {
         loop {
             self.csv.get_mut().begin_row();
             match self.csv.read_byte_record(&mut self.record) {
@@ -137,19 +139,19 @@ impl Rows {
     }
 
     /// A cell of the present row without blanks around it.
-    pub fn cell(&self, column: usize) -> &[u8] {
+    pub(crate) fn cell(&self, column: usize) -> &[u8] {
         bare(&self.record[column])
     }
 
     /// Whether the present row is the file's last and its line was never finished, so that it may
     /// hold less than its writer meant.
-    pub fn ends_the_file(&self) -> bool {
+    pub(crate) fn ends_the_file(&self) -> bool {
         let bytes = self.csv.get_ref();
         bytes.ended_within_a_line() && self.csv.position().byte() == bytes.handed_out
     }
 
     /// The line that the present row begins in, counted from 1.
-    pub fn line(&self) -> u64 {
+    pub(crate) fn line(&self) -> u64 {
         let own_end = u64::from(!self.ends_the_file());
         let inside = self.record.as_slice().split(|b| *b == b'\n').count() as u64 - 1;
         // `csv` counts from 1 and has passed the row's own end.
@@ -157,23 +159,28 @@ impl Rows {
     }
 
     /// A complaint about the present row.
-    pub fn row_error(&self, what: String) -> StreamError {
+    pub(crate) fn row_error(&self, what: String) -> StreamError {
         self.row_error_at(self.line(), what)
     }
 
     /// A complaint about the row in this line.
-    pub fn row_error_at(&self, line: u64, what: String) -> StreamError {
+    pub(crate) fn row_error_at(&self, line: u64, what: String) -> StreamError {
         StreamError::Row { file: self.file.clone(), line, what }
     }
 
     /// A complaint about a cell of the present row.
-    pub fn cell_error(&self, column: usize, expected: impl Into<String>) -> StreamError {
+    pub(crate) fn cell_error(&self, column: usize, expected: impl Into<String>) -> StreamError {
         let at = CellPlace { line: self.line(), column, tag: &self.header[column] };
         self.cell_error_at(at, expected.into(), self.cell(column))
     }
 
     /// A complaint about a cell that stood elsewhere.
-    pub fn cell_error_at(&self, at: CellPlace, expected: String, found: &[u8]) -> StreamError {
+    pub(crate) fn cell_error_at(
+        &self,
+        at: CellPlace,
+        expected: String,
+        found: &[u8],
+    ) -> StreamError {
         StreamError::Cell {
             file: self.file.clone(),
             line: at.line,

@@ -13,7 +13,7 @@ pub(crate) enum TableRows {
 
 impl TableRows {
     /// Moves to the next row.
-    pub fn next(&mut self) -> Result<Next, StreamError> {
+    pub(crate) fn next(&mut self) -> Result<Next, StreamError> {
         match self {
             Self::Wide(rows) => rows.next(),
             Self::Long(rows) => rows.next(),
@@ -21,7 +21,7 @@ impl TableRows {
     }
 
     /// What had to be left out of the present row or before it.
-    pub fn take_note(&mut self) -> Option<LeftOut> {
+    pub(crate) fn take_note(&mut self) -> Option<LeftOut> {
         match self {
             Self::Wide(_) => None,
             Self::Long(rows) => rows.take_note(),
@@ -29,7 +29,7 @@ impl TableRows {
     }
 
     /// A cell of the present row without blanks around it.
-    pub fn cell(&self, column: usize) -> &[u8] {
+    pub(crate) fn cell(&self, column: usize) -> &[u8] {
         match self {
             Self::Wide(rows) => rows.cell(column),
             Self::Long(rows) => rows.cell(column),
@@ -37,7 +37,7 @@ impl TableRows {
     }
 
     /// Whether `1,5` is a number here.
-    pub fn decimal_comma(&self) -> bool {
+    pub(crate) fn decimal_comma(&self) -> bool {
         match self {
             Self::Wide(rows) => rows.decimal_comma,
             Self::Long(rows) => rows.decimal_comma(),
@@ -46,7 +46,7 @@ impl TableRows {
 
     /// Whether the present row may hold less than its writer meant. Assembled rows never do: what
     /// was cut short is no part of them.
-    pub fn ends_the_file(&self) -> bool {
+    pub(crate) fn ends_the_file(&self) -> bool {
         match self {
             Self::Wide(rows) => rows.ends_the_file(),
             Self::Long(_) => false,
@@ -54,7 +54,7 @@ impl TableRows {
     }
 
     /// The line that the present row begins in, counted from 1.
-    pub fn line(&self) -> u64 {
+    pub(crate) fn line(&self) -> u64 {
         match self {
             Self::Wide(rows) => rows.line(),
             Self::Long(rows) => rows.line(),
@@ -62,7 +62,7 @@ impl TableRows {
     }
 
     /// A complaint about the present row.
-    pub fn row_error(&self, what: String) -> StreamError {
+    pub(crate) fn row_error(&self, what: String) -> StreamError {
         match self {
             Self::Wide(rows) => rows.row_error(what),
             Self::Long(rows) => rows.row_error(what),
@@ -70,7 +70,7 @@ impl TableRows {
     }
 
     /// A complaint about the row in this line.
-    pub fn row_error_at(&self, line: u64, what: String) -> StreamError {
+    pub(crate) fn row_error_at(&self, line: u64, what: String) -> StreamError {
         match self {
             Self::Wide(rows) => rows.row_error_at(line, what),
             Self::Long(rows) => rows.row_error_at(line, what),
@@ -78,7 +78,7 @@ impl TableRows {
     }
 
     /// A complaint about a cell of the present row.
-    pub fn cell_error(&self, column: usize, expected: String) -> StreamError {
+    pub(crate) fn cell_error(&self, column: usize, expected: String) -> StreamError {
         match self {
             Self::Wide(rows) => rows.cell_error(column, expected),
             Self::Long(rows) => rows.cell_error(column, expected),

@@ -38,62 +38,59 @@ pub(crate) struct Timeline {
 /// What becomes of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Placed {
-    /// A frame.
     Frame(Place),
-    /// Nothing.
     LeftOut(NoteKind),
 }
 
 /// Where a frame stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Place {
-    pub time: Timestamp,
-    pub continuity: Continuity,
+    pub(crate) time: Timestamp,
+    pub(crate) continuity: Continuity,
     /// What its run is moved by from here on.
     shift: SignedDuration,
     /// What its run was moved by before its clock went back.
     before: Option<SignedDuration>,
     /// The stamp that was expected, where the clock of the data has moved.
-    pub moved_from: Option<Timestamp>,
+    pub(crate) moved_from: Option<Timestamp>,
 }
 
 /// A row among those that follow it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows<'a> {
     /// Its stamp and those of the rows after it, of the same file and run, up to [`WINDOW`].
-    pub stamps: &'a [Timestamp],
+    pub(crate) stamps: &'a [Timestamp],
     /// It begins a run.
-    pub new_run: bool,
+    pub(crate) new_run: bool,
     /// It is among the first rows of a file, which may repeat the end of the file before it.
-    pub may_overlap: bool,
+    pub(crate) may_overlap: bool,
 }
 
 impl Timeline {
-    /// An empty timeline.
-    pub fn new(period: SignedDuration) -> Self {
+    pub(crate) fn new(period: SignedDuration) -> Self {
         Self { period, last: None, shift: SignedDuration::ZERO, before: None }
     }
 
     /// Regular distance of two rows.
-    pub fn period(&self) -> SignedDuration {
+    pub(crate) fn period(&self) -> SignedDuration {
         self.period
     }
 
     /// Time of the last frame.
-    pub fn last(&self) -> Option<Timestamp> {
+    pub(crate) fn last(&self) -> Option<Timestamp> {
         self.last
     }
 
     /// Whether a row with this stamp follows the last frame by one period: it can be placed without
     /// a look at the rows after it.
-    pub fn continues(&self, stamp: Timestamp) -> bool {
+    pub(crate) fn continues(&self, stamp: Timestamp) -> bool {
         let time = stamp.checked_add(self.shift).ok();
         self.last.zip(time).is_some_and(|(last, time)| time > last && self.is_next(last, time))
     }
 
     /// Where the first of `rows` stands; `None` beyond the end of time. Nothing is remembered until
     /// [`Timeline::advance`].
-    pub fn place(&self, rows: Rows<'_>) -> Option<Placed> {
+    pub(crate) fn place(&self, rows: Rows<'_>) -> Option<Placed> {
         let stamp = *rows.stamps.first()?;
         let Some(last) = self.last.filter(|_| !rows.new_run) else {
             return self.begin(stamp, rows.stamps);
@@ -223,7 +220,7 @@ impl Timeline {
     }
 
     /// Remembers a frame that was handed out.
-    pub fn advance(&mut self, place: &Place) {
+    pub(crate) fn advance(&mut self, place: &Place) {
         self.last = Some(place.time);
         self.shift = place.shift;
         self.before = place.before;
@@ -305,7 +302,6 @@ mod tests {
         placed(rows).into_iter().filter_map(frame).collect()
     }
 
-    /// One run.
     fn run(stamps: impl IntoIterator<Item = i64>) -> Vec<Placed> {
         placed(&stamps.into_iter().map(|stamp| (stamp, false)).collect::<Vec<_>>())
     }

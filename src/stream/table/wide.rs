@@ -32,15 +32,15 @@ const OUT_OF_RANGE: &str = "the time of this row is out of range";
 /// What to read and how.
 pub(crate) struct Plan {
     /// The files, in this order.
-    pub files: Vec<PathBuf>,
-    pub delimiter: Delimiter,
-    pub numbers: Numbers,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) delimiter: Delimiter,
+    pub(crate) numbers: Numbers,
     /// The clock of every file.
-    pub clocks: Clocks,
-    pub runs: Runs,
-    pub wanted: Wanted,
+    pub(crate) clocks: Clocks,
+    pub(crate) runs: Runs,
+    pub(crate) wanted: Wanted,
     /// How rows of one instant are assembled, where a row holds one measurement only.
-    pub long: Option<Arc<Pivot>>,
+    pub(crate) long: Option<Arc<Pivot>>,
 }
 
 impl Plan {
@@ -113,10 +113,11 @@ struct Open {
 
 /// What comes after the last row of a file.
 enum End {
-    /// Nothing.
     Clean,
     /// A row that is cut short, in this line.
-    CutShort { line: u64 },
+    CutShort {
+        line: u64,
+    },
     /// What cannot be read.
     Broken(StreamError),
 }
@@ -124,7 +125,7 @@ enum End {
 impl Wide {
     /// Reads every file's header, so that a file that does not fit is known at once, and the first
     /// rows, to find the period when nobody says.
-    pub fn open(
+    pub(crate) fn open(
         plan: Plan,
         clients: &[ClientSettings],
         period_s: Option<f64>,
@@ -159,43 +160,43 @@ impl Wide {
     }
 
     /// What frames look like.
-    pub fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// The file of the last frame.
-    pub fn file(&self) -> &Path {
+    pub(crate) fn file(&self) -> &Path {
         self.path(self.finished.len().min(self.plan.files.len() - 1))
     }
 
     /// A file by its number.
-    pub fn path(&self, file: usize) -> &Path {
+    pub(crate) fn path(&self, file: usize) -> &Path {
         &self.plan.files[file]
     }
 
     /// The last frame's place among the data rows of its file, counted from 0.
-    pub fn row(&self) -> u64 {
+    pub(crate) fn row(&self) -> u64 {
         self.row
     }
 
     /// Value of the run column at the last frame, where there is such a column.
-    pub fn run(&self) -> Option<&[u8]> {
+    pub(crate) fn run(&self) -> Option<&[u8]> {
         self.plan.wanted.run.is_some().then_some(self.run.as_slice())
     }
 
     /// Values of the label columns at the last frame: `None` for a column that its file lacks, NaN
     /// for an empty cell.
-    pub fn flags(&self) -> &[Option<f64>] {
+    pub(crate) fn flags(&self) -> &[Option<f64>] {
         &self.flags
     }
 
     /// Data rows of each file that is over; as many as there are, the last frame's file is the next.
-    pub fn finished(&self) -> &[u64] {
+    pub(crate) fn finished(&self) -> &[u64] {
         &self.finished
     }
 
     /// Reads the present file to its end for the number of its data rows.
-    pub fn count_rows(&mut self) -> Result<u64, StreamError> {
+    pub(crate) fn count_rows(&mut self) -> Result<u64, StreamError> {
         let Some(open) = &mut self.open else { return Ok(0) };
         match open.end.take() {
             Some(End::Broken(error)) => return Err(error),
@@ -209,7 +210,7 @@ impl Wide {
     }
 
     /// Fills all of `frame` but its label; `false` at the end. Over after an error.
-    pub fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
+    pub(crate) fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
         frame.notes.clear();
         if self.over {
             return Ok(false);

@@ -21,7 +21,6 @@ const ALPHA: f64 = 0.5;
 /// What one parent adds to one child's state.
 #[derive(Debug, Clone)]
 pub(super) enum Coupling {
-    /// Family A.
     Lstm(Box<Dependency>),
     /// Families B and H: `gain` · tanh(W x).
     Tanh {

@@ -16,22 +16,18 @@ const SIZE: f64 = 1.5;
 /// Added noise of a burst, in standard deviations of the channel.
 pub(super) const BURST_STD: f64 = 0.35 * SIZE;
 
-/// A staged anomaly.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fault {
-    /// First step.
-    pub start: usize,
-    /// Number of steps.
-    pub length: usize,
+pub(crate) struct Fault {
+    pub(crate) start: usize,
+    pub(crate) length: usize,
     /// The client it starts in.
-    pub root: usize,
-    /// What happens there.
-    pub kind: FaultKind,
+    pub(crate) root: usize,
+    pub(crate) kind: FaultKind,
 }
 
 /// The kinds of [`Fault`], with their size.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum FaultKind {
+pub(crate) enum FaultKind {
     /// Family A: both dimensions of the target are shifted.
     TargetShift {
         /// By so much (Δ).
@@ -61,20 +57,16 @@ pub enum FaultKind {
     },
     /// Sensors stay at the value they show when the fault starts.
     StuckAt {
-        /// Which channels.
         channels: [bool; CHANNELS],
     },
-    /// Sensors become noisy.
     NoiseBurst {
-        /// Which channels.
         channels: [bool; CHANNELS],
     },
 }
 
 impl FaultKind {
     /// The kind in a word or two.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::TargetShift { .. } => "target shift",
             Self::Step { .. } => "step",
@@ -88,16 +80,13 @@ impl FaultKind {
 
     /// Whether it changes what the plant does, not only what sensors show: only then can other
     /// clients feel it.
-    #[must_use]
-    pub fn moves_the_state(&self) -> bool {
+    pub(crate) fn moves_the_state(&self) -> bool {
         !matches!(self, Self::Bias { .. } | Self::StuckAt { .. } | Self::NoiseBurst { .. })
     }
 }
 
 impl Fault {
-    /// Its steps.
-    #[must_use]
-    pub fn steps(&self) -> Range<usize> {
+    pub(crate) fn steps(&self) -> Range<usize> {
         self.start..self.start + self.length
     }
 

@@ -16,18 +16,16 @@ const ADOPTION: f64 = 0.7;
 
 /// An influence of one client on another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Edge {
-    /// The driving client.
-    pub parent: usize,
-    /// The driven client.
-    pub child: usize,
+pub(crate) struct Edge {
+    pub(crate) parent: usize,
+    pub(crate) child: usize,
     /// Steps after which the child's state feels the parent's, at least 1.
-    pub delay: usize,
+    pub(crate) delay: usize,
 }
 
 /// The dependencies of a plant. Acyclic by construction: edges follow [`Graph::order`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Graph {
+pub(crate) struct Graph {
     order: Vec<usize>,
     edges: Vec<Edge>,
 }
@@ -36,7 +34,7 @@ impl Graph {
     /// Draws a graph of `clients` clients: C1 → C2 for two of them, else a random one along a
     /// random order of the clients.
     #[must_use]
-    pub fn draw(clients: usize, delays: RangeInclusive<usize>, rng: &mut Rng) -> Self {
+    pub(crate) fn draw(clients: usize, delays: RangeInclusive<usize>, rng: &mut Rng) -> Self {
         let mut order: Vec<usize> = (0..clients).collect();
         let mut edges = Vec::new();
         if clients == 2 {
@@ -62,32 +60,27 @@ impl Graph {
         Self { order, edges }
     }
 
-    /// Number of clients.
-    #[must_use]
-    pub fn clients(&self) -> usize {
+    pub(crate) fn clients(&self) -> usize {
         self.order.len()
     }
 
     /// The clients, each one after all that drive it.
-    #[must_use]
-    pub fn order(&self) -> &[usize] {
+    pub(crate) fn order(&self) -> &[usize] {
         &self.order
     }
 
     /// All influences, sorted by parent, then child.
-    #[must_use]
-    pub fn edges(&self) -> &[Edge] {
+    pub(crate) fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
     /// The influences on `child`, in the order of their parents.
-    pub fn edges_into(&self, child: usize) -> impl Iterator<Item = &Edge> {
+    pub(crate) fn edges_into(&self, child: usize) -> impl Iterator<Item = &Edge> {
         self.edges.iter().filter(move |e| e.child == child)
     }
 
     /// Every client that `client` drives, directly or through others, in ascending order.
-    #[must_use]
-    pub fn descendants(&self, client: usize) -> Vec<usize> {
+    pub(crate) fn descendants(&self, client: usize) -> Vec<usize> {
         let mut reached = vec![false; self.clients()];
         // In topological order every parent is settled before its children are asked.
         for &child in &self.order {

@@ -23,7 +23,7 @@ const MAX_CLIENTS: usize = 1024;
 
 /// A synthetic plant with its graph, its faults and its true states.
 #[derive(Debug, Clone)]
-pub struct TwinPlant {
+pub(crate) struct TwinPlant {
     graph: Graph,
     pub(super) clients: Vec<Client>,
     pub(super) faults: Vec<Fault>,
@@ -40,7 +40,7 @@ pub struct TwinPlant {
 
 impl TwinPlant {
     /// Draws a plant and brings it to its first step.
-    pub fn new(source: &TwinSource, seed: u64) -> Result<Self, StreamError> {
+    pub(crate) fn new(source: &TwinSource, seed: u64) -> Result<Self, StreamError> {
         check(source)?;
         let sources = Sources::new(seed);
         let delays = match source.family {
@@ -82,58 +82,50 @@ impl TwinPlant {
     /// The same plant, not yet begun, with its faults left out: what would have been. It equals the
     /// faulty run, bit by bit, wherever no fault reaches.
     #[must_use]
-    pub fn without_faults(mut self) -> Self {
+    pub(crate) fn without_faults(mut self) -> Self {
         debug_assert_eq!(self.t, 0, "what is worked out ahead has its faults already");
         self.faults.clear();
         self
     }
 
-    /// Who drives whom.
-    #[must_use]
-    pub fn graph(&self) -> &Graph {
+    pub(crate) fn graph(&self) -> &Graph {
         &self.graph
     }
 
     /// The staged anomalies, in the order of their start.
-    #[must_use]
-    pub fn faults(&self) -> &[Fault] {
+    pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
     /// Which steps are meant for what.
-    #[must_use]
-    pub fn slices(&self) -> &Slices {
+    pub(crate) fn slices(&self) -> &Slices {
         &self.slices
     }
 
     /// The true states of all clients at the step measured last.
-    #[must_use]
-    pub fn states(&self) -> &[State] {
+    pub(crate) fn states(&self) -> &[State] {
         &self.states
     }
 
     /// What `client` is ("two tanks").
-    #[must_use]
-    pub fn title(&self, client: usize) -> &'static str {
+    pub(crate) fn title(&self, client: usize) -> &'static str {
         self.clients[client].title()
     }
 
     /// Standard deviation of the channels of `client` in nominal operation, without noise.
-    #[must_use]
-    pub fn channel_std(&self, client: usize) -> Measurements {
+    pub(crate) fn channel_std(&self, client: usize) -> Measurements {
         self.clients[client].channel_std
     }
 
     /// Standard deviation of the measurement noise of `client`.
-    #[must_use]
-    pub fn noise_std(&self, client: usize) -> Measurements {
+    pub(crate) fn noise_std(&self, client: usize) -> Measurements {
         self.clients[client].noise_std()
     }
 
     /// Moves the plant by one step and writes what all sensors show, client by client, into
     /// `measured` (as far as it is long). Returns the fault that is at work, by its place in
     /// [`TwinPlant::faults`].
-    pub fn step(&mut self, measured: &mut [f64]) -> Option<usize> {
+    pub(crate) fn step(&mut self, measured: &mut [f64]) -> Option<usize> {
         let t = self.t;
         self.t += 1;
         if self.shown == self.ahead() {

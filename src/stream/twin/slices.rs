@@ -6,28 +6,25 @@ use crate::session::{Family, TwinSource};
 
 /// Consecutive stretches of one stream, as ranges of steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slices {
+pub(crate) struct Slices {
     /// Normal operation that models and scaling are fitted to.
-    pub fit: Range<usize>,
+    pub(crate) fit: Range<usize>,
     /// Normal operation that thresholds are set on.
-    pub calibration: Range<usize>,
+    pub(crate) calibration: Range<usize>,
     /// Normal operation to count false alarms on.
-    pub nominal: Range<usize>,
-    /// Operation with faults.
-    pub anomalous: Range<usize>,
+    pub(crate) nominal: Range<usize>,
+    pub(crate) anomalous: Range<usize>,
 }
 
 impl Slices {
     /// Steps of the whole stream.
-    #[must_use]
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.anomalous.end
     }
 }
 
 /// The slices of a source.
-#[must_use]
-pub fn slices(source: &TwinSource) -> Slices {
+pub(crate) fn slices(source: &TwinSource) -> Slices {
     let anomalous = match source.family {
         Family::A => 6000,
         Family::B | Family::H => 9000,

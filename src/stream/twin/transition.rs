@@ -74,7 +74,6 @@ impl Transition {
         [0, 1].map(|row| self.out.output(row, &self.memory.h))
     }
 
-    /// Empties the memory.
     pub(super) fn forget(&mut self) {
         self.memory.forget();
     }

@@ -9,8 +9,7 @@ use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::lesson::{self, Beside, Course, ETA2, Findings, PUBLISHED};
 use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
 
-/// The study.
-pub struct Convergence;
+pub(crate) struct Convergence;
 
 impl Study for Convergence {
     fn name(&self) -> &'static str {

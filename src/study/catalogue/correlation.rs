@@ -8,8 +8,7 @@ use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::lesson::{self, Findings, Map};
 use crate::study::report::{Axis, Bar, Cell, Chart, Drawing, Report, Row, Spread, Table};
 
-/// The study.
-pub struct Correlation;
+pub(crate) struct Correlation;
 
 /// In the order of the paper's figures, and the truth.
 const MODELS: [&str; 5] = ["proprietary", "augmented", "server", "oracle", "truth"];

@@ -22,8 +22,7 @@ use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::published::TABLE_2;
 use crate::study::report::{Axis, Bar, Cell, Chart, Drawing, Report, Row, Spread, Table};
 
-/// The study.
-pub struct Detection;
+pub(crate) struct Detection;
 
 /// The paper's own experiment; only here all five models are made.
 const PAPER_FAMILY: &str = PAPERS.name;
@@ -33,9 +32,7 @@ const QUICK: [&str; 3] = ["A2", "A4", "B4"];
 
 /// A way from data to named roots.
 struct Method {
-    /// For other programs.
     name: &'static str,
-    /// For people.
     label: &'static str,
     way: Way,
 }

@@ -10,8 +10,7 @@ use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::lesson::{self, Findings};
 use crate::study::report::Report;
 
-/// The study.
-pub struct PlantDay;
+pub(crate) struct PlantDay;
 
 const ATTACKS: &str = "plant-attack-day";
 const NORMAL: &str = "plant-normal";

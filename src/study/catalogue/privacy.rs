@@ -6,8 +6,7 @@ use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::privacy::{FAMILIES, PERMANENT, WATCH, WINDOW, flips, losses, spending};
 use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
 
-/// The study.
-pub struct Privacy;
+pub(crate) struct Privacy;
 
 /// Its figures, in the order in which they are shown.
 const PARTS: [&str; 3] = ["noise in training", "randomised flags", "spending of a day"];
@@ -81,7 +80,6 @@ fn found(part: &str, done: &[Done]) -> Result<Vec<Vec<Map<String, Value>>>, Stud
 /// same order.
 struct Lines(Vec<Vec<Map<String, Value>>>);
 
-/// One setting.
 #[derive(Clone, Copy)]
 struct Line<'a>(&'a [Map<String, Value>]);
 

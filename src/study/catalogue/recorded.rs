@@ -11,7 +11,7 @@ use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::report::Report;
 
 /// A study of a data set.
-pub struct Recorded {
+pub(crate) struct Recorded {
     name: &'static str,
     about: &'static str,
     /// Shipped sessions that can read it, the paper's own first.
@@ -22,21 +22,19 @@ pub struct Recorded {
 const PAPERS: &str = "hai-23.05-aug-12";
 
 /// HAI, whichever release is there.
-pub static HAI: Recorded = Recorded {
+pub(crate) static HAI: Recorded = Recorded {
     name: "hai",
     about: "the HAI testbed, whichever releases are there, both modes (Table 4)",
     sessions: &[PAPERS, "hai-22.04", "hai-21.03", "hai-20.07"],
 };
 
-/// Tennessee Eastman.
-pub static TEP: Recorded = Recorded {
+pub(crate) static TEP: Recorded = Recorded {
     name: "tep",
     about: "Tennessee Eastman: fifteen faults in five units, both modes",
     sessions: &["tep"],
 };
 
-/// BATADAL.
-pub static BATADAL: Recorded = Recorded {
+pub(crate) static BATADAL: Recorded = Recorded {
     name: "batadal",
     about: "BATADAL's water network: seven attacks on six stations, both modes",
     sessions: &["batadal"],

@@ -5,8 +5,7 @@ use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::lesson::{self, Condition, Findings, Norms, Trace};
 use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
 
-/// The study.
-pub struct Residuals;
+pub(crate) struct Residuals;
 
 /// More than half of all steps: what the paper calls "most time instants".
 const MOST: f64 = 0.5;

@@ -18,8 +18,7 @@ const PRINTED: [usize; 4] = [2, 4, 8, 16];
 /// Clients beyond the paper.
 const BEYOND: [usize; 3] = [64, 256, 1024];
 
-/// The study.
-pub struct Scalability;
+pub(crate) struct Scalability;
 
 impl Study for Scalability {
     fn name(&self) -> &'static str {

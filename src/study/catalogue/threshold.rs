@@ -13,8 +13,7 @@ use crate::study::detection::{Models, PAPERS, as_published};
 use crate::study::frame::{Done, Job, Options, Study, StudyError};
 use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
 
-/// The study.
-pub struct Threshold;
+pub(crate) struct Threshold;
 
 /// Percentiles of τ_a; τ_c stays at the 95th.
 const PERCENTILES: [f64; 10] = [75.0, 77.5, 80.0, 82.5, 85.0, 87.5, 90.0, 92.5, 95.0, 97.5];

@@ -31,10 +31,8 @@ pub(super) use self::flags::flag_table;
 
 /// A way to watch.
 pub(super) struct Method {
-    /// For other programs.
-    pub name: &'static str,
-    /// For people.
-    pub label: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) label: &'static str,
     mode: Mode,
     /// Percentile of both thresholds, and whether three of five steps must agree.
     flags: Option<(f64, bool)>,
@@ -66,37 +64,37 @@ pub(super) const METHODS: [Method; 4] = [
 /// What one method saw.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Seen {
-    pub method: String,
-    pub detected: usize,
-    pub right: usize,
-    pub false_alarms: usize,
+    pub(crate) method: String,
+    pub(crate) detected: usize,
+    pub(crate) right: usize,
+    pub(crate) false_alarms: usize,
     /// Time watched outside attacks and their tails.
-    pub quiet_s: f64,
+    pub(crate) quiet_s: f64,
     /// Seconds without event, with the false alarms in them.
-    pub arl0: Runs,
+    pub(crate) arl0: Runs,
     /// Seconds from each onset to the next alarm.
-    pub arl1: Runs,
+    pub(crate) arl1: Runs,
     /// Seconds from an event's start to its first alarm.
-    pub delays_s: Vec<f64>,
+    pub(crate) delays_s: Vec<f64>,
     /// Seconds from an event's start until its origin was named.
-    pub named_s: Vec<f64>,
-    pub ac1: Option<f64>,
-    pub mrr: Option<f64>,
-    pub etapr_f1: Option<f64>,
-    pub attacks: Vec<Attack>,
+    pub(crate) named_s: Vec<f64>,
+    pub(crate) ac1: Option<f64>,
+    pub(crate) mrr: Option<f64>,
+    pub(crate) etapr_f1: Option<f64>,
+    pub(crate) attacks: Vec<Attack>,
     /// The flags of the proprietary and the augmented models, where they were raised; in seconds.
-    pub flags: Vec<ModelFlags>,
+    pub(crate) flags: Vec<ModelFlags>,
 }
 
 /// What became of one attack.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Attack {
-    pub id: String,
-    pub what: String,
-    pub origins: Vec<String>,
-    pub named: Option<String>,
-    pub right: bool,
-    pub delay_s: Option<f64>,
+    pub(crate) id: String,
+    pub(crate) what: String,
+    pub(crate) origins: Vec<String>,
+    pub(crate) named: Option<String>,
+    pub(crate) right: bool,
+    pub(crate) delay_s: Option<f64>,
 }
 
 /// Watches `session` by every method, with models that are made once.
@@ -211,14 +209,14 @@ fn seen(method: &Method, ending: &Ending, turns: &[Turn]) -> Seen {
 
 /// All runs of one method on one session.
 pub(super) struct Line<'a> {
-    pub family: &'a str,
-    pub method: &'static Method,
-    pub seen: Vec<&'a Seen>,
+    pub(crate) family: &'a str,
+    pub(crate) method: &'static Method,
+    pub(crate) seen: Vec<&'a Seen>,
 }
 
 impl<'a> Line<'a> {
     /// One line per method, of the methods that were run.
-    pub fn all(family: &'a str, runs: &'a [Vec<Seen>]) -> Vec<Self> {
+    pub(crate) fn all(family: &'a str, runs: &'a [Vec<Seen>]) -> Vec<Self> {
         let line = |method: &'static Method| Self {
             family,
             method,
@@ -227,15 +225,15 @@ impl<'a> Line<'a> {
         METHODS.iter().map(line).filter(|line| !line.seen.is_empty()).collect()
     }
 
-    pub fn attacks(&self) -> usize {
+    pub(crate) fn attacks(&self) -> usize {
         self.sum(|seen| seen.attacks.len())
     }
 
-    pub fn detected(&self) -> usize {
+    pub(crate) fn detected(&self) -> usize {
         self.sum(|seen| seen.detected)
     }
 
-    pub fn right(&self) -> usize {
+    pub(crate) fn right(&self) -> usize {
         self.sum(|seen| seen.right)
     }
 
@@ -248,11 +246,11 @@ impl<'a> Line<'a> {
     }
 
     /// RCA accuracy: right names of all attacks.
-    pub fn accuracy(&self) -> Option<Spread> {
+    pub(crate) fn accuracy(&self) -> Option<Spread> {
         self.spread(|seen| share(seen.right, seen.attacks.len()))
     }
 
-    pub fn false_alarms_per_day(&self) -> Option<Spread> {
+    pub(crate) fn false_alarms_per_day(&self) -> Option<Spread> {
         self.spread(|seen| per_day(seen.false_alarms, seen.quiet_s / 86_400.0))
     }
 
@@ -283,7 +281,7 @@ impl<'a> Line<'a> {
         Spread::of(self.seen.iter().flat_map(|seen| &seen.named_s).map(|s| Some(s / 60.0)))
     }
 
-    pub fn median_delay_s(&self) -> Option<f64> {
+    pub(crate) fn median_delay_s(&self) -> Option<f64> {
         let delays: Vec<f64> =
             self.seen.iter().flat_map(|seen| seen.delays_s.iter().copied()).collect();
         crate::score::metrics::delay::Delays::of(&delays).median
@@ -296,7 +294,7 @@ impl<'a> Line<'a> {
         Table4::find(Variant::Federated, percentile).filter(|_| is_told)
     }
 
-    pub fn row(&self) -> Row {
+    pub(crate) fn row(&self) -> Row {
         let [precision, recall, f1] = self.rates();
         let (arl0, arl1) = (self.arl0(), self.arl1());
         Row::new(self.family, self.method.name, self.seen.len())

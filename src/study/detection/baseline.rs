@@ -18,7 +18,7 @@ pub(in crate::study) const TOGETHER: u64 = 0x46;
 
 /// A model on the filters of the paper's own session: its flags, made from its residuals on what
 /// follows the fit slice, and what happened after calibration.
-pub fn flagged(
+pub(crate) fn flagged(
     variant: Variant,
     seed: u64,
     models: &mut Models,

@@ -16,32 +16,29 @@ use crate::stream::{Event, Layout};
 
 /// An incident that a method declared. Steps count from the first one watched.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Declared {
+pub(crate) struct Declared {
     /// First step of its evidence.
-    pub onset: usize,
+    pub(crate) onset: usize,
     /// The step of the alarm.
-    pub opened: usize,
+    pub(crate) opened: usize,
     /// Last step that spoke for it.
-    pub last: usize,
-    /// The named root.
-    pub root: Option<usize>,
+    pub(crate) last: usize,
+    pub(crate) root: Option<usize>,
     /// Clients by how much speaks for them.
-    pub suspects: Vec<(usize, f64)>,
+    pub(crate) suspects: Vec<(usize, f64)>,
 }
 
 /// What a method declared over all that was watched.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MethodOutput {
-    /// As incidents.
-    pub incidents: Vec<Declared>,
+pub(crate) struct MethodOutput {
+    pub(crate) incidents: Vec<Declared>,
     /// As a name or nothing at every step.
-    pub names: Vec<Option<usize>>,
+    pub(crate) names: Vec<Option<usize>>,
 }
 
 impl MethodOutput {
     /// Of a method that declares incidents: from onset to last evidence its root is named.
-    #[must_use]
-    pub fn from_incidents(incidents: Vec<Declared>, steps: usize) -> Self {
+    pub(crate) fn from_incidents(incidents: Vec<Declared>, steps: usize) -> Self {
         let mut names = vec![None; steps];
         for incident in &incidents {
             let last = incident.last.min(steps.saturating_sub(1));
@@ -53,8 +50,7 @@ impl MethodOutput {
     }
 
     /// Of a method that names a root, or none, at every step.
-    #[must_use]
-    pub fn from_names(names: Vec<Option<usize>>) -> Self {
+    pub(crate) fn from_names(names: Vec<Option<usize>>) -> Self {
         let incidents = group(&names, GAP)
             .into_iter()
             .map(|Named { window, name }| {
@@ -75,19 +71,18 @@ impl MethodOutput {
 
 /// Run lengths of one run, in a form that can be added up.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Runs {
+pub(crate) struct Runs {
     /// Steps of all runs together.
-    pub watched: f64,
+    pub(crate) watched: f64,
     /// Runs that ended in an alarm.
-    pub ended: usize,
+    pub(crate) ended: usize,
     /// Runs that were still going when watching stopped.
-    pub censored: usize,
+    pub(crate) censored: usize,
 }
 
 impl Runs {
     /// Of several runs together.
-    #[must_use]
-    pub fn pooled<'a>(runs: impl IntoIterator<Item = &'a Self>) -> RunLength {
+    pub(crate) fn pooled<'a>(runs: impl IntoIterator<Item = &'a Self>) -> RunLength {
         let sum = runs.into_iter().fold(Self::default(), |sum, run| Self {
             watched: sum.watched + run.watched,
             ended: sum.ended + run.ended,
@@ -108,67 +103,62 @@ impl From<RunLength> for Runs {
     }
 }
 
-/// The figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
+pub(crate) struct Figures {
     /// EP.
-    pub precision: Option<f64>,
+    pub(crate) precision: Option<f64>,
     /// ER.
-    pub recall: Option<f64>,
+    pub(crate) recall: Option<f64>,
     /// EF.
-    pub f1: Option<f64>,
+    pub(crate) f1: Option<f64>,
     /// EF of the incidents from the first event on: those of the nominal stretch before it are left
     /// to ARL0.
-    pub f1_from_first_event: Option<f64>,
+    pub(crate) f1_from_first_event: Option<f64>,
     /// F1 per step over the whole stream.
-    pub step_f1: Option<f64>,
+    pub(crate) step_f1: Option<f64>,
     /// Precision per step inside anomalies only: the most lenient reading.
-    pub inside_precision: Option<f64>,
-    /// Recall per step.
-    pub step_recall: Option<f64>,
+    pub(crate) inside_precision: Option<f64>,
+    pub(crate) step_recall: Option<f64>,
     /// F1 of these two.
-    pub inside_f1: Option<f64>,
+    pub(crate) inside_f1: Option<f64>,
     /// F1 of eTaPR with its usual thetas; whoever is named.
-    pub etapr_f1: Option<f64>,
-    /// Events.
-    pub events: usize,
+    pub(crate) etapr_f1: Option<f64>,
+    pub(crate) events: usize,
     /// Events in whose window or tail an alarm was raised.
-    pub detected: usize,
+    pub(crate) detected: usize,
     /// Those whose first alarm named the origin.
-    pub right: usize,
+    pub(crate) right: usize,
     /// Alarms that were raised in no event and in no tail.
-    pub false_alarms: usize,
+    pub(crate) false_alarms: usize,
     /// Nominal steps before the first event, and the alarms in them.
-    pub arl0: Runs,
+    pub(crate) arl0: Runs,
     /// From each onset to the next alarm.
-    pub arl1: Runs,
+    pub(crate) arl1: Runs,
     /// Steps from an event's start to its first alarm, of the events detected.
-    pub delays: Vec<f64>,
+    pub(crate) delays: Vec<f64>,
     /// AC@1 over all events.
-    pub ac1: Option<f64>,
+    pub(crate) ac1: Option<f64>,
     /// AC@3.
-    pub ac3: Option<f64>,
+    pub(crate) ac3: Option<f64>,
     /// Avg@5.
-    pub avg5: Option<f64>,
+    pub(crate) avg5: Option<f64>,
     /// MRR.
-    pub mrr: Option<f64>,
+    pub(crate) mrr: Option<f64>,
 }
 
 /// An event on the clock of what is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Happened {
-    /// Its steps.
-    pub window: Window,
+pub(crate) struct Happened {
+    pub(crate) window: Window,
     /// The client it started in.
-    pub origin: usize,
+    pub(crate) origin: usize,
     /// Clients that are known to feel it.
-    pub affected: Vec<usize>,
+    pub(crate) affected: Vec<usize>,
 }
 
 impl Happened {
     /// The events that begin at step `first` or later, counted from there.
-    #[must_use]
-    pub fn later(events: &[Self], first: usize) -> Vec<Self> {
+    pub(crate) fn later(events: &[Self], first: usize) -> Vec<Self> {
         let first = tick(first);
         let shifted = |event: &Self| Self {
             window: Window::new(event.window.start - first, event.window.end - first),
@@ -183,29 +173,24 @@ impl Happened {
     }
 
     /// Whether it goes on at a step.
-    #[must_use]
-    pub fn is_on(&self, step: usize) -> bool {
+    pub(crate) fn is_on(&self, step: usize) -> bool {
         self.window.contains(tick(step))
     }
 }
 
 /// What happened while a plant was watched.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Truth {
-    /// Number of clients.
-    pub clients: usize,
-    /// Steps watched.
-    pub steps: usize,
+pub(crate) struct Truth {
+    pub(crate) clients: usize,
+    pub(crate) steps: usize,
     /// Seconds between two steps.
-    pub period_s: f64,
-    /// What went wrong.
-    pub events: Vec<Happened>,
+    pub(crate) period_s: f64,
+    pub(crate) events: Vec<Happened>,
 }
 
 impl Truth {
     /// Steps outside events and their tails, where an alarm is false.
-    #[must_use]
-    pub fn quiet_steps(&self) -> usize {
+    pub(crate) fn quiet_steps(&self) -> usize {
         let busy: Vec<Window> = self.events.iter().map(|e| e.window.with_tail(TAIL)).collect();
         let all = Window::new(0, tick(self.steps) - 1);
         let busy: Tick = disjoint(&busy).into_iter().map(|w| w.shared(all).ticks().max(0)).sum();
@@ -214,8 +199,7 @@ impl Truth {
 
     /// Of steps at these times. Events count that begin in what is watched and whose origin is a
     /// client.
-    #[must_use]
-    pub fn new(layout: &Layout, times: &[Timestamp], events: &[Event]) -> Self {
+    pub(crate) fn new(layout: &Layout, times: &[Timestamp], events: &[Event]) -> Self {
         let first = times.first();
         let happened = |event: &Event| {
             let step = |time: Timestamp| tick(times.partition_point(|t| *t < time));
@@ -238,8 +222,7 @@ impl Truth {
 
 impl Figures {
     /// Holds what was declared against what happened.
-    #[must_use]
-    pub fn of(truth: &Truth, output: &MethodOutput) -> Self {
+    pub(crate) fn of(truth: &Truth, output: &MethodOutput) -> Self {
         let Truth { clients: nobody, steps, events, .. } = truth;
         let steps = *steps;
         let anomalies: Vec<Named<usize>> =

@@ -51,42 +51,36 @@ impl Distances {
 
 /// (Z_c, Z_a) of every client at every step, as the server received them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FlagSeries {
+pub(crate) struct FlagSeries {
     clients: Vec<Vec<Option<Flags>>>,
 }
 
 impl FlagSeries {
     /// No step so far.
-    #[must_use]
-    pub fn new(clients: usize) -> Self {
+    pub(crate) fn new(clients: usize) -> Self {
         Self { clients: vec![Vec::new(); clients] }
     }
 
     /// Adds a step: the flags of every client.
-    pub fn push(&mut self, flags: impl Iterator<Item = Option<Flags>>) {
+    pub(crate) fn push(&mut self, flags: impl Iterator<Item = Option<Flags>>) {
         self.clients.iter_mut().zip(flags).for_each(|(client, flags)| client.push(flags));
     }
 
-    /// Number of clients.
-    #[must_use]
-    pub fn clients(&self) -> usize {
+    pub(crate) fn clients(&self) -> usize {
         self.clients.len()
     }
 
-    /// Number of steps.
-    #[must_use]
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.clients.first().map_or(0, Vec::len)
     }
 
     /// The flags of every client at a step.
-    pub fn at(&self, step: usize) -> impl Iterator<Item = Option<Flags>> + '_ {
+    pub(crate) fn at(&self, step: usize) -> impl Iterator<Item = Option<Flags>> + '_ {
         self.clients.iter().map(move |client| client.get(step).copied().flatten())
     }
 
     /// The root that the look-up declares at each step.
-    #[must_use]
-    pub fn look_up(&self, vote: Option<Vote>) -> Vec<Option<usize>> {
+    pub(crate) fn look_up(&self, vote: Option<Vote>) -> Vec<Option<usize>> {
         let mut voting = vote.map(|vote| Voting::new(vote, self.clients.len()));
         let mut now = Vec::with_capacity(self.clients.len());
         let declared = (0..self.steps()).map(|t| {
@@ -99,8 +93,7 @@ impl FlagSeries {
     }
 
     /// Shares of the four pairs (Z_c, Z_a) at given client-steps: 00, 01, 10, 11.
-    #[must_use]
-    pub fn pair_shares(&self, at: impl Fn(usize, usize) -> bool) -> Option<[f64; 4]> {
+    pub(crate) fn pair_shares(&self, at: impl Fn(usize, usize) -> bool) -> Option<[f64; 4]> {
         let mut counts = [0_usize; 4];
         for (m, client) in self.clients.iter().enumerate() {
             for (t, flags) in client.iter().enumerate() {
@@ -114,8 +107,7 @@ impl FlagSeries {
     }
 
     /// Run lengths of one of the two flags.
-    #[must_use]
-    pub fn run_lengths(&self, z: fn(&Flags) -> bool, events: &[Happened]) -> FlagRuns {
+    pub(crate) fn run_lengths(&self, z: fn(&Flags) -> bool, events: &[Happened]) -> FlagRuns {
         let raised = |client: &Vec<Option<Flags>>| {
             client.iter().map(|flags| flags.as_ref().is_some_and(z)).collect()
         };
@@ -123,8 +115,7 @@ impl FlagSeries {
     }
 
     /// The flags of the proprietary and of the augmented models, judged separately.
-    #[must_use]
-    pub fn models(&self, percentile: f64, events: &[Happened]) -> [ModelFlags; 2] {
+    pub(crate) fn models(&self, percentile: f64, events: &[Happened]) -> [ModelFlags; 2] {
         let of = |model: Variant, z: fn(&Flags) -> bool| ModelFlags {
             model: model.name().into(),
             percentile,
@@ -136,17 +127,17 @@ impl FlagSeries {
 
 /// A model of the paper, measured: its flags follow at any percentile.
 #[derive(Debug, Clone)]
-pub struct Flagged {
+pub(crate) struct Flagged {
     clients: Vec<(Distances, Option<Distances>)>,
 }
 
 /// How often the flags of one model were raised by themselves and how soon by an anomaly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct FlagRuns {
+pub(crate) struct FlagRuns {
     /// Nominal steps of each client up to its next flag.
-    pub arl0: Runs,
+    pub(crate) arl0: Runs,
     /// From each onset to the next flag of the client it is in.
-    pub arl1: Runs,
+    pub(crate) arl1: Runs,
 }
 
 impl FlagRuns {
@@ -172,23 +163,20 @@ impl FlagRuns {
 }
 
 /// Percentiles at which the flags of the models are judged.
-pub const PERCENTILES: [f64; 2] = [95.0, 99.5];
+pub(crate) const PERCENTILES: [f64; 2] = [95.0, 99.5];
 
 /// The flags of one model at one percentile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ModelFlags {
-    /// Its name.
-    pub model: String,
-    /// Of the threshold.
-    pub percentile: f64,
+pub(crate) struct ModelFlags {
+    pub(crate) model: String,
+    pub(crate) percentile: f64,
     /// How long one waits for them.
-    pub runs: FlagRuns,
+    pub(crate) runs: FlagRuns,
 }
 
 impl ModelFlags {
     /// Of a model at every percentile.
-    #[must_use]
-    pub fn of(model: Variant, flagged: &Flagged, events: &[Happened]) -> Vec<Self> {
+    pub(crate) fn of(model: Variant, flagged: &Flagged, events: &[Happened]) -> Vec<Self> {
         let at = |percentile| Self {
             model: model.name().into(),
             percentile,
@@ -200,23 +188,19 @@ impl ModelFlags {
 
 /// All seeds of one model's flags at one percentile.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FlagLine {
-    /// Whose.
-    pub model: Variant,
-    /// Of the threshold.
-    pub percentile: f64,
-    /// Runs behind it.
-    pub seeds: usize,
+pub(crate) struct FlagLine {
+    pub(crate) model: Variant,
+    pub(crate) percentile: f64,
+    pub(crate) seeds: usize,
     /// Time per flag in nominal operation.
-    pub arl0: RunLength,
+    pub(crate) arl0: RunLength,
     /// From an onset to the next flag.
-    pub arl1: RunLength,
+    pub(crate) arl1: RunLength,
 }
 
 impl FlagLine {
     /// One line per percentile and model, of those that there are.
-    #[must_use]
-    pub fn all(flags: &[&ModelFlags]) -> Vec<Self> {
+    pub(crate) fn all(flags: &[&ModelFlags]) -> Vec<Self> {
         let lines = PERCENTILES.into_iter().flat_map(|percentile| {
             Variant::ALL.into_iter().filter_map(move |model| {
                 let own: Vec<&FlagRuns> = flags
@@ -246,8 +230,7 @@ impl Flagged {
     }
 
     /// Both flags at one percentile. A model without r_a has no pair to look up.
-    #[must_use]
-    pub fn at(&self, percentile: f64) -> Option<FlagSeries> {
+    pub(crate) fn at(&self, percentile: f64) -> Option<FlagSeries> {
         let pairs = |(c, a): &(Distances, Option<Distances>)| {
             let both = c.flags(percentile).into_iter().zip(a.as_ref()?.flags(percentile));
             Some(both.map(|(c, a)| Some(Flags::new(c?, a?))).collect())
@@ -256,8 +239,7 @@ impl Flagged {
     }
 
     /// Run lengths of the flags: of Z_a where there is one, otherwise of the only flag there is.
-    #[must_use]
-    pub fn run_lengths(&self, percentile: f64, events: &[Happened]) -> FlagRuns {
+    pub(crate) fn run_lengths(&self, percentile: f64, events: &[Happened]) -> FlagRuns {
         let raised = |(c, a): &(Distances, Option<Distances>)| {
             let flags = a.as_ref().unwrap_or(c).flags(percentile);
             flags.into_iter().map(|z| z == Some(true)).collect()

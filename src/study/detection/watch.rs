@@ -18,39 +18,34 @@ use crate::study::frame::StudyError;
 
 /// What a run came to.
 #[derive(Debug, Clone)]
-pub struct Watched {
-    /// What happened.
-    pub truth: Truth,
-    /// What was declared.
-    pub output: MethodOutput,
+pub(crate) struct Watched {
+    pub(crate) truth: Truth,
+    pub(crate) output: MethodOutput,
     /// The flags that were sent; in evidence mode there are none.
-    pub flags: FlagSeries,
+    pub(crate) flags: FlagSeries,
     /// What each client released while it was watched.
-    pub released: Vec<Tally>,
+    pub(crate) released: Vec<Tally>,
 }
 
 impl Watched {
     /// Holds what was declared against what happened.
-    #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub(crate) fn figures(&self) -> Figures {
         Figures::of(&self.truth, &self.output)
     }
 
     /// How long it was watched.
-    #[must_use]
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.truth.steps as f64 * self.truth.period_s
     }
 
     /// How much of that was outside events and their tails.
-    #[must_use]
-    pub fn quiet_seconds(&self) -> f64 {
+    pub(crate) fn quiet_seconds(&self) -> f64 {
         self.truth.quiet_steps() as f64 * self.truth.period_s
     }
 }
 
 /// Runs `session` in its own mode over all of its replay range.
-pub fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watched, StudyError> {
+pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watched, StudyError> {
     let clients = prepared.clients.len();
     let mut seen = Seen {
         times: Vec::new(),

@@ -16,15 +16,14 @@ use crate::nn::checkpoint::{CacheEnvironment, Hasher, cache_folder};
 
 /// A folder of results.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub(crate) struct Store {
     folder: PathBuf,
     program: String,
 }
 
 impl Store {
     /// That of this program and this user.
-    #[must_use]
-    pub fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         let folder = cache_folder(&CacheEnvironment::of_process()).join("studies");
         let file = std::env::current_exe().and_then(std::fs::metadata);
         let build = file.ok().map(|file| (file.len(), file.modified().ok()));
@@ -32,14 +31,12 @@ impl Store {
     }
 
     /// One in a given folder, for a given program.
-    #[must_use]
-    pub fn new(folder: PathBuf, program: String) -> Self {
+    pub(crate) fn new(folder: PathBuf, program: String) -> Self {
         Self { folder, program }
     }
 
     /// Where results are kept.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
@@ -51,7 +48,7 @@ impl Store {
 
     /// What is kept of a job; nothing where there is no file. An error says why the file cannot be
     /// used, and the job is done again.
-    pub fn find(&self, study: &str, inputs: &Value) -> Result<Option<Value>, String> {
+    pub(crate) fn find(&self, study: &str, inputs: &Value) -> Result<Option<Value>, String> {
         let file = self.folder.join(self.name(study, inputs));
         let text = match std::fs::read(&file) {
             Ok(text) => text,
@@ -68,7 +65,7 @@ impl Store {
     /// Keeps a result, and hands it back as it will be read the next time: a number that has been
     /// written and read once does not change any more. An error says why it is not kept: it will be
     /// made again the next time, which is not worth failing for.
-    pub fn keep(
+    pub(crate) fn keep(
         &self,
         study: &str,
         inputs: &Value,

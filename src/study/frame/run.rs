@@ -10,7 +10,7 @@ use crate::study::report::Report;
 
 /// Progress of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress<'a> {
+pub(crate) enum Progress<'a> {
     /// So many jobs are to be done.
     Jobs(usize),
     /// A job has begun.
@@ -22,30 +22,30 @@ pub enum Progress<'a> {
 }
 
 /// How jobs are done.
-pub struct Bench<'a> {
+pub(crate) struct Bench<'a> {
     /// Where results are kept.
-    pub store: &'a Store,
+    pub(crate) store: &'a Store,
     /// Jobs at a time.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// Raised when nothing more is to be begun.
-    pub stop: &'a AtomicBool,
+    pub(crate) stop: &'a AtomicBool,
     /// Told of every job.
-    pub on_progress: &'a (dyn Fn(Progress) + Sync),
+    pub(crate) on_progress: &'a (dyn Fn(Progress) + Sync),
 }
 
 /// A study that was run.
 #[derive(Debug)]
-pub struct Ran {
+pub(crate) struct Ran {
     /// What it says about the jobs that were done.
-    pub report: Report,
+    pub(crate) report: Report,
     /// Jobs that were not done because of a wish to stop.
-    pub left: usize,
+    pub(crate) left: usize,
     /// Jobs that could not be done.
-    pub failures: Vec<StudyError>,
+    pub(crate) failures: Vec<StudyError>,
 }
 
 /// Runs a study: kept results are taken as they are, all others are made.
-pub fn run(study: &dyn Study, options: &Options, bench: &Bench) -> Result<Ran, StudyError> {
+pub(crate) fn run(study: &dyn Study, options: &Options, bench: &Bench) -> Result<Ran, StudyError> {
     let jobs = study.jobs(options)?;
     (bench.on_progress)(Progress::Jobs(jobs.len()));
     let results = work(study.name(), &jobs, bench);

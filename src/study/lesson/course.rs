@@ -17,72 +17,69 @@ const POINTS: usize = 64;
 
 /// One training, from beginning to end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Course {
+pub(crate) struct Course {
     /// Weight of the server's gradient.
-    pub eta2: f64,
-    /// Rounds.
-    pub rounds: usize,
+    pub(crate) eta2: f64,
+    pub(crate) rounds: usize,
     /// Bytes from clients to the server, all rounds together.
-    pub bytes_up: u64,
+    pub(crate) bytes_up: u64,
     /// Bytes from the server to clients.
-    pub bytes_down: u64,
-    /// Losses over rounds.
-    pub losses: Vec<Loss>,
+    pub(crate) bytes_down: u64,
+    pub(crate) losses: Vec<Loss>,
     /// Mean L_s on nominal rows that nothing was fitted to.
-    pub server_loss: f64,
+    pub(crate) server_loss: f64,
     /// Mean L_a of each client there.
-    pub client_loss: Vec<f64>,
+    pub(crate) client_loss: Vec<f64>,
     /// After every pass, means over clients.
-    pub passes: Vec<Pass>,
+    pub(crate) passes: Vec<Pass>,
     /// Every client beside the oracle at the end.
-    pub end: Vec<Beside>,
+    pub(crate) end: Vec<Beside>,
 }
 
 /// A point of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Loss {
-    /// Rounds done.
-    pub round: usize,
+pub(crate) struct Loss {
+    pub(crate) round: usize,
     /// Mean L_s since the point before.
-    pub server: f64,
+    pub(crate) server: f64,
     /// Mean L_a of each client since the point before.
-    pub clients: Vec<f64>,
+    pub(crate) clients: Vec<f64>,
 }
 
 /// Distances from the oracle after a pass, means over clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Pass {
+pub(crate) struct Pass {
     /// ‖x_a − x_o‖.
-    pub x_a: f64,
+    pub(crate) x_a: f64,
     /// ‖x_s − x_o‖.
-    pub x_s: f64,
+    pub(crate) x_s: f64,
 }
 
 /// One client beside the oracle, and the theorem's condition there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Beside {
+pub(crate) struct Beside {
     /// Mean ‖x_c − x_o‖.
-    pub x_c: f64,
+    pub(crate) x_c: f64,
     /// Mean ‖x_a − x_o‖.
-    pub x_a: f64,
+    pub(crate) x_a: f64,
     /// Mean ‖x_s − x_o‖.
-    pub x_s: f64,
+    pub(crate) x_s: f64,
     /// Share of the variance of x_c that an affine map of x_o leaves over.
-    pub unexplained: f64,
+    pub(crate) unexplained: f64,
     /// Largest ‖F‖.
-    pub l_f: f64,
+    pub(crate) l_f: f64,
     /// Largest ‖H‖.
-    pub l_h: f64,
+    pub(crate) l_h: f64,
     /// Largest ‖ΔK‖.
-    pub delta_k: f64,
+    pub(crate) delta_k: f64,
     /// Mean ‖x_o‖: what a distance has to be measured against.
-    pub c_x: f64,
+    pub(crate) c_x: f64,
     /// ρ of theorem 6.10 where its condition holds.
-    pub rho: Option<f64>,
+    pub(crate) rho: Option<f64>,
     /// Whether the condition holds at all steps.
-    pub holds: bool,
+    pub(crate) holds: bool,
     /// Whether it holds with the 95 % quantiles in place of the largest values.
-    pub holds_mostly: bool,
+    pub(crate) holds_mostly: bool,
 }
 
 impl From<&convergence::Beside> for Beside {

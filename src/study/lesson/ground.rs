@@ -28,7 +28,7 @@ const STRANGER: u64 = 0x53;
 
 /// Where rows come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Plant {
+pub(crate) enum Plant {
     /// The paper's LSTM plant with so many clients.
     Twin(usize),
     /// The built-in plant's attack day and the two days before it, with its models as delivered. It
@@ -38,40 +38,37 @@ pub enum Plant {
 
 /// Rows of all clients, step by step.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub(crate) struct Ground {
     /// Names of the clients.
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Rows of each client, standardised by its fit slice or as its delivered model wants it.
-    pub rows: Vec<Array2<f32>>,
+    pub(crate) rows: Vec<Array2<f32>>,
     /// The clients' models, where they come with the program.
-    pub delivered: Option<Vec<ProprietaryWeights>>,
+    pub(crate) delivered: Option<Vec<ProprietaryWeights>>,
     /// True states of all clients side by side, where they are known.
-    pub states: Option<Array2<f32>>,
+    pub(crate) states: Option<Array2<f32>>,
     /// Whether something was wrong at a step, anywhere.
-    pub anomalous: Vec<bool>,
+    pub(crate) anomalous: Vec<bool>,
     /// What was wrong, in steps from the first.
-    pub events: Vec<Happened>,
+    pub(crate) events: Vec<Happened>,
     /// Seconds between two steps.
-    pub period_s: f64,
+    pub(crate) period_s: f64,
     /// Normal operation to learn from.
-    pub fit: Range<usize>,
+    pub(crate) fit: Range<usize>,
     /// Normal operation that nothing is fitted to.
-    pub nominal: Range<usize>,
+    pub(crate) nominal: Range<usize>,
 }
 
 impl Plant {
     /// The name used everywhere.
-    #[must_use]
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self {
             Self::Twin(clients) => format!("A{clients}"),
             Self::BuiltIn => "plant".into(),
         }
     }
 
-    /// Number of clients.
-    #[must_use]
-    pub fn clients(self) -> usize {
+    pub(crate) fn clients(self) -> usize {
         match self {
             Self::Twin(clients) => clients,
             Self::BuiltIn => 3,
@@ -79,7 +76,7 @@ impl Plant {
     }
 
     /// The first `steps` steps of its run with this seed, or all there are.
-    pub fn ground(self, seed: u64, steps: usize) -> Result<Ground, StudyError> {
+    pub(crate) fn ground(self, seed: u64, steps: usize) -> Result<Ground, StudyError> {
         match self {
             Self::Twin(clients) => Ok(twin(clients, seed, steps)?),
             Self::BuiltIn => {
@@ -92,7 +89,7 @@ impl Plant {
 
     /// Mean |correlation| between the true states of client m here and n ≠ m of another plant of
     /// this kind: what shows although nothing connects the two.
-    pub fn strangers(self, seed: u64, here: &Ground) -> Result<Option<f64>, StudyError> {
+    pub(crate) fn strangers(self, seed: u64, here: &Ground) -> Result<Option<f64>, StudyError> {
         let Some(states) = &here.states else { return Ok(None) };
         let there = self.ground(rng::child(seed, STRANGER), here.nominal.end)?;
         let Some(others) = &there.states else { return Ok(None) };
@@ -120,21 +117,17 @@ fn across(here: &Array2<f32>, there: &Array2<f32>, rows: &Range<usize>) -> f64 {
 }
 
 impl Ground {
-    /// Number of steps.
-    #[must_use]
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.anomalous.len()
     }
 
     /// Some rows of client `m`.
-    #[must_use]
-    pub fn view(&self, m: usize, rows: Range<usize>) -> ArrayView2<'_, f32> {
+    pub(crate) fn view(&self, m: usize, rows: Range<usize>) -> ArrayView2<'_, f32> {
         self.rows[m].slice_axis(Axis(0), Slice::from(rows))
     }
 
     /// All clients with their models over some rows.
-    #[must_use]
-    pub fn sites<'a>(
+    pub(crate) fn sites<'a>(
         &'a self,
         models: &'a [ProprietaryWeights],
         rows: Range<usize>,

@@ -9,18 +9,17 @@ use crate::federation::states::{Replay, Series};
 
 /// Correlations of one model's states.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Map {
-    /// Whose states.
-    pub model: String,
+pub(crate) struct Map {
+    pub(crate) model: String,
     /// Names of the states.
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Pearson's correlation of every pair, row by row.
-    pub values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
     /// Mean |correlation| between states of different clients.
-    pub between: f64,
+    pub(crate) between: f64,
     /// Mean first canonical correlation between two clients: the same in whatever coordinates a
     /// model happens to describe its client.
-    pub canonical: f64,
+    pub(crate) canonical: f64,
 }
 
 /// The maps of all models on nominal rows that nothing was fitted to.

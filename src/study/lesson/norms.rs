@@ -18,10 +18,9 @@ use crate::site::training::SiteData;
 const LEAD: usize = 100;
 const TRACE: usize = 400;
 
-/// Under which circumstances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Condition {
+pub(crate) enum Condition {
     /// Rows that were learned from.
     Fit,
     /// Normal rows that were not.
@@ -32,11 +31,9 @@ pub enum Condition {
 
 impl Condition {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Fit, Self::Nominal, Self::Anomalous];
+    pub(crate) const ALL: [Self; 3] = [Self::Fit, Self::Nominal, Self::Anomalous];
 
-    /// In a word.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Fit => "fit",
             Self::Nominal => "nominal",
@@ -47,44 +44,40 @@ impl Condition {
 
 /// Residuals of one client under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Norms {
-    /// Whose.
-    pub client: String,
-    /// When.
-    pub condition: Condition,
-    /// Number of steps.
-    pub steps: usize,
+pub(crate) struct Norms {
+    pub(crate) client: String,
+    pub(crate) condition: Condition,
+    pub(crate) steps: usize,
     /// Mean ‖r_c‖ of the proprietary model.
-    pub r_c: f64,
+    pub(crate) r_c: f64,
     /// Mean ‖r_a‖ of the augmented model.
-    pub r_a: f64,
+    pub(crate) r_a: f64,
     /// Mean ‖y − h(x_s)‖ with the server's state.
-    pub r_s: f64,
+    pub(crate) r_s: f64,
     /// Mean ‖r_o‖ of the oracle.
-    pub r_o: f64,
+    pub(crate) r_o: f64,
     /// Share of steps with ‖r_c‖ > ‖r_a‖.
-    pub c_over_a: f64,
+    pub(crate) c_over_a: f64,
     /// Share of steps with ‖r_a‖ > ‖r_o‖.
-    pub a_over_o: f64,
+    pub(crate) a_over_o: f64,
     /// Share of steps in which both hold.
-    pub ordered: f64,
+    pub(crate) ordered: f64,
 }
 
 /// Norms of one client, step by step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Trace {
-    /// Whose.
-    pub client: String,
+pub(crate) struct Trace {
+    pub(crate) client: String,
     /// The first step, counted from the beginning of the run.
-    pub first: usize,
+    pub(crate) first: usize,
     /// ‖r_c‖.
-    pub r_c: Vec<f32>,
+    pub(crate) r_c: Vec<f32>,
     /// ‖r_a‖.
-    pub r_a: Vec<f32>,
+    pub(crate) r_a: Vec<f32>,
     /// ‖r_o‖.
-    pub r_o: Vec<f32>,
+    pub(crate) r_o: Vec<f32>,
     /// Whether something was wrong at the step.
-    pub anomalous: Vec<bool>,
+    pub(crate) anomalous: Vec<bool>,
 }
 
 /// ‖r‖ of every step, by model.

@@ -16,29 +16,26 @@ use crate::study::frame::StudyError;
 
 /// One pair of probabilities.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FlipRow {
-    /// The family.
-    pub family: &'static str,
+pub(crate) struct FlipRow {
+    pub(crate) family: &'static str,
     /// The chance that Z_c is told truly.
-    pub p_c: f64,
+    pub(crate) p_c: f64,
     /// The chance that Z_a is told truly.
-    pub p_a: f64,
+    pub(crate) p_a: f64,
     /// ε of a Z_c; none where it is always true.
-    pub epsilon_c: Option<f64>,
+    pub(crate) epsilon_c: Option<f64>,
     /// ε of a Z_a.
-    pub epsilon_a: Option<f64>,
-    /// Seeds.
-    pub seeds: usize,
+    pub(crate) epsilon_a: Option<f64>,
+    pub(crate) seeds: usize,
     /// Steps between false alarms of Z_a.
-    pub arl0: Option<f64>,
+    pub(crate) arl0: Option<f64>,
     /// Steps from an anomaly to the next Z_a.
-    pub arl1: Option<f64>,
+    pub(crate) arl1: Option<f64>,
     /// Incidents that name the origin of an anomaly they answer, of all incidents.
-    pub precision: Option<f64>,
-    /// Anomalies so answered.
-    pub recall: Option<f64>,
+    pub(crate) precision: Option<f64>,
+    pub(crate) recall: Option<f64>,
     /// Their harmonic mean.
-    pub f1: Option<f64>,
+    pub(crate) f1: Option<f64>,
 }
 
 const TRUTHS: [f64; 8] = [0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
@@ -46,7 +43,7 @@ const QUICK: [f64; 4] = [0.6, 0.8, 0.95, 1.0];
 
 /// The paper's figure 4: first p_c with every Z_a true, then p_a with every Z_c true. A session has
 /// one ε for both flags, so the flags of a run without noise are randomised here.
-pub fn flips(seeds: &[u64], quick: bool) -> Result<Vec<FlipRow>, StudyError> {
+pub(crate) fn flips(seeds: &[u64], quick: bool) -> Result<Vec<FlipRow>, StudyError> {
     let family = "A2";
     let watched = |seed: &u64| {
         let session = published(family, *seed, quick)?;

@@ -15,23 +15,20 @@ use crate::study::lesson::{self, Ground, Plant};
 
 /// One σ in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct LossRow {
-    /// The family.
-    pub family: &'static str,
+pub(crate) struct LossRow {
+    pub(crate) family: &'static str,
     /// "states up" or "gradients down".
-    pub direction: &'static str,
+    pub(crate) direction: &'static str,
     /// σ; zero is no mechanism at all, neither noise nor clipping.
-    pub sigma: f64,
-    /// Seeds.
-    pub seeds: usize,
+    pub(crate) sigma: f64,
+    pub(crate) seeds: usize,
     /// Mean L_s of the trained models on nominal rows that nothing was fitted to.
-    pub server_loss: Option<f64>,
+    pub(crate) server_loss: Option<f64>,
     /// Mean L_a likewise.
-    pub client_loss: Option<f64>,
+    pub(crate) client_loss: Option<f64>,
     /// Mean L_s as the server saw it at the end of training, noise included.
-    pub server_loss_seen: Option<f64>,
-    /// Trainings that diverged.
-    pub diverged: usize,
+    pub(crate) server_loss_seen: Option<f64>,
+    pub(crate) diverged: usize,
 }
 
 const SIGMAS: [f64; 9] = [0.0, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5];
@@ -68,7 +65,7 @@ impl Learners {
 }
 
 /// The paper's figure 3 on its plant of two clients. A session noises by ε; here σ is given.
-pub fn losses(seeds: &[u64], quick: bool) -> Result<Vec<LossRow>, StudyError> {
+pub(crate) fn losses(seeds: &[u64], quick: bool) -> Result<Vec<LossRow>, StudyError> {
     let family = "A2";
     let clients = seeds.iter().map(|seed| Learners::new(family, *seed, quick));
     let clients: Vec<Learners> = clients.collect::<Result<_, _>>()?;

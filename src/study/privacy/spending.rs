@@ -17,47 +17,44 @@ use crate::study::frame::StudyError;
 const DELTA: f64 = 1e-5;
 
 /// The watch of the thrifty manner: ε of an arming, symbols after an alarm.
-pub const WATCH: (f64, u64) = (8.0, 10);
+pub(crate) const WATCH: (f64, u64) = (8.0, 10);
 
 /// Steps in a window.
-pub const WINDOW: u64 = 5;
+pub(crate) const WINDOW: u64 = 5;
 
 /// ε of an answer that is kept.
-pub const PERMANENT: f64 = 4.0;
+pub(crate) const PERMANENT: f64 = 4.0;
 
 /// Where it is measured.
-pub const FAMILIES: [&str; 2] = ["A2", "B4"];
+pub(crate) const FAMILIES: [&str; 2] = ["A2", "B4"];
 
 /// One method at one ε.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SpendingRow {
-    /// The family.
-    pub family: &'static str,
-    /// Mode and manner.
-    pub method: String,
+pub(crate) struct SpendingRow {
+    pub(crate) family: &'static str,
+    pub(crate) method: String,
     /// ε of each flag or symbol; none where they are sent as they are.
-    pub epsilon_flag: Option<f64>,
+    pub(crate) epsilon_flag: Option<f64>,
     /// δ of `epsilon_day`.
-    pub delta: f64,
+    pub(crate) delta: f64,
     /// ε of a day of the client that spent most; none where something is sent as it is.
-    pub epsilon_day: Option<f64>,
+    pub(crate) epsilon_day: Option<f64>,
     /// The same by adding up.
-    pub basic_day: Option<f64>,
+    pub(crate) basic_day: Option<f64>,
     /// Releases of that client in a day.
-    pub releases_day: u64,
-    /// Seeds.
-    pub seeds: usize,
+    pub(crate) releases_day: u64,
+    pub(crate) seeds: usize,
     /// Incidents with the right root, of all incidents.
-    pub precision: Option<f64>,
+    pub(crate) precision: Option<f64>,
     /// Events so answered, of all events.
-    pub recall: Option<f64>,
+    pub(crate) recall: Option<f64>,
     /// Their harmonic mean.
-    pub f1: Option<f64>,
+    pub(crate) f1: Option<f64>,
     /// Time from an event to its alarm, seconds: the median of a seed in evidence mode, the mean to
     /// the first right name in paper mode.
-    pub delay_s: Option<f64>,
+    pub(crate) delay_s: Option<f64>,
     /// False alarms a day.
-    pub false_alarms_per_day: Option<f64>,
+    pub(crate) false_alarms_per_day: Option<f64>,
 }
 
 const EPSILONS: [Option<f64>; 7] =
@@ -74,7 +71,7 @@ const MANNERS: [(&str, Thrift, Alphabet); 5] = [
 ];
 
 /// Both modes on two families, every manner of sending symbols among them.
-pub fn spending(seeds: &[u64], quick: bool) -> Result<Vec<SpendingRow>, StudyError> {
+pub(crate) fn spending(seeds: &[u64], quick: bool) -> Result<Vec<SpendingRow>, StudyError> {
     let epsilons: &[Option<f64>] = if quick { &QUICK } else { &EPSILONS };
     let mut rows = Vec::new();
     for family in FAMILIES {

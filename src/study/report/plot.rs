@@ -21,8 +21,7 @@ const HEIGHT: usize = 12;
 const MARKS: [char; 10] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];
 
 /// A chart in `width` columns.
-#[must_use]
-pub fn draw(chart: &Chart, width: usize) -> String {
+pub(crate) fn draw(chart: &Chart, width: usize) -> String {
     let mut out = format!("{}\n", chart.title);
     match &chart.drawing {
         Drawing::Lines { x, y, series } => lines(&mut out, width, (x, y), series),

@@ -10,20 +10,16 @@ use super::{Axis, Bar, Cell, Chart, Drawing, Series};
 
 /// What a page looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Theme {
-    /// Dark on light.
+pub(crate) enum Theme {
     Light,
-    /// Light on dark.
     Dark,
 }
 
 impl Theme {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Light, Self::Dark];
+    pub(crate) const ALL: [Self; 2] = [Self::Light, Self::Dark];
 
     /// As part of a file name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Light => "light",
             Self::Dark => "dark",
@@ -72,8 +68,7 @@ const LEFT: f64 = 64.0;
 const TOP: f64 = 56.0;
 
 /// One chart as a document.
-#[must_use]
-pub fn draw(chart: &Chart, theme: Theme) -> String {
+pub(crate) fn draw(chart: &Chart, theme: Theme) -> String {
     let mut sheet = Sheet { body: String::new(), theme, height: 0.0 };
     sheet.text((16.0, 26.0), "start", 15, &chart.title);
     match &chart.drawing {

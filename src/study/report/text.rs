@@ -9,16 +9,14 @@ const GUTTER: usize = 2;
 
 /// How a report is to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page {
+pub(crate) struct Page {
     /// Columns of the terminal.
-    pub width: usize,
+    pub(crate) width: usize,
     /// Whether charts are drawn.
-    pub charts: bool,
+    pub(crate) charts: bool,
 }
 
-/// The whole report.
-#[must_use]
-pub fn render(report: &Report, page: Page) -> String {
+pub(crate) fn render(report: &Report, page: Page) -> String {
     let mut out = String::new();
     put(&mut out, &format!("{}: {}", report.study, report.title));
     put(&mut out, &format!("$ {}", report.command));

@@ -3,7 +3,7 @@
 
 /// How a client is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// Quantities below each other on a long axis, in so many rows.
     Stack(u16),
     /// Quantities beside each other, in one row or two.
@@ -12,8 +12,7 @@ pub enum Shape {
 
 impl Shape {
     /// Rows of a client.
-    #[must_use]
-    pub fn rows(self) -> u16 {
+    pub(crate) fn rows(self) -> u16 {
         match self {
             Shape::Stack(rows) | Shape::Lanes(rows) => rows,
         }
@@ -22,19 +21,18 @@ impl Shape {
 
 /// Rows of each part, from top to bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// A row that names the lanes.
-    pub header: bool,
+    pub(crate) header: bool,
     /// How clients are drawn.
-    pub shape: Shape,
-    /// Clients that fit.
-    pub clients: u16,
+    pub(crate) shape: Shape,
+    pub(crate) clients: u16,
     /// A row with the times of the axis.
-    pub axis: bool,
+    pub(crate) axis: bool,
     /// Rows for incidents and what stands below or beside them; the first may be a heading.
-    pub lower: u16,
+    pub(crate) lower: u16,
     /// A last row with loss, privacy and thresholds, where there is no panel for them.
-    pub line: bool,
+    pub(crate) line: bool,
 }
 
 /// Widest screen on which lanes of two rows would be too narrow.
@@ -44,8 +42,7 @@ const WANTED: u16 = 6;
 
 impl Plan {
     /// Shares `rows` rows of `width` cells among `clients` clients and the rest.
-    #[must_use]
-    pub fn new(clients: usize, width: u16, rows: u16) -> Self {
+    pub(crate) fn new(clients: usize, width: u16, rows: u16) -> Self {
         let clients = clients.min(usize::from(u16::MAX / 16)) as u16;
         let panels = width >= NARROW && rows >= 30;
         let line = !panels && rows >= 9;
@@ -83,8 +80,7 @@ impl Plan {
     }
 
     /// The first client shown, so that `chosen` is among them.
-    #[must_use]
-    pub fn first(&self, chosen: usize) -> usize {
+    pub(crate) fn first(&self, chosen: usize) -> usize {
         (chosen + 1).saturating_sub(usize::from(self.clients))
     }
 }

@@ -22,11 +22,11 @@ fn in_a_seeded_run_another_epsilon_on_trial_gives_what_a_run_with_it_gives() {
             watch
         };
         let (plain, noised) = (with(None), with(Some(4.0)));
-        let tried = plain.what_if(Turn::EpsilonFlag(Some(4.0))).expect("a seeded run is free");
+        let tried = plain.what_if(Knob::EpsilonFlag.at(Some(4.0))).expect("a seeded run is free");
         assert_eq!((tried.alarms, tried.score), (noised.so_far().alarms, noised.so_far().score));
         assert_ne!(tried.alarms, 0, "{mode:?}");
         let releases = |watch: &Watch| ledger(watch).live().releases;
-        let again = plain.what_if(Turn::EpsilonFlag(Some(0.1))).expect("a seeded run is free");
+        let again = plain.what_if(Knob::EpsilonFlag.at(Some(0.1))).expect("a seeded run is free");
         assert_ne!(again.alarms, tried.alarms, "{mode:?}: noise has an effect");
         assert_eq!(releases(&plain), releases(&with(None)), "nothing was entered");
     }
@@ -39,13 +39,13 @@ fn with_real_noise_a_trial_that_sends_again_must_be_agreed_to_and_is_paid_for() 
         session.privacy.epsilon_flag = Some(4.0);
     });
     steps(&mut watch, 1000);
-    let tau = Turn::TauC(None, Some(Tau::Percentile(99.9)));
+    let tau = Knob::TauC(None).at(Some(Tau::Percentile(99.9)));
     let spent = |watch: &Watch| ledger(watch).live().releases;
     let before = spent(&watch);
     let refused = watch.what_if(tau).expect_err("the sites would send their flags again");
     assert_eq!(refused, NoAnswer::Again(AgainError::Costs { releases: 1000 }));
     assert!(
-        watch.what_if(Turn::Vote(Some(Vote { k: 3, n: 5 }))).is_ok(),
+        watch.what_if(Knob::Vote.at(Some(Vote { k: 3, n: 5 }))).is_ok(),
         "the server's own affair"
     );
     assert_eq!(spent(&watch), before, "asking costs nothing");
@@ -61,7 +61,7 @@ fn with_real_noise_the_other_method_on_trial_is_paid_for_too_even_after_protecti
         session.privacy.epsilon_flag = Some(4.0);
     });
     steps(&mut watch, 500);
-    let other = Turn::Mode(Mode::Paper);
+    let other = Knob::Mode.at(Mode::Paper);
     let costs = |releases| Err(NoAnswer::Again(AgainError::Costs { releases }));
     assert_eq!(watch.what_if(other), costs(500), "its flags were only rehearsed");
     watch.act(set("epsilon_flag", Value::Unset), &mut News::default()).expect("noise may end");
@@ -103,12 +103,12 @@ fn a_server_that_begins_to_decide_knows_only_what_crossed_the_wire() {
     let symbols = crossed("Symbol");
     assert_eq!(symbols, 3 * (1000 - 40), "nothing while models find their state");
     let entered = ledger(&watch).live().releases;
-    let rehearsed = watch.what_if(Turn::Mode(Mode::Paper)).expect("a seeded run");
+    let rehearsed = watch.what_if(Knob::Mode.at(Mode::Paper)).expect("a seeded run");
     watch.act(set("mode", Value::Text("paper".into())), &mut News::default()).expect("both along");
     // Every step so far is sent and entered, and gives what was rehearsed.
     assert_eq!(crossed("Flags"), symbols);
     assert_eq!(ledger(&watch).live().releases, entered + 2 * symbols as u64 / 3);
-    let now = watch.what_if(Turn::Mode(Mode::Paper)).expect("a seeded run");
+    let now = watch.what_if(Knob::Mode.at(Mode::Paper)).expect("a seeded run");
     assert_eq!((now.alarms, now.score), (rehearsed.alarms, rehearsed.score));
     steps(&mut watch, 100);
     assert_eq!(crossed("Symbol"), symbols, "symbols are rehearsed from here on");

@@ -22,13 +22,13 @@ pub(super) struct Raised {
 }
 
 impl Raised {
-    pub fn step(&mut self, time: Timestamp, sights: &[Sight]) {
+    pub(crate) fn step(&mut self, time: Timestamp, sights: &[Sight]) {
         self.times.push(time.as_second());
         self.flags.extend(sights.iter().map(Sight::flags));
     }
 
     /// Both models' run lengths in seconds. Time within an event or its tail is not nominal.
-    pub fn judge(
+    pub(crate) fn judge(
         &self,
         percentile: f64,
         layout: &Layout,

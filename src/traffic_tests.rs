@@ -6,15 +6,15 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use headwater::engine::prepare::{Prepared, prepare_over};
-use headwater::engine::run::{Run, RunOptions};
-use headwater::fact::Fact;
-use headwater::session::{Mode, Session};
-use headwater::site::local;
-use headwater::site::material::Material;
-use headwater::stream::decimate::Decimated;
-use headwater::stream::{self, Frame, Part, Stream as _};
-use headwater::wire::{Direction, Encoded, Memory, Message, ToSite, Wire};
+use crate::engine::prepare::{Prepared, prepare_over};
+use crate::engine::run::{Run, RunOptions};
+use crate::fact::Fact;
+use crate::session::{Mode, Session};
+use crate::site::local;
+use crate::site::material::Material;
+use crate::stream::decimate::Decimated;
+use crate::stream::{self, Frame, Part, Stream as _};
+use crate::wire::{Direction, Encoded, Memory, Message, ToSite, Wire};
 
 /// An hour of normal operation and an hour of a day with an attack.
 const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only([\"S101\"]), \
@@ -207,7 +207,7 @@ fn tapped(captured: &Capture) -> Box<dyn Wire> {
 fn prepared(session: &Session, wire: Box<dyn Wire>) -> Prepared {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("models");
-    let go_on = &mut |_: headwater::engine::prepare::Stage| ControlFlow::Continue(());
+    let go_on = &mut |_: crate::engine::prepare::Stage| ControlFlow::Continue(());
     prepare_over(session, &file, wire, go_on).expect("prepared")
 }
 
