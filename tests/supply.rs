@@ -101,7 +101,9 @@ fn a_licence_is_allowed_when_one_of_its_choices_is_allowed_as_a_whole() {
     ] {
         assert!(is_allowed(licence, &allowed), "{licence}");
     }
-    for licence in ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR Zlib) AND WTFPL", "Apache-2.0", "(MIT"] {
+    for licence in
+        ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR Zlib) AND WTFPL", "Apache-2.0", "(MIT"]
+    {
         assert!(!is_allowed(licence, &allowed), "{licence}");
     }
 }
@@ -121,9 +123,8 @@ fn everything_comes_from_one_registry_with_a_checksum() {
     let mut sources = BTreeSet::new();
     let mut packages = 0;
     for package in lock.split("[[package]]").skip(1) {
-        let field = |name: &str| {
-            package.lines().find_map(|line| line.strip_prefix(&format!("{name} = ")))
-        };
+        let field =
+            |name: &str| package.lines().find_map(|line| line.strip_prefix(&format!("{name} = ")));
         let name = field("name").expect("a name");
         let Some(source) = field("source") else {
             assert_eq!(name, "\"headwater\"", "only this crate is built from a folder");
@@ -169,7 +170,8 @@ fn no_dependency_takes_any_version_and_each_is_used() {
         let Some((name, version)) = line.split_once(" = ").filter(|_| within) else { continue };
         assert!(!version.contains("\"*\""), "{line}");
         let used = name.replace('-', "_");
-        let is_used = [format!("{used}::"), format!("use {used};")].iter().any(|u| code.contains(u));
+        let is_used =
+            [format!("{used}::"), format!("use {used};")].iter().any(|u| code.contains(u));
         assert!(is_used, "{name} is not used");
         dependencies += 1;
     }

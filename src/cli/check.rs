@@ -13,9 +13,7 @@ use crate::privacy::words::explain;
 use crate::privacy::{Knob, Provenance};
 use crate::session::{Session, Source};
 use crate::site::local;
-use crate::stream::{
-    self, Continuity, Frame, Layout, Part, Stream, StreamError, UnusedRows,
-};
+use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError, UnusedRows};
 
 /// Frames looked at when the whole is not asked for.
 const GLANCE: u64 = 600;

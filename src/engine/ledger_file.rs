@@ -16,7 +16,8 @@ use super::watch::Watch;
 use crate::digest;
 use crate::folders;
 use crate::privacy::{
-    Book, ClientHead, Found, Head, Ledger, LedgerKey, Provenance, Seals, SignedLedgers, Terms, signed,
+    Book, ClientHead, Found, Head, Ledger, LedgerKey, Provenance, Seals, SignedLedgers, Terms,
+    signed,
 };
 use crate::session::Session;
 use crate::session::privacy::Scope;

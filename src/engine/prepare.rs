@@ -438,10 +438,7 @@ pub(super) fn hooks(session: &Session) -> Hooks<'_> {
 
 /// The name of a training in ledgers, which count each training once. The same seed draws the same
 /// noise again, which tells nothing new; other noise does.
-fn training_name(
-    session: &Session,
-    fingerprint: Fingerprint,
-) -> Result<String, FederationError> {
+fn training_name(session: &Session, fingerprint: Fingerprint) -> Result<String, FederationError> {
     Ok(match Provenance::of(session) {
         Provenance::Seeded => format!("{fingerprint}"),
         Provenance::OperatingSystem => {

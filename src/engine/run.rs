@@ -23,12 +23,12 @@ mod alarms;
 mod ending;
 mod exchange;
 mod explain;
+#[cfg(test)]
+mod fault_tests;
 mod ledger;
 mod operate;
 pub(crate) mod sight;
 mod spending;
-#[cfg(test)]
-mod fault_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

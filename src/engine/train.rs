@@ -22,8 +22,8 @@ pub(crate) fn train(
     for notice in &opened.notices {
         let _ = on_stage(Stage::Notice(notice));
     }
-    let prepared =
-        prepare::prepare(session, file, on_stage).map_err(enter_failed(session, &opened, &mut kept))?;
+    let prepared = prepare::prepare(session, file, on_stage)
+        .map_err(enter_failed(session, &opened, &mut kept))?;
     let head = enter_prepared(session, &opened, &mut kept, &prepared)?;
     Ok((prepared, head))
 }

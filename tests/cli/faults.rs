@@ -37,7 +37,11 @@ fn write(file: &Path, long: bool, from: usize, rows: &[Option<[String; 4]>]) {
 }
 
 /// The facts of a run with this fault, or what it said instead.
-fn run(folder: &Path, long: bool, fault: impl Fn(usize) -> Option<String>) -> Result<Vec<Value>, String> {
+fn run(
+    folder: &Path,
+    long: bool,
+    fault: impl Fn(usize) -> Option<String>,
+) -> Result<Vec<Value>, String> {
     let nominal: Vec<_> = (0..900).map(|t| Some(cells(t))).collect();
     let live: Vec<_> = (0..ROWS)
         .map(|t| {
@@ -106,7 +110,11 @@ fn every_kind_of_sensor_fault_in_a_table_is_told_and_its_client_named() {
         }
         let facts = run(folder.path(), long, |_| None).expect("a gap is no error");
         let is_gap = |fact: &Value| fact["what"] == "gap" && fact["seconds"] == AT_FAULT.len();
-        assert!(facts.iter().any(|fact| fact["fact"] == "quality" && fact["client"].is_null() && is_gap(fact)));
+        assert!(
+            facts
+                .iter()
+                .any(|fact| fact["fact"] == "quality" && fact["client"].is_null() && is_gap(fact))
+        );
         let said = run(folder.path(), long, |_| Some("ERR".to_owned())).expect_err("no number");
         let line = if long { 4 * AT_FAULT.start + 2 } else { AT_FAULT.start + 2 };
         assert!(said.contains(&format!("live.csv:{line}:")) && said.contains("a1"), "{said}");

@@ -499,7 +499,8 @@ fn a_seeded_run_keeps_no_ledger_by_itself_and_says_the_same_every_time() {
 /// The accounts of the only ledger that was kept without being asked for.
 fn accounts(folder: &Path) -> Vec<Value> {
     let file = kept_by_itself(folder);
-    let (lines, complaint, code) = run(folder, &["ledger", file.to_str().expect("a name"), "--json"]);
+    let (lines, complaint, code) =
+        run(folder, &["ledger", file.to_str().expect("a name"), "--json"]);
     assert_eq!(code, 0, "{complaint}");
     let objects = lines.lines().map(|line| serde_json::from_str(line).expect("an object"));
     objects.filter(|object: &Value| !object["client"].is_null()).collect()

@@ -466,13 +466,17 @@ fn every_kind_of_sensor_fault_in_every_release_is_read_as_it_is_or_refused_by_it
             ("wild", "-2147483648", -2_147_483_648.0),
         ] {
             let what = format!("{}: {fault}", version.name());
-            let frames = read(with(&|_| Some(cell.to_owned()))).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let frames =
+                read(with(&|_| Some(cell.to_owned()))).unwrap_or_else(|e| panic!("{what}: {e}"));
             assert_eq!(frames.len(), 60, "{what}");
             for (row, frame) in frames.iter().enumerate() {
                 let own = value(row, column - 1);
                 let expected = if (20..30).contains(&row) { expected } else { own };
                 let found = frame.values[0];
-                assert!(found == expected || found.is_nan() && expected.is_nan(), "{what}: {found}");
+                assert!(
+                    found == expected || found.is_nan() && expected.is_nan(),
+                    "{what}: {found}"
+                );
             }
             files += 1;
         }
