@@ -45,8 +45,9 @@ fn place(session: &str, trained: bool) -> TempDir {
     folder
 }
 
-/// Something that a person, a cat or a broken terminal sends. None of it leaves the program.
-fn sent(random: &mut StdRng) -> String {
+/// Something that a person, a cat or a broken terminal sends to a screen of so many rows. None of it
+/// leaves the program.
+fn sent(rows: u16, random: &mut StdRng) -> String {
     // Neither q nor Ctrl-C nor Ctrl-Z, and not 8: another session would be opened and trained.
     const KEYS: &[&str] = &[
         " ",
@@ -126,8 +127,10 @@ fn sent(random: &mut StdRng) -> String {
         "\x1b]52;c;x\x07",
     ];
     match random.random_range(0..10) {
-        0 => {
-            let (column, row) = (random.random_range(1..300), random.random_range(1..100));
+        0 if rows >= 12 => {
+            // The last rows have words to click on, and one of them quits.
+            let row = random.random_range(1..=rows.saturating_sub(4).max(1));
+            let column = random.random_range(1..300);
             let button = [0, 2, 32, 64, 65][random.random_range(0..5_usize)];
             format!("\x1b[<{button};{column};{row}M\x1b[<{button};{column};{row}m")
         }
@@ -155,9 +158,10 @@ fn thousands_of_sizes_keys_and_pastes_leave_a_whole_picture_and_a_program_that_a
     for i in 0..sizes {
         let small = random.random_bool(0.3);
         let most = if small { (12, 6) } else { (250, 80) };
-        tty.resize(random.random_range(1..=most.0), random.random_range(1..=most.1));
+        let rows = random.random_range(1..=most.1);
+        tty.resize(random.random_range(1..=most.0), rows);
         for _ in 0..random.random_range(0..4) {
-            tty.keys(&sent(&mut random));
+            tty.keys(&sent(rows, &mut random));
             keys += 1;
         }
         if i % 20 == 0 {

@@ -122,7 +122,7 @@ impl Tty {
     }
 
     /// Forgets the bytes of all whole pictures: a storm has hundreds of megabytes of them.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         let mut seen = self.seen();
         if seen.is_whole() {
             let keep = seen.bytes.len().saturating_sub(BEGIN.len() - 1);
