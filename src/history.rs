@@ -102,11 +102,6 @@ impl History {
         self.times.len()
     }
 
-    /// Whether there is no row yet.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.times.is_empty()
-    }
-
     /// The first row's instant.
     pub(crate) fn first(&self) -> Option<Timestamp> {
         self.times.first().copied()

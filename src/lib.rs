@@ -37,8 +37,6 @@
 //! A module imports only what stands above it, and only [`bench`] and [`cli`] import [`console`]:
 //! `tests/architecture.rs` reads this table.
 
-#![allow(dead_code, reason = "removed with the next change")]
-
 mod bench;
 pub mod cli;
 mod console;

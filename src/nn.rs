@@ -5,6 +5,7 @@
 
 pub(crate) mod augment;
 pub(crate) mod checkpoint;
+#[cfg(test)]
 pub(crate) mod ekf;
 pub(crate) mod forgetting;
 pub(crate) mod frozen;

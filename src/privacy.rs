@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`randomness`] | where noise comes from, and whether it hides anything |
 //! | [`sampler`] | exact noise on the integers |
-//! | [`gaussian`] | σ from (ε, δ) and back; the paper's theorems by name |
+//! | [`gaussian`] | σ from (ε, δ) and back |
 //! | [`mechanism`] | clip, snap to a grid, add Gaussian noise |
 //! | [`response`] | randomised response on flags and symbols |
 //! | [`protection`], [`agreement`] | a session's privacy settings as mechanisms, voices, terms |
@@ -18,7 +18,7 @@
 //! | [`seal`] | the signed lines of a ledger file, and what they show |
 //! | [`thrift`] | ways to say as much for less |
 //! | [`voice`] | how symbols and flags leave a client: mechanism, manner, ledger |
-//! | [`cusum`], [`price`], [`outlook`] | what a setting costs and buys, and how long it lasts |
+//! | [`cusum`], [`forecast`] | what an ε costs, and how soon faults are noticed with it |
 //! | [`words`] | the same in sentences |
 //! | [`special`] | the arithmetic underneath |
 //!
@@ -38,12 +38,11 @@ pub(crate) mod chain;
 pub(crate) mod channel;
 pub(crate) mod composition;
 pub(crate) mod cusum;
+pub(crate) mod forecast;
 pub(crate) mod gaussian;
 pub(crate) mod ledger;
 pub(crate) mod mechanism;
 pub(crate) mod memory;
-pub(crate) mod outlook;
-pub(crate) mod price;
 pub(crate) mod protection;
 pub(crate) mod randomness;
 pub(crate) mod release;
@@ -60,12 +59,15 @@ pub(crate) mod words;
 mod audit;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod reference;
 
 pub(crate) use account::{Bound, Composed, Tally};
 #[cfg(test)]
 pub(crate) use budget::AtZero;
 pub(crate) use budget::{Budget, Purpose};
 pub(crate) use channel::{Channel, Units};
+pub(crate) use forecast::{EpsilonOption, ForecastInput};
 pub(crate) use gaussian::SigmaRule;
 pub(crate) use ledger::books::Book;
 pub(crate) use ledger::signed::{self, SignedLedgers};
@@ -74,7 +76,6 @@ pub(crate) use mechanism::Clip;
 pub(crate) use memory::FilterMemory;
 #[cfg(test)]
 pub(crate) use memory::Known;
-pub(crate) use outlook::{Knob, Outlook, Rung, Situation};
 pub(crate) use protection::{Hooks, Protection};
 pub use randomness::Provenance;
 pub(crate) use randomness::Randomness;

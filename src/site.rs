@@ -382,15 +382,6 @@ impl Site {
         }
     }
 
-    /// Whether its budget may be another one.
-    pub(crate) fn check_budget(
-        &self,
-        budget: Option<Budget>,
-        now: Timestamp,
-    ) -> Result<(), PrivacyError> {
-        self.book.ledger().check_budget(budget, now)
-    }
-
     /// Another budget from now on.
     pub(crate) fn set_budget(
         &mut self,

@@ -60,6 +60,7 @@ pub(crate) use self::carrier::Direction;
 #[cfg(test)]
 pub(crate) use self::carrier::Encoded;
 pub use self::carrier::{Memory, Wire, WireError};
+use self::message::IN_PLACE;
 pub(crate) use self::message::{Content, Numbers, Rehearsed};
 pub use self::message::{Message, Outgoing};
 pub(crate) use self::tick::{Follows, Tick};
@@ -120,7 +121,16 @@ impl Sender {
 
 /// Numbers as they cross: four bytes each, whichever the carrier.
 fn narrow(numbers: &Released<privacy::Numbers>) -> Numbers {
-    numbers.value().as_slice().iter().map(|x| *x as f32).collect()
+    let numbers = numbers.value().as_slice();
+    // A few numbers are written in place: every round sends three such lists for each client.
+    let mut in_place = [0.0; IN_PLACE];
+    match in_place.get_mut(..numbers.len()) {
+        Some(few) => {
+            few.iter_mut().zip(numbers).for_each(|(to, x)| *to = *x as f32);
+            Numbers::from_buf_and_len(in_place, numbers.len())
+        }
+        None => numbers.iter().map(|x| *x as f32).collect(),
+    }
 }
 
 /// Messages for tests of whoever receives them.

@@ -165,14 +165,15 @@ fn imported(code: &str) -> Vec<&str> {
     found
 }
 
-/// Imports of `importer` that stand below it in the map, or that only commands and measurements of
-/// speed may have.
+/// Imports of `importer` that stand below it in the map, or that only commands, measurements of speed
+/// and tests may have.
 fn against_the_map(map: &[String], importer: &str, code: &str) -> Vec<String> {
     let place = |name: &str| map.iter().position(|module| module == name);
     let own = place(importer);
     let wrong = |name: &&str| {
         let is_below = place(name).is_some_and(|other| own.is_none_or(|own| other > own));
-        let is_screen = *name == "console" && !["console", "bench", "cli"].contains(&importer);
+        let is_screen =
+            *name == "console" && !["console", "bench", "cli", "test_api"].contains(&importer);
         is_below || is_screen
     };
     imported(code).into_iter().filter(wrong).map(str::to_owned).collect()

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use crate::engine::cost;
 use crate::engine::ledger_file::lifetime_ledger;
 use crate::engine::prepare;
+use crate::privacy::Provenance;
 use crate::privacy::words::explain;
-use crate::privacy::{Knob, Provenance};
 use crate::session::{Session, Source};
 use crate::site::local;
 use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError, UnusedRows};
@@ -86,7 +86,7 @@ fn source(session: &Session) -> String {
 
 /// What its settings protect and what they do not, where anything is set.
 fn print_privacy(out: &mut impl Write, session: &Session) -> Result<()> {
-    if Knob::ALL.iter().all(|knob| knob.epsilon(&session.privacy).is_none()) {
+    if !session.privacy.protects() {
         writeln!(out, "privacy     no ε is set: states and symbols are sent as they are")?;
         return Ok(());
     }

@@ -22,8 +22,6 @@ pub(crate) const SHELVED: &str = "z";
 pub(crate) const OUT: &str = "x";
 pub(crate) const MISSING: &str = "?";
 /// The value stands still.
-pub(crate) const STUCK: &str = "=";
-pub(crate) const JUMP: &str = "|";
 pub(crate) const CHOSEN: &str = "▸";
 /// The moment looked at, on a line of time.
 pub(crate) const NOW: &str = "┃";

@@ -109,9 +109,6 @@ pub(crate) enum State {
     /// Silenced until put back.
     OutOfService,
     Missing,
-    /// The value stands still.
-    Stuck,
-    Jump,
 }
 
 /// How a state is told.
@@ -125,7 +122,8 @@ pub(crate) struct Mark {
 }
 
 impl State {
-    pub(crate) const ALL: [State; 15] = [
+    #[cfg(test)]
+    pub(crate) const ALL: [State; 13] = [
         State::Normal,
         State::RootUnseen,
         State::Root,
@@ -139,8 +137,6 @@ impl State {
         State::Shelved,
         State::OutOfService,
         State::Missing,
-        State::Stuck,
-        State::Jump,
     ];
 }
 
@@ -304,8 +300,6 @@ impl Theme {
             State::Shelved => (glyph::SHELVED, "shelved", self.shelved),
             State::OutOfService => (glyph::OUT, "out of service", self.shelved),
             State::Missing => (glyph::MISSING, "missing", self.missing),
-            State::Stuck => (glyph::STUCK, "stuck", self.missing),
-            State::Jump => (glyph::JUMP, "clock jumped", self.missing),
         };
         Mark { glyph, word, style }
     }

@@ -69,10 +69,13 @@ use crate::session::{Clock, Mark, Mode, Session, Tau, Tier};
 use crate::site::again::AgainError;
 use crate::site::material::LeftOut;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
+#[cfg(test)]
+use crate::stream::Part;
 use crate::stream::decimate::Decimated;
+#[cfg(test)]
 use crate::stream::resolution::Grids;
 use crate::stream::{
-    self, Continuity, Event, Frame, Label, Layout, Part, Stream, StreamError, UnusedRows,
+    self, Continuity, Event, Frame, Label, Layout, Stream, StreamError, UnusedRows,
 };
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
@@ -168,6 +171,7 @@ pub(crate) struct Run {
 impl Run {
     /// Sets up the sites and the server of a prepared session, and stands before the first step. The
     /// whole replay range is run: where a person would enter it is of no account here.
+    #[cfg(test)]
     pub(crate) fn open(
         session: &Session,
         prepared: &Prepared,
@@ -178,6 +182,7 @@ impl Run {
     }
 
     /// The same in any other way.
+    #[cfg(test)]
     pub(crate) fn open_with(
         session: &Session,
         prepared: &Prepared,

@@ -21,7 +21,7 @@ use super::run::{ActError, Outlook, Run, RunError, RunOptions};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Entry, Figures, Incident, Order};
-use crate::privacy::Rung;
+use crate::privacy::EpsilonOption;
 use crate::session::{Mode, Session};
 use crate::stream::resolution::Grids;
 use crate::stream::{Event, Frame, Layout, Part, Stream, StreamError};
@@ -78,7 +78,7 @@ pub(crate) struct Snapshot {
     /// What each client has given away, as of a few minutes ago at most.
     pub(crate) spent: Arc<[Spent]>,
     /// What other ε of the symbols or flags that are sent now would mean.
-    pub(crate) ladder: Arc<[Rung]>,
+    pub(crate) ladder: Arc<[EpsilonOption]>,
     /// States of each client's sending model.
     pub(crate) states: Vec<usize>,
     /// The entry of the log that undoing would take back.
@@ -102,8 +102,8 @@ pub(crate) struct Watch {
     ladder: RefCell<Option<Priced>>,
 }
 
-/// Rungs of ε, with the knobs they were worked out for.
-type Priced = ([Turn; 3], Arc<[Rung]>);
+/// Options of ε, with the knobs they were worked out for.
+type Priced = ([Turn; 3], Arc<[EpsilonOption]>);
 
 impl Watch {
     /// Sets up sites and server, and stands before the first step.
@@ -239,14 +239,14 @@ impl Watch {
     }
 
     /// What other ε would mean, worked out anew only where a knob has changed that it depends on.
-    fn ladder(&self) -> Arc<[Rung]> {
+    fn ladder(&self) -> Arc<[EpsilonOption]> {
         let knobs = [Knob::Mode, Knob::Arl0, Knob::Delta].map(|knob| self.run.turned(knob));
         let mut kept = self.ladder.borrow_mut();
         if let Some((_, ladder)) = kept.as_ref().filter(|(of, _)| *of == knobs) {
             return Arc::clone(ladder);
         }
         // Settings that a session was checked for can be priced.
-        let ladder: Arc<[Rung]> = self.run.ladder().unwrap_or_default().into();
+        let ladder: Arc<[EpsilonOption]> = self.run.ladder().unwrap_or_default().into();
         *kept = Some((knobs, Arc::clone(&ladder)));
         ladder
     }

@@ -58,6 +58,7 @@ impl Ridge {
         self.gathered = 0;
     }
 
+    #[cfg(test)]
     pub(crate) fn samples(&self) -> usize {
         self.samples
     }

@@ -4,6 +4,7 @@
 //! A level is a p-value cut into classes: level ℓ says that the nominal share of steps at least as
 //! surprising is below the ℓ-th cut. It must not know how surprise is measured or what follows.
 
+#[cfg(test)]
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,7 @@ use crate::session::Alphabet;
 pub(crate) struct Symbol(u8);
 
 impl Symbol {
+    #[cfg(test)]
     pub(crate) const ORDINARY: Symbol = Symbol(0);
 
     /// The level.
@@ -44,13 +46,6 @@ impl Grading {
         Self { cuts: vec![0.05] }
     }
 
-    /// Any other falling shares, each between 0 and 1; none when they are not that.
-    pub(crate) fn with_cuts(cuts: Vec<f64>) -> Option<Self> {
-        let inside = cuts.iter().all(|c| 0.0 < *c && *c < 1.0);
-        let falling = cuts.windows(2).all(|w| w[0] > w[1]);
-        (inside && falling && (1..MOST_LEVELS).contains(&cuts.len())).then_some(Self { cuts })
-    }
-
     pub(crate) fn cuts(&self) -> &[f64] {
         &self.cuts
     }
@@ -76,6 +71,7 @@ impl Grading {
 
     /// A number from the wire as a symbol: nothing unless it is exactly one of the levels. What a
     /// client sends is never trusted to be in range, nor to be a number.
+    #[cfg(test)]
     pub(crate) fn receive(&self, number: f64) -> Option<Symbol> {
         let whole = number >= 0.0 && number <= self.cuts.len() as f64 && number.fract() == 0.0;
         whole.then_some(Symbol(number as u8))
@@ -157,10 +153,6 @@ impl LevelCounts {
         self.0.iter_mut().for_each(|count| *count *= factor);
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.0.fill(0.0);
-    }
-
     /// Per level.
     pub(crate) fn counts(&self) -> &[f64] {
         &self.0
@@ -201,11 +193,13 @@ impl RandomisedResponse {
     }
 
     /// Probability that the true symbol is sent.
+    #[cfg(test)]
     pub(crate) fn keep(&self) -> f64 {
         self.keep
     }
 
     /// What might be sent in place of `symbol`: for calibrations and simulations, never for sending.
+    #[cfg(test)]
     pub(crate) fn rehearse(&self, symbol: Symbol, rng: &mut impl rand::Rng) -> Symbol {
         if self.levels < 2 || rng.random::<f64>() < self.keep {
             return symbol;

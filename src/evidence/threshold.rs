@@ -24,6 +24,7 @@ impl NominalDistances {
     }
 
     /// Whether there are none.
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
@@ -45,15 +46,6 @@ impl NominalDistances {
             Tau::Percentile(percent) => self.quantile(percent / 100.0),
             Tau::Value(distance) => distance as f32,
         }
-    }
-
-    /// The percentile at which a distance stands: the share of all that is not above it.
-    pub(crate) fn percentile_of(&self, distance: f32) -> f64 {
-        if self.sorted.is_empty() {
-            return 100.0;
-        }
-        let not_above = self.sorted.partition_point(|d| *d <= distance);
-        100.0 * not_above as f64 / self.sorted.len() as f64
     }
 }
 
@@ -131,6 +123,7 @@ impl Flagging {
 }
 
 /// How many steps of a history a threshold flags, and of how many.
+#[cfg(test)]
 pub(crate) fn flagged(distances: &[f32], threshold: f32) -> (usize, usize) {
     distances
         .iter()

@@ -169,10 +169,9 @@ pub(super) fn send(
     for states in client.batch_messages(estimate, &batch.windows())? {
         let states = states?;
         bytes += states.payload_bytes();
-        wire.send(states)?;
-        while let Some(message) = wire.receive() {
-            batch.hear(server, &message);
-        }
+        wire.deliver(states, &mut |message| {
+            batch.hear(server, message);
+        })?;
     }
     Ok(bytes)
 }
@@ -188,12 +187,11 @@ fn send_back(
     for gradient in messages {
         let gradient = gradient?;
         bytes += gradient.payload_bytes();
-        wire.send_to_site(gradient)?;
-        while let Some(message) = wire.receive_at_site() {
+        wire.deliver_to_site(gradient, &mut |message| {
             if let (true, Order::Gradient(g)) = (message.client() == m, message.order()) {
                 arrived.extend_from_slice(g);
             }
-        }
+        })?;
     }
     Ok((bytes, arrived))
 }

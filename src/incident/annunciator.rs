@@ -467,13 +467,9 @@ impl Annunciator {
     }
 
     /// The value of a setting.
+    #[cfg(test)]
     pub(crate) fn setting(&self, what: &str) -> Option<&Value> {
         self.settings.get(what)
-    }
-
-    /// What is wrong with the data now.
-    pub(crate) fn quality(&self) -> impl Iterator<Item = QualityNote> {
-        self.quality.iter().map(|trouble| trouble.note)
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -482,11 +478,6 @@ impl Annunciator {
 
     pub(crate) fn names(&self) -> &[String] {
         &self.names
-    }
-
-    /// Data time of the last step.
-    pub(crate) fn now(&self) -> Timestamp {
-        self.now
     }
 }
 

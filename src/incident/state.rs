@@ -112,6 +112,7 @@ const TABLE: [[Answer; EVENTS]; STATES] = [
 
 impl AlarmState {
     /// All of them, in the order of the table.
+    #[cfg(test)]
     pub(crate) const ALL: [Self; STATES] = [
         Self::Normal,
         Self::Unacknowledged,
@@ -161,6 +162,7 @@ impl AlarmState {
 
 impl AlarmEvent {
     /// All of them, in the order of the table.
+    #[cfg(test)]
     pub(crate) const ALL: [Self; EVENTS] = [
         Self::Raise,
         Self::Return,
@@ -177,6 +179,7 @@ impl AlarmEvent {
     ];
 
     /// Whether an operator asks for it; the rest comes from the data.
+    #[cfg(test)]
     pub(crate) fn is_of_operator(self) -> bool {
         use AlarmEvent::{Accept, Acknowledge, PutBack, Shelve, TakeOut, Unshelve};
         matches!(self, Acknowledge | Shelve | Unshelve | TakeOut | PutBack | Accept)

@@ -72,6 +72,7 @@ impl Augmentation {
     }
 
     /// x̂_a = x̂_c + φ(y): the augmented state.
+    #[cfg(test)]
     pub(crate) fn x_hat(&self) -> &[f32] {
         &self.x_hat
     }

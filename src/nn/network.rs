@@ -74,6 +74,7 @@ impl LstmNetwork {
     }
 
     /// The weights as they are now.
+    #[cfg(test)]
     pub(crate) fn to_weights(&self) -> Result<LstmFc> {
         self.read(values)
     }
@@ -117,6 +118,7 @@ impl LstmNetwork {
     }
 
     /// One step: inputs (batch × inputs) to outputs (batch × outputs) and the memory after it.
+    #[cfg(test)]
     pub(crate) fn step(&self, x: &Tensor, state: &LstmState) -> Result<(Tensor, LstmState)> {
         self.unroll()?.step(x, state)
     }
@@ -184,6 +186,7 @@ impl MlpNetwork {
     }
 
     /// The weights as they are now.
+    #[cfg(test)]
     pub(crate) fn to_weights(&self) -> Result<Mlp> {
         self.read(values)
     }
@@ -247,6 +250,7 @@ impl FilterNetwork {
     }
 
     /// The weights as they are now.
+    #[cfg(test)]
     pub(crate) fn to_weights(&self) -> Result<FilterWeights> {
         self.read(self.transition.to_weights()?, self.measurement.to_weights()?)
     }

@@ -66,13 +66,19 @@ enum Stride {
     Adam { rate: f32, root: f32 },
 }
 
+/// 1 − β^t. Late in training β^t is less than a number beside 1 can hold: it is not computed then.
+fn remaining(beta: f64, round: i32) -> f64 {
+    let is_lost = f64::from(round) * (1.0 - beta) > 40.0;
+    if is_lost { 1.0 } else { 1.0 - beta.powi(round) }
+}
+
 impl Stride {
     fn at(descent: Descent, round: i32, pace: f64) -> Self {
         match descent {
             Descent::Sgd(rate) => Self::Sgd { rate: (rate * pace) as f32 },
             Descent::Adam(rate) => Self::Adam {
-                rate: (pace * rate / (1.0 - BETA_1.powi(round))) as f32,
-                root: (1.0 / (1.0 - BETA_2.powi(round)).sqrt()) as f32,
+                rate: (pace * rate / remaining(BETA_1, round)) as f32,
+                root: (1.0 / remaining(BETA_2, round).sqrt()) as f32,
             },
         }
     }
@@ -279,12 +285,6 @@ impl Learner {
         self.d_out.as_flattened_mut()[..self.outputs].copy_from_slice(d_out);
         let stride = Stride::at(self.descent, self.round, pace);
         self.isa.run(Learn(self, stride));
-    }
-
-    /// Whether every weight is a number.
-    pub(crate) fn is_sound(&self) -> bool {
-        let weights = self.cell.w.as_flattened().iter().chain(self.fc.w.as_flattened());
-        weights.fold(true, |sound, w| sound & w.is_finite())
     }
 }
 

@@ -73,11 +73,13 @@ impl Layout {
     }
 
     /// `Extract_m` of a joint state.
+    #[cfg(test)]
     pub(crate) fn extract_state<'a, T>(&self, m: usize, x: &'a [T]) -> &'a [T] {
         &x[self.states(m)]
     }
 
     /// `Extract_m` of a joint measurement or residual.
+    #[cfg(test)]
     pub(crate) fn extract_sensors<'a, T>(&self, m: usize, y: &'a [T]) -> &'a [T] {
         &y[self.sensors(m)]
     }

@@ -103,6 +103,7 @@ pub(crate) trait Proprietary: Send {
 
     /// How often the model lost its footing (a covariance that is none, a state out of range) and
     /// had to start again, since it was made.
+    #[cfg(test)]
     fn recoveries(&self) -> u64;
 }
 
@@ -190,6 +191,7 @@ impl Proprietary for VendorModel {
         each_model!(self, model => model.reset());
     }
 
+    #[cfg(test)]
     fn recoveries(&self) -> u64 {
         each_model!(self, model => model.recoveries())
     }

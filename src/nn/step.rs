@@ -85,10 +85,6 @@ impl<M: Proprietary> ClientStep<M> {
         }
     }
 
-    pub(crate) fn model(&self) -> &M {
-        &self.model
-    }
-
     /// What the proprietary model said at the last step.
     pub(crate) fn output(&self) -> &Output {
         self.model.output()

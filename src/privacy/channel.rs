@@ -6,6 +6,7 @@
 //! of one buffer, so sending in the clear allocates nothing.
 
 use super::PrivacyError;
+#[cfg(test)]
 use super::account::Tally;
 use super::ledger::Counted;
 use super::mechanism::Gaussian;
@@ -114,6 +115,7 @@ impl Channel {
     }
 
     /// What was released so far, for composition.
+    #[cfg(test)]
     pub(crate) fn tally(&self) -> Tally {
         Tally::of(self.spend(), self.releases)
     }

@@ -167,35 +167,10 @@ pub(crate) fn gaussian_rdp(mu: f64, alpha: f64) -> f64 {
     0.5 * alpha * mu * mu
 }
 
-/// How a Rényi bound becomes an (ε, δ) one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Conversion {
-    /// Canonne, Kamath and Steinke (2020), proposition 12: the best for one order.
-    Cks,
-    /// Mironov (2017), proposition 3: the first, looser.
-    Mironov,
-}
-
-/// ε at δ of a mechanism whose Rényi divergence of order `alpha` is `rdp`.
-pub(crate) fn rdp_epsilon_at(alpha: f64, rdp: f64, delta: f64, conversion: Conversion) -> f64 {
-    let epsilon = match conversion {
-        Conversion::Cks => rdp + (-1.0 / alpha).ln_1p() - (delta * alpha).ln() / (alpha - 1.0),
-        Conversion::Mironov => rdp - delta.ln() / (alpha - 1.0),
-    };
-    epsilon.max(0.0)
-}
-
-/// The best ε at δ over given orders.
-pub(crate) fn rdp_epsilon(
-    orders: &[f64],
-    rdp: impl Fn(f64) -> f64,
-    delta: f64,
-    conversion: Conversion,
-) -> f64 {
-    orders
-        .iter()
-        .map(|&alpha| rdp_epsilon_at(alpha, rdp(alpha), delta, conversion))
-        .fold(f64::INFINITY, f64::min)
+/// ε at δ of a mechanism whose Rényi divergence of order `alpha` is `rdp`: Canonne, Kamath and Steinke
+/// (2020), proposition 12, the best for one order.
+pub(crate) fn rdp_epsilon_at(alpha: f64, rdp: f64, delta: f64) -> f64 {
+    (rdp + (-1.0 / alpha).ln_1p() - (delta * alpha).ln() / (alpha - 1.0)).max(0.0)
 }
 
 /// The best ε at δ over all orders: a coarse look over fourteen decades of α − 1, then a golden
@@ -203,7 +178,7 @@ pub(crate) fn rdp_epsilon(
 pub(crate) fn best_rdp_epsilon(rdp: impl Fn(f64) -> f64, delta: f64) -> f64 {
     let at = |x: f64| {
         let alpha = 1.0 + x.exp();
-        rdp_epsilon_at(alpha, rdp(alpha), delta, Conversion::Cks)
+        rdp_epsilon_at(alpha, rdp(alpha), delta)
     };
     let coarse = |i: i32| -18.0 + 0.4 * f64::from(i);
     let start = (0..=85).map(coarse).min_by(|a, b| at(*a).total_cmp(&at(*b))).unwrap_or(0.0);
@@ -217,29 +192,6 @@ pub(crate) fn best_rdp_epsilon(rdp: impl Fn(f64) -> f64, delta: f64) -> f64 {
         if f < g { high = y } else { low = x }
     }
     best
-}
-
-/// Advanced composition of Dwork, Rothblum and Vadhan (2010) for `count` Gaussian releases, half
-/// of δ for the slack: kept to show how far it is off.
-pub(crate) fn advanced_gaussian_epsilon(mu: f64, count: u64, delta: f64) -> f64 {
-    let n = count as f64;
-    let each = gaussian::epsilon(mu, 0.5 * delta / n);
-    each * (2.0 * n * (2.0 / delta).ln()).sqrt() + n * each * each.exp_m1()
-}
-
-/// Kairouz, Oh and Viswanath (2015), theorem 3.4, for `count` ε-private releases: the closed form
-/// in ln(1/δ), as other accountants show it, or basic composition where that is less.
-pub(crate) fn kov_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
-    let n = count as f64;
-    let drift = n * epsilon * (0.5 * epsilon).tanh();
-    (drift + epsilon * (-2.0 * n * delta.ln()).sqrt()).min(n * epsilon)
-}
-
-/// Bun and Steinke's bound for `count` ε-private releases, each (ε²/2)-zCDP, or basic
-/// composition where that is less.
-pub(crate) fn zcdp_response_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
-    let n = count as f64;
-    gaussian::zcdp_epsilon(0.5 * n * epsilon * epsilon, delta).min(n * epsilon)
 }
 
 /// The ε of a binary answer that is true with probability `truth` ≥ ½: ln(p/(1 − p)).

@@ -96,12 +96,6 @@ impl FlagCusum {
         }
         Some(Self { threshold, arl0: total, arl1: flag_run_length(faulty, threshold) })
     }
-
-    /// The same for a flag that is 0 in quiet and 1 in fault, told by `response`: its steps of
-    /// ±1 are then ±ε of log-likelihood ratio, so this is the optimal test.
-    pub(crate) fn on_response(response: &Response, arl0: f64) -> Option<Self> {
-        Self::design(response.flip(), response.truth(), arl0)
-    }
 }
 
 /// A CUSUM on graded symbols: log-likelihood ratios rounded to a grid, so that its run lengths
@@ -189,7 +183,7 @@ mod tests {
     fn the_chain_agrees_with_simulation() {
         let mut random = Randomness::seeded(21, 0);
         let response = Response::binary(1.0).unwrap();
-        let design = FlagCusum::on_response(&response, 200.0).unwrap();
+        let design = FlagCusum::design(response.flip(), response.truth(), 200.0).unwrap();
         let runs = 20_000;
         let mut squares = 0.0;
         let mut total = 0.0;

@@ -70,11 +70,6 @@ pub(crate) fn zcdp_epsilon(rho: f64, delta: f64) -> f64 {
     rho + 2.0 * (-rho * delta.ln()).sqrt()
 }
 
-/// The noise multiplier σ/Δ with which `releases` releases together cost (ε, δ).
-pub(crate) fn noise_multiplier(total_epsilon: f64, delta: f64, releases: u64) -> f64 {
-    (releases as f64).sqrt() / strength(total_epsilon, delta)
-}
-
 /// How σ is found from (ε, δ).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum SigmaRule {
@@ -100,6 +95,22 @@ pub(crate) enum Standing {
         /// The δ really given at the claimed ε.
         delta: f64,
     },
+}
+
+impl Standing {
+    /// Whether the paper's formula for σ holds at a setting, in words; none where it does.
+    pub(crate) fn caveat(self, delta: f64) -> Option<String> {
+        match self {
+            Self::Proved => None,
+            Self::Unproved { .. } => Some(
+                "the classic formula is proved for ε below 1 only; here it happens to hold"
+                    .to_owned(),
+            ),
+            Self::False { delta: given } => Some(format!(
+                "the classic formula is false here: it promises δ {delta:e} and gives {given:.2e}"
+            )),
+        }
+    }
 }
 
 impl SigmaRule {
@@ -128,50 +139,6 @@ impl SigmaRule {
     }
 }
 
-/// The paper's bounds and noise scales under its own names.
-///
-/// They use suprema of residuals and measurements. A bound taken from the data is itself a
-/// release of the data, so every argument here must be a public constant that is enforced by
-/// clipping; the mechanisms of this module never take one from what they noise.
-pub(crate) mod theorem {
-    use super::SigmaRule::Classic;
-
-    /// `Δ_c` of theorem 7.1: `‖ΔK‖(L_h C_x + sup‖r‖)`.
-    pub(crate) fn sensitivity_c(gain: f64, lipschitz_h: f64, bound_x: f64, bound_r: f64) -> f64 {
-        gain * (lipschitz_h * bound_x + bound_r)
-    }
-
-    /// `Δ_a` of theorem 7.1: `L_f C_x + L_θ sup‖y‖`.
-    pub(crate) fn sensitivity_a(
-        lipschitz_f: f64,
-        bound_x: f64,
-        lipschitz_phi: f64,
-        bound_y: f64,
-    ) -> f64 {
-        lipschitz_f * bound_x + lipschitz_phi * bound_y
-    }
-
-    /// `σ_c` or `σ_a` of theorem 7.1, from `Δ_c` or `Δ_a`: 2Δ√(2 ln(1.25/δ))/ε.
-    pub(crate) fn sigma_7_1(sensitivity: f64, epsilon: f64, delta: f64) -> f64 {
-        Classic.sigma(2.0 * sensitivity, epsilon, delta)
-    }
-
-    /// `σ_g` of theorem 7.2: `2C_g√(2 ln(1.25/δ))/ε`.
-    pub(crate) fn sigma_7_2(clip: f64, epsilon: f64, delta: f64) -> f64 {
-        Classic.sigma(2.0 * clip, epsilon, delta)
-    }
-
-    /// `p_c` or `p_a` of theorem 7.3: e^ε/(1 + e^ε).
-    pub(crate) fn truth_7_3(epsilon: f64) -> f64 {
-        1.0 / (1.0 + (-epsilon).exp())
-    }
-
-    /// The budget of one time step: `ε = ε_c + ε_a` and `δ = δ_c + δ_a` (basic composition).
-    pub(crate) fn total(first: (f64, f64), second: (f64, f64)) -> (f64, f64) {
-        (first.0 + second.0, first.1 + second.1)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,23 +153,10 @@ mod tests {
         };
         assert!((delta / 2.27e-5 - 1.0).abs() < 0.01, "δ {delta}");
         assert_eq!(SigmaRule::Analytic.standing(10.0, 1e-5), Standing::Proved);
-    }
-
-    #[test]
-    fn theorem_7_1_is_the_classic_rule_at_twice_the_papers_sensitivity() {
-        let sensitivity = theorem::sensitivity_c(0.5, 2.0, 3.0, 4.0);
-        assert!((sensitivity - 5.0).abs() < 1e-12);
-        let sigma = theorem::sigma_7_1(sensitivity, 0.5, 1e-5);
-        assert!((sigma - 2.0 * 5.0 * (2.0 * 1.25e5_f64.ln()).sqrt() / 0.5).abs() < 1e-9);
-        assert!((theorem::sensitivity_a(0.9, 3.0, 0.1, 5.0) - 3.2).abs() < 1e-12);
-        let (epsilon, delta) = theorem::total((1.0, 1e-5), (2.0, 1e-6));
-        assert!((epsilon - 3.0).abs() < 1e-12 && (delta - 1.1e-5).abs() < 1e-18);
-    }
-
-    #[test]
-    fn theorem_7_2_has_the_sensitivity_of_two_vectors_in_one_ball() {
-        let ours = SigmaRule::Classic.sigma(2.0 * 1.5, 0.7, 1e-6);
-        assert!((theorem::sigma_7_2(1.5, 0.7, 1e-6) - ours).abs() < 1e-12);
+        let caveat = |epsilon| SigmaRule::Classic.standing(epsilon, 1e-5).caveat(1e-5);
+        assert_eq!(caveat(0.5), None);
+        assert!(caveat(2.0).unwrap().contains("proved for ε below 1"));
+        assert!(caveat(10.0).unwrap().contains("false here"));
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! Where a client's models were not seen to forget, one sample reaches into all that is said after it
 //! until they begin anew: every scope then counts all of the live releases, or all of a training.
 
+#[cfg(test)]
 use std::io::BufRead;
 
 use jiff::Timestamp;
@@ -21,7 +22,11 @@ use serde::{Deserialize, Serialize};
 use super::PrivacyError;
 use super::account::{Composed, Tally};
 use super::budget::{AtZero, Budget, Gate, Purpose};
-use super::chain::{self, Broken, Chain, Entry, Record, Why};
+#[cfg(test)]
+use super::chain;
+#[cfg(test)]
+use super::chain::Broken;
+use super::chain::{Chain, Entry, Record, Why};
 use super::memory::FilterMemory;
 use super::randomness::Provenance;
 use super::release::{Guarded, Released, Spend, What};
@@ -234,6 +239,7 @@ impl Ledger {
     }
 
     /// Takes up a ledger again where its lines end, with everything it had spent.
+    #[cfg(test)]
     pub(crate) fn restore(text: impl BufRead, head: Option<&str>) -> Result<Self, Broken> {
         let mut ledger: Option<Self> = None;
         let end = chain::verify(text, head, |record| match &mut ledger {

@@ -100,6 +100,7 @@ impl Gaussian {
     }
 
     /// The step of the grid on which every released number lies.
+    #[cfg(test)]
     pub(crate) fn step(&self) -> f64 {
         self.step
     }

@@ -8,7 +8,11 @@ use super::channel::Channel;
 use super::gaussian::SigmaRule;
 use super::mechanism::{Clip, Gaussian};
 use super::randomness::{Provenance, Randomness};
-use super::release::{Estimate, Flag, Guarded, Numbers, Spend, Symbol, Unprotected as _};
+#[cfg(test)]
+use super::release::Flag;
+#[cfg(test)]
+use super::release::Symbol;
+use super::release::{Estimate, Guarded, Numbers, Spend, Unprotected as _};
 use super::response::Response;
 use crate::session::Session;
 use crate::session::settings::PrivacySettings;
@@ -121,6 +125,7 @@ impl Protection {
     }
 
     /// A flag on its way out.
+    #[cfg(test)]
     pub(crate) fn flag(
         &self,
         flag: Flag,
@@ -133,6 +138,7 @@ impl Protection {
     }
 
     /// A graded symbol on its way out.
+    #[cfg(test)]
     pub(crate) fn symbol(
         &self,
         symbol: Symbol,

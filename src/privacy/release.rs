@@ -245,6 +245,7 @@ impl<T> Guarded<T> {
     }
 
     /// What entering it will cost.
+    #[cfg(test)]
     pub(crate) fn spend(&self) -> Spend {
         self.spend
     }
@@ -288,11 +289,6 @@ impl<T> Released<T> {
 
     pub(crate) fn into_value(self) -> T {
         self.value
-    }
-
-    /// Where its noise came from.
-    pub(crate) fn provenance(&self) -> Provenance {
-        self.provenance
     }
 }
 

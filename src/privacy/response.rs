@@ -41,6 +41,7 @@ impl Response {
     }
 
     /// ε of one answer.
+    #[cfg(test)]
     pub(crate) fn epsilon(&self) -> f64 {
         self.epsilon
     }
@@ -66,38 +67,11 @@ impl Response {
         self.flip() / f64::from(self.symbols - 1)
     }
 
-    /// The channel matrix: row `told` holds the chances of every answer when `told` is true.
-    pub(crate) fn channel(&self) -> Vec<Vec<f64>> {
-        let (truth, lie) = (self.truth(), self.each_lie());
-        (0..self.symbols)
-            .map(|told| {
-                (0..self.symbols).map(|heard| if told == heard { truth } else { lie }).collect()
-            })
-            .collect()
-    }
-
     /// The distribution of answers when the truth is distributed as `told`.
     pub(crate) fn heard(&self, told: &[f64]) -> Vec<f64> {
         let (truth, lie) = (self.truth(), self.each_lie());
         let total: f64 = told.iter().sum();
         told.iter().map(|&share| share * truth + (total - share) * lie).collect()
-    }
-
-    /// The unbiased estimate of a symbol's true share from its share among the answers.
-    pub(crate) fn debias(&self, share: f64) -> f64 {
-        (share - self.each_lie()) / (self.truth() - self.each_lie())
-    }
-
-    /// The variance that one answer adds to [`Self::debias`] when the answers' share is `share`.
-    pub(crate) fn debias_variance(&self, share: f64) -> f64 {
-        share * (1.0 - share) / (self.truth() - self.each_lie()).powi(2)
-    }
-
-    /// Two answers one after the other: what an answer about an answer amounts to.
-    pub(crate) fn after(&self, first: &Self) -> f64 {
-        let truth = first.truth() * self.truth() + first.flip() * self.each_lie();
-        let lie = (1.0 - truth) / f64::from(self.symbols - 1);
-        (truth / lie).ln()
     }
 
     /// What might be answered: for simulations, never for sending.
@@ -157,6 +131,7 @@ impl Response {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reference::{after, channel, debias};
     use super::*;
     use proptest::prelude::*;
 
@@ -174,7 +149,7 @@ mod tests {
     #[test]
     fn the_binary_case_is_theorem_7_3() {
         for epsilon in [0.1, 1.0, 4.0] {
-            let truth = super::super::gaussian::theorem::truth_7_3(epsilon);
+            let truth = super::super::reference::truth_7_3(epsilon);
             assert!((Response::binary(epsilon).unwrap().truth() - truth).abs() < 1e-15);
         }
     }
@@ -182,9 +157,9 @@ mod tests {
     #[test]
     fn two_answers_in_a_row_protect_better_than_either() {
         let (first, second) = (Response::new(2.0, 3).unwrap(), Response::new(1.0, 3).unwrap());
-        let both = second.after(&first);
+        let both = after(&second, &first);
         assert!(both < 1.0 && both > 0.0, "ε {both}");
-        assert!((both - first.after(&second)).abs() < 1e-12);
+        assert!((both - after(&first, &second)).abs() < 1e-12);
     }
 
     proptest! {
@@ -193,7 +168,7 @@ mod tests {
             epsilon in 0.01_f64..20.0, symbols in 2_u8..12,
         ) {
             let response = Response::new(epsilon, symbols).unwrap();
-            let channel = response.channel();
+            let channel = channel(&response);
             for row in &channel {
                 prop_assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
                 for other in &channel {
@@ -208,7 +183,7 @@ mod tests {
         fn debiasing_undoes_the_channel(epsilon in 0.1_f64..8.0, share in 0.0_f64..1.0) {
             let response = Response::new(epsilon, 3).unwrap();
             let heard = response.heard(&[share, 0.5 * (1.0 - share), 0.5 * (1.0 - share)]);
-            prop_assert!((response.debias(heard[0]) - share).abs() < 1e-9);
+            prop_assert!((debias(&response, heard[0]) - share).abs() < 1e-9);
         }
     }
 }

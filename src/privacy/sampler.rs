@@ -177,7 +177,8 @@ pub(crate) fn discrete_laplace(scale: u64, random: &mut Randomness) -> Drawn<i64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::special::{normal_cdf, normal_quantile};
+    use crate::privacy::reference::normal_quantile;
+    use crate::privacy::special::normal_cdf;
     use std::collections::HashMap;
 
     /// Pearson's statistic against a critical value that true samples pass all but once in a

@@ -270,17 +270,6 @@ impl Memoised {
             None => *answer.insert(self.permanent.answer(symbol.0, random)?),
         }))
     }
-
-    /// ε of all reports together about a symbol that never changes: that of `reports` answers,
-    /// and at most the permanent one.
-    pub(crate) fn constant_epsilon(&self, reports: u64, delta: f64) -> f64 {
-        Tally::of(self.report.spend(), reports).epsilon(delta).0.min(self.permanent.epsilon())
-    }
-
-    /// ε of a single report: an answer about an answer.
-    pub(crate) fn report_epsilon(&self) -> f64 {
-        self.report.after(&self.permanent)
-    }
 }
 
 #[cfg(test)]
@@ -376,8 +365,6 @@ mod tests {
         let permanent = memo.answers[0].unwrap();
         let expected = if permanent == 1 { report.truth() } else { report.flip() };
         assert!((share - expected).abs() < 0.02, "{share}");
-        assert!((memo.constant_epsilon(1_000_000, 1e-6) - 1.0).abs() < 1e-12);
-        assert!(memo.report_epsilon() < 1.0);
         assert!(memo.symbol(Symbol(2), &mut random).is_err());
     }
 

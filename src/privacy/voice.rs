@@ -12,6 +12,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::PrivacyError;
 use super::account::Tally;
 use super::budget::{AtZero, Purpose};
 use super::ledger::books::Book;
@@ -20,7 +21,6 @@ use super::randomness::Randomness;
 use super::release::{Flag, Guarded, Quiet, Released, Spend, Symbol, Unprotected as _, What};
 use super::response::Response;
 use super::thrift::{Armed, Look, Memoised, Spent, StrongestOf, Watch};
-use super::{PrivacyError, Provenance};
 
 /// How often a client speaks. Everybody knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -235,16 +235,6 @@ impl Voice {
         }
         self.response = response;
         Ok(())
-    }
-
-    /// The response of each symbol, where there is one.
-    pub(crate) fn response(&self) -> Option<Response> {
-        self.response
-    }
-
-    /// Where its noise comes from.
-    pub(crate) fn provenance(&self) -> Provenance {
-        self.random.provenance()
     }
 
     /// A new run begins: half a window and a half-raised watch belong to the one before.

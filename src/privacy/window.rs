@@ -57,6 +57,7 @@ impl Window {
     }
 
     /// What lies within the window, as of the last release or advance.
+    #[cfg(test)]
     pub(crate) fn total(&self) -> &Tally {
         &self.total
     }

@@ -3,7 +3,6 @@
 
 use super::gaussian::SigmaRule;
 use super::memory::{FilterMemory, Known};
-use super::outlook::{Knob, caveat};
 use super::randomness::Provenance;
 use super::response::Response;
 use super::voice::Vigil;
@@ -61,8 +60,8 @@ fn protected(settings: &PrivacySettings, mode: Mode) -> Vec<String> {
     if mode == Mode::Evidence {
         said.extend(saving(settings));
     }
-    for knob in [Knob::States, Knob::AugmentedStates] {
-        said.extend(knob.epsilon(settings).map(|epsilon| noise(knob, epsilon, settings)));
+    for (state, epsilon) in states(settings) {
+        said.extend(epsilon.map(|epsilon| noise(state, epsilon, settings)));
     }
     said
 }
@@ -134,13 +133,10 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
             if mode == Mode::Paper { "Flags" } else { "Symbols" }
         ));
     }
-    for knob in [Knob::States, Knob::AugmentedStates] {
-        if knob.epsilon(settings).is_none() {
-            said.push(format!(
-                "In training {} is sent as it is: no noise hides the samples of the fit range.",
-                name(knob)
-            ));
-        }
+    for (state, _) in states(settings).iter().filter(|(_, epsilon)| epsilon.is_none()) {
+        said.push(format!(
+            "In training {state} is sent as it is: no noise hides the samples of the fit range."
+        ));
     }
     if settings.epsilon_a.is_some() {
         said.push(
@@ -151,7 +147,7 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
     }
     if let (SigmaRule::Classic, Some(epsilon)) = (settings.sigma.into(), largest(settings)) {
         let standing = SigmaRule::Classic.standing(epsilon, settings.delta);
-        said.extend(caveat(standing, settings.delta).map(|words| capital(&words)));
+        said.extend(standing.caveat(settings.delta).map(|words| capital(&words)));
     }
     if Provenance::of(session) == Provenance::Seeded {
         said.push(
@@ -265,21 +261,20 @@ fn saving(settings: &PrivacySettings) -> Option<String> {
     }
 }
 
-fn noise(knob: Knob, epsilon: f64, settings: &PrivacySettings) -> String {
+fn noise(state: &str, epsilon: f64, settings: &PrivacySettings) -> String {
     format!(
-        "In training {} is cut to {} of its usual deviations and noise is added (ε {epsilon} each time).",
-        name(knob),
+        "In training {state} is cut to {} of its usual deviations and noise is added (ε {epsilon} each \
+         time).",
         settings.clip_state
     )
 }
 
-fn name(knob: Knob) -> &'static str {
-    match knob {
-        Knob::States => "the proprietary state x̂_c",
-        Knob::AugmentedStates => "the augmented state x_a",
-        Knob::Gradients => "the gradient g",
-        Knob::Flags => "a flag",
-    }
+/// What is sent in training, with its ε.
+fn states(settings: &PrivacySettings) -> [(&'static str, Option<f64>); 2] {
+    [
+        ("the proprietary state x̂_c", settings.epsilon_c),
+        ("the augmented state x_a", settings.epsilon_a),
+    ]
 }
 
 /// The largest ε for which noise is drawn.

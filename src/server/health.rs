@@ -141,11 +141,6 @@ impl Watch {
         self.standing
     }
 
-    /// Its live share of symbols at `level` or above.
-    pub(crate) fn share_from(&self, level: usize) -> Option<f64> {
-        self.live.share_from(level)
-    }
-
     /// One step; `nominal` is the distribution of the client's symbols, `elevated` the first level
     /// that counts as such.
     pub(crate) fn step(&mut self, report: Report, nominal: &[f64], elevated: usize) -> Standing {

@@ -511,10 +511,6 @@ impl Inference {
         self.step
     }
 
-    pub(crate) fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
     /// S_m of a client.
     pub(crate) fn evidence(&self, client: usize) -> f64 {
         self.clients[client].cusum.value()
@@ -528,11 +524,6 @@ impl Inference {
     /// How a client stands.
     pub(crate) fn standing(&self, client: usize) -> Standing {
         self.clients[client].watch.standing()
-    }
-
-    /// A client's live share of elevated symbols.
-    pub(crate) fn elevated_share(&self, client: usize) -> Option<f64> {
-        self.clients[client].watch.share_from(self.grading.elevated())
     }
 }
 

@@ -17,6 +17,7 @@ use crate::evidence::threshold::Flags;
 use crate::session::Vote;
 
 /// What Table 1 says about two clients. `First` and `Second` are C_1 and C_2.
+#[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PairVerdict {
     /// (C_m, –): a root cause that nobody else feels.
@@ -39,6 +40,7 @@ pub(crate) enum PairVerdict {
 }
 
 /// One of a pair.
+#[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Member {
     /// C_1.
@@ -47,6 +49,7 @@ pub(crate) enum Member {
     Second,
 }
 
+#[cfg(test)]
 impl std::fmt::Display for Member {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -56,6 +59,7 @@ impl std::fmt::Display for Member {
     }
 }
 
+#[cfg(test)]
 impl std::fmt::Display for PairVerdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -72,6 +76,7 @@ impl std::fmt::Display for PairVerdict {
 }
 
 /// Table 1.
+#[cfg(test)]
 pub(crate) fn pair(c1: Flags, c2: Flags) -> PairVerdict {
     use Member::{First, Second};
     match ((c1.z_c, c1.z_a), (c2.z_c, c2.z_a)) {
@@ -143,15 +148,6 @@ pub(crate) fn look_up(flags: &[Option<Flags>]) -> LookUp {
         (None, _, 1.., _) => LookUp::NoRoot,
         (None, _, 0, _) => LookUp::NoAnomaly,
     }
-}
-
-/// The clients that feel the effect of what is going on: those with (1,0).
-pub(crate) fn effects(flags: &[Option<Flags>]) -> impl Iterator<Item = usize> {
-    flags
-        .iter()
-        .enumerate()
-        .filter(|(_, flags)| **flags == Some(Flags::new(true, false)))
-        .map(|(client, _)| client)
 }
 
 /// The paper's remark on long horizons: a root is declared only when at least `k` of the last `n`

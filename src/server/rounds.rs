@@ -81,11 +81,6 @@ impl Rounds {
         self.x_c.len()
     }
 
-    /// Whether every weight of f_s is a number.
-    pub(crate) fn is_sound(&self) -> bool {
-        self.f_s.is_sound()
-    }
-
     /// Where the states of client `m` stand in the joint vectors.
     pub(crate) fn span(&self, m: usize) -> Range<usize> {
         self.spans[m].clone()

@@ -50,6 +50,12 @@ pub(crate) struct PrivacySettings {
 }
 
 impl PrivacySettings {
+    /// Whether anything is protected.
+    pub(crate) fn protects(&self) -> bool {
+        let all = [self.epsilon_c, self.epsilon_a, self.epsilon_g, self.epsilon_flag];
+        all.iter().any(Option::is_some)
+    }
+
     /// Whether clients tell, unprotected, that their sensors are at fault.
     pub(crate) fn tells_faults(&self) -> bool {
         self.epsilon_flag.is_none() || self.reveal_faults

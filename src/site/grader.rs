@@ -137,11 +137,6 @@ impl GraderFit {
         self.distances.len()
     }
 
-    /// What takes its own past out of its residual.
-    pub(crate) fn whitening(&self) -> &Whitening {
-        &self.whitening
-    }
-
     /// Whether the parts fit together: what is read from a file may not.
     pub(crate) fn is_whole(&self) -> bool {
         self.whitening.is_whole() && self.nominal.mean().len() == self.whitening.sensors()

@@ -3,8 +3,11 @@
 //! Residuals, distances, sensors and measurements reach a console by this module alone. Nothing of it
 //! crosses the wire.
 
+#[cfg(test)]
 use super::material::ClientMaterial;
-use crate::stream::{Frame, Row};
+use crate::stream::Frame;
+#[cfg(test)]
+use crate::stream::Row;
 
 /// What can be seen of one site after a step. What does not exist is NaN, never zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,6 +32,7 @@ impl Default for LocalView {
 }
 
 /// The measurements of a row, for the site's own screen.
+#[cfg(test)]
 pub(crate) fn measurements(row: Row<'_>) -> &[f64] {
     row.raw_sensors()
 }
@@ -39,6 +43,7 @@ pub(crate) fn measurements_of(frame: &Frame) -> &[f64] {
 }
 
 /// The standardised nominal rows of a client: of its fit range and of its calibration range.
+#[cfg(test)]
 pub(crate) fn nominal_rows(material: &ClientMaterial) -> impl Iterator<Item = Vec<f64>> + '_ {
     let rows =
         [&material.fit, &material.calibration].into_iter().flat_map(|rows| rows.outer_iter());

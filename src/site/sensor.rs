@@ -160,6 +160,7 @@ impl SensorWatch {
     }
 
     /// What is wrong with each sensor now.
+    #[cfg(test)]
     pub(crate) fn faults(&self) -> &[Option<SensorFault>] {
         &self.faults
     }
@@ -203,11 +204,6 @@ impl SensorRanking {
                 *score += Self::NEWEST * (r * r - *score);
             }
         }
-    }
-
-    /// Score per sensor; about 1 when all is well.
-    pub(crate) fn scores(&self) -> &[f64] {
-        &self.scores
     }
 
     /// Sensors from the most to the least deviating.

@@ -211,11 +211,6 @@ impl TrainingSite {
         self.loss
     }
 
-    /// Whether every weight of φ is a number.
-    pub(crate) fn is_sound(&self) -> bool {
-        self.phi.is_sound()
-    }
-
     /// What was released about this client, for composition.
     pub(crate) fn released(&self) -> [Counted; 2] {
         let Outbox { proprietary, augmented } = &self.outbox;

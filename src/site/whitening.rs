@@ -67,11 +67,6 @@ impl Recording {
         self.rows.len() / self.width()
     }
 
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// The next sample has nothing to do with the one before.
     pub(crate) fn new_run(&mut self) {
         let here = self.len();

@@ -64,6 +64,7 @@ impl Row {
     }
 
     /// A figure by its name.
+    #[cfg(test)]
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value)
     }

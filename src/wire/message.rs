@@ -25,8 +25,11 @@ pub(crate) const MOST_NUMBERS: usize = 4096;
 /// No list of ranked sensors is longer.
 const MOST_RANKS: usize = 16;
 
+/// Numbers of a list that a message holds without memory of its own.
+pub(super) const IN_PLACE: usize = 8;
+
 /// A few numbers. Those of usual states are kept in place, so that a message allocates nothing.
-pub(crate) type Numbers = SmallVec<[f32; 8]>;
+pub(crate) type Numbers = SmallVec<[f32; IN_PLACE]>;
 
 /// What a site tells the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -206,6 +209,7 @@ impl Outgoing {
     }
 
     /// The message as text, for people and for searches.
+    #[cfg(test)]
     pub(crate) fn text(&self) -> String {
         text(self.0.client, self.0.step, &self.0.content)
     }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::message::{DecodeError, Numbers, decode, encode, sound, text};
+#[cfg(test)]
+use super::message::encode;
+use super::message::{DecodeError, Numbers, decode, sound, text};
 use super::narrow;
 use crate::privacy::{self, Released};
 
@@ -82,6 +84,7 @@ impl ToSite {
     }
 
     /// Appends the message as it crosses.
+    #[cfg(test)]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         encode(self, out);
     }

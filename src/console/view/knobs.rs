@@ -22,7 +22,7 @@ use crate::console::watched::Trace;
 use crate::console::widget::gauge::{Knob as Gauge, logarithmic};
 use crate::console::widget::level::ratio;
 use crate::engine::knob::{Knob, KnobValue, Steps, Turn};
-use crate::privacy::price::NumberPrice;
+use crate::privacy::forecast::noise_sigma;
 use crate::privacy::{Clip, Response, Scope, words};
 use crate::session::{Mode, Tau};
 
@@ -185,8 +185,8 @@ fn answers(scene: &Scene, epsilon: f64) -> String {
     let flip = Response::new(epsilon, symbols).map_or(0.0, |response| response.flip());
     let wrong = format!("{:.1} % of {what} wrong", 100.0 * flip);
     let rung = standing.ladder.iter().find(|r| r.epsilon.is_some_and(|e| same(e, epsilon)));
-    match rung.and_then(|rung| rung.buys) {
-        Some(buys) => format!("{wrong}, alarm after {}", seconds(buys.delay_s)),
+    match rung.and_then(|rung| rung.delay_s) {
+        Some(delay_s) => format!("{wrong}, alarm after {}", seconds(delay_s)),
         None => wrong,
     }
 }
@@ -207,8 +207,8 @@ fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
     };
     let delta = scene.model.knobs().iter().find(|turn| turn.knob == Knob::Delta);
     let delta = delta.and_then(|turn| turn.to.number()).unwrap_or(privacy.delta);
-    match NumberPrice::of(clip, privacy.sigma.into(), epsilon, delta) {
-        Ok(price) => format!("in training, noise of σ {:.1} on what is cut to {cut}", price.sigma),
+    match noise_sigma(clip, privacy.sigma.into(), epsilon, delta) {
+        Ok(sigma) => format!("in training, noise of σ {sigma:.1} on what is cut to {cut}"),
         Err(error) => error.to_string(),
     }
 }

@@ -30,7 +30,7 @@ use crate::console::clock::length;
 use crate::console::mouse::{Hit, Target};
 use crate::engine::knob::Knob;
 use crate::privacy::words::{Explained, explain};
-use crate::privacy::{Exhaustion, Rung, Scope};
+use crate::privacy::{EpsilonOption, Exhaustion, Scope};
 use crate::session::Mode;
 use crate::session::privacy::{BudgetSettings, Thrift};
 
@@ -291,7 +291,7 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
     let mut lines: Lines = vec![vec![(head, theme.label)]];
     let all = scene.watched.and_then(|w| w.snapshot.as_ref()).map_or(&[][..], |s| &s.ladder);
     let shown = shown(all, setting.epsilon);
-    let longest = shown.iter().filter_map(|r| Some(r.buys?.delay_s)).fold(1.0, f64::max);
+    let longest = shown.iter().filter_map(|r| r.delay_s).fold(1.0, f64::max);
     for rung in shown {
         let here = match (rung.epsilon, setting.epsilon) {
             (Some(rung), Some(set)) => same(rung, set),
@@ -303,10 +303,10 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
         let mark = if here { "▸" } else { " " };
         let day =
             if rung.day.is_finite() { format!("ε {:.0}", rung.day) } else { "no bound".into() };
-        let (delay, bar) = match rung.buys {
-            Some(buys) => {
-                let cells = (buys.delay_s / longest * BAR as f64).ceil() as usize;
-                (seconds(buys.delay_s), "█".repeat(cells.clamp(1, BAR)))
+        let (delay, bar) = match rung.delay_s {
+            Some(delay_s) => {
+                let cells = (delay_s / longest * BAR as f64).ceil() as usize;
+                (seconds(delay_s), "█".repeat(cells.clamp(1, BAR)))
             }
             None => ("too little".to_owned(), String::new()),
         };
@@ -318,7 +318,7 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
 }
 
 /// The rungs around the ε that is set, and the clear.
-fn shown(all: &[Rung], epsilon: Option<f64>) -> Vec<Rung> {
+fn shown(all: &[EpsilonOption], epsilon: Option<f64>) -> Vec<EpsilonOption> {
     let Some((clear, rungs)) = all.split_last() else { return Vec::new() };
     let wanted = epsilon.unwrap_or(2.0);
     let at = rungs.iter().take_while(|r| r.epsilon.is_some_and(|e| e < wanted)).count();

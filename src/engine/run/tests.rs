@@ -6,8 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use super::*;
 use crate::engine::prepare::prepare;
-use crate::privacy::outlook::Cost;
-use crate::privacy::{Knob, Spend, What};
+use crate::privacy::{Spend, What};
 use crate::session::Alphabet;
 use crate::site::Sent;
 use crate::wire::testing::{Tampered, message};
@@ -73,8 +72,9 @@ fn a_session_that_asks_for_one_bit_sends_one_and_finds_anomalies_with_it() {
         _ => false,
     };
     assert_eq!(facts.iter().filter(|fact| bits(fact)).count(), 4, "{facts:?}");
-    let priced = run.spending_with(0, Knob::Flags, Some(2.0)).expect("a price");
-    assert!(matches!(priced.cost, Cost::Answers { symbols: 2, .. }), "{priced:?}");
+    let options = run.ladder().expect("a price");
+    let two = options.iter().find(|option| option.epsilon == Some(2.0)).expect("it is listed");
+    assert!((two.flip - 1.0 / (2.0_f64.exp() + 1.0)).abs() < 1e-12, "one of two answers: {two:?}");
     let score = run.judgement().expect("labels").score();
     assert!(score.labelled >= 9 && score.root_right * 10 >= score.labelled * 7, "{score:?}");
 }

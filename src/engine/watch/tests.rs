@@ -368,7 +368,7 @@ fn epsilon_is_priced_for_what_the_deciding_method_sends() {
     assert!((symbols.flip - 4.0 / (odds + 4.0)).abs() < 1e-9, "four lies beside one truth");
     assert!((flags.flip - 1.0 / (odds + 1.0)).abs() < 1e-9, "one lie beside one truth");
     assert!(flags.day > 1.9 * symbols.day, "two flags a step");
-    assert!(symbols.buys.is_some() && flags.buys.is_some());
+    assert!(symbols.delay_s.is_some() && flags.delay_s.is_some());
 }
 
 #[test]

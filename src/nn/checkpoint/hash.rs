@@ -64,6 +64,7 @@ impl Hasher {
     }
 
     /// Takes in numbers, bit by bit: every NaN with its payload, and −0 apart from 0.
+    #[cfg(test)]
     pub(crate) fn numbers<'a>(&mut self, numbers: impl IntoIterator<Item = &'a f32>) -> &mut Self {
         let mut length = 0u64;
         for number in numbers {

@@ -50,6 +50,7 @@ impl Isa {
         std::iter::once(Self::PORTABLE).chain(more.into_iter().flatten().map(Self))
     }
 
+    #[cfg(test)]
     pub(crate) fn name(self) -> &'static str {
         match self.0 {
             Level::Portable => "portable",

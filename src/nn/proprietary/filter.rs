@@ -41,6 +41,7 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// The filter that runs these weights on the best instruction set of this machine.
+    #[cfg(test)]
     pub(crate) fn new(weights: &FilterWeights) -> Result<Self, WeightsError> {
         Self::with_isa(weights, Isa::detect())
     }
@@ -158,6 +159,7 @@ impl Proprietary for Filter {
         self.output.clear();
     }
 
+    #[cfg(test)]
     fn recoveries(&self) -> u64 {
         self.recoveries
     }

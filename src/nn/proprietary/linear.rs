@@ -117,6 +117,7 @@ pub(crate) struct Linear {
 
 impl Linear {
     /// The model that runs these weights on the best instruction set of this machine.
+    #[cfg(test)]
     pub(crate) fn new(weights: &OwnLagWeights) -> Result<Self, WeightsError> {
         Self::with_isa(weights, Isa::detect())
     }
@@ -176,6 +177,7 @@ impl Proprietary for Linear {
         self.output.clear();
     }
 
+    #[cfg(test)]
     fn recoveries(&self) -> u64 {
         0
     }

@@ -24,6 +24,7 @@ pub(crate) struct OwnLagFilter {
 
 impl OwnLagFilter {
     /// The model that runs these weights on the best instruction set of this machine.
+    #[cfg(test)]
     pub(crate) fn new(
         front: &OwnLagWeights,
         filter: &FilterWeights,
@@ -128,6 +129,7 @@ impl Proprietary for OwnLagFilter {
         self.output.clear();
     }
 
+    #[cfg(test)]
     fn recoveries(&self) -> u64 {
         self.filter.recoveries()
     }

@@ -22,6 +22,7 @@ pub(crate) struct Windows<'a> {
 
 impl<'a> Windows<'a> {
     /// Every window of `length` steps without an empty row, one starting at each step.
+    #[cfg(test)]
     pub(crate) fn new(rows: &ArrayView2<'a, f32>, length: usize) -> Self {
         Self::between_gaps(rows, rows, length)
     }
@@ -51,11 +52,6 @@ impl<'a> Windows<'a> {
     /// Whether there is no window at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.starts.is_empty()
-    }
-
-    /// Steps in a window.
-    pub(crate) fn length(&self) -> usize {
-        self.length
     }
 
     pub(crate) fn sensors(&self) -> usize {

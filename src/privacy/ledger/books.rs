@@ -135,11 +135,6 @@ impl Book {
         &mut self.ledger
     }
 
-    /// Whether lines are written.
-    pub(crate) fn writes(&self) -> bool {
-        self.writes
-    }
-
     /// Something could not be released.
     pub(crate) fn fail(&mut self, why: &PrivacyError) {
         self.trouble.get_or_insert(why.to_string());

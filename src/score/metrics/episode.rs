@@ -13,7 +13,9 @@
 //! Where an alarm belongs depends on its own time alone, so another alarm can never take a
 //! detection away.
 
-use super::{Rates, Tick, Window};
+#[cfg(test)]
+use super::Rates;
+use super::{Tick, Window};
 
 /// What became of one alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,16 +57,19 @@ impl Matching {
     }
 
     /// Events with an alarm.
+    #[cfg(test)]
     pub(crate) fn detected(&self) -> usize {
         self.first.iter().flatten().count()
     }
 
     /// Alarms that belong to no event.
+    #[cfg(test)]
     pub(crate) fn false_alarms(&self) -> usize {
         self.alarms.iter().filter(|a| **a == Belongs::False).count()
     }
 
     /// Precision over first and false alarms, recall over events.
+    #[cfg(test)]
     pub(crate) fn rates(&self) -> Rates {
         let hits = self.detected();
         Rates::from_counts(hits, hits + self.false_alarms(), self.first.len())

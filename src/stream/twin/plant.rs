@@ -4,13 +4,15 @@
 
 use std::thread;
 
+#[cfg(test)]
+use super::Measurements;
 use super::client::{Client, Inflow};
 use super::coupling::{BLOCK, Coupling};
 use super::fault::{self, Fault};
 use super::graph::Graph;
 use super::slices::{Slices, slices};
 use super::sources::{Purpose, Sources};
-use super::{CHANNELS, Measurements, State};
+use super::{CHANNELS, State};
 use crate::session::{Family, TwinSource};
 use crate::stream::StreamError;
 
@@ -81,6 +83,7 @@ impl TwinPlant {
 
     /// The same plant, not yet begun, with its faults left out: what would have been. It equals the
     /// faulty run, bit by bit, wherever no fault reaches.
+    #[cfg(test)]
     #[must_use]
     pub(crate) fn without_faults(mut self) -> Self {
         debug_assert_eq!(self.t, 0, "what is worked out ahead has its faults already");
@@ -113,11 +116,13 @@ impl TwinPlant {
     }
 
     /// Standard deviation of the channels of `client` in nominal operation, without noise.
+    #[cfg(test)]
     pub(crate) fn channel_std(&self, client: usize) -> Measurements {
         self.clients[client].channel_std
     }
 
     /// Standard deviation of the measurement noise of `client`.
+    #[cfg(test)]
     pub(crate) fn noise_std(&self, client: usize) -> Measurements {
         self.clients[client].noise_std()
     }
