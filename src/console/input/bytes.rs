@@ -385,7 +385,7 @@ mod tests {
         ] {
             assert_eq!(one(bytes), event, "{bytes:?}");
         }
-        for nothing in [&b"\x1b[<0;0;2M"[..], b"\x1b[<0;2M", b"\x1b[<a;1;1M", b"\x1b[<0;99999;1M"] {
+        for nothing in [&b"\x1b[<0;0;2M"[..], b"\x1b[<0;2M", b"\x1b[<:;1;1M", b"\x1b[<0;99999;1M"] {
             assert!(all(nothing).is_empty(), "{nothing:?}");
         }
     }
