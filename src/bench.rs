@@ -17,7 +17,7 @@ use crate::engine::pace::Speed;
 use crate::engine::prepare::{self, PrepareError, Prepared};
 use crate::fact::{Fact, Summary};
 use crate::federation::{FederationError, timing::round_us};
-use crate::nn::kernel::timing::client_step_ns;
+use crate::nn::timing::client_step_ns;
 use crate::session::{SHIPPED, Session, SessionError};
 use crate::stream::StreamError;
 
@@ -43,9 +43,12 @@ pub(crate) struct Figures {
     /// From the start of the program to its first picture on a terminal, where there are
     /// pseudo-terminals.
     pub(crate) first_frame_ms: Option<f64>,
-    /// Share of one core that a console uses while nothing changes, in percent, where the system tells.
+    /// From writing a key into the pseudo-terminal to the end of the picture that shows its effect, while
+    /// the day is replayed at full speed: the median of several keys.
+    pub(crate) key_to_frame_ms: Option<f64>,
+    /// Share of one core that a console uses while nothing changes, in percent, where the system has it.
     pub(crate) idle_cpu_percent: Option<f64>,
-    /// Most memory the program has held, where the system tells.
+    /// Most memory the program has held, where the system has it.
     pub(crate) peak_rss_mb: Option<f64>,
 }
 
@@ -128,6 +131,7 @@ pub(crate) fn measure() -> Result<Figures, BenchError> {
         cached_s,
         frame_us,
         first_frame_ms: sitting.first_frame_ms,
+        key_to_frame_ms: sitting.key_to_frame_ms,
         idle_cpu_percent: sitting.idle_cpu_percent,
         peak_rss_mb: peak_rss(),
     })
@@ -191,45 +195,54 @@ fn peak_rss() -> Option<f64> {
 
 impl std::fmt::Display for Figures {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { client_step_ns: step, round_us: round, .. } = self;
-        writeln!(
-            f,
-            "client step   {:>9.0} ns with 4 sensors, {:.0} ns with 38",
-            step.d4, step.d38
-        )?;
-        writeln!(
-            f,
-            "round         {:>9.1} µs with 3 clients, {:.1} with 16, {:.0} with 256, {:.0} with 1024",
-            round.m3, round.m16, round.m256, round.m1024
-        )?;
-        writeln!(
-            f,
-            "default start {:>9.2} s, {:.2} s from the cache",
-            self.train_s, self.cached_s
-        )?;
-        let frame = &self.frame_us;
-        writeln!(
-            f,
-            "picture       {:>9.0} µs at 80x24, {:.0} at 120x40, {:.0} at 200x60, twelve clients",
-            frame.small, frame.middle, frame.large
-        )?;
-        match self.first_frame_ms {
-            Some(ms) => writeln!(f, "first picture {ms:>9.0} ms after the start")?,
-            None => writeln!(f, "first picture not measured: no pseudo-terminal")?,
-        }
-        match self.idle_cpu_percent {
-            Some(percent) => writeln!(f, "idle          {percent:>9.1} % of one core")?,
-            None => writeln!(f, "idle          not told by this system")?,
-        }
-        writeln!(
-            f,
-            "attack day    {:>9.2} s for a whole run, from opening to the score",
-            self.day_replay_s
-        )?;
-        match self.peak_rss_mb {
-            Some(mb) => writeln!(f, "memory        {mb:>9.0} MB at most"),
-            None => writeln!(f, "memory        not told by this system"),
-        }
+        let Self { client_step_ns: step, round_us: round, frame_us: frame, .. } = self;
+        let measured = |value: Option<f64>, digits: usize, unit: &str, absent: &str| match value {
+            Some(value) => format!("{value:>9.digits$} {unit}"),
+            None => absent.to_owned(),
+        };
+        let no_terminal = "not measured: no pseudo-terminal";
+        let unknown = "not known on this system";
+        let lines = [
+            (
+                "client step",
+                format!("{:>9.0} ns with 4 sensors, {:.0} ns with 38", step.d4, step.d38),
+            ),
+            (
+                "round",
+                format!(
+                    "{:>9.1} µs with 3 clients, {:.1} with 16, {:.0} with 256, {:.0} with 1024",
+                    round.m3, round.m16, round.m256, round.m1024
+                ),
+            ),
+            (
+                "default start",
+                format!("{:>9.2} s, {:.2} s from the cache", self.train_s, self.cached_s),
+            ),
+            (
+                "picture",
+                format!(
+                    "{:>9.0} µs at 80x24, {:.0} at 120x40, {:.0} at 200x60, twelve clients",
+                    frame.small, frame.middle, frame.large
+                ),
+            ),
+            ("first picture", measured(self.first_frame_ms, 0, "ms after the start", no_terminal)),
+            (
+                "key",
+                measured(
+                    self.key_to_frame_ms,
+                    1,
+                    "ms to its picture at full replay speed",
+                    no_terminal,
+                ),
+            ),
+            ("idle", measured(self.idle_cpu_percent, 1, "% of one core", unknown)),
+            (
+                "attack day",
+                format!("{:>9.2} s for a whole run, from opening to the score", self.day_replay_s),
+            ),
+            ("memory", measured(self.peak_rss_mb, 0, "MB at most", unknown)),
+        ];
+        lines.iter().try_for_each(|(name, figure)| writeln!(f, "{name:<13} {figure}"))
     }
 }
 

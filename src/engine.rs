@@ -7,6 +7,7 @@
 //! | [`prepare`] | from a session to models that can run: delivered or trained, federated, calibrated, kept |
 //! | [`influence`] | who influences whom, learned once with the models |
 //! | [`decimation`] | how many samples become one when the session leaves that to its data |
+//! | [`experiment`] | the paper's own experiments, which no session can ask for: for studies only |
 //! | [`knob`] | what can be tuned while a session runs, one row of a table each |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
 //! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
@@ -14,9 +15,13 @@
 //!
 //! It must not know how anything is shown.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod decimation;
+mod error;
+pub(crate) mod experiment;
 pub(crate) mod handle;
 pub(crate) mod influence;
 pub(crate) mod knob;
@@ -26,6 +31,7 @@ pub(crate) mod pace;
 pub(crate) mod player;
 pub(crate) mod prepare;
 pub(crate) mod progress;
+mod protocol;
 pub(crate) mod run;
 pub(crate) mod train;
 pub(crate) mod vendor;

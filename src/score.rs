@@ -2,7 +2,7 @@
 //! that `headwater score` prints.
 //!
 //! Which alarm belongs to which event is decided in [`episode`](self::metrics::episode). Here it
-//! is judged what the first alarm of each event said:
+//! the first alarm of each event is judged:
 //!
 //! | verdict | when |
 //! |---|---|
@@ -10,12 +10,10 @@
 //! | right | the named root is one of its origins |
 //! | wrong | another client was named |
 //! | unnamed | the alarm names no root |
-//! | doubtful | the data set does not say where the event started |
+//! | doubtful | the data set has no origin for the event |
 //!
 //! So `detected = root_right + root_wrong + root_unknown`, where unknown means unnamed or doubtful.
 //! AC@k and MRR take every labelled event with known origins as a case; a missed one counts as 0.
-
-use std::cmp::Ordering;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -26,74 +24,32 @@ use self::metrics::ranking::{self, Rank};
 use self::metrics::{Tick, Window, disjoint};
 use crate::stream::Event;
 
+mod alarm;
 mod alarms;
 mod error;
 mod event;
 pub(crate) mod metrics;
 mod read;
 mod report;
+pub(crate) mod steps;
 mod text;
 mod truth;
 
-#[cfg(test)]
-pub(crate) use alarms::AlarmFile;
-#[cfg(test)]
-pub(crate) use alarms::read as read_alarms;
-#[cfg(test)]
-pub(crate) use error::ScoreError;
+pub(crate) use alarm::{Alarm, AlarmUpdate, Alarms, RootUpdate};
 pub(crate) use event::EventRow;
-#[cfg(test)]
-pub(crate) use report::Report;
 pub(crate) use report::run;
 pub(crate) use text::quiet_days;
-#[cfg(test)]
-pub(crate) use truth::read as read_truth;
 
-/// One alarm, as far as it is judged.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Alarm {
-    pub(crate) opened: Timestamp,
-    /// When it closed, where known.
-    pub(crate) closed: Option<Timestamp>,
-    /// The root it names: the frozen one, not what was first thought.
-    pub(crate) root: Option<String>,
-    /// Since when that root stands; since the opening when not said.
-    pub(crate) named: Option<Timestamp>,
-    /// How probable each client is as the root, in any order; may be empty.
-    pub(crate) posterior: Vec<(String, f64)>,
-    /// Clients it takes for propagated effects.
-    pub(crate) effects: Vec<String>,
-}
-
-impl Alarm {
-    /// An alarm about which nothing more is known.
-    pub(crate) fn new(opened: Timestamp, root: Option<String>) -> Self {
-        Self { opened, closed: None, root, named: None, posterior: Vec::new(), effects: Vec::new() }
-    }
-
-    /// By time; alarms of one instant by what they say, so that no figure depends on the order of a
-    /// list.
-    fn in_time(&self, other: &Self) -> Ordering {
-        fn weights(alarm: &Alarm) -> impl Iterator<Item = (&str, u64)> {
-            alarm.posterior.iter().map(|(name, p)| (name.as_str(), p.to_bits()))
-        }
-        let named = |alarm: &Self| (alarm.opened, alarm.root.is_none());
-        named(self)
-            .cmp(&named(other))
-            .then_with(|| self.root.cmp(&other.root))
-            .then_with(|| weights(self).cmp(weights(other)))
-    }
-}
-
+/// The time that was watched.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Watched {
     /// These stretches, first and last instant. Events outside all of them are not counted, but an
     /// alarm in the tail of such an event is not false either.
     Spans(Vec<(Timestamp, Timestamp)>),
-    /// So many days between two instants, with gaps that nobody knows. Events between them are
+    /// So many days between two instants, with unknown gaps. Events between them are
     /// counted.
     Within { from: Timestamp, until: Timestamp, days: f64 },
-    /// So many days, nobody knows from when to when. Every event is counted.
+    /// So many days at unknown times. Every event is counted.
     Days(f64),
 }
 
@@ -108,7 +64,7 @@ pub(crate) enum Verdict {
     Wrong,
     /// The alarm names no root.
     Unnamed,
-    /// The data set does not say where it started.
+    /// The data set has no origin for it.
     Doubtful,
 }
 

@@ -10,6 +10,8 @@ use crate::session::Session;
 pub(crate) struct Sitting {
     /// Milliseconds from the start of the process to the end of its first picture; the best of several.
     pub(crate) first_frame_ms: Option<f64>,
+    /// Milliseconds from a key to the picture that shows its effect, at full replay speed.
+    pub(crate) key_to_frame_ms: Option<f64>,
     /// Percent of one core that a paused console uses.
     pub(crate) idle_cpu_percent: Option<f64>,
 }
@@ -45,9 +47,15 @@ mod unix {
 
     /// What ends a picture.
     const END: &[u8] = b"\x1b[?2026l";
+    /// Words of the help that stand on no other screen. A picture has only changed cells, so one of
+    /// them may be broken.
+    const HELP: [&[u8]; 3] = [b"searches", b"closes", b"scrolls"];
+    /// Keys that are timed, and the time between two.
+    const KEYS: usize = 9;
+    const PAUSE: Duration = Duration::from_millis(150);
     /// Starts that are timed.
     const STARTS: usize = 5;
-    /// A console that says nothing and does nothing for so long is at rest.
+    /// A console without output and without work for so long is at rest.
     const QUIET: Duration = Duration::from_secs(1);
     /// How long an idle console is watched.
     const WATCHED: Duration = Duration::from_secs(3);
@@ -58,13 +66,17 @@ mod unix {
 
     pub(crate) fn sit(session: &Session, cache: &Path) -> io::Result<Sitting> {
         let mut first = Duration::MAX;
-        for _ in 1..STARTS {
+        for _ in 2..STARTS {
             first = first.min(Seat::take(session, cache)?.first_picture()?);
         }
         let mut seat = Seat::take(session, cache)?;
         first = first.min(seat.first_picture()?);
         let idle_cpu_percent = seat.idle_percent()?;
-        Ok(Sitting { first_frame_ms: Some(first.as_secs_f64() * 1e3), idle_cpu_percent })
+        let mut seat = Seat::take(session, cache)?;
+        first = first.min(seat.first_picture()?);
+        let ms = |duration: Duration| Some(duration.as_secs_f64() * 1e3);
+        let key_to_frame_ms = seat.key_to_frame().ok().and_then(ms);
+        Ok(Sitting { first_frame_ms: ms(first), key_to_frame_ms, idle_cpu_percent })
     }
 
     /// A console in a terminal of its own.
@@ -111,19 +123,47 @@ mod unix {
 
         /// From the start to the end of the first picture.
         fn first_picture(&mut self) -> io::Result<Duration> {
+            self.end_of_picture(&[END])?;
+            Ok(self.begun.elapsed())
+        }
+
+        /// Waits for the end of a picture that shows one of `words`.
+        fn end_of_picture(&mut self, words: &[&[u8]]) -> io::Result<()> {
+            let place =
+                |seen: &[u8], word: &[u8]| seen.windows(word.len()).position(|part| part == word);
             let mut seen = Vec::new();
             loop {
                 let Ok(bytes) = self.output.recv_timeout(PATIENCE) else {
                     return Err(io::ErrorKind::TimedOut.into());
                 };
                 seen.extend_from_slice(&bytes);
-                if seen.windows(END.len()).any(|window| window == END) {
-                    return Ok(self.begun.elapsed());
+                let shown = words.iter().filter_map(|word| place(&seen, word)).min();
+                if shown.is_some_and(|at| place(&seen[at..], END).is_some()) {
+                    return Ok(());
                 }
             }
         }
 
-        /// The share of a core it uses while it stands still; `None` where the system does not tell.
+        /// From a key to the end of the picture that shows its effect, while the day is replayed at full
+        /// speed: the median of several. The key opens the help.
+        fn key_to_frame(&mut self) -> io::Result<Duration> {
+            thread::sleep(PAUSE);
+            self.keyboard.write_all(b":speed max\r")?;
+            let mut delays = Vec::new();
+            for _ in 0..KEYS {
+                thread::sleep(PAUSE);
+                while self.output.try_recv().is_ok() {}
+                let begun = Instant::now();
+                self.keyboard.write_all(b"?")?;
+                self.end_of_picture(&HELP)?;
+                delays.push(begun.elapsed());
+                self.keyboard.write_all(b"\x1b")?;
+            }
+            delays.sort_unstable();
+            Ok(delays[KEYS / 2])
+        }
+
+        /// The share of a core it uses while it stands still; `None` where the system has no such figure.
         fn idle_percent(&mut self) -> io::Result<Option<f64>> {
             self.keyboard.write_all(b" ")?;
             let begun = Instant::now();

@@ -12,9 +12,9 @@ use color_eyre::eyre::{Result, eyre};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{interrupt, remove_stale};
-use crate::draft::Draft;
+use crate::base::atomic_file::AtomicFile;
 use crate::study::catalogue;
-use crate::study::frame::{self, Bench, Options, Progress, Store, Study, StudyError};
+use crate::study::frame::{self, Progress, Store, Study, StudyError, StudyOptions, Workshop};
 use crate::study::report::Report;
 use crate::study::report::svg::{self, Theme};
 use crate::study::report::text::{self, Page};
@@ -51,7 +51,7 @@ fn known(name: &str) -> Result<String, String> {
     if name == "all" || catalogue::find(name).is_some() {
         return Ok(name.to_owned());
     }
-    let names: Vec<&str> = catalogue::all().into_iter().map(Study::name).collect();
+    let names: Vec<&str> = catalogue::ALL.into_iter().map(|study| study.name).collect();
     let meant = catalogue::nearest(name);
     let meant = meant.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
     Err(format!("{meant}there are {} and all", names.join(", ")))
@@ -60,10 +60,10 @@ fn known(name: &str) -> Result<String, String> {
 pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let Some(name) = &args.name else { return list(out) };
     let studies = match name.as_str() {
-        "all" => catalogue::all(),
+        "all" => catalogue::ALL.to_vec(),
         name => catalogue::find(name).into_iter().collect(),
     };
-    let options = Options {
+    let options = StudyOptions {
         seeds: args.seeds.map(|seeds| seeds as usize),
         quick: args.quick,
         data: args.data.clone(),
@@ -81,7 +81,7 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
             break;
         }
         begun += 1;
-        match one(*study, &options, &store, &stop) {
+        match one(study, &options, &store, &stop) {
             Ok(ran) => {
                 if i > 0 && !args.json {
                     writeln!(out)?;
@@ -89,7 +89,7 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
                 show(out, &ran.report, args)?;
                 left += ran.left;
                 if ran.left > 0 {
-                    say(&format!("{}: {} jobs left", study.name(), ran.left));
+                    say(&format!("{}: {} jobs left", study.name, ran.left));
                 }
                 failures.extend(ran.failures.iter().map(ToString::to_string));
             }
@@ -118,8 +118,8 @@ fn interrupted(jobs: usize, studies: usize) -> Option<String> {
 }
 
 fn list(out: &mut impl Write) -> Result<()> {
-    for study in catalogue::all() {
-        writeln!(out, "{:<12} {}", study.name(), study.about())?;
+    for study in catalogue::ALL {
+        writeln!(out, "{:<12} {}", study.name, study.about)?;
     }
     writeln!(out, "{:<12} all of them, one after the other", "all")?;
     Ok(())
@@ -131,12 +131,12 @@ fn say(what: &str) {
 }
 
 fn one(
-    study: &dyn Study,
-    options: &Options,
+    study: &Study,
+    options: &StudyOptions,
     store: &Store,
     stop: &AtomicBool,
 ) -> Result<frame::Ran, StudyError> {
-    let bar = bar(study.name());
+    let bar = bar(study.name);
     // Jobs run side by side, and all of them find the same folder full.
     let said = Mutex::new(HashSet::new());
     let on_progress = |progress: Progress| match progress {
@@ -150,9 +150,9 @@ fn one(
         Progress::Begun(label) => bar.set_message(label.to_owned()),
         Progress::Done(_) => bar.inc(1),
     };
-    let threads = crate::threads::threads();
-    let bench = Bench { store, threads, stop, on_progress: &on_progress };
-    let ran = frame::run(study, options, &bench);
+    let threads = crate::base::threads::threads();
+    let shop = Workshop { store, threads, stop, on_progress: &on_progress };
+    let ran = frame::run(study, options, &shop);
     bar.finish_and_clear();
     ran
 }
@@ -199,7 +199,7 @@ fn write_charts(folder: &Path, report: &Report) -> Result<()> {
         for theme in Theme::ALL {
             let name = format!("{}-{}-{}.svg", report.study, chart.name, theme.name());
             remove_stale(folder, &name);
-            let mut draft = Draft::create(folder, &name)?;
+            let mut draft = AtomicFile::create(folder, &name)?;
             draft.fill(|file| file.write_all(svg::draw(chart, theme).as_bytes()))?;
             draft.publish()?;
         }

@@ -9,18 +9,17 @@ use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::handle::OpenError;
+use super::error::OpenError;
 use super::ledger_key;
 use super::prepare::TrainingSpent;
 use super::watch::Watch;
-use crate::digest;
-use crate::folders;
+use crate::base::digest;
+use crate::base::folders;
 use crate::privacy::{
-    Book, ClientHead, Found, Head, Ledger, LedgerKey, Provenance, Seals, SignedLedgers, Terms,
-    signed,
+    ClientHead, Found, Head, Ledger, LedgerKey, Provenance, Seals, SignedLedgers, Terms, signed,
 };
-use crate::session::Session;
 use crate::session::privacy::Scope;
+use crate::session::{Session, Source};
 
 /// Entries reach the disk, and are signed, at least this often.
 const EVERY: Duration = Duration::from_secs(1);
@@ -49,8 +48,8 @@ pub(crate) fn lifetime_ledger(session: &Session) -> Result<Option<PathBuf>, Open
         session.clients.iter().map(|c| (&c.name, &c.columns, &c.except)).collect();
     // Built-in clients are known by their source.
     let source = match &session.source {
-        crate::session::Source::Hai(hai) => format!("HAI {} {:?}", hai.version, hai.sensors),
-        _ => String::new(),
+        Source::Hai(hai) => format!("HAI {} {:?}", hai.version, hai.sensors),
+        Source::Plant(_) | Source::Twin(_) | Source::Table(_) => String::new(),
     };
     let of = digest::sha256(serde_json::to_string(&(clients, source))?.as_bytes());
     Ok(Some(folder.join(format!("clients-{}.ledger", &of[..16]))))
@@ -143,20 +142,20 @@ impl KeptLedger {
         spent: &TrainingSpent,
     ) -> Result<Option<Head>, OpenError> {
         let Some(writer) = &mut self.0 else { return Ok(None) };
-        let mut books = Vec::new();
+        let mut entered = Vec::new();
         for ((client, terms), trained) in clients.iter().zip(&spent.clients) {
             let is_known = |ledger: &&Ledger| ledger.client() == *client;
             if kept.iter().find(is_known).is_some_and(|ledger| ledger.has_entered(trained)) {
                 continue;
             }
-            let mut book = Book::unwritten(client, *terms)?;
-            book.write_from(spent.from, kept)?;
-            book.enter_training(spent.from, trained);
-            book.close(trained.first().map_or(spent.from, |trained| trained.until));
-            writer.store(&book.take_lines())?;
-            books.push(book);
+            let mut ledger = Ledger::unwritten(client, *terms)?;
+            ledger.write_from(spent.from, kept)?;
+            ledger.enter_training(spent.from, trained);
+            ledger.close(trained.first().map_or(spent.from, |trained| trained.until));
+            writer.store(&ledger.take_lines())?;
+            entered.push(ledger);
         }
-        writer.finish(books.iter().map(Book::ledger))
+        writer.finish(entered.iter())
     }
 
     /// Nothing will be stored for a while: what was is brought to the disk.

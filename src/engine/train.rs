@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::handle::OpenError;
+use super::error::{OpenError, PrepareError, Released};
 use super::ledger_file::{KeptLedger, Opened};
-use super::prepare::{self, OnStage, PrepareError, Prepared, Released, Stage};
+use super::prepare::{self, OnStage, Prepared, Stage, TrainingSpent};
 use crate::privacy::{FilterMemory, Head, PrivacyError, Terms};
 use crate::session::Session;
 use crate::site::whitening;
@@ -65,14 +65,17 @@ fn enter(
     released: &Released,
 ) -> Result<(), OpenError> {
     let ledgers = opened.ledgers.as_deref().unwrap_or_default();
-    let of = |name: &String| {
+    let of = |(name, _): &'_ (String, _)| {
         let known = ledgers.iter().find(|ledger| ledger.client() == name);
         // How long its models remember is not known: a ledger that is there keeps what it has.
         known.map_or_else(|| terms(session, None), |ledger| Ok(*ledger.terms()))
     };
     let terms = released.clients.iter().map(of).collect::<Result<Vec<_>, _>>()?;
-    let clients: Vec<_> = released.clients.iter().map(String::as_str).zip(terms).collect();
-    kept.enter_training(ledgers, &clients, &released.spent)?;
+    let names = released.clients.iter().map(|(name, _)| name.as_str());
+    let clients: Vec<_> = names.zip(terms).collect();
+    let trained = released.clients.iter().map(|(_, trained)| trained.clone()).collect();
+    let spent = TrainingSpent { from: released.from, clients: trained };
+    kept.enter_training(ledgers, &clients, &spent)?;
     Ok(())
 }
 

@@ -11,6 +11,7 @@
 
 use nalgebra::{DMatrix, DVector};
 use ndarray::ArrayView2;
+use serde::{Deserialize, Serialize};
 
 use super::states::{Series, replay, series};
 use super::variant::side_by_side;
@@ -28,7 +29,7 @@ use crate::site::training::SiteData;
 const QUANTILE: f64 = 0.95;
 
 /// A quantity along a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Along {
     /// Its largest value: the estimate of a Lipschitz constant or a supremum.
     pub(crate) max: f64,
@@ -46,7 +47,7 @@ impl Along {
 }
 
 /// One client beside the oracle.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Beside {
     /// Mean ‖x_c − x_o‖: how far the proprietary model is.
     pub(crate) x_c: f64,

@@ -5,10 +5,10 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use super::states::series;
 use super::{FederatedWeights, Federation, FederationError, Hooks, OnProgress};
+use crate::base::rng;
 use crate::nn::oracle::{self, Oracle};
 use crate::nn::train::{self, Job, predictor};
 use crate::nn::weights::{LstmFc, ProprietaryWeights};
-use crate::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 use crate::site::training::SiteData;
 
@@ -37,7 +37,6 @@ impl Variant {
         Self::CentralisedOracle,
     ];
 
-    /// What the paper calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OnlyProprietary => "only proprietary model",
@@ -48,7 +47,6 @@ impl Variant {
         }
     }
 
-    /// Makes it from nominal rows.
     pub(crate) fn fit(
         self,
         sites: &[SiteData],

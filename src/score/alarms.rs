@@ -1,10 +1,8 @@
 //! The alarm file: the facts of `headwater run --json`, or a table with the columns `time` and
 //! `root`.
 //!
-//! Of an incident its opening counts as the alarm, and as its root what the last `updated` fact
-//! says: by then the root is frozen. Other facts are passed over, except the summary, which says
-//! how long was watched. A last line that breaks off is what a run that was stopped leaves behind: it
-//! is passed over, and said.
+//! Facts without a part in the score are skipped. The summary says how long was watched. A run that was
+//! stopped may leave a last line that breaks off: it is skipped, and the report names it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -14,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::error::ScoreError;
 use super::read::{Table, When, text_until_cut};
-use super::{Alarm, Watched};
+use super::{Alarm, AlarmUpdate, Alarms, RootUpdate, Watched};
 
 const FACTS: &str = "facts of `headwater run --json`, one object a line, such as {\"fact\": \
                      \"opened\", \"incident\": 1, \"time\": \"2022-08-12T16:00:20Z\", \"root\": \
@@ -23,19 +21,17 @@ const TABLE: &str = "a table with the columns time and root (and closed, if it i
 const EITHER: &str = "facts of `headwater run --json`, or a table with the columns time and root \
                       (only this header when there was no alarm)";
 
-/// What an alarm file says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AlarmFile {
     pub(crate) alarms: Vec<Alarm>,
-    /// What was watched, when the file says so.
+    /// The time watched, when the file has it.
     pub(crate) watched: Option<Watched>,
-    /// Whether it says when alarms close: then one that did not close was open to the end.
+    /// Whether it has the closings of alarms: then one that did not close was open to the end.
     pub(crate) closings: bool,
-    /// The last line, where it breaks off in the middle: whoever wrote the file was stopped.
+    /// The last line, where it breaks off in the middle because the writer was stopped.
     pub(crate) cut_at_line: Option<u64>,
 }
 
-/// Reads an alarm file.
 pub(crate) fn read(file: &Path) -> Result<AlarmFile, ScoreError> {
     let text = text_until_cut(file, EITHER)?;
     match text.trim_start().as_bytes().first() {
@@ -51,13 +47,13 @@ struct Fact<'a> {
     fact: std::borrow::Cow<'a, str>,
 }
 
-/// `opened` and `updated`. What an update leaves out stays as it was.
+/// `opened` and `updated`.
 #[derive(Deserialize)]
-struct Said {
+struct Update {
     incident: u64,
     time: When,
-    #[serde(default)]
-    root: Root,
+    #[serde(default, deserialize_with = "present")]
+    root: RootUpdate,
     posterior: Option<BTreeMap<String, f64>>,
     effects: Option<Vec<Effect>>,
 }
@@ -85,41 +81,28 @@ struct SummaryScore {
     days: Option<f64>,
 }
 
-/// Tells `"root": null`, which names nobody, from no `root` at all.
-#[derive(Default)]
-enum Root {
-    #[default]
-    Unsaid,
-    Said(Option<String>),
+/// Distinguishes `"root": null`, which names no client, from no `root` at all.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<RootUpdate, D::Error> {
+    Option::deserialize(value).map(RootUpdate::To)
 }
 
-impl<'de> Deserialize<'de> for Root {
-    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        Option::deserialize(value).map(Self::Said)
-    }
-}
-
-impl Said {
-    fn say_to(self, alarm: &mut Alarm) {
-        if let Root::Said(root) = self.root
-            && root != alarm.root
-        {
-            alarm.named = root.is_some().then_some(self.time.0);
-            alarm.root = root;
-        }
-        if let Some(posterior) = self.posterior {
-            alarm.posterior = posterior.into_iter().collect();
-        }
-        if let Some(effects) = self.effects {
-            alarm.effects = effects.into_iter().map(|effect| effect.client).collect();
+impl From<Update> for AlarmUpdate {
+    fn from(update: Update) -> Self {
+        let effects = update.effects.map(|list| list.into_iter().map(|e| e.client).collect());
+        Self {
+            incident: update.incident,
+            time: update.time.0,
+            root: update.root,
+            posterior: update.posterior.map(|posterior| posterior.into_iter().collect()),
+            effects,
         }
     }
 }
 
 fn from_facts(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
-    let mut alarms: Vec<Alarm> = Vec::new();
-    // Where each incident stands in the list, and the line that opened it.
-    let mut places: HashMap<u64, (usize, u64)> = HashMap::new();
+    let mut alarms = Alarms::default();
+    // The line that opened each incident.
+    let mut opened_on: HashMap<u64, u64> = HashMap::new();
     let mut watched = None;
     let mut cut_at_line = None;
     // A line that was written whole has its end.
@@ -130,9 +113,9 @@ fn from_facts(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
             continue;
         }
         let json = |error: serde_json::Error| ScoreError::json(file, number - 1, &error, FACTS);
-        let unopened = |incident: u64, what: &str| {
-            ScoreError::line(file, number, format!("incident {incident} is {what}, never opened"))
-        };
+        let wrong = |what: String| ScoreError::line(file, number, what);
+        let unopened =
+            |incident, what| wrong(format!("incident {incident} is {what}, never opened"));
         let fact: Fact = match serde_json::from_str(line) {
             Err(error) if error.is_eof() && broken_off && number == last => {
                 cut_at_line = Some(number);
@@ -142,38 +125,33 @@ fn from_facts(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
         };
         match fact.fact.as_ref() {
             "opened" => {
-                let said: Said = serde_json::from_str(line).map_err(json)?;
-                if let Some((_, before)) = places.insert(said.incident, (alarms.len(), number)) {
-                    let what =
-                        format!("incident {} was opened on line {before} already", said.incident);
-                    return Err(ScoreError::line(file, number, what));
+                let update: Update = serde_json::from_str(line).map_err(json)?;
+                let incident = update.incident;
+                if let Some(before) = opened_on.insert(incident, number) {
+                    let what = format!("incident {incident} was opened on line {before} already");
+                    return Err(wrong(what));
                 }
-                let mut alarm = Alarm::new(said.time.0, None);
-                said.say_to(&mut alarm);
-                alarms.push(alarm);
+                alarms.open(update.into());
             }
             "updated" => {
-                let said: Said = serde_json::from_str(line).map_err(json)?;
-                let (place, _) =
-                    places.get(&said.incident).ok_or_else(|| unopened(said.incident, "updated"))?;
-                said.say_to(&mut alarms[*place]);
+                let update: Update = serde_json::from_str(line).map_err(json)?;
+                let incident = update.incident;
+                alarms.update(update.into()).ok_or_else(|| unopened(incident, "updated"))?;
             }
             "closed" => {
-                let said: Closed = serde_json::from_str(line).map_err(json)?;
-                let (place, _) =
-                    places.get(&said.incident).ok_or_else(|| unopened(said.incident, "closed"))?;
-                let alarm = &mut alarms[*place];
-                in_order(alarm.opened, said.time.0)
-                    .map_err(|what| ScoreError::line(file, number, what))?;
-                alarm.closed = Some(said.time.0);
+                let Closed { incident, time } = serde_json::from_str(line).map_err(json)?;
+                let alarm =
+                    alarms.close(incident, time.0).ok_or_else(|| unopened(incident, "closed"))?;
+                in_order(alarm.opened, time.0).map_err(wrong)?;
             }
             "summary" => {
                 let summary: Summary = serde_json::from_str(line).map_err(json)?;
-                watched = stretch(&summary).map_err(|what| ScoreError::line(file, number, what))?;
+                watched = stretch(&summary).map_err(wrong)?;
             }
             _ => {}
         }
     }
+    let alarms = alarms.into_list();
     Ok(AlarmFile { alarms, watched, closings: true, cut_at_line })
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct EventRow {
     pub(crate) start: Timestamp,
     /// Last instant, inclusive.
     pub(crate) end: Timestamp,
-    /// Where it started; empty when the data set does not say.
+    /// Where it started; empty when unknown.
     pub(crate) origins: Vec<String>,
     /// Whether it has an alarm.
     pub(crate) detected: bool,

@@ -1,7 +1,7 @@
 //! Figures of the literature as pure functions on plain numbers.
 //!
 //! Two rules hold for all of them. A figure without a denominator is `None`, never a flattering 1
-//! nor a made-up 0: precision when nothing was said, recall when nothing happened. And every share
+//! nor a made-up 0: precision when nothing was declared, recall when nothing happened. And every share
 //! is in `[0, 1]` whatever the input.
 //!
 //! | module | figures |
@@ -87,9 +87,9 @@ pub(crate) fn share(part: usize, whole: usize) -> Option<f64> {
 /// Precision, recall and their harmonic mean.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub(crate) struct Rates {
-    /// Share of what was said that is right; `None` when nothing was said.
+    /// Share of declarations that are right; `None` without a declaration.
     pub(crate) precision: Option<f64>,
-    /// Share of what happened that was said; `None` when nothing happened.
+    /// Share of events that were declared; `None` without an event.
     pub(crate) recall: Option<f64>,
     /// Harmonic mean; 0 when only one of the two exists, `None` when neither does.
     pub(crate) f1: Option<f64>,
@@ -106,9 +106,9 @@ impl Rates {
         Self { precision, recall, f1 }
     }
 
-    /// When hits are counted alike in what was said and in what happened.
-    pub(crate) fn from_counts(hits: usize, said: usize, happened: usize) -> Self {
-        Self::new(share(hits, said), share(hits, happened))
+    /// When hits are counted alike among declarations and among events.
+    pub(crate) fn from_counts(hits: usize, declared: usize, happened: usize) -> Self {
+        Self::new(share(hits, declared), share(hits, happened))
     }
 }
 

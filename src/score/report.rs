@@ -54,7 +54,7 @@ pub(crate) struct Report {
     /// What clients were and what they were taken for, over detected events with known origins.
     /// Only clients that the truth or the alarm mentions are counted.
     pub(crate) confusion: Confusion,
-    /// Ranges of whole seconds, when the file says when alarms close.
+    /// Ranges of whole seconds, when the file has the closings of alarms.
     pub(crate) etapr: Option<Etapr>,
     pub(crate) false_alarm_list: Vec<FalseAlarm>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DaysFrom {
-    /// The alarm file's summary says so.
+    /// The alarm file's summary has it.
     Summary,
     /// It is the time between the first and the last instant in the two files, so at least.
     Files,

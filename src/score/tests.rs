@@ -5,6 +5,10 @@ use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::alarms::{AlarmFile, read as read_alarms};
+use super::error::ScoreError;
+use super::report::Report;
+use super::truth::read as read_truth;
 use super::*;
 use crate::session::Span;
 

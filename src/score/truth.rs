@@ -1,7 +1,7 @@
 //! The truth file: known events as JSON or as a table.
 //!
 //! JSON is an array of events, alone or under `attacks` or `events`; a table has the columns
-//! `start`, `end` and `origin` (several origins joined by `+`, blank when nobody knows). The end
+//! `start`, `end` and `origin` (several origins joined by `+`, blank when unknown). The end
 //! is the last instant of the event.
 
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ enum Id {
 #[serde(untagged, expecting = "expected a client's name, or several in a list")]
 enum Names {
     #[default]
-    Nobody,
+    None,
     One(String),
     Several(Vec<String>),
     /// Affected clients with what happened to each.
@@ -87,7 +87,7 @@ enum Names {
 impl From<Names> for Vec<String> {
     fn from(list: Names) -> Self {
         match list {
-            Names::Nobody => Vec::new(),
+            Names::None => Vec::new(),
             Names::One(text) => names(&text),
             Names::Several(list) => list,
             Names::Keyed(map) => map.into_keys().collect(),

@@ -12,34 +12,30 @@ mod threshold;
 mod watched;
 
 use super::frame::Study;
+use crate::base::suggest;
 
-/// Every study there is.
-pub(crate) fn all() -> Vec<&'static dyn Study> {
-    vec![
-        &detection::Detection,
-        &scalability::Scalability,
-        &threshold::Threshold,
-        &privacy::Privacy,
-        &convergence::Convergence,
-        &correlation::Correlation,
-        &residuals::Residuals,
-        &plant::PlantDay,
-        &recorded::HAI,
-        &recorded::TEP,
-        &recorded::BATADAL,
-    ]
-}
+/// Every study.
+pub(crate) const ALL: [&Study; 11] = [
+    &detection::STUDY,
+    &scalability::STUDY,
+    &threshold::STUDY,
+    &privacy::STUDY,
+    &convergence::STUDY,
+    &correlation::STUDY,
+    &residuals::STUDY,
+    &plant::STUDY,
+    &recorded::HAI,
+    &recorded::TEP,
+    &recorded::BATADAL,
+];
 
-/// The study of this name.
-pub(crate) fn find(name: &str) -> Option<&'static dyn Study> {
-    all().into_iter().find(|study| study.name() == name)
+pub(crate) fn find(name: &str) -> Option<&'static Study> {
+    ALL.into_iter().find(|study| study.name == name)
 }
 
 /// The name that was probably meant.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
-    let names = all().into_iter().map(Study::name).chain(["all"]);
-    let near = names.map(|known| (strsim::damerau_levenshtein(name, known), known));
-    near.min().filter(|(distance, known)| *distance <= known.len() / 2).map(|(_, known)| known)
+    suggest::nearest(name, ALL.into_iter().map(|study| study.name).chain(["all"]))
 }
 
 #[cfg(test)]
@@ -48,11 +44,11 @@ mod tests {
 
     #[test]
     fn studies_have_names_of_their_own_and_are_found_by_them() {
-        for (i, study) in all().into_iter().enumerate() {
-            let name = study.name();
-            assert_eq!(all().iter().position(|other| other.name() == name), Some(i));
-            assert_eq!(find(name).map(Study::about), Some(study.about()));
-            assert!(name != "all" && !study.about().is_empty());
+        for (i, study) in ALL.into_iter().enumerate() {
+            let name = study.name;
+            assert_eq!(ALL.iter().position(|other| other.name == name), Some(i));
+            assert_eq!(find(name).map(|found| found.about), Some(study.about));
+            assert!(name != "all" && !study.about.is_empty());
         }
         assert!(find("all").is_none() && find("").is_none());
     }

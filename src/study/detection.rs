@@ -1,19 +1,16 @@
-//! Detection and attribution end to end: a session goes through the engine, and its alarms are held
-//! against what really happened.
+//! Detection and attribution end to end: a session goes through the engine, and its alarms are judged
+//! against the known events.
 //!
-//! A study measures what a user gets. So every figure comes from the facts of an
-//! [`engine::run::Run`](crate::engine::run::Run), with all that stands between a decision and an
-//! alarm: the margin of a root, the grouping of incidents, the watch on sensors. What is compared
-//! are settings of the session.
+//! A study measures what a user gets. So every figure comes from the facts of a run, with all that
+//! stands between a decision and an alarm: the margin of a root, the grouping of incidents, the watch on
+//! sensors. Methods differ in the settings of the session.
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
-//! | [`watch`] | a session run to its end: alarms, flags, releases, and the truth beside them |
-//! | [`figures`] | all figures of one method, from its alarms |
-//! | [`flags`] | flags step by step, their run lengths and the look-up |
-//! | [`baseline`] | the paper's other models, which no session can ask for |
+//! | [`watch`] | a session run to its end: incidents, flags, ledgers, and the truth beside them |
+//! | [`figures`] | all figures of one method, from its incidents |
+//! | [`flags`] | lines of tables of flags |
 
-pub(crate) mod baseline;
 pub(crate) mod figures;
 pub(crate) mod flags;
 #[cfg(test)]
@@ -24,24 +21,22 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::engine::experiment::Failure;
 use crate::engine::prepare::{Prepared, fingerprint, prepare};
 use crate::score::metrics::incident::TAIL;
 use crate::session::settings::Federation;
 use crate::session::{
     Alphabet, Family, Mode, Proprietary, Session, Source, Span, Tau, TwinSource, Vote,
 };
-use crate::study::frame::StudyError;
 
 /// A family of synthetic plants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Twin {
-    /// The name used everywhere.
-    pub(crate) name: &'static str,
-    /// What its clients are made of.
-    pub(crate) family: Family,
-    pub(crate) clients: usize,
+    pub name: &'static str,
+    pub family: Family,
+    pub clients: usize,
     /// Size of the anomaly in family A.
-    pub(crate) delta: f64,
+    pub delta: f64,
 }
 
 impl Twin {
@@ -67,7 +62,7 @@ pub(crate) const TWINS: [Twin; 7] = [
 impl Twin {
     /// The shipped synthetic session over this family, in evidence mode. Its clients have the
     /// paper's filters, so that both modes stand on the same models.
-    pub(crate) fn session(&self, seed: u64) -> Result<Session, StudyError> {
+    pub(crate) fn session(&self, seed: u64) -> Result<Session, Failure> {
         let mut session = Session::open("twin")?;
         let Self { name, family, clients, delta } = *self;
         name.clone_into(&mut session.name);
@@ -95,8 +90,8 @@ pub(crate) fn one_bit(session: &mut Session, epsilon: Option<f64>) {
     session.privacy.epsilon_flag = epsilon;
 }
 
-/// Clients watch with a linear predictor. Their federation is never asked for anything then, so it is
-/// made as quickly as possible.
+/// Clients watch with a linear predictor. Their federation is not used then, so it is made as quickly as
+/// possible.
 pub(crate) fn linear(session: &mut Session) {
     session.model.proprietary = Proprietary::Linear;
     session.model.epochs = 1;
@@ -105,14 +100,13 @@ pub(crate) fn linear(session: &mut Session) {
 
 /// Models by what they were made from: sessions that differ in thresholds, symbols or mode share them.
 ///
-/// They are made by the program that measures and kept for one job only. What is in the cache may be of
-/// an older build.
+/// They are made anew and kept for one job only: the cache may be of an older build.
 #[derive(Debug, Default)]
 pub(crate) struct Models(Vec<(String, Arc<Prepared>)>);
 
 impl Models {
     /// The models of a session, made if none of the sessions before needed the same.
-    pub(crate) fn of(&mut self, session: &Session) -> Result<&Arc<Prepared>, StudyError> {
+    pub(crate) fn of(&mut self, session: &Session) -> Result<&Arc<Prepared>, Failure> {
         let wanted = fingerprint(session)?.to_string();
         let known = self.0.iter().position(|(known, _)| *known == wanted);
         let place = known.unwrap_or(self.0.len());
@@ -123,7 +117,7 @@ impl Models {
     }
 }
 
-fn make(session: &Session) -> Result<Prepared, StudyError> {
+fn make(session: &Session) -> Result<Prepared, Failure> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let name = format!("headwater-study-{}-{number}.safetensors", std::process::id());

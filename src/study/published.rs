@@ -1,20 +1,19 @@
 //! What the paper prints, to stand beside what comes out here.
 
-use crate::federation::variant::Variant;
+use crate::engine::experiment::Variant;
 
 /// A line of Table 2 (synthetic data, two clients, 95th percentile).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Table2 {
-    pub(crate) model: Variant,
+    pub model: Variant,
     /// ARL0 in steps.
-    pub(crate) arl0: f64,
+    pub arl0: f64,
     /// ARL1 in steps.
-    pub(crate) arl1: f64,
+    pub arl1: f64,
     /// Precision, recall and F1 of the root cause, where the model can name one.
-    pub(crate) root_cause: Option<[f64; 3]>,
+    pub root_cause: Option<[f64; 3]>,
 }
 
-/// Table 2.
 pub(crate) const TABLE_2: [Table2; 5] = [
     Table2 { model: Variant::OnlyProprietary, arl0: 36.88, arl1: 157.8, root_cause: None },
     Table2 { model: Variant::WithoutProprietary, arl0: 27.82, arl1: 112.38, root_cause: None },
@@ -36,27 +35,23 @@ pub(crate) const TABLE_2: [Table2; 5] = [
 /// A line of Table 4 (HAI 23.05, 12 August, eight attacks).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Table4 {
-    pub(crate) model: Variant,
-    /// Percentile of its thresholds.
-    pub(crate) percentile: f64,
-    /// ARL0 in minutes.
-    pub(crate) arl0_min: f64,
-    /// ARL1 in minutes.
-    pub(crate) arl1_min: f64,
-    /// What it names, where it names anything.
-    pub(crate) root_cause: Option<RootCause>,
+    pub model: Variant,
+    pub percentile: f64,
+    pub arl0_min: f64,
+    pub arl1_min: f64,
+    /// Absent where it names no root.
+    pub root_cause: Option<RootCause>,
 }
 
 /// How root causes were named in Table 4.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RootCause {
     /// Share of attacks whose root cause is named rightly.
-    pub(crate) accuracy: f64,
+    pub accuracy: f64,
     /// Mean and standard deviation of the delay of that name, in minutes.
-    pub(crate) delay_min: (f64, f64),
+    pub delay_min: (f64, f64),
 }
 
-/// Table 4.
 pub(crate) const TABLE_4: [Table4; 6] = [
     Table4 {
         model: Variant::OnlyProprietary,
@@ -112,13 +107,12 @@ impl Table4 {
 /// A line of Table 3 (synthetic data); the paper gives bytes, of which the number of clients follows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Table3 {
-    pub(crate) clients: usize,
+    pub clients: usize,
     /// Bytes per round, from clients to the server.
-    pub(crate) bytes: u64,
-    pub(crate) server_loss: f64,
+    pub bytes: usize,
+    pub server_loss: f64,
 }
 
-/// Table 3.
 pub(crate) const TABLE_3: [Table3; 4] = [
     Table3 { clients: 2, bytes: 32, server_loss: 0.0305 },
     Table3 { clients: 4, bytes: 64, server_loss: 0.0129 },

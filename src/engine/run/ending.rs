@@ -17,6 +17,11 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
+    /// Every alarm, in the order of time.
+    pub(crate) fn alarms(&self) -> &[Alarm] {
+        &self.alarms
+    }
+
     /// What was said held against what is known; nothing where the data has no labels.
     pub(crate) fn judgement(&self) -> Option<Judgement<'_>> {
         self.is_labelled

@@ -36,7 +36,6 @@ pub(crate) struct Mahalanobis {
 struct Triangle(Vec<[f32; LANES]>);
 
 impl Mahalanobis {
-    /// Factorises Σ.
     pub(crate) fn new(nominal: &Gaussian) -> Self {
         Self::with_isa(nominal, Isa::detect())
     }
@@ -231,7 +230,7 @@ mod tests {
 
     use super::super::gaussian::RIDGE;
     use super::*;
-    use crate::rng;
+    use crate::base::rng;
 
     /// `count` rows of correlated residuals.
     fn rows(sensors: usize, count: usize, seed: u64) -> Vec<f32> {

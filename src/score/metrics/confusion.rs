@@ -41,13 +41,13 @@ pub(crate) struct Confusion {
 
 impl Confusion {
     /// Counts one client of one event.
-    pub(crate) fn count(&mut self, truth: Role, said: Role) {
+    pub(crate) fn count(&mut self, truth: Role, declared: Role) {
         let row = match truth {
             Role::Root => &mut self.root,
             Role::Effect => &mut self.effect,
             Role::Quiet => &mut self.quiet,
         };
-        match said {
+        match declared {
             Role::Root => row.root += 1,
             Role::Effect => row.effect += 1,
             Role::Quiet => row.quiet += 1,
@@ -94,8 +94,8 @@ mod tests {
         fn every_client_is_counted_once(pairs in prop::collection::vec((0usize..3, 0usize..3), 0..30)) {
             let roles = [Role::Root, Role::Effect, Role::Quiet];
             let mut table = Confusion::default();
-            for &(truth, said) in &pairs {
-                table.count(roles[truth], roles[said]);
+            for &(truth, declared) in &pairs {
+                table.count(roles[truth], roles[declared]);
             }
             prop_assert_eq!(table.total(), pairs.len());
         }

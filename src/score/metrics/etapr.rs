@@ -139,14 +139,14 @@ fn mean(
 
 fn by_points(anomalies: &[Window], predictions: &[Window], overlaps: &[Overlap]) -> (Rates, Rates) {
     let ticks = |windows: &[Window]| windows.iter().map(|w| w.ticks()).sum::<i64>() as usize;
-    let (happened, said) = (ticks(anomalies), ticks(predictions));
+    let (happened, declared) = (ticks(anomalies), ticks(predictions));
     let hits = overlaps.iter().map(|o| o.ticks).sum::<i64>() as usize;
     let mut touched: Vec<usize> = overlaps.iter().map(|o| o.anomaly).collect();
     touched.dedup();
     let adjusted = touched.iter().map(|&a| anomalies[a].ticks()).sum::<i64>() as usize;
     (
-        Rates::from_counts(hits, said, happened),
-        Rates::new(share(adjusted, said + adjusted - hits), share(adjusted, happened)),
+        Rates::from_counts(hits, declared, happened),
+        Rates::new(share(adjusted, declared + adjusted - hits), share(adjusted, happened)),
     )
 }
 

@@ -1,7 +1,7 @@
 //! EP, ER, EF: declared incidents against anomalies, end to end: found and rightly named.
 //!
-//! Sequential methods declare incidents with a beginning and an end. A look-up table says a name
-//! or nothing at each step; [`group`] turns that into incidents so that both are judged alike.
+//! Sequential methods declare incidents with a beginning and an end. A look-up table gives a name
+//! or none at each step; [`group`] turns that into incidents so that both are judged alike.
 
 use serde::Serialize;
 
@@ -61,15 +61,15 @@ pub(crate) fn end_to_end<L: PartialEq>(
     }
 }
 
-/// Incidents in a stream of names: named steps at most `gap` apart belong together and are called
-/// what most of them say (of equals, what was said first).
-pub(crate) fn group<L: PartialEq + Copy>(said: &[Option<L>], gap: usize) -> Vec<Named<L>> {
-    let named: Vec<usize> = (0..said.len()).filter(|&t| said[t].is_some()).collect();
+/// Incidents in a stream of names: named steps at most `gap` apart belong together and are named
+/// by the name of most of them (of equals, the first).
+pub(crate) fn group<L: PartialEq + Copy>(names: &[Option<L>], gap: usize) -> Vec<Named<L>> {
+    let named: Vec<usize> = (0..names.len()).filter(|&t| names[t].is_some()).collect();
     named
         .chunk_by(|a, b| b - a <= gap)
         .filter_map(|steps| {
             let (first, last) = (*steps.first()?, *steps.last()?);
-            let name = majority(&said[first..=last])?;
+            let name = majority(&names[first..=last])?;
             Some(Named { window: Window::new(tick(first), tick(last)), name })
         })
         .collect()
@@ -79,15 +79,15 @@ fn tick(step: usize) -> Tick {
     Tick::try_from(step).unwrap_or(Tick::MAX)
 }
 
-fn majority<L: PartialEq + Copy>(said: &[Option<L>]) -> Option<L> {
+fn majority<L: PartialEq + Copy>(names: &[Option<L>]) -> Option<L> {
     let mut votes: Vec<(L, usize)> = Vec::new();
-    for &name in said.iter().flatten() {
+    for &name in names.iter().flatten() {
         match votes.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => votes.push((name, 1)),
         }
     }
-    // `max_by_key` keeps the last of equals; reversed, that is the one said first.
+    // `max_by_key` keeps the last of equals; reversed, that is the first one.
     votes.into_iter().rev().max_by_key(|(_, count)| *count).map(|(name, _)| name)
 }
 

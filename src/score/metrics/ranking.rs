@@ -11,9 +11,9 @@ pub(crate) type Rank = Option<NonZeroUsize>;
 
 /// The place of the best placed of `origins` among `suspects`.
 ///
-/// `named` is the root that was declared: it stands first whatever the weights say. Of the others a
+/// `named` is the root that was declared: it stands first whatever the weights are. Of the others a
 /// heavier one stands before a lighter one, and an origin stands behind the suspects of the same
-/// weight: a method that gives all the same weight has named nobody.
+/// weight: a method that gives all the same weight has named no client.
 pub(crate) fn rank<L: PartialEq>(named: Option<&L>, suspects: &[(L, f64)], origins: &[L]) -> Rank {
     let is_origin = |name: &L| origins.contains(name);
     if named.is_some_and(is_origin) {

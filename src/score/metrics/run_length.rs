@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Tick;
 
@@ -36,6 +36,12 @@ impl RunLength {
             censored,
         }
     }
+
+    /// The same in another unit.
+    pub(crate) fn scaled(self, factor: f64) -> Self {
+        let scale = |value: Option<f64>| value.map(|value| value * factor);
+        Self { mean: scale(self.mean), at_least: scale(self.at_least), ..self }
+    }
 }
 
 impl fmt::Display for RunLength {
@@ -52,6 +58,40 @@ impl fmt::Display for RunLength {
             }
             (None, Some(least)) => write!(f, "over {least:.1} (no alarm)"),
             (None, None) => f.write_str("-"),
+        }
+    }
+}
+
+/// Run lengths in a form that can be added up.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct RunTotals {
+    /// Length of all runs together.
+    pub watched: f64,
+    /// RunTotals that ended in an alarm.
+    pub ended: usize,
+    /// RunTotals that were still going when watching stopped.
+    pub censored: usize,
+}
+
+impl RunTotals {
+    /// Of several runs together.
+    pub(crate) fn pooled<'a>(runs: impl IntoIterator<Item = &'a Self>) -> RunLength {
+        let sum = runs.into_iter().fold(Self::default(), |sum, run| Self {
+            watched: sum.watched + run.watched,
+            ended: sum.ended + run.ended,
+            censored: sum.censored + run.censored,
+        });
+        RunLength::new(sum.watched, sum.ended, sum.censored)
+    }
+}
+
+impl From<RunLength> for RunTotals {
+    fn from(length: RunLength) -> Self {
+        let runs = (length.ended + length.censored) as f64;
+        Self {
+            watched: length.at_least.unwrap_or(0.0) * runs,
+            ended: length.ended,
+            censored: length.censored,
         }
     }
 }

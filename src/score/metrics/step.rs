@@ -10,7 +10,7 @@ pub(crate) struct Step<L> {
     /// The true root, when something is going on.
     pub(crate) truth: Option<L>,
     /// The declared root, when something is declared.
-    pub(crate) said: Option<L>,
+    pub(crate) declared: Option<L>,
 }
 
 /// Per-step rates. A step is right when the declared root is the true one; with `()` for a name
@@ -31,7 +31,8 @@ pub(crate) const GRACE: usize = 10;
 
 /// Per-step rates of a stream; `grace` is usually [`GRACE`].
 pub(crate) fn step_rates<L: PartialEq>(steps: &[Step<L>], grace: usize) -> StepRates {
-    let (mut right, mut said, mut said_inside, mut forgiven, mut anomalous) = (0, 0, 0, 0, 0);
+    let (mut right, mut declared, mut declared_inside, mut forgiven, mut anomalous) =
+        (0, 0, 0, 0, 0);
     // The name of the anomaly that ended last, and how many steps ago.
     let mut over: Option<(&L, usize)> = None;
     for step in steps {
@@ -41,10 +42,10 @@ pub(crate) fn step_rates<L: PartialEq>(steps: &[Step<L>], grace: usize) -> StepR
         } else if let Some((_, ago)) = &mut over {
             *ago += 1;
         }
-        let Some(name) = &step.said else { continue };
-        said += 1;
+        let Some(name) = &step.declared else { continue };
+        declared += 1;
         if let Some(truth) = &step.truth {
-            said_inside += 1;
+            declared_inside += 1;
             right += usize::from(truth == name);
         } else if over.is_some_and(|(last, ago)| last == name && ago <= grace) {
             forgiven += 1;
@@ -52,9 +53,9 @@ pub(crate) fn step_rates<L: PartialEq>(steps: &[Step<L>], grace: usize) -> StepR
     }
     let recall = share(right, anomalous);
     StepRates {
-        whole: Rates::new(share(right, said), recall),
-        grace: Rates::new(share(right, said - forgiven), recall),
-        inside: Rates::new(share(right, said_inside), recall),
+        whole: Rates::new(share(right, declared), recall),
+        grace: Rates::new(share(right, declared - forgiven), recall),
+        inside: Rates::new(share(right, declared_inside), recall),
     }
 }
 
@@ -63,12 +64,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn steps(truth: &str, said: &str) -> Vec<Step<char>> {
+    fn steps(truth: &str, declared: &str) -> Vec<Step<char>> {
         let name = |c: char| (c != '.').then_some(c);
         truth
             .chars()
-            .zip(said.chars())
-            .map(|(t, s)| Step { truth: name(t), said: name(s) })
+            .zip(declared.chars())
+            .map(|(t, s)| Step { truth: name(t), declared: name(s) })
             .collect()
     }
 
@@ -100,7 +101,7 @@ mod tests {
             grace in 0usize..12,
         ) {
             let steps: Vec<Step<u8>> =
-                steps.into_iter().map(|(truth, said)| Step { truth, said }).collect();
+                steps.into_iter().map(|(truth, declared)| Step { truth, declared }).collect();
             let rates = step_rates(&steps, grace);
             for r in [rates.whole, rates.grace, rates.inside] {
                 for figure in [r.precision, r.recall, r.f1].into_iter().flatten() {
@@ -120,7 +121,7 @@ mod tests {
             truth in prop::collection::vec(prop::option::of(0u8..3), 1..60),
         ) {
             let steps: Vec<Step<u8>> =
-                truth.iter().map(|&t| Step { truth: t, said: t }).collect();
+                truth.iter().map(|&t| Step { truth: t, declared: t }).collect();
             if truth.iter().any(Option::is_some) {
                 let perfect = Rates::new(Some(1.0), Some(1.0));
                 let all = StepRates { whole: perfect, grace: perfect, inside: perfect };

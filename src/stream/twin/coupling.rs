@@ -6,9 +6,9 @@ use rand_distr::{Distribution as _, StandardNormal};
 
 use super::State;
 use super::lstm::{Linear, Lstm, Memory};
-use super::moments::Moments;
 use super::packed::Packed;
-use crate::rng::Rng;
+use crate::base::moments::Moments;
+use crate::base::rng::Rng;
 
 /// Hidden units of each layer of `g_dep`.
 const HIDDEN: usize = 64;

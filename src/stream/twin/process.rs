@@ -8,9 +8,8 @@ use rand::RngExt as _;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::State;
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
-/// Which process a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessKind {
     Oscillator,
@@ -30,7 +29,6 @@ impl ProcessKind {
     }
 }
 
-/// One client's process.
 #[derive(Debug, Clone)]
 pub(super) struct Process {
     pub(super) kind: ProcessKind,

@@ -6,7 +6,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 
 use super::lstm::Linear;
 use super::{CHANNELS, Measurements, State};
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 /// Hidden units of family A's `h_m`.
 const HIDDEN: usize = 32;
@@ -17,12 +17,7 @@ const SCALE: f64 = 50.0;
 #[derive(Debug, Clone)]
 pub(super) enum Sensing {
     /// Family A: a random network of one hidden SELU layer.
-    Network {
-        /// State to hidden units.
-        hidden: Linear,
-        /// Hidden units to channels.
-        out: Linear,
-    },
+    Network { hidden: Linear, out: Linear },
     /// Families B and H: C x + 0.5 tanh(C₂ x), by row.
     Mixture {
         /// C.

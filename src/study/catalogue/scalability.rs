@@ -8,62 +8,43 @@
 
 use serde_json::json;
 
-use crate::study::frame::{Done, Job, Options, Study, StudyError};
+use crate::engine::experiment::scalability::{Scale, Size, grow};
+use crate::study::frame::{Done, Job, Study, StudyError, StudyOptions};
 use crate::study::published::TABLE_3;
-use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
-use crate::study::scale::{Scale, Size, grow};
+use crate::study::report::columns::{self, all, mean, seeds, shown};
+use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Table};
+
+pub(super) const STUDY: Study = Study {
+    name: "scalability",
+    about: "server loss, bytes and time of a round from 2 to 1024 clients (Table 3)",
+    needs_data: false,
+    jobs: |options| Ok(jobs(options)),
+    report,
+};
 
 /// Clients as in the paper.
 const PRINTED: [usize; 4] = [2, 4, 8, 16];
 /// Clients beyond the paper.
 const BEYOND: [usize; 3] = [64, 256, 1024];
 
-pub(crate) struct Scalability;
-
-impl Study for Scalability {
-    fn name(&self) -> &'static str {
-        "scalability"
-    }
-
-    fn about(&self) -> &'static str {
-        "server loss, bytes and time of a round from 2 to 1024 clients (Table 3)"
-    }
-
-    fn jobs(&self, options: &Options) -> Result<Vec<Job>, StudyError> {
-        let (size, short) = sizes(options.quick);
-        let mut jobs = Vec::new();
-        for seed in options.seeds(3, 1) {
-            for clients in PRINTED {
-                let largest = clients == PRINTED[PRINTED.len() - 1];
-                // The largest plants are all made of the first seed's plant of sixteen.
-                let beyond: &[usize] = if largest && seed == 1 { &BEYOND } else { &[] };
-                let inputs = json!({
-                    "family": format!("A{clients}"), "clients": clients, "seed": seed,
-                    "size": size, "short": short, "beyond": beyond,
-                });
-                let label = format!("A{clients} seed {seed}");
-                let work = move || grow(clients, seed, size, short, beyond);
-                jobs.push(
-                    Job::new(label, inputs, work).costing((clients + beyond.len() * 20) as u32),
-                );
-            }
+fn jobs(options: &StudyOptions) -> Vec<Job> {
+    let (size, short) = sizes(options.quick);
+    let mut jobs = Vec::new();
+    for seed in options.seeds(3, 1) {
+        for clients in PRINTED {
+            let largest = clients == PRINTED[PRINTED.len() - 1];
+            // The largest plants are all made of the first seed's plant of sixteen.
+            let beyond: &[usize] = if largest && seed == 1 { &BEYOND } else { &[] };
+            let inputs = json!({
+                "family": format!("A{clients}"), "clients": clients, "seed": seed,
+                "size": size, "short": short, "beyond": beyond,
+            });
+            let label = format!("A{clients} seed {seed}");
+            let work = move || grow(clients, seed, size, short, beyond);
+            jobs.push(Job::new(label, inputs, work).costing((clients + beyond.len() * 20) as u32));
         }
-        Ok(jobs)
     }
-
-    fn report(&self, options: &Options, done: &[Done]) -> Result<Report, StudyError> {
-        let all: Vec<Vec<Scale>> = done.iter().map(Done::read).collect::<Result<_, _>>()?;
-        let lines = lines(all.into_iter().flatten().collect());
-        Ok(Report {
-            study: self.name().into(),
-            title: self.about().into(),
-            command: options.command(self.name()),
-            tables: vec![table(&lines)],
-            charts: charts(&lines),
-            reading: reading(&lines),
-            rows: lines.iter().map(Line::row).collect(),
-        })
-    }
+    jobs
 }
 
 fn sizes(quick: bool) -> (Size, Size) {
@@ -77,168 +58,123 @@ fn sizes(quick: bool) -> (Size, Size) {
 }
 
 /// All runs with the same number of clients and rounds.
-struct Line {
-    clients: usize,
-    rounds: usize,
-    copies: usize,
-    runs: Vec<Scale>,
+type Line<'a> = columns::Line<'a, Scale>;
+
+fn first(line: &Line, of: fn(&Scale) -> usize) -> usize {
+    line.runs.first().map_or(0, |run| of(run))
 }
 
-fn lines(runs: Vec<Scale>) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    for run in runs {
-        let same = |line: &&mut Line| (line.clients, line.rounds) == (run.clients, run.rounds);
-        match lines.iter_mut().find(same) {
-            Some(line) => line.runs.push(run),
-            None => lines.push(Line {
-                clients: run.clients,
-                rounds: run.rounds,
-                copies: run.copies,
-                runs: vec![run],
-            }),
-        }
-    }
-    lines.sort_by_key(|line| (line.clients, std::cmp::Reverse(line.rounds)));
-    lines
+fn clients(line: &Line) -> usize {
+    first(line, |run| run.clients)
 }
 
-impl Line {
-    fn spread(&self, of: impl Fn(&Scale) -> f64) -> Option<Spread> {
-        Spread::of(self.runs.iter().map(|run| Some(of(run))))
-    }
+fn is_short(line: &Line) -> bool {
+    line.runs.iter().any(|run| run.short)
+}
 
-    fn mean(&self, of: impl Fn(&Scale) -> f64) -> f64 {
-        self.spread(of).map_or(f64::NAN, |spread| spread.mean)
-    }
+/// Bytes and server loss of Table 3. The short run of sixteen is there for the larger plants, not for
+/// the paper.
+fn paper(line: &Line) -> Option<(usize, f64)> {
+    let found = TABLE_3.iter().find(|printed| printed.clients == clients(line));
+    found.filter(|_| !is_short(line)).map(|line| (line.bytes, line.server_loss))
+}
 
-    fn paper(&self) -> Option<(u64, f64)> {
-        let found = TABLE_3.iter().find(|line| line.clients == self.clients);
-        // The short run of sixteen is there for what follows it, not for the paper.
-        found.filter(|_| !self.is_short()).map(|line| (line.bytes, line.server_loss))
-    }
+fn loss_per_client(run: &Scale) -> Option<f64> {
+    Some(run.server_loss / run.clients as f64)
+}
 
-    fn is_short(&self) -> bool {
-        self.runs.iter().any(|run| run.short)
-    }
+const COLUMNS: Columns<Scale> = Columns(&[
+    all("clients", "clients", 0, |line| Figure::Count(clients(line))),
+    seeds("seeds"),
+    all("rounds", "rounds", 0, |line| Figure::Count(first(line, |run| run.rounds))),
+    all("copies", "", 0, |line| Figure::Count(first(line, |run| run.copies))),
+    mean("server_loss", "L_s", 4, |run| Some(run.server_loss)),
+    all("paper_server_loss", "paper", 4, |line| {
+        paper(line).map_or(Figure::Absent, |(_, loss)| Figure::Number(Some(loss)))
+    }),
+    mean("server_loss_per_client", "per client", 4, loss_per_client),
+    mean("server_loss_held_out", "L_s, new rows", 4, |run| Some(run.held_out)),
+    mean("unexplained", "of variance", 4, |run| Some(run.unexplained)),
+    all("bytes_up", "bytes up", 0, |line| Figure::Number(line.mean(|run| Some(run.bytes_up)))),
+    all("paper_bytes", "paper", 0, |line| {
+        paper(line).map_or(Figure::Absent, |(bytes, _)| Figure::Count(bytes))
+    }),
+    all("bytes_down", "bytes down", 0, |line| {
+        Figure::Number(line.mean(|run| Some(run.bytes_down)))
+    }),
+    mean("round_us", "", 0, |run| Some(run.round_us)),
+    shown("round µs", 1, |line| Figure::Number(line.mean(|run| Some(run.round_us)))),
+]);
 
-    fn row(&self) -> Row {
-        let row = Row::new(&format!("A{}", self.clients), "federated", self.runs.len())
-            .with("clients", self.clients)
-            .with("rounds", self.rounds)
-            .with("copies", self.copies)
-            .spread("server_loss", self.spread(|run| run.server_loss))
-            .spread(
-                "server_loss_per_client",
-                self.spread(|run| run.server_loss / run.clients as f64),
-            )
-            .spread("server_loss_held_out", self.spread(|run| run.held_out))
-            .spread("unexplained", self.spread(|run| run.unexplained))
-            .with("bytes_up", self.mean(|run| run.bytes_up))
-            .with("bytes_down", self.mean(|run| run.bytes_down))
-            .spread("round_us", self.spread(|run| run.round_us));
-        match self.paper() {
-            Some((bytes, loss)) => row.with("paper_bytes", bytes).with("paper_server_loss", loss),
-            None => row,
-        }
-    }
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+    let runs: Vec<Vec<Scale>> = done.iter().map(Done::read).collect::<Result<_, _>>()?;
+    let runs: Vec<Scale> = runs.into_iter().flatten().collect();
+    let lines = lines(&runs);
+    Ok(Report {
+        tables: vec![table(&lines)],
+        charts: charts(&lines),
+        reading: reading(&lines),
+        rows: COLUMNS.rows(&lines),
+        ..Report::default()
+    })
+}
+
+fn lines(runs: &[Scale]) -> Vec<Line<'_>> {
+    // Runs of different length are different lines, though their method is the same.
+    let key = |run: &Scale| (run.clients, std::cmp::Reverse(run.rounds));
+    let mut keys: Vec<_> = runs.iter().map(key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let of = |wanted| {
+        let same = runs.iter().filter(move |run| key(run) == wanted);
+        Line::group(same.map(|run| (format!("A{}", run.clients), "federated", run)))
+    };
+    keys.into_iter().flat_map(of).collect()
 }
 
 fn table(lines: &[Line]) -> Table {
-    let columns = [
-        "clients",
-        "seeds",
-        "rounds",
-        "L_s",
-        "paper",
-        "per client",
-        "L_s, new rows",
-        "of variance",
-        "bytes up",
-        "paper",
-        "bytes down",
-        "round µs",
-    ];
-    let mut table = Table::new("Scalability (Table 3)", 1, &columns);
-    for line in lines {
-        let paper = line.paper();
-        table.line(vec![
-            Cell::count(line.clients),
-            Cell::count(line.runs.len()),
-            Cell::count(line.rounds),
-            Cell::spread(line.spread(|run| run.server_loss), 4),
-            Cell::number(paper.map(|(_, loss)| loss), 4),
-            Cell::spread(line.spread(|run| run.server_loss / run.clients as f64), 4),
-            Cell::spread(line.spread(|run| run.held_out), 4),
-            Cell::spread(line.spread(|run| run.unexplained), 4),
-            Cell::number(Some(line.mean(|run| run.bytes_up)), 0),
-            Cell::number(paper.map(|(bytes, _)| bytes as f64), 0),
-            Cell::number(Some(line.mean(|run| run.bytes_down)), 0),
-            Cell::number(Some(line.mean(|run| run.round_us)), 1),
-        ]);
-    }
-    table.note(
-        "L_s: mean of the last eighth of training; on new rows: with weights that no longer change, \
-         on rows nothing was fitted to; of variance: the latter as a share of the variance of x_a",
-    );
-    table.note("bytes: payload of all messages of a round, counted as they are made");
-    table.note(
-        "round: best stretch on this machine while the study ran; it is the one column that no seed \
-         repeats",
-    );
-    if let Some(line) = lines.iter().find(|line| line.copies > 1) {
-        table.note(format!(
-            "from {} clients on: so many plants of {} clients as it takes, each at another moment of \
-             one run, with shared proprietary models, one seed, fewer rounds; the second line of {} \
-             clients has as few rounds, to compare with",
-            line.clients,
-            line.clients / line.copies,
-            line.clients / line.copies,
+    let mut table = COLUMNS
+        .table("Scalability (Table 3)", 1, lines)
+        .note(
+            "L_s: mean of the last eighth of training; on new rows: with weights that no longer \
+             change, on rows nothing was fitted to; of variance: the latter as a share of the \
+             variance of x_a",
+        )
+        .note("bytes: payload of all messages of a round, counted as they are made")
+        .note(
+            "round: best stretch on this machine while the study ran; it is the one column that no \
+             seed repeats",
+        );
+    if let Some(line) = lines.iter().find(|line| first(line, |run| run.copies) > 1) {
+        let plant = clients(line) / first(line, |run| run.copies);
+        table.notes.push(format!(
+            "from {} clients on: plants of {plant} clients, each at another moment of one run, with \
+             shared proprietary models, one seed, fewer rounds; the second line of {plant} clients \
+             has as few rounds, to compare with",
+            clients(line),
         ));
     }
     table
 }
 
 fn charts(lines: &[Line]) -> Vec<Chart> {
-    let of = |value: &dyn Fn(&Line) -> f64, short: bool| {
-        let chosen = lines.iter().filter(|line| line.is_short() == short);
-        chosen.map(|line| (line.clients as f64, value(line))).collect::<Vec<_>>()
+    let of = |name: &str, y: &str, short: bool| {
+        COLUMNS.series(name, ("clients", y), lines.iter().filter(|line| is_short(line) == short))
     };
     let paper = TABLE_3.map(|line| (line.clients as f64, line.server_loss / line.clients as f64));
-    let loss = |line: &Line| line.mean(|run| run.server_loss / run.clients as f64);
-    let time = |line: &Line| line.mean(|run| run.round_us);
-    let series = |name: &str, points| Series { name: name.into(), points };
+    let axes = |y: &str| (Axis::logarithmic("clients"), Axis::logarithmic(y));
+    let both = |y: &str| vec![of("here", y, false), of("here, fewer rounds", y, true)];
+    let mut losses = both("server_loss_per_client");
+    losses.push(Series::new("paper", paper));
     vec![
-        Chart {
-            name: "server-loss".into(),
-            title: "server loss per client".into(),
-            drawing: Drawing::Lines {
-                x: Axis::logarithmic("clients"),
-                y: Axis::logarithmic("L_s / M"),
-                series: vec![
-                    series("here", of(&loss, false)),
-                    series("here, fewer rounds", of(&loss, true)),
-                    series("paper", paper.to_vec()),
-                ],
-            },
-        },
-        Chart {
-            name: "round-time".into(),
-            title: "time of a round".into(),
-            drawing: Drawing::Lines {
-                x: Axis::logarithmic("clients"),
-                y: Axis::logarithmic("µs"),
-                series: vec![
-                    series("here", of(&time, false)),
-                    series("here, fewer rounds", of(&time, true)),
-                ],
-            },
-        },
+        Chart::lines("server-loss", "server loss per client", axes("L_s / M"), losses),
+        Chart::lines("round-time", "time of a round", axes("µs"), both("round_us")),
     ]
 }
 
 fn reading(lines: &[Line]) -> Vec<String> {
-    let mut said = Vec::new();
-    let formula = |line: &Line| 16.0 * line.clients as f64;
+    let mut sentences = Vec::new();
+    let formula = |line: &Line| 16.0 * clients(line) as f64;
     let exact = |line: &Line| {
         line.runs.iter().all(|run| {
             (run.bytes_up - formula(line)).abs() < 1e-9
@@ -247,48 +183,49 @@ fn reading(lines: &[Line]) -> Vec<String> {
     };
     let right = lines.iter().filter(|line| exact(line)).count();
     if !lines.is_empty() {
-        said.push(format!(
+        sentences.push(format!(
             "Messages weigh the 2·P·4·M bytes a round of the paper's column in {right} of {} lines, \
              but that is the way up only: the gradients back add half as much again.",
             lines.len()
         ));
     }
-    let whole: Vec<&Line> = lines.iter().filter(|line| !line.is_short()).collect();
+    let whole: Vec<&Line> = lines.iter().filter(|line| !is_short(line)).collect();
     if let [first, .., last] = whole.as_slice() {
-        let each = |line: &Line| line.mean(|run| run.server_loss / run.clients as f64);
-        let compared: Vec<&&Line> = whole.iter().filter(|line| line.paper().is_some()).collect();
-        let below = compared
-            .iter()
-            .filter(|line| {
-                line.paper().is_some_and(|(_, paper)| line.mean(|run| run.server_loss) < paper)
-            })
-            .count();
-        said.push(format!(
+        let each = |line: &Line| line.mean(loss_per_client).unwrap_or(f64::NAN);
+        let compared: Vec<&&Line> = whole.iter().filter(|line| paper(line).is_some()).collect();
+        let is_below = |line: &Line| {
+            let own = line.mean(|run| Some(run.server_loss));
+            paper(line).zip(own).is_some_and(|((_, paper), own)| own < paper)
+        };
+        let below = compared.iter().filter(|line| is_below(line)).count();
+        sentences.push(format!(
             "From {} to {} clients the server loss per client goes from {:.4} to {:.4}, so L_s grows \
              {} the number of clients; it is below the paper's in {below} of {} lines, whose own L_s \
              neither rises nor falls steadily.",
-            first.clients,
-            last.clients,
+            clients(first),
+            clients(last),
             each(first),
             each(last),
             if each(last) > 1.1 * each(first) { "faster than" } else { "no faster than" },
             compared.len(),
         ));
     }
-    let short: Vec<&Line> = lines.iter().filter(|line| line.is_short()).collect();
+    let short: Vec<&Line> = lines.iter().filter(|line| is_short(line)).collect();
     if let [first, .., last] = short.as_slice() {
-        let (few, many) = (first.mean(|run| run.unexplained), last.mean(|run| run.unexplained));
-        let times = last.mean(|run| run.round_us) / first.mean(|run| run.round_us);
-        said.push(format!(
+        let mean =
+            |line: &Line, of: fn(&Scale) -> f64| line.mean(|run| Some(of(run))).unwrap_or(f64::NAN);
+        let unexplained = |line: &Line| 100.0 * mean(line, |run| run.unexplained);
+        let times = mean(last, |run| run.round_us) / mean(first, |run| run.round_us);
+        sentences.push(format!(
             "With {} clients a server network of the paper's width leaves {:.0} % of the variance of \
              x_a unexplained on new rows, against {:.0} % with {} clients and as few rounds; a round \
              takes {times:.0} times as long for {} times the clients.",
-            last.clients,
-            100.0 * many,
-            100.0 * few,
-            first.clients,
-            last.clients / first.clients,
+            clients(last),
+            unexplained(last),
+            unexplained(first),
+            clients(first),
+            clients(last) / clients(first),
         ));
     }
-    said
+    sentences
 }

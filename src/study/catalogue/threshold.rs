@@ -1,25 +1,37 @@
-//! The appendix' figure: how much depends on the percentile of τ_a.
+//! Appendix, threshold sensitivity: how much depends on the percentile of τ_a.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::detection::{run_length, run_lengths};
-use crate::score::metrics::run_length::RunLength;
+use crate::engine::experiment::flags::FlagRuns;
+use crate::score::metrics::run_length::{RunLength, RunTotals};
 use crate::session::Tau;
-use crate::study::detection::figures::{Figures, Runs};
-use crate::study::detection::flags::FlagRuns;
+use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::watch;
 use crate::study::detection::{Models, PAPERS, as_published};
-use crate::study::frame::{Done, Job, Options, Study, StudyError};
-use crate::study::report::{Axis, Cell, Chart, Drawing, Report, Row, Series, Spread, Table};
+use crate::study::frame::{Done, Failure, Job, Study, StudyError, StudyOptions};
+use crate::study::report::columns::{self, all, json, mean, seeds};
+use crate::study::report::{Axis, Chart, Columns, Figure, Report};
 
-pub(crate) struct Threshold;
+pub(super) const STUDY: Study = Study {
+    name: "threshold",
+    about: "how paper mode depends on the percentile of τ_a, 75 to 97.5 (appendix, threshold sensitivity)",
+    needs_data: false,
+    jobs: |options| {
+        let job = |seed: u64| {
+            let inputs = json!({ "family": "A2", "seed": seed });
+            Job::new(format!("A2, seed {seed}"), inputs, move || points(seed))
+        };
+        Ok(options.seeds(5, 2).into_iter().map(job).collect())
+    },
+    report,
+};
 
 /// Percentiles of τ_a; τ_c stays at the 95th.
 const PERCENTILES: [f64; 10] = [75.0, 77.5, 80.0, 82.5, 85.0, 87.5, 90.0, 92.5, 95.0, 97.5];
 const TAU_C: f64 = 95.0;
 
-/// What one percentile gives on one seed.
+/// One percentile on one seed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Point {
     percentile: f64,
@@ -27,40 +39,57 @@ struct Point {
     runs: FlagRuns,
 }
 
-impl Study for Threshold {
-    fn name(&self) -> &'static str {
-        "threshold"
-    }
+type Line<'a> = columns::Line<'a, Point>;
 
-    fn about(&self) -> &'static str {
-        "how paper mode depends on the percentile of τ_a, 75 to 97.5 (appendix, threshold sensitivity)"
-    }
-
-    fn jobs(&self, options: &Options) -> Result<Vec<Job>, StudyError> {
-        let job = |seed: u64| {
-            let inputs = json!({ "family": "A2", "seed": seed });
-            Job::new(format!("A2, seed {seed}"), inputs, move || points(seed))
-        };
-        Ok(options.seeds(5, 2).into_iter().map(job).collect())
-    }
-
-    fn report(&self, options: &Options, done: &[Done]) -> Result<Report, StudyError> {
-        let runs: Vec<Vec<Point>> = done.iter().map(Done::read).collect::<Result<_, _>>()?;
-        let lines: Vec<Line> =
-            PERCENTILES.iter().filter_map(|percentile| Line::of(*percentile, &runs)).collect();
-        Ok(Report {
-            study: self.name().into(),
-            title: self.about().into(),
-            command: options.command(self.name()),
-            tables: vec![table(&lines)],
-            charts: charts(&lines),
-            reading: reading(&lines),
-            rows: lines.iter().map(Line::row).collect(),
-        })
-    }
+fn percentile(line: &Line) -> f64 {
+    line.runs.first().map_or(f64::NAN, |point| point.percentile)
 }
 
-fn points(seed: u64) -> Result<Vec<Point>, StudyError> {
+fn arl0(line: &Line) -> RunLength {
+    RunTotals::pooled(line.runs.iter().map(|point| &point.runs.arl0))
+}
+
+fn arl1(line: &Line) -> RunLength {
+    RunTotals::pooled(line.runs.iter().map(|point| &point.runs.arl1))
+}
+
+const COLUMNS: Columns<Point> = Columns(&[
+    all("tau_a_percentile", "τ_a", 1, |line| Figure::Number(Some(percentile(line)))),
+    json("episodes", |line| Figure::Count(line.sum(|point| point.figures.events))),
+    all("arl0", "ARL0", 1, |line| Figure::RunLength(arl0(line))),
+    json("arl0_at_least", |line| Figure::Number(arl0(line).at_least)),
+    json("false_alarms", |line| Figure::Count(arl0(line).ended)),
+    all("arl1", "ARL1", 2, |line| Figure::RunLength(arl1(line))),
+    json("arl1_at_least", |line| Figure::Number(arl1(line).at_least)),
+    json("arl1_censored", |line| Figure::Count(arl1(line).censored)),
+    mean("inside_precision", "inside P", 2, |point| point.figures.inside_precision),
+    mean("step_recall", "inside R", 2, |point| point.figures.step_recall),
+    mean("inside_f1", "inside F1", 2, |point| point.figures.inside_f1),
+    mean("precision", "precision", 2, |point| point.figures.precision),
+    mean("recall", "recall", 2, |point| point.figures.recall),
+    mean("f1", "F1", 2, |point| point.figures.f1),
+    seeds("seeds"),
+]);
+
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+    let runs: Vec<Vec<Point>> = done.iter().map(Done::read).collect::<Result<_, _>>()?;
+    let method = |point: &Point| format!("paper, τ_a at {} %", point.percentile);
+    let lines = Line::across(&runs, |point| ("A2", method(point)));
+    let title = "Paper mode on A2, τ_c at the 95th percentile";
+    let table = COLUMNS.table(title, 1, &lines).note(
+        "ARL0 and ARL1 of the flag Z_a in steps. Inside: per step, within anomalies only. The last \
+         three: per episode, end to end.",
+    );
+    Ok(Report {
+        tables: vec![table],
+        charts: charts(&lines),
+        reading: reading(&lines),
+        rows: COLUMNS.rows(&lines),
+        ..Report::default()
+    })
+}
+
+fn points(seed: u64) -> Result<Vec<Point>, Failure> {
     let mut session = PAPERS.session(seed)?;
     as_published(&mut session, TAU_C, false);
     let mut models = Models::default();
@@ -75,143 +104,48 @@ fn points(seed: u64) -> Result<Vec<Point>, StudyError> {
     Ok(points)
 }
 
-/// All seeds of one percentile.
-struct Line {
-    percentile: f64,
-    seeds: usize,
-    events: usize,
-    arl0: RunLength,
-    arl1: RunLength,
-    inside: [Option<Spread>; 3],
-    episode: [Option<Spread>; 3],
-}
-
-impl Line {
-    fn of(percentile: f64, runs: &[Vec<Point>]) -> Option<Self> {
-        let points: Vec<&Point> = runs
-            .iter()
-            .flatten()
-            .filter(|point| (point.percentile - percentile).abs() < 1e-9)
-            .collect();
-        let spread =
-            |of: fn(&Figures) -> Option<f64>| Spread::of(points.iter().map(|p| of(&p.figures)));
-        (!points.is_empty()).then(|| Self {
-            percentile,
-            seeds: points.len(),
-            events: points.iter().map(|p| p.figures.events).sum(),
-            arl0: Runs::pooled(points.iter().map(|p| &p.runs.arl0)),
-            arl1: Runs::pooled(points.iter().map(|p| &p.runs.arl1)),
-            inside: [
-                spread(|f| f.inside_precision),
-                spread(|f| f.step_recall),
-                spread(|f| f.inside_f1),
-            ],
-            episode: [spread(|f| f.precision), spread(|f| f.recall), spread(|f| f.f1)],
-        })
-    }
-
-    fn row(&self) -> Row {
-        let method = format!("paper, τ_a at {} %", self.percentile);
-        let row = Row::new("A2", &method, self.seeds)
-            .with("tau_a_percentile", self.percentile)
-            .with("episodes", self.events)
-            .spread("precision", self.episode[0])
-            .spread("recall", self.episode[1])
-            .spread("f1", self.episode[2])
-            .spread("inside_precision", self.inside[0])
-            .spread("step_recall", self.inside[1])
-            .spread("inside_f1", self.inside[2]);
-        run_lengths(row, &self.arl0, &self.arl1)
-    }
-}
-
-fn table(lines: &[Line]) -> Table {
-    let columns = [
-        "τ_a",
-        "ARL0",
-        "ARL1",
-        "inside P",
-        "inside R",
-        "inside F1",
-        "precision",
-        "recall",
-        "F1",
-        "seeds",
-    ];
-    let title = "Paper mode on A2, τ_c at the 95th percentile";
-    let mut table = Table::new(title, 1, &columns);
-    for line in lines {
-        let mut cells = vec![
-            Cell::Number(line.percentile, 1),
-            run_length(&line.arl0, 1),
-            run_length(&line.arl1, 2),
-        ];
-        cells
-            .extend(line.inside.iter().chain(&line.episode).map(|figure| Cell::spread(*figure, 2)));
-        cells.push(Cell::count(line.seeds));
-        table.line(cells);
-    }
-    table.note(
-        "ARL0 and ARL1 of the flag Z_a in steps. Inside: per step, within anomalies only. The last \
-         three: per episode, end to end.",
-    );
-    table
-}
-
 fn charts(lines: &[Line]) -> Vec<Chart> {
-    let over = |name: &str, of: &dyn Fn(&Line) -> Option<f64>| Series {
-        name: name.into(),
-        points: lines.iter().filter_map(|line| Some((line.percentile, of(line)?))).collect(),
-    };
-    let x = || Axis::linear("percentile of τ_a");
-    let mean = |spread: Option<Spread>| spread.map(|s| s.mean);
+    let over = |name: &str, y: &str| COLUMNS.series(name, ("tau_a_percentile", y), lines);
+    let axes = |y: &str| (Axis::linear("percentile of τ_a"), Axis::linear(y));
     vec![
-        Chart {
-            name: "arl".into(),
-            title: "Run lengths of Z_a over the percentile of τ_a".into(),
-            drawing: Drawing::Lines {
-                x: x(),
-                y: Axis::linear("steps"),
-                series: vec![
-                    over("ARL0", &|line| line.arl0.mean),
-                    over("ARL1", &|line| line.arl1.mean),
-                ],
-            },
-        },
-        Chart {
-            name: "precision-recall".into(),
-            title: "Root causes over the percentile of τ_a".into(),
-            drawing: Drawing::Lines {
-                x: x(),
-                y: Axis::linear("share"),
-                series: vec![
-                    over("precision inside", &|line| mean(line.inside[0])),
-                    over("recall inside", &|line| mean(line.inside[1])),
-                    over("F1 end to end", &|line| mean(line.episode[2])),
-                ],
-            },
-        },
+        Chart::lines(
+            "arl",
+            "Run lengths of Z_a over the percentile of τ_a",
+            axes("steps"),
+            vec![over("ARL0", "arl0"), over("ARL1", "arl1")],
+        ),
+        Chart::lines(
+            "precision-recall",
+            "Root causes over the percentile of τ_a",
+            axes("share"),
+            vec![
+                over("precision inside", "inside_precision"),
+                over("recall inside", "step_recall"),
+                over("F1 end to end", "f1"),
+            ],
+        ),
     ]
 }
 
 fn reading(lines: &[Line]) -> Vec<String> {
     let ends = || Some((lines.first()?, lines.last()?));
-    let range = |of: &dyn Fn(&Line) -> Option<Spread>| {
-        let means = || lines.iter().filter_map(|line| of(line).map(|s| s.mean));
+    let range = |of: fn(&Figures) -> Option<f64>| {
+        let means = || lines.iter().filter_map(|line| line.mean(|point| of(&point.figures)));
         (means().fold(f64::INFINITY, f64::min), means().fold(f64::NEG_INFINITY, f64::max))
     };
     let runs = ends().and_then(|(first, last)| {
-        let (short, long) = (first.arl0.mean?, last.arl0.mean?);
-        let (soon, late) = (first.arl1.at_least?, last.arl1.at_least?);
+        let (short, long) = (arl0(first).mean?, arl0(last).mean?);
+        let (soon, late) = (arl1(first).at_least?, arl1(last).at_least?);
         let grows = if late > 2.0 * soon + 1.0 { "grows with it too" } else { "hardly moves" };
         Some(format!(
             "From the {}th to the {}th percentile ARL0 rises from {short:.1} to {long:.1} steps; ARL1 \
              {grows} ({soon:.2} to {late:.2}), where the paper reports an exponential rise.",
-            first.percentile, last.percentile
+            percentile(first),
+            percentile(last)
         ))
     });
-    let (low, high) = range(&|line| line.inside[0]);
-    let (least, most) = range(&|line| line.inside[1]);
+    let (low, high) = range(|figures| figures.inside_precision);
+    let (least, most) = range(|figures| figures.step_recall);
     let stable = if high - low <= 0.1 && most - least <= 0.1 { "are" } else { "are not" };
     let roots = (!lines.is_empty()).then(|| {
         format!(

@@ -1,4 +1,4 @@
-//! A session watched by both modes, and what came of it: shared by the studies of plants on a clock.
+//! A session run in both modes and judged: shared by the studies of plants on a clock.
 
 mod flags;
 
@@ -8,97 +8,81 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::engine;
+use crate::engine::experiment::flags::ModelFlags;
+use crate::engine::experiment::{Failure, Variant};
 use crate::engine::handle::Options;
 use crate::engine::prepare::{Stage, cache_file, prepare};
 use crate::engine::run::Ending;
-use crate::fact::Fact;
-use crate::federation::variant::Variant;
 use crate::score::Verdict;
-use crate::score::metrics::delay::per_day;
+use crate::score::metrics::delay::{Delays, per_day};
 use crate::score::metrics::etapr::{Thetas, etapr};
-use crate::score::metrics::run_length::{self, RunLength};
-use crate::score::metrics::{Tick, Window, share};
+use crate::score::metrics::run_length::{self, RunLength, RunTotals};
+use crate::score::metrics::{Rates, Tick, Window, share};
 use crate::session::{Mode, Session};
 use crate::study::detection::as_published;
-use crate::study::detection::figures::Runs;
-use crate::study::detection::flags::ModelFlags;
-use crate::study::frame::StudyError;
 use crate::study::published::{RootCause, Table4};
-use crate::study::report::{Axis, Bar, Cell, Chart, Drawing, Row, Spread, Table};
+use crate::study::report::columns::{self, all, family, json, mean, seeds, shown};
+use crate::study::report::{Axis, Bar, Cell, Chart, Columns, Figure, Spread, Table};
 
-use self::flags::Raised;
 pub(super) use self::flags::flag_table;
+use self::flags::{FlagEvent, Raised};
 
-/// A way to watch.
-pub(super) struct Method {
-    pub(crate) name: &'static str,
-    pub(crate) label: &'static str,
-    mode: Mode,
-    /// Percentile of both thresholds, and whether three of five steps must agree.
+/// A mode with its settings.
+struct Method {
+    /// For other programs.
+    name: &'static str,
+    /// For people.
+    label: &'static str,
+    /// Of paper mode: the percentile of both thresholds, and whether three of five steps must agree.
     flags: Option<(f64, bool)>,
 }
 
 /// In the order in which they are shown.
-pub(super) const METHODS: [Method; 4] = [
-    Method { name: "evidence", label: "evidence", mode: Mode::Evidence, flags: None },
-    Method {
-        name: "paper-95",
-        label: "paper at 95 %",
-        mode: Mode::Paper,
-        flags: Some((95.0, false)),
-    },
-    Method {
-        name: "paper-99.5",
-        label: "paper at 99.5 %",
-        mode: Mode::Paper,
-        flags: Some((99.5, false)),
-    },
-    Method {
-        name: "paper-99-vote",
-        label: "paper at 99 %, 3 of 5",
-        mode: Mode::Paper,
-        flags: Some((99.0, true)),
-    },
+const METHODS: [Method; 4] = [
+    Method { name: "evidence", label: "evidence", flags: None },
+    Method { name: "paper-95", label: "paper at 95 %", flags: Some((95.0, false)) },
+    Method { name: "paper-99.5", label: "paper at 99.5 %", flags: Some((99.5, false)) },
+    Method { name: "paper-99-vote", label: "paper at 99 %, 3 of 5", flags: Some((99.0, true)) },
 ];
 
-/// What one method saw.
+/// One run of one method, judged.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Seen {
-    pub(crate) method: String,
-    pub(crate) detected: usize,
-    pub(crate) right: usize,
-    pub(crate) false_alarms: usize,
+pub(super) struct JudgedRun {
+    pub method: String,
+    pub detected: usize,
+    pub right: usize,
+    pub false_alarms: usize,
     /// Time watched outside attacks and their tails.
-    pub(crate) quiet_s: f64,
+    pub quiet_s: f64,
     /// Seconds without event, with the false alarms in them.
-    pub(crate) arl0: Runs,
+    pub arl0: RunTotals,
     /// Seconds from each onset to the next alarm.
-    pub(crate) arl1: Runs,
+    pub arl1: RunTotals,
     /// Seconds from an event's start to its first alarm.
-    pub(crate) delays_s: Vec<f64>,
+    pub delays_s: Vec<f64>,
     /// Seconds from an event's start until its origin was named.
-    pub(crate) named_s: Vec<f64>,
-    pub(crate) ac1: Option<f64>,
-    pub(crate) mrr: Option<f64>,
-    pub(crate) etapr_f1: Option<f64>,
-    pub(crate) attacks: Vec<Attack>,
+    pub named_s: Vec<f64>,
+    pub ac1: Option<f64>,
+    pub mrr: Option<f64>,
+    pub etapr_f1: Option<f64>,
+    pub attacks: Vec<Attack>,
     /// The flags of the proprietary and the augmented models, where they were raised; in seconds.
-    pub(crate) flags: Vec<ModelFlags>,
+    pub flags: Vec<ModelFlags>,
 }
 
-/// What became of one attack.
+/// One attack and its first alarm.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Attack {
-    pub(crate) id: String,
-    pub(crate) what: String,
-    pub(crate) origins: Vec<String>,
-    pub(crate) named: Option<String>,
-    pub(crate) right: bool,
-    pub(crate) delay_s: Option<f64>,
+    pub id: String,
+    pub what: String,
+    pub origins: Vec<String>,
+    pub named: Option<String>,
+    pub right: bool,
+    pub delay_s: Option<f64>,
 }
 
 /// Watches `session` by every method, with models that are made once.
-pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, StudyError> {
+pub(super) fn watch(session: &Session) -> Result<Vec<JudgedRun>, Failure> {
     let go_on = &mut |_: Stage| ControlFlow::Continue(());
     let prepared = Arc::new(prepare(session, &cache_file(session), go_on)?);
     METHODS
@@ -108,60 +92,52 @@ pub(super) fn watch(session: &Session) -> Result<Vec<Seen>, StudyError> {
             if let Some((percentile, is_voted)) = method.flags {
                 as_published(&mut session, percentile, is_voted);
             }
-            let mut alarms = Vec::new();
             let mut raised = Raised::default();
-            let mode = Some(method.mode);
+            let mode = Some(if method.flags.is_some() { Mode::Paper } else { Mode::Evidence });
             let options = Options { mode, ..Options::study(Arc::clone(&prepared)) };
             let ended = engine::spawn(&session, options)?.to_end(|_, update| {
-                alarms.extend(update.news.facts.iter().filter_map(alarm));
                 if let (Some(_), Some(time)) = (method.flags, update.news.times.first()) {
-                    raised.step(*time, &update.news.sights);
+                    let flags = update.news.readouts.iter().map(|readout| readout.flags());
+                    raised.step(*time, flags.map(|z| z.map(|z| [z.z_c, z.z_a])));
                 }
             });
-            let (opened, ending) = ended.map_err(StudyError::Run)?;
-            let mut seen = seen(method, &ending, &alarms);
+            let (opened, ending) = ended?;
+            let mut seen = seen(method, &ending);
             if let Some((percentile, false)) = method.flags {
                 let tail_s = session.replay.tail.seconds;
-                seen.flags = raised.judge(percentile, &opened.steps, &ending.events, tail_s);
+                let steps = &opened.steps;
+                let events: Vec<FlagEvent> = (ending.events.iter())
+                    .map(|event| {
+                        let origins = event.origins.iter().filter_map(|name| steps.client(name));
+                        let window = Window::new(event.start.as_second(), event.end.as_second());
+                        (window, origins.collect())
+                    })
+                    .collect();
+                seen.flags = raised.judge(percentile, steps.period_s, &events, tail_s);
             }
             Ok(seen)
         })
         .collect()
 }
 
-/// The beginning or the end of an alarm.
-struct Turn {
-    number: u64,
-    at: Tick,
-    opens: bool,
-}
-
-fn alarm(fact: &Fact) -> Option<Turn> {
-    match fact {
-        Fact::Opened(i) => Some(Turn { number: i.incident, at: i.time.as_second(), opens: true }),
-        Fact::Closed(i) => Some(Turn { number: i.incident, at: i.time.as_second(), opens: false }),
-        _ => None,
-    }
-}
-
-fn seen(method: &Method, ending: &Ending, turns: &[Turn]) -> Seen {
-    let opened: Vec<Tick> = turns.iter().filter(|t| t.opens).map(|t| t.at).collect();
-    let declared: Vec<Window> = turns
+fn seen(method: &Method, ending: &Ending) -> JudgedRun {
+    let alarms = ending.alarms();
+    let opened: Vec<Tick> = alarms.iter().map(|alarm| alarm.opened.as_second()).collect();
+    let declared: Vec<Window> = alarms
         .iter()
-        .filter(|turn| turn.opens)
-        .map(|turn| {
-            let end = turns.iter().find(|t| !t.opens && t.number == turn.number);
-            Window::new(turn.at, end.map_or(turn.at, |end| end.at))
+        .map(|alarm| {
+            let closed = alarm.closed.unwrap_or(alarm.opened);
+            Window::new(alarm.opened.as_second(), closed.as_second())
         })
         .collect();
-    let mut seen = Seen {
+    let mut seen = JudgedRun {
         method: method.name.into(),
         detected: 0,
         right: 0,
         false_alarms: opened.len(),
         quiet_s: 0.0,
-        arl0: Runs::default(),
-        arl1: Runs::default(),
+        arl0: RunTotals::default(),
+        arl1: RunTotals::default(),
         delays_s: Vec::new(),
         named_s: Vec::new(),
         ac1: None,
@@ -208,273 +184,205 @@ fn seen(method: &Method, ending: &Ending, turns: &[Turn]) -> Seen {
 }
 
 /// All runs of one method on one session.
-pub(super) struct Line<'a> {
-    pub(crate) family: &'a str,
-    pub(crate) method: &'static Method,
-    pub(crate) seen: Vec<&'a Seen>,
+pub(super) type Line<'a> = columns::Line<'a, JudgedRun>;
+
+/// One line per method, of the methods that were run.
+pub(super) fn lines<'a>(family: &'a str, runs: &'a [Vec<JudgedRun>]) -> Vec<Line<'a>> {
+    Line::across(runs, |seen| (family, seen.method.as_str()))
 }
 
-impl<'a> Line<'a> {
-    /// One line per method, of the methods that were run.
-    pub(crate) fn all(family: &'a str, runs: &'a [Vec<Seen>]) -> Vec<Self> {
-        let line = |method: &'static Method| Self {
-            family,
-            method,
-            seen: runs.iter().flatten().filter(|seen| seen.method == method.name).collect(),
-        };
-        METHODS.iter().map(line).filter(|line| !line.seen.is_empty()).collect()
-    }
-
-    pub(crate) fn attacks(&self) -> usize {
-        self.sum(|seen| seen.attacks.len())
-    }
-
-    pub(crate) fn detected(&self) -> usize {
-        self.sum(|seen| seen.detected)
-    }
-
-    pub(crate) fn right(&self) -> usize {
-        self.sum(|seen| seen.right)
-    }
-
-    fn sum(&self, of: fn(&Seen) -> usize) -> usize {
-        self.seen.iter().map(|seen| of(seen)).sum()
-    }
-
-    fn spread(&self, of: impl Fn(&Seen) -> Option<f64>) -> Option<Spread> {
-        Spread::of(self.seen.iter().map(|seen| of(seen)))
-    }
-
-    /// RCA accuracy: right names of all attacks.
-    pub(crate) fn accuracy(&self) -> Option<Spread> {
-        self.spread(|seen| share(seen.right, seen.attacks.len()))
-    }
-
-    pub(crate) fn false_alarms_per_day(&self) -> Option<Spread> {
-        self.spread(|seen| per_day(seen.false_alarms, seen.quiet_s / 86_400.0))
-    }
-
-    /// Precision over first and false alarms with the right name, recall over attacks, and F1.
-    fn rates(&self) -> [Option<Spread>; 3] {
-        let of = |seen: &Seen| {
-            let said = seen.detected + seen.false_alarms;
-            let happened = seen.attacks.len();
-            crate::score::metrics::Rates::from_counts(seen.right, said, happened)
-        };
-        [
-            self.spread(|seen| of(seen).precision),
-            self.spread(|seen| of(seen).recall),
-            self.spread(|seen| of(seen).f1),
-        ]
-    }
-
-    fn arl0(&self) -> RunLength {
-        Runs::pooled(self.seen.iter().map(|seen| &seen.arl0))
-    }
-
-    fn arl1(&self) -> RunLength {
-        Runs::pooled(self.seen.iter().map(|seen| &seen.arl1))
-    }
-
-    /// Minutes until the origin was named, over all attacks whose origin was.
-    fn named_min(&self) -> Option<Spread> {
-        Spread::of(self.seen.iter().flat_map(|seen| &seen.named_s).map(|s| Some(s / 60.0)))
-    }
-
-    pub(crate) fn median_delay_s(&self) -> Option<f64> {
-        let delays: Vec<f64> =
-            self.seen.iter().flat_map(|seen| seen.delays_s.iter().copied()).collect();
-        crate::score::metrics::delay::Delays::of(&delays).median
-    }
-
-    /// The paper's own line for the same percentile.
-    fn printed(&self) -> Option<&'static Table4> {
-        let (percentile, is_voted) = self.method.flags?;
-        let is_told = !is_voted && self.attacks() > 0;
-        Table4::find(Variant::Federated, percentile).filter(|_| is_told)
-    }
-
-    pub(crate) fn row(&self) -> Row {
-        let [precision, recall, f1] = self.rates();
-        let (arl0, arl1) = (self.arl0(), self.arl1());
-        Row::new(self.family, self.method.name, self.seen.len())
-            .with("episodes", self.attacks())
-            .with("detected", self.detected())
-            .with("right", self.right())
-            .spread("precision", precision)
-            .spread("recall", recall)
-            .spread("f1", f1)
-            .spread("etapr_f1", self.spread(|seen| seen.etapr_f1))
-            .with("arl0", arl0.mean.map(|s| s / 60.0))
-            .with("arl0_at_least", arl0.at_least.map(|s| s / 60.0))
-            .with("arl1", arl1.mean.map(|s| s / 60.0))
-            .with("arl1_censored", arl1.censored)
-            .with("unit", "min")
-            .with("delay_s", self.median_delay_s())
-            .spread("delay", self.named_min())
-            .with("attribution", share(self.right(), self.detected()))
-            .spread("rca_accuracy", self.accuracy())
-            .spread("false_alarms_per_day", self.false_alarms_per_day())
-            .spread("ac1", self.spread(|seen| seen.ac1))
-            .spread("mrr", self.spread(|seen| seen.mrr))
-    }
+fn method_of(line: &Line) -> Option<&'static Method> {
+    METHODS.iter().find(|method| method.name == line.method)
 }
 
-fn minutes(length: &RunLength) -> Cell {
-    match (length.mean, length.at_least) {
-        (Some(mean), _) => Cell::Number(mean / 60.0, 1),
-        (None, Some(least)) => Cell::AtLeast(least / 60.0, 1),
-        (None, None) => Cell::Nothing,
-    }
+fn label(line: &Line) -> &'static str {
+    method_of(line).map_or("", |method| method.label)
 }
 
-/// The paper's Table 4 with what came out here. `is_papers` when it is the paper's own experiment.
+pub(super) fn attacks(line: &Line) -> usize {
+    line.sum(|seen| seen.attacks.len())
+}
+
+pub(super) fn right(line: &Line) -> usize {
+    line.sum(|seen| seen.right)
+}
+
+fn detected(line: &Line) -> usize {
+    line.sum(|seen| seen.detected)
+}
+
+/// RCA accuracy: right names of all attacks.
+fn accuracy(seen: &JudgedRun) -> Option<f64> {
+    share(seen.right, seen.attacks.len())
+}
+
+pub(super) fn false_alarms_per_day(seen: &JudgedRun) -> Option<f64> {
+    per_day(seen.false_alarms, seen.quiet_s / 86_400.0)
+}
+
+/// Precision over first and false alarms with the right name, recall over attacks.
+fn rates(seen: &JudgedRun) -> Rates {
+    let declared = seen.detected + seen.false_alarms;
+    Rates::from_counts(seen.right, declared, seen.attacks.len())
+}
+
+fn arl0_min(line: &Line) -> RunLength {
+    RunTotals::pooled(line.runs.iter().map(|seen| &seen.arl0)).scaled(1.0 / 60.0)
+}
+
+fn arl1_min(line: &Line) -> RunLength {
+    RunTotals::pooled(line.runs.iter().map(|seen| &seen.arl1)).scaled(1.0 / 60.0)
+}
+
+pub(super) fn median_delay_s(line: &Line) -> Option<f64> {
+    let delays: Vec<f64> = line.runs.iter().flat_map(|s| s.delays_s.iter().copied()).collect();
+    Delays::of(&delays).median
+}
+
+/// Minutes until the origin was named, over all attacks whose origin was.
+fn named_min(line: &Line) -> Figure {
+    let named = line.runs.iter().flat_map(|seen| &seen.named_s);
+    Figure::Spread(Spread::of(named.map(|s| Some(s / 60.0))))
+}
+
+/// The paper's own line for the same percentile.
+fn printed(line: &Line) -> Option<&'static Table4> {
+    let (percentile, is_voted) = method_of(line)?.flags?;
+    let is_printed = !is_voted && attacks(line) > 0;
+    Table4::find(Variant::Federated, percentile).filter(|_| is_printed)
+}
+
+fn root_cause(line: &Line) -> Option<RootCause> {
+    printed(line)?.root_cause
+}
+
+/// The paper's Table 4 beside our own figures.
+pub(super) const COLUMNS: Columns<JudgedRun> = Columns(&[
+    family("data"),
+    shown("method", 0, |line| Figure::Text(label(line).into())),
+    json("episodes", |line| Figure::Count(attacks(line))),
+    mean("precision", "", 0, |seen| rates(seen).precision),
+    mean("recall", "", 0, |seen| rates(seen).recall),
+    mean("f1", "", 0, |seen| rates(seen).f1),
+    all("arl0", "ARL0 min", 1, |line| Figure::RunLength(arl0_min(line))),
+    json("arl0_at_least", |line| Figure::Number(arl0_min(line).at_least)),
+    shown("paper", 1, |line| Figure::Number(printed(line).map(|p| p.arl0_min))),
+    all("arl1", "ARL1 min", 1, |line| Figure::RunLength(arl1_min(line))),
+    shown("paper", 1, |line| Figure::Number(printed(line).map(|p| p.arl1_min))),
+    all("arl1_censored", "missed", 0, |line| Figure::Count(arl1_min(line).censored)),
+    json("unit", |_| Figure::Text("min".into())),
+    json("delay_s", |line| Figure::Number(median_delay_s(line))),
+    mean("rca_accuracy", "RCA accuracy", 2, accuracy),
+    shown("paper", 2, |line| Figure::Number(root_cause(line).map(|root| root.accuracy))),
+    all("delay", "RCA delay min", 2, named_min),
+    shown("paper", 2, |line| {
+        Figure::Spread(root_cause(line).map(|root| {
+            let (mean, std) = root.delay_min;
+            Spread { mean, std: Some(std) }
+        }))
+    }),
+    json("detected", |line| Figure::Count(detected(line))),
+    shown("detected", 0, |line| Figure::Text(format!("{} of {}", detected(line), attacks(line)))),
+    all("right", "right", 0, |line| Figure::Count(right(line))),
+    json("attribution", |line| Figure::Number(share(right(line), detected(line)))),
+    mean("false_alarms_per_day", "false a day", 1, false_alarms_per_day),
+    mean("etapr_f1", "eTaPR F1", 2, |seen| seen.etapr_f1),
+    mean("ac1", "", 0, |seen| seen.ac1),
+    mean("mrr", "", 0, |seen| seen.mrr),
+    seeds("runs"),
+]);
+
+/// `is_papers` when it is the paper's own experiment.
 pub(super) fn table(title: &str, lines: &[Line], is_papers: bool) -> Table {
-    let columns = [
-        "data",
-        "method",
-        "ARL0 min",
-        "paper",
-        "ARL1 min",
-        "paper",
-        "missed",
-        "RCA accuracy",
-        "paper",
-        "RCA delay min",
-        "paper",
-        "detected",
-        "right",
-        "false a day",
-        "eTaPR F1",
-        "runs",
-    ];
-    let mut table = Table::new(title, 2, &columns);
-    for line in lines {
-        let paper = line.printed();
-        let printed = |of: fn(&Table4) -> f64| Cell::number(paper.map(of), 1);
-        let named = paper.and_then(|paper| paper.root_cause);
-        let arl1 = line.arl1();
-        let delay = named.map(|RootCause { delay_min: (mean, std), .. }| Spread {
-            mean,
-            std: Some(std),
-            n: 0,
-        });
-        table.line(vec![
-            Cell::text(line.family),
-            Cell::text(line.method.label),
-            minutes(&line.arl0()),
-            printed(|p| p.arl0_min),
-            minutes(&arl1),
-            printed(|p| p.arl1_min),
-            Cell::count(arl1.censored),
-            Cell::spread(line.accuracy(), 2),
-            Cell::number(named.map(|n| n.accuracy), 2),
-            Cell::spread(line.named_min(), 2),
-            Cell::spread(delay, 2),
-            Cell::text(format!("{} of {}", line.detected(), line.attacks())),
-            Cell::count(line.right()),
-            Cell::spread(line.false_alarms_per_day(), 1),
-            Cell::spread(line.spread(|seen| seen.etapr_f1), 2),
-            Cell::count(line.seen.len()),
-        ]);
-    }
-    let whose = if is_papers {
+    let origin = if is_papers {
         "The paper's figures are of the same recording."
     } else {
         "The paper's figures are of HAI 23.05, 12 August: another plant, given for orientation."
     };
-    table.note(format!(
+    COLUMNS.table(title, 2, lines).note(format!(
         "ARL0: nominal time per false alarm (>: none). ARL1: from an onset to the next alarm, \
          censored at the next onset when missed. RCA accuracy: attacks whose first alarm names their \
-         origin, of all; RCA delay: mean time until it does. {whose}"
-    ));
-    table
+         origin, of all; RCA delay: mean time until it does. {origin}"
+    ))
 }
 
-/// Every attack and what each method made of it.
-pub(super) fn attack_table(title: &str, runs: &[Vec<Seen>]) -> Table {
-    let mut columns = vec!["attack", "origin", "what"];
-    columns.extend(METHODS.iter().map(|method| method.label));
-    let mut table = Table::new(title, 1, &columns);
+/// Every attack and each method's result on it.
+pub(super) fn attack_table(title: &str, runs: &[Vec<JudgedRun>]) -> Table {
+    let methods = METHODS.iter().map(|method| method.label);
+    let mut table = Table::new(title, 1, ["attack", "origin", "what"].into_iter().chain(methods))
+        .note("Right root of all runs, and the median time to the alarm; of one run, the name.");
     let Some(first) = runs.first().and_then(|run| run.first()) else { return table };
     for (i, attack) in first.attacks.iter().enumerate() {
         let mut cells = vec![
-            Cell::text(attack.id.as_str()),
-            Cell::text(attack.origins.join(", ")),
-            Cell::text(shortened(&attack.what)),
+            Cell::words(attack.id.as_str()),
+            Cell::words(attack.origins.join(", ")),
+            Cell::words(shortened(&attack.what)),
         ];
         cells.extend(METHODS.iter().map(|method| {
-            let of_method = |run: &Vec<Seen>| {
+            let of_method = |run: &Vec<JudgedRun>| {
                 let seen = run.iter().find(|seen| seen.method == method.name)?;
                 seen.attacks.get(i).filter(|other| other.id == attack.id).cloned()
             };
             verdict(&runs.iter().filter_map(of_method).collect::<Vec<_>>())
         }));
-        table.line(cells);
+        table.lines.push(cells);
     }
-    table.note(
-        "Right root of all runs, and the median time to the alarm; of one run, who was named.",
-    );
     table
 }
 
 /// Longest description in a table.
-const WORDS: usize = 34;
+const LONGEST: usize = 34;
 
 fn shortened(text: &str) -> String {
-    if text.chars().count() <= WORDS {
+    if text.chars().count() <= LONGEST {
         return text.to_owned();
     }
-    let start: String = text.chars().take(WORDS - 1).collect();
+    let start: String = text.chars().take(LONGEST - 1).collect();
     format!("{}…", start.trim_end())
 }
 
 fn verdict(attacks: &[Attack]) -> Cell {
     let delays: Vec<f64> = attacks.iter().filter_map(|attack| attack.delay_s).collect();
-    let Some(delay) = crate::score::metrics::delay::Delays::of(&delays).median else {
-        return Cell::text("missed");
+    let Some(delay) = Delays::of(&delays).median else {
+        return Cell::words("missed");
     };
-    let said = match attacks {
+    let result = match attacks {
         [attack] if attack.right => "right".to_owned(),
-        [attack] => attack.named.clone().map_or_else(|| "no name".into(), |n| format!("says {n}")),
+        [attack] => attack.named.clone().map_or_else(|| "no name".into(), |n| format!("names {n}")),
         _ => format!("{} of {}", attacks.iter().filter(|a| a.right).count(), attacks.len()),
     };
-    Cell::text(format!("{said}, {delay:.0} s"))
+    Cell::words(format!("{result}, {delay:.0} s"))
 }
 
 /// Right roots of each method.
 pub(super) fn chart(family: &str, lines: &[Line]) -> Chart {
-    let bars = lines
-        .iter()
-        .map(|line| Bar { name: line.method.label.into(), value: line.accuracy() })
-        .collect();
-    Chart {
-        name: format!("accuracy-{family}"),
-        title: format!("{family}: events whose origin is named"),
-        drawing: Drawing::Bars { value: Axis::linear("share of events"), bars },
-    }
+    let bar = |line: &Line| Bar { name: label(line).into(), value: line.spread(accuracy) };
+    Chart::bars(
+        format!("accuracy-{family}"),
+        format!("{family}: events whose origin is named"),
+        Axis::linear("share of events"),
+        lines.iter().map(bar).collect(),
+    )
 }
 
 /// Both modes side by side, in a sentence.
 pub(super) fn comparison(lines: &[Line]) -> Option<String> {
-    let of = |name: &str| lines.iter().find(|line| line.method.name == name);
-    let said = |line: &Line| {
-        let false_alarms = line.false_alarms_per_day().map_or(0.0, |f| f.mean);
-        format!(
+    let of = |name: &str| {
+        let line = lines.iter().find(|line| line.method == name)?;
+        let false_alarms = line.mean(false_alarms_per_day).unwrap_or(0.0);
+        Some(format!(
             "{} of {} with the right root at {false_alarms:.1} false alarms a day",
-            line.right(),
-            line.attacks()
-        )
+            right(line),
+            attacks(line)
+        ))
     };
-    let (evidence, paper) = (of("evidence")?, of("paper-95")?);
-    let (strict, vote) = (of("paper-99.5")?, of("paper-99-vote")?);
     Some(format!(
         "{}: evidence mode names {}; the published method {} at the 95th percentile, {} at the \
          99.5th, and {} when three of five steps must agree.",
-        evidence.family,
-        said(evidence),
-        said(paper),
-        said(strict),
-        said(vote)
+        lines.first()?.family,
+        of("evidence")?,
+        of("paper-95")?,
+        of("paper-99.5")?,
+        of("paper-99-vote")?
     ))
 }

@@ -1,320 +1,40 @@
-//! Flags step by step: how long one waits for them, and what the look-up makes of them.
-//!
-//! The flags of the federated models come from the engine. Those of the paper's other models are made
-//! here from their residuals; distances are kept, so that a model is judged at several percentiles.
+//! Lines of flag tables: all seeds of one model's flags at one percentile.
 
-use ndarray::{ArrayView2, Axis};
-use serde::{Deserialize, Serialize};
+use crate::engine::experiment::Variant;
+use crate::engine::experiment::flags::ModelFlags;
+use crate::score::metrics::run_length::{RunLength, RunTotals};
+use crate::study::report::Line;
 
-use super::figures::{Happened, Runs};
-use crate::evidence::threshold::{Flags, NominalDistances, flag};
-use crate::federation::variant::{Residuals, Variant};
-use crate::nn::kernel::gaussian::{Gaussian, RIDGE};
-use crate::nn::kernel::mahalanobis::Mahalanobis;
-use crate::nn::train::SETTLING;
-use crate::score::metrics::Tick;
-use crate::score::metrics::run_length::{self, RunLength};
-use crate::server::lookup::{Voting, look_up};
-use crate::session::{Tau, Vote};
-
-/// Distances of one residual: those of the calibration, and those of all that is watched.
-#[derive(Debug, Clone)]
-struct Distances {
-    nominal: NominalDistances,
-    watched: Vec<f32>,
+/// One line per percentile and model, in this order.
+pub(crate) fn lines<'a>(family: &str, flags: &[&'a ModelFlags]) -> Vec<Line<'a, ModelFlags>> {
+    let place = |name: &str| Variant::ALL.iter().position(|model| model.name() == name);
+    let mut flags = flags.to_vec();
+    flags.sort_by(|a, b| {
+        a.percentile.total_cmp(&b.percentile).then(place(&a.model).cmp(&place(&b.model)))
+    });
+    let method = |f: &ModelFlags| format!("{}, flags at {} %", f.model, f.percentile);
+    Line::group(flags.into_iter().map(|flags| (family, method(flags), flags)))
 }
 
-impl Distances {
-    /// µ and Σ are those of the `calibration` first rows once the filter has settled.
-    fn new(residuals: &ArrayView2<f32>, calibration: usize) -> Self {
-        let (first, watched) = residuals.split_at(Axis(0), calibration.min(residuals.nrows()));
-        let settled: Vec<f32> =
-            first.outer_iter().skip(SETTLING).flat_map(|row| row.to_vec()).collect();
-        let sensors = residuals.ncols();
-        let mut distance = Mahalanobis::new(&Gaussian::fit(sensors, &settled, RIDGE));
-        let nominal = NominalDistances::new(
-            settled.chunks_exact(sensors.max(1)).filter_map(|r| distance.squared(r)),
-        );
-        let watched = watched
-            .outer_iter()
-            .map(|row| distance.squared(&row.to_vec()).unwrap_or(f32::NAN))
-            .collect();
-        Self { nominal, watched }
-    }
-
-    /// Z at every watched step.
-    fn flags(&self, percentile: f64) -> Vec<Option<bool>> {
-        let tau = self.nominal.threshold(Tau::Percentile(percentile));
-        self.watched.iter().map(|d| flag(*d, tau)).collect()
-    }
+pub(crate) fn percentile(line: &Line<'_, ModelFlags>) -> String {
+    line.runs.first().map_or_else(String::new, |flags| format!("{} %", flags.percentile))
 }
 
-/// (Z_c, Z_a) of every client at every step, as the server received them.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FlagSeries {
-    clients: Vec<Vec<Option<Flags>>>,
+pub(crate) fn model(line: &Line<'_, ModelFlags>) -> String {
+    line.runs.first().map_or_else(String::new, |flags| flags.model.clone())
 }
 
-impl FlagSeries {
-    /// No step so far.
-    pub(crate) fn new(clients: usize) -> Self {
-        Self { clients: vec![Vec::new(); clients] }
-    }
-
-    /// Adds a step: the flags of every client.
-    pub(crate) fn push(&mut self, flags: impl Iterator<Item = Option<Flags>>) {
-        self.clients.iter_mut().zip(flags).for_each(|(client, flags)| client.push(flags));
-    }
-
-    pub(crate) fn clients(&self) -> usize {
-        self.clients.len()
-    }
-
-    pub(crate) fn steps(&self) -> usize {
-        self.clients.first().map_or(0, Vec::len)
-    }
-
-    /// The flags of every client at a step.
-    pub(crate) fn at(&self, step: usize) -> impl Iterator<Item = Option<Flags>> + '_ {
-        self.clients.iter().map(move |client| client.get(step).copied().flatten())
-    }
-
-    /// The root that the look-up declares at each step.
-    pub(crate) fn look_up(&self, vote: Option<Vote>) -> Vec<Option<usize>> {
-        let mut voting = vote.map(|vote| Voting::new(vote, self.clients.len()));
-        let mut now = Vec::with_capacity(self.clients.len());
-        let declared = (0..self.steps()).map(|t| {
-            now.clear();
-            now.extend(self.at(t));
-            let named = look_up(&now).root();
-            voting.as_mut().map_or(named, |voting| voting.step(named))
-        });
-        declared.collect()
-    }
-
-    /// Shares of the four pairs (Z_c, Z_a) at given client-steps: 00, 01, 10, 11.
-    pub(crate) fn pair_shares(&self, at: impl Fn(usize, usize) -> bool) -> Option<[f64; 4]> {
-        let mut counts = [0_usize; 4];
-        for (m, client) in self.clients.iter().enumerate() {
-            for (t, flags) in client.iter().enumerate() {
-                if let Some(flags) = flags.filter(|_| at(m, t)) {
-                    counts[2 * usize::from(flags.z_c) + usize::from(flags.z_a)] += 1;
-                }
-            }
-        }
-        let all: usize = counts.iter().sum();
-        (all > 0).then(|| counts.map(|count| count as f64 / all as f64))
-    }
-
-    /// Run lengths of one of the two flags.
-    pub(crate) fn run_lengths(&self, z: fn(&Flags) -> bool, events: &[Happened]) -> FlagRuns {
-        let raised = |client: &Vec<Option<Flags>>| {
-            client.iter().map(|flags| flags.as_ref().is_some_and(z)).collect()
-        };
-        FlagRuns::of(&self.clients.iter().map(raised).collect::<Vec<_>>(), events)
-    }
-
-    /// The flags of the proprietary and of the augmented models, judged separately.
-    pub(crate) fn models(&self, percentile: f64, events: &[Happened]) -> [ModelFlags; 2] {
-        let of = |model: Variant, z: fn(&Flags) -> bool| ModelFlags {
-            model: model.name().into(),
-            percentile,
-            runs: self.run_lengths(z, events),
-        };
-        [of(Variant::OnlyProprietary, |z| z.z_c), of(Variant::Federated, |z| z.z_a)]
-    }
+/// Time per flag in nominal operation.
+pub(crate) fn arl0(line: &Line<'_, ModelFlags>) -> RunLength {
+    RunTotals::pooled(line.runs.iter().map(|flags| &flags.runs.arl0))
 }
 
-/// A model of the paper, measured: its flags follow at any percentile.
-#[derive(Debug, Clone)]
-pub(crate) struct Flagged {
-    clients: Vec<(Distances, Option<Distances>)>,
+/// From an onset to the next flag.
+pub(crate) fn arl1(line: &Line<'_, ModelFlags>) -> RunLength {
+    RunTotals::pooled(line.runs.iter().map(|flags| &flags.runs.arl1))
 }
 
-/// How often the flags of one model were raised by themselves and how soon by an anomaly.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FlagRuns {
-    /// Nominal steps of each client up to its next flag.
-    pub(crate) arl0: Runs,
-    /// From each onset to the next flag of the client it is in.
-    pub(crate) arl1: Runs,
-}
-
-impl FlagRuns {
-    /// Of flags client by client: false ones up to the first event, true ones from each onset on.
-    fn of(raised: &[Vec<bool>], events: &[Happened]) -> Self {
-        let steps = raised.first().map_or(0, Vec::len);
-        let onsets: Vec<Tick> = events.iter().map(|event| event.window.start).collect();
-        let nominal = onsets.iter().min().map_or(steps, |first| (*first as usize).min(steps));
-        let early = raised.iter().flat_map(|client| &client[..nominal]).filter(|z| **z);
-        let arl0 = RunLength::new((nominal * raised.len()) as f64, early.count(), raised.len());
-        let runs = run_length::runs(&onsets, Tick::try_from(steps).unwrap_or(Tick::MAX) - 1);
-        let (mut watched, mut ended) = (0.0, 0);
-        for (run, event) in runs.iter().zip(events) {
-            let own: Vec<Tick> =
-                (run.onset..=run.until).filter(|t| raised[event.origin][*t as usize]).collect();
-            let length = run_length::arl1(std::slice::from_ref(run), &own);
-            watched += length.at_least.unwrap_or(0.0);
-            ended += length.ended;
-        }
-        let arl1 = Runs { watched, ended, censored: runs.len() - ended };
-        Self { arl0: arl0.into(), arl1 }
-    }
-}
-
-/// Percentiles at which the flags of the models are judged.
-pub(crate) const PERCENTILES: [f64; 2] = [95.0, 99.5];
-
-/// The flags of one model at one percentile.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ModelFlags {
-    pub(crate) model: String,
-    pub(crate) percentile: f64,
-    /// How long one waits for them.
-    pub(crate) runs: FlagRuns,
-}
-
-impl ModelFlags {
-    /// Of a model at every percentile.
-    pub(crate) fn of(model: Variant, flagged: &Flagged, events: &[Happened]) -> Vec<Self> {
-        let at = |percentile| Self {
-            model: model.name().into(),
-            percentile,
-            runs: flagged.run_lengths(percentile, events),
-        };
-        PERCENTILES.map(at).into()
-    }
-}
-
-/// All seeds of one model's flags at one percentile.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct FlagLine {
-    pub(crate) model: Variant,
-    pub(crate) percentile: f64,
-    pub(crate) seeds: usize,
-    /// Time per flag in nominal operation.
-    pub(crate) arl0: RunLength,
-    /// From an onset to the next flag.
-    pub(crate) arl1: RunLength,
-}
-
-impl FlagLine {
-    /// One line per percentile and model, of those that there are.
-    pub(crate) fn all(flags: &[&ModelFlags]) -> Vec<Self> {
-        let lines = PERCENTILES.into_iter().flat_map(|percentile| {
-            Variant::ALL.into_iter().filter_map(move |model| {
-                let own: Vec<&FlagRuns> = flags
-                    .iter()
-                    .filter(|f| f.model == model.name() && (f.percentile - percentile).abs() < 1e-9)
-                    .map(|f| &f.runs)
-                    .collect();
-                (!own.is_empty()).then(|| Self {
-                    model,
-                    percentile,
-                    seeds: own.len(),
-                    arl0: Runs::pooled(own.iter().map(|runs| &runs.arl0)),
-                    arl1: Runs::pooled(own.iter().map(|runs| &runs.arl1)),
-                })
-            })
-        });
-        lines.collect()
-    }
-}
-
-impl Flagged {
-    /// From residuals whose first `calibration` rows are for calibration.
-    pub(in crate::study) fn new(residuals: &[Residuals], calibration: usize) -> Self {
-        let of = |r: &ndarray::Array2<f32>| Distances::new(&r.view(), calibration);
-        let clients = residuals.iter().map(|r| (of(&r.c), r.a.as_ref().map(of))).collect();
-        Self { clients }
-    }
-
-    /// Both flags at one percentile. A model without r_a has no pair to look up.
-    pub(crate) fn at(&self, percentile: f64) -> Option<FlagSeries> {
-        let pairs = |(c, a): &(Distances, Option<Distances>)| {
-            let both = c.flags(percentile).into_iter().zip(a.as_ref()?.flags(percentile));
-            Some(both.map(|(c, a)| Some(Flags::new(c?, a?))).collect())
-        };
-        Some(FlagSeries { clients: self.clients.iter().map(pairs).collect::<Option<_>>()? })
-    }
-
-    /// Run lengths of the flags: of Z_a where there is one, otherwise of the only flag there is.
-    pub(crate) fn run_lengths(&self, percentile: f64, events: &[Happened]) -> FlagRuns {
-        let raised = |(c, a): &(Distances, Option<Distances>)| {
-            let flags = a.as_ref().unwrap_or(c).flags(percentile);
-            flags.into_iter().map(|z| z == Some(true)).collect()
-        };
-        FlagRuns::of(&self.clients.iter().map(raised).collect::<Vec<_>>(), events)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use ndarray::Array2;
-    use rand_distr::{Distribution as _, StandardNormal};
-
-    use super::*;
-    use crate::rng;
-    use crate::score::metrics::Window;
-    use crate::study::detection::figures::MethodOutput;
-
-    const CALIBRATION: usize = 1000;
-
-    /// Noise of two sensors; the second client's is ten times as large in steps 200 to 219 of what
-    /// is watched, and its augmented residual with it.
-    fn residuals() -> Vec<Residuals> {
-        let noise = |client: u64| {
-            let mut rng = rng::stream(client, 0);
-            let shape = (CALIBRATION + 500, 2);
-            let mut r: Array2<f32> =
-                Array2::from_shape_simple_fn(shape, || StandardNormal.sample(&mut rng));
-            if client == 1 {
-                for mut row in r.outer_iter_mut().skip(CALIBRATION + 200).take(20) {
-                    row.mapv_inplace(|v| 10.0 * v + 20.0);
-                }
-            }
-            r
-        };
-        (0..2).map(|m| Residuals { c: noise(m), a: Some(noise(m)) }).collect()
-    }
-
-    fn event() -> Happened {
-        Happened { window: Window::new(200, 219), origin: 1, affected: vec![0] }
-    }
-
-    #[test]
-    fn the_look_up_names_the_client_whose_flags_stand() {
-        let flagged = Flagged::new(&residuals(), CALIBRATION);
-        let at = |percentile, vote| {
-            let named = flagged.at(percentile).expect("there is an r_a").look_up(vote);
-            MethodOutput::from_names(named).incidents
-        };
-        let voted = at(99.0, Some(Vote { k: 3, n: 5 }));
-        let named: Vec<_> = voted.iter().map(|i| (i.root, i.onset)).collect();
-        assert_eq!(named, [(Some(1), 202)]);
-        assert!(at(80.0, None).len() > 10, "every fifth step is flagged somewhere");
-    }
-
-    #[test]
-    fn a_model_with_one_residual_is_flagged_and_names_nobody() {
-        let only: Vec<Residuals> =
-            residuals().into_iter().map(|r| Residuals { a: None, ..r }).collect();
-        let flagged = Flagged::new(&only, CALIBRATION);
-        assert_eq!(flagged.at(95.0), None);
-        let runs = flagged.run_lengths(95.0, &[event()]);
-        let mean = Runs::pooled([&runs.arl0]).mean.expect("there are false flags");
-        assert!((10.0..40.0).contains(&mean), "one in twenty by design: {mean}");
-        assert_eq!(runs.arl1, Runs { watched: 0.0, ended: 1, censored: 0 });
-    }
-
-    #[test]
-    fn equal_residuals_never_say_effect() {
-        let flags = Flagged::new(&residuals(), CALIBRATION).at(95.0).expect("there is an r_a");
-        let shares = flags.pair_shares(|_, _| true).expect("flags");
-        assert!(shares[1] == 0.0 && shares[2] == 0.0, "{shares:?}");
-        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-        assert_eq!(flags.pair_shares(|_, _| false), None);
-        let [own, augmented] = flags.models(95.0, &[event()]);
-        assert_eq!(own.runs, augmented.runs);
-    }
+pub(crate) fn censored(line: &Line<'_, ModelFlags>) -> String {
+    let RunLength { ended, censored, .. } = arl1(line);
+    format!("{censored} of {}", ended + censored)
 }

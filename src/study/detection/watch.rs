@@ -1,151 +1,156 @@
-//! One session run through the engine to its end: what it said, with the truth beside it.
+//! One session run through the engine to its end: its incidents and flags, with the truth beside them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::figures::{Declared, Figures, MethodOutput, Truth};
-use super::flags::FlagSeries;
+use super::figures::{Declared, Figures, MethodOutput};
 use crate::engine;
+use crate::engine::experiment::Failure;
+use crate::engine::experiment::flags::FlagSeries;
+use crate::engine::experiment::spending::DailySpending;
 use crate::engine::handle::Options;
 use crate::engine::prepare::Prepared;
-use crate::fact::{self, Fact};
-use crate::privacy::{Tally, What};
+use crate::fact::{Fact, Incident, Ledger};
+use crate::score::steps::Truth;
 use crate::session::{Mode, Session};
-use crate::stream::Layout;
-use crate::study::frame::StudyError;
 
-/// What a run came to.
+/// A whole run.
 #[derive(Debug, Clone)]
-pub(crate) struct Watched {
-    pub(crate) truth: Truth,
-    pub(crate) output: MethodOutput,
+pub(crate) struct WatchedRun {
+    pub truth: Truth,
+    pub output: MethodOutput,
     /// The flags that were sent; in evidence mode there are none.
-    pub(crate) flags: FlagSeries,
-    /// What each client released while it was watched.
-    pub(crate) released: Vec<Tally>,
+    pub flags: FlagSeries,
+    ledgers: Vec<Ledger>,
 }
 
-impl Watched {
-    /// Holds what was declared against what happened.
+impl WatchedRun {
     pub(crate) fn figures(&self) -> Figures {
         Figures::of(&self.truth, &self.output)
     }
 
-    /// How long it was watched.
-    pub(crate) fn seconds(&self) -> f64 {
-        self.truth.steps as f64 * self.truth.period_s
+    /// Days outside events and their tails.
+    pub(crate) fn quiet_days(&self) -> f64 {
+        self.truth.quiet_steps() as f64 * self.truth.period_s / 86_400.0
     }
 
-    /// How much of that was outside events and their tails.
-    pub(crate) fn quiet_seconds(&self) -> f64 {
-        self.truth.quiet_steps() as f64 * self.truth.period_s
+    /// The privacy that a day at the pace of this run spends, at `delta`.
+    pub(crate) fn daily_spending(&self, delta: f64) -> DailySpending {
+        DailySpending::of(&self.ledgers, self.truth.steps as f64 * self.truth.period_s, delta)
     }
 }
 
 /// Runs `session` in its own mode over all of its replay range.
-pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watched, StudyError> {
+pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<WatchedRun, Failure> {
     let clients = prepared.clients.len();
-    let mut seen = Seen {
+    let mut gathered = Gathered {
         times: Vec::new(),
         evidence: Vec::new(),
         flags: FlagSeries::new(clients),
         alarms: Vec::new(),
-        released: Vec::new(),
+        ledgers: Vec::new(),
     };
     let mut onsets: BTreeMap<u64, Timestamp> = BTreeMap::new();
     let engine = engine::spawn(session, Options::study(Arc::clone(prepared)))?;
-    let ended = engine.to_end(|opened, update| {
+    let (opened, ending) = engine.to_end(|_, update| {
         let news = &update.news;
-        // Every step is told by itself, and what follows the last one after it.
-        seen.times.extend_from_slice(&news.times);
+        // Every step comes by itself, and the facts after the last one without a step.
+        gathered.times.extend_from_slice(&news.times);
         match session.mode {
-            Mode::Evidence => seen.evidence.extend(news.sights.iter().map(|s| s.server.evidence)),
+            Mode::Evidence => {
+                gathered
+                    .evidence
+                    .extend(news.readouts.iter().map(|readout| readout.server.evidence));
+            }
             Mode::Paper if !news.times.is_empty() => {
-                seen.flags.push(news.sights.iter().map(|sight| sight.server.flags));
+                gathered.flags.push(news.readouts.iter().map(|readout| readout.server.flags));
             }
             Mode::Paper => {}
         }
-        news.facts.iter().for_each(|fact| seen.take(fact, &opened.steps));
+        news.facts.iter().for_each(|fact| gathered.take(fact));
         onsets.extend(news.incidents.iter().map(|incident| (incident.number, incident.onset)));
-    });
-    let (opened, ending) = ended.map_err(StudyError::Run)?;
+    })?;
     let onsets: Vec<Timestamp> = onsets.into_values().collect();
-    let truth = Truth::new(&opened.steps, &seen.times, &ending.events);
+    let truth = Truth::new(&opened.steps, &gathered.times, &ending.events);
     let named = match session.mode {
         Mode::Evidence => None,
-        Mode::Paper => Some(seen.flags.look_up(session.thresholds.vote)),
+        Mode::Paper => Some(gathered.flags.look_up(session.thresholds.vote)),
     };
-    let incidents = seen.incidents(&onsets, clients, named.as_deref());
+    let client = |name: &str| opened.steps.client(name);
+    let incidents = gathered.incidents(&onsets, client, clients, named.as_deref());
     let output = match named {
         None => MethodOutput::from_incidents(incidents, truth.steps),
         Some(names) => MethodOutput { incidents, names },
     };
-    Ok(Watched { truth, output, flags: seen.flags, released: seen.released })
+    Ok(WatchedRun { truth, output, flags: gathered.flags, ledgers: gathered.ledgers })
 }
 
-/// One alarm, as its facts tell it.
-struct Alarm {
+/// One incident: the steps of its first and its last fact, and that last fact.
+struct IncidentSpan {
     opened: usize,
     closed: usize,
-    root: Option<usize>,
-    posterior: Vec<(usize, f64)>,
+    last: Incident,
 }
 
-/// What is gathered on the way.
-struct Seen {
+/// Facts and readouts of a run so far.
+struct Gathered {
     times: Vec<Timestamp>,
     /// S_m by b_m of every client at every step; in paper mode there is none.
     evidence: Vec<f32>,
     flags: FlagSeries,
     /// By number; the first incident is number 1.
-    alarms: Vec<Alarm>,
-    released: Vec<Tally>,
+    alarms: Vec<IncidentSpan>,
+    ledgers: Vec<Ledger>,
 }
 
-impl Seen {
-    fn take(&mut self, fact: &Fact, layout: &Layout) {
+impl Gathered {
+    fn take(&mut self, fact: &Fact) {
+        let step = self.times.len().saturating_sub(1);
         match fact {
             Fact::Opened(incident) => {
-                let step = self.times.len().saturating_sub(1);
-                let nothing =
-                    Alarm { opened: step, closed: step, root: None, posterior: Vec::new() };
-                self.alarms.push(nothing);
-                self.follow(incident, layout);
+                self.alarms.push(IncidentSpan {
+                    opened: step,
+                    closed: step,
+                    last: incident.clone(),
+                });
             }
-            Fact::Updated(incident) | Fact::Closed(incident) => self.follow(incident, layout),
-            Fact::Ledger(ledger) => self.released.push(while_watched(ledger)),
-            _ => {}
+            Fact::Updated(incident) | Fact::Closed(incident) => {
+                let place = (incident.incident as usize).checked_sub(1);
+                if let Some(alarm) = place.and_then(|place| self.alarms.get_mut(place)) {
+                    (alarm.closed, alarm.last) = (step, incident.clone());
+                }
+            }
+            Fact::Ledger(ledger) => self.ledgers.push(ledger.clone()),
+            Fact::Training(_)
+            | Fact::Calibrated(_)
+            | Fact::Setting(_)
+            | Fact::Quality(_)
+            | Fact::Summary(_) => {}
         }
     }
 
-    /// The root and its probabilities are those of the last word.
-    fn follow(&mut self, incident: &fact::Incident, layout: &Layout) {
-        let step = self.times.len().saturating_sub(1);
-        let place = (incident.incident as usize).checked_sub(1);
-        let Some(alarm) = place.and_then(|place| self.alarms.get_mut(place)) else { return };
-        alarm.closed = step;
-        alarm.root = incident.root.as_ref().and_then(|root| layout.client(root));
-        let suspects = incident.posterior.0.iter();
-        alarm.posterior =
-            suspects.filter_map(|(name, p)| Some((layout.client(name)?, p.get()))).collect();
-    }
-
     /// Every alarm with its first and its last evidence. An incident stays open until it is certain
-    /// that it is over; what spoke for it ends earlier: in paper mode with the last step that was
-    /// `named`, in evidence mode with the highest evidence of its root.
+    /// that it is over; its evidence ends earlier: in paper mode with the last step that was `named`, in
+    /// evidence mode with the highest evidence of its root.
     fn incidents(
         &self,
         onsets: &[Timestamp],
+        client: impl Fn(&str) -> Option<usize>,
         clients: usize,
         named: Option<&[Option<usize>]>,
     ) -> Vec<Declared> {
-        let of = |(alarm, onset): (&Alarm, &Timestamp)| {
-            let open = alarm.opened..=alarm.closed;
+        let of = |(alarm, onset): (&IncidentSpan, &Timestamp)| {
+            let root = alarm.last.root.as_deref().and_then(&client);
+            let suspects: Vec<(usize, f64)> = (alarm.last.posterior.0.iter())
+                .filter_map(|(name, p)| Some((client(name)?, p.get())))
+                .collect();
+            let likeliest = || suspects.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(m, _)| *m);
+            let mut open = alarm.opened..=alarm.closed;
             let last = match named {
-                Some(named) => open.rev().find(|t| named.get(*t).is_some_and(Option::is_some)),
-                None => likeliest(alarm).and_then(|root| {
+                Some(named) => open.rfind(|t| named.get(*t).is_some_and(Option::is_some)),
+                None => root.or_else(likeliest).and_then(|root| {
                     let evidence = |t: &usize| self.evidence[t * clients + root];
                     open.max_by(|a, b| evidence(a).total_cmp(&evidence(b)))
                 }),
@@ -154,35 +159,10 @@ impl Seen {
                 onset: self.times.partition_point(|t| t < onset).min(alarm.opened),
                 opened: alarm.opened,
                 last: last.unwrap_or(alarm.opened),
-                root: alarm.root,
-                suspects: alarm.posterior.clone(),
+                root,
+                suspects,
             }
         };
         self.alarms.iter().zip(onsets).map(of).collect()
     }
-}
-
-/// Whom an alarm names, or would name first.
-fn likeliest(alarm: &Alarm) -> Option<usize> {
-    let most = || alarm.posterior.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    alarm.root.or_else(|| most().map(|(client, _)| *client))
-}
-
-/// What a client released live: its states and gradients are of training.
-fn while_watched(ledger: &fact::Ledger) -> Tally {
-    let mut tally = Tally::NOTHING;
-    for counted in &ledger.mechanisms {
-        match counted.what {
-            What::ProprietaryFlag | What::AugmentedFlag | What::Symbol | What::Watch => {
-                tally.add(counted.spend, counted.count);
-            }
-            What::ProprietaryState
-            | What::AugmentedState
-            | What::Gradient
-            | What::Sensors
-            | What::Faults
-            | What::Enrolment => {}
-        }
-    }
-    tally
 }

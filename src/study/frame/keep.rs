@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::digest;
-use crate::draft::{Draft, DraftError};
-use crate::nn::checkpoint::{CacheEnvironment, Hasher, cache_folder};
+use crate::base::atomic_file::{AtomicFile, WriteError};
+use crate::base::digest;
+use crate::engine::experiment::results_folder;
 
 /// A folder of results.
 #[derive(Debug, Clone)]
@@ -24,29 +24,26 @@ pub(crate) struct Store {
 impl Store {
     /// That of this program and this user.
     pub(crate) fn of_process() -> Self {
-        let folder = cache_folder(&CacheEnvironment::of_process()).join("studies");
         let file = std::env::current_exe().and_then(std::fs::metadata);
         let build = file.ok().map(|file| (file.len(), file.modified().ok()));
-        Self::new(folder, format!("{} {build:?}", env!("CARGO_PKG_VERSION")))
+        Self::new(results_folder(), format!("{} {build:?}", env!("CARGO_PKG_VERSION")))
     }
 
-    /// One in a given folder, for a given program.
     pub(crate) fn new(folder: PathBuf, program: String) -> Self {
         Self { folder, program }
     }
 
-    /// Where results are kept.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     fn name(&self, study: &str, inputs: &Value) -> String {
-        let mut hasher = Hasher::new();
-        hasher.text(&self.program).text(study).text(&inputs.to_string());
-        format!("{study}-{}.json", hasher.finish())
+        // The parts hold no line feed: JSON escapes it, and names have none.
+        let named = format!("{}\n{study}\n{inputs}", self.program);
+        format!("{study}-{}.json", digest::sha256(named.as_bytes()))
     }
 
-    /// What is kept of a job; nothing where there is no file. An error says why the file cannot be
+    /// The kept result of a job; nothing where there is no file. An error is the reason why the file cannot be
     /// used, and the job is done again.
     pub(crate) fn find(&self, study: &str, inputs: &Value) -> Result<Option<Value>, String> {
         let file = self.folder.join(self.name(study, inputs));
@@ -63,21 +60,21 @@ impl Store {
     }
 
     /// Keeps a result, and hands it back as it will be read the next time: a number that has been
-    /// written and read once does not change any more. An error says why it is not kept: it will be
+    /// written and read once does not change any more. An error is the reason why it is not kept: it will be
     /// made again the next time, which is not worth failing for.
     pub(crate) fn keep(
         &self,
         study: &str,
         inputs: &Value,
         result: &Value,
-    ) -> (Value, Result<(), DraftError>) {
+    ) -> (Value, Result<(), WriteError>) {
         let text = result.to_string();
         let kept = self.write(&self.name(study, inputs), &text);
         (serde_json::from_str(&text).unwrap_or_else(|_| result.clone()), kept)
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<(), DraftError> {
-        let mut draft = Draft::create(&self.folder, name)?;
+    fn write(&self, name: &str, text: &str) -> Result<(), WriteError> {
+        let mut draft = AtomicFile::create(&self.folder, name)?;
         draft.fill(|file| write!(file, "{}\n{text}", digest::sha256(text.as_bytes())))?;
         draft.publish().map(|_| ())
     }

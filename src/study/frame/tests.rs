@@ -3,47 +3,42 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::json;
 
 use super::*;
-use crate::study::report::Row;
+use crate::study::report::{Columns, Line, columns};
 
-/// Squares numbers, and counts how often it was asked to.
-struct Squares(AtomicUsize);
+/// Counts the jobs that were really done.
+static DONE: AtomicUsize = AtomicUsize::new(0);
 
-static SQUARES: Squares = Squares(AtomicUsize::new(0));
-
-impl Study for Squares {
-    fn name(&self) -> &'static str {
-        "squares"
-    }
-
-    fn about(&self) -> &'static str {
-        "squares of seeds"
-    }
-
-    fn jobs(&self, options: &Options) -> Result<Vec<Job>, StudyError> {
+/// Squares numbers.
+const SQUARES: Study = Study {
+    name: "squares",
+    about: "squares of seeds",
+    needs_data: false,
+    jobs: |options| {
         let job = |seed: u64| {
             Job::new(format!("seed {seed}"), json!({ "seed": seed }), move || {
-                SQUARES.0.fetch_add(1, Ordering::Relaxed);
+                DONE.fetch_add(1, Ordering::Relaxed);
                 if seed == 13 {
-                    return Err(StudyError::NoData { study: "squares", how: "bad luck".into() });
+                    return Err("bad luck".into());
                 }
                 Ok((seed * seed) as f64 / 3.0)
             })
             .costing(seed as u32)
         };
         Ok(options.seeds(4, 2).into_iter().map(job).collect())
-    }
+    },
+    report: |_, done| {
+        let runs: Vec<(u64, f64)> = done
+            .iter()
+            .map(|done| Ok((done.input("seed")?, done.read()?)))
+            .collect::<Result<_, StudyError>>()?;
+        let lines = Line::group(runs.iter().map(|run| ("squares", run.0.to_string(), run)));
+        let columns: Columns<(u64, f64)> =
+            Columns(const { &[columns::mean("value", "value", 2, |run| Some(run.1))] });
+        Ok(Report { rows: columns.rows(&lines), ..Report::default() })
+    },
+};
 
-    fn report(&self, options: &Options, done: &[Done]) -> Result<Report, StudyError> {
-        let row = |done: &Done| {
-            let seed: u64 = done.input("seed")?;
-            Ok(Row::new("squares", &seed.to_string(), 1).with("value", done.read::<f64>()?))
-        };
-        let rows = done.iter().map(row).collect::<Result<_, StudyError>>()?;
-        Ok(Report { rows, command: options.command(self.name()), ..Report::default() })
-    }
-}
-
-fn ran(options: &Options, store: &Store, threads: usize, stop_after: usize) -> Ran {
+fn ran(options: &StudyOptions, store: &Store, threads: usize, stop_after: usize) -> Ran {
     let stop = AtomicBool::new(stop_after == 0);
     let done = AtomicUsize::new(0);
     let on_progress = |progress: Progress| {
@@ -53,8 +48,8 @@ fn ran(options: &Options, store: &Store, threads: usize, stop_after: usize) -> R
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let bench = Bench { store, threads, stop: &stop, on_progress: &on_progress };
-    run(&SQUARES, options, &bench).expect("a study that needs nothing")
+    let shop = Workshop { store, threads, stop: &stop, on_progress: &on_progress };
+    run(&SQUARES, options, &shop).expect("a study that needs nothing")
 }
 
 fn json(ran: &Ran) -> String {
@@ -66,8 +61,8 @@ fn json(ran: &Ran) -> String {
 fn finished_jobs_are_kept_and_only_the_rest_is_done_the_next_time() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let store = Store::new(folder.path().to_owned(), "this program".into());
-    let times = || SQUARES.0.load(Ordering::Relaxed);
-    let options = Options::default();
+    let times = || DONE.load(Ordering::Relaxed);
+    let options = StudyOptions::default();
 
     let stopped = ran(&options, &store, 1, 3);
     assert_eq!((stopped.left, times()), (1, 3));
@@ -93,7 +88,7 @@ fn finished_jobs_are_kept_and_only_the_rest_is_done_the_next_time() {
     assert_eq!(json(&ran(&options, &rebuilt, 2, usize::MAX)), json(&resumed));
     assert_eq!(times(), 12, "another program does its own jobs");
 
-    let unlucky = ran(&Options { seeds: Some(13), ..options }, &store, 2, usize::MAX);
+    let unlucky = ran(&StudyOptions { seeds: Some(13), ..options }, &store, 2, usize::MAX);
     assert_eq!(unlucky.failures.len(), 1);
     assert!(unlucky.failures[0].to_string().starts_with("seed 13: "));
     assert_eq!(json(&unlucky).matches("method").count(), 12, "the others are reported");

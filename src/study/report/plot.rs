@@ -12,7 +12,7 @@
 use std::fmt::Write as _;
 
 use super::scale::{Scale, short};
-use super::{Axis, Bar, Cell, Chart, Drawing, Series};
+use super::{Axis, Bar, Chart, Drawing, Figure, Series};
 
 /// Rows of a line chart.
 const HEIGHT: usize = 12;
@@ -161,7 +161,7 @@ fn draw_bars(out: &mut String, width: usize, axis: &Axis, bars: &[Bar]) {
         let length = bar.value.and_then(|v| scale.place(v.mean)).unwrap_or(0.0);
         let eighths = (length * (8 * room) as f64).round() as usize;
         let block = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
-        let value = Cell::spread(bar.value, 2);
+        let value = Figure::Spread(bar.value);
         let _ = writeln!(out, "{}{:pad$}  {block} {value}", bar.name, "");
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Scale {
 impl Scale {
     /// Wide enough for all values, with round ends. Shares are always shown from 0 to 1: a small
     /// difference must not look like a large one.
-    pub(crate) fn over(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Self {
+    pub(super) fn over(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Self {
         let logarithmic = axis.logarithmic;
         let usable = values.filter(|v| v.abs() <= LARGEST && (!logarithmic || *v >= SMALLEST));
         let low = usable.clone().fold(f64::INFINITY, f64::min);
@@ -37,7 +37,7 @@ impl Scale {
     }
 
     /// From the smallest value to the largest: for what is swept over.
-    pub(crate) fn between(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Self {
+    pub(super) fn between(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Self {
         if axis.logarithmic {
             return Self::over(axis, values);
         }
@@ -50,7 +50,7 @@ impl Scale {
     }
 
     /// From zero to the largest value: for lengths.
-    pub(crate) fn from_zero(values: impl Iterator<Item = f64>) -> Self {
+    pub(super) fn from_zero(values: impl Iterator<Item = f64>) -> Self {
         let high = values.filter(|v| v.abs() <= LARGEST).fold(0.0, f64::max);
         let high = match high {
             high if high <= 0.0 => 1.0,
@@ -61,7 +61,7 @@ impl Scale {
     }
 
     /// Where a value stands, 0 at the low end and 1 at the high end; nowhere when it has no place.
-    pub(crate) fn place(self, value: f64) -> Option<f64> {
+    pub(super) fn place(self, value: f64) -> Option<f64> {
         let place = if self.logarithmic {
             (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
         } else {
@@ -71,7 +71,7 @@ impl Scale {
     }
 
     /// Round values between the ends, about five of them.
-    pub(crate) fn ticks(self) -> Vec<f64> {
+    pub(super) fn ticks(self) -> Vec<f64> {
         if self.logarithmic {
             let (low, high) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
             let every = ((high - low) / 6 + 1).max(1) as usize;

@@ -6,9 +6,9 @@
 use std::fmt::Write as _;
 
 use super::scale::{Scale, short};
-use super::{Axis, Bar, Cell, Chart, Drawing, Series};
+use super::{Axis, Bar, Chart, Drawing, Figure, Series};
 
-/// What a page looks like.
+/// The colours of the page that a chart stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Theme {
     Light,
@@ -47,7 +47,7 @@ impl Theme {
         }
     }
 
-    /// Colours that people who confuse some of them can still tell apart.
+    /// Colours that colour-blind people can distinguish.
     fn colours(self) -> [&'static str; 7] {
         match self {
             Self::Light => {
@@ -186,7 +186,7 @@ impl Sheet {
                     self.segment((ends.0, y + 7.0), (ends.1, y + 7.0), self.theme.ink());
                 }
             }
-            let value = Cell::spread(bar.value, 2).to_string();
+            let value = Figure::Spread(bar.value).to_string();
             self.text((right + 10.0, y + 12.0), "start", 12, &value);
             y += 20.0;
         }

@@ -3,25 +3,32 @@ use proptest::prelude::*;
 use super::svg::{self, Theme};
 use super::text::{Page, render};
 use super::*;
+use crate::score::metrics::run_length::RunLength;
 
 fn report() -> Report {
-    let mut table =
-        Table::new("Two methods on two families", 2, &["family", "method", "F1", "ARL0"]);
     let f1 = Spread::of([Some(0.9), Some(1.0), None]);
-    table.line(vec![
-        Cell::text("A2"),
-        Cell::text("evidence"),
-        Cell::spread(f1, 2),
-        Cell::AtLeast(3000.0, 0),
-    ]);
-    table.line(vec![
-        Cell::text("A2"),
-        Cell::text("look-up"),
-        Cell::number(Some(0.27), 2),
-        Cell::Number(17.2, 1),
-    ]);
-    table.line(vec![Cell::text("B4"), Cell::text("evidence"), Cell::Nothing, Cell::count(12)]);
-    table.note("ARL0 in steps; >: no false alarm in what was watched.");
+    let none_ended = RunLength { mean: None, at_least: Some(3000.0), ended: 0, censored: 1 };
+    let number = |value: f64, digits| Figure::Number(Some(value)).cell(digits);
+    let title = "Two methods on two families";
+    let mut table = Table::new(title, 2, ["family", "method", "F1", "ARL0"])
+        .note("ARL0 in steps; >: no false alarm in what was watched.");
+    table.lines = vec![
+        vec![
+            Cell::words("A2"),
+            Cell::words("evidence"),
+            Figure::Spread(f1).cell(2),
+            Figure::RunLength(none_ended).cell(0),
+        ],
+        vec![Cell::words("A2"), Cell::words("look-up"), number(0.27, 2), number(17.2, 1)],
+        vec![
+            Cell::words("B4"),
+            Cell::words("evidence"),
+            Figure::Number(None).cell(0),
+            Figure::Count(12).cell(0),
+        ],
+    ];
+    let row =
+        Row::new("A2", "evidence", 2).with("f1", 0.95).with("f1_std", 0.070_710_678_118_654_74);
     Report {
         study: "small".into(),
         title: "a report for a test".into(),
@@ -29,7 +36,7 @@ fn report() -> Report {
         tables: vec![table],
         charts: vec![lines(), bars()],
         reading: vec!["Evidence mode names the root more often than the look-up on A2.".into()],
-        rows: vec![Row::new("A2", "evidence", 2).spread("f1", f1).with("arl0", Value::Null)],
+        rows: vec![row.with("arl0", Value::Null)],
     }
 }
 
@@ -143,9 +150,8 @@ proptest! {
         columns in 1usize..12, width in 24usize..120,
     ) {
         let names: Vec<String> = (0..columns).map(|c| format!("column {c}")).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut table = Table::new("t", 1, &names);
-        table.line((0..columns).map(|c| Cell::Number(c as f64, 2)).collect());
+        let mut table = Table::new("t", 1, names.iter().map(String::as_str));
+        table.lines = vec![(0..columns).map(|c| Figure::Number(Some(c as f64)).cell(2)).collect()];
         let report = Report { tables: vec![table], ..Report::default() };
         for line in render(&report, Page { width, charts: false }).lines() {
             prop_assert!(line.chars().count() <= width, "{line}");

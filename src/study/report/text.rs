@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-use super::{Cell, Report, Table, plot};
+use super::{Report, Table, plot};
 
 /// Columns between two columns of a table.
 const GUTTER: usize = 2;
 
-/// How a report is to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Page {
     /// Columns of the terminal.
-    pub(crate) width: usize,
+    pub width: usize,
     /// Whether charts are drawn.
-    pub(crate) charts: bool,
+    pub charts: bool,
 }
 
+/// The whole report.
 pub(crate) fn render(report: &Report, page: Page) -> String {
     let mut out = String::new();
     put(&mut out, &format!("{}: {}", report.study, report.title));
@@ -49,7 +49,7 @@ fn put_table(out: &mut String, table: &Table, width: usize) {
     if !table.title.is_empty() {
         put_wrapped(out, &table.title, width, "");
     }
-    let widths: Vec<usize> = (0..table.columns.len()).map(|c| column_width(table, c)).collect();
+    let widths: Vec<usize> = (0..table.headings.len()).map(|c| column_width(table, c)).collect();
     let keys = table.keys.min(widths.len());
     let taken: usize = widths[..keys].iter().map(|w| w + GUTTER).sum();
     let mut from = keys;
@@ -76,7 +76,7 @@ fn put_table(out: &mut String, table: &Table, width: usize) {
 
 fn put_block(out: &mut String, table: &Table, widths: &[usize], shown: &[usize]) {
     let is_words =
-        |c: usize| table.lines.iter().any(|line| line.get(c).is_some_and(Cell::is_words));
+        |c: usize| table.lines.iter().any(|line| line.get(c).is_some_and(|cell| cell.is_words));
     let line = |cell: &dyn Fn(usize) -> String| {
         let mut text = String::new();
         for &c in shown {
@@ -91,21 +91,21 @@ fn put_block(out: &mut String, table: &Table, widths: &[usize], shown: &[usize])
         }
         text
     };
-    put(out, &line(&|c| table.columns[c].clone()));
+    put(out, &line(&|c| table.headings[c].clone()));
     put(out, &line(&|c| "─".repeat(widths[c])));
     for (i, cells) in table.lines.iter().enumerate() {
         let is_new_group = table.keys > 1 && i > 0 && table.lines[i - 1].first() != cells.first();
         if is_new_group {
             out.push('\n');
         }
-        put(out, &line(&|c| cells.get(c).map_or_else(String::new, Cell::to_string)));
+        put(out, &line(&|c| cells.get(c).map_or_else(String::new, |cell| cell.text.clone())));
     }
 }
 
 fn column_width(table: &Table, column: usize) -> usize {
     let cells = table.lines.iter().filter_map(|line| line.get(column));
     let width = |text: &str| text.chars().count();
-    cells.map(|cell| width(&cell.to_string())).fold(width(&table.columns[column]), usize::max)
+    cells.map(|cell| width(&cell.text)).fold(width(&table.headings[column]), usize::max)
 }
 
 /// Words broken between lines of at most `width` columns; lines after the first are indented.

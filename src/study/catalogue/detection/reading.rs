@@ -1,9 +1,11 @@
-//! What the detection study shows, in sentences computed from its numbers.
+//! The result of the detection study in sentences computed from its numbers.
 
-use super::{FlagLine, Line, Outcome, PAPER_FAMILY, Spread};
-use crate::federation::variant::Variant;
+use super::{FamilyResult, Figures, Line, ModelFlags, PAPER_FAMILY, attribution, columns};
+use crate::engine::experiment::Variant;
+use crate::score::metrics::run_length::RunLength;
+use crate::study::detection::flags::{arl0, arl1};
 
-/// What a correct implementation reaches: family, method, least F1, least share of right names
+/// The figures that a correct implementation reaches: family, method, least F1, least share of right names
 /// among what was detected.
 const TARGETS: [(&str, &str, f64, f64); 8] = [
     ("A2", "evidence", 0.95, 0.99),
@@ -30,72 +32,75 @@ const LOOK_UP: [(&str, f64, f64); 7] = [
 
 pub(super) fn sentences(
     lines: &[Line],
-    flags: &[FlagLine],
-    runs: &[(String, Outcome)],
+    flags: &[columns::Line<'_, ModelFlags>],
+    runs: &[(String, FamilyResult)],
 ) -> Vec<String> {
     [
         claim(lines),
         run_lengths(flags),
         feedback(lines, runs),
         targets(lines),
-        look_up(lines, "counted from the first anomaly on", |line| line.f1_from_first_event),
-        look_up(lines, "counted over everything", |line| line.f1),
+        look_up(lines, "counted from the first anomaly on", |figures| figures.f1_from_first_event),
+        look_up(lines, "counted over everything", |figures| figures.f1),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn find<'a>(lines: &'a [Line], family: &str, method: &str) -> Option<&'a Line> {
-    lines.iter().find(|line| line.family == family && line.method.name == method)
+fn find<'l, 'a>(lines: &'l [Line<'a>], family: &str, method: &str) -> Option<&'l Line<'a>> {
+    lines.iter().find(|line| line.family == family && line.method == method)
 }
 
 fn f1(lines: &[Line], family: &str, method: &str) -> Option<f64> {
-    find(lines, family, method)?.f1.map(|f1| f1.mean)
+    find(lines, family, method)?.mean(|figures| figures.f1)
 }
 
-/// What the paper claims of its root causes, and what comes of it end to end.
+/// The paper's claim about its root causes, and the figures end to end.
 fn claim(lines: &[Line]) -> Option<String> {
     let paper = find(lines, PAPER_FAMILY, "paper-95")?;
-    let [precision, recall, inside] = paper.inside.map(|figure| figure.map(|f| f.mean));
     Some(format!(
         "On the paper's own plant the look-up names the root inside known anomalies with precision \
          {:.2}, recall {:.2} and F1 {:.2} per step (the paper: 0.73, 0.57, 0.64); counted end to \
          end, false alarms included, its F1 is {:.2}, with three of five steps agreeing {:.2}, and \
          that of evidence mode {:.2}.",
-        precision?,
-        recall?,
-        inside?,
-        paper.f1?.mean,
+        paper.mean(|figures| figures.inside_precision)?,
+        paper.mean(|figures| figures.step_recall)?,
+        paper.mean(|figures| figures.inside_f1)?,
+        paper.mean(|figures| figures.f1)?,
         f1(lines, PAPER_FAMILY, "paper-99-vote")?,
         f1(lines, PAPER_FAMILY, "evidence")?,
     ))
 }
 
-/// ARL1 beside ARL0: an alarm that comes later than a false one says nothing.
-fn run_lengths(flags: &[FlagLine]) -> Option<String> {
-    let of =
-        |model: Variant| flags.iter().find(|line| line.model == model && line.percentile < 99.0);
-    let (own, paper) = (of(Variant::OnlyProprietary)?, of(Variant::Federated)?);
-    let (own_0, own_1) = (own.arl0.mean?, own.arl1.at_least?);
-    let (arl0, arl1) = (paper.arl0.mean?, paper.arl1.at_least?);
-    let sooner = if arl1 < arl0 { "sooner" } else { "later" };
+/// ARL1 beside ARL0: an alarm that comes later than a false one is of no use.
+fn run_lengths(flags: &[columns::Line<'_, ModelFlags>]) -> Option<String> {
+    let at_95: Vec<(&str, RunLength, RunLength)> = flags
+        .iter()
+        .filter_map(|line| Some((line.runs.first()?, arl0(line), arl1(line))))
+        .filter(|(flags, ..)| flags.percentile < 99.0)
+        .map(|(flags, arl0, arl1)| (flags.model.as_str(), arl0, arl1))
+        .collect();
+    let of = |model: Variant| {
+        let (_, arl0, arl1) = at_95.iter().find(|(name, ..)| *name == model.name())?;
+        Some((arl0.mean?, arl1.at_least?))
+    };
+    let ((own_0, own_1), (paper_0, paper_1)) =
+        (of(Variant::OnlyProprietary)?, of(Variant::Federated)?);
+    let sooner = if paper_1 < paper_0 { "sooner" } else { "later" };
+    let is_above = at_95.iter().all(|(_, arl0, _)| arl0.mean <= Some(own_0));
+    let holds = if is_above { "holds" } else { "does not hold" };
     Some(format!(
-        "A flag answers an anomaly after {arl1:.1} steps, {sooner} than a false one comes \
-         ({arl0:.1} steps); the paper prints 112 and 28, the wrong way round for a detector. \
+        "A flag answers an anomaly after {paper_1:.1} steps, {sooner} than a false one comes \
+         ({paper_0:.1} steps); the paper prints 112 and 28, the wrong way round for a detector. \
          The proprietary model alone stands at {own_1:.1} and {own_0:.1}: the order of its ARL0 \
-         above all others {} here.",
-        if flags.iter().filter(|l| l.percentile < 99.0).all(|l| l.arl0.mean <= own.arl0.mean) {
-            "holds"
-        } else {
-            "does not hold"
-        }
+         above all others {holds} here.",
     ))
 }
 
 /// Whether the server's feedback helps, and whether its symbol for an effect occurs.
-fn feedback(lines: &[Line], runs: &[(String, Outcome)]) -> Option<String> {
-    let step = |method| find(lines, PAPER_FAMILY, method)?.step_f1.map(|f| f.mean);
+fn feedback(lines: &[Line], runs: &[(String, FamilyResult)]) -> Option<String> {
+    let step = |method| find(lines, PAPER_FAMILY, method)?.mean(|figures| figures.step_f1);
     let difference = step("paper-95")? - step("pre-trained-95")?;
     let shares: Vec<f64> =
         runs.iter().filter_map(|(_, outcome)| outcome.effects.map(|e| e[2])).collect();
@@ -113,13 +118,14 @@ fn targets(lines: &[Line]) -> Option<String> {
     let (mut hold, mut fail) = (Vec::new(), Vec::new());
     for (family, method, least_f1, least_right) in TARGETS {
         let Some(line) = find(lines, family, method) else { continue };
-        let (f1, right) = (line.f1.map_or(0.0, |f| f.mean), line.attribution().unwrap_or(0.0));
+        let f1 = line.mean(|figures| figures.f1).unwrap_or(0.0);
+        let right = attribution(line).unwrap_or(0.0);
         let what = if method == "evidence" { "" } else { " (1 bit, ε = 4)" };
-        let said = format!("{family}{what} F1 {f1:.3}, right {right:.3}");
+        let found = format!("{family}{what} F1 {f1:.3}, right {right:.3}");
         if f1 >= least_f1 && right >= least_right {
-            hold.push(said);
+            hold.push(found);
         } else {
-            fail.push(format!("{said} (wanted {least_f1:.2}, {least_right:.2})"));
+            fail.push(format!("{found} (wanted {least_f1:.2}, {least_right:.2})"));
         }
     }
     verdict("Targets of evidence mode", &hold, &fail)
@@ -127,11 +133,11 @@ fn targets(lines: &[Line]) -> Option<String> {
 
 /// The source of the expected ranges does not say whether nominal stretches count: both readings stand
 /// beside each other.
-fn look_up(lines: &[Line], reading: &str, f1: fn(&Line) -> Option<Spread>) -> Option<String> {
+fn look_up(lines: &[Line], reading: &str, f1: fn(&Figures) -> Option<f64>) -> Option<String> {
     let (mut hold, mut fail) = (Vec::new(), Vec::new());
     for (family, low, high) in LOOK_UP {
-        let line = find(lines, family, "paper-95").and_then(f1);
-        let Some(f1) = line.map(|spread| spread.mean) else { continue };
+        let line = find(lines, family, "paper-95");
+        let Some(f1) = line.and_then(|line| line.mean(f1)) else { continue };
         if (low..=high).contains(&f1) {
             hold.push(format!("{family} {f1:.2}"));
         } else {

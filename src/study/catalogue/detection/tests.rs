@@ -1,5 +1,5 @@
 use super::*;
-use crate::study::detection::flags::FlagRuns;
+use crate::engine::experiment::flags::FlagRuns;
 use crate::study::report::text::{Page, render};
 
 fn figures(f1: f64, right: usize) -> Figures {
@@ -17,8 +17,8 @@ fn figures(f1: f64, right: usize) -> Figures {
         detected: 10,
         right,
         false_alarms: 0,
-        arl0: Runs { watched: 3000.0, ended: usize::from(f1 < 0.9), censored: 1 },
-        arl1: Runs { watched: 20.0, ended: 10, censored: 0 },
+        arl0: RunTotals { watched: 3000.0, ended: usize::from(f1 < 0.9), censored: 1 },
+        arl1: RunTotals { watched: 20.0, ended: 10, censored: 0 },
         delays: vec![2.0; 10],
         ac1: Some(f1),
         ac3: Some(1.0),
@@ -30,11 +30,11 @@ fn figures(f1: f64, right: usize) -> Figures {
 fn done(family: &str, seed: u64, f1: f64) -> Done {
     let method = |name: &str, f1: f64| (name.to_owned(), figures(f1, 10));
     let runs = FlagRuns {
-        arl0: Runs { watched: 6000.0, ended: 300, censored: 2 },
-        arl1: Runs { watched: 5.0, ended: 10, censored: 0 },
+        arl0: RunTotals { watched: 6000.0, ended: 300, censored: 2 },
+        arl1: RunTotals { watched: 5.0, ended: 10, censored: 0 },
     };
     let flags = |model: Variant| ModelFlags { model: model.name().into(), percentile: 95.0, runs };
-    let outcome = Outcome {
+    let outcome = FamilyResult {
         methods: vec![
             method("pre-trained-95", 0.27),
             method("paper-95", 0.28),
@@ -53,8 +53,8 @@ fn done(family: &str, seed: u64, f1: f64) -> Done {
 #[test]
 fn the_report_says_what_holds_and_what_does_not() {
     let done = [done("A2", 1, 0.98), done("A2", 2, 1.0), done("B4", 1, 0.7)];
-    let options = Options { seeds: Some(2), ..Options::default() };
-    let report = Detection.report(&options, &done).expect("a report");
+    let options = StudyOptions { seeds: Some(2), ..StudyOptions::default() };
+    let report = STUDY.report(&options, &done).expect("a report");
     insta::assert_snapshot!(render(&report, Page { width: 120, charts: true }));
     assert_eq!(report.rows.len(), 2 + 2 * 4);
     let evidence = report.rows.iter().find(|row| {
@@ -67,17 +67,17 @@ fn the_report_says_what_holds_and_what_does_not() {
 
 #[test]
 fn a_study_that_was_stopped_before_anything_was_finished_still_has_a_report() {
-    let report = Detection.report(&Options::default(), &[]).expect("an empty report");
+    let report = STUDY.report(&StudyOptions::default(), &[]).expect("an empty report");
     assert!(report.rows.is_empty() && report.reading.is_empty());
 }
 
 #[test]
 fn a_quick_study_has_fewer_jobs_and_every_job_its_own_inputs() {
-    let jobs = |quick| {
-        let options = Options { quick, ..Options::default() };
-        Detection.jobs(&options).expect("synthetic data is always here")
+    let made = |quick| {
+        let options = StudyOptions { quick, ..StudyOptions::default() };
+        jobs(&options)
     };
-    let (all, quick) = (jobs(false), jobs(true));
+    let (all, quick) = (made(false), made(true));
     assert_eq!(all.len(), 7 * 5 + 2 * 3);
     assert!(quick.len() < all.len() / 3);
     let mut inputs: Vec<String> = all.iter().map(|job| job.inputs.to_string()).collect();

@@ -2,7 +2,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
-use crate::stream::ClientColumns;
+use crate::stream::{ClientColumns, Event, Layout};
 
 fn at(step: usize) -> Timestamp {
     Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(step as u64)
@@ -55,8 +55,8 @@ fn a_false_alarm_a_right_name_and_a_wrong_one() {
     assert_eq!((figures.f1, figures.f1_from_first_event), (Some(0.4), Some(0.5)));
     assert_eq!(figures.delays, [3.0, 3.0]);
     // Fifty nominal steps, one alarm in them; both anomalies answered three steps after their onset.
-    assert_eq!(figures.arl0, Runs { watched: 50.0, ended: 1, censored: 1 });
-    assert_eq!(figures.arl1, Runs { watched: 6.0, ended: 2, censored: 0 });
+    assert_eq!(figures.arl0, RunTotals { watched: 50.0, ended: 1, censored: 1 });
+    assert_eq!(figures.arl1, RunTotals { watched: 6.0, ended: 2, censored: 0 });
     // C2 was named first of all; C1 has the least weight of the three.
     assert_eq!((figures.ac1, figures.ac3), (Some(0.5), Some(1.0)));
     assert_eq!(figures.mrr, Some(f64::midpoint(1.0, 1.0 / 3.0)));
@@ -84,7 +84,7 @@ fn silence_has_no_precision_and_every_anomaly_is_censored() {
     let figures = Figures::of(&truth(), &MethodOutput::from_incidents(Vec::new(), 100));
     assert_eq!((figures.precision, figures.recall, figures.f1), (None, Some(0.0), Some(0.0)));
     assert_eq!((figures.arl1.ended, figures.arl1.censored), (0, 2));
-    assert_eq!(Runs::pooled([&figures.arl0]).mean, None);
+    assert_eq!(RunTotals::pooled([&figures.arl0]).mean, None);
 }
 
 proptest! {

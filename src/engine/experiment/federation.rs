@@ -1,0 +1,203 @@
+//! One federation, trained on one plant with one seed, beside the centralised oracle.
+//!
+//! One experiment serves three studies: losses (`convergence`), how states move together
+//! (`correlation`) and residuals (`residuals`). The oracle sees the raw data of all clients; it is the
+//! paper's reference, and it takes most of the time. Nothing is noised here.
+
+use ndarray::{ArrayView2, Axis, concatenate};
+use serde::{Deserialize, Serialize};
+
+use super::correlation_map::{self, CorrelationMap};
+use super::dataset::{Dataset, DatasetSource};
+use super::flags::{self, ModelFlags};
+use super::loss_curve::{self, LossCurve};
+use super::residual_norms::{NormSeries, NormTrace, ResidualNorms};
+use super::{Failure, models, to_the_end, unprotected};
+use crate::base::rng;
+use crate::federation::FederationError;
+use crate::federation::convergence::Yardstick;
+use crate::federation::states::{replay, series};
+use crate::federation::variant::{Fitted, Variant};
+use crate::nn::oracle::Oracle;
+use crate::nn::weights::ProprietaryWeights;
+use crate::session::settings::{Federation, ModelSettings, PrivacySettings};
+use crate::site::training::SiteData;
+
+/// The weights of the server's gradient that are tried: none, the paper's, ten times that.
+pub(crate) const ETA2: [f64; 3] = [0.0, 1.0, 10.0];
+
+/// The weight of the method as published.
+pub(crate) const PUBLISHED: f64 = 1.0;
+
+/// Rows that were not fitted to and on which states are compared with the oracle's: two fifths to
+/// align them, the rest to compare.
+const COMPARED: usize = 5000;
+
+/// Sources of the seed.
+const MODELS: u64 = 0x4D;
+const ORACLE: u64 = 0x4F;
+const FEDERATION: u64 = 0x46;
+
+/// How much is learned from, and how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Effort {
+    /// Rows of the fit slice that the federation learns from, at most.
+    pub rows: usize,
+    /// Passes of the proprietary models, where they are not delivered.
+    pub epochs: usize,
+    /// Passes of Algorithm 1.
+    pub passes: usize,
+    /// Rows that the oracle learns from, at most.
+    pub oracle_rows: usize,
+    pub oracle_epochs: usize,
+    pub oracle_width: usize,
+}
+
+impl Effort {
+    /// The usual one. The paper gives the oracle ten passes; five take as long as all the rest.
+    const FULL: Self = Self {
+        rows: 12_000,
+        epochs: 10,
+        passes: 8,
+        oracle_rows: 4000,
+        oracle_epochs: 5,
+        oracle_width: 128,
+    };
+    /// An answer within half a minute.
+    const QUICK: Self = Self {
+        rows: 2500,
+        epochs: 3,
+        passes: 4,
+        oracle_rows: 1500,
+        oracle_epochs: 2,
+        ..Self::FULL
+    };
+
+    pub(crate) fn new(quick: bool) -> Self {
+        if quick { Self::QUICK } else { Self::FULL }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FederationExperiment {
+    pub source: DatasetSource,
+    /// Of the plant and of all networks.
+    pub seed: u64,
+    pub effort: Effort,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Results {
+    /// Names of the clients.
+    pub clients: Vec<String>,
+    /// One for each weight of the server's gradient.
+    pub curves: Vec<LossCurve>,
+    /// How states move together, by model.
+    pub maps: Vec<CorrelationMap>,
+    /// Mean |correlation| of true states of clients of two plants that have nothing in common but
+    /// their kind; none where no state is known.
+    pub null_correlation: Option<f64>,
+    pub norms: Vec<ResidualNorms>,
+    /// The norms step by step around the first anomaly.
+    pub traces: Vec<NormTrace>,
+    /// Flags of each model; run lengths in steps.
+    pub flags: Vec<ModelFlags>,
+    /// Seconds between two steps.
+    pub period_s: f64,
+}
+
+impl Results {
+    /// The curve with this weight of the server's gradient.
+    pub(crate) fn curve(&self, eta2: f64) -> Option<&LossCurve> {
+        self.curves.iter().find(|curve| (curve.eta2 - eta2).abs() < 1e-9)
+    }
+
+    pub(crate) fn map(&self, model: &str) -> Option<&CorrelationMap> {
+        self.maps.iter().find(|map| map.model == model)
+    }
+}
+
+impl FederationExperiment {
+    pub(crate) fn run(&self) -> Result<Results, Failure> {
+        let dataset = self.source.dataset(self.seed, usize::MAX)?;
+        let null_correlation = self.source.null_correlation(self.seed, &dataset)?;
+        self.on(&dataset, null_correlation)
+    }
+
+    /// The same on rows that are there already.
+    pub(super) fn on(
+        &self,
+        dataset: &Dataset,
+        null_correlation: Option<f64>,
+    ) -> Result<Results, Failure> {
+        let Effort { rows, passes, oracle_rows, .. } = self.effort;
+        let settings = ModelSettings {
+            epochs: self.effort.epochs,
+            federation: Federation::Online { passes },
+            ..ModelSettings::default()
+        };
+        let fit = dataset.fit.start..dataset.fit.end.min(dataset.fit.start + rows);
+        let models = match &dataset.delivered {
+            Some(models) => models.clone(),
+            None => models(dataset, &settings, rng::child(self.seed, MODELS))?,
+        };
+        let oracle = {
+            let rows = fit.start..fit.end.min(fit.start + oracle_rows);
+            self.oracle(&dataset.sites(&models, rows), &settings)?
+        };
+
+        let compared =
+            dataset.nominal.start..dataset.nominal.end.min(dataset.nominal.start + COMPARED);
+        let held_out = dataset.sites(&models, compared.clone());
+        let alignment = Yardstick::new(&held_out, &oracle, 2 * compared.len() / 5)?;
+        let learning = dataset.sites(&models, fit.clone());
+        let seed = rng::child(self.seed, FEDERATION);
+        let (mut curves, mut published) = (Vec::new(), None);
+        for eta2 in ETA2 {
+            let settings = ModelSettings { eta2, ..settings.clone() };
+            let (curve, weights) =
+                loss_curve::follow(&learning, &held_out, &alignment, &settings, seed)?;
+            curves.push(curve);
+            if (eta2 - PUBLISHED).abs() < 1e-9 {
+                published = Some(weights);
+            }
+        }
+        let weights = published.expect("the published weight is among those tried");
+
+        let all = dataset.sites(&models, 0..dataset.steps());
+        let federation = replay(&all, &weights)?;
+        let central = {
+            let rows: Vec<ArrayView2<f32>> = all.iter().map(|site| site.rows).collect();
+            let joint = concatenate(Axis(1), &rows).expect("rows of one plant are of one length");
+            series(&ProprietaryWeights::Filter(oracle.filter.clone()), None, &joint.view())
+                .map_err(FederationError::from)?
+        };
+        let residuals = NormSeries::of(&all, &federation, &central, &oracle.layout)?;
+        Ok(Results {
+            clients: dataset.names.clone(),
+            curves,
+            maps: correlation_map::maps(dataset, &federation, &central),
+            null_correlation,
+            norms: residuals.norms(dataset, fit),
+            traces: residuals.traces(dataset),
+            flags: flags::of_models(dataset, &federation, &central, &oracle.layout),
+            period_s: dataset.period_s,
+        })
+    }
+
+    fn oracle(
+        &self,
+        sites: &[SiteData],
+        settings: &ModelSettings,
+    ) -> Result<Oracle, FederationError> {
+        let Effort { oracle_epochs: epochs, oracle_width, .. } = self.effort;
+        let settings = ModelSettings { oracle_width, epochs, ..settings.clone() };
+        let privacy = PrivacySettings::default();
+        let seed = rng::child(self.seed, ORACLE);
+        let variant = Variant::CentralisedOracle;
+        match variant.fit(sites, &settings, unprotected(&privacy), seed, &mut to_the_end)? {
+            Fitted::CentralisedOracle(oracle) => Ok(oracle),
+            other => unreachable!("the oracle was asked for, not {other:?}"),
+        }
+    }
+}

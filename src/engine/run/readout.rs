@@ -1,0 +1,34 @@
+//! What can be seen of every client at a step, for whoever looks on.
+
+use crate::evidence::threshold::Flags;
+use crate::server::ServerView;
+use crate::site::LocalView;
+
+/// One client at one step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct ClientReadout {
+    /// What its site shows on its own machine.
+    pub(crate) local: LocalView,
+    /// How the server that decides sees it: by what crossed the wire.
+    pub(crate) server: ServerView,
+    /// How the other method would see it, rehearsed on this machine; nothing where it is not.
+    pub(crate) rehearsed: ServerView,
+}
+
+impl ClientReadout {
+    /// (Z_c, Z_a) as they were sent, or rehearsed while evidence decides.
+    pub(crate) fn flags(&self) -> Option<Flags> {
+        self.server.flags.or(self.rehearsed.flags)
+    }
+
+    /// Level of the symbol as it was sent, or rehearsed while the look-up decides.
+    pub(crate) fn level(&self) -> Option<u8> {
+        self.server.level.or(self.rehearsed.level)
+    }
+
+    /// S_m by b_m, of the server or of the rehearsal; NaN where there is none.
+    pub(crate) fn evidence(&self) -> f32 {
+        let own = self.server.evidence;
+        if own.is_nan() { self.rehearsed.evidence } else { own }
+    }
+}
