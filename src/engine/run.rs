@@ -25,8 +25,6 @@ mod alarms;
 mod ending;
 mod exchange;
 mod explain;
-#[cfg(test)]
-mod fault_tests;
 mod ledger;
 mod operate;
 pub(crate) mod readout;
