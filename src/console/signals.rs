@@ -8,6 +8,8 @@ pub(crate) enum Request {
     Stop,
     /// To go on after having been stopped: somebody else may have used the terminal.
     GoOn,
+    /// To draw at the terminal's new size.
+    Resize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,7 @@ mod unix {
         terminate: Listener,
         stop: Listener,
         go_on: Listener,
+        resize: Listener,
     }
 
     impl Signals {
@@ -53,6 +56,7 @@ mod unix {
                 terminate: signal(SignalKind::terminate())?,
                 stop: signal(SignalKind::from_raw(Number::TSTP.as_raw()))?,
                 go_on: signal(SignalKind::from_raw(Number::CONT.as_raw()))?,
+                resize: signal(SignalKind::window_change())?,
             })
         }
 
@@ -66,6 +70,7 @@ mod unix {
                 _ = self.terminate.recv() => end("SIGTERM", Number::TERM),
                 _ = self.stop.recv() => Request::Stop,
                 _ = self.go_on.recv() => Request::GoOn,
+                _ = self.resize.recv() => Request::Resize,
             }
         }
 

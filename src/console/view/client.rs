@@ -30,6 +30,9 @@ use crate::console::watched::Trace;
 use crate::console::widget::flags::FlagGrid;
 use crate::console::widget::level::{Level, ratio};
 use crate::server::health::Standing;
+use crate::session::Mode;
+
+/// A row or more of this view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Row {
     Quantity(Quantity),
@@ -115,6 +118,8 @@ fn draw_row(scene: &Scene, axis: &Axis, client: usize, row: Row, area: Rect, can
     let theme = scene.theme;
     let y = area.height.saturating_sub(1);
     let trend = axis.trend(area);
+    // The method that does not decide is rehearsed, and nothing of it is sent.
+    let evidence = scene.mode() == Mode::Evidence;
     let (name, value) = match row {
         Row::Quantity(of) => {
             quantity(scene, axis, client, of, trend, canvas);
@@ -123,13 +128,14 @@ fn draw_row(scene: &Scene, axis: &Axis, client: usize, row: Row, area: Rect, can
                     ("evidence S/b", Some(reading(scene, client, trace)))
                 }
                 Quantity::Level(trace) => (of.name(), Some(reading(scene, client, trace))),
+                Quantity::Flags if evidence => ("flags Z, rehearsed", None),
                 Quantity::Flags => ("flags Z", None),
             }
         }
         Row::Symbols => {
             let columns = axis.grades(scene, client);
             FlagGrid { columns: &columns, raised: theme.text, theme }.draw(trend, canvas.buffer);
-            ("symbols sent", None)
+            (if evidence { "symbols sent" } else { "symbols, rehearsed" }, None)
         }
         Row::Norm(trace) => {
             let columns = axis.trace(scene, client, trace);

@@ -114,6 +114,11 @@ fn parts(model: &Model) -> Parts {
         if rows > 0 {
             parts.add_or(3, format!("? {rows} rows left out"), format!("? {rows}"), theme.missing);
         }
+        let nominal = known.map_or(0, |snapshot| snapshot.unused_nominal_rows);
+        if nominal > 0 {
+            let part = Part::new(4, format!("? {nominal} nominal rows left out"), theme.missing);
+            parts.push(part.or(format!("? {nominal} nominal")));
+        }
     }
     if model.sorting == Sorting::Severity {
         parts.add_or(4, "sorted by severity".into(), "sorted", theme.text);
