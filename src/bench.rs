@@ -17,7 +17,7 @@ use crate::engine::pace::Speed;
 use crate::engine::prepare::{self, PrepareError, Prepared};
 use crate::fact::{Fact, Summary};
 use crate::federation::{FederationError, timing::round_us};
-use crate::nn::kernel::timing::client_step_ns;
+use crate::nn::timing::client_step_ns;
 use crate::session::{SHIPPED, Session, SessionError};
 use crate::stream::StreamError;
 

@@ -43,7 +43,6 @@ const ORDER: u64 = u64::MAX - 1;
 const WEIGHTS: u64 = 0;
 const NOISE: u64 = 1;
 
-/// What a federation learns.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FederatedWeights {
     /// φ_m, one per client.
@@ -52,11 +51,9 @@ pub(crate) struct FederatedWeights {
     pub(crate) server: LstmFc,
 }
 
-/// How a federation ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) weights: FederatedWeights,
-    /// How the losses went.
     pub(crate) history: History,
     /// Whether it was asked to stop before its end.
     pub(crate) stopped: bool,
@@ -75,38 +72,31 @@ pub(crate) struct Noise {
     pub(crate) down: Option<f64>,
 }
 
-/// Why nothing was learned.
 #[derive(Debug, Error)]
 pub(crate) enum FederationError {
-    /// A site cannot take part.
     #[error(transparent)]
     Site(#[from] SiteError),
     /// Weights that no kernel can run.
     #[error("the federation's networks: {0}")]
     Weights(#[from] WeightsError),
-    /// A mechanism gave nothing.
     #[error("a message could not be made: {0}")]
     Privacy(#[from] PrivacyError),
-    /// A message did not arrive.
     #[error(transparent)]
     Wire(#[from] WireError),
     /// The sites do not fit together, or hold too little.
     #[error("{0}")]
     Sites(String),
-    /// A loss grew without bound.
     #[error(
         "the federation diverged in round {round}: server loss {server_loss}, client losses \
          {client_loss:?}; a smaller learning_rate or eta3 may help"
     )]
     Diverged {
-        /// The round, from 1.
         round: usize,
         /// Mean L_s of the rounds since the last word.
         server_loss: f64,
         /// Mean L_a of each client.
         client_loss: Vec<f64>,
     },
-    /// candle refused an operation.
     #[error("the federation's networks: {0}")]
     Network(#[from] candle_core::Error),
     /// A model to compare with could not be made.
@@ -140,12 +130,10 @@ impl Stage {
     }
 }
 
-/// What a round came to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Round {
     /// L_s; zero where the server takes no part.
     pub(crate) server_loss: f64,
-    /// Bytes of all messages.
     pub(crate) sent: Sent,
 }
 

@@ -13,9 +13,9 @@
 //! | [`suggest`] | what somebody probably meant who wrote an unknown name |
 //! | [`draft`] | files that come into being all at once |
 //! | [`session`] | what to watch: a RON file becomes a session |
+//! | [`nn`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
 //! | [`make`] | writes data of the built-in plants, with the truth about it |
-//! | [`nn`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`privacy`] | what may be released: mechanisms, budget, ledger |
 //! | [`evidence`] | the statistics that sites and server share: symbols, likelihoods, CUSUM, thresholds |
 //! | [`wire`] | the wall: what may cross between a site and the server, and what carries it |
@@ -33,6 +33,20 @@
 //! | [`cli`] | the commands |
 //! | [`test_api`] | what integration tests, documentation tests and fuzz targets reach; no interface |
 //! | [`guide`] | what users and developers may rely on: documentation only |
+//!
+//! # The way of one sample, from the stream to the screen
+//!
+//! 1. `stream/decimate.rs`: some rows of measurements become one frame.
+//! 2. `engine/run/exchange.rs`: each site gets its own row of the frame, and nobody else's.
+//! 3. `site/evidence.rs`, `site/flags.rs`: the site's model predicts the row; the residual becomes a
+//!    symbol of a few levels, or the flags (Z_c, Z_a).
+//! 4. `privacy/release.rs`: symbol or flags are noised and entered in the site's ledger.
+//! 5. `wire/message.rs`: what was entered, and only that, becomes a message to the server.
+//! 6. `server/inference.rs`, `server/lookup.rs`: the server adds up the messages of all sites and decides.
+//! 7. `incident/fold.rs`: the decision opens, moves or closes incidents and folds effects under a root.
+//! 8. `incident/facts.rs`, `incident/verdict.rs`: events become facts; every client gets its verdict.
+//! 9. `engine/player.rs`: facts, incidents and readouts go to whoever holds the engine, at the asked pace.
+//! 10. `console/watched.rs`, `console/view.rs`: the console keeps them and draws the verdicts.
 //!
 //! A module imports only what stands above it, and only [`bench`] and [`cli`] import [`console`]:
 //! `tests/architecture.rs` reads this table.

@@ -187,6 +187,7 @@ pub(crate) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::kernel::isa::Isa;
     use crate::nn::proprietary::Filter;
     use crate::nn::train::test_support::small_filter;
     use crate::privacy::{Channel, Estimate, Protection, Randomness, SigmaRule};
@@ -199,8 +200,8 @@ mod tests {
 
     #[test]
     fn the_states_of_the_residual_form_cannot_be_sent() {
-        let paper = Filter::new(&small_filter(3, false, 1)).unwrap();
-        let residual = Filter::new(&small_filter(3, true, 1)).unwrap();
+        let paper = Filter::new(&small_filter(3, false, 1), Isa::detect()).unwrap();
+        let residual = Filter::new(&small_filter(3, true, 1), Isa::detect()).unwrap();
         assert!(Sender::new(0, &paper).is_ok());
         assert_eq!(Sender::new(0, &residual).unwrap_err(), StatesStay);
     }
@@ -210,7 +211,9 @@ mod tests {
         let (mut c, mut a) = (open_channel(), open_channel());
         let x_c = c.send(&Estimate::of_state(&[0.5, 1.5])).unwrap();
         let x_a = a.send(&Estimate::of_state(&[2.5, 3.5])).unwrap();
-        let sender = Sender::new(1, &Filter::new(&small_filter(3, false, 1)).unwrap()).unwrap();
+        let sender =
+            Sender::new(1, &Filter::new(&small_filter(3, false, 1), Isa::detect()).unwrap())
+                .unwrap();
         let up = sender.states(7, x_c, x_a);
         assert_eq!((up.payload_bytes(), ToSite::gradient(1, 7, x_a).payload_bytes()), (16, 8));
         // Version, client, step, kind, two lengths; then four numbers.

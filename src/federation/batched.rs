@@ -11,12 +11,16 @@ use rand::RngExt as _;
 
 use super::course::{Course, History, OnProgress};
 use super::{Federation, FederationError, ORDER, Sent, Stage};
-use crate::nn::train::batch::{BatchLearner, BatchWindows};
+use crate::nn::network::LstmNetwork;
+use crate::nn::train::batch::BatchWindows;
 use crate::nn::train::optimise::WARM_UP;
+use crate::nn::train::trainer::Trainer;
+use crate::nn::weights::LstmFc;
 use crate::privacy::PrivacyError;
 use crate::rng;
 use crate::server::Rounds;
 use crate::server::batch::Batch;
+use crate::session::settings::Optimiser;
 use crate::site::batch::BatchEstimate;
 use crate::site::training::TrainingSite;
 use crate::wire::{Order, ToSite, Wire};
@@ -41,7 +45,7 @@ pub(super) fn run(
         )));
     }
     let mut order = rng::stream(rng::child(federation.seed, ORDER), 0);
-    let mut learners = Learners::new(federation);
+    let mut learners = Learners::new(federation)?;
     let clients = federation.clients.len();
     let mut course = Course::new(history, on_progress, rounds, WORD, clients);
     let mut stopped = false;
@@ -60,9 +64,9 @@ pub(super) fn run(
         }
     }
     for (client, phi) in federation.clients.iter_mut().zip(&learners.phi) {
-        client.adopt(phi.weights())?;
+        client.adopt(&phi.weights()?)?;
     }
-    federation.server.adopt(learners.server.weights())?;
+    federation.server.adopt(&learners.server.weights()?)?;
     Ok(stopped)
 }
 
@@ -82,11 +86,10 @@ fn starts(clients: &[TrainingSite], length: usize) -> Vec<usize> {
 }
 
 struct Learners {
-    phi: Vec<BatchLearner>,
-    server: BatchLearner,
+    phi: Vec<Trainer<LstmFc>>,
+    server: Trainer<LstmFc>,
 }
 
-/// What a batch came to.
 struct Round {
     server_loss: f64,
     client_loss: Vec<f64>,
@@ -94,14 +97,15 @@ struct Round {
 }
 
 impl Learners {
-    fn new(federation: &Federation) -> Self {
+    fn new(federation: &Federation) -> candle_core::Result<Self> {
         let s = &federation.settings;
-        let learner = |weights, adam_rate, sgd_rate| {
-            BatchLearner::new(weights, s.optimiser, adam_rate, sgd_rate)
+        let learner = |weights, adam_rate, sgd_rate| match s.optimiser {
+            Optimiser::Adam => Trainer::adam(weights, adam_rate),
+            Optimiser::Sgd => Trainer::sgd(weights, sgd_rate),
         };
-        let phi =
-            federation.clients.iter().map(|client| learner(client.phi(), s.learning_rate, 1.0));
-        Self { phi: phi.collect(), server: learner(federation.server.weights(), s.eta3, s.eta3) }
+        let phi = federation.clients.iter().map(TrainingSite::phi);
+        let phi = phi.map(|phi| learner(phi, s.learning_rate, 1.0)).collect::<Result<_, _>>()?;
+        Ok(Self { phi, server: learner(federation.server.weights(), s.eta3, s.eta3)? })
     }
 
     fn round(
@@ -120,7 +124,8 @@ impl Learners {
         let mut estimates = Vec::with_capacity(clients.len());
         let mut batch = Batch::new(server, windows);
         for (client, phi) in clients.iter_mut().zip(&self.phi) {
-            let estimate = client.estimate_batch(phi.weights(), &windows, stage.clients_learn())?;
+            let estimate =
+                client.estimate_batch(&network(phi, stage.clients_learn())?, &windows)?;
             round.client_loss.push(estimate.loss()?);
             if stage.server_learns() {
                 round.sent.up += send(client, &estimate, wire.as_mut(), server, &mut batch)?;
@@ -132,8 +137,8 @@ impl Learners {
             if !batch.is_complete() {
                 return Err(FederationError::Sites("states of a batch are missing".to_owned()));
             }
-            let gradient = batch.gradient(self.server.weights())?;
-            self.server.descend(&gradient.server);
+            let (gradient, by_weights) = batch.gradient(&network(&self.server, true)?)?;
+            self.server.descend(by_weights)?;
             server.look_at_batch(&batch, &gradient);
             round.server_loss = gradient.loss;
             gradients = feedback.then_some(gradient);
@@ -150,10 +155,19 @@ impl Learners {
                     None => None,
                 };
                 let gradient = clients[m].batch_gradient(estimate, &windows, g.as_deref())?;
-                phi.descend(&gradient);
+                phi.descend(gradient)?;
             }
         }
         Ok(round)
+    }
+}
+
+/// A learner's network; one that does not learn has no graph.
+fn network(learner: &Trainer<LstmFc>, learns: bool) -> candle_core::Result<LstmNetwork> {
+    if learns {
+        LstmNetwork::new(learner.sizes(), &learner.builder())
+    } else {
+        LstmNetwork::running(&learner.weights()?)
     }
 }
 

@@ -26,7 +26,6 @@ pub(crate) struct Progress<'a> {
 /// What is told now and then; `Break` ends training with what was learned.
 pub(crate) type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
-/// One word of progress, kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reached {
     pub(crate) round: usize,
@@ -39,7 +38,6 @@ pub(crate) struct Reached {
 /// The course of a whole training.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct History {
-    /// Every word of progress.
     pub(crate) reached: Vec<Reached>,
     pub(crate) rounds: usize,
     /// Bytes of all messages, both directions.
@@ -49,7 +47,6 @@ pub(crate) struct History {
     pub(crate) bytes_down: u64,
 }
 
-/// The present stage of training.
 pub(super) struct Course<'a> {
     history: &'a mut History,
     on_progress: OnProgress<'a>,
@@ -96,7 +93,6 @@ impl<'a> Course<'a> {
         self.count(server_loss, sent)
     }
 
-    /// The losses of one batch.
     pub(super) fn batch(
         &mut self,
         server_loss: f64,

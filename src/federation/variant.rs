@@ -37,7 +37,6 @@ impl Variant {
         Self::CentralisedOracle,
     ];
 
-    /// What the paper calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OnlyProprietary => "only proprietary model",
@@ -48,7 +47,6 @@ impl Variant {
         }
     }
 
-    /// Makes it from nominal rows.
     pub(crate) fn fit(
         self,
         sites: &[SiteData],

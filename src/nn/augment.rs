@@ -5,11 +5,6 @@
 //! step without any measurement gives φ nothing to see, so x̂_a = x̂_c and its memory waits. This
 //! module must not know how φ is trained.
 
-#![allow(
-    clippy::inline_always,
-    reason = "an inner loop must be compiled inside the function that enables the instruction set"
-)]
-
 use super::kernel::isa::{Isa, Kernel};
 use super::kernel::lanes::Arithmetic;
 use super::kernel::lstm::{Lstm, Memory};

@@ -26,8 +26,10 @@ use super::oracle::{Layout, Oracle};
 use super::weights::{LstmFc, ProprietaryWeights};
 use crate::draft::{Draft, DraftError};
 
-/// Version of the file format; a file of another version is made anew.
-pub(crate) const VERSION: u32 = 2;
+/// Version of the file format. Files of version 2 differ by the names of their tensors alone and are
+/// read too, such as the delivered models; one of any other version is made anew.
+pub(crate) const VERSION: u32 = 3;
+const READABLE: [u32; 2] = [2, VERSION];
 
 /// The one metadata entry: several would be written in no fixed order.
 const HEADER: &str = "headwater";
@@ -35,7 +37,6 @@ const HEADER: &str = "headwater";
 /// The tensor of bytes beside the networks.
 const FITS: &str = "fits";
 
-/// Everything trained for one session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Checkpoint {
     /// What it was made from: session, data, seed.
@@ -52,14 +53,10 @@ pub(crate) struct Checkpoint {
     pub(crate) fits: Vec<u8>,
 }
 
-/// Everything trained for one client.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ClientModels {
-    /// Its name in the session.
     pub(crate) name: String,
-    /// Scaling of its sensors: mean.
     pub(crate) mean: Vec<f64>,
-    /// Scaling of its sensors: standard deviation.
     pub(crate) std: Vec<f64>,
     /// The frozen proprietary model that watches.
     pub(crate) proprietary: ProprietaryWeights,
@@ -74,10 +71,8 @@ pub(crate) struct ClientModels {
 /// Why a checkpoint cannot be written or used.
 #[derive(Debug, Error)]
 pub(crate) enum CheckpointError {
-    /// It could not be written.
     #[error(transparent)]
     Write(#[from] DraftError),
-    /// It could not be read.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// Not a safetensors file, or not all of one.
@@ -97,7 +92,6 @@ pub(crate) enum CheckpointError {
     #[error("{}: made from {found}, expected {expected}: session or data have changed", path.display())]
     Fingerprint {
         path: PathBuf,
-        /// What it was made from.
         found: Fingerprint,
         /// What it should have been made from.
         expected: Fingerprint,
@@ -192,7 +186,7 @@ impl Checkpoint {
         // The version first: the rest of another version's header may look different.
         let version: VersionOnly =
             serde_json::from_str(text).map_err(|e| content(path, format!("header: {e}")))?;
-        if version.version != VERSION {
+        if !READABLE.contains(&version.version) {
             return Err(CheckpointError::Version { path: path.to_owned(), found: version.version });
         }
         if checksum == Checksum::Absent {
@@ -208,7 +202,8 @@ impl Checkpoint {
         if let Some(expected) = expected.filter(|expected| *expected != found) {
             return Err(CheckpointError::Fingerprint { path: path.to_owned(), found, expected });
         }
-        Self::from_parts(header, found, &Reader::new(&tensors)).map_err(|what| content(path, what))
+        let reader = Reader::new(&tensors, version.version);
+        Self::from_parts(header, found, &reader).map_err(|what| content(path, what))
     }
 
     fn to_bytes(&self) -> Result<Vec<u8>, String> {
@@ -216,8 +211,8 @@ impl Checkpoint {
         let mut clients = Vec::with_capacity(self.clients.len());
         for client in &self.clients {
             let name = format!("clients.{}", client.name);
-            tensors.add_exact(format!("{name}.mean"), &client.mean)?;
-            tensors.add_exact(format!("{name}.std"), &client.std)?;
+            tensors.add(format!("{name}.mean"), &[client.mean.len()], &client.mean)?;
+            tensors.add(format!("{name}.std"), &[client.std.len()], &client.std)?;
             let sending = client.sending.as_ref();
             clients.push(ClientHeader {
                 name: client.name.clone(),
@@ -228,15 +223,15 @@ impl Checkpoint {
             });
             for (part, lstm) in [("augment", &client.augment), ("predictor", &client.predictor)] {
                 if let Some(lstm) = lstm {
-                    tensors.add_lstm(&format!("{name}.{part}"), lstm)?;
+                    tensors.add_network(&format!("{name}.{part}"), lstm)?;
                 }
             }
         }
         if let Some(server) = &self.server {
-            tensors.add_lstm("server", server)?;
+            tensors.add_network("server", server)?;
         }
         if !self.fits.is_empty() {
-            tensors.add_bytes(FITS, &self.fits)?;
+            tensors.add(FITS.to_owned(), &[self.fits.len()], &self.fits)?;
         }
         let mut oracle = None;
         if let Some(Oracle { filter, layout }) = &self.oracle {
@@ -254,12 +249,8 @@ impl Checkpoint {
             thresholds: self.thresholds.clone(),
         };
         let header = serde_json::to_string(&header).map_err(|e| e.to_string())?;
-        let mut bytes = tensors
-            .views()
-            .and_then(|views| {
-                safetensors::serialize(views, Some([(HEADER.to_owned(), header)].into()))
-            })
-            .map_err(|e| e.to_string())?;
+        let metadata = Some([(HEADER.to_owned(), header)].into());
+        let mut bytes = safetensors::serialize(&tensors.0, metadata).map_err(|e| e.to_string())?;
         checksum::enter(&mut bytes)?;
         Ok(bytes)
     }
@@ -272,8 +263,8 @@ impl Checkpoint {
         let mut clients = Vec::with_capacity(header.clients.len());
         for client in header.clients {
             let name = format!("clients.{}", client.name);
-            let mean = tensors.exact(&format!("{name}.mean"))?;
-            let std = tensors.exact(&format!("{name}.std"))?;
+            let mean: Vec<f64> = tensors.numbers(&format!("{name}.mean"))?;
+            let std: Vec<f64> = tensors.numbers(&format!("{name}.std"))?;
             let sensors = mean.len();
             if std.len() != sensors {
                 return Err(format!("{name}: {sensors} means, {} deviations", std.len()));
@@ -305,7 +296,7 @@ impl Checkpoint {
             oracle = Some(Oracle { filter, layout });
         }
         let server = tensors.optional_lstm("server")?;
-        let fits = tensors.optional_bytes(FITS)?;
+        let fits = tensors.optional_numbers(FITS)?;
         tensors.nothing_left()?;
         Ok(Self { fingerprint, clients, server, oracle, thresholds: header.thresholds, fits })
     }

@@ -12,6 +12,7 @@ use rand::Rng as _;
 
 use super::augment::Augmentation;
 use super::kernel::WeightsError;
+use super::moments::Moments;
 use super::proprietary::VendorModel;
 use super::step::ClientStep;
 use super::train::SETTLING;
@@ -50,7 +51,7 @@ pub(crate) fn moves(
     if places.is_empty() {
         return Ok(None);
     }
-    let mut usual = told(&client).map(|values| vec![Usual::default(); values.len()]);
+    let mut usual = told(&client).map(|values| vec![Moments::default(); values.len()]);
     let mut waiting = Vec::new();
     let mut y = vec![f32::NAN; rows.ncols()];
     for (t, row) in rows.outer_iter().enumerate() {
@@ -90,7 +91,7 @@ fn follow(
     client: &ClientStep,
     rows: &ArrayView2<f32>,
     ends: &[f32],
-    usual: &[Vec<Usual>; KINDS],
+    usual: &[Vec<Moments>; KINDS],
     seen: &mut [[f64; HORIZON]; KINDS],
 ) -> bool {
     let (mut up, mut down) = (client.clone(), client.clone());
@@ -131,31 +132,10 @@ fn told(client: &ClientStep) -> [&[f32]; KINDS] {
     [&output.x_hat, &output.y_hat, x_a, y_a]
 }
 
-/// Mean and spread of a number.
-#[derive(Debug, Clone, Default)]
-struct Usual {
-    n: f64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Usual {
-    fn add(&mut self, v: f64) {
-        self.n += 1.0;
-        let step = v - self.mean;
-        self.mean += step / self.n;
-        self.squares += step * (v - self.mean);
-    }
-
-    fn deviation(&self) -> f64 {
-        (self.squares / self.n.max(1.0)).sqrt().max(LEAST)
-    }
-}
-
 /// How far apart two are, in what is usual for each of their numbers.
-fn difference(a: &[f32], b: &[f32], usual: &[Usual]) -> f64 {
-    let square = |((a, b), usual): ((&f32, &f32), &Usual)| {
-        ((f64::from(*a) - f64::from(*b)) / usual.deviation()).powi(2)
+fn difference(a: &[f32], b: &[f32], usual: &[Moments]) -> f64 {
+    let square = |((a, b), usual): ((&f32, &f32), &Moments)| {
+        ((f64::from(*a) - f64::from(*b)) / usual.std().max(LEAST)).powi(2)
     };
     a.iter().zip(b).zip(usual).map(square).sum::<f64>().sqrt()
 }

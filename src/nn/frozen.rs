@@ -4,11 +4,6 @@
 //! state can be carried through them (eq. 3) as often as training asks. Only the paper's form is
 //! taken: in residual form the states are practically the measurements and stay where they are.
 
-#![allow(
-    clippy::inline_always,
-    reason = "an inner loop must be compiled inside the function that enables the instruction set"
-)]
-
 use super::kernel::isa::{Isa, Kernel};
 use super::kernel::lanes::Arithmetic;
 use super::kernel::lstm::{Lstm, Memory};
@@ -38,11 +33,7 @@ pub(crate) struct Carried {
 impl Frozen {
     /// The functions of a filter in the paper's form.
     pub(crate) fn new(weights: &FilterWeights) -> Result<Self, WeightsError> {
-        Self::with_isa(weights, Isa::detect())
-    }
-
-    /// The same, on a given instruction set.
-    pub(crate) fn with_isa(weights: &FilterWeights, isa: Isa) -> Result<Self, WeightsError> {
+        let isa = Isa::detect();
         let (transition, measurement) =
             (Lstm::new(&weights.transition)?, Mlp::new(&weights.measurement)?);
         let states = weights.states();

@@ -7,18 +7,14 @@
 //! stored, only fed to the optimiser. Nothing is allocated after construction. This module must
 //! not know what is learned or why.
 
-#![allow(
-    clippy::inline_always,
-    reason = "an inner loop must be compiled inside the function that enables the instruction set"
-)]
-
 #[cfg(test)]
 mod tests;
 
-use super::kernel::activation::{sigmoid, tanh};
+use super::kernel::cell::Cell;
 use super::kernel::isa::{Isa, Kernel};
 use super::kernel::lanes::{Arithmetic, Lanes};
-use super::kernel::{WeightsError, check, check_dimension};
+use super::kernel::{WeightsError, check_dimension, check_network};
+use super::train::adam::{BETA_1, BETA_2, EPSILON};
 use super::weights::LstmFc;
 
 /// What turns a gradient into a step.
@@ -29,10 +25,6 @@ pub(crate) enum Descent {
     /// Adam (Kingma and Ba, 2015) with this step size and the customary moments.
     Adam(f64),
 }
-
-const BETA_1: f64 = 0.9;
-const BETA_2: f64 = 0.999;
-const EPSILON: f32 = 1e-8;
 
 const LANES: usize = 8;
 
@@ -108,7 +100,7 @@ impl Stride {
                 let (keep_1, new_1) = (a.splat(BETA_1 as f32), a.splat((1.0 - BETA_1) as f32));
                 let (keep_2, new_2) = (a.splat(BETA_2 as f32), a.splat((1.0 - BETA_2) as f32));
                 let (rate, root) = (a.splat(times * rate), a.splat(root));
-                let epsilon = a.splat(EPSILON);
+                let epsilon = a.splat(EPSILON as f32);
                 let moments = p.m[range.clone()].iter_mut().zip(&mut p.v[range.clone()]);
                 for ((w, (m, v)), d) in p.w[range].iter_mut().zip(moments).zip(direction) {
                     let g = a.mul(factor, a.load(d));
@@ -174,12 +166,7 @@ impl Learner {
         isa: Isa,
     ) -> Result<Self, WeightsError> {
         let LstmFc { inputs, width, outputs, .. } = *weights;
-        check("weight_ih", &weights.weight_ih, 4 * width * inputs)?;
-        check("weight_hh", &weights.weight_hh, 4 * width * width)?;
-        check("bias_ih", &weights.bias_ih, 4 * width)?;
-        check("bias_hh", &weights.bias_hh, 4 * width)?;
-        check("fc_weight", &weights.fc_weight, outputs * width)?;
-        check("fc_bias", &weights.fc_bias, outputs)?;
+        check_network(weights)?;
         let (units, rows) = (blocks(width), blocks(outputs));
         let mut cell = vec![[0.0; LANES]; 4 * units * (inputs + width + 1)];
         for (place, gate, unit) in places(width) {
@@ -235,17 +222,7 @@ impl Learner {
     pub(crate) fn weights(&self) -> LstmFc {
         let Self { inputs, width, outputs, .. } = *self;
         let (units, rows) = (blocks(width), blocks(outputs));
-        let mut weights = LstmFc {
-            inputs,
-            width,
-            outputs,
-            weight_ih: vec![0.0; 4 * width * inputs],
-            weight_hh: vec![0.0; 4 * width * width],
-            bias_ih: vec![0.0; 4 * width],
-            bias_hh: vec![0.0; 4 * width],
-            fc_weight: vec![0.0; outputs * width],
-            fc_bias: vec![0.0; outputs],
-        };
+        let mut weights = LstmFc::zeros(inputs, width, outputs);
         for (place, gate, unit) in places(width) {
             let row = gate * width + unit;
             let at = |column: usize| self.cell.w[column * 4 * units..].as_flattened()[place];
@@ -329,16 +306,14 @@ fn cells<A: Lanes<LANES>>(
 ) {
     let units = h.len();
     for b in 0..units {
-        let [i, f, g, o] = [0, 1, 2, 3].map(|gate| a.load(&gates[gate * units + b]));
-        let (i, f, g, o) = (sigmoid(a, i), sigmoid(a, f), tanh(a, g), sigmoid(a, o));
-        let c_now = a.mul_add(f, a.load(&c_before[b]), a.mul(i, g));
-        let tanh_now = tanh(a, c_now);
-        for (gate, value) in [i, f, g, o].into_iter().enumerate() {
+        let z = [0, 1, 2, 3].map(|gate| a.load(&gates[gate * units + b]));
+        let (cell, c_now, h_now) = Cell::forward(a, z, a.load(&c_before[b]));
+        for (gate, value) in [cell.i, cell.f, cell.g, cell.o].into_iter().enumerate() {
             gates[gate * units + b] = a.store(value);
         }
         c[b] = a.store(c_now);
-        tanh_c[b] = a.store(tanh_now);
-        h[b] = a.store(a.mul(o, tanh_now));
+        tanh_c[b] = a.store(cell.tanh_c);
+        h[b] = a.store(h_now);
     }
 }
 
@@ -405,18 +380,14 @@ fn cell_gradient<A: Lanes<LANES>>(
     dh: &[Block],
     dz: &mut [Block],
 ) {
-    let one = a.splat(1.0);
     let units = dh.len();
     for b in 0..units {
         let [i, f, g, o] = [0, 1, 2, 3].map(|gate| a.load(&gates[gate * units + b]));
-        let (dh, tanh_c) = (a.load(&dh[b]), a.load(&tanh_c[b]));
-        let of_sigmoid = |s: A::V| a.mul(s, a.sub(one, s));
-        let of_tanh = |t: A::V| a.sub(one, a.mul(t, t));
-        let dc = a.mul(a.mul(dh, o), of_tanh(tanh_c));
-        dz[b] = a.store(a.mul(a.mul(dc, g), of_sigmoid(i)));
-        dz[units + b] = a.store(a.mul(a.mul(dc, a.load(&c_before[b])), of_sigmoid(f)));
-        dz[2 * units + b] = a.store(a.mul(a.mul(dc, i), of_tanh(g)));
-        dz[3 * units + b] = a.store(a.mul(a.mul(dh, tanh_c), of_sigmoid(o)));
+        let cell = Cell { i, f, g, o, tanh_c: a.load(&tanh_c[b]) };
+        let of_gates = cell.back(a, a.load(&dh[b]), a.load(&c_before[b]));
+        for (gate, value) in of_gates.into_iter().enumerate() {
+            dz[gate * units + b] = a.store(value);
+        }
     }
 }
 

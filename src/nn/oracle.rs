@@ -12,11 +12,10 @@ use std::ops::Range;
 
 use ndarray::{ArrayView2, Axis, Slice};
 
-use super::train::window::Batch;
 use super::train::{
-    CORRECTION, Job, OnProgress, TrainError, Trained, WEIGHTS, filter, graph, sensors, train_filter,
+    CORRECTION, Job, OnProgress, TrainError, Trained, WEIGHTS, filter, filter_by_candle, sensors,
 };
-use super::weights::{FilterWeights, LstmFc, Mlp};
+use super::weights::{FilterWeights, LstmFc, Mlp, Parameters as _};
 use crate::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 
@@ -129,13 +128,12 @@ pub(crate) fn train(
     let layout = Layout::new(&clients);
     let settings = ModelSettings { learning_rate: LEARNING_RATE, ..job.settings.clone() };
     let job = Job { settings: &settings, ..*job };
-    let gradient = |w: &FilterWeights, batch: &Batch| {
-        let (loss, mut gradient) = graph::filter_gradient(w, batch)?;
-        keep_blocks(&layout, &mut gradient.measurement);
-        Ok((loss, gradient))
-    };
+    let initial = initial(&job, &layout);
+    let mut mask = initial.clone();
+    mask.slices_mut().into_iter().for_each(|values| values.fill(1.0));
+    keep_blocks(&layout, &mut mask.measurement);
     let (filter, course, samples) =
-        train_filter(&job, initial(&job, &layout), gradient, &job.fit, on_progress)?;
+        filter_by_candle(&job, initial, Some(&mask), &job.fit, on_progress)?;
     let report = job.report(&filter::innovations(&filter, &job.held_out), course, samples);
     Ok(Trained { weights: Oracle { filter, layout }, report })
 }
@@ -205,16 +203,16 @@ fn join(layout: &Layout, heads: &[Mlp]) -> Mlp {
 }
 
 /// Zero outside the blocks: a weight there starts at zero and, with no gradient, stays so.
-fn keep_blocks(layout: &Layout, gradient: &mut Mlp) {
-    let (inputs, width) = (gradient.inputs, gradient.width);
+fn keep_blocks(layout: &Layout, mlp: &mut Mlp) {
+    let (inputs, width) = (mlp.inputs, mlp.width);
     for m in 0..layout.clients() {
         let units = units(layout, width, m);
         let (states, sensors) = (layout.states(m), layout.sensors(m));
         for unit in units.clone() {
-            zero_outside(&mut gradient.weight_1[unit * inputs..(unit + 1) * inputs], &states);
+            zero_outside(&mut mlp.weight_1[unit * inputs..(unit + 1) * inputs], &states);
         }
         for sensor in sensors {
-            zero_outside(&mut gradient.weight_2[sensor * width..(sensor + 1) * width], &units);
+            zero_outside(&mut mlp.weight_2[sensor * width..(sensor + 1) * width], &units);
         }
     }
 }

@@ -3,11 +3,6 @@
 //! Measurements are standardised; a sensor whose value is not finite is missing at that step. The
 //! model knows neither the augmentation nor the server, and nothing here can change its weights.
 
-#![allow(
-    clippy::inline_always,
-    reason = "an inner loop must be compiled inside the function that enables the instruction set"
-)]
-
 mod filter;
 mod linear;
 mod own_lag;
@@ -78,33 +73,43 @@ pub(crate) struct Beside<'a> {
 
 /// What every vendor's model can do.
 pub(crate) trait Proprietary: Send {
-    /// Number of sensors D.
-    fn sensors(&self) -> usize;
-
-    /// Number of states P.
-    fn states(&self) -> usize;
-
     /// Whether states are a summary that may leave the client. False where they are practically
     /// the raw measurements.
     fn may_send_states(&self) -> bool;
 
     /// One step with a measurement of D numbers; a missing one is not finite. With all of them
-    /// missing the step is a prediction only.
+    /// missing, or with no numbers at all, the step is a prediction only.
     fn step(&mut self, y: &[f32], beside: Option<Beside<'_>>);
 
-    /// What the last step said.
+    /// The result of the last step.
     fn output(&self) -> &Output;
-
-    /// `steps` predictions over a gap in the data; a gap of more than [`LONGEST_GAP`] is a new run.
-    fn skip(&mut self, steps: usize);
 
     /// Forgets everything but the weights: a new run begins.
     fn reset(&mut self);
 
-    /// How often the model lost its footing (a covariance that is none, a state out of range) and
-    /// had to start again, since it was made.
+    fn sensors(&self) -> usize {
+        self.output().y_hat.len()
+    }
+
+    fn states(&self) -> usize {
+        self.output().x.len()
+    }
+
+    /// `steps` predictions over a gap in the data; a gap of more than [`LONGEST_GAP`] is a new run.
+    fn skip(&mut self, steps: usize) {
+        if steps > LONGEST_GAP {
+            self.reset();
+        } else {
+            (0..steps).for_each(|_| self.step(&[], None));
+        }
+    }
+
+    /// How often the model had to start again since it was made: its covariance was none any more, or
+    /// its state out of range.
     #[cfg(test)]
-    fn recoveries(&self) -> u64;
+    fn recoveries(&self) -> u64 {
+        0
+    }
 }
 
 /// Any proprietary model the crate can load.
@@ -114,33 +119,22 @@ pub(crate) enum VendorModel {
     Filter(Box<Filter>),
     /// A linear front end with a filter on what it leaves over.
     OwnLagFilter(Box<OwnLagFilter>),
-    /// The front end alone.
     Linear(Box<Linear>),
 }
 
 impl VendorModel {
     /// The model that runs these weights on the best instruction set of this machine.
     pub(crate) fn new(weights: &ProprietaryWeights) -> Result<Self, WeightsError> {
-        Self::with_isa(weights, Isa::detect())
-    }
-
-    /// The model that runs these weights on a given instruction set.
-    pub(crate) fn with_isa(weights: &ProprietaryWeights, isa: Isa) -> Result<Self, WeightsError> {
+        let isa = Isa::detect();
         Ok(match weights {
-            ProprietaryWeights::Filter(filter) => {
-                Self::Filter(Box::new(Filter::with_isa(filter, isa)?))
-            }
+            ProprietaryWeights::Filter(filter) => Self::Filter(Box::new(Filter::new(filter, isa)?)),
             ProprietaryWeights::OwnLagFilter { front, filter, scale } => {
-                Self::OwnLagFilter(Box::new(OwnLagFilter::with_isa(front, filter, scale, isa)?))
+                Self::OwnLagFilter(Box::new(OwnLagFilter::new(front, filter, scale, isa)?))
             }
-            ProprietaryWeights::Linear(front) => {
-                Self::Linear(Box::new(Linear::with_isa(front, isa)?))
-            }
+            ProprietaryWeights::Linear(front) => Self::Linear(Box::new(Linear::new(front, isa)?)),
         })
     }
-}
 
-impl VendorModel {
     /// The filter inside, and what it was given of the last measurement `y`: all of it, or what a
     /// front end left over, in the filter's own units. None where there is no filter.
     pub(crate) fn filter<'a>(&'a self, y: &'a [f32]) -> Option<(&'a Filter, &'a [f32])> {
@@ -150,49 +144,43 @@ impl VendorModel {
             Self::Linear(_) => None,
         }
     }
-}
 
-macro_rules! each_model {
-    ($self:ident, $model:ident => $call:expr) => {
-        match $self {
-            VendorModel::Filter($model) => $call,
-            VendorModel::OwnLagFilter($model) => $call,
-            VendorModel::Linear($model) => $call,
+    fn model(&self) -> &dyn Proprietary {
+        match self {
+            Self::Filter(model) => model.as_ref(),
+            Self::OwnLagFilter(model) => model.as_ref(),
+            Self::Linear(model) => model.as_ref(),
         }
-    };
+    }
+
+    fn model_mut(&mut self) -> &mut dyn Proprietary {
+        match self {
+            Self::Filter(model) => model.as_mut(),
+            Self::OwnLagFilter(model) => model.as_mut(),
+            Self::Linear(model) => model.as_mut(),
+        }
+    }
 }
 
 impl Proprietary for VendorModel {
-    fn sensors(&self) -> usize {
-        each_model!(self, model => model.sensors())
-    }
-
-    fn states(&self) -> usize {
-        each_model!(self, model => model.states())
-    }
-
     fn may_send_states(&self) -> bool {
-        each_model!(self, model => model.may_send_states())
+        self.model().may_send_states()
     }
 
     fn step(&mut self, y: &[f32], beside: Option<Beside<'_>>) {
-        each_model!(self, model => model.step(y, beside));
+        self.model_mut().step(y, beside);
     }
 
     fn output(&self) -> &Output {
-        each_model!(self, model => model.output())
-    }
-
-    fn skip(&mut self, steps: usize) {
-        each_model!(self, model => model.skip(steps));
+        self.model().output()
     }
 
     fn reset(&mut self) {
-        each_model!(self, model => model.reset());
+        self.model_mut().reset();
     }
 
     #[cfg(test)]
     fn recoveries(&self) -> u64 {
-        each_model!(self, model => model.recoveries())
+        self.model().recoveries()
     }
 }

@@ -1,11 +1,24 @@
-//! How models are made from nominal data, with candle.
+//! How models are made from nominal data.
 //!
-//! A client trains its proprietary model on its own standardised rows and never again: what comes
-//! out are frozen [`weights`](super::weights) and a report. The end-to-end
-//! [`predictor`] (the paper's "without proprietary model") and the centralised
-//! [`oracle`](super::oracle) go through the same optimisation. One job runs on one thread and its
-//! numbers depend on its seed alone, so jobs may run side by side in any number of threads. It must
-//! not know where rows come from, nor what is later decided with residuals.
+//! A client trains its proprietary model on its own standardised rows and never again: what comes out
+//! are frozen [`weights`](super::weights) and a report. One job runs on one thread and its numbers
+//! depend on its seed alone, so jobs may run side by side in any number of threads.
+//!
+//! | what | loss | gradient and optimiser |
+//! |---|---|---|
+//! | centralised [`oracle`](super::oracle) | [`graph`] | candle's |
+//! | end-to-end [`predictor`], the paper's "without proprietary model" | [`graph`] | candle's |
+//! | φ_m and f_s on batches of windows | `site`, `server` | candle's |
+//! | φ_m and f_s step by step | [`online`](super::online) | by hand: Algorithm 1 as printed has one row per step |
+//! | proprietary filters | [`backward`] | by hand, for speed |
+//! | linear models | closed form | none |
+//!
+//! # The hand-written trainer of proprietary filters
+//!
+//! candle spends most of a narrow network's time between its operations. The pass of [`backward`] with
+//! [`adam`] works on eight windows side by side. RATIO
+//!
+//! This module must not know where rows come from, nor what is later decided with residuals.
 
 pub(crate) mod adam;
 pub(crate) mod backward;
@@ -18,6 +31,7 @@ pub(crate) mod linear;
 pub(crate) mod optimise;
 pub(crate) mod predictor;
 pub(crate) mod sensors;
+pub(crate) mod trainer;
 pub(crate) mod window;
 
 use std::ops::ControlFlow;
@@ -27,8 +41,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ndarray::{Array2, ArrayView2, Axis};
 use thiserror::Error;
 
-use self::optimise::{Course, Schedule, WARM_UP, optimise};
+use self::adam::Adam;
+use self::optimise::{Course, Schedule, Step, WARM_UP, optimise};
+use self::trainer::Trainer;
 use self::window::{Batch, Windows};
+use super::network::FilterNetwork;
 use super::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights, ProprietaryWeights};
 use crate::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
@@ -46,14 +63,10 @@ pub(super) const CORRECTION: f32 = 0.1;
 pub(super) const WEIGHTS: u64 = 0;
 const ORDER: u64 = 1;
 
-/// One model to make.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job<'a> {
-    /// The client's name, for messages.
     pub(crate) client: &'a str,
-    /// Which kind of model.
     pub(crate) kind: Proprietary,
-    /// Sizes, passes, step size.
     pub(crate) settings: &'a ModelSettings,
     /// Nominal rows to learn from (rows = steps), standardised; not finite where missing.
     pub(crate) fit: ArrayView2<'a, f32>,
@@ -67,7 +80,6 @@ pub(crate) struct Job<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Trained<W> {
     pub(crate) weights: W,
-    /// How well it does.
     pub(crate) report: TrainReport,
 }
 
@@ -86,36 +98,26 @@ pub(crate) struct TrainReport {
     pub(crate) stopped: bool,
 }
 
-/// One step of training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Progress<'a> {
     pub(crate) client: &'a str,
-    /// The pass, from 1.
     pub(crate) epoch: usize,
     pub(crate) epochs: usize,
-    /// The step, from 1.
     pub(crate) iteration: usize,
     pub(crate) iterations: usize,
     /// The loss of this step's batch.
     pub(crate) loss: f64,
 }
 
-/// Why there is no model.
 #[derive(Debug, Error)]
 pub(crate) enum TrainError {
-    /// Not enough consecutive rows.
     #[error(
         "{client}: {rows} nominal rows hold no stretch of {needed} steps without a gap to learn from"
     )]
     TooLittleData { client: String, rows: usize, needed: usize },
     /// The settings make no network or no window.
     #[error("{client}: cannot train with {what}")]
-    Settings {
-        client: String,
-        /// What is wrong with them.
-        what: String,
-    },
-    /// The loss grew without bound.
+    Settings { client: String, what: String },
     #[error(
         "{client}: training diverged in epoch {epoch} (loss {loss}, last good loss {}); \
          a smaller learning_rate may help",
@@ -123,13 +125,11 @@ pub(crate) enum TrainError {
     )]
     Diverged {
         client: String,
-        /// The pass, from 1.
         epoch: usize,
         loss: f64,
         /// The last loss that was a number.
         last_good: Option<f64>,
     },
-    /// candle refused an operation.
     #[error("{client}: {source}")]
     Network { client: String, source: candle_core::Error },
 }
@@ -167,17 +167,14 @@ pub(crate) fn all(
     done.into_iter().map(|(_, trained)| trained).collect()
 }
 
-/// Makes one proprietary model.
 pub(crate) fn proprietary(
     job: &Job,
     on_progress: OnProgress,
 ) -> Result<Trained<ProprietaryWeights>, TrainError> {
     job.check()?;
-    let by_hand = |w: &FilterWeights, batch: &Batch| Ok(backward::gradient(w, batch));
     match job.kind {
         Proprietary::Paper | Proprietary::Residual => {
-            let (filter, course, samples) =
-                train_filter(job, job.initial_filter(), by_hand, &job.fit, on_progress)?;
+            let (filter, course, samples) = filter_by_hand(job, &job.fit, on_progress)?;
             let held_out = filter::innovations(&filter, &job.held_out);
             let report = job.report(&held_out, course, samples);
             Ok(Trained { weights: ProprietaryWeights::Filter(filter), report })
@@ -193,9 +190,7 @@ pub(crate) fn proprietary(
             let left_over = linear::residuals(&front, &job.fit);
             let scale = sensors::deviations(&left_over.view());
             let standardised = divide(left_over, &scale);
-            let initial = job.initial_filter();
-            let (filter, course, samples) =
-                train_filter(job, initial, by_hand, &standardised.view(), on_progress)?;
+            let (filter, course, samples) = filter_by_hand(job, &standardised.view(), on_progress)?;
             let left_over = divide(linear::residuals(&front, &job.held_out), &scale);
             let mut held_out = filter::innovations(&filter, &left_over.view());
             for (mut column, scale) in held_out.columns_mut().into_iter().zip(&scale) {
@@ -210,24 +205,48 @@ pub(crate) fn proprietary(
     }
 }
 
-/// Trains a filter's functions on `rows` from `initial` weights.
-pub(super) fn train_filter(
+/// A filter, how its training went, and how many windows it was trained on.
+pub(super) type TrainedFilter = (FilterWeights, Course, usize);
+
+/// Trains the functions of a proprietary filter on `rows`, by hand.
+fn filter_by_hand(
     job: &Job,
-    initial: FilterWeights,
-    gradient: impl FnMut(&FilterWeights, &Batch) -> candle_core::Result<(f64, FilterWeights)>,
     rows: &ArrayView2<f32>,
     on_progress: OnProgress,
-) -> Result<(FilterWeights, Course, usize), TrainError> {
-    let mut weights = initial;
-    let mut windows = job.windows(rows)?;
-    let mut order = rng::stream(job.seed, ORDER);
-    let schedule = job.schedule();
-    let course =
-        optimise(&mut weights, gradient, &mut windows, &schedule, &mut order, on_progress)?;
-    Ok((weights, course, windows.len()))
+) -> Result<TrainedFilter, TrainError> {
+    let mut weights = job.initial_filter();
+    let mut adam = Adam::new(&weights, job.settings.learning_rate);
+    let step = |batch: &Batch| {
+        let (loss, gradient) = backward::gradient(&weights, batch);
+        Ok((loss, loss.is_finite() && adam.step(&mut weights, &gradient).is_finite()))
+    };
+    let (course, samples) = job.optimise(step, rows, on_progress)?;
+    Ok((weights, course, samples))
 }
 
-impl<'a> Job<'a> {
+/// Trains a filter's functions on `rows` from `initial` weights, with candle. Weights at which `mask`
+/// is zero stay as they are.
+pub(super) fn filter_by_candle(
+    job: &Job,
+    initial: FilterWeights,
+    mask: Option<&FilterWeights>,
+    rows: &ArrayView2<f32>,
+    on_progress: OnProgress,
+) -> Result<TrainedFilter, TrainError> {
+    let failed = |source| job.failed(source);
+    let config = initial.config();
+    let mut trainer = Trainer::adam(initial, job.settings.learning_rate).map_err(failed)?;
+    mask.map_or(Ok(()), |mask| trainer.set_mask(mask)).map_err(failed)?;
+    let network = FilterNetwork::new(config, &trainer.builder()).map_err(failed)?;
+    let step = |batch: &Batch| {
+        let gains = filter::gains(&trainer.weights()?, batch);
+        trainer.step(&graph::filter_loss(&network, batch, gains)?)
+    };
+    let (course, samples) = job.optimise(step, rows, on_progress)?;
+    Ok((trainer.weights().map_err(failed)?, course, samples))
+}
+
+impl Job<'_> {
     pub(super) fn check(&self) -> Result<(), TrainError> {
         let s = self.settings;
         let wrong = [
@@ -253,21 +272,26 @@ impl<'a> Job<'a> {
         }
     }
 
-    pub(super) fn schedule(&self) -> Schedule<'a> {
-        Schedule {
-            client: self.client,
-            epochs: self.settings.epochs,
-            batch: self.settings.batch,
-            learning_rate: self.settings.learning_rate,
+    /// Takes one `step` on every batch of windows of `rows`; the course and the number of windows.
+    pub(super) fn optimise(
+        &self,
+        step: impl FnMut(&Batch) -> candle_core::Result<Step>,
+        rows: &ArrayView2<f32>,
+        on_progress: OnProgress,
+    ) -> Result<(Course, usize), TrainError> {
+        let mut windows = Windows::between_gaps(rows, &self.fit, self.settings.window);
+        if windows.is_empty() {
+            return Err(self.too_little(self.settings.window));
         }
+        let mut order = rng::stream(self.seed, ORDER);
+        let (epochs, batch) = (self.settings.epochs, self.settings.batch);
+        let schedule = Schedule { client: self.client, epochs, batch };
+        let course = optimise(step, &mut windows, &schedule, &mut order, on_progress)?;
+        Ok((course, windows.len()))
     }
 
-    pub(super) fn windows<'r>(
-        &self,
-        rows: &ArrayView2<'r, f32>,
-    ) -> Result<Windows<'r>, TrainError> {
-        let windows = Windows::between_gaps(rows, &self.fit, self.settings.window);
-        if windows.is_empty() { Err(self.too_little(self.settings.window)) } else { Ok(windows) }
+    pub(super) fn failed(&self, source: candle_core::Error) -> TrainError {
+        TrainError::Network { client: self.client.to_owned(), source }
     }
 
     fn too_little(&self, needed: usize) -> TrainError {

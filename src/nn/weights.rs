@@ -1,21 +1,20 @@
-//! The parameters of every network as plain numbers: what candle trains, what the kernels run,
-//! what a checkpoint holds.
+//! The weights of every network as plain numbers: what candle trains, what the kernels run, what a
+//! checkpoint holds.
 //!
-//! Matrices are row-major, one row per output, named as in torch; LSTM gates stand in the order
-//! i, f, g, o. This module must not know how a network is trained or run.
+//! Matrices are row-major, one row per output; LSTM gates stand in the order i, f, g, o.
+//! [`Parameters`] gives every tensor the name and the shape that candle-nn gives it. This module must
+//! not know how a network is trained or run.
 
 use rand::distr::{Distribution, Uniform};
 
 use crate::rng::Rng;
 
 /// A single-layer LSTM followed by a fully connected layer: f_m, φ_m, f_s and the oracle's f.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LstmFc {
-    /// Size of the input.
     pub(crate) inputs: usize,
     /// Size of the hidden state.
     pub(crate) width: usize,
-    /// Size of the output.
     pub(crate) outputs: usize,
     /// 4·width × inputs.
     pub(crate) weight_ih: Vec<f32>,
@@ -32,13 +31,11 @@ pub(crate) struct LstmFc {
 }
 
 /// Two layers with SELU between them: h_m and the oracle's h.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Mlp {
-    /// Size of the input.
     pub(crate) inputs: usize,
     /// Size of the hidden layer.
     pub(crate) width: usize,
-    /// Size of the output.
     pub(crate) outputs: usize,
     /// width × inputs.
     pub(crate) weight_1: Vec<f32>,
@@ -50,14 +47,124 @@ pub(crate) struct Mlp {
     pub(crate) bias_2: Vec<f32>,
 }
 
+/// Weights as a fixed sequence of tensors. A gradient has the type of the weights it belongs to.
+pub(crate) trait Parameters: Clone {
+    /// Name and shape of every tensor that is trained, as candle-nn's modules ask for them.
+    fn shapes(&self) -> Vec<(String, Vec<usize>)>;
+
+    /// The numbers of those tensors, in the same order.
+    fn slices(&self) -> Vec<&[f32]>;
+
+    /// The same, to be changed or filled.
+    fn slices_mut(&mut self) -> Vec<&mut Vec<f32>>;
+
+    /// Tensors of the network that are never trained.
+    fn constants(&self) -> Vec<(String, Vec<usize>, &[f32])> {
+        Vec::new()
+    }
+}
+
+impl Parameters for LstmFc {
+    fn shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let (i, n, o) = (self.inputs, self.width, self.outputs);
+        [
+            ("weight_ih_l0", vec![4 * n, i]),
+            ("weight_hh_l0", vec![4 * n, n]),
+            ("bias_ih_l0", vec![4 * n]),
+            ("bias_hh_l0", vec![4 * n]),
+            ("fc.weight", vec![o, n]),
+            ("fc.bias", vec![o]),
+        ]
+        .map(|(name, shape)| (name.to_owned(), shape))
+        .into()
+    }
+
+    fn slices(&self) -> Vec<&[f32]> {
+        let Self { weight_ih, weight_hh, bias_ih, bias_hh, fc_weight, fc_bias, .. } = self;
+        vec![weight_ih, weight_hh, bias_ih, bias_hh, fc_weight, fc_bias]
+    }
+
+    fn slices_mut(&mut self) -> Vec<&mut Vec<f32>> {
+        let Self { weight_ih, weight_hh, bias_ih, bias_hh, fc_weight, fc_bias, .. } = self;
+        vec![weight_ih, weight_hh, bias_ih, bias_hh, fc_weight, fc_bias]
+    }
+}
+
+impl Parameters for Mlp {
+    fn shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let (i, n, o) = (self.inputs, self.width, self.outputs);
+        [
+            ("first.weight", vec![n, i]),
+            ("first.bias", vec![n]),
+            ("second.weight", vec![o, n]),
+            ("second.bias", vec![o]),
+        ]
+        .map(|(name, shape)| (name.to_owned(), shape))
+        .into()
+    }
+
+    fn slices(&self) -> Vec<&[f32]> {
+        vec![&self.weight_1, &self.bias_1, &self.weight_2, &self.bias_2]
+    }
+
+    fn slices_mut(&mut self) -> Vec<&mut Vec<f32>> {
+        vec![&mut self.weight_1, &mut self.bias_1, &mut self.weight_2, &mut self.bias_2]
+    }
+}
+
+/// The loadings come from the vendor's data and stay as they are.
+impl Parameters for FilterWeights {
+    fn shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let part = |name: &'static str, shapes: Vec<(String, Vec<usize>)>| {
+            shapes.into_iter().map(move |(tensor, shape)| (format!("{name}.{tensor}"), shape))
+        };
+        part("transition", self.transition.shapes())
+            .chain(part("measurement", self.measurement.shapes()))
+            .collect()
+    }
+
+    fn slices(&self) -> Vec<&[f32]> {
+        let mut slices = self.transition.slices();
+        slices.extend(self.measurement.slices());
+        slices
+    }
+
+    fn slices_mut(&mut self) -> Vec<&mut Vec<f32>> {
+        let mut slices = self.transition.slices_mut();
+        slices.extend(self.measurement.slices_mut());
+        slices
+    }
+
+    fn constants(&self) -> Vec<(String, Vec<usize>, &[f32])> {
+        let shape = vec![self.sensors(), self.states()];
+        let loadings = self.loadings.as_deref();
+        loadings.map(|c| (LOADINGS.to_owned(), shape, c)).into_iter().collect()
+    }
+}
+
+/// Name of the tensor C.
+pub(crate) const LOADINGS: &str = "loadings";
+
 fn uniform(n: usize, bound: f32, rng: &mut Rng) -> Vec<f32> {
     let between = Uniform::new_inclusive(-bound, bound).expect("a positive, finite bound");
     (0..n).map(|_| between.sample(rng)).collect()
 }
 
 impl LstmFc {
+    pub(crate) fn empty(inputs: usize, width: usize, outputs: usize) -> Self {
+        Self { inputs, width, outputs, ..Self::default() }
+    }
+
+    pub(crate) fn zeros(inputs: usize, width: usize, outputs: usize) -> Self {
+        let mut zeros = Self::empty(inputs, width, outputs);
+        let shapes = zeros.shapes();
+        for ((_, shape), values) in shapes.iter().zip(zeros.slices_mut()) {
+            values.resize(shape.iter().product(), 0.0);
+        }
+        zeros
+    }
+
     /// Uniform in ±1/√width, as torch does; the output layer is scaled by `output_scale`.
-    #[must_use]
     pub(crate) fn init(
         inputs: usize,
         width: usize,
@@ -81,8 +188,11 @@ impl LstmFc {
 }
 
 impl Mlp {
+    pub(crate) fn empty(inputs: usize, width: usize, outputs: usize) -> Self {
+        Self { inputs, width, outputs, ..Self::default() }
+    }
+
     /// Uniform in ±1/√(size of the layer's input), as torch does.
-    #[must_use]
     pub(crate) fn init(
         inputs: usize,
         width: usize,
@@ -120,12 +230,10 @@ pub(crate) struct FilterWeights {
 }
 
 impl FilterWeights {
-    /// Number of states P.
     pub(crate) fn states(&self) -> usize {
         self.transition.outputs
     }
 
-    /// Number of sensors D.
     pub(crate) fn sensors(&self) -> usize {
         self.measurement.outputs
     }
@@ -134,9 +242,7 @@ impl FilterWeights {
 /// ŷ_t = Σ_l A_l y_{t-l} + b from the client's own last samples.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OwnLagWeights {
-    /// Number of sensors D.
     pub(crate) sensors: usize,
-    /// Number of lags.
     pub(crate) lags: usize,
     /// D × (lags·D), the most recent lag first.
     pub(crate) weight: Vec<f32>,
@@ -157,7 +263,6 @@ pub(crate) enum ProprietaryWeights {
         /// Standard deviation of the front end's residual per sensor.
         scale: Vec<f32>,
     },
-    /// The front end alone.
     Linear(OwnLagWeights),
 }
 

@@ -1,13 +1,13 @@
 //! The server's half of batched training: the states of every step of a batch as they arrive, f_s on all
 //! of them, and a gradient for every step and client.
 
+use candle_core::backprop::GradStore;
 use candle_core::{Device, Result as Candle, Tensor};
 
 use super::inbox::Receipt;
 use super::rounds::Rounds;
 use crate::nn::network::LstmNetwork;
 use crate::nn::train::batch::BatchWindows;
-use crate::nn::weights::LstmFc;
 use crate::privacy::PrivacyError;
 use crate::wire::{Content, Message, ToSite};
 
@@ -31,8 +31,6 @@ pub(crate) struct Batch<'a> {
 pub(crate) struct BatchGradient {
     /// Mean L_s.
     pub(crate) loss: f64,
-    /// ∇L_s by θ_s.
-    pub(crate) server: LstmFc,
     /// ∂L_s/∂x_a, steps × states of all clients.
     pub(crate) states: Vec<f32>,
 }
@@ -81,12 +79,11 @@ impl<'a> Batch<'a> {
         self.arrived.iter().all(|arrived| *arrived == self.steps.len())
     }
 
-    /// L_s of f_s with `weights`, and its gradients.
-    pub(crate) fn gradient(&self, weights: &LstmFc) -> Candle<BatchGradient> {
+    /// L_s of `f_s`, its gradients by the states, and that by θ_s.
+    pub(crate) fn gradient(&self, f_s: &LstmNetwork) -> Candle<(BatchGradient, GradStore)> {
         let cpu = &Device::Cpu;
         let (windows, states) = (&self.windows, self.states);
         let n = windows.count();
-        let f_s = LstmNetwork::from_weights(weights, cpu, true)?;
         let shape = (windows.starts.len(), windows.length, states);
         let x_c = Tensor::from_slice(&self.x_c, shape, cpu)?;
         let x_a = Tensor::from_slice(&self.x_a, (n, states), cpu)?;
@@ -94,11 +91,11 @@ impl<'a> Batch<'a> {
         let shares = Tensor::from_vec(shares, (n, 1), cpu)?;
         let e = (f_s.seq(&x_c)?.reshape((n, states))? - x_a)?;
         let loss = e.sqr()?.broadcast_mul(&shares)?.sum_all()?;
-        Ok(BatchGradient {
+        let gradient = BatchGradient {
             loss: f64::from(loss.to_scalar::<f32>()?),
-            server: f_s.to_gradient(&loss.backward()?)?,
             states: (e.detach() * -2.0)?.flatten_all()?.to_vec1()?,
-        })
+        };
+        Ok((gradient, loss.backward()?))
     }
 }
 

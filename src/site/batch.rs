@@ -1,19 +1,19 @@
 //! A site's half of batched training: its forward pass over windows of its own rows, the states it sends
 //! of every step, and its step on both losses.
 
+use candle_core::backprop::GradStore;
 use candle_core::{Device, Result as Candle, Tensor};
+use candle_nn::rnn::LSTMState;
 
 use super::training::TrainingSite;
-use crate::nn::network::{FilterNetwork, LstmNetwork, LstmState};
+use crate::nn::network::{FilterNetwork, LstmNetwork};
 use crate::nn::train::batch::BatchWindows;
-use crate::nn::weights::LstmFc;
 use crate::privacy::PrivacyError;
 use crate::wire::Outgoing;
 
 /// A site's forward pass over a batch.
 #[derive(Debug)]
 pub(crate) struct BatchEstimate {
-    phi: LstmNetwork,
     /// steps × P.
     x_a: Tensor,
     loss: Tensor,
@@ -23,14 +23,12 @@ impl TrainingSite {
     /// x_a and L_a of every step of `windows` with `phi` at this site.
     pub(crate) fn estimate_batch(
         &self,
-        phi: &LstmFc,
+        phi: &LstmNetwork,
         windows: &BatchWindows,
-        trainable: bool,
     ) -> Candle<BatchEstimate> {
         let cpu = &Device::Cpu;
         let chain = self.chain();
-        let functions = FilterNetwork::from_weights(self.functions(), cpu, false)?;
-        let phi = LstmNetwork::from_weights(phi, cpu, trainable)?;
+        let functions = FilterNetwork::running(self.functions())?;
         let n = windows.count();
         let gather = |row: &dyn Fn(usize) -> Vec<f32>, columns: usize| {
             let values: Vec<f32> = windows.before().flat_map(row).collect();
@@ -40,7 +38,7 @@ impl TrainingSite {
         let width = self.functions().transition.width;
         let input = gather(&|t| chain.input(t).to_vec(), sensors)?;
         let x_hat_c = gather(&|t| chain.x_hat(t).to_vec(), states)?;
-        let memory = LstmState {
+        let memory = LSTMState {
             h: gather(&|t| chain.hidden_and_cell(t).0.to_vec(), width)?,
             c: gather(&|t| chain.hidden_and_cell(t).1.to_vec(), width)?,
         };
@@ -58,10 +56,10 @@ impl TrainingSite {
         let correction =
             phi.seq(&input.reshape((windows.starts.len(), windows.length, sensors))?)?;
         let x_hat_a = (x_hat_c + correction.reshape((n, states))?)?;
-        let (x_a, _) = functions.transition(&functions.unroll()?, &x_hat_a, &memory)?;
+        let (x_a, _) = functions.transition(&x_hat_a, &memory)?;
         let r = (target - functions.measurement(&x_a)?)?;
         let loss = (r.sqr()? * weight)?.sum_all()?;
-        Ok(BatchEstimate { phi, x_a, loss })
+        Ok(BatchEstimate { x_a, loss })
     }
 
     /// [x̂_c(t−1), x_a(t)] of every step of the batch, in the order of `windows`, one message each.
@@ -81,7 +79,7 @@ impl TrainingSite {
         estimate: &BatchEstimate,
         windows: &BatchWindows,
         g: Option<&[f32]>,
-    ) -> Candle<LstmFc> {
+    ) -> Candle<GradStore> {
         let eta = self.eta();
         let mut objective = (&estimate.loss * f64::from(eta.own))?;
         if let Some(g) = g {
@@ -92,7 +90,7 @@ impl TrainingSite {
             let server = ((&estimate.x_a * g)?.sum_all()? * f64::from(eta.server))?;
             objective = (objective + server)?;
         }
-        estimate.phi.to_gradient(&objective.backward()?)
+        objective.backward()
     }
 }
 

@@ -58,7 +58,6 @@ mod fault;
 mod fit;
 mod graph;
 mod lstm;
-mod moments;
 mod packed;
 mod plant;
 mod process;
@@ -78,7 +77,6 @@ pub(crate) use graph::Graph;
 pub(crate) use plant::TwinPlant;
 pub(crate) use slices::slices;
 
-/// Measured channels of a client.
 pub(crate) const CHANNELS: usize = 4;
 
 /// A client's true state.
@@ -158,7 +156,6 @@ fn start(source: &TwinSource) -> Result<Timestamp, StreamError> {
         })
 }
 
-/// The instant of `step`.
 fn at(start: Timestamp, step: usize) -> Timestamp {
     start + Duration::from_secs(step as u64)
 }

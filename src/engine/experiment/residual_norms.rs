@@ -200,7 +200,7 @@ fn server_residuals(
     let Some(filter) = site.model.filter() else {
         return Err(FederationError::Sites(format!("{}: no filter", site.name)));
     };
-    let h = FilterNetwork::from_weights(filter, &Device::Cpu, false)?;
+    let h = FilterNetwork::running(filter)?;
     let x: Vec<f32> = x_s.iter().copied().collect();
     let y_hat = h.measurement(&Tensor::from_vec(x, x_s.dim(), &Device::Cpu)?)?;
     let y_hat = y_hat.flatten_all()?.to_vec1::<f32>()?;

@@ -6,8 +6,10 @@ use proptest::prelude::*;
 use super::super::batched;
 use super::*;
 use crate::nn::kernel::reference::{self, State};
-use crate::nn::train::adam::Parameters as _;
+use crate::nn::network::LstmNetwork;
 use crate::nn::train::batch::BatchWindows;
+use crate::nn::train::trainer::Trainer;
+use crate::nn::weights::Parameters as _;
 use crate::server::batch::Batch;
 
 fn exact(values: &[f32]) -> DVector<f64> {
@@ -143,15 +145,21 @@ fn a_batch_of_one_step_is_an_online_round() {
     let after = online.weights();
     let windows = BatchWindows { starts: &[3], length: 1, warm_up: 0 };
     let mut arrived = Batch::new(&batch.server, windows);
+    let trainer = |weights: &LstmFc| Trainer::sgd(weights.clone(), 1.0).unwrap();
+    let network =
+        |trainer: &Trainer<LstmFc>| LstmNetwork::new(trainer.sizes(), &trainer.builder()).unwrap();
+    let phi: Vec<_> = before.phi.iter().map(trainer).collect();
+    let f_s = trainer(&before.server);
     let mut estimates = Vec::new();
-    for (client, phi) in batch.clients.iter_mut().zip(&before.phi) {
-        let estimate = client.estimate_batch(phi, &windows, true).unwrap();
+    for (client, phi) in batch.clients.iter_mut().zip(&phi) {
+        let estimate = client.estimate_batch(&network(phi), &windows).unwrap();
         let wire = batch.wire.as_mut();
         batched::send(client, &estimate, wire, &batch.server, &mut arrived).unwrap();
         estimates.push(estimate);
     }
     assert!(arrived.is_complete());
-    let of_server = arrived.gradient(&before.server).unwrap();
+    let (of_server, by_weights) = arrived.gradient(&network(&f_s)).unwrap();
+    let by_weights = f_s.gradient(&by_weights).unwrap();
     let near = |gradient: &LstmFc, before: &LstmFc, after: &LstmFc, rate: f32| {
         for k in [0, 1, 4, 5] {
             let steps = before.slices()[k].iter().zip(after.slices()[k]);
@@ -164,10 +172,11 @@ fn a_batch_of_one_step_is_an_online_round() {
             }
         }
     };
-    near(&of_server.server, &before.server, &after.server, settings.eta3 as f32);
+    near(&by_weights, &before.server, &after.server, settings.eta3 as f32);
     for (m, estimate) in estimates.iter().enumerate() {
         let g = &of_server.states[batch.server.span(m)];
         let gradient = batch.clients[m].batch_gradient(estimate, &windows, Some(g)).unwrap();
+        let gradient = phi[m].gradient(&gradient).unwrap();
         near(&gradient, &before.phi[m], &after.phi[m], 1.0);
     }
 }
@@ -180,9 +189,15 @@ fn a_window_lets_gradients_through_time() {
     let client = &federation.clients[0];
     let windows = BatchWindows { starts: &[3, 9], length: 6, warm_up: 2 };
     let phi = client.phi();
-    let loss = |phi: &LstmFc| client.estimate_batch(phi, &windows, false).unwrap().loss().unwrap();
-    let estimate = client.estimate_batch(&phi, &windows, true).unwrap();
+    let loss = |phi: &LstmFc| {
+        let phi = LstmNetwork::running(phi).unwrap();
+        client.estimate_batch(&phi, &windows).unwrap().loss().unwrap()
+    };
+    let trainer = Trainer::sgd(phi.clone(), 1.0).unwrap();
+    let network = LstmNetwork::new(trainer.sizes(), &trainer.builder()).unwrap();
+    let estimate = client.estimate_batch(&network, &windows).unwrap();
     let gradient = client.batch_gradient(&estimate, &windows, None).unwrap();
+    let gradient = trainer.gradient(&gradient).unwrap();
     for k in 0..6 {
         let at = |by: f32| {
             let mut moved = phi.clone();

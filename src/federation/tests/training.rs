@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::super::variant::{Fitted, Variant};
 use super::*;
-use crate::nn::train::adam::Parameters as _;
+use crate::nn::weights::Parameters as _;
 use crate::privacy::{Counted, Spend, Units};
 use crate::wire::{Content, Numbers, Order, StatesStay};
 

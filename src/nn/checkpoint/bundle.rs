@@ -1,112 +1,67 @@
 //! Weights as named tensors, and named tensors as weights.
 //!
-//! Names are paths: `clients.P1.transition.weight_ih`. Weights are F32, everything else that must
-//! come back to the last bit (scaling, noises) is F64: decimal text would not do. Reading finds
+//! Names are paths that end as candle-nn names its tensors: `clients.P1.transition.weight_ih_l0`. So
+//! candle's own `VarBuilder` can build a network from the file. Weights are F32, everything else that
+//! must come back to the last bit (scaling, noises) is F64: decimal text would not do. Reading finds
 //! every size in the shapes themselves, holds them against each other, and refuses a number that is
 //! not one.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
-use safetensors::tensor::{Dtype, TensorView};
-use safetensors::{SafeTensorError, SafeTensors};
+use candle_core::safetensors::Load as _;
+use candle_core::{Device, Tensor, WithDType};
+use safetensors::SafeTensors;
 
 use super::Kind;
-use crate::nn::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights, ProprietaryWeights};
+use crate::nn::weights::{
+    FilterWeights, LOADINGS, LstmFc, Mlp, OwnLagWeights, Parameters, ProprietaryWeights,
+};
 
-const NOT_A_NUMBER: &str = "a value is not a number";
-
-/// Tensors to be written.
 #[derive(Debug, Default)]
-pub(crate) struct Tensors {
-    entries: Vec<Entry>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    name: String,
-    dtype: Dtype,
-    shape: Vec<usize>,
-    /// Little-endian.
-    bytes: Vec<u8>,
-}
+pub(crate) struct Tensors(pub(crate) BTreeMap<String, Tensor>);
 
 type Added = Result<(), String>;
 
+fn finite<T: WithDType>(name: &str, values: &[T]) -> Result<(), String> {
+    let finite = values.iter().all(|v| v.to_f64().is_finite());
+    if finite { Ok(()) } else { Err(format!("{name}: a value is not a number")) }
+}
+
 impl Tensors {
-    /// All of them, ready to be written.
-    pub(crate) fn views<'a>(&'a self) -> Result<Vec<(&'a str, TensorView<'a>)>, SafeTensorError> {
-        let view = |entry: &'a Entry| {
-            let tensor = TensorView::new(entry.dtype, entry.shape.clone(), &entry.bytes)?;
-            Ok((entry.name.as_str(), tensor))
-        };
-        self.entries.iter().map(view).collect()
-    }
-
-    fn add(&mut self, name: String, shape: &[usize], values: &[f32]) -> Added {
-        if shape.iter().product::<usize>() != values.len() {
-            return Err(format!("{name}: {} values for shape {shape:?}", values.len()));
-        }
-        let finite = values.iter().all(|v| v.is_finite());
-        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        self.push(name, Dtype::F32, shape, bytes, finite)
-    }
-
-    /// Adds numbers that must come back exactly.
-    pub(crate) fn add_exact(&mut self, name: String, values: &[f64]) -> Added {
-        let finite = values.iter().all(|v| v.is_finite());
-        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        self.push(name, Dtype::F64, &[values.len()], bytes, finite)
-    }
-
-    /// Adds bytes that are not for this module to read.
-    pub(crate) fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> Added {
-        self.push(name.to_owned(), Dtype::U8, &[bytes.len()], bytes.to_vec(), true)
-    }
-
-    fn push(
+    /// Adds numbers that will come back to the last bit.
+    pub(crate) fn add<T: WithDType>(
         &mut self,
         name: String,
-        dtype: Dtype,
         shape: &[usize],
-        bytes: Vec<u8>,
-        finite: bool,
+        values: &[T],
     ) -> Added {
-        if !finite {
-            return Err(format!("{name}: {NOT_A_NUMBER}"));
-        }
-        if self.entries.iter().any(|entry| entry.name == name) {
-            return Err(format!("{name}: two tensors of this name"));
-        }
-        self.entries.push(Entry { name, dtype, shape: shape.to_vec(), bytes });
+        finite(&name, values)?;
+        let tensor = Tensor::from_slice(values, shape, &Device::Cpu);
+        let tensor = tensor.map_err(|e| format!("{name}: {e}"))?;
+        match self.0.entry(name) {
+            Entry::Vacant(place) => place.insert(tensor),
+            Entry::Occupied(place) => {
+                return Err(format!("{}: two tensors of this name", place.key()));
+            }
+        };
         Ok(())
     }
 
-    pub(crate) fn add_lstm(&mut self, name: &str, w: &LstmFc) -> Added {
-        let (i, n, o) = (w.inputs, w.width, w.outputs);
-        self.add(format!("{name}.weight_ih"), &[4 * n, i], &w.weight_ih)?;
-        self.add(format!("{name}.weight_hh"), &[4 * n, n], &w.weight_hh)?;
-        self.add(format!("{name}.bias_ih"), &[4 * n], &w.bias_ih)?;
-        self.add(format!("{name}.bias_hh"), &[4 * n], &w.bias_hh)?;
-        self.add(format!("{name}.fc_weight"), &[o, n], &w.fc_weight)?;
-        self.add(format!("{name}.fc_bias"), &[o], &w.fc_bias)
-    }
-
-    fn add_mlp(&mut self, name: &str, w: &Mlp) -> Added {
-        self.add(format!("{name}.weight_1"), &[w.width, w.inputs], &w.weight_1)?;
-        self.add(format!("{name}.bias_1"), &[w.width], &w.bias_1)?;
-        self.add(format!("{name}.weight_2"), &[w.outputs, w.width], &w.weight_2)?;
-        self.add(format!("{name}.bias_2"), &[w.outputs], &w.bias_2)
+    pub(crate) fn add_network(&mut self, name: &str, w: &impl Parameters) -> Added {
+        for ((tensor, shape), values) in w.shapes().iter().zip(w.slices()) {
+            self.add(format!("{name}.{tensor}"), shape, values)?;
+        }
+        for (tensor, shape, values) in w.constants() {
+            self.add(format!("{name}.{tensor}"), &shape, values)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn add_filter(&mut self, name: &str, w: &FilterWeights) -> Added {
-        self.add_lstm(&format!("{name}.transition"), &w.transition)?;
-        self.add_mlp(&format!("{name}.measurement"), &w.measurement)?;
-        self.add_exact(format!("{name}.noise"), &[w.q, w.r])?;
-        match &w.loadings {
-            Some(c) => self.add(format!("{name}.loadings"), &[w.sensors(), w.states()], c),
-            None => Ok(()),
-        }
+        self.add_network(name, w)?;
+        self.add(format!("{name}.noise"), &[2], &[w.q, w.r])
     }
 
     fn add_own_lags(&mut self, name: &str, w: &OwnLagWeights) -> Added {
@@ -144,15 +99,38 @@ impl Tensors {
 pub(crate) struct Reader<'a> {
     tensors: &'a SafeTensors<'a>,
     left: RefCell<BTreeSet<&'a str>>,
+    version: u32,
 }
 
+/// Endings of names as they are, and as they were in files of version 2.
+const NAMES_OF_VERSION_2: [(&str, &str); 10] = [
+    (".weight_ih_l0", ".weight_ih"),
+    (".weight_hh_l0", ".weight_hh"),
+    (".bias_ih_l0", ".bias_ih"),
+    (".bias_hh_l0", ".bias_hh"),
+    (".fc.weight", ".fc_weight"),
+    (".fc.bias", ".fc_bias"),
+    (".first.weight", ".weight_1"),
+    (".first.bias", ".bias_1"),
+    (".second.weight", ".weight_2"),
+    (".second.bias", ".bias_2"),
+];
+
 impl<'a> Reader<'a> {
-    pub(crate) fn new(tensors: &'a SafeTensors<'a>) -> Self {
-        Self { tensors, left: RefCell::new(tensors.names().into_iter().collect()) }
+    pub(crate) fn new(tensors: &'a SafeTensors<'a>, version: u32) -> Self {
+        Self { tensors, left: RefCell::new(tensors.names().into_iter().collect()), version }
+    }
+
+    /// What a tensor is called in a file of this version.
+    pub(crate) fn stored(&self, name: &str) -> String {
+        let old = NAMES_OF_VERSION_2.iter().filter(|_| self.version == 2);
+        old.clone()
+            .find_map(|(now, then)| name.strip_suffix(now).map(|path| format!("{path}{then}")))
+            .unwrap_or_else(|| name.to_owned())
     }
 
     fn has(&self, name: &str) -> bool {
-        self.tensors.tensor(name).is_ok()
+        self.tensors.tensor(&self.stored(name)).is_ok()
     }
 
     /// A tensor that nothing asked for means that header and tensors do not belong together.
@@ -163,52 +141,33 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn matrix(&self, name: &str) -> Result<([usize; 2], Vec<f32>), String> {
-        let (shape, values) = self.read(name)?;
-        match shape[..] {
-            [rows, columns] => Ok(([rows, columns], values)),
-            _ => Err(format!("{name}: shape {shape:?}, expected a matrix")),
+    /// The shape of a matrix that holds something.
+    fn matrix(&self, name: &str) -> Result<[usize; 2], String> {
+        let tensor = self.tensors.tensor(&self.stored(name));
+        match tensor.map_err(|_| format!("{name}: the tensor is missing"))?.shape()[..] {
+            [rows, columns] if rows > 0 && columns > 0 => Ok([rows, columns]),
+            ref shape => Err(format!("{name}: shape {shape:?}, expected a matrix")),
         }
     }
 
-    fn tensor(&self, name: &str, dtype: Dtype) -> Result<TensorView<'a>, String> {
-        let tensor =
-            self.tensors.tensor(name).map_err(|_| format!("{name}: the tensor is missing"))?;
-        self.left.borrow_mut().remove(name);
-        if tensor.dtype() == dtype {
-            Ok(tensor)
-        } else {
-            Err(format!("{name}: {:?}, expected {dtype:?}", tensor.dtype()))
-        }
+    fn read<T: WithDType>(&self, name: &str) -> Result<(Vec<usize>, Vec<T>), String> {
+        let stored = self.stored(name);
+        let view =
+            self.tensors.tensor(&stored).map_err(|_| format!("{name}: the tensor is missing"))?;
+        self.left.borrow_mut().remove(stored.as_str());
+        let values = view.load(&Device::Cpu).and_then(|t| t.flatten_all()?.to_vec1());
+        let values: Vec<T> = values.map_err(|e| format!("{name}: {e}"))?;
+        finite(name, &values)?;
+        Ok((view.shape().to_vec(), values))
     }
 
-    fn read(&self, name: &str) -> Result<(Vec<usize>, Vec<f32>), String> {
-        let tensor = self.tensor(name, Dtype::F32)?;
-        let (numbers, _) = tensor.data().as_chunks::<4>();
-        let values: Vec<f32> = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        if values.iter().any(|v| !v.is_finite()) {
-            return Err(format!("{name}: {NOT_A_NUMBER}"));
-        }
-        Ok((tensor.shape().to_vec(), values))
+    pub(crate) fn numbers<T: WithDType>(&self, name: &str) -> Result<Vec<T>, String> {
+        Ok(self.read(name)?.1)
     }
 
-    /// Numbers that were added with [`Tensors::add_exact`].
-    pub(crate) fn exact(&self, name: &str) -> Result<Vec<f64>, String> {
-        let tensor = self.tensor(name, Dtype::F64)?;
-        let (numbers, _) = tensor.data().as_chunks::<8>();
-        let values: Vec<f64> = numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-        if values.iter().any(|v| !v.is_finite()) {
-            return Err(format!("{name}: {NOT_A_NUMBER}"));
-        }
-        Ok(values)
-    }
-
-    /// Bytes that were added with [`Tensors::add_bytes`]; none where there are none.
-    pub(crate) fn optional_bytes(&self, name: &str) -> Result<Vec<u8>, String> {
-        if !self.has(name) {
-            return Ok(Vec::new());
-        }
-        Ok(self.tensor(name, Dtype::U8)?.data().to_vec())
+    /// The same; none where the file has no such tensor.
+    pub(crate) fn optional_numbers<T: WithDType>(&self, name: &str) -> Result<Vec<T>, String> {
+        if self.has(name) { self.numbers(name) } else { Ok(Vec::new()) }
     }
 
     fn shaped(&self, name: &str, expected: &[usize]) -> Result<Vec<f32>, String> {
@@ -220,51 +179,34 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn lstm(&self, name: &str) -> Result<LstmFc, String> {
-        let ([_, inputs], weight_ih) = self.matrix(&format!("{name}.weight_ih"))?;
-        let ([outputs, width], fc_weight) = self.matrix(&format!("{name}.fc_weight"))?;
-        if weight_ih.len() != 4 * width * inputs {
-            let rows = weight_ih.len() / inputs.max(1);
-            return Err(format!("{name}.weight_ih: {rows} rows, expected {}", 4 * width));
+    /// Fills `weights`, which have sizes and no numbers yet.
+    fn network<W: Parameters>(&self, name: &str, mut weights: W) -> Result<W, String> {
+        let shapes = weights.shapes();
+        for ((tensor, shape), values) in shapes.iter().zip(weights.slices_mut()) {
+            *values = self.shaped(&format!("{name}.{tensor}"), shape)?;
         }
-        Ok(LstmFc {
-            inputs,
-            width,
-            outputs,
-            weight_ih,
-            weight_hh: self.shaped(&format!("{name}.weight_hh"), &[4 * width, width])?,
-            bias_ih: self.shaped(&format!("{name}.bias_ih"), &[4 * width])?,
-            bias_hh: self.shaped(&format!("{name}.bias_hh"), &[4 * width])?,
-            fc_weight,
-            fc_bias: self.shaped(&format!("{name}.fc_bias"), &[outputs])?,
-        })
+        Ok(weights)
+    }
+
+    fn lstm(&self, name: &str) -> Result<LstmFc, String> {
+        let [_, inputs] = self.matrix(&format!("{name}.weight_ih_l0"))?;
+        let [outputs, width] = self.matrix(&format!("{name}.fc.weight"))?;
+        self.network(name, LstmFc::empty(inputs, width, outputs))
     }
 
     /// The network of this name, if the file has it.
     pub(crate) fn optional_lstm(&self, name: &str) -> Result<Option<LstmFc>, String> {
-        self.has(&format!("{name}.weight_ih")).then(|| self.lstm(name)).transpose()
+        self.has(&format!("{name}.weight_ih_l0")).then(|| self.lstm(name)).transpose()
     }
 
     fn mlp(&self, name: &str, inputs: usize, outputs: usize) -> Result<Mlp, String> {
-        let ([width, _], weight_1) = self.matrix(&format!("{name}.weight_1"))?;
-        if weight_1.len() != width * inputs {
-            let columns = weight_1.len() / width.max(1);
-            return Err(format!("{name}.weight_1: {columns} columns, expected {inputs}"));
-        }
-        Ok(Mlp {
-            inputs,
-            width,
-            outputs,
-            weight_1,
-            bias_1: self.shaped(&format!("{name}.bias_1"), &[width])?,
-            weight_2: self.shaped(&format!("{name}.weight_2"), &[outputs, width])?,
-            bias_2: self.shaped(&format!("{name}.bias_2"), &[outputs])?,
-        })
+        let [width, _] = self.matrix(&format!("{name}.first.weight"))?;
+        self.network(name, Mlp::empty(inputs, width, outputs))
     }
 
     /// A filter of so many sensors.
     pub(crate) fn filter(&self, name: &str, sensors: usize) -> Result<FilterWeights, String> {
-        let noise = self.exact(&format!("{name}.noise"))?;
+        let noise: Vec<f64> = self.numbers(&format!("{name}.noise"))?;
         let [q, r] = noise[..] else {
             return Err(format!("{name}.noise: {} numbers, expected q and r", noise.len()));
         };
@@ -280,7 +222,7 @@ impl<'a> Reader<'a> {
             ));
         }
         let measurement = self.mlp(&format!("{name}.measurement"), states, sensors)?;
-        let loadings = format!("{name}.loadings");
+        let loadings = format!("{name}.{LOADINGS}");
         let loadings =
             self.has(&loadings).then(|| self.shaped(&loadings, &[sensors, states])).transpose()?;
         Ok(FilterWeights { transition, measurement, loadings, q, r })

@@ -19,7 +19,6 @@ pub(crate) struct CacheEnvironment {
 }
 
 impl CacheEnvironment {
-    /// Those of this process.
     pub(crate) fn of_process() -> Self {
         Self {
             headwater_cache: std::env::var_os("HEADWATER_CACHE"),

@@ -26,7 +26,6 @@ pub(crate) enum Checksum {
     Absent,
 }
 
-/// Where the digits stand.
 fn digits(bytes: &[u8]) -> Option<Range<usize>> {
     bytes.get(LENGTH..)?.strip_prefix(BEGINS)?;
     let begin = LENGTH + BEGINS.len();
@@ -41,7 +40,6 @@ fn over(bytes: &[u8], digits: Range<usize>) -> String {
     hashed.hex()
 }
 
-/// Whether the checksum fits.
 pub(crate) fn check(bytes: &[u8]) -> Checksum {
     let Some(digits) = digits(bytes) else { return Checksum::Absent };
     if over(bytes, digits.clone()).as_bytes() == &bytes[digits] {

@@ -1,7 +1,10 @@
+use candle_core::{DType, Device, Tensor};
+use candle_nn::VarBuilder;
 use proptest::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
 use super::*;
+use crate::nn::network::{FilterNetwork, LstmNetwork};
 use crate::nn::weights::{FilterWeights, Mlp, OwnLagWeights};
 use crate::rng;
 
@@ -109,12 +112,45 @@ fn tensors_have_the_names_other_programs_look_for() {
     let bytes = fs::read(path).unwrap();
     let tensors = SafeTensors::deserialize(&bytes).unwrap();
     let shape = |name| tensors.tensor(name).unwrap().shape().to_vec();
-    assert_eq!(shape("clients.P1.transition.weight_ih"), [16, 2]);
-    assert_eq!(shape("clients.P1.measurement.weight_2"), [2, 5]);
+    assert_eq!(shape("clients.P1.transition.weight_ih_l0"), [16, 2]);
+    assert_eq!(shape("clients.P1.measurement.second.weight"), [2, 5]);
     assert_eq!(shape("clients.P1.loadings"), [2, 2]);
     assert_eq!(shape("clients.Müller.front.weight"), [2, 4]);
-    assert_eq!(shape("server.fc_bias"), [7]);
-    assert_eq!(shape("oracle.transition.fc_weight"), [4, 4]);
+    assert_eq!(shape("server.fc.bias"), [7]);
+    assert_eq!(shape("oracle.transition.fc.weight"), [4, 4]);
+}
+
+#[test]
+fn candle_builds_the_networks_from_the_file() {
+    let checkpoint = full();
+    let bytes = checkpoint.to_file(Path::new("m")).unwrap();
+    let file = VarBuilder::from_buffered_safetensors(bytes, DType::F32, &Device::Cpu).unwrap();
+    let x = Tensor::new(&[[[0.3f32, -0.2, 1.0, 0.1, 0.0, -0.7, 2.0]]], &Device::Cpu).unwrap();
+    let weights = checkpoint.server.as_ref().unwrap();
+    let theirs = LstmNetwork::new(weights.sizes(), &file.pp("server")).unwrap().seq(&x).unwrap();
+    let ours = LstmNetwork::running(weights).unwrap().seq(&x).unwrap();
+    let numbers = |t: Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    assert_eq!(numbers(theirs), numbers(ours));
+    let ProprietaryWeights::Filter(filter) = &checkpoint.clients[0].proprietary else { panic!() };
+    assert!(FilterNetwork::new(filter.config(), &file.pp("clients.P1")).is_ok());
+}
+
+#[test]
+fn a_file_of_version_2_is_read_by_the_names_it_has() {
+    let checkpoint = full();
+    let bytes = checkpoint.to_file(Path::new("m")).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let old = Reader::new(&tensors, 2);
+    let views = tensors.tensors();
+    let renamed = views.iter().map(|(name, view)| (old.stored(name), view));
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+    let header = metadata.metadata().as_ref().unwrap()[HEADER].clone();
+    let header = header.replace("\"version\":3", "\"version\":2");
+    let bytes = safetensors::serialize(renamed, Some([(HEADER.to_owned(), header)].into()));
+    let bytes = with_checksum(bytes.unwrap());
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("clients.P1.transition.weight_ih\"") && !text.contains("_l0"));
+    assert_eq!(Checkpoint::from_bytes(Path::new("m"), &bytes, None).unwrap(), checkpoint);
 }
 
 #[test]
@@ -142,11 +178,11 @@ fn a_file_cut_at_any_length_is_refused() {
 fn another_version_is_refused_by_name() {
     let (_folder, path) = saved(&full());
     let mut bytes = fs::read(&path).unwrap();
-    let needle = br#"\"version\":2"#;
+    let needle = br#"\"version\":3"#;
     let at = bytes.windows(needle.len()).position(|w| w == needle).unwrap();
     bytes[at + needle.len() - 1] = b'7';
     fs::write(&path, with_checksum(bytes)).unwrap();
-    assert_eq!(refusal(&path), "checkpoint of version 7, expected 2");
+    assert_eq!(refusal(&path), "checkpoint of version 7, expected 3");
 }
 
 #[test]
@@ -158,7 +194,7 @@ fn a_file_of_a_version_without_a_checksum_is_refused_as_that_version() {
     );
     let (_folder, path) = saved(&full());
     fs::write(&path, bytes.unwrap()).unwrap();
-    assert_eq!(refusal(&path), "checkpoint of version 1, expected 2");
+    assert_eq!(refusal(&path), "checkpoint of version 1, expected 3");
 }
 
 #[test]
@@ -209,7 +245,7 @@ fn a_weight_that_is_not_a_number_is_neither_written_nor_read() {
     let mut checkpoint = full();
     checkpoint.server.as_mut().unwrap().fc_bias[0] = f32::INFINITY;
     let error = checkpoint.save(&path).unwrap_err().to_string();
-    assert!(error.ends_with("server.fc_bias: a value is not a number"), "{error}");
+    assert!(error.ends_with("server.fc.bias: a value is not a number"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), bytes, "what stood there is untouched");
 }
 
@@ -222,7 +258,7 @@ fn shapes_that_do_not_belong_together_are_refused() {
     checkpoint.clients[0].std.push(1.0);
     checkpoint.save(&path).unwrap();
     let what = refusal(&path);
-    assert_eq!(what, "clients.P1.measurement.weight_2: shape [2, 5], expected [3, 5]");
+    assert_eq!(what, "clients.P1.measurement.second.weight: shape [2, 5], expected [3, 5]");
 }
 
 #[test]

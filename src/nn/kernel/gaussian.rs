@@ -18,7 +18,6 @@ pub(crate) struct Gaussian {
     covariance: DMatrix<f64>,
 }
 
-/// How it is written down.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     mean: Vec<f64>,

@@ -12,7 +12,6 @@ use super::lanes::{Avx2, Sse2};
 /// A piece of arithmetic that can be compiled for any instruction set. `run` must be
 /// `#[inline(always)]`, and so must be whatever it calls in its inner loops.
 pub(crate) trait Kernel {
-    /// What the arithmetic yields.
     type Output;
 
     fn run<A: Arithmetic>(self, a: A) -> Self::Output;

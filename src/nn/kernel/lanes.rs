@@ -4,6 +4,57 @@
 //! sums as separate scalars as soon as a loop carries it, and shuffles them together and apart at
 //! each turn; a vector type says that they belong together.
 
+/// The lanes of one register: `$set` has its instructions.
+#[cfg(target_arch = "x86_64")]
+macro_rules! lanes {
+    (
+        $isa:ident, $n:literal: $v:ty, $set:ident, splat: $splat:ident, mul_add: $mul_add:ident,
+        where_positive: $where_positive:ident, exponent: $exponent:ident,
+        $($name:ident($($x:ident),+): $instruction:ident),+ $(,)?
+    ) => {
+        impl Lanes<$n> for $isa {
+            type V = $v;
+
+            const MANY: bool = true;
+
+            #[inline(always)]
+            fn splat(self, value: f32) -> $v {
+                self.0.$set.$splat(value)
+            }
+
+            #[inline(always)]
+            fn load(self, values: &[f32; $n]) -> $v {
+                cast(*values)
+            }
+
+            #[inline(always)]
+            fn store(self, values: $v) -> [f32; $n] {
+                cast(values)
+            }
+
+            $(#[inline(always)]
+            fn $name(self, $($x: $v),+) -> $v {
+                self.0.$set.$instruction($($x),+)
+            })+
+
+            #[inline(always)]
+            fn mul_add(self, x: $v, y: $v, z: $v) -> $v {
+                $mul_add(self.0, x, y, z)
+            }
+
+            #[inline(always)]
+            fn where_positive(self, x: $v, yes: $v, no: $v) -> $v {
+                $where_positive(self.0, x, yes, no)
+            }
+
+            #[inline(always)]
+            fn exponent(self, shifted: $v) -> $v {
+                $exponent(self.0, shifted)
+            }
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod portable;

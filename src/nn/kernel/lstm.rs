@@ -6,11 +6,11 @@
 //! c' = f c + i g,  h' = o tanh c',  out = W_fc h' + b_fc
 //! ```
 
-use super::activation::{sigmoid, tanh};
+use super::cell::Cell;
 use super::lanes::{Arithmetic, Lanes};
 use super::packed::{Packed, lanes_for, pad, padded};
 use super::rows::Rows;
-use super::{WeightsError, check, check_dimension};
+use super::{WeightsError, check_network};
 use crate::nn::weights::LstmFc;
 
 /// The weights, repacked: for each block of hidden units the four gates lie beside each other, so
@@ -43,7 +43,6 @@ impl Memory {
         self.c.fill(0.0);
     }
 
-    /// Numbers [`Memory::record`] writes.
     pub(crate) fn len(&self) -> usize {
         self.h.len() + self.c.len()
     }
@@ -65,31 +64,10 @@ impl Memory {
 /// One column of the four gates, in the order i, f, g, o.
 type Gates<const N: usize> = [[f32; N]; 4];
 
-/// One block of cells after a step.
-struct Cell<V> {
-    i: V,
-    f: V,
-    g: V,
-    o: V,
-    c: V,
-    tanh_c: V,
-    h: V,
-}
-
 impl Lstm {
     pub(crate) fn new(weights: &LstmFc) -> Result<Self, WeightsError> {
         let LstmFc { inputs, width, outputs, .. } = *weights;
-        for (what, size) in
-            [("LSTM inputs", inputs), ("LSTM width", width), ("LSTM outputs", outputs)]
-        {
-            check_dimension(what, size, size.max(1))?;
-        }
-        check("weight_ih", &weights.weight_ih, 4 * width * inputs)?;
-        check("weight_hh", &weights.weight_hh, 4 * width * width)?;
-        check("bias_ih", &weights.bias_ih, 4 * width)?;
-        check("bias_hh", &weights.bias_hh, 4 * width)?;
-        check("fc_weight", &weights.fc_weight, outputs * width)?;
-        check("fc_bias", &weights.fc_bias, outputs)?;
+        check_network(weights)?;
         let bias: Vec<f32> =
             weights.bias_ih.iter().zip(&weights.bias_hh).map(|(a, b)| a + b).collect();
         Ok(Self {
@@ -104,7 +82,6 @@ impl Lstm {
         })
     }
 
-    /// Size of the input.
     pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
@@ -114,7 +91,6 @@ impl Lstm {
         self.width
     }
 
-    /// Size of the output.
     pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }
@@ -172,15 +148,15 @@ impl Lstm {
             let before = a.load(c);
             let recurrent = add_columns(a, load(a, bias), hh, &memory.h);
             if let Some(beside) = beside {
-                let cell = cell(a, add_columns(a, recurrent, ih, beside), before);
+                let (_, _, h) = Cell::forward(a, add_columns(a, recurrent, ih, beside), before);
                 let row = if jacobian { 1 + self.inputs } else { 1 };
-                rows.hidden_mut(row, lane)[..N].copy_from_slice(&a.store(cell.h));
+                rows.hidden_mut(row, lane)[..N].copy_from_slice(&a.store(h));
             }
-            let cell = cell(a, add_columns(a, recurrent, ih, x), before);
-            rows.hidden_mut(0, lane)[..N].copy_from_slice(&a.store(cell.h));
-            *c = a.store(cell.c);
+            let (cell, after, h) = Cell::forward(a, add_columns(a, recurrent, ih, x), before);
+            rows.hidden_mut(0, lane)[..N].copy_from_slice(&a.store(h));
+            *c = a.store(after);
             if jacobian {
-                let slopes = cell.slopes(a, before);
+                let slopes = cell.back(a, a.splat(1.0), before);
                 for (k, column) in ih.iter().enumerate() {
                     let dh = chain(a, slopes, column);
                     rows.hidden_mut(1 + k, lane)[..N].copy_from_slice(&a.store(dh));
@@ -233,31 +209,6 @@ fn add_columns<A: Lanes<N>, const N: usize>(
         o = a.mul_add(a.load(&column[3]), factor, o);
     }
     [i, f, g, o]
-}
-
-#[inline(always)]
-fn cell<A: Lanes<N>, const N: usize>(a: A, z: [A::V; 4], c: A::V) -> Cell<A::V> {
-    let (i, f, g, o) = (sigmoid(a, z[0]), sigmoid(a, z[1]), tanh(a, z[2]), sigmoid(a, z[3]));
-    let c = a.mul_add(f, c, a.mul(i, g));
-    let tanh_c = tanh(a, c);
-    Cell { i, f, g, o, c, tanh_c, h: a.mul(o, tanh_c) }
-}
-
-impl<V: Copy> Cell<V> {
-    /// ∂h'/∂z of each gate, with the memory frozen at `before`.
-    #[inline(always)]
-    fn slopes<A: Lanes<N, V = V>, const N: usize>(&self, a: A, before: V) -> [V; 4] {
-        let one_minus = |x: V| a.sub(a.splat(1.0), x);
-        let of_sigmoid = |s: V| a.mul(s, one_minus(s));
-        let of_tanh = |t: V| one_minus(a.mul(t, t));
-        let through_c = a.mul(self.o, of_tanh(self.tanh_c));
-        [
-            a.mul(a.mul(through_c, self.g), of_sigmoid(self.i)),
-            a.mul(a.mul(through_c, before), of_sigmoid(self.f)),
-            a.mul(a.mul(through_c, self.i), of_tanh(self.g)),
-            a.mul(self.tanh_c, of_sigmoid(self.o)),
-        ]
-    }
 }
 
 /// ∂h'/∂xₖ = Σ over gates of ∂h'/∂z · W_ih[:, k].
@@ -350,12 +301,15 @@ mod tests {
         short.weight_hh.pop();
         assert_eq!(
             Lstm::new(&short).err(),
-            Some(WeightsError::Size { tensor: "weight_hh", expected: 64, found: 63 })
+            Some(WeightsError::Size { tensor: "weight_hh_l0".into(), expected: 64, found: 63 })
         );
         let mut broken = good.clone();
         broken.fc_bias[0] = f32::NAN;
-        assert_eq!(Lstm::new(&broken).err(), Some(WeightsError::NotFinite { tensor: "fc_bias" }));
+        assert_eq!(
+            Lstm::new(&broken).err(),
+            Some(WeightsError::NotFinite { tensor: "fc.bias".into() })
+        );
         let empty = LstmFc { inputs: 0, weight_ih: Vec::new(), ..good };
-        assert!(matches!(Lstm::new(&empty), Err(WeightsError::Dimension { .. })));
+        assert!(matches!(Lstm::new(&empty), Err(WeightsError::Empty { .. })));
     }
 }

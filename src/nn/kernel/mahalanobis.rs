@@ -36,7 +36,6 @@ pub(crate) struct Mahalanobis {
 struct Triangle(Vec<[f32; LANES]>);
 
 impl Mahalanobis {
-    /// Factorises Σ.
     pub(crate) fn new(nominal: &Gaussian) -> Self {
         Self::with_isa(nominal, Isa::detect())
     }

@@ -8,7 +8,7 @@ use super::activation::selu;
 use super::lanes::{Arithmetic, Lanes};
 use super::packed::{Packed, lanes_for, pad};
 use super::rows::Rows;
-use super::{WeightsError, check, check_dimension};
+use super::{WeightsError, check_network};
 use crate::nn::weights;
 
 #[derive(Debug, Clone)]
@@ -25,14 +25,7 @@ pub(crate) struct Mlp {
 impl Mlp {
     pub(crate) fn new(weights: &weights::Mlp) -> Result<Self, WeightsError> {
         let weights::Mlp { inputs, width, outputs, .. } = *weights;
-        for (what, size) in [("MLP inputs", inputs), ("MLP width", width), ("MLP outputs", outputs)]
-        {
-            check_dimension(what, size, size.max(1))?;
-        }
-        check("weight_1", &weights.weight_1, width * inputs)?;
-        check("bias_1", &weights.bias_1, width)?;
-        check("weight_2", &weights.weight_2, outputs * width)?;
-        check("bias_2", &weights.bias_2, outputs)?;
+        check_network(weights)?;
         Ok(Self {
             inputs,
             width,
@@ -44,12 +37,10 @@ impl Mlp {
         })
     }
 
-    /// Size of the input.
     pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Size of the output.
     pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }

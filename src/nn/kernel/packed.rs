@@ -33,7 +33,6 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Repacks a row-major matrix.
     pub(crate) fn new(rows: usize, columns: usize, row_major: &[f32]) -> Self {
         let lanes = lanes_for(rows);
         let mut data = vec![0.0; padded(rows) * columns];

@@ -1,10 +1,11 @@
 use candle_core::{Device, Tensor};
+use candle_nn::rnn::LSTMState;
 use proptest::prelude::*;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::*;
-use crate::nn::network::LstmNetwork;
-use crate::nn::train::adam::Parameters as _;
+use crate::nn::network::{LstmNetwork, Variables};
+use crate::nn::weights::Parameters as _;
 use crate::rng;
 
 /// Adam on plain numbers, as published, in double precision; one number per weight of torch's form.
@@ -26,7 +27,7 @@ impl ReferenceAdam {
             let g = f64::from(g);
             *m = BETA_1 * *m + (1.0 - BETA_1) * g;
             *v = BETA_2 * *v + (1.0 - BETA_2) * g * g;
-            *w -= (self.rate * (*m / b_1) / ((*v / b_2).sqrt() + f64::from(EPSILON))) as f32;
+            *w -= (self.rate * (*m / b_1) / ((*v / b_2).sqrt() + EPSILON)) as f32;
         }
     }
 }
@@ -62,9 +63,7 @@ proptest! {
         let descent = if adam { Descent::Adam(3e-3) } else { Descent::Sgd(1e-2) };
         let mut ours = Learner::with_isa(&weights, descent, isa).unwrap();
         let mut theirs = ReferenceAdam { rate: 3e-3, round: 0, moments: Vec::new() };
-        let zero = Tensor::zeros((1, width), candle_core::DType::F32, &Device::Cpu).unwrap();
-        let mut memory =
-            crate::nn::network::LstmState { h: zero.clone(), c: zero };
+        let mut memory = LstmNetwork::running(&weights).unwrap().zero_state(1).unwrap();
         let mut draw = |n: usize| -> Vec<f32> {
             (0..n).map(|_| StandardNormal.sample(&mut *rng)).collect()
         };
@@ -73,16 +72,17 @@ proptest! {
             let found = ours.forward(&x).to_vec();
             let d_out: Vec<f32> = found.iter().zip(&goal).map(|(y, g)| 2.0 * (y - g)).collect();
             ours.learn(&d_out, 1.0);
-            let network = LstmNetwork::from_weights(&weights, &Device::Cpu, true).unwrap();
+            let variables = Variables::new(&weights).unwrap();
+            let network = LstmNetwork::new(weights.sizes(), &variables.builder()).unwrap();
             let x = Tensor::from_vec(x, (1, inputs), &Device::Cpu).unwrap();
             let (out, next) = network.step(&x, &memory).unwrap();
-            memory = crate::nn::network::LstmState { h: next.h.detach(), c: next.c.detach() };
+            memory = LSTMState::new(next.h.detach(), next.c.detach());
             let goal = Tensor::from_vec(goal, (1, outputs), &Device::Cpu).unwrap();
             let loss = (&out - goal).unwrap().sqr().unwrap().sum_all().unwrap();
             for (a, b) in found.iter().zip(out.flatten_all().unwrap().to_vec1::<f32>().unwrap()) {
                 prop_assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{} {}", a, b);
             }
-            let gradient = network.to_gradient(&loss.backward().unwrap()).unwrap();
+            let gradient = variables.gradient(&loss.backward().unwrap(), &weights).unwrap();
             if adam {
                 theirs.step(&mut weights, &gradient);
             } else {

@@ -5,7 +5,7 @@
 //! frozen (h, c). Measurements are clipped for the update only, so that one wild sensor cannot drag
 //! the state away; the residual shows it in full.
 
-use super::{Beside, LARGEST, LONGEST_GAP, Output, Proprietary};
+use super::{Beside, LARGEST, Output, Proprietary};
 use crate::nn::kernel::covariance::Covariance;
 use crate::nn::kernel::isa::{Isa, Kernel};
 use crate::nn::kernel::lanes::Arithmetic;
@@ -19,7 +19,6 @@ use crate::nn::weights::FilterWeights;
 /// Measurements enter the update inside ±this many standard deviations.
 pub(crate) const UPDATE_CLIP: f32 = 5.0;
 
-/// The filter and its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     isa: Isa,
@@ -40,14 +39,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// The filter that runs these weights on the best instruction set of this machine.
-    #[cfg(test)]
-    pub(crate) fn new(weights: &FilterWeights) -> Result<Self, WeightsError> {
-        Self::with_isa(weights, Isa::detect())
-    }
-
-    /// The filter that runs these weights on a given instruction set.
-    pub(crate) fn with_isa(weights: &FilterWeights, isa: Isa) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &FilterWeights, isa: Isa) -> Result<Self, WeightsError> {
         let (states, sensors) = (weights.states(), weights.sensors());
         let transition = Lstm::new(&weights.transition)?;
         let measurement = Mlp::new(&weights.measurement)?;
@@ -86,7 +78,6 @@ impl Filter {
         &self.memory
     }
 
-    /// Width of the transition's memory.
     pub(crate) fn transition_width(&self) -> usize {
         self.transition.width()
     }
@@ -120,37 +111,18 @@ fn columns(sensors: usize, states: usize, row_major: &[f32]) -> Vec<f32> {
 }
 
 impl Proprietary for Filter {
-    fn sensors(&self) -> usize {
-        self.output.y_hat.len()
-    }
-
-    fn states(&self) -> usize {
-        self.output.x.len()
-    }
-
     fn may_send_states(&self) -> bool {
         self.loadings.is_none()
     }
 
     fn step(&mut self, y: &[f32], beside: Option<Beside<'_>>) {
-        debug_assert_eq!(y.len(), self.sensors());
+        debug_assert!(y.is_empty() || y.len() == self.sensors());
         let isa = self.isa;
         isa.run(Step { filter: self, y, beside });
     }
 
     fn output(&self) -> &Output {
         &self.output
-    }
-
-    fn skip(&mut self, steps: usize) {
-        if steps > LONGEST_GAP {
-            self.reset();
-            return;
-        }
-        let isa = self.isa;
-        for _ in 0..steps {
-            isa.run(Step { filter: self, y: &[], beside: None });
-        }
     }
 
     fn reset(&mut self) {

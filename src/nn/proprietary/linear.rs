@@ -3,7 +3,7 @@
 //! As a state-space model its state is the measurement itself: x = ŷ, and x̂ is y with what is
 //! missing filled in by the prediction. So its states are raw data and never leave the client.
 
-use super::{Beside, LARGEST, LONGEST_GAP, Output, Proprietary};
+use super::{Beside, LARGEST, Output, Proprietary};
 use crate::nn::kernel::isa::{Isa, Kernel};
 use crate::nn::kernel::lanes::Arithmetic;
 use crate::nn::kernel::packed::{Packed, padded};
@@ -116,28 +116,13 @@ pub(crate) struct Linear {
 }
 
 impl Linear {
-    /// The model that runs these weights on the best instruction set of this machine.
-    #[cfg(test)]
-    pub(crate) fn new(weights: &OwnLagWeights) -> Result<Self, WeightsError> {
-        Self::with_isa(weights, Isa::detect())
-    }
-
-    /// The model that runs these weights on a given instruction set.
-    pub(crate) fn with_isa(weights: &OwnLagWeights, isa: Isa) -> Result<Self, WeightsError> {
+    pub(crate) fn new(weights: &OwnLagWeights, isa: Isa) -> Result<Self, WeightsError> {
         let front = OwnLag::new(weights, isa)?;
         Ok(Self { output: Output::new(front.sensors, front.sensors), front })
     }
 }
 
 impl Proprietary for Linear {
-    fn sensors(&self) -> usize {
-        self.front.sensors
-    }
-
-    fn states(&self) -> usize {
-        self.front.sensors
-    }
-
     fn may_send_states(&self) -> bool {
         false
     }
@@ -162,24 +147,9 @@ impl Proprietary for Linear {
         &self.output
     }
 
-    fn skip(&mut self, steps: usize) {
-        if steps > LONGEST_GAP {
-            self.reset();
-            return;
-        }
-        for _ in 0..steps {
-            self.step(&[], None);
-        }
-    }
-
     fn reset(&mut self) {
         self.front.reset();
         self.output.clear();
-    }
-
-    #[cfg(test)]
-    fn recoveries(&self) -> u64 {
-        0
     }
 }
 

@@ -4,7 +4,7 @@
 //! left, so they are small and may be sent.
 
 use super::linear::{OwnLag, subtract};
-use super::{Beside, Filter, LARGEST, LONGEST_GAP, Output, Proprietary};
+use super::{Beside, Filter, LARGEST, Output, Proprietary};
 use crate::nn::kernel::isa::Isa;
 use crate::nn::kernel::{WeightsError, check, check_dimension};
 use crate::nn::weights::{FilterWeights, OwnLagWeights};
@@ -15,26 +15,13 @@ pub(crate) struct OwnLagFilter {
     front: OwnLag,
     filter: Filter,
     scale: Vec<f32>,
-    /// What the front end predicts.
     front_hat: Vec<f32>,
-    /// What the filter sees.
     left_over: Vec<f32>,
     output: Output,
 }
 
 impl OwnLagFilter {
-    /// The model that runs these weights on the best instruction set of this machine.
-    #[cfg(test)]
     pub(crate) fn new(
-        front: &OwnLagWeights,
-        filter: &FilterWeights,
-        scale: &[f32],
-    ) -> Result<Self, WeightsError> {
-        Self::with_isa(front, filter, scale, Isa::detect())
-    }
-
-    /// The model that runs these weights on a given instruction set.
-    pub(crate) fn with_isa(
         front: &OwnLagWeights,
         filter: &FilterWeights,
         scale: &[f32],
@@ -42,7 +29,7 @@ impl OwnLagFilter {
     ) -> Result<Self, WeightsError> {
         let sensors = front.sensors;
         let front = OwnLag::new(front, isa)?;
-        let filter = Filter::with_isa(filter, isa)?;
+        let filter = Filter::new(filter, isa)?;
         check_dimension("sensors of the filter", filter.sensors(), sensors)?;
         check("scale", scale, sensors)?;
         if let Some(&found) = scale.iter().find(|s| **s < 0.0) {
@@ -66,14 +53,6 @@ impl OwnLagFilter {
 }
 
 impl Proprietary for OwnLagFilter {
-    fn sensors(&self) -> usize {
-        self.scale.len()
-    }
-
-    fn states(&self) -> usize {
-        self.filter.states()
-    }
-
     fn may_send_states(&self) -> bool {
         self.filter.may_send_states()
     }
@@ -111,16 +90,6 @@ impl Proprietary for OwnLagFilter {
 
     fn output(&self) -> &Output {
         &self.output
-    }
-
-    fn skip(&mut self, steps: usize) {
-        if steps > LONGEST_GAP {
-            self.reset();
-            return;
-        }
-        for _ in 0..steps {
-            self.step(&[], None);
-        }
     }
 
     fn reset(&mut self) {

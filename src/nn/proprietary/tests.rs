@@ -85,7 +85,7 @@ fn exact(values: &[f32]) -> DVector<f64> {
 /// Runs kernel and textbook on the same measurements, some of them missing, and compares.
 fn compare_with_the_textbook(weights: &FilterWeights, isa: Isa, steps: usize) {
     let (states, sensors) = (weights.states(), weights.sensors());
-    let mut filter = Filter::with_isa(weights, isa).expect("weights of the right size");
+    let mut filter = Filter::new(weights, isa).expect("weights of the right size");
     let mut ekf = Ekf {
         model: Networks::new(weights),
         x: DVector::zeros(states),
@@ -146,7 +146,7 @@ fn the_residual_form_with_as_many_states_as_sensors_agrees_with_the_textbook_fil
 fn the_covariance_stays_symmetric_and_positive_definite_over_10_000_steps() {
     for weights in [paper_form(2, 4, 1), paper_form(5, 12, 1), residual_form(9, 1)] {
         let n = weights.states();
-        let mut filter = Filter::new(&weights).expect("weights of the right size");
+        let mut filter = Filter::new(&weights, Isa::detect()).expect("weights of the right size");
         for (t, mut y) in measurements(weights.sensors(), 10_000, 2).into_iter().enumerate() {
             if t % 97 < 5 {
                 y.fill(f32::NAN);
@@ -165,7 +165,7 @@ fn the_covariance_stays_symmetric_and_positive_definite_over_10_000_steps() {
 #[test]
 fn measurements_are_clipped_for_the_update_but_not_for_the_residual() {
     let weights = paper_form(2, 4, 8);
-    let mut wild = Filter::new(&weights).expect("weights of the right size");
+    let mut wild = Filter::new(&weights, Isa::detect()).expect("weights of the right size");
     let mut clipped = wild.clone();
     wild.step(&[80.0, 0.0, -1e9, 0.3], None);
     clipped.step(&[5.0, 0.0, -5.0, 0.3], None);
@@ -226,7 +226,7 @@ fn only_a_model_whose_states_are_a_summary_may_send_them() {
 #[test]
 fn the_second_estimate_passes_through_the_same_functions_and_leaves_no_trace() {
     let weights = paper_form(2, 4, 11);
-    let mut model = Filter::new(&weights).expect("weights of the right size");
+    let mut model = Filter::new(&weights, Isa::detect()).expect("weights of the right size");
     let mut alone = model.clone();
     let mut memory = State::zero(16);
     for y in measurements(4, 40, 7) {
@@ -270,7 +270,7 @@ fn the_linear_model_is_the_sum_of_its_lags_and_predicts_what_is_missing() {
         weight: vec![0.5, 0.0, 0.25, 0.0, 0.0, 1.0, 0.0, -0.5],
         bias: vec![1.0, 0.0],
     };
-    let mut model = Linear::new(&weights).expect("weights of the right size");
+    let mut model = Linear::new(&weights, Isa::detect()).expect("weights of the right size");
     model.step(&[2.0, 4.0], None);
     assert_eq!(model.output().y_hat, [1.0, 0.0]);
     // The first sample stands for those before it: 1 + (0.5 + 0.25)·2 and (1 − 0.5)·4.
@@ -289,7 +289,7 @@ fn an_impossible_covariance_is_replaced_and_counted() {
     // An explosive transition: P grows by a factor of about 10¹² per step without measurements.
     weights.transition.fc_weight.iter_mut().for_each(|w| *w *= 1e7);
     weights.transition.fc_bias.fill(0.0);
-    let mut filter = Filter::new(&weights).expect("weights of the right size");
+    let mut filter = Filter::new(&weights, Isa::detect()).expect("weights of the right size");
     filter.skip(50);
     assert!(filter.recoveries() > 0);
     assert!(filter.output().x_hat.iter().all(|x| x.is_finite()));
@@ -303,13 +303,20 @@ fn an_impossible_covariance_is_replaced_and_counted() {
 fn weights_that_do_not_fit_together_are_refused() {
     let good = paper_form(2, 4, 1);
     let other = FilterWeights { measurement: paper_form(3, 4, 1).measurement, ..good.clone() };
-    assert!(matches!(Filter::new(&other), Err(WeightsError::Dimension { .. })));
+    assert!(matches!(Filter::new(&other, Isa::detect()), Err(WeightsError::Dimension { .. })));
     let silent = FilterWeights { r: 0.0, ..good.clone() };
-    assert_eq!(Filter::new(&silent).err(), Some(WeightsError::Noise { what: "r", found: 0.0 }));
+    assert_eq!(
+        Filter::new(&silent, Isa::detect()).err(),
+        Some(WeightsError::Noise { what: "r", found: 0.0 })
+    );
     let narrow = FilterWeights { loadings: Some(vec![1.0; 7]), ..good.clone() };
-    assert!(matches!(Filter::new(&narrow), Err(WeightsError::Size { tensor: "loadings", .. })));
-    assert!(OwnLagFilter::new(&own_lag(5, 2, 1), &good, &[1.0; 5]).is_err());
-    assert!(OwnLagFilter::new(&own_lag(4, 2, 1), &good, &[1.0, 1.0, 1.0, -1.0]).is_err());
+    assert!(
+        matches!(Filter::new(&narrow, Isa::detect()), Err(WeightsError::Size { tensor, .. }) if tensor == "loadings")
+    );
+    assert!(OwnLagFilter::new(&own_lag(5, 2, 1), &good, &[1.0; 5], Isa::detect()).is_err());
+    assert!(
+        OwnLagFilter::new(&own_lag(4, 2, 1), &good, &[1.0, 1.0, 1.0, -1.0], Isa::detect()).is_err()
+    );
 }
 
 proptest! {
@@ -348,15 +355,14 @@ fn compare_with_candle(weights: &FilterWeights, steps: usize) -> candle_core::Re
     let batch =
         Batch { steps, windows: 1, sensors, values: rows.iter().copied().collect::<Vec<f32>>() };
     let gains = gains(weights, &batch);
-    let network = FilterNetwork::from_weights(weights, &Device::Cpu, false)?;
-    let cell = network.unroll()?;
+    let network = FilterNetwork::running(weights)?;
     let mut memory = network.zero_state(1)?;
     let mut x_hat = Tensor::zeros((1, states), candle_core::DType::F32, &Device::Cpu)?;
-    let mut model = Filter::with_isa(weights, Isa::detect()).expect("weights that fit");
+    let mut model = Filter::new(weights, Isa::detect()).expect("weights that fit");
     let mut worst = 0.0_f32;
     for (t, row) in rows.outer_iter().enumerate() {
         let y: Vec<f32> = row.to_vec();
-        let (x, next) = network.transition(&cell, &x_hat, &memory)?;
+        let (x, next) = network.transition(&x_hat, &memory)?;
         memory = next;
         let y_hat: Vec<f32> = network.measurement(&x)?.flatten_all()?.to_vec1()?;
         let x: Vec<f32> = x.flatten_all()?.to_vec1()?;

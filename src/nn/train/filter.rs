@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView2};
 
-use super::gain::Block;
+use super::gain::{Block, Trace};
 use super::lanes::{LANES, Lane};
 use super::window::{Batch, clip};
 use crate::nn::weights::FilterWeights;
@@ -12,7 +12,7 @@ pub(crate) fn gains(weights: &FilterWeights, batch: &Batch) -> Vec<Vec<f32>> {
     let (windows, sensors) = (batch.windows, batch.sensors);
     let size = weights.states() * sensors;
     let mut gains = vec![vec![0.0; windows * size]; batch.steps];
-    let mut block = Block::new(weights);
+    let (mut block, mut trace) = (Block::new(weights), Trace::new(weights));
     let mut y: Vec<Lane> = vec![[f32::NAN; LANES]; sensors];
     for first in (0..windows).step_by(LANES) {
         block.restart();
@@ -22,10 +22,10 @@ pub(crate) fn gains(weights: &FilterWeights, batch: &Batch) -> Vec<Vec<f32>> {
             for (l, row) in rows.chunks_exact(sensors).take(used).enumerate() {
                 row.iter().zip(&mut y).for_each(|(v, y)| y[l] = clip(*v));
             }
-            block.step(&y);
+            block.step(&y, &mut trace);
             let windows = gains[first * size..].chunks_exact_mut(size).take(used);
             for (l, window) in windows.enumerate() {
-                window.iter_mut().zip(&block.gain).for_each(|(k, gain)| *k = gain[l]);
+                window.iter_mut().zip(&trace.gain).for_each(|(k, gain)| *k = gain[l]);
             }
         }
     }
@@ -41,7 +41,7 @@ const LEAD_IN: usize = 200;
 /// over the rows before it, so the cuts cannot be seen beyond rounding.
 pub(crate) fn innovations(weights: &FilterWeights, rows: &ArrayView2<f32>) -> Array2<f32> {
     let stretch = rows.nrows().div_ceil(LANES);
-    let mut block = Block::new(weights);
+    let (mut block, mut trace) = (Block::new(weights), Trace::new(weights));
     let mut y: Vec<Lane> = vec![[f32::NAN; LANES]; rows.ncols()];
     let mut innovations = Array2::from_elem(rows.raw_dim(), f32::NAN);
     let first: [usize; LANES] = std::array::from_fn(|l| (l * stretch).saturating_sub(LEAD_IN));
@@ -52,13 +52,13 @@ pub(crate) fn innovations(weights: &FilterWeights, rows: &ArrayView2<f32>) -> Ar
                 y[l] = rows.get((first + k, d)).map_or(f32::NAN, |v| clip(*v));
             }
         }
-        block.step(&y);
+        block.step(&y, &mut trace);
         for (l, first) in first.iter().enumerate() {
             let t = first + k;
             if k < lead_in[l] || k >= lead_in[l] + stretch || t >= rows.nrows() {
                 continue;
             }
-            for (d, predicted) in block.predicted.iter().enumerate() {
+            for (d, predicted) in trace.predicted.iter().enumerate() {
                 let y = rows[[t, d]];
                 innovations[[t, d]] = if y.is_finite() { y - predicted[l] } else { f32::NAN };
             }
@@ -77,12 +77,12 @@ mod tests {
         let rows = plant(2000, 3, 4);
         let weights = small_filter(3, true, 1);
         let cut = innovations(&weights, &rows.view());
-        let mut block = Block::new(&weights);
+        let (mut block, mut trace) = (Block::new(&weights), Trace::new(&weights));
         for (t, row) in rows.outer_iter().enumerate() {
             let y: Vec<Lane> = row.iter().map(|v| [clip(*v); LANES]).collect();
-            block.step(&y);
+            block.step(&y, &mut trace);
             for d in 0..3 {
-                let whole = row[d] - block.predicted[d][0];
+                let whole = row[d] - trace.predicted[d][0];
                 assert!((whole - cut[[t, d]]).abs() < 1e-5, "row {t}: {whole} {}", cut[[t, d]]);
             }
         }

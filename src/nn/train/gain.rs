@@ -10,6 +10,7 @@
 use super::lanes::{
     LANES, Lane, WIDE_ZERO, Wide, ZERO, accumulate, accumulate_wide, affine, widen,
 };
+use crate::nn::cell::Cell;
 use crate::nn::network::{SELU_ALPHA, SELU_LAMBDA};
 use crate::nn::weights::FilterWeights;
 
@@ -22,21 +23,10 @@ fn sigmoid(x: f32) -> f32 {
 pub(crate) struct Block<'a> {
     weights: &'a FilterWeights,
     /// x̂, P.
-    pub(crate) x_hat: Vec<Lane>,
+    x_hat: Vec<Lane>,
     /// LSTM memory: deterministic side state, not part of the filter's state.
-    pub(crate) h: Vec<Lane>,
-    /// The cell state beside `h`.
-    pub(crate) c: Vec<Lane>,
-    /// i, f, g, o of the last step, 4·width.
-    pub(crate) gates: Vec<Lane>,
-    /// tanh c of the last step.
-    pub(crate) tanh_c: Vec<Lane>,
-    /// x of the last step, P.
-    pub(crate) x: Vec<Lane>,
-    /// Hidden layer of `h_m` at the last step.
-    pub(crate) hidden: Vec<Lane>,
-    /// Derivative of SELU there.
-    pub(crate) slope: Vec<Lane>,
+    h: Vec<Lane>,
+    c: Vec<Lane>,
     /// dh'/dx at constant (h, c), width × P.
     dh: Vec<Lane>,
     /// P, P × P, symmetric.
@@ -45,35 +35,66 @@ pub(crate) struct Block<'a> {
     fp: Vec<Wide>,
     h_jacobian: Vec<Wide>,
     ph: Vec<Wide>,
-    /// ŷ of the last step, D.
+}
+
+/// One step of a [`Block`]: its result, and what the way back needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Trace {
+    /// x̂, h and c before the step.
+    pub(crate) x_hat_before: Vec<Lane>,
+    pub(crate) h_before: Vec<Lane>,
+    pub(crate) c_before: Vec<Lane>,
+    /// i, f, g, o, 4·width.
+    pub(crate) gates: Vec<Lane>,
+    pub(crate) h: Vec<Lane>,
+    pub(crate) tanh_c: Vec<Lane>,
+    /// x, P.
+    pub(crate) x: Vec<Lane>,
+    /// Hidden layer of `h_m`, and the derivative of SELU there.
+    pub(crate) hidden: Vec<Lane>,
+    pub(crate) slope: Vec<Lane>,
+    /// ŷ, D.
     pub(crate) predicted: Vec<Lane>,
-    /// K of the last step, P × D; zero in the column of a missing sensor.
+    /// K, P × D; zero in the column of a missing sensor.
     pub(crate) gain: Vec<Lane>,
+}
+
+impl Trace {
+    pub(crate) fn new(weights: &FilterWeights) -> Self {
+        let (p, d) = (weights.states(), weights.sensors());
+        let (n, m) = (weights.transition.width, weights.measurement.width);
+        let lanes = |count: usize| vec![ZERO; count];
+        Self {
+            x_hat_before: lanes(p),
+            h_before: lanes(n),
+            c_before: lanes(n),
+            gates: lanes(4 * n),
+            h: lanes(n),
+            tanh_c: lanes(n),
+            x: lanes(p),
+            hidden: lanes(m),
+            slope: lanes(m),
+            predicted: lanes(d),
+            gain: lanes(p * d),
+        }
+    }
 }
 
 impl<'a> Block<'a> {
     /// Filters at the start of a window: x̂ = 0, P = I, empty memory.
     pub(crate) fn new(weights: &'a FilterWeights) -> Self {
-        let (p, d) = (weights.states(), weights.sensors());
-        let (n, m) = (weights.transition.width, weights.measurement.width);
+        let (p, d, n) = (weights.states(), weights.sensors(), weights.transition.width);
         let mut block = Self {
             weights,
             x_hat: vec![ZERO; p],
             h: vec![ZERO; n],
             c: vec![ZERO; n],
-            gates: vec![ZERO; 4 * n],
-            tanh_c: vec![ZERO; n],
-            x: vec![ZERO; p],
-            hidden: vec![ZERO; m],
-            slope: vec![ZERO; m],
             dh: vec![ZERO; n * p],
             covariance: vec![WIDE_ZERO; p * p],
             f: vec![WIDE_ZERO; p * p],
             fp: vec![WIDE_ZERO; p * p],
             h_jacobian: vec![WIDE_ZERO; d * p],
             ph: vec![WIDE_ZERO; p],
-            predicted: vec![ZERO; d],
-            gain: vec![ZERO; p * d],
         };
         block.restart();
         block
@@ -81,7 +102,7 @@ impl<'a> Block<'a> {
 
     /// Back to the start of a window.
     pub(crate) fn restart(&mut self) {
-        let p = self.x.len();
+        let p = self.x_hat.len();
         self.x_hat.fill(ZERO);
         self.h.fill(ZERO);
         self.c.fill(ZERO);
@@ -92,20 +113,24 @@ impl<'a> Block<'a> {
     }
 
     /// Predict, linearise and update with `y` (D), where NaN is a missing measurement.
-    pub(crate) fn step(&mut self, y: &[Lane]) {
-        self.transition();
+    pub(crate) fn step(&mut self, y: &[Lane], t: &mut Trace) {
+        t.x_hat_before.copy_from_slice(&self.x_hat);
+        t.h_before.copy_from_slice(&self.h);
+        t.c_before.copy_from_slice(&self.c);
+        self.transition(t);
+        t.h.copy_from_slice(&self.h);
         self.predict_covariance();
-        self.measurement();
-        self.update(y);
+        self.measurement(t);
+        self.update(y, t);
     }
 
     /// x = f(x̂; h, c) and F = df/dx at constant memory.
-    fn transition(&mut self) {
+    fn transition(&mut self, t: &mut Trace) {
         let w = &self.weights.transition;
         let (p, n) = (w.inputs, w.width);
-        affine(&w.weight_ih, &w.bias_ih, &self.x_hat, &mut self.gates);
+        affine(&w.weight_ih, &w.bias_ih, &self.x_hat, &mut t.gates);
         let recurrent = w.weight_hh.chunks_exact(n).zip(&w.bias_hh);
-        for (gate, (row, &bias)) in self.gates.iter_mut().zip(recurrent) {
+        for (gate, (row, &bias)) in t.gates.iter_mut().zip(recurrent) {
             let mut sum = [bias; LANES];
             for (&weight, h) in row.iter().zip(&self.h) {
                 accumulate(&mut sum, weight, h);
@@ -113,7 +138,7 @@ impl<'a> Block<'a> {
             accumulate(gate, 1.0, &sum);
         }
         for j in 0..n {
-            let scale = self.cell(j);
+            let scale = self.cell(j, t);
             for k in 0..p {
                 let mut sum = ZERO;
                 for (gate, scale) in scale.iter().enumerate() {
@@ -139,38 +164,34 @@ impl<'a> Block<'a> {
             if residual {
                 accumulate(&mut sum, 1.0, &self.x_hat[i]);
             }
-            self.x[i] = sum;
+            t.x[i] = sum;
         }
     }
 
     /// Activates the gates of unit `j`, moves its memory on, and gives dh'/dz of each gate.
-    fn cell(&mut self, j: usize) -> [Lane; 4] {
+    fn cell(&mut self, j: usize, t: &mut Trace) -> [Lane; 4] {
         let n = self.h.len();
-        let [mut di, mut df, mut dg, mut d_o] = [ZERO; 4];
+        let mut slopes = [ZERO; 4];
         for l in 0..LANES {
-            let (i, f) = (sigmoid(self.gates[j][l]), sigmoid(self.gates[n + j][l]));
-            let (g, o) = (self.gates[2 * n + j][l].tanh(), sigmoid(self.gates[3 * n + j][l]));
+            let (i, f) = (sigmoid(t.gates[j][l]), sigmoid(t.gates[n + j][l]));
+            let (g, o) = (t.gates[2 * n + j][l].tanh(), sigmoid(t.gates[3 * n + j][l]));
             let before = self.c[j][l];
-            let c = f * before + i * g;
-            let tanh_c = c.tanh();
+            let (cell, c, h) = Cell::forward([i, f, g, o], before, f32::tanh);
             for (gate, value) in [i, f, g, o].into_iter().enumerate() {
-                self.gates[gate * n + j][l] = value;
+                t.gates[gate * n + j][l] = value;
             }
             self.c[j][l] = c;
-            self.tanh_c[j][l] = tanh_c;
-            self.h[j][l] = o * tanh_c;
-            let through_c = o * (1.0 - tanh_c * tanh_c);
-            di[l] = through_c * g * i * (1.0 - i);
-            df[l] = through_c * before * f * (1.0 - f);
-            dg[l] = through_c * i * (1.0 - g * g);
-            d_o[l] = tanh_c * o * (1.0 - o);
+            t.tanh_c[j][l] = cell.tanh_c;
+            self.h[j][l] = h;
+            let (dz, _) = cell.back(before, 1.0, 0.0);
+            slopes.iter_mut().zip(dz).for_each(|(slope, dz)| slope[l] = dz);
         }
-        [di, df, dg, d_o]
+        slopes
     }
 
     /// P⁻ = F P Fᵀ + Q; only one triangle is computed, so it is symmetric to the last bit.
     fn predict_covariance(&mut self) {
-        let p = self.x.len();
+        let p = self.x_hat.len();
         for i in 0..p {
             for j in 0..p {
                 let mut sum = WIDE_ZERO;
@@ -194,21 +215,21 @@ impl<'a> Block<'a> {
     }
 
     /// ŷ = h(x) and H = dh/dx.
-    fn measurement(&mut self) {
+    fn measurement(&mut self, t: &mut Trace) {
         let w = &self.weights.measurement;
         let (p, m) = (w.inputs, w.width);
-        affine(&w.weight_1, &w.bias_1, &self.x, &mut self.hidden);
-        for (hidden, slope) in self.hidden.iter_mut().zip(&mut self.slope) {
+        affine(&w.weight_1, &w.bias_1, &t.x, &mut t.hidden);
+        for (hidden, slope) in t.hidden.iter_mut().zip(&mut t.slope) {
             for (v, s) in hidden.iter_mut().zip(slope) {
                 (*v, *s) = selu(*v);
             }
         }
-        affine(&w.weight_2, &w.bias_2, &self.hidden, &mut self.predicted);
+        affine(&w.weight_2, &w.bias_2, &t.hidden, &mut t.predicted);
         for (d, row) in w.weight_2.chunks_exact(m).enumerate() {
             for k in 0..p {
                 let mut sum = ZERO;
                 for (j, &weight) in row.iter().enumerate() {
-                    accumulate(&mut sum, weight * w.weight_1[j * p + k], &self.slope[j]);
+                    accumulate(&mut sum, weight * w.weight_1[j * p + k], &t.slope[j]);
                 }
                 self.h_jacobian[d * p + k] = widen(&sum);
             }
@@ -216,7 +237,7 @@ impl<'a> Block<'a> {
         let Some(loadings) = &self.weights.loadings else { return };
         for (d, row) in loadings.chunks_exact(p).enumerate() {
             for (k, &c) in row.iter().enumerate() {
-                accumulate(&mut self.predicted[d], c, &self.x[k]);
+                accumulate(&mut t.predicted[d], c, &t.x[k]);
                 for v in &mut self.h_jacobian[d * p + k] {
                     *v += f64::from(c);
                 }
@@ -226,8 +247,8 @@ impl<'a> Block<'a> {
 
     /// P, K and x̂. R is diagonal, so the sensors update P one after the other and nothing is
     /// inverted; K = P Hᵀ R⁻¹ with the P after all of them.
-    fn update(&mut self, y: &[Lane]) {
-        let (p, d, r) = (self.x.len(), y.len(), self.weights.r);
+    fn update(&mut self, y: &[Lane], t: &mut Trace) {
+        let (p, d, r) = (t.x.len(), y.len(), self.weights.r);
         for (row, y) in self.h_jacobian.chunks_exact(p).zip(y) {
             let mut s = [r; LANES];
             for i in 0..p {
@@ -252,14 +273,14 @@ impl<'a> Block<'a> {
             }
         }
         for i in 0..p {
-            let mut sum_x = self.x[i];
-            for (j, (y, predicted)) in y.iter().zip(&self.predicted).enumerate() {
+            let mut sum_x = t.x[i];
+            for (j, (y, predicted)) in y.iter().zip(&t.predicted).enumerate() {
                 let mut sum = WIDE_ZERO;
                 for k in 0..p {
                     let (c, h) = (&self.covariance[i * p + k], &self.h_jacobian[j * p + k]);
                     accumulate_wide(&mut sum, c, h);
                 }
-                let gain = &mut self.gain[i * d + j];
+                let gain = &mut t.gain[i * d + j];
                 for l in 0..LANES {
                     let seen = y[l].is_finite();
                     gain[l] = if seen { (sum[l] / r) as f32 } else { 0.0 };
@@ -293,8 +314,7 @@ mod tests {
     /// inverse, Joseph form.
     fn textbook(weights: &FilterWeights, rows: &ndarray::Array2<f32>) -> (Vec<DMatrix<f64>>, f64) {
         let (p, d) = (weights.states(), weights.sensors());
-        let network = FilterNetwork::from_weights(weights, &Device::Cpu, false).unwrap();
-        let cell = network.unroll().unwrap();
+        let network = FilterNetwork::running(weights).unwrap();
         let mut memory = network.zero_state(1).unwrap();
         let tensor = |x: &DVector<f64>| {
             let x: Vec<f32> = x.iter().map(|v| *v as f32).collect();
@@ -320,13 +340,11 @@ mod tests {
         let mut gains = Vec::new();
         let mut predicted = DVector::zeros(d);
         for row in rows.outer_iter() {
-            let f = |x: &DVector<f64>| {
-                vector(network.transition(&cell, &tensor(x), &memory).unwrap().0)
-            };
+            let f = |x: &DVector<f64>| vector(network.transition(&tensor(x), &memory).unwrap().0);
             let h = |x: &DVector<f64>| vector(network.measurement(&tensor(x)).unwrap());
             let jf = jacobian(&x_hat, p, &f);
             let x = f(&x_hat);
-            let next = network.transition(&cell, &tensor(&x_hat), &memory).unwrap().1;
+            let next = network.transition(&tensor(&x_hat), &memory).unwrap().1;
             let jh = jacobian(&x, d, &h);
             predicted = h(&x);
             memory = next;
@@ -349,27 +367,27 @@ mod tests {
             let weights = small_filter(3, residual, 5);
             let rows = plant(30, 3, 8);
             let (gains, last) = textbook(&weights, &rows);
-            let mut block = Block::new(&weights);
+            let (mut block, mut trace) = (Block::new(&weights), Trace::new(&weights));
             for (row, gain) in rows.outer_iter().zip(&gains) {
-                block.step(&row.iter().map(|v| [*v; LANES]).collect::<Vec<_>>());
+                block.step(&row.iter().map(|v| [*v; LANES]).collect::<Vec<_>>(), &mut trace);
                 for i in 0..weights.states() {
                     for j in 0..3 {
-                        let (ours, theirs) = (f64::from(block.gain[i * 3 + j][4]), gain[(i, j)]);
+                        let (ours, theirs) = (f64::from(trace.gain[i * 3 + j][4]), gain[(i, j)]);
                         assert!((ours - theirs).abs() < 1e-3, "K[{i},{j}] {ours} {theirs}");
                     }
                 }
             }
-            assert!((f64::from(block.predicted[0][4]) - last).abs() < 1e-3);
+            assert!((f64::from(trace.predicted[0][4]) - last).abs() < 1e-3);
         }
     }
 
     #[test]
     fn without_a_measurement_the_state_is_the_prediction() {
         let weights = small_filter(3, true, 5);
-        let mut block = Block::new(&weights);
-        block.step(&[[0.3; LANES]; 3]);
-        block.step(&[[f32::NAN; LANES]; 3]);
-        assert_eq!(block.x_hat, block.x);
-        assert!(block.gain.iter().flatten().all(|k| *k == 0.0));
+        let (mut block, mut trace) = (Block::new(&weights), Trace::new(&weights));
+        block.step(&[[0.3; LANES]; 3], &mut trace);
+        block.step(&[[f32::NAN; LANES]; 3], &mut trace);
+        assert_eq!(block.x_hat, trace.x);
+        assert!(trace.gain.iter().flatten().all(|k| *k == 0.0));
     }
 }

@@ -1,27 +1,11 @@
-//! The losses as candle graphs, differentiated by candle.
-//!
-//! This is the definition that [`backward`](super::backward) is checked against, and what trains
-//! wide networks, whose time is spent inside matrix products.
+//! The losses as candle graphs: what the oracle and the end-to-end predictor learn from, and the
+//! definition that the hand-written [`backward`](super::backward) pass is checked against.
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::filter::gains;
 use super::optimise::WARM_UP;
 use super::window::{Batch, clip};
 use crate::nn::network::{FilterNetwork, LstmNetwork};
-use crate::nn::weights::{FilterWeights, LstmFc};
-
-/// Loss and gradient of a filter on a batch; the same numbers as
-/// [`backward::gradient`](super::backward::gradient) up to rounding.
-pub(crate) fn filter_gradient(
-    weights: &FilterWeights,
-    batch: &Batch,
-) -> Result<(f64, FilterWeights)> {
-    let network = FilterNetwork::from_weights(weights, &Device::Cpu, true)?;
-    let loss = filter_loss(&network, batch, gains(weights, batch))?;
-    let gradient = network.to_gradient(&loss.backward()?)?;
-    Ok((f64::from(loss.to_scalar::<f32>()?), gradient))
-}
 
 /// Mean r² of a filter with the given gains, one windows × P × D per step.
 pub(crate) fn filter_loss(
@@ -33,13 +17,12 @@ pub(crate) fn filter_loss(
     // A missing measurement has a gain of zero, so any number may stand for it here.
     let clipped: Vec<f32> =
         batch.values.iter().map(|y| if y.is_finite() { clip(*y) } else { 0.0 }).collect();
-    let cell = network.unroll()?;
     let mut state = network.zero_state(windows)?;
     let states = gains.first().map_or(0, |k| k.len() / (windows * sensors));
     let mut x_hat = Tensor::zeros((windows, states), DType::F32, &Device::Cpu)?;
     let mut predicted = Vec::with_capacity(batch.steps);
     for (k, y) in gains.into_iter().zip(clipped.chunks_exact(windows * sensors)) {
-        let (x, next) = network.transition(&cell, &x_hat, &state)?;
+        let (x, next) = network.transition(&x_hat, &state)?;
         let y_hat = network.measurement(&x)?;
         let k = Tensor::from_vec(k, (windows, states, sensors), &Device::Cpu)?;
         let r = (Tensor::from_slice(y, (windows, sensors), &Device::Cpu)? - &y_hat)?;
@@ -50,25 +33,21 @@ pub(crate) fn filter_loss(
     mean_square(batch, &predicted)
 }
 
-/// Loss and gradient of an end-to-end predictor on a batch.
-pub(crate) fn predictor_gradient(weights: &LstmFc, batch: &Batch) -> Result<(f64, LstmFc)> {
-    let network = LstmNetwork::from_weights(weights, &Device::Cpu, true)?;
-    let loss = mean_square(batch, &predictions(&network, batch)?)?;
-    let gradient = network.to_gradient(&loss.backward()?)?;
-    Ok((f64::from(loss.to_scalar::<f32>()?), gradient))
+/// Mean square of what an end-to-end predictor leaves over.
+pub(crate) fn predictor_loss(network: &LstmNetwork, batch: &Batch) -> Result<Tensor> {
+    mean_square(batch, &predictions(network, batch)?)
 }
 
 /// ŷ of every step, each windows × sensors; that of the first, which has no past, is zero.
 pub(crate) fn predictions(network: &LstmNetwork, batch: &Batch) -> Result<Vec<Tensor>> {
     let shape = (batch.windows, batch.sensors);
-    let cell = network.unroll()?;
     let mut state = network.zero_state(batch.windows)?;
     let mut predicted = Vec::with_capacity(batch.steps);
     let mut last = Tensor::zeros(shape, DType::F32, &Device::Cpu)?;
     for row in batch.values.chunks_exact(batch.windows * batch.sensors) {
         let input = fill(row, shape, &last)?;
         predicted.push(last);
-        (last, state) = cell.step(&input, &state)?;
+        (last, state) = network.step(&input, &state)?;
     }
     Ok(predicted)
 }

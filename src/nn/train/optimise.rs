@@ -1,9 +1,8 @@
-//! The optimisation every network here goes through: passes over shuffled windows, Adam, a word
-//! on each step, and a clean end when asked to stop.
+//! The course of every training: passes over shuffled windows, a report of each step, and a clean end
+//! when asked to stop.
 //!
-//! It must not know what is being trained.
+//! It must not know what is being trained, nor by what.
 
-use super::adam::{Adam, Parameters};
 use super::window::{Batch, Windows};
 use super::{OnProgress, Progress, TrainError};
 use crate::rng::Rng;
@@ -17,15 +16,10 @@ const DIVERGENCE: f64 = 10.0;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Schedule<'a> {
     pub(crate) client: &'a str,
-    /// Passes over the windows.
     pub(crate) epochs: usize,
-    /// Windows in a batch.
     pub(crate) batch: usize,
-    /// Adam's step size.
-    pub(crate) learning_rate: f64,
 }
 
-/// What an optimisation came to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Course {
     /// Mean loss of each pass, the last one unfinished when stopped.
@@ -34,17 +28,19 @@ pub(crate) struct Course {
     pub(crate) stopped: bool,
 }
 
-/// Trains `weights` in place, given their loss and gradient on a batch.
-pub(crate) fn optimise<W: Parameters>(
-    weights: &mut W,
-    mut gradient: impl FnMut(&W, &Batch) -> candle_core::Result<(f64, W)>,
+/// The loss on a batch before its step, and whether the step was taken: a gradient that is not finite
+/// moves nothing.
+pub(crate) type Step = (f64, bool);
+
+/// Takes one `step` on every batch of every pass.
+pub(crate) fn optimise(
+    mut step: impl FnMut(&Batch) -> candle_core::Result<Step>,
     windows: &mut Windows,
     schedule: &Schedule,
     rng: &mut Rng,
     on_progress: OnProgress,
 ) -> Result<Course, TrainError> {
-    let Schedule { client, epochs, batch, learning_rate } = *schedule;
-    let mut adam = Adam::new(weights, learning_rate);
+    let Schedule { client, epochs, batch } = *schedule;
     let per_epoch = windows.len().div_ceil(batch);
     let mut course = Course::default();
     let (mut first, mut last_good) = (None, None);
@@ -58,9 +54,9 @@ pub(crate) fn optimise<W: Parameters>(
                 loss,
                 last_good,
             };
-            let (loss, gradient) = gradient(weights, &batch)
+            let (loss, moved) = step(&batch)
                 .map_err(|source| TrainError::Network { client: client.to_owned(), source })?;
-            if !loss.is_finite() || !adam.step(weights, &gradient).is_finite() {
+            if !loss.is_finite() || !moved {
                 return Err(diverged(loss));
             }
             last_good = Some(loss);
@@ -70,7 +66,7 @@ pub(crate) fn optimise<W: Parameters>(
             if i + 1 == per_epoch && mean > bound {
                 return Err(diverged(mean));
             }
-            let step = Progress {
+            let progress = Progress {
                 client,
                 epoch: epoch + 1,
                 epochs,
@@ -78,9 +74,9 @@ pub(crate) fn optimise<W: Parameters>(
                 iterations: epochs * per_epoch,
                 loss,
             };
-            if on_progress(step).is_break() {
+            if on_progress(progress).is_break() {
                 course.epoch_loss.push(mean);
-                course.stopped = step.iteration < step.iterations;
+                course.stopped = progress.iteration < progress.iterations;
                 return Ok(course);
             }
         }

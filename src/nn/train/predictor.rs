@@ -4,12 +4,11 @@
 //! A missing input is replaced by the network's own prediction of it, as a filter without a
 //! measurement only predicts.
 
-use candle_core::Device;
 use ndarray::{Array2, ArrayView2};
 
-use super::optimise::optimise;
+use super::trainer::Trainer;
 use super::window::Batch;
-use super::{Job, ORDER, OnProgress, TrainError, Trained, WEIGHTS, graph};
+use super::{Job, OnProgress, TrainError, Trained, WEIGHTS, graph};
 use crate::nn::network::LstmNetwork;
 use crate::nn::weights::LstmFc;
 use crate::rng;
@@ -19,16 +18,16 @@ pub(crate) fn predictor(job: &Job, on_progress: OnProgress) -> Result<Trained<Ls
     job.check()?;
     let sensors = job.fit.ncols();
     let mut rng = rng::stream(job.seed, WEIGHTS);
-    let mut weights = LstmFc::init(sensors, job.settings.transition_width, sensors, 1.0, &mut rng);
-    let mut windows = job.windows(&job.fit)?;
-    let mut order = rng::stream(job.seed, ORDER);
-    let schedule = job.schedule();
-    let gradient = graph::predictor_gradient;
-    let course =
-        optimise(&mut weights, gradient, &mut windows, &schedule, &mut order, on_progress)?;
-    let held_out = residuals(&weights, &job.held_out)
-        .map_err(|source| TrainError::Network { client: job.client.to_owned(), source })?;
-    let report = job.report(&held_out, course, windows.len());
+    let weights = LstmFc::init(sensors, job.settings.transition_width, sensors, 1.0, &mut rng);
+    let failed = |source| job.failed(source);
+    let sizes = weights.sizes();
+    let mut trainer = Trainer::adam(weights, job.settings.learning_rate).map_err(failed)?;
+    let network = LstmNetwork::new(sizes, &trainer.builder()).map_err(failed)?;
+    let step = |batch: &Batch| trainer.step(&graph::predictor_loss(&network, batch)?);
+    let (course, samples) = job.optimise(step, &job.fit, on_progress)?;
+    let weights = trainer.weights().map_err(failed)?;
+    let held_out = residuals(&weights, &job.held_out).map_err(failed)?;
+    let report = job.report(&held_out, course, samples);
     Ok(Trained { weights, report })
 }
 
@@ -37,7 +36,7 @@ pub(crate) fn residuals(
     weights: &LstmFc,
     rows: &ArrayView2<f32>,
 ) -> candle_core::Result<Array2<f32>> {
-    let network = LstmNetwork::from_weights(weights, &Device::Cpu, false)?;
+    let network = LstmNetwork::running(weights)?;
     let mut residuals = Array2::from_elem(rows.raw_dim(), f32::NAN);
     let (steps, sensors) = rows.dim();
     let batch = Batch { steps, windows: 1, sensors, values: rows.iter().copied().collect() };

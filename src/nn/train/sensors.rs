@@ -3,6 +3,8 @@
 use nalgebra::{DMatrix, SymmetricEigen};
 use ndarray::{ArrayView1, ArrayView2};
 
+use crate::nn::moments::Moments;
+
 /// Two columns this correlated carry one measurement.
 const SAME: f64 = 0.9999;
 
@@ -12,7 +14,7 @@ const SAME: f64 = 0.9999;
 /// direction is then followed at the same pace, also those of small variance.
 pub(crate) fn loadings(rows: &ArrayView2<f32>) -> Vec<f32> {
     let d = rows.ncols();
-    let mean: Vec<f64> = rows.columns().into_iter().map(|c| moments(&c).0).collect();
+    let mean: Vec<f64> = rows.columns().into_iter().map(|c| moments(&c).mean()).collect();
     let covariance = DMatrix::from_fn(d, d, |i, j| {
         let pairs = rows.column(i).into_iter().zip(rows.column(j));
         let (sum, n) = pairs
@@ -37,16 +39,8 @@ pub(crate) fn loadings(rows: &ArrayView2<f32>) -> Vec<f32> {
     loadings
 }
 
-fn moments(column: &ArrayView1<f32>) -> (f64, f64) {
-    let (mut n, mut mean, mut square) = (0.0, 0.0, 0.0);
-    for v in column.iter().filter(|v| v.is_finite()) {
-        let v = f64::from(*v);
-        n += 1.0;
-        let step = v - mean;
-        mean += step / n;
-        square += step * (v - mean);
-    }
-    (mean, if n > 0.0 { square / n } else { 0.0 })
+fn moments(column: &ArrayView1<f32>) -> Moments {
+    column.iter().filter(|v| v.is_finite()).map(|v| f64::from(*v)).collect()
 }
 
 /// Standard deviation of each column over what was measured; 1 for a column that never changes,
@@ -55,7 +49,7 @@ pub(crate) fn deviations(rows: &ArrayView2<f32>) -> Vec<f32> {
     rows.columns()
         .into_iter()
         .map(|column| {
-            let deviation = moments(&column).1.sqrt() as f32;
+            let deviation = moments(&column).std() as f32;
             if deviation > 1e-6 { deviation } else { 1.0 }
         })
         .collect()

@@ -1,5 +1,6 @@
 use super::test_support::{on, plant};
 use super::*;
+use crate::nn::weights::Parameters as _;
 
 fn quick() -> ModelSettings {
     ModelSettings { epochs: 4, learning_rate: 5e-3, ..ModelSettings::default() }
@@ -32,6 +33,73 @@ fn every_kind_learns_and_all_that_know_the_past_beat_persistence() {
             assert!(last < first, "{kind:?} {first} {last}");
         }
         assert!(!report.stopped);
+    }
+}
+
+/// One fit of a vendor's filter by hand and one by candle.
+fn both_trainers(job: &Job) -> [TrainedFilter; 2] {
+    let by_candle = filter_by_candle(job, job.initial_filter(), None, &job.fit, &on);
+    [filter_by_hand(job, &job.fit, &on).unwrap(), by_candle.unwrap()]
+}
+
+/// Seconds that this process has been on a processor, all threads together.
+fn cpu_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let ticks = text.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
+    ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+#[test]
+fn the_hand_written_trainer_and_candle_make_the_same_filter() {
+    let (fit, held_out) = (plant(400, 3, 1), plant(200, 3, 2));
+    let settings = ModelSettings { epochs: 2, ..ModelSettings::default() };
+    for kind in [Proprietary::Paper, Proprietary::Residual] {
+        let job = job(kind, &settings, &fit, &held_out);
+        let [by_hand, by_candle] = both_trainers(&job);
+        for (ours, theirs) in by_hand.1.epoch_loss.iter().zip(&by_candle.1.epoch_loss) {
+            assert!((ours / theirs - 1.0).abs() < 1e-4, "{kind:?} {ours} {theirs}");
+        }
+        let (ours, theirs) = (by_hand.0.slices(), by_candle.0.slices());
+        let initial = job.initial_filter();
+        for ((ours, theirs), initial) in ours.into_iter().zip(theirs).zip(initial.slices()) {
+            for ((a, b), from) in ours.iter().zip(theirs).zip(initial) {
+                // Adam magnifies the rounding of gradients near zero.
+                assert!((a - b).abs() < 1e-3 + 0.02 * (a - from).abs(), "{kind:?} {a} {b}");
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "a measurement of about a minute"]
+fn how_much_faster_the_hand_written_trainer_is_than_candle() {
+    let settings = ModelSettings { epochs: 3, ..ModelSettings::default() };
+    for (kind, sensors) in
+        [(Proprietary::Paper, 4), (Proprietary::Paper, 9), (Proprietary::Residual, 9)]
+    {
+        let (fit, held_out) = (plant(4000, sensors, 1), plant(50, sensors, 2));
+        let job = job(kind, &settings, &fit, &held_out);
+        let start = cpu_s();
+        filter_by_hand(&job, &job.fit, &on).unwrap();
+        let by_hand = cpu_s() - start;
+        let start = cpu_s();
+        filter_by_candle(&job, job.initial_filter(), None, &job.fit, &on).unwrap();
+        let by_candle = cpu_s() - start;
+        // What both spend on the filter's gain, which candle cannot compute.
+        let start = cpu_s();
+        let initial = job.initial_filter();
+        let gains = |batch: &Batch| {
+            assert_eq!(filter::gains(&initial, batch).len(), batch.steps);
+            Ok((0.0, true))
+        };
+        job.optimise(gains, &job.fit, &on).unwrap();
+        let shared = cpu_s() - start;
+        let (fit, gradient) = (by_candle / by_hand, (by_candle - shared) / (by_hand - shared));
+        println!(
+            "{kind:?}, {sensors} sensors: by hand {by_hand:.2} s, by candle {by_candle:.2} s, \
+             {fit:.1} times; without the {shared:.2} s of the gain {gradient:.1} times"
+        );
+        assert!(gradient > 5.0);
     }
 }
 

@@ -27,7 +27,8 @@ impl<'a> Windows<'a> {
         Self::between_gaps(rows, rows, length)
     }
 
-    /// The same over `rows` that were computed from `measured`, which says where the gaps are: one
+    /// Every window of `length` steps of `rows` without an empty row, one starting at each step; `rows`
+    /// were computed from `measured`, which says where the gaps are: one
     /// missing sensor may leave a computed row empty.
     pub(crate) fn between_gaps(
         rows: &ArrayView2<'a, f32>,
@@ -80,10 +81,8 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// Some windows side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Batch {
-    /// Steps in a window.
     pub(crate) steps: usize,
     pub(crate) windows: usize,
     pub(crate) sensors: usize,

@@ -3,6 +3,7 @@
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::heard::Heard;
+use crate::nn::kernel::isa::Isa;
 use crate::nn::proprietary::Filter;
 use crate::nn::train::test_support::small_filter;
 use crate::privacy::{Hooks, Provenance, SigmaRule};
@@ -53,7 +54,7 @@ pub(crate) fn lines(fit: &[Trace]) -> Vec<Line> {
     let privacy = PrivacySettings::default();
     let (rule, provenance) = (SigmaRule::Analytic, Provenance::Seeded);
     let hooks = Hooks { privacy: &privacy, rule, provenance };
-    let model = Filter::new(&small_filter(3, false, 1)).expect("a small filter");
+    let model = Filter::new(&small_filter(3, false, 1), Isa::detect()).expect("a small filter");
     fit.iter()
         .enumerate()
         .map(|(m, trace)| {

@@ -7,13 +7,13 @@ use rand_distr::{Distribution as _, StandardNormal};
 
 use super::coupling::Coupling;
 use super::fault::{BURST_STD, Fault, FaultKind};
-use super::moments::Moments;
 use super::process::Process;
 use super::sensing::Sensing;
 use super::sources::{Purpose, Sources};
 use super::target::Target;
 use super::transition::Transition;
 use super::{CHANNELS, Measurements, State};
+use crate::nn::moments::Moments;
 use crate::rng::Rng;
 use crate::session::Family;
 
@@ -97,7 +97,6 @@ impl Client {
         }
     }
 
-    /// What the client is.
     pub(super) fn title(&self) -> &'static str {
         match &self.dynamics {
             Dynamics::Lstm { .. } => "LSTM plant",

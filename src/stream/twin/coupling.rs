@@ -6,8 +6,8 @@ use rand_distr::{Distribution as _, StandardNormal};
 
 use super::State;
 use super::lstm::{Linear, Lstm, Memory};
-use super::moments::Moments;
 use super::packed::Packed;
+use crate::nn::moments::Moments;
 use crate::rng::Rng;
 
 /// Hidden units of each layer of `g_dep`.

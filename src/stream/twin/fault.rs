@@ -20,7 +20,6 @@ pub(super) const BURST_STD: f64 = 0.35 * SIZE;
 pub(crate) struct Fault {
     pub(crate) start: usize,
     pub(crate) length: usize,
-    /// The client it starts in.
     pub(crate) root: usize,
     pub(crate) kind: FaultKind,
 }
@@ -35,7 +34,6 @@ pub(crate) enum FaultKind {
     },
     /// A constant push on the state.
     Step {
-        /// Added at every step.
         push: State,
     },
     /// A growing push on the state.

@@ -5,6 +5,8 @@
 
 use super::activation::{sigmoid, tanh};
 use super::lstm::{Linear, Lstm};
+use crate::nn::cell::Cell;
+use crate::nn::train::adam::{BETA_1, BETA_2, EPSILON};
 
 /// Windows that are worked through together.
 pub(super) const LANES: usize = 8;
@@ -17,7 +19,6 @@ const ZERO: Lane = [0.0; LANES];
 /// Windows of equal length: the inputs and the wanted outputs, lane by lane.
 #[derive(Debug, Clone)]
 pub(super) struct Batch {
-    /// Steps of a window.
     pub(super) steps: usize,
     /// Steps at the start of a window whose outputs do not count: the memory is still empty.
     pub(super) muted: usize,
@@ -149,13 +150,12 @@ impl Tape {
                 let before = if t > 0 { self.c[(t - 1) * hidden + unit] } else { ZERO };
                 let squashed = self.squashed[t * hidden + unit];
                 for l in 0..LANES {
-                    let dh = dh[unit][l];
-                    let d = dc[unit][l] + dh * o[l] * (1.0 - squashed[l] * squashed[l]);
-                    da[unit][l] = d * g[l] * i[l] * (1.0 - i[l]);
-                    da[hidden + unit][l] = d * before[l] * f[l] * (1.0 - f[l]);
-                    da[2 * hidden + unit][l] = d * i[l] * (1.0 - g[l] * g[l]);
-                    da[3 * hidden + unit][l] = dh * squashed[l] * o[l] * (1.0 - o[l]);
-                    dc[unit][l] = d * f[l];
+                    let cell = Cell { i: i[l], f: f[l], g: g[l], o: o[l], tanh_c: squashed[l] };
+                    let (dz, of_c) = cell.back(before[l], dh[unit][l], dc[unit][l]);
+                    for (gate, dz) in dz.into_iter().enumerate() {
+                        da[gate * hidden + unit][l] = dz;
+                    }
+                    dc[unit][l] = of_c;
                 }
             }
 
@@ -204,7 +204,8 @@ fn dot(x: &Lane, y: &Lane) -> f64 {
     total(&std::array::from_fn(|l| x[l] * y[l]))
 }
 
-/// Adam (Kingma and Ba) over one block of weights.
+/// Adam (Kingma and Ba) over one block of weights. The trainers of [`nn`](crate::nn) move their moments
+/// by β m + (1 − β) g, which rounds differently: every synthetic plant depends on these bits.
 #[derive(Debug)]
 pub(super) struct Adam {
     rate: f64,
@@ -214,10 +215,6 @@ pub(super) struct Adam {
 }
 
 impl Adam {
-    const BETA_1: f64 = 0.9;
-    const BETA_2: f64 = 0.999;
-    const EPSILON: f64 = 1e-8;
-
     pub(super) fn new(weights: usize, rate: f64) -> Self {
         Self { rate, step: 0, mean: vec![0.0; weights], square: vec![0.0; weights] }
     }
@@ -225,13 +222,13 @@ impl Adam {
     #[inline(always)]
     pub(super) fn update(&mut self, weights: &mut [f64], gradient: &[f64]) {
         self.step += 1;
-        let unbias_1 = 1.0 / (1.0 - Self::BETA_1.powi(self.step));
-        let unbias_2 = 1.0 / (1.0 - Self::BETA_2.powi(self.step));
+        let unbias_1 = 1.0 / (1.0 - BETA_1.powi(self.step));
+        let unbias_2 = 1.0 / (1.0 - BETA_2.powi(self.step));
         let moments = self.mean.iter_mut().zip(&mut self.square);
         for ((w, g), (m, v)) in weights.iter_mut().zip(gradient).zip(moments) {
-            *m += (1.0 - Self::BETA_1) * (g - *m);
-            *v += (1.0 - Self::BETA_2) * (g * g - *v);
-            *w -= self.rate * *m * unbias_1 / ((*v * unbias_2).sqrt() + Self::EPSILON);
+            *m += (1.0 - BETA_1) * (g - *m);
+            *v += (1.0 - BETA_2) * (g * g - *v);
+            *w -= self.rate * *m * unbias_1 / ((*v * unbias_2).sqrt() + EPSILON);
         }
     }
 }

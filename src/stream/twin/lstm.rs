@@ -17,8 +17,7 @@ fn uniform(n: usize, bound: f64, rng: &mut Rng) -> Vec<f64> {
 /// One layer of LSTM cells.
 ///
 /// Weights stand by column, one column of 4·`hidden` gate pre-activations for every input, then
-/// for every hidden unit, then the bias: a step is a sum of scaled columns, which vectorises
-/// without reordering any sum.
+/// for every hidden unit, then the bias. [`Packed`](super::packed::Packed) runs them.
 #[derive(Debug, Clone)]
 pub(super) struct Lstm {
     pub(super) inputs: usize,
@@ -26,12 +25,11 @@ pub(super) struct Lstm {
     pub(super) weights: Vec<f64>,
 }
 
-/// What an [`Lstm`] carries from step to step, with room for its gates.
+/// What a layer carries from step to step.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
     pub(super) h: Vec<f64>,
     pub(super) c: Vec<f64>,
-    gates: Vec<f64>,
 }
 
 impl Memory {
@@ -55,24 +53,7 @@ impl Lstm {
 
     /// An empty memory of the right size.
     pub(super) fn memory(&self) -> Memory {
-        Memory {
-            h: vec![0.0; self.hidden],
-            c: vec![0.0; self.hidden],
-            gates: vec![0.0; 4 * self.hidden],
-        }
-    }
-
-    /// One step: reads `x`, leaves the output in `memory.h`.
-    #[inline(always)]
-    pub(super) fn step(&self, x: &[f64], memory: &mut Memory) {
-        let rows = 4 * self.hidden;
-        let (of_input, rest) = self.weights.split_at(rows * self.inputs);
-        let (of_hidden, bias) = rest.split_at(rows * self.hidden);
-        let Memory { h, c, gates } = memory;
-        gates.copy_from_slice(bias);
-        add_columns(gates, of_input, x);
-        add_columns(gates, of_hidden, h);
-        activate(gates, c, h);
+        Memory { h: vec![0.0; self.hidden], c: vec![0.0; self.hidden] }
     }
 }
 
@@ -92,27 +73,6 @@ pub(super) fn activate(gates: &mut [f64], c: &mut [f64], h: &mut [f64]) {
     h.copy_from_slice(c);
     tanh(h);
     h.iter_mut().zip(&*o).for_each(|(h, o)| *h *= o);
-}
-
-/// `out += columns · x`, four columns at a time so that `out` is read and written less often.
-#[inline(always)]
-fn add_columns(out: &mut [f64], columns: &[f64], x: &[f64]) {
-    let rows = out.len();
-    let (whole, rest) = columns.split_at(x.len() / 4 * 4 * rows);
-    let (fours, singles) = x.as_chunks::<4>();
-    for (block, [a, b, c, d]) in whole.chunks_exact(4 * rows).zip(fours) {
-        let (first, second) = block.split_at(2 * rows);
-        let (w0, w1) = first.split_at(rows);
-        let (w2, w3) = second.split_at(rows);
-        for ((((out, w0), w1), w2), w3) in out.iter_mut().zip(w0).zip(w1).zip(w2).zip(w3) {
-            *out += (a * w0 + b * w1) + (c * w2 + d * w3);
-        }
-    }
-    for (column, x) in rest.chunks_exact(rows).zip(singles) {
-        for (out, w) in out.iter_mut().zip(column) {
-            *out += w * x;
-        }
-    }
 }
 
 /// A fully connected layer; weights by row, one row an output, then the biases.

@@ -1,7 +1,6 @@
-//! A layer of LSTM cells that only runs, over many steps at a time.
+//! A layer of LSTM cells that only runs, over one step or many at a time with the same bits.
 //!
-//! It gives the same bits as [`Lstm::step`]: every sum is taken in the same order. It must not know
-//! what its weights are for.
+//! It must not know what its weights are for.
 
 use super::lstm::{Lstm, Memory, activate};
 
@@ -58,7 +57,7 @@ impl Packed {
             gates.extend_from_slice(&self.bias);
         }
         add_product(gates, self.rows, &self.of_input, x);
-        let Memory { h, c, .. } = memory;
+        let Memory { h, c } = memory;
         let steps = gates.chunks_exact_mut(self.rows).zip(out.chunks_exact_mut(self.rows / 4));
         for (gates, out) in steps {
             add_product(gates, self.rows, &self.of_hidden, h);

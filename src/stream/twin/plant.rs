@@ -36,7 +36,6 @@ pub(crate) struct TwinPlant {
     /// How much of the block has been shown.
     shown: usize,
     states: Vec<State>,
-    /// The step that comes next.
     t: usize,
 }
 

@@ -10,7 +10,6 @@ use rand_distr::{Distribution as _, StandardNormal};
 use super::State;
 use crate::rng::Rng;
 
-/// Which process a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessKind {
     Oscillator,
@@ -30,7 +29,6 @@ impl ProcessKind {
     }
 }
 
-/// One client's process.
 #[derive(Debug, Clone)]
 pub(super) struct Process {
     pub(super) kind: ProcessKind,

@@ -17,12 +17,7 @@ const SCALE: f64 = 50.0;
 #[derive(Debug, Clone)]
 pub(super) enum Sensing {
     /// Family A: a random network of one hidden SELU layer.
-    Network {
-        /// State to hidden units.
-        hidden: Linear,
-        /// Hidden units to channels.
-        out: Linear,
-    },
+    Network { hidden: Linear, out: Linear },
     /// Families B and H: C x + 0.5 tanh(C₂ x), by row.
     Mixture {
         /// C.

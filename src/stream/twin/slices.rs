@@ -17,13 +17,11 @@ pub(crate) struct Slices {
 }
 
 impl Slices {
-    /// Steps of the whole stream.
     pub(crate) fn steps(&self) -> usize {
         self.anomalous.end
     }
 }
 
-/// The slices of a source.
 pub(crate) fn slices(source: &TwinSource) -> Slices {
     let anomalous = match source.family {
         Family::A => 6000,

@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use super::coupling::Coupling;
 use super::fit::{Batch, LANES, Tape};
 use super::lstm::{Linear, Lstm};
-use super::moments::Moments;
 use super::packed::Packed;
 use super::sources::{Purpose, Sources};
 use super::target::Target;
 use super::transition::Transition;
 use super::*;
+use crate::nn::moments::Moments;
 use crate::rng;
 use crate::session::Family;
 
@@ -94,13 +94,14 @@ fn gradients_agree_with_finite_differences() {
 #[test]
 fn a_network_says_the_same_step_by_step_as_in_a_batch() {
     let mut rng = rng::stream(6, 0);
-    let (cell, out) = (Lstm::random(2, 5, &mut rng), Linear::random(5, 1, &mut rng));
+    let (cell, out) = (Lstm::random(2, 8, &mut rng), Linear::random(8, 1, &mut rng));
+    let packed = Packed::new(&cell);
     let x: Vec<_> = (0..8).map(|_| [rng.random_range(-1.0..1.0); LANES]).collect();
     let mut memory = cell.memory();
     let said: Vec<_> = x
         .chunks(2)
         .map(|x| {
-            cell.step(&[x[0][0], x[1][0]], &mut memory);
+            packed.run(&[x[0][0], x[1][0]], &mut memory, &mut Vec::new(), &mut [0.0; 8]);
             [out.output(0, &memory.h); LANES]
         })
         .collect();
@@ -121,8 +122,9 @@ fn several_steps_at_once_are_the_same_bits_as_one_by_one() {
         let packed = Packed::new(&cell);
         pulp::Arch::new().dispatch(|| packed.run(&x, &mut several, &mut gates, &mut out));
         for (x, out) in x.chunks_exact(inputs).zip(out.chunks_exact(hidden)) {
-            cell.step(x, &mut single);
-            assert_eq!(single.h, out);
+            let mut one = vec![0.0; hidden];
+            packed.run(x, &mut single, &mut gates, &mut one);
+            assert_eq!(one, out);
         }
         assert_eq!(single.h, several.h);
     }

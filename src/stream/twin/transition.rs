@@ -8,6 +8,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use super::State;
 use super::fit::{Adam, Batch, LANES, Tape};
 use super::lstm::{Linear, Lstm, Memory};
+use super::packed::Packed;
 use super::target::Target;
 use crate::rng::Rng;
 
@@ -27,9 +28,11 @@ const MUTED: usize = 5;
 /// `f_m` with the memory it carries.
 #[derive(Debug, Clone)]
 pub(super) struct Transition {
-    cell: Lstm,
+    cell: Packed,
     out: Linear,
     memory: Memory,
+    /// Room for a step's gates.
+    gates: Vec<f64>,
 }
 
 impl Transition {
@@ -60,18 +63,18 @@ impl Transition {
                 },
             );
         }
-        let memory = cell.memory();
-        Self { cell, out, memory }
+        Self { cell: Packed::new(&cell), out, memory: cell.memory(), gates: Vec::new() }
     }
 
     /// `f_m(x)`, the memory being carried on.
     pub(super) fn step(&mut self, x: State) -> State {
-        let Self { cell, memory, .. } = self;
+        let Self { cell, memory, gates, .. } = self;
+        let mut h = [0.0; HIDDEN];
         pulp::Arch::new().dispatch(
             #[inline(always)]
-            || cell.step(&x, memory),
+            || cell.run(&x, memory, gates, &mut h),
         );
-        [0, 1].map(|row| self.out.output(row, &self.memory.h))
+        [0, 1].map(|row| self.out.output(row, &h))
     }
 
     pub(super) fn forget(&mut self) {

@@ -168,6 +168,6 @@ fn a_second_fault_that_the_first_cannot_have_caused_is_an_incident_of_its_own() 
     assert_eq!(roots, [Some(1), Some(0)]);
     assert!(incidents[1].opened_step < 330, "while the first is open: {:?}", incidents[1]);
     assert_eq!(incidents[1].origin, Origin::Single);
-    let standing = |client: usize| watch.run().sights()[client].server.standing;
+    let standing = |client: usize| watch.run().readouts()[client].server.standing;
     assert!((0..3).all(|client| standing(client) != Standing::Unreliable));
 }

@@ -1,5 +1,4 @@
-//! Lanes as plain arrays, on machines for which there is nothing better: the compiler makes of them
-//! what the target's baseline has.
+//! Lanes as plain arrays, of which the compiler makes what the target's baseline has.
 
 use super::{Arithmetic, Lanes};
 
@@ -8,19 +7,33 @@ use super::{Arithmetic, Lanes};
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
-#[inline(always)]
-fn zip<const N: usize>(x: [f32; N], y: [f32; N], f: impl Fn(f32, f32) -> f32) -> [f32; N] {
-    let mut out = [0.0; N];
-    for lane in 0..N {
-        out[lane] = f(x[lane], y[lane]);
-    }
-    out
+macro_rules! by_lane {
+    ($($name:ident: |$x:ident, $y:ident| $value:expr),+ $(,)?) => {$(
+        #[inline(always)]
+        fn $name(self, x: [f32; N], y: [f32; N]) -> [f32; N] {
+            let mut out = x;
+            for lane in 0..N {
+                let ($x, $y) = (x[lane], y[lane]);
+                out[lane] = $value;
+            }
+            out
+        }
+    )+};
 }
 
 impl<const N: usize> Lanes<N> for Portable {
     type V = [f32; N];
 
     const MANY: bool = false;
+
+    by_lane!(
+        add: |x, y| x + y,
+        sub: |x, y| x - y,
+        mul: |x, y| x * y,
+        div: |x, y| x / y,
+        min: |x, y| if x < y { x } else { y },
+        max: |x, y| if x > y { x } else { y },
+    );
 
     #[inline(always)]
     fn splat(self, value: f32) -> [f32; N] {
@@ -38,47 +51,13 @@ impl<const N: usize> Lanes<N> for Portable {
     }
 
     #[inline(always)]
-    fn add(self, x: [f32; N], y: [f32; N]) -> [f32; N] {
-        zip(x, y, |x, y| x + y)
-    }
-
-    #[inline(always)]
-    fn sub(self, x: [f32; N], y: [f32; N]) -> [f32; N] {
-        zip(x, y, |x, y| x - y)
-    }
-
-    #[inline(always)]
-    fn mul(self, x: [f32; N], y: [f32; N]) -> [f32; N] {
-        zip(x, y, |x, y| x * y)
-    }
-
-    #[inline(always)]
-    fn div(self, x: [f32; N], y: [f32; N]) -> [f32; N] {
-        zip(x, y, |x, y| x / y)
-    }
-
-    #[inline(always)]
-    fn min(self, x: [f32; N], y: [f32; N]) -> [f32; N] {
-        zip(x, y, |x, y| if x < y { x } else { y })
-    }
-
-    #[inline(always)]
-    fn max(self, x: [f32; N], y: [f32; N]) -> [f32; N] {
-        zip(x, y, |x, y| if x > y { x } else { y })
-    }
-
-    #[inline(always)]
     fn sqrt(self, x: [f32; N]) -> [f32; N] {
         x.map(f32::sqrt)
     }
 
     #[inline(always)]
     fn mul_add(self, x: [f32; N], y: [f32; N], z: [f32; N]) -> [f32; N] {
-        let mut out = z;
-        for lane in 0..N {
-            out[lane] += x[lane] * y[lane];
-        }
-        out
+        Lanes::<N>::add(self, z, Lanes::<N>::mul(self, x, y))
     }
 
     #[inline(always)]
@@ -91,11 +70,8 @@ impl<const N: usize> Lanes<N> for Portable {
     }
 
     #[inline(always)]
-    fn exponent(self, mut shifted: [f32; N]) -> [f32; N] {
-        for x in &mut shifted {
-            *x = f32::from_bits(x.to_bits().wrapping_add(127) << 23);
-        }
-        shifted
+    fn exponent(self, shifted: [f32; N]) -> [f32; N] {
+        shifted.map(|x| f32::from_bits(x.to_bits().wrapping_add(127) << 23))
     }
 }
 
@@ -119,11 +95,7 @@ impl Arithmetic for Portable {
 
     #[inline(always)]
     fn widen(self, values: &[f32; 4]) -> [f64; 4] {
-        let mut out = [0.0; 4];
-        for lane in 0..4 {
-            out[lane] = f64::from(values[lane]);
-        }
-        out
+        values.map(f64::from)
     }
 
     #[inline(always)]

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use rand_distr::{Distribution, StandardNormal};
 
-use super::WeightsError;
-use super::gaussian::{Gaussian, RIDGE};
-use super::isa::Isa;
-use crate::nn::augment::Augmentation;
-use crate::nn::proprietary::Filter;
-use crate::nn::step::ClientStep;
-use crate::nn::weights::{FilterWeights, LstmFc, Mlp};
+use super::augment::Augmentation;
+use super::kernel::WeightsError;
+use super::kernel::gaussian::{Gaussian, RIDGE};
+use super::kernel::isa::Isa;
+use super::proprietary::Filter;
+use super::step::ClientStep;
+use super::weights::{FilterWeights, LstmFc, Mlp};
 use crate::rng;
 
 /// Steps per sample: a sample must be short beside a scheduler's slice and long beside the clock.
@@ -68,7 +68,7 @@ fn paper_client(
         q: 0.1,
         r: 0.1,
     };
-    let model = Filter::with_isa(&weights, isa)?;
+    let model = Filter::new(&weights, isa)?;
     let phi = LstmFc::init(sensors, phi_width, 2, 0.1, rng);
     let augmentation = Augmentation::with_isa(&phi, &model, isa)?;
     Ok(ClientStep::new(model, Some(augmentation)))
@@ -84,6 +84,7 @@ mod tests {
             for (sensors, phi_width) in [(4, 16), (4, 1), (38, 16), (38, 1)] {
                 let ns = best_ns(sensors, phi_width, isa, Duration::from_millis(40))
                     .expect("weights of the right size");
+                println!("{} d{sensors} φ{phi_width}: {ns:.0} ns", isa.name());
                 assert!(ns > 0.0 && ns.is_finite());
             }
         }

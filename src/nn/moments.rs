@@ -2,26 +2,26 @@
 
 /// Mean and spread of the numbers seen so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Moments {
+pub(crate) struct Moments {
     n: u64,
     mean: f64,
     squares: f64,
 }
 
 impl Moments {
-    pub(super) fn add(&mut self, x: f64) {
+    pub(crate) fn add(&mut self, x: f64) {
         self.n += 1;
         let off = x - self.mean;
         self.mean += off / self.n as f64;
         self.squares += off * (x - self.mean);
     }
 
-    pub(super) fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.mean
     }
 
     /// Standard deviation of the numbers seen (not of a population they stand for).
-    pub(super) fn std(&self) -> f64 {
+    pub(crate) fn std(&self) -> f64 {
         (self.squares / self.n.max(1) as f64).sqrt()
     }
 }
