@@ -16,7 +16,6 @@ mod ekf;
 pub(crate) mod forgetting;
 pub(crate) mod frozen;
 pub(crate) mod kernel;
-pub(crate) mod moments;
 pub(crate) mod network;
 pub(crate) mod online;
 pub(crate) mod oracle;

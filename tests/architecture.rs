@@ -150,6 +150,17 @@ fn map() -> Vec<String> {
     lib.lines().filter_map(row).collect()
 }
 
+#[test]
+fn every_file_that_the_way_of_a_sample_names_exists() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let lib = fs::read_to_string(src.join("lib.rs")).expect("the library's own page");
+    let names: Vec<&str> = lib.split('`').filter(|name| name.ends_with(".rs")).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names.iter().filter(|name| !name.starts_with("tests/")) {
+        assert!(src.join(name).is_file(), "there is no file {name}");
+    }
+}
+
 /// Names of the crate's modules that follow `crate::` in a text, grouped imports included.
 fn imported(code: &str) -> Vec<&str> {
     let mut found = Vec::new();

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::PrepareError;
+use crate::base::rng;
 use crate::federation::FederationError;
 use crate::privacy::{Counted, Hooks};
-use crate::rng;
 use crate::server::influence::foretell::Foreteller;
 use crate::server::influence::heard::Heard;
 use crate::server::influence::{InfluenceGraph, learn};

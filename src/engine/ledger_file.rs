@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::error::OpenError;
 use super::ledger_key;
 use super::watch::Watch;
-use crate::digest;
-use crate::folders;
+use crate::base::digest;
+use crate::base::folders;
 use crate::privacy::{
     ClientHead, Found, Head, Ledger, LedgerKey, Provenance, Seals, SignedLedgers, signed,
 };

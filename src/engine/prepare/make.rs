@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use super::fingerprint::json;
 use super::stored::{Calibration, ClientCalibration};
 use super::{FEDERATION, OnStage, PROPRIETARY, Stage, TrainingSpent, hooks};
+use crate::base::rng;
 use crate::engine::error::PrepareError;
 use crate::engine::influence::{self, SiteHalves, SiteTraces};
 use crate::engine::vendor::{self, ClientVendor};
@@ -16,7 +17,6 @@ use crate::nn::proprietary::VendorModel;
 use crate::nn::train::TrainError;
 use crate::nn::weights::LstmFc;
 use crate::privacy::{Counted, FilterMemory, Provenance, Randomness, Trained};
-use crate::rng;
 use crate::session::Session;
 use crate::site::fit;
 use crate::site::grader::GraderFit;
@@ -212,7 +212,7 @@ fn train_proprietary(
     material: &Material,
     on_stage: OnStage,
 ) -> Result<Vec<ClientVendor>, TrainError> {
-    let threads = crate::threads::threads();
+    let threads = crate::base::threads::threads();
     let seed = rng::child(session.seed, PROPRIETARY);
     // Models learn on several threads, and each tells of itself.
     let on_stage = Mutex::new(on_stage);

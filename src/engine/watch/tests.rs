@@ -273,7 +273,8 @@ fn ledger(watch: &Watch) -> &Ledger {
 
 fn most_spent(watch: &Watch) -> f64 {
     let now = watch.last.expect("it has begun");
-    let hour = |ledger: &crate::privacy::Ledger| ledger.spent(crate::privacy::Scope::Hour, now);
+    let hour =
+        |ledger: &crate::privacy::Ledger| ledger.spent(crate::session::privacy::Scope::Hour, now);
     watch.run.ledgers().map(|l| hour(l).epsilon).fold(0.0, f64::max)
 }
 
@@ -317,10 +318,10 @@ fn a_budget_is_a_knob_that_is_never_below_what_is_spent() {
 
 #[test]
 fn kept_answers_refuse_to_be_shown_and_may_be_told_of_at_another_epsilon() {
-    use crate::session::privacy::Thrift;
+    use crate::session::privacy::SendPolicy;
     let mut watch = watch_with(|privacy| {
         privacy.epsilon_flag = Some(2.0);
-        privacy.thrift = Thrift::Memoised { permanent: 1.0 };
+        privacy.send = SendPolicy::Memoised { permanent: 1.0 };
     });
     steps(&mut watch, 60);
     let mut news = News::default();

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::*;
+use crate::base::rng;
 use crate::incident::Origin;
-use crate::rng;
 use crate::server::health::Standing;
 
 /// What is wrong with a client's two sensors: whose, from which to which step, how much noise, how far
