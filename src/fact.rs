@@ -66,6 +66,7 @@ pub(crate) struct Calibrated {
 
 /// {incident, time, step, root, posterior, first_out, effects, mode}, and what else is worth saying.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "names of JSON fields are a contract")]
 pub(crate) struct Incident {
     /// Its number, never used again.
     pub(crate) incident: u64,

@@ -10,6 +10,8 @@
 //! shown each at its own time, and what the step found together with the last of them. After the end of
 //! the stream the thread goes on to answer: a day that is over can still be tuned and acknowledged.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -74,7 +76,7 @@ impl Handle {
     }
 
     /// Waits for the end, and shows every update to `see` on the way.
-    pub(crate) fn to_end(
+    pub(crate) fn into_end(
         mut self,
         mut see: impl FnMut(&Opened, &Update),
     ) -> Result<(Box<Opened>, Box<Ending>), OpenError> {

@@ -21,6 +21,8 @@
 //! | [`what_if`] | the run decided again under other settings |
 //! | `operate` | what an operator orders, carried out |
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 mod alarms;
 mod ending;
 mod exchange;
@@ -294,7 +296,7 @@ impl Run {
         }
         let step = Step {
             time,
-            step: self.steps,
+            number: self.steps,
             clients: &decision.clients,
             outcomes: decision.outcomes(),
             quality: &self.quality,

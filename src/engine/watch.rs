@@ -4,6 +4,8 @@
 //! far can be decided again under other settings. It is pulled like [`Run`] and knows no clock, no
 //! thread and no screen.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 mod spent;
 #[cfg(test)]
 mod tests;

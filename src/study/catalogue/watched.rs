@@ -13,6 +13,7 @@ use crate::engine::experiment::{Failure, Variant};
 use crate::engine::handle::Options;
 use crate::engine::prepare::{Stage, cache_file, prepare};
 use crate::engine::run::Ending;
+use crate::engine::run::readout::ClientReadout;
 use crate::score::metrics::delay::{Delays, per_day};
 use crate::score::metrics::etapr::{Thetas, etapr};
 use crate::score::metrics::run_length::{self, RunLength, RunTotals};
@@ -95,9 +96,9 @@ pub(super) fn watch(session: &Session) -> Result<Vec<JudgedRun>, Failure> {
             let mut raised = Raised::default();
             let mode = Some(if method.flags.is_some() { Mode::Paper } else { Mode::Evidence });
             let options = Options { mode, ..Options::study(Arc::clone(&prepared)) };
-            let ended = engine::spawn(&session, options)?.to_end(|_, update| {
+            let ended = engine::spawn(&session, options)?.into_end(|_, update| {
                 if let (Some(_), Some(time)) = (method.flags, update.news.times.first()) {
-                    let flags = update.news.readouts.iter().map(|readout| readout.flags());
+                    let flags = update.news.readouts.iter().map(ClientReadout::flags);
                     raised.step(*time, flags.map(|z| z.map(|z| [z.z_c, z.z_a])));
                 }
             });
