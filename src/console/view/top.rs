@@ -114,10 +114,10 @@ fn parts(model: &Model) -> Parts {
         if rows > 0 {
             parts.add_or(3, format!("? {rows} rows left out"), format!("? {rows}"), theme.missing);
         }
-        let nominal = known.map_or(0, |snapshot| snapshot.unused_nominal_rows);
+        let nominal = model.snapshot().map_or(0, |snapshot| snapshot.unused_nominal_rows);
         if nominal > 0 {
-            let part = Part::new(4, format!("? {nominal} nominal rows left out"), theme.missing);
-            parts.push(part.or(format!("? {nominal} nominal")));
+            let text = format!("? {nominal} nominal rows left out");
+            parts.add_or(4, text, format!("? {nominal} nominal"), theme.missing);
         }
     }
     if model.sorting == Sorting::Severity {
