@@ -10,15 +10,14 @@ use crate::engine::cost;
 use crate::engine::ledger_file::lifetime_ledger;
 use crate::engine::prepare::{self, Unmodelled};
 use crate::engine::run::{Run, RunOptions};
-use crate::fact::UnusedRows;
 use crate::privacy::Provenance;
 use crate::privacy::words::explain;
 use crate::session::{Mode, Session, Source};
 use crate::site::local;
 use crate::site::seen::HELD;
 use crate::stream::resolution::Grids;
-use crate::stream::unused::{ColumnKind, unused_columns};
-use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError};
+use crate::stream::unused_columns::{ColumnKind, unused_columns};
+use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError, UnusedRows};
 
 /// Frames looked at when the whole is not asked for.
 const GLANCE: u64 = 600;
@@ -31,6 +30,8 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     let estimate = cost::estimate(session)?;
     writeln!(out, "preparing   needs about {estimate} (a rough figure, from one machine)")?;
     cost::allow(session, estimate)?;
+    // Drawing a large synthetic plant takes minutes: how long is said first.
+    out.flush()?;
     let mut survey = None;
     let mut unused = 0;
     for part in Part::ALL {
