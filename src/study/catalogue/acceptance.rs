@@ -135,7 +135,7 @@ fn plant_jobs(options: &StudyOptions) -> Vec<Job> {
 fn scored(session: &Session) -> Result<Option<Score>, Failure> {
     let go_on = &mut |_: Stage| ControlFlow::Continue(());
     let prepared = Arc::new(prepare(session, &cache_file(session), go_on)?);
-    let (_, ending) = engine::spawn(session, Options::study(prepared))?.to_end(|_, _| {})?;
+    let (_, ending) = engine::spawn(session, Options::study(prepared))?.into_end(|_, _| {})?;
     Ok(ending.judgement().map(|judgement| judgement.score()))
 }
 
