@@ -116,7 +116,7 @@ impl Run {
     }
 
     /// How many rows of the nominal data were left out.
-    pub(crate) fn unused_nominal_rows(&self) -> UnusedRows {
+    pub(crate) fn unused_nominal(&self) -> UnusedRows {
         self.unused_nominal
     }
 
