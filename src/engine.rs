@@ -33,6 +33,7 @@ pub(crate) mod prepare;
 pub(crate) mod progress;
 mod protocol;
 pub(crate) mod run;
+pub(crate) mod train;
 pub(crate) mod vendor;
 pub(crate) mod watch;
 

@@ -33,8 +33,9 @@ use crate::privacy::Trained;
 use crate::server::Together;
 use crate::session::Session;
 pub(crate) use crate::site::PreparedSite;
-use crate::site::material::{LeftOut, Material};
-use crate::stream::Layout;
+use crate::site::material::{ClientMaterial, LeftOut, Material};
+use crate::site::seen::SeenFit;
+use crate::stream::{Layout, UnusedRows};
 use crate::wire::{Memory, Wire};
 
 /// Sources of a seed.
@@ -79,6 +80,8 @@ pub(crate) struct Prepared {
     pub(crate) influences: Influences,
     /// How states move together; nothing where training was too short or states are too many.
     pub(crate) together: Option<Together>,
+    /// Rows of the nominal data that were not used.
+    pub(crate) unused: UnusedRows,
     pub(crate) file: PathBuf,
     /// Why it could not be kept there, where it could not.
     pub(crate) not_kept: Option<String>,
@@ -133,7 +136,13 @@ pub(crate) fn prepare_over(
             let _ = on_stage(Stage::Notice(&format!("{why}; the models are made again")));
         }
     }
-    let bytes = make(session, expected, wire, on_stage)?.to_file(file)?;
+    let mut released = None;
+    let made = make(session, expected, wire, on_stage, &mut released);
+    let made = made.map_err(|why| match released {
+        Some(released) => PrepareError::AfterReleases { why: Box::new(why), released },
+        None => why,
+    });
+    let bytes = made?.to_file(file)?;
     let not_kept = Checkpoint::write(file, &bytes).err().map(|why| why.to_string());
     if let Some(why) = &not_kept {
         let _ =
@@ -170,16 +179,35 @@ fn is_ordinary(why: &CheckpointError) -> bool {
     }
 }
 
-/// The sensors of every client that its models will not look at, with the reason.
-pub(crate) fn not_watched(session: &Session) -> Result<Vec<NotWatched>, PrepareError> {
+/// The sensors of every client that its models will not look at, with the reason and with what is
+/// known of their values.
+pub(crate) fn unmodelled(session: &Session) -> Result<Vec<Unmodelled>, PrepareError> {
     let every = decimation::every(session)?;
     let delivered = vendor::delivered(session, every);
     let material = Material::read(session, every, &vendor::views_of(delivered.as_ref()))?;
-    Ok(material.clients.into_iter().map(|client| (client.name, client.left_out)).collect())
+    let of = |client: ClientMaterial| Unmodelled {
+        client: client.name,
+        sensors: client.view.used.len(),
+        left_out: client.left_out,
+        seen: client.seen,
+        step_s: material.layout.period_s,
+    };
+    Ok(material.clients.into_iter().map(of).collect())
 }
 
-/// A client and its sensors that are not watched.
-type NotWatched = (String, Vec<(String, LeftOut)>);
+/// The sensors of a client that its models will not look at.
+#[derive(Debug)]
+pub(crate) struct Unmodelled {
+    pub(crate) client: String,
+    /// Sensors that its models do look at.
+    pub(crate) sensors: usize,
+    /// The others, with the reason.
+    pub(crate) left_out: Vec<(String, LeftOut)>,
+    /// Those of them that are watched by their values.
+    pub(crate) seen: SeenFit,
+    /// Seconds of a step.
+    pub(crate) step_s: f64,
+}
 
 /// What stands between values and messages: the session's noise.
 pub(super) fn hooks(session: &Session) -> Hooks<'_> {

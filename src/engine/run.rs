@@ -72,7 +72,7 @@ use crate::stream::Part;
 use crate::stream::decimate::Decimated;
 #[cfg(test)]
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Continuity, Frame, Label, Layout, Stream, StreamError};
+use crate::stream::{self, Continuity, Frame, Label, Layout, Stream, StreamError, UnusedRows};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
 /// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
@@ -149,6 +149,8 @@ pub(crate) struct Run {
     spans: Vec<(Timestamp, Timestamp)>,
     /// Rows that were left out.
     unused: Unused,
+    /// Rows of the nominal data that were left out.
+    unused_nominal: UnusedRows,
     steps: u64,
     labelled: bool,
     alarms: Alarms,

@@ -5,6 +5,8 @@ use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
 use super::fit::is_measured;
+use super::grader::SETTLING;
+use super::seen::SeenFit;
 use super::training::SiteData;
 use crate::nn::train::Job;
 use crate::nn::train::sensors::duplicates;
@@ -13,7 +15,7 @@ use crate::session::{ModelSettings, Proprietary, Session};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::{Grids, Resolution};
 use crate::stream::scaling::Scaling;
-use crate::stream::{Continuity, Frame, Layout, Part, Row, Stream, StreamError};
+use crate::stream::{Continuity, Frame, Layout, Part, Row, Stream, StreamError, UnusedRows};
 
 /// The nominal rows of a session.
 #[derive(Debug, Clone)]
@@ -28,6 +30,8 @@ pub(crate) struct Material {
     pub(crate) fit_span: (Timestamp, Timestamp),
     /// First and last instant of the calibration range.
     pub(crate) calibration_span: (Timestamp, Timestamp),
+    /// Rows of both ranges that were not used.
+    pub(crate) unused: UnusedRows,
 }
 
 /// The nominal rows of one client. They never leave it.
@@ -38,6 +42,8 @@ pub(crate) struct ClientMaterial {
     pub(crate) view: SensorView,
     /// Sensors that are not used, with the reason.
     pub(crate) left_out: Vec<(String, LeftOut)>,
+    /// What those of them show that are watched by their values alone.
+    pub(crate) seen: SeenFit,
     /// Known inputs that vary in the fit range, and how they are scaled.
     pub(crate) inputs: SensorView,
     /// Standardised rows of the fit range, used sensors only. A row of NaN stands between runs.
@@ -187,9 +193,10 @@ impl Material {
         given: &dyn Fn(&Layout) -> Option<Vec<SensorView>>,
     ) -> Result<Self, StreamError> {
         let grids = Grids::of(session)?;
-        let (layout, fit, fit_span) = measured(session, &grids, Part::Fit, every)?;
+        let mut unused = UnusedRows::default();
+        let (layout, fit, fit_span) = measured(session, &grids, Part::Fit, every, &mut unused)?;
         let (_, calibration, calibration_span) =
-            measured(session, &grids, Part::Calibration, every)?;
+            measured(session, &grids, Part::Calibration, every, &mut unused)?;
         let views = given(&layout);
         let clients = (0..layout.clients.len())
             .map(|c| {
@@ -201,6 +208,9 @@ impl Material {
                     let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
                     own_view(&names, &fit[c].rows, &steps)
                 };
+                let unmodelled = unmodelled(&names, &left_out);
+                let nominal = [&fit[c].rows[..], &calibration[c].rows[..]];
+                let seen = SeenFit::new(&unmodelled, &nominal, SETTLING);
                 let inputs: Vec<&str> = columns.inputs.iter().map(|s| s.name.as_str()).collect();
                 // An input may stand still in a live run and is not monitored: only what never
                 // moved in the fit range is of no use.
@@ -213,21 +223,36 @@ impl Material {
                     calibration_inputs: seen_by(&inputs, &calibration[c].inputs),
                     view,
                     left_out,
+                    seen,
                     inputs,
                 }
             })
             .collect();
-        Ok(Self { layout, every, clients, fit_span, calibration_span })
+        Ok(Self { layout, every, clients, fit_span, calibration_span, unused })
     }
 }
 
-fn measured(session: &Session, grids: &Grids, part: Part, every: u32) -> Result<Read, StreamError> {
+fn measured(
+    session: &Session,
+    grids: &Grids,
+    part: Part,
+    every: u32,
+    unused: &mut UnusedRows,
+) -> Result<Read, StreamError> {
     let mut stream = Decimated::new(grids.open(session, part)?, every);
     let layout = stream.layout().clone();
     let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();
     let mut frame = Frame::for_layout(&layout);
     let mut span = None;
-    while stream.next(&mut frame)? {
+    loop {
+        let more = stream.next(&mut frame)?;
+        // What was left out after the last frame comes with none.
+        for note in &frame.notes {
+            unused.add(note.what, note.rows);
+        }
+        if !more {
+            break;
+        }
         let (first, _) = *span.get_or_insert((frame.time, frame.time));
         span = Some((first, frame.time));
         for (c, client) in clients.iter_mut().enumerate() {
@@ -245,6 +270,14 @@ fn measured(session: &Session, grids: &Grids, part: Part, every: u32) -> Result<
         return Err(StreamError::Empty { part: part.name(), why });
     };
     Ok((layout, clients, span))
+}
+
+/// Places and names of the sensors that no model sees, without those that repeat another one.
+fn unmodelled<'a>(names: &[&'a str], left_out: &[(String, LeftOut)]) -> Vec<(usize, &'a str)> {
+    let is_wanted = |name: &str| {
+        left_out.iter().any(|(out, why)| out == name && !matches!(why, LeftOut::Repeats(_)))
+    };
+    names.iter().copied().enumerate().filter(|(_, name)| is_wanted(name)).collect()
 }
 
 /// The view of a delivered model: its own sensors in its own units.

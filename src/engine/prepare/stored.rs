@@ -15,6 +15,7 @@ use crate::session::Session;
 use crate::site::material::{LeftOut, SensorView};
 use crate::site::nominal::StoredNominal;
 use crate::site::prepared::SiteFit;
+use crate::stream::UnusedRows;
 
 /// What stands beside the tensors.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,6 +27,7 @@ pub(super) struct Calibration {
     pub(super) spent: TrainingSpent,
     pub(super) influences: Influences,
     pub(super) together: Option<Together>,
+    pub(super) unused: UnusedRows,
     pub(super) clients: Vec<ClientCalibration>,
 }
 
@@ -105,7 +107,11 @@ pub(super) fn restore(
                     mean: models.mean,
                     std: models.std,
                 },
-                left_out: calibration.left_out,
+                left_out: calibration
+                    .left_out
+                    .into_iter()
+                    .filter(|(sensor, _)| !fit.seen.watches(sensor))
+                    .collect(),
                 sending: models.sending.unwrap_or_else(|| models.proprietary.clone()),
                 watching: models.proprietary,
                 phi: models.augment.ok_or_else(|| lacks("network φ"))?,
@@ -129,6 +135,7 @@ pub(super) fn restore(
         spent: calibration.spent,
         influences: calibration.influences.with_declared(&session.edges),
         together: calibration.together.filter(Together::is_whole),
+        unused: calibration.unused,
         file: file.to_path_buf(),
         not_kept: None,
     })

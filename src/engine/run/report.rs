@@ -9,9 +9,9 @@ use crate::fact::{self, Fact, Number};
 use crate::incident::Place;
 use crate::privacy::Provenance;
 use crate::score::{Judgement, Watched};
-use crate::server::health::CalibrationHealth;
+use crate::server::health::{CalibrationHealth, insensitive};
 use crate::site::material::LeftOut;
-use crate::stream::Stream as _;
+use crate::stream::{Stream as _, UnusedRows};
 
 impl Run {
     /// The thresholds of every client. They are percentiles of its distances: where flags are
@@ -19,14 +19,17 @@ impl Run {
     pub(crate) fn calibrated(&self) -> Vec<Fact> {
         let hidden = self.session.privacy.epsilon_flag.is_some();
         let told = |tau: f32| if hidden { None } else { Number::new(f64::from(tau)) };
+        let server = self.exchange.server();
         self.names()
             .zip(&self.thresholds)
-            .map(|(client, tau)| {
+            .enumerate()
+            .map(|(m, (client, tau))| {
                 Fact::Calibrated(fact::Calibrated {
                     client,
                     tau_c: told(tau.tau_c),
                     tau_a: told(tau.tau_a),
                     arl0_target: Number::new(self.session.thresholds.arl0.seconds),
+                    alarm_steps: server.alarm_steps(m).and_then(Number::new),
                 })
             })
             .collect()
@@ -53,9 +56,19 @@ impl Run {
             };
             self.annunciator.remark(time, Some(client), &what);
         }
+        if !self.unused_nominal.is_none() {
+            let UnusedRows { rows, .. } = self.unused_nominal;
+            let noun = if rows == 1 { "row" } else { "rows" };
+            let why = self.unused_nominal.words();
+            let what = format!("{rows} {noun} of the nominal data not used: {why}");
+            facts.push(self.annunciator.note(time, None, &what));
+        }
         if !self.session.privacy.tells_faults() {
             let what = "sensors at fault are known to their client alone (privacy.reveal_faults)";
             facts.push(self.annunciator.note(time, None, what));
+        }
+        for (client, what) in self.insensitive() {
+            facts.push(self.annunciator.note(time, Some(client), &what));
         }
         for client in 0..self.layout.clients.len() {
             let Some(health) = self.exchange.server().calibration(client) else { continue };
@@ -68,6 +81,13 @@ impl Run {
             };
             facts.push(self.annunciator.note(time, Some(client), &what));
         }
+    }
+
+    /// Clients that need too many steps for an alarm, with what is to be said about each.
+    pub(crate) fn insensitive(&self) -> Vec<(usize, String)> {
+        let server = self.exchange.server();
+        let of = |m: usize| Some((m, insensitive(server.alarm_steps(m)?)?));
+        (0..self.layout.clients.len()).filter_map(of).collect()
     }
 
     /// Rows that had to be left out, and clocks that moved: a fact and a line of the log a stretch.
@@ -91,8 +111,13 @@ impl Run {
     }
 
     /// How many rows were left out so far.
-    pub(crate) fn unused_rows(&self) -> fact::UnusedRows {
+    pub(crate) fn unused_rows(&self) -> UnusedRows {
         self.unused.counts()
+    }
+
+    /// How many rows of the nominal data were left out.
+    pub(crate) fn unused_nominal(&self) -> UnusedRows {
+        self.unused_nominal
     }
 
     pub(super) fn not_watched(&self) -> Vec<fact::NotWatched> {
@@ -155,6 +180,7 @@ impl Run {
             until: self.spans.last().map(|span| span.1),
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
             unused_rows: self.unused_rows(),
+            unused_nominal_rows: self.unused_nominal,
             not_watched: self.not_watched(),
             ledger: None,
         }

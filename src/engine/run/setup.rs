@@ -93,6 +93,7 @@ impl Run {
             layout,
             spans: Vec::new(),
             unused: Unused::default(),
+            unused_nominal: prepared.unused,
             steps: 0,
             labelled: false,
             alarms: Alarms::default(),
