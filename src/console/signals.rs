@@ -4,19 +4,18 @@ use std::io;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// To end, by this signal.
     End(Signal),
-    /// To give the terminal back and stop.
     Stop,
     /// To go on after having been stopped: somebody else may have used the terminal.
     GoOn,
+    /// To draw at the terminal's new size.
+    Resize,
 }
 
-/// A signal that ends the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signal {
-    pub(crate) name: &'static str,
-    pub(crate) number: u8,
+    pub name: &'static str,
+    pub number: u8,
 }
 
 #[cfg(not(unix))]
@@ -38,7 +37,6 @@ mod unix {
     /// How long to wait for a stop that may never come.
     const STOP: Duration = Duration::from_millis(100);
 
-    /// Listens to the signals that matter to a program with a screen.
     pub(crate) struct Signals {
         hang_up: Listener,
         interrupt: Listener,
@@ -46,10 +44,10 @@ mod unix {
         terminate: Listener,
         stop: Listener,
         go_on: Listener,
+        resize: Listener,
     }
 
     impl Signals {
-        /// Listens from now on.
         pub(crate) fn listen() -> io::Result<Self> {
             Ok(Self {
                 hang_up: signal(SignalKind::hangup())?,
@@ -58,6 +56,7 @@ mod unix {
                 terminate: signal(SignalKind::terminate())?,
                 stop: signal(SignalKind::from_raw(Number::TSTP.as_raw()))?,
                 go_on: signal(SignalKind::from_raw(Number::CONT.as_raw()))?,
+                resize: signal(SignalKind::window_change())?,
             })
         }
 
@@ -71,6 +70,7 @@ mod unix {
                 _ = self.terminate.recv() => end("SIGTERM", Number::TERM),
                 _ = self.stop.recv() => Request::Stop,
                 _ = self.go_on.recv() => Request::GoOn,
+                _ = self.resize.recv() => Request::Resize,
             }
         }
 
@@ -103,11 +103,9 @@ mod unix {
 mod other {
     use super::{Request, Signal, io};
 
-    /// Listens to the one signal there is.
     pub(crate) struct Signals;
 
     impl Signals {
-        /// Listens from now on.
         pub(crate) fn listen() -> io::Result<Self> {
             Ok(Self)
         }
@@ -119,7 +117,6 @@ mod other {
             Request::End(Signal { name: "interrupt", number: 2 })
         }
 
-        /// There is no job control here.
         pub(crate) async fn stop(&mut self) -> io::Result<()> {
             Ok(())
         }
