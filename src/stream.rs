@@ -323,6 +323,7 @@ impl std::fmt::Debug for Row<'_> {
 
 impl<'a> Row<'a> {
     /// How many sensors there are.
+    #[must_use]
     pub fn sensors(self) -> usize {
         self.sensors.len()
     }

@@ -26,6 +26,7 @@ impl Hashed {
 }
 
 /// The digest of `bytes`.
+#[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     to_hex(&Sha256::digest(bytes))
 }

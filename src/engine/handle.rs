@@ -142,12 +142,11 @@ fn open(
         // Without a holder there is nobody to tell, which the first measurement will find out.
         let _ = sender.blocking_send(EngineEvent::Notice(notice.clone()));
     }
-    let prepared = match &options.prepared {
-        Some(prepared) => Arc::clone(prepared),
-        None => {
-            let prepared = prepared(session, options, sender);
-            Arc::new(prepared.map_err(enter_failed(session, &opened, &mut kept))?)
-        }
+    let prepared = if let Some(prepared) = &options.prepared {
+        Arc::clone(prepared)
+    } else {
+        let prepared = prepared(session, options, sender);
+        Arc::new(prepared.map_err(enter_failed(session, &opened, &mut kept))?)
     };
     let run = RunOptions {
         until: options.until,

@@ -59,22 +59,8 @@ fn found() -> EventRow {
     }
 }
 
-fn one_of_each() -> Vec<Fact> {
-    let p1 = || "P1".to_owned();
-    let second_thought = Incident {
-        root: None,
-        first_out: None,
-        effects: Vec::new(),
-        mode: Mode::Paper,
-        priority: Priority::P2,
-        disagree: false,
-        verdict: Verdict::Unknown,
-        would_now_say: Some(p1()),
-        why: Some("root P2 → ?".to_owned()),
-        ..incident()
-    };
-    let over = Incident { why: Some("persistent change".to_owned()), ..incident() };
-    let score = Score {
+fn score() -> Score {
+    Score {
         labelled: 20,
         detected: 19,
         root_right: 18,
@@ -90,7 +76,25 @@ fn one_of_each() -> Vec<Fact> {
         effects: EffectScore::default(),
         repeats: 2,
         events: vec![found()],
+    }
+}
+
+fn one_of_each() -> Vec<Fact> {
+    let p1 = || "P1".to_owned();
+    let second_thought = Incident {
+        root: None,
+        first_out: None,
+        effects: Vec::new(),
+        mode: Mode::Paper,
+        priority: Priority::P2,
+        disagree: false,
+        verdict: Verdict::Unknown,
+        would_now_say: Some(p1()),
+        why: Some("root P2 → ?".to_owned()),
+        ..incident()
     };
+    let over = Incident { why: Some("persistent change".to_owned()), ..incident() };
+    let score = score();
     let summary = Summary {
         unused_rows: UnusedRows::default(),
         unused_nominal_rows: UnusedRows::default(),

@@ -83,6 +83,7 @@ fn signed(head: &str) -> String {
 
 /// Where a ledger file ends: keep it where the file is not, and nothing can be cut off unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the field's name is the one in the file")]
 pub(crate) struct Head {
     /// The hash of its last seal.
     pub(crate) head: String,

@@ -246,7 +246,7 @@ impl Grader {
 
     /// A new run begins. What was taken as normal stays so.
     pub(crate) fn reset(&mut self) {
-        self.whitening.forget(&mut self.past);
+        Whitening::forget(&mut self.past);
         self.flat = false;
         self.ranking = SensorRanking::new(self.r_w.len());
     }

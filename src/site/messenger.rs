@@ -116,7 +116,7 @@ impl<'a> Tracer<'a> {
         if let Some(sending) = &mut self.sending {
             sending.reset();
         }
-        self.whitening.forget(&mut self.past);
+        Whitening::forget(&mut self.past);
     }
 
     /// A trace of rows with the known inputs beside them, each with whether a run begins with it;

@@ -179,7 +179,7 @@ impl Whitening {
         let mut r = vec![0.0; sensors];
         for (starts, sample) in nominal.iter() {
             if starts {
-                whitening.forget(&mut past);
+                Whitening::forget(&mut past);
             }
             whitening.expect(&mut past, sample);
             if past.steps >= settling {
@@ -208,12 +208,12 @@ impl Whitening {
         let own = 2 * LAGS * self.sensors + STATE_LAGS * self.features.len() + self.sensors;
         let width = own + INPUT_LAGS * self.inputs + 1;
         let mut past = Past { u: vec![0.0; width], steps: 0 };
-        self.forget(&mut past);
+        Self::forget(&mut past);
         past
     }
 
     /// A new run begins: nothing is known of its past.
-    pub(crate) fn forget(&self, past: &mut Past) {
+    pub(crate) fn forget(past: &mut Past) {
         past.u.fill(0.0);
         if let Some(intercept) = past.u.last_mut() {
             *intercept = 1.0;
@@ -240,7 +240,7 @@ impl Whitening {
             recording.iter().zip(rows.chunks_exact_mut(self.sensors.max(1)))
         {
             if starts {
-                self.forget(&mut past);
+                Self::forget(&mut past);
             }
             self.step(&mut past, sample, row);
             if past.steps() <= settling {
@@ -318,7 +318,7 @@ mod tests {
         let mut first = Vec::new();
         for (starts, sample) in recording.iter() {
             if starts {
-                whitening.forget(&mut past);
+                Whitening::forget(&mut past);
             }
             whitening.step(&mut past, sample, &mut r_w);
             first.push(r_w[0]);

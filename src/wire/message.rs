@@ -151,12 +151,17 @@ pub enum DecodeError {
     Content(&'static str),
 }
 
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "a release is referred to and never handed over, however small its value is"
+)]
 impl Outgoing {
     pub(super) fn of(client: usize, step: u64, content: Content) -> Self {
         Self(Body { client: client as u32, step, content })
     }
 
     /// A graded symbol of `client` at `step`, and in tier 2 the second one beside it.
+    #[must_use]
     pub fn symbol(
         client: usize,
         step: u64,

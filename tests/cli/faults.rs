@@ -1,5 +1,6 @@
 //! Every kind of sensor fault in tables of either shape: the run says what is wrong and whose it is.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -27,10 +28,10 @@ fn write(file: &Path, long: bool, from: usize, rows: &[Option<[String; 4]>]) {
         let stamp = format!("2026-01-01 {:02}:{:02}:{:02}", t / 3600, t / 60 % 60, t % 60);
         if long {
             for (tag, cell) in ["a1", "a2", "b1", "b2"].iter().zip(cells) {
-                text += &format!("{stamp},{tag},{cell}\n");
+                writeln!(text, "{stamp},{tag},{cell}").expect("a string takes every text");
             }
         } else {
-            text += &format!("{stamp},{}\n", cells.join(","));
+            writeln!(text, "{stamp},{}", cells.join(",")).expect("a string takes every text");
         }
     }
     fs::write(file, text).expect("written");

@@ -238,7 +238,7 @@ fn a_ledger_of_another_key_is_not_taken_for_one_of_this_machine() {
     let key = folder.path().join("config/ledger.key");
     fs::write(&key, other).expect("another key");
     let (_, complaint, code) = run(folder.path(), &["ledger", "ledger"]);
-    assert!(code == 1 && complaint.contains(&format!("expected {}", public)), "{complaint}");
+    assert!(code == 1 && complaint.contains(&format!("expected {public}")), "{complaint}");
     let args = ["run", "private.ron", "--until", "+20m", "--ledger", "ledger"];
     let (_, complaint, code) = run(folder.path(), &args);
     assert!(code == 1 && complaint.contains("bring the key back from its backup"), "{complaint}");

@@ -4,6 +4,7 @@
 //! `STORM_SEED` chooses other moments and `STORM_FACTOR` more of them.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -309,7 +310,7 @@ fn read(stamps: &[Timestamp]) -> Rows {
     for (t, stamp) in stamps.iter().enumerate() {
         let value = (t as f64 / 9.0).sin() + (t * 7919 % 997) as f64 / 997.0;
         let stamp = stamp.strftime("%Y-%m-%d %H:%M:%S");
-        text += &format!("{stamp},{value:.3},{:.3}\n", 2.0 - value);
+        writeln!(text, "{stamp},{value:.3},{:.3}", 2.0 - value).expect("a string takes every text");
     }
     fs::write(folder.path().join("day.csv"), text).expect("written");
     let session = "Session(about: \"a wall\", source: Table(data: \".\", time: (column: \"time\")), \

@@ -270,7 +270,7 @@ fn click(bits: u16, [column, row]: [u16; 2], released: bool) -> Option<Event> {
         0..=2 if moves => MouseEventKind::Drag(button),
         0..=2 if released => MouseEventKind::Up(button),
         0..=2 => MouseEventKind::Down(button),
-        3 | 4 | 5 if moves => MouseEventKind::Moved,
+        3..=5 if moves => MouseEventKind::Moved,
         // Which button it was is not told.
         3 => MouseEventKind::Up(MouseButton::Left),
         4 => MouseEventKind::ScrollUp,

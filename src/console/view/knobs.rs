@@ -23,7 +23,6 @@ use crate::console::widget::level::ratio;
 use crate::engine::knob::{Knob, KnobValue, Steps, Turn};
 use crate::privacy::forecast::noise_sigma;
 use crate::privacy::{Clip, Response, words};
-use crate::session::privacy::Scope;
 use crate::session::{Mode, Tau};
 
 /// Cells of the title, the value and the gauge.
@@ -196,7 +195,7 @@ fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
 }
 fn limit(scene: &Scene) -> String {
     let budget = scene.model.subject.privacy.budget.unwrap_or_default();
-    format!("for {}, then {}", Scope::from(budget.over).label(), words::at_zero(budget.at_zero))
+    format!("for {}, then {}", budget.over.label(), words::at_zero(budget.at_zero))
 }
 pub(crate) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9 * a.abs().max(1.0)

@@ -271,7 +271,7 @@ fn promises(lines: &[Line<'_>], families: &[(String, Vec<f64>)]) -> Vec<Promise>
                 Promise::at_most("plant: median delay, s", 30.0, delay),
             ]),
             "plant-normal" => {
-                all.push(Promise::at_most("plant: false alarms, normal day", 0.5, false_a_run))
+                all.push(Promise::at_most("plant: false alarms, normal day", 0.5, false_a_run));
             }
             "tep" => all.extend([
                 Promise::at_least("Tennessee Eastman: right at close of 30", 17.0, right),
