@@ -51,6 +51,7 @@ fn sign(scene: &Scene, entry: &Event) -> (&'static str, Style) {
     match &entry.what {
         What::Opened { root: Some(_), .. }
         | What::RootMoved { to: Some(_), .. }
+        | What::WentOn { .. }
         | What::Rose { .. } => ("▲", theme.root),
         What::Opened { root: None, .. } | What::RootMoved { to: None, .. } => ("△", theme.root),
         What::FirstOut { disagrees: true, .. } => ("▴", theme.single),
@@ -61,7 +62,7 @@ fn sign(scene: &Scene, entry: &Event) -> (&'static str, Style) {
             ("?", theme.missing)
         }
         What::Flood { .. } | What::FlagFlood { .. } => ("!", theme.single),
-        What::RootFinal { .. } | What::WasShelved { .. } => (" ", theme.text),
+        What::RootFinal { .. } | What::WasShelved { .. } | What::Stands { .. } => (" ", theme.text),
         What::Closed { .. } | What::QualityOver { .. } | What::FloodOver => (" ", theme.label),
         What::Did(_) => ("*", theme.strong),
     }
