@@ -260,8 +260,8 @@ fn no_damaged_file_of_models_is_used_and_one_with_a_fitting_checksum_does_no_har
         let (what, mut copy) = damaged(&sound, &other, &mut random);
         fs::write(&file, &copy).expect("written");
         match read_models(&session, &file) {
-            Ok(_) if copy == sound => same += 1,
-            Ok(_) => panic!("{what}: the damaged file is used"),
+            Ok(()) if copy == sound => same += 1,
+            Ok(()) => panic!("{what}: the damaged file is used"),
             Err(error) => {
                 assert!(!error.trim().is_empty(), "{what}: an error without words");
                 refused += 1;
@@ -271,7 +271,7 @@ fn no_damaged_file_of_models_is_used_and_one_with_a_fitting_checksum_does_no_har
         sign_again(&mut copy);
         fs::write(&file, &copy).expect("written");
         match read_models(&session, &file) {
-            Ok(_) => used += 1,
+            Ok(()) => used += 1,
             Err(error) => {
                 assert!(!error.trim().is_empty(), "{what}: an error without words");
                 refused_again += 1;
