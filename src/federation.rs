@@ -175,7 +175,7 @@ impl Federation {
         self.monitor = Some(Box::new(monitor));
     }
 
-    pub(super) fn tell_monitor(&mut self) {
+    pub(super) fn show_monitor(&mut self) {
         let Some(mut monitor) = self.monitor.take() else { return };
         monitor(&self.weights());
         self.monitor = Some(monitor);

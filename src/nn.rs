@@ -1,7 +1,32 @@
 //! The networks and filters, one definition each.
 //!
-//! candle defines and trains them; the kernels run them on flat buffers. It must not know where
-//! measurements come from or what is decided with residuals.
+//! | module | what it is for |
+//! |---|---|
+//! | [`weights`] | the numbers of every network, by the names candle-nn gives its tensors |
+//! | [`network`] | the networks as candle-nn modules |
+//! | [`train`] | how proprietary models, predictor and oracle are made |
+//! | [`oracle`] | one filter over the data of all clients |
+//! | [`checkpoint`] | trained models on disk |
+//! | [`kernel`] | the same networks on flat buffers, for one streaming step |
+//! | [`proprietary`] | the vendors' models: filter, linear predictor, both together |
+//! | [`augment`], [`step`] | the augmented chain; everything a client computes at a step |
+//! | [`online`], [`frozen`] | φ_m and f_s learning one step at a time, through f_m and h_m that do not change |
+//! | [`forgetting`] | how long a changed sample is felt |
+//! | [`cell`], [`moments`] | one LSTM cell of a window; running mean and spread |
+//! | [`timing`] | how long a step takes on this machine |
+//!
+//! # What exists more than once, and why
+//!
+//! The LSTM cell: candle-nn's defines the networks and trains them; [`kernel::cell`] streams and learns
+//! online, with lanes of hidden units and its own tanh; [`cell`] is
+//! the one for windows side by side, in proprietary training and in the synthetic plants. The last two
+//! round differently, and delivered models, synthetic data and facts depend on every bit of either.
+//!
+//! Adam: candle-nn's trains whatever candle trains; [`train::adam`] belongs to the hand-written trainer;
+//! [`online`] never stores a gradient, so its Adam is part of the step; the synthetic plants' keeps the
+//! rounding that their data were made with.
+//!
+//! This module must not know where measurements come from or what is decided with residuals.
 
 #![allow(
     clippy::inline_always,

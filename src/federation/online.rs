@@ -54,7 +54,7 @@ fn over(
                 return Ok(true);
             }
         }
-        federation.tell_monitor();
+        federation.show_monitor();
     }
     Ok(false)
 }

@@ -10,7 +10,7 @@ use super::kernel::lanes::Arithmetic;
 use super::kernel::lstm::{Lstm, Memory};
 use super::kernel::rows::Rows;
 use super::kernel::{WeightsError, check_dimension};
-use super::proprietary::{Beside, Output, Proprietary};
+use super::proprietary::{Output, Proprietary, SecondEstimate};
 use super::weights::LstmFc;
 
 /// Measurements enter φ inside ±this many standard deviations: no statistic, only a guard against
@@ -83,8 +83,8 @@ impl Augmentation {
     }
 
     /// What the model carries through f and h beside its own state.
-    pub(crate) fn beside(&mut self) -> Beside<'_> {
-        Beside { x_hat: &self.x_hat, x: &mut self.x, y_hat: &mut self.y_hat }
+    pub(crate) fn second_estimate(&mut self) -> SecondEstimate<'_> {
+        SecondEstimate { x_hat: &self.x_hat, x: &mut self.x, y_hat: &mut self.y_hat }
     }
 
     /// After the model's step: r_a, and x̂_a for the next one.

@@ -3,7 +3,7 @@
 //! As a state-space model its state is the measurement itself: x = ŷ, and x̂ is y with what is
 //! missing filled in by the prediction. So its states are raw data and never leave the client.
 
-use super::{Beside, LARGEST, Output, Proprietary};
+use super::{LARGEST, Output, Proprietary, SecondEstimate};
 use crate::nn::kernel::isa::{Isa, Kernel};
 use crate::nn::kernel::lanes::Arithmetic;
 use crate::nn::kernel::packed::{Packed, padded};
@@ -127,7 +127,7 @@ impl Proprietary for Linear {
         false
     }
 
-    fn step(&mut self, y: &[f32], beside: Option<Beside<'_>>) {
+    fn step(&mut self, y: &[f32], beside: Option<SecondEstimate<'_>>) {
         let Output { y_hat, r, x, x_hat, e } = &mut self.output;
         if let Some(beside) = beside {
             self.front.predict_from(beside.x_hat, beside.x);
