@@ -16,7 +16,20 @@
 //! # The hand-written trainer of proprietary filters
 //!
 //! candle spends most of a narrow network's time between its operations. The pass of [`backward`] with
-//! [`adam`] works on eight windows side by side. RATIO
+//! [`adam`] works on eight windows side by side. CPU seconds of all threads for 3 passes over 4000 rows
+//! (`cargo test --release --lib how_much_faster -- --ignored --nocapture`):
+//!
+//! | filter | by hand | by candle | ratio | ratio without the gain |
+//! |---|---|---|---|---|
+//! | paper's form, 4 sensors | 0.48 | 3.38 | 7.0 | 13.1 |
+//! | paper's form, 9 sensors | 0.56 | 3.47 | 6.2 | 11.4 |
+//! | residual form, 9 sensors | 1.00 | 4.36 | 4.4 | 10.3 |
+//!
+//! The filter's gain comes from [`gain`] in both cases, as candle has no Jacobians; the last column
+//! compares what is left. Tests hold the two together: the gradient of a batch
+//! (`loss_and_gradient_are_those_of_candle`) and whole fits
+//! (`the_hand_written_trainer_and_candle_make_the_same_filter`). Delivered models and facts depend on
+//! every bit of the hand-written one.
 //!
 //! This module must not know where rows come from, nor what is later decided with residuals.
 
