@@ -92,7 +92,7 @@ pub(crate) enum FederationError {
     )]
     Diverged {
         round: usize,
-        /// Mean L_s of the rounds since the last word.
+        /// Mean L_s of the rounds since the last report.
         server_loss: f64,
         /// Mean L_a of each client.
         client_loss: Vec<f64>,

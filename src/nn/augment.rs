@@ -46,8 +46,8 @@ impl Augmentation {
     ) -> Result<Self, WeightsError> {
         let (sensors, states) = (model.sensors(), model.states());
         let phi = Lstm::new(weights)?;
-        check_dimension("input of φ", phi.inputs(), sensors)?;
-        check_dimension("output of φ", phi.outputs(), states)?;
+        check_dimension("input of φ", phi.inputs, sensors)?;
+        check_dimension("output of φ", phi.outputs, states)?;
         Ok(Self {
             isa,
             memory: phi.memory(),

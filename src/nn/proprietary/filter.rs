@@ -43,8 +43,8 @@ impl Filter {
         let (states, sensors) = (weights.states(), weights.sensors());
         let transition = Lstm::new(&weights.transition)?;
         let measurement = Mlp::new(&weights.measurement)?;
-        check_dimension("input of the transition", transition.inputs(), states)?;
-        check_dimension("input of the measurement", measurement.inputs(), states)?;
+        check_dimension("input of the transition", transition.inputs, states)?;
+        check_dimension("input of the measurement", measurement.inputs, states)?;
         if !(weights.q.is_finite() && weights.q >= 0.0) {
             return Err(WeightsError::Noise { what: "q", found: weights.q });
         }
@@ -79,7 +79,7 @@ impl Filter {
     }
 
     pub(crate) fn transition_width(&self) -> usize {
-        self.transition.width()
+        self.transition.width
     }
 
     /// P, row-major.
