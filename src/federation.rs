@@ -186,7 +186,7 @@ impl Federation {
         self.wire = wire;
     }
 
-    /// The carrier, for whoever sends next.
+    /// The carrier, to be used again.
     pub(crate) fn into_wire(self) -> Box<dyn Wire> {
         self.wire
     }

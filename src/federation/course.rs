@@ -22,7 +22,7 @@ pub(crate) struct Progress<'a> {
     pub(crate) bytes: u64,
 }
 
-/// What is told now and then; `Break` ends training with what was learned.
+/// Called now and then; `Break` ends training with what was learned.
 pub(crate) type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub(crate) struct History {
     pub(crate) rounds: usize,
     /// Bytes of all messages, both directions.
     pub(crate) bytes: u64,
-    /// Those of the server to the clients; not told by what was kept before they were counted.
+    /// Those of the server to the clients; absent from older files.
     #[serde(default)]
     pub(crate) bytes_down: u64,
 }

@@ -2,7 +2,7 @@
 //!
 //! f and h are the proprietary model's own, with its memory as after the step; φ has a memory of its
 //! own. A missing sensor enters φ as the proprietary prediction ŷ, the best guess the client has; a
-//! step without any measurement gives φ nothing to see, so x̂_a = x̂_c and its memory waits. This
+//! step without any measurement leaves φ and its memory as they are, so x̂_a = x̂_c. This
 //! module must not know how φ is trained.
 
 use super::kernel::isa::{Isa, Kernel};

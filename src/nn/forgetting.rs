@@ -37,8 +37,7 @@ const LEAST: f64 = 1e-6;
 
 /// The largest move that was seen `k` steps after the changed sample, for every k below [`HORIZON`],
 /// in units of the largest of all: of x̂_c and ŷ, and of x_a and ŷ_a where there is a φ, whichever
-/// moves more. Not a number where a model lost its footing, and none where the rows are too few to
-/// follow anything.
+/// moves more. NaN where a model's state left its range, and none where the rows are too few.
 pub(crate) fn moves(
     model: &ProprietaryWeights,
     phi: Option<&LstmFc>,
@@ -86,7 +85,7 @@ pub(crate) fn moves(
 }
 
 /// Runs a client twice over `rows`, the first of them at one end of the range and at the other, and
-/// keeps the largest differences; false when one of the two loses its footing.
+/// keeps the largest differences; false when the state of one of the two leaves its range.
 fn follow(
     client: &ClientStep,
     rows: &ArrayView2<f32>,

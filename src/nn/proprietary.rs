@@ -24,7 +24,7 @@ const LARGEST: f32 = 1e4;
 /// A gap of more steps than this is a new run.
 pub(crate) const LONGEST_GAP: usize = 10_000;
 
-/// What a model says about one step. A buffer keeps its place for the life of its model.
+/// The results of one step. Buffers are allocated once, with the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Output {
     /// ŷ = h(x): the measurement predicted before it was seen.

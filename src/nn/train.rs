@@ -147,7 +147,7 @@ pub(crate) enum TrainError {
     Network { client: String, source: candle_core::Error },
 }
 
-/// What is told of every step; `Break` ends training with what was learned.
+/// Called after every step; `Break` ends training with what was learned.
 pub(crate) type OnProgress<'a> = &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync);
 
 /// Makes all models, at most `threads` at a time; results stand in the order of `jobs`.

@@ -50,7 +50,7 @@ impl OwnLag {
         self.started = false;
     }
 
-    /// The next sample as the last ones foretell it.
+    /// The next sample, predicted from the last ones.
     pub(super) fn predict(&mut self, y_hat: &mut [f32]) {
         self.isa.run(Product { weight: &self.weight, lags: &self.lags, out: &mut self.product });
         for (y_hat, (product, bias)) in y_hat.iter_mut().zip(self.product.iter().zip(&self.bias)) {
