@@ -9,9 +9,9 @@ use std::process::{ExitCode, Termination};
 use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr};
 
+use crate::base::atomic_file;
 use crate::bench;
 use crate::console::{self, Appearance, ThemeChoice};
-use crate::draft;
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
 use crate::score;
 use crate::session::{SHIPPED, Session, Span};
@@ -163,6 +163,9 @@ impl SessionArgs {
 
     fn open(&self) -> Result<Session> {
         let mut session = Session::open(&self.session)?;
+        for note in &session.notes {
+            eprintln!("{note}");
+        }
         if let Some(folder) = &self.data {
             session.set_data_folder(folder);
         }
@@ -201,7 +204,7 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
 /// Removes partial files of `name` that a killed run left in `folder`, and says so: it is a folder
 /// of the user.
 fn remove_stale(folder: &Path, name: &str) {
-    for partial in draft::remove_stale(folder, Some(name)) {
+    for partial in atomic_file::remove_stale(folder, Some(name)) {
         // If stderr is closed, the message is lost.
         let _ = writeln!(
             io::stderr(),
@@ -216,7 +219,7 @@ fn tidy_cache() {
     let folder = cache_folder(&CacheEnvironment::of_process());
     for folder in [folder.join("studies"), folder] {
         // Nobody misses them: they are not told.
-        let _ = draft::remove_stale(&folder, None);
+        let _ = atomic_file::remove_stale(&folder, None);
     }
 }
 

@@ -15,9 +15,12 @@
 //!
 //! It must not know how anything is shown.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod decimation;
+mod error;
 pub(crate) mod experiment;
 pub(crate) mod handle;
 pub(crate) mod influence;
@@ -28,6 +31,7 @@ pub(crate) mod pace;
 pub(crate) mod player;
 pub(crate) mod prepare;
 pub(crate) mod progress;
+mod protocol;
 pub(crate) mod run;
 pub(crate) mod vendor;
 pub(crate) mod watch;

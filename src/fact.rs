@@ -168,13 +168,20 @@ pub(crate) enum Priority {
     P1,
 }
 
+impl Priority {
+    /// Its number alone, where a client may be called P1, too.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::P1 => 1,
+            Self::P2 => 2,
+            Self::P3 => 3,
+        }
+    }
+}
+
 impl std::fmt::Display for Priority {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::P1 => "P1",
-            Self::P2 => "P2",
-            Self::P3 => "P3",
-        })
+        write!(f, "P{}", self.number())
     }
 }
 

@@ -21,12 +21,12 @@ pub(crate) mod variant;
 use thiserror::Error;
 
 pub(crate) use self::course::{History, OnProgress, Progress, Reached};
+use crate::base::rng;
 use crate::nn::kernel::WeightsError;
 use crate::nn::online::Descent;
 use crate::nn::weights::{FilterWeights, LstmFc};
 pub(crate) use crate::privacy::Hooks;
 use crate::privacy::{Counted, PrivacyError, Protection, Provenance, Randomness};
-use crate::rng;
 use crate::server::{Rounds, Together};
 use crate::session::settings::{self, ModelSettings, Optimiser};
 use crate::site::training::{Eta, Outbox, SiteData, SiteError, TrainingSite};
@@ -198,7 +198,7 @@ impl Federation {
         hooks: Hooks,
         seed: u64,
     ) -> Result<Self, FederationError> {
-        let protection = |states| Protection::new(hooks.privacy, hooks.rule, states, 2);
+        let protection = |states| Protection::new(hooks.privacy, states);
         Self::protected(sites, settings, &protection, hooks.provenance, seed)
     }
 

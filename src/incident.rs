@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  Step ──► Annunciator ──► Fact            opened, updated, closed, quality, setting
-//!               ▲    └────► Log, Figures    sequence of events, rates, floods
+//!               ▲    └────► Event, Figures  log lines and recording rows; rates, floods
 //!  Order ───────┘
 //! ```
 //!
@@ -25,35 +25,40 @@
 //! | [`annunciator`] | steps in, facts out |
 //! | [`action`] | what an operator can do |
 //! | [`operate`] | how it is done and undone |
-//! | [`log`] | the sequence of events |
+//! | [`event`] | the one event: log line, fact and recording row are made from it |
+//! | `facts`, `quality` | events into facts; what is wrong with data |
+//! | [`verdict`] | root cause, propagated effect, single or unknown, client by client |
 //! | [`rate`], [`figures`] | alarms in ten minutes, floods, chattering, counts |
+
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub(crate) mod action;
 pub(crate) mod annunciator;
+pub(crate) mod event;
 pub(crate) mod figures;
 pub(crate) mod group;
 pub(crate) mod input;
-pub(crate) mod log;
 pub(crate) mod operate;
 pub(crate) mod rate;
 pub(crate) mod rules;
 pub(crate) mod state;
 mod verdict;
 
+mod facts;
 mod fold;
-mod tell;
+mod quality;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use crate::fact::Verdict;
 pub(crate) use action::{Action, Refusal};
 pub(crate) use annunciator::{Annunciator, Place};
+pub(crate) use event::{Edit, Event, What};
 pub(crate) use figures::Figures;
 pub(crate) use group::{Closed, Incident, Member, Origin};
 #[cfg(test)]
 pub(crate) use input::{ClientState, Outcome};
 pub(crate) use input::{Closing, QualityKind, QualityNote, Step};
-pub(crate) use log::{Edit, Entry, What};
 pub(crate) use operate::Order;
 #[cfg(test)]
 pub(crate) use operate::Receipt;

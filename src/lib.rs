@@ -4,14 +4,27 @@
 //! stream ──► site ──► wire ──► server ──► incident ──► engine ──► console
 //! ```
 //!
+//! The way of one sample:
+//!
+//! 1. A source gives a frame with one row per client (`stream/open.rs`); block means make a step of
+//!    several frames (`stream/decimate.rs`).
+//! 2. The run hands each row to its site and carries what sites and server send (`engine/run/exchange.rs`).
+//! 3. The site's model predicts the row; what is left over becomes a symbol (`site/grader.rs`), in paper
+//!    mode a pair of flags (`site/flags.rs`).
+//! 4. Send policy and randomised response decide what leaves (`privacy/releaser.rs`).
+//! 5. The client's ledger enters the release, or refuses it (`privacy/ledger.rs`).
+//! 6. The released value becomes a message (`wire/message.rs`), and a carrier delivers it
+//!    (`wire/carrier.rs`).
+//! 7. The server collects the messages of a step (`server/inbox.rs`) and decides over them
+//!    (`server/inference.rs`, in paper mode `server/lookup.rs`).
+//! 8. The annunciator makes incidents, verdicts and facts of the decision (`incident/annunciator.rs`,
+//!    `incident/verdict.rs`).
+//! 9. The thread that plays the run hands out facts and snapshots (`engine/player.rs`).
+//! 10. The console takes them in (`console/watched.rs`) and draws them (`console/view.rs`).
+//!
 //! | module | what it is for |
 //! |---|---|
-//! | [`rng`] | reproducible randomness: one generator per seed and source |
-//! | [`threads`] | how many threads work is spread over |
-//! | [`folders`] | where the program keeps its own files |
-//! | [`digest`] | SHA-256 as text |
-//! | [`suggest`] | what somebody probably meant who wrote an unknown name |
-//! | [`draft`] | files that come into being all at once |
+//! | [`base`] | randomness, threads, folders, digests, atomic files, names that were probably meant |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`nn`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
@@ -34,26 +47,37 @@
 //! | [`test_api`] | what integration tests, documentation tests and fuzz targets reach; no interface |
 //! | [`guide`] | what users and developers may rely on: documentation only |
 //!
+//! # The way of one sample, from the stream to the screen
+//!
+//! 1. `stream/decimate.rs`: some rows of measurements become one frame.
+//! 2. `engine/run/exchange.rs`: each site gets its own row of the frame, and nobody else's.
+//! 3. `site/evidence.rs`, `site/flags.rs`: the site's model predicts the row; the residual becomes a
+//!    symbol of a few levels, or the flags (Z_c, Z_a).
+//! 4. `privacy/release.rs`: symbol or flags are noised and entered in the site's ledger.
+//! 5. `wire/message.rs`: what was entered, and only that, becomes a message to the server.
+//! 6. `server/inference.rs`, `server/lookup.rs`: the server adds up the messages of all sites and decides.
+//! 7. `incident/fold.rs`: the decision opens, moves or closes incidents and folds effects under a root.
+//! 8. `incident/facts.rs`, `incident/verdict.rs`: events become facts; every client gets its verdict.
+//! 9. `engine/player.rs`: facts, incidents and readouts go to whoever holds the engine, at the asked pace.
+//! 10. `console/watched.rs`, `console/view.rs`: the console keeps them and draws the verdicts.
+//!
 //! A module imports only what stands above it, and only [`bench`] and [`cli`] import [`console`]:
 //! `tests/architecture.rs` reads this table.
 
+mod base;
 mod bench;
 pub mod cli;
 mod console;
-mod digest;
-mod draft;
 mod engine;
 mod evidence;
 mod fact;
 mod federation;
-mod folders;
 pub mod guide;
 mod history;
 mod incident;
 mod make;
 mod nn;
 mod privacy;
-mod rng;
 mod score;
 mod server;
 mod session;
@@ -62,9 +86,7 @@ mod shared;
 mod site;
 mod stream;
 mod study;
-mod suggest;
 pub mod test_api;
-mod threads;
 #[cfg(test)]
 mod traffic_tests;
 mod wire;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 
-use crate::draft::DraftError;
+use crate::base::atomic_file::WriteError;
 use crate::stream::StreamError;
 
 pub(crate) mod plant;
@@ -22,7 +22,7 @@ pub(crate) enum MakeError {
     Settings(#[from] StreamError),
     /// The operating system refused.
     #[error(transparent)]
-    Write(#[from] DraftError),
+    Write(#[from] WriteError),
     /// Somebody wished for an end.
     #[error("stopped before the data was complete: no file was written")]
     Stopped,

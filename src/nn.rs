@@ -12,7 +12,7 @@
 //! | [`augment`], [`step`] | the augmented chain; everything a client computes at a step |
 //! | [`online`], [`frozen`] | φ_m and f_s learning one step at a time, through f_m and h_m that do not change |
 //! | [`forgetting`] | how long a changed sample is felt |
-//! | [`cell`], [`moments`] | one LSTM cell of a window; running mean and spread |
+//! | [`cell`] | one LSTM cell of a window |
 //! | [`timing`] | how long a step takes on this machine |
 //!
 //! # What exists more than once, and why
@@ -41,7 +41,6 @@ mod ekf;
 pub(crate) mod forgetting;
 pub(crate) mod frozen;
 pub(crate) mod kernel;
-pub(crate) mod moments;
 pub(crate) mod network;
 pub(crate) mod online;
 pub(crate) mod oracle;

@@ -7,17 +7,17 @@
 //! | [`gaussian`] | σ from (ε, δ) and back |
 //! | [`mechanism`] | clip, snap to a grid, add Gaussian noise |
 //! | [`response`] | randomised response on flags and symbols |
-//! | [`protection`], [`agreement`] | a session's privacy settings as mechanisms, voices, terms |
+//! | [`protection`], [`agreement`] | a session's privacy settings as mechanisms, releasers, terms |
 //! | [`release`] | the types by which only released values can be sent |
 //! | [`channel`] | a stream of releases under one setting, counted |
 //! | [`composition`] | what repeated releases cost, exactly and by named bounds |
 //! | [`account`] | releases of many settings, counted and composed |
 //! | [`memory`] | how far one sample reaches through a filter |
-//! | [`window`], [`budget`], [`ledger`] | spending over time, and what happens at zero |
+//! | [`window`], [`training`], [`budget`], [`ledger`] | spending over time, and what happens at zero |
 //! | [`chain`] | the ledger's lines, linked by hashes, and their verification |
 //! | [`seal`] | the signed lines of a ledger file, and what they show |
-//! | [`thrift`] | ways to say as much for less |
-//! | [`voice`] | how symbols and flags leave a client: mechanism, manner, ledger |
+//! | [`sparse_vector`], [`send_policy`] | a private local watch; what a send policy keeps between steps |
+//! | [`releaser`] | how symbols and flags leave a client: send policy, mechanism, ledger |
 //! | [`cusum`], [`forecast`] | what an ε costs, and how soon faults are noticed with it |
 //! | [`words`] | the same in sentences |
 //! | [`special`] | the arithmetic underneath |
@@ -46,12 +46,14 @@ pub(crate) mod memory;
 pub(crate) mod protection;
 pub(crate) mod randomness;
 pub(crate) mod release;
+pub(crate) mod releaser;
 pub(crate) mod response;
 pub(crate) mod sampler;
 pub(crate) mod seal;
+pub(crate) mod send_policy;
+pub(crate) mod sparse_vector;
 pub(crate) mod special;
-pub(crate) mod thrift;
-pub(crate) mod voice;
+pub(crate) mod training;
 pub(crate) mod window;
 pub(crate) mod words;
 
@@ -63,15 +65,11 @@ mod golden;
 mod reference;
 
 pub(crate) use account::{Bound, Composed, Tally};
-#[cfg(test)]
-pub(crate) use budget::AtZero;
-pub(crate) use budget::{Budget, Purpose};
+pub(crate) use budget::{Budget, Purpose, Terms};
 pub(crate) use channel::{Channel, Units};
 pub(crate) use forecast::{EpsilonOption, ForecastInput};
-pub(crate) use gaussian::SigmaRule;
-pub(crate) use ledger::books::Book;
 pub(crate) use ledger::signed::{self, SignedLedgers};
-pub(crate) use ledger::{Counted, Exhaustion, Ledger, Scope, Terms, Trained};
+pub(crate) use ledger::{Counted, Exhaustion, Ledger};
 pub(crate) use mechanism::Clip;
 pub(crate) use memory::FilterMemory;
 #[cfg(test)]
@@ -82,9 +80,11 @@ pub(crate) use randomness::Randomness;
 pub(crate) use release::Unprotected;
 pub(crate) use release::{Estimate, Faults, Flag, Numbers, Quiet, Ranks, Spend, What};
 pub use release::{Released, Symbol};
+pub(crate) use releaser::{Account, Release, Releaser};
 pub(crate) use response::Response;
 pub(crate) use seal::{ClientHead, Found, Head, LedgerKey, Seals};
-pub(crate) use voice::{Account, Manner, Said, Vigil, Voice};
+pub(crate) use sparse_vector::SparseVectorParams;
+pub(crate) use training::Trained;
 
 /// Why a mechanism gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -94,29 +94,19 @@ pub(crate) enum PrivacyError {
     NoRandomness(rand::rngs::SysError),
     /// A value to be released is not a number.
     #[error("value {place} is not a finite number and cannot be released")]
-    NotFinite {
-        /// Its place, counted from 0.
-        place: usize,
-    },
+    NotFinite { place: usize },
     /// The number of values or symbols is not the one that was agreed on.
     #[error("expected {expected} values, found {found}")]
     Dimension { expected: usize, found: usize },
     /// A setting has no meaning.
     #[error("{what}: expected {expected}, found {found}")]
-    Setting {
-        what: &'static str,
-        /// What it must be.
-        expected: &'static str,
-        found: f64,
-    },
+    Setting { what: &'static str, expected: &'static str, found: f64 },
     /// A budget cannot be set below what is already spent.
     #[error("{client} has spent {} over {} already: a budget of ε {asked} is below that", spent_words(*.spent), .over.label())]
     BelowSpent {
-        /// Who has spent it.
         client: String,
         /// Over which stretch of time.
-        over: Scope,
-        /// The budget asked for.
+        over: crate::session::privacy::Scope,
         asked: f64,
         spent: f64,
     },

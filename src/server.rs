@@ -32,6 +32,7 @@
 //! | [`lookup`], `episode` | Table 1, its extension to M clients, the vote, how long a verdict holds |
 //! | `evidence`, `flags` | either method as one step of the server |
 //! | [`decision`] | what the server says about a step |
+//! | [`lifetime`] | how long an incident is followed |
 //! | [`health`] | how far a client's symbols are believed |
 //! | [`reach`], [`influence`] | who can affect whom: declared, and learned from nominal states |
 //! | [`predictions`] | tier 2: what one client's state explains of another |
@@ -47,6 +48,7 @@ pub(crate) mod health;
 pub(crate) mod inbox;
 pub(crate) mod inference;
 pub(crate) mod influence;
+pub(crate) mod lifetime;
 pub(crate) mod lookup;
 mod moments;
 pub(crate) mod predictions;

@@ -21,7 +21,7 @@ mod validate;
 
 pub(crate) use clock::Clock;
 pub(crate) use mark::Mark;
-pub(crate) use privacy::{Alphabet, PrivacySettings, Thrift};
+pub(crate) use privacy::{Alphabet, PrivacySettings, SendPolicy};
 pub(crate) use problem::{Problem, SessionError};
 pub(crate) use settings::{
     Decimation, Limits, Mode, ModelSettings, Proprietary, ReplaySettings, Sampling, Span, Tau,
@@ -44,7 +44,6 @@ pub struct Session {
     pub(crate) folder: PathBuf,
     /// One line on what it is, shown by `headwater sessions`.
     pub(crate) about: String,
-    /// Where measurements come from.
     pub(crate) source: Source,
     /// Who watches which columns. The built-in plants and HAI have clients of their own.
     #[serde(default)]
@@ -79,6 +78,9 @@ pub struct Session {
     /// Drives the built-in data and every drawn noise.
     #[serde(default = "one")]
     pub(crate) seed: u64,
+    /// What the reader of the session should know: keys that have another name now.
+    #[serde(skip)]
+    pub(crate) notes: Vec<String>,
     /// Whether the seed was asked for by whoever runs the session: then noise is drawn from it,
     /// whatever the source.
     #[serde(skip)]
@@ -89,7 +91,6 @@ fn one() -> u64 {
     1
 }
 
-/// A client and its columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientSettings {
@@ -184,7 +185,6 @@ pub(crate) struct Ranges {
     pub(crate) replay: Stretch,
 }
 
-/// A stretch of data.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Stretch {
@@ -252,6 +252,7 @@ impl Session {
             .map(|n| n.to_string_lossy().trim_end_matches(".ron").to_owned())
             .unwrap_or_default();
         session.folder = folder.to_path_buf();
+        session.notes = old_keys(place, text);
         session.divide_built_in_data();
         let problems = validate::problems(&session);
         if problems.is_empty() {
@@ -317,9 +318,51 @@ impl Session {
     }
 }
 
+/// Keys that had another name: (old, new).
+const RENAMED: &[(&str, &str)] = &[("privacy.thrift", "send")];
+
+/// A note for each key of the text that has another name now.
+fn old_keys(place: &str, text: &str) -> Vec<String> {
+    let note = |(old, new): &(&str, &str)| {
+        let value = locate::find(text, old)?;
+        let old = old.rsplit('.').next().unwrap_or(old);
+        let at = locate::place(text, text[..value].rfind(old)?);
+        Some(format!("{place}:{}:{}: `{old}` is now called `{new}`", at.line, at.column))
+    };
+    RENAMED.iter().filter_map(note).collect()
+}
+
 /// RON as people like to write it: `Some` may be left out, and so may a second pair of brackets.
 fn dialect() -> ron::Options {
     use ron::extensions::Extensions;
     ron::Options::default()
         .with_default_extension(Extensions::IMPLICIT_SOME | Extensions::UNWRAP_VARIANT_NEWTYPES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_key_is_read_and_noted_with_its_place() {
+        let read = |key: &str| {
+            let text = format!(
+                "Session(about: \"x\", source: Twin(),\n  privacy: (epsilon_flag: 2, {key}: Window(3)))"
+            );
+            Session::parse("old.ron", Path::new(""), &text).expect("a sound session")
+        };
+        let (old, new) = (read("thrift"), read("send"));
+        assert_eq!(old.privacy.send, SendPolicy::Window(3));
+        assert_eq!(old.privacy, new.privacy);
+        assert_eq!(old.notes, ["old.ron:2:30: `thrift` is now called `send`"]);
+        assert_eq!(new.notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_list_of_known_keys_has_new_names_only() {
+        let text = "Session(about: \"x\", source: Twin(), privacy: (sent: EveryStep))";
+        let error = Session::parse("x.ron", Path::new(""), text).expect_err("no such key");
+        let error = error.to_string();
+        assert!(error.contains("did you mean `send`?") && !error.contains("thrift"), "{error}");
+    }
 }

@@ -61,7 +61,7 @@ use self::tape::SiteTape;
 use crate::evidence::enrolment::Enrolment;
 use crate::nn::kernel::WeightsError;
 use crate::privacy::{
-    Account, Book, Budget, Faults, Ledger, PrivacyError, Provenance, Purpose, Randomness, Ranks,
+    Account, Budget, Faults, Ledger, PrivacyError, Provenance, Purpose, Randomness, Ranks,
     Released, Terms, Trained, Unprotected as _, What,
 };
 use crate::session::{Mode, Session, Tier};
@@ -144,9 +144,9 @@ pub(crate) struct Site {
     watch: SensorWatch,
     evidence: Option<Box<EvidenceHalf>>,
     flags: Option<Box<FlagHalf>>,
-    book: Book,
+    ledger: Ledger,
     /// What the method that does not decide would have released: without end, and not written.
-    rehearsal: Book,
+    rehearsal: Ledger,
     /// What was told about sensors at fault last.
     told_faults: Faults,
     /// Noise has hidden something about its samples at some step: sending it again tells more.
@@ -165,12 +165,12 @@ impl Site {
         let SiteOptions { client, prepared, session, period_s, mode, both, keep } = *options;
         let lags = whitening::LAGS as u64;
         let terms = Terms::of(&session.privacy, prepared.memory, lags)?;
-        let mut book = Book::unwritten(&prepared.name, terms)?;
+        let mut ledger = Ledger::unwritten(&prepared.name, terms)?;
         let (from, trained) = spent;
         if let Some(kept) = kept {
-            book.write_from(from, kept)?;
+            ledger.write_from(from, kept)?;
         }
-        book.enter_training(from, trained);
+        ledger.enter_training(from, trained);
         let wants = |this: Mode| both || mode == this;
         let evidence = wants(Mode::Evidence).then(|| EvidenceHalf::new(options)).transpose()?;
         let flags = wants(Mode::Paper).then(|| FlagHalf::new(options)).transpose()?;
@@ -181,8 +181,8 @@ impl Site {
             watch: SensorWatch::new(prepared.fit.habits.clone()),
             evidence: evidence.map(Box::new),
             flags: flags.map(Box::new),
-            book,
-            rehearsal: Book::unwritten(&prepared.name, Terms { budget: None, ..terms })?,
+            ledger,
+            rehearsal: Ledger::unwritten(&prepared.name, Terms { budget: None, ..terms })?,
             told_faults: Faults::default(),
             was_protected: is_protected(session),
             tape: keep.then(SiteTape::default),
@@ -198,11 +198,11 @@ impl Site {
     pub(crate) fn enrol(&mut self, send: &mut dyn FnMut(Sent)) -> Result<(), PrivacyError> {
         let Some(evidence) = &mut self.evidence else { return Ok(()) };
         let enrolled = evidence.sender.enrol()?;
-        let (to, book) = match self.mode {
-            Mode::Evidence => (To::Server, &mut self.book),
+        let (to, ledger) = match self.mode {
+            Mode::Evidence => (To::Server, &mut self.ledger),
             Mode::Paper => (To::Rehearsal, &mut self.rehearsal),
         };
-        let released = enter_enrolment(book, &self.session, &self.prepared.fit, enrolled)?;
+        let released = enter_enrolment(ledger, &self.session, &self.prepared.fit, enrolled)?;
         send(to.address(Outgoing::enrolment(self.client, 0, released)));
         Ok(())
     }
@@ -212,10 +212,10 @@ impl Site {
         let to = self.to(Mode::Evidence);
         match message.order() {
             Order::Prediction(epsilon) => {
-                let Self { evidence, book, rehearsal, .. } = self;
+                let Self { evidence, ledger, rehearsal, .. } = self;
                 if let Some(evidence) = evidence {
-                    let book = if to == To::Server { book } else { rehearsal };
-                    evidence.predicted(epsilon, &mut Account { book, time });
+                    let ledger = if to == To::Server { ledger } else { rehearsal };
+                    evidence.predicted(epsilon, &mut Account { ledger, time });
                 }
             }
             Order::TakeAsNormal { steps } => {
@@ -242,7 +242,7 @@ impl Site {
         let ranked = self.ranking().into_iter().take(NAMED);
         let places = ranked.map(|k| self.prepared.view.used[k] as u16).collect();
         let guarded = Ranks(places).unprotected();
-        if let Ok(released) = self.book.enter(time, What::Sensors, Purpose::Alarm, guarded) {
+        if let Some(released) = self.ledger.enter(time, What::Sensors, Purpose::Alarm, guarded) {
             send(Sent::ToServer(Outgoing::sensors(self.client, step, released)));
         }
     }
@@ -294,20 +294,20 @@ impl Site {
         self.tell_faults(tick, send);
         let (step, time) = (tick.step, tick.time);
         let (to_evidence, to_flags) = (self.to(Mode::Evidence), self.to(Mode::Paper));
-        let Self { evidence, flags, book, rehearsal, y, known, watch, tape, .. } = self;
+        let Self { evidence, flags, ledger, rehearsal, y, known, watch, tape, .. } = self;
         let mut graded = evidence::Graded::default();
         if let Some(evidence) = evidence {
-            let book = if to_evidence == To::Server { &mut *book } else { &mut *rehearsal };
+            let ledger = if to_evidence == To::Server { &mut *ledger } else { &mut *rehearsal };
             let reading = evidence.look(y, known, watch.any(SensorFault::FlatLine));
-            let mut account = Account { book, time };
+            let mut account = Account { ledger, time };
             let out = &mut |message| send(to_evidence.address(message));
             graded = evidence.send(step, reading, &mut account, out);
             evidence.forget_prediction();
         }
         let mut measured = flags::Measured::NOTHING;
         if let Some(flags) = flags {
-            let book = if to_flags == To::Server { book } else { rehearsal };
-            let message = flags.step(step, y, &mut Account { book, time });
+            let ledger = if to_flags == To::Server { ledger } else { rehearsal };
+            let message = flags.step(step, y, &mut Account { ledger, time });
             if let Some(message) = message {
                 send(to_flags.address(message));
             }
@@ -334,7 +334,8 @@ impl Site {
             return;
         }
         let guarded = faults.unprotected();
-        if let Ok(released) = self.book.enter(tick.time, What::Faults, Purpose::Alarm, guarded) {
+        if let Some(released) = self.ledger.enter(tick.time, What::Faults, Purpose::Alarm, guarded)
+        {
             self.told_faults = faults;
             send(Sent::ToServer(Outgoing::faults(self.client, tick.step, &released)));
         }
@@ -388,38 +389,38 @@ impl Site {
         budget: Option<Budget>,
         now: Timestamp,
     ) -> Result<(), PrivacyError> {
-        self.book.set_budget(budget, now)
+        self.ledger.set_budget(budget, now)
     }
 
     /// Another δ of every composed ε from now on.
     pub(crate) fn set_delta(&mut self, delta: f64, now: Timestamp) -> Result<(), PrivacyError> {
-        self.book.set_delta(delta, now)?;
+        self.ledger.set_delta(delta, now)?;
         self.rehearsal.set_delta(delta, now)
     }
 
     /// What is sent from now on remembers every sample without end.
     pub(crate) fn never_forget(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
-        self.book.never_forget(now)
+        self.ledger.never_forget(now)
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
-        self.book.ledger()
+        &self.ledger
     }
 
     /// The run has ended at `time`.
     pub(crate) fn close_ledger(&mut self, time: Timestamp) {
-        self.book.close(time);
+        self.ledger.close(time);
     }
 
     /// The ledger's lines since this was asked last, where they are written: they must be stored before
     /// anything of what they tell of leaves this process.
     pub(crate) fn take_ledger_lines(&mut self) -> String {
-        self.book.take_lines()
+        self.ledger.take_lines()
     }
 
     /// Why something could not be released since this was asked last.
     pub(crate) fn take_trouble(&mut self) -> Option<String> {
-        self.book.take_trouble()
+        self.ledger.take_trouble()
     }
 
     /// Its models and fits.
@@ -475,7 +476,7 @@ fn is_protected(session: &Session) -> bool {
 
 /// Enters what an enrolment costs: it is about the samples of the calibration.
 fn enter_enrolment(
-    book: &mut Book,
+    ledger: &mut Ledger,
     session: &Session,
     fit: &SiteFit,
     enrolled: Enrolled,
@@ -494,7 +495,7 @@ fn enter_enrolment(
         until,
         randomness,
     });
-    Ok(book.enter_made_of(from, &trained.collect::<Vec<_>>(), enrolment, randomness))
+    Ok(ledger.enter_made_of(from, &trained.collect::<Vec<_>>(), enrolment, randomness))
 }
 
 /// Which enrolment it is: one that is told again without new noise tells nothing new.

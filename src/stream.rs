@@ -36,7 +36,6 @@ pub(crate) mod decimate;
 pub(crate) mod error;
 pub(crate) mod extent;
 pub(crate) mod hai;
-pub(crate) mod labels;
 pub(crate) mod open;
 pub(crate) mod plant;
 pub(crate) mod resolution;
@@ -184,7 +183,6 @@ pub(crate) enum NoteKind {
 }
 
 impl NoteKind {
-    /// Whether rows were left out.
     pub(crate) fn leaves_out(self) -> bool {
         !matches!(self, NoteKind::ClockMoved { .. })
     }
@@ -248,7 +246,6 @@ pub(crate) struct Frame {
     pub(crate) label: Label,
     /// What had to be left out since the frame before.
     pub(crate) notes: Vec<Note>,
-    /// Where it comes from.
     pub(crate) place: Place,
 }
 
@@ -354,9 +351,7 @@ pub(crate) struct Event {
     pub(crate) what: String,
 }
 
-/// A source of frames.
 pub(crate) trait Stream: Send {
-    /// What its frames look like.
     fn layout(&self) -> &Layout;
 
     /// Fills `frame` with the next instant; `false` at the end.

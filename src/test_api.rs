@@ -6,7 +6,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-pub use crate::digest::sha256;
+pub use crate::base::digest::sha256;
 pub use crate::privacy::{Provenance, Released, Symbol};
 pub use crate::server::Server;
 pub use crate::session::Session;

@@ -245,7 +245,7 @@ fn session(text: &str, privacy: &str) -> Session {
 #[test]
 fn no_measurement_crosses_in_any_form_and_bytes_are_all_that_facts_depend_on() {
     let noised =
-        "privacy: (epsilon_c: 8, epsilon_a: 8, epsilon_g: 8, epsilon_flag: 2, thrift: WhileRaised)";
+        "privacy: (epsilon_c: 8, epsilon_a: 8, epsilon_g: 8, epsilon_flag: 2, send: WhileRaised)";
     for (text, privacy, every) in
         [(SHORT, "privacy: ()", 5), (SHORT, noised, 5), (STATES, "privacy: ()", 1)]
     {

@@ -190,11 +190,11 @@ mod tests {
     use crate::nn::kernel::isa::Isa;
     use crate::nn::proprietary::Filter;
     use crate::nn::train::test_support::small_filter;
-    use crate::privacy::{Channel, Estimate, Protection, Randomness, SigmaRule};
+    use crate::privacy::{Channel, Estimate, Protection, Randomness};
     use crate::session::settings::PrivacySettings;
 
     fn open_channel() -> Channel {
-        let open = Protection::new(&PrivacySettings::default(), SigmaRule::Analytic, 2, 2);
+        let open = Protection::new(&PrivacySettings::default(), 2);
         open.unwrap().augmented_channel(Randomness::seeded(1, 0))
     }
 

@@ -68,7 +68,7 @@ fn only_streams_sites_and_the_writer_of_built_in_data_read_measurements() {
 #[test]
 fn the_local_view_is_for_screens_and_checks_on_the_same_machine() {
     let words = ["local::measurements", "measurements_of(", "nominal_rows("];
-    let allowed = ["site", "console", "cli", "study"];
+    let allowed = ["site", "console", "cli", "engine/experiment"];
     assert_eq!(trespassers(&words, &allowed), Vec::<String>::new());
 }
 
@@ -150,6 +150,17 @@ fn map() -> Vec<String> {
     lib.lines().filter_map(row).collect()
 }
 
+#[test]
+fn every_file_that_the_way_of_a_sample_names_exists() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let lib = fs::read_to_string(src.join("lib.rs")).expect("the library's own page");
+    let names: Vec<&str> = lib.split('`').filter(|name| name.ends_with(".rs")).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names.iter().filter(|name| !name.starts_with("tests/")) {
+        assert!(src.join(name).is_file(), "there is no file {name}");
+    }
+}
+
 /// Names of the crate's modules that follow `crate::` in a text, grouped imports included.
 fn imported(code: &str) -> Vec<&str> {
     let mut found = Vec::new();
@@ -172,7 +183,8 @@ fn against_the_map(map: &[String], importer: &str, code: &str) -> Vec<String> {
     let own = place(importer);
     let wrong = |name: &&str| {
         let is_below = place(name).is_some_and(|other| own.is_none_or(|own| other > own));
-        let is_screen = *name == "console" && !["console", "bench", "cli"].contains(&importer);
+        let is_screen =
+            *name == "console" && !["console", "bench", "cli", "test_api"].contains(&importer);
         is_below || is_screen
     };
     imported(code).into_iter().filter(wrong).map(str::to_owned).collect()
@@ -198,6 +210,162 @@ fn imports_follow_the_table_of_the_library() {
     assert!(wrong("session", "use crate::{rng, stream};"));
     assert!(wrong("study", "crate::console::run()"));
     assert!(!wrong("cli", "use crate::console::run;"));
+}
+
+/// The first name of every path in a group `{a, b::c, d::{e, f}}`, or of the path that `rest` begins
+/// with.
+fn first_names(rest: &str) -> Vec<String> {
+    let word = |text: &str| -> String {
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let Some(group) = rest.strip_prefix('{') else { return vec![word(rest)] };
+    let (mut depth, mut names, mut begin) = (0, Vec::new(), 0);
+    for (at, letter) in group.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            ',' if depth == 0 => {
+                names.push(word(&group[begin..at]));
+                begin = at + 1;
+            }
+            '}' if depth == 0 => {
+                names.push(word(&group[begin..at]));
+                return names;
+            }
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Which parts of `module` import which, from the names and texts of its files. A part is a file or a
+/// folder directly below the module.
+fn inner_edges(module: &str, files: &[(String, String)]) -> Vec<(String, String)> {
+    let mut edges = Vec::new();
+    for (name, text) in files {
+        let Some(inside) = name.strip_prefix(&format!("{module}/")) else { continue };
+        let Some(code) = production(name, text) else { continue };
+        let path: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
+        let mut imported = Vec::new();
+        let from_root = format!("crate::{module}::");
+        for (at, found) in code.match_indices(&from_root) {
+            imported.extend(first_names(&code[at + found.len()..]));
+        }
+        // As many `super::` as the file lies deep lead to the module itself.
+        let up = "super::".repeat(path.len());
+        for (at, found) in code.match_indices(&up) {
+            let is_longer =
+                code[..at].ends_with("super::") || code[at + found.len()..].starts_with("super::");
+            if !is_longer {
+                imported.extend(first_names(&code[at + found.len()..]));
+            }
+        }
+        let own = path[0].to_owned();
+        edges.extend(
+            imported.into_iter().filter(|part| *part != own).map(|part| (own.clone(), part)),
+        );
+    }
+    edges
+}
+
+/// A cycle in a graph, if it has one.
+fn cycle(edges: &[(String, String)]) -> Option<Vec<String>> {
+    fn visit(
+        node: &str,
+        edges: &[(String, String)],
+        way: &mut Vec<String>,
+        done: &mut Vec<String>,
+    ) -> bool {
+        if let Some(at) = way.iter().position(|known| known == node) {
+            way.drain(..at);
+            return true;
+        }
+        if done.iter().any(|known| known == node) {
+            return false;
+        }
+        way.push(node.to_owned());
+        for (_, next) in edges.iter().filter(|(from, _)| from == node) {
+            if visit(next, edges, way, done) {
+                return true;
+            }
+        }
+        way.pop();
+        done.push(node.to_owned());
+        false
+    }
+    let (mut way, mut done) = (Vec::new(), Vec::new());
+    edges.iter().any(|(from, _)| visit(from, edges, &mut way, &mut done)).then_some(way)
+}
+
+#[test]
+fn no_top_module_imports_itself_by_way_of_others() {
+    let map = map();
+    let mut edges = Vec::new();
+    for (name, text) in sources() {
+        let Some(code) = production(&name, &text) else { continue };
+        let importer = name.split(['/', '.']).next().unwrap_or_default().to_owned();
+        if !map.contains(&importer) {
+            continue;
+        }
+        for other in imported(&code).into_iter().filter(|other| **other != *importer) {
+            if map.iter().any(|module| module == other) {
+                edges.push((importer.clone(), other.to_owned()));
+            }
+        }
+    }
+    assert!(edges.len() > 50, "{}", edges.len());
+    assert_eq!(cycle(&edges), None);
+    edges.push(("session".to_owned(), "engine".to_owned()));
+    assert!(cycle(&edges).is_some(), "a wrong edge is found");
+}
+
+#[test]
+fn no_part_of_the_engine_imports_itself_by_way_of_others() {
+    let edges = inner_edges("engine", &sources());
+    assert!(edges.iter().any(|(from, to)| from == "player" && to == "protocol"), "{edges:?}");
+    assert_eq!(cycle(&edges), None);
+}
+
+#[test]
+fn the_search_for_cycles_finds_every_way_of_writing_an_import() {
+    let found = |files: &[(&str, &str)]| {
+        let files: Vec<_> = files.iter().map(|(n, t)| ((*n).to_owned(), (*t).to_owned())).collect();
+        cycle(&inner_edges("engine", &files))
+    };
+    let back = ("engine/b.rs", "use super::a::Thing;");
+    for text in [
+        "use super::b::Other;",
+        "use super::{c, b::{Other, Third}};",
+        "use crate::engine::b;",
+        "fn f() { crate::engine::b::g() }",
+    ] {
+        assert!(found(&[("engine/a.rs", text), back]).is_some(), "{text}");
+    }
+    assert!(found(&[("engine/a/deep.rs", "use super::super::b::Other;"), back]).is_some());
+    assert!(found(&[("engine/a/deep.rs", "use super::b::Other;"), back]).is_none(), "a/b.rs");
+    assert!(found(&[("engine/a.rs", "// super::b::Other"), back]).is_none(), "a comment");
+    let chain = [("engine/a.rs", "use super::b::X;"), ("engine/b.rs", "use super::c::X;")];
+    assert!(found(&chain).is_none());
+    assert!(found(&[chain[0], chain[1], ("engine/c.rs", "use super::a::X;")]).is_some());
+}
+
+#[test]
+fn every_file_on_the_way_of_a_sample_exists_and_the_way_has_at_most_ten_steps() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let page = fs::read_to_string(source.join("lib.rs")).expect("the library's own page");
+    let is_step = |line: &&str| {
+        let number = line.trim_start_matches("//! ").split('.').next().unwrap_or_default();
+        line.starts_with("//! ") && number.parse::<u32>().is_ok()
+    };
+    let steps: Vec<&str> = page.lines().filter(is_step).collect();
+    assert!((5..=10).contains(&steps.len()), "{steps:?}");
+    for step in steps {
+        let files: Vec<&str> = step.split('`').filter(|part| part.ends_with(".rs")).collect();
+        assert!(!files.is_empty(), "{step}");
+        for file in files {
+            assert!(source.join(file).is_file(), "there is no src/{file}");
+        }
+    }
 }
 
 /// What a study may import: sessions go through the engine, facts through the score.

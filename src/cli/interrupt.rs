@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-use crate::draft;
+use crate::base::atomic_file;
 
 /// A flag that the first Ctrl-C or SIGTERM raises; `kept` says what becomes of what was done so far.
 /// From the return on, no signal of these ends the program by itself.
@@ -52,7 +52,7 @@ fn watch_and(kept: &'static str, at_once: Option<&'static str>) -> Arc<AtomicBoo
 
 /// Removes the partial files of a program that is about to end.
 fn leave() {
-    let partial = draft::leave().len();
+    let partial = atomic_file::leave().len();
     if partial > 0 {
         let files = if partial == 1 { "file is" } else { "files are" };
         let _ = writeln!(io::stderr(), "left at once: {partial} partial {files} removed");

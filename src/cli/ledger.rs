@@ -17,11 +17,12 @@ use clap::Args;
 use color_eyre::eyre::{Result, WrapErr as _, bail, eyre};
 use serde::Serialize;
 
-use crate::digest;
+use crate::base::digest;
 use crate::engine::ledger_key;
 use crate::privacy::{
-    Bound, Composed, Counted, FilterMemory, Head, Ledger, Scope, SignedLedgers, Spend, signed,
+    Bound, Composed, Counted, FilterMemory, Head, Ledger, SignedLedgers, Spend, signed,
 };
+use crate::session::privacy::Scope;
 
 #[derive(Debug, Args)]
 pub(super) struct LedgerArgs {

@@ -12,7 +12,7 @@ use color_eyre::eyre::{Result, eyre};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{interrupt, remove_stale};
-use crate::draft::Draft;
+use crate::base::atomic_file::AtomicFile;
 use crate::study::catalogue;
 use crate::study::frame::{self, Progress, Store, Study, StudyError, StudyOptions, Workshop};
 use crate::study::report::Report;
@@ -150,7 +150,7 @@ fn one(
         Progress::Begun(label) => bar.set_message(label.to_owned()),
         Progress::Done(_) => bar.inc(1),
     };
-    let threads = crate::threads::threads();
+    let threads = crate::base::threads::threads();
     let shop = Workshop { store, threads, stop, on_progress: &on_progress };
     let ran = frame::run(study, options, &shop);
     bar.finish_and_clear();
@@ -199,7 +199,7 @@ fn write_charts(folder: &Path, report: &Report) -> Result<()> {
         for theme in Theme::ALL {
             let name = format!("{}-{}-{}.svg", report.study, chart.name, theme.name());
             remove_stale(folder, &name);
-            let mut draft = Draft::create(folder, &name)?;
+            let mut draft = AtomicFile::create(folder, &name)?;
             draft.fill(|file| file.write_all(svg::draw(chart, theme).as_bytes()))?;
             draft.publish()?;
         }

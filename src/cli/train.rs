@@ -51,7 +51,7 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         let material = Material::read(&session, decimation::every(&session)?, &|_| None)?;
         print_material(out, &material)?;
         print_heading(out)?;
-        let threads = crate::threads::threads();
+        let threads = crate::base::threads::threads();
         for kind in [Kind::Linear, Kind::OwnLag, Kind::Residual, Kind::Paper] {
             let reports = vendor::judge(&material, kind, &session.model, session.seed, threads)?;
             for (client, report) in material.clients.iter().zip(&reports) {
@@ -311,7 +311,7 @@ fn proprietary(session: &Session, material: &Material) -> Result<Vec<ClientVendo
             ControlFlow::Continue(())
         }
     };
-    let threads = crate::threads::threads();
+    let threads = crate::base::threads::threads();
     let models = vendor::train(material, &session.model, session.seed, threads, &on_progress)?;
     bar.finish_and_clear();
     Ok(models)

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::engine::run::sight::Sight;
+use crate::engine::run::readout::ClientReadout;
 use crate::engine::watch::{News, Snapshot};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::history::{Bucket, Column, History};
-use crate::incident::{Action, ClientVerdict, Entry, Incident, What, verdict_at};
+use crate::incident::{Action, ClientVerdict, Event, Incident, What, verdict_at};
 
 /// One quantity that is drawn over time for every client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,9 +64,9 @@ pub(crate) struct Watched {
     /// Incident `n` stands at `n − 1`, as it stands now.
     pub(crate) incidents: Vec<Incident>,
     /// The sequence of events.
-    pub(crate) log: Vec<Entry>,
+    pub(crate) log: Vec<Event>,
     /// What was seen of every client at the last step.
-    pub(crate) latest: Vec<Sight>,
+    pub(crate) latest: Vec<ClientReadout>,
     /// How everything stands; nothing before the first step.
     pub(crate) snapshot: Option<Snapshot>,
     /// Flags of the past that are no longer judged as they were sent.
@@ -113,19 +113,19 @@ impl Watched {
 
     /// Takes what is new.
     pub(crate) fn take(&mut self, news: &News) {
-        let rows = news.sights.chunks_exact(self.clients.max(1));
-        for (time, sights) in news.times.iter().zip(rows) {
-            for (row, sight) in self.row.chunks_exact_mut(Trace::COUNT).zip(sights) {
-                row.copy_from_slice(&values(sight));
+        let rows = news.readouts.chunks_exact(self.clients.max(1));
+        for (time, readouts) in news.times.iter().zip(rows) {
+            for (row, readout) in self.row.chunks_exact_mut(Trace::COUNT).zip(readouts) {
+                row.copy_from_slice(&values(readout));
             }
             self.latest.clear();
-            self.latest.extend_from_slice(sights);
+            self.latest.extend_from_slice(readouts);
             // A run that starts again before the end of the last one cannot be drawn on one axis.
             if self.history.push(*time, &self.row).is_err() {
                 self.refused.push(self.history.len() + self.refused.len());
             } else if let Some(judged) = &mut self.judged {
-                for (row, sight) in self.flag_row.chunks_exact_mut(2).zip(sights) {
-                    row.copy_from_slice(&pair(sight.flags()));
+                for (row, readout) in self.flag_row.chunks_exact_mut(2).zip(readouts) {
+                    row.copy_from_slice(&pair(readout.flags()));
                 }
                 let _ = judged.flags.push(*time, &self.flag_row);
             }
@@ -146,14 +146,14 @@ impl Watched {
                 None => self.incidents.push(incident.clone()),
             }
         }
-        for entry in &news.entries {
+        for entry in &news.events {
             match entry.what {
                 What::WasShelved { incident } => _ = self.from_shelf.insert(incident),
                 What::Did(Action::Shelve { incident, .. }) => _ = self.from_shelf.remove(&incident),
                 _ => {}
             }
         }
-        self.log.extend_from_slice(&news.entries);
+        self.log.extend_from_slice(&news.events);
     }
 
     /// From now on the flags of the past are these, a row of clients a step.
@@ -279,8 +279,8 @@ impl Watched {
     }
 
     /// A line of the log in words: what is undone or done again is said by its own.
-    pub(crate) fn words(&self, entry: &Entry, names: &[String]) -> String {
-        let undoes = |entry: &Entry| match entry.what {
+    pub(crate) fn words(&self, entry: &Event, names: &[String]) -> String {
+        let undoes = |entry: &Event| match entry.what {
             What::Did(Action::Undo { entry }) => self.log.iter().find(|e| e.number == entry),
             _ => None,
         };
@@ -327,17 +327,17 @@ fn cell(history: &History, channels: [usize; 2], column: &Column) -> FlagCell {
     }
 }
 
-fn values(sight: &Sight) -> [f64; Trace::COUNT] {
-    let local = &sight.local;
-    let [z_c, z_a] = pair(sight.flags());
+fn values(readout: &ClientReadout) -> [f64; Trace::COUNT] {
+    let local = &readout.local;
+    let [z_c, z_a] = pair(readout.flags());
     [
         f64::from(local.d_c),
         f64::from(local.d_a),
         f64::from(local.r_c),
         f64::from(local.r_a),
         f64::from(local.surprise),
-        sight.level().map_or(f64::NAN, f64::from),
-        f64::from(sight.evidence()),
+        readout.level().map_or(f64::NAN, f64::from),
+        f64::from(readout.evidence()),
         z_c,
         z_a,
     ]
@@ -361,14 +361,19 @@ mod tests {
     #[test]
     fn a_column_is_flagged_by_its_largest_distance_and_follows_another_threshold_at_once() {
         let mut watched = Watched::new(1, 1.0);
-        let sight = |d_c, d_a| Sight {
+        let readout = |d_c, d_a| ClientReadout {
             local: LocalView { d_c, d_a, ..LocalView::default() },
             server: flagged(Flags::new(false, true)),
-            ..Sight::default()
+            ..ClientReadout::default()
         };
         let news = News {
             times: (0..4).map(at).collect(),
-            sights: vec![sight(1.0, 1.0), sight(3.0, 1.0), sight(1.0, 1.0), Sight::default()],
+            readouts: vec![
+                readout(1.0, 1.0),
+                readout(3.0, 1.0),
+                readout(1.0, 1.0),
+                ClientReadout::default(),
+            ],
             ..News::default()
         };
         watched.take(&news);
@@ -387,11 +392,12 @@ mod tests {
     #[test]
     fn flags_judged_anew_stand_at_their_own_steps_where_one_could_not_be_drawn() {
         let mut watched = Watched::new(1, 1.0);
-        let sight = Sight { server: flagged(Flags::new(false, false)), ..Sight::default() };
+        let readout =
+            ClientReadout { server: flagged(Flags::new(false, false)), ..ClientReadout::default() };
         // The third step lies before the second: another run, for which there is no axis.
         let news = News {
             times: [0, 1, 0, 2].map(at).to_vec(),
-            sights: vec![sight; 4],
+            readouts: vec![readout; 4],
             ..News::default()
         };
         watched.take(&news);
@@ -403,8 +409,9 @@ mod tests {
             watched.flags(0, &column) == FlagCell::Flags { z_c: true, z_a: false }
         };
         assert_eq!([0, 1, 2].map(|second| z_c(&watched, second)), [false, true, false]);
-        let raised = Sight { server: flagged(Flags::new(true, false)), ..Sight::default() };
-        watched.take(&News { times: vec![at(3)], sights: vec![raised], ..News::default() });
+        let raised =
+            ClientReadout { server: flagged(Flags::new(true, false)), ..ClientReadout::default() };
+        watched.take(&News { times: vec![at(3)], readouts: vec![raised], ..News::default() });
         assert!(z_c(&watched, 3), "what came later stands as it was sent");
         let sent = [false, false, false, false, true].map(|z| Some(Flags::new(z, false))).to_vec();
         watched.take(&News { flags: Some(sent), ..News::default() });

@@ -8,6 +8,7 @@ use ndarray::Array2;
 
 use super::prepare;
 use super::prepare::{FEDERATION, PrepareError, Prepared};
+use crate::base::rng;
 use crate::federation::convergence::{self, OracleDistance};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::federation::states::{replay, series, square_norm};
@@ -16,7 +17,6 @@ use crate::federation::{self, FederatedWeights, Federation, Hooks};
 use crate::nn::train::SETTLING;
 use crate::nn::weights::ProprietaryWeights;
 use crate::privacy::Provenance;
-use crate::rng;
 use crate::session::Session;
 use crate::site::material::{ClientMaterial, Material};
 use crate::site::training::SiteData;

@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use super::prepare::PrepareError;
+use super::error::PrepareError;
 use crate::evidence::cusum;
 use crate::evidence::likelihood::Hypotheses;
 use crate::evidence::symbol::Grading;

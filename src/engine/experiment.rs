@@ -32,13 +32,13 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use self::dataset::Dataset;
+use crate::base::rng;
 pub(crate) use crate::federation::variant::Variant;
 use crate::federation::{FederationError, Hooks, Progress};
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
 use crate::nn::train::{self, proprietary};
 use crate::nn::weights::ProprietaryWeights;
-use crate::privacy::{Provenance, SigmaRule};
-use crate::rng;
+use crate::privacy::Provenance;
 use crate::session::settings::{ModelSettings, PrivacySettings, Proprietary};
 
 /// Why an experiment has no result.
@@ -73,7 +73,7 @@ fn models(
 
 /// No noise, all randomness from the seed.
 fn unprotected(privacy: &PrivacySettings) -> Hooks<'_> {
-    Hooks { privacy, rule: SigmaRule::Analytic, provenance: Provenance::Seeded }
+    Hooks { privacy, provenance: Provenance::Seeded }
 }
 
 fn to_the_end(_: Progress) -> ControlFlow<()> {

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::prepare::PrepareError;
+use super::error::PrepareError;
+use crate::base::rng;
 use crate::federation::FederationError;
 use crate::privacy::{Counted, Hooks};
-use crate::rng;
 use crate::server::influence::foretell::Foreteller;
 use crate::server::influence::heard::Heard;
 use crate::server::influence::{InfluenceGraph, learn};
@@ -48,7 +48,7 @@ pub(super) struct SiteHalves {
 
 /// What a site brings: what its models make of its fit and calibration range, and the right to tell of
 /// its states, where it has it.
-pub(super) struct Told<'a> {
+pub(super) struct SiteTraces<'a> {
     pub(crate) traces: &'a [Trace; 2],
     pub(crate) sender: Option<Sender>,
 }
@@ -58,7 +58,7 @@ pub(super) fn learn(
     session: &Session,
     names: &[String],
     period_s: f64,
-    sites: &[Told<'_>],
+    sites: &[SiteTraces<'_>],
     wire: &mut dyn Wire,
 ) -> Result<(Influences, SiteHalves), PrepareError> {
     let unlearned = |why: &str| {

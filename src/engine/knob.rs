@@ -327,7 +327,9 @@ fn mode(value: &Value) -> Option<KnobValue> {
 fn deadband(value: &Value) -> Option<KnobValue> {
     match value {
         Value::Unset => Some(KnobValue::Number(1.0)),
-        _ => number(value, |n| (0.5..=1.0).contains(&n)),
+        Value::Number(_) | Value::Switch(_) | Value::Text(_) => {
+            number(value, |n| (0.5..=1.0).contains(&n))
+        }
     }
 }
 

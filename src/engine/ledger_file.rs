@@ -9,16 +9,16 @@ use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::handle::OpenError;
+use super::error::OpenError;
 use super::ledger_key;
 use super::watch::Watch;
-use crate::digest;
-use crate::folders;
+use crate::base::digest;
+use crate::base::folders;
 use crate::privacy::{
     ClientHead, Found, Head, Ledger, LedgerKey, Provenance, Seals, SignedLedgers, signed,
 };
-use crate::session::Session;
 use crate::session::privacy::Scope;
+use crate::session::{Session, Source};
 
 /// Entries reach the disk, and are signed, at least this often.
 const EVERY: Duration = Duration::from_secs(1);
@@ -47,8 +47,8 @@ pub(crate) fn lifetime_ledger(session: &Session) -> Result<Option<PathBuf>, Open
         session.clients.iter().map(|c| (&c.name, &c.columns, &c.except)).collect();
     // Built-in clients are known by their source.
     let source = match &session.source {
-        crate::session::Source::Hai(hai) => format!("HAI {} {:?}", hai.version, hai.sensors),
-        _ => String::new(),
+        Source::Hai(hai) => format!("HAI {} {:?}", hai.version, hai.sensors),
+        Source::Plant(_) | Source::Twin(_) | Source::Table(_) => String::new(),
     };
     let of = digest::sha256(serde_json::to_string(&(clients, source))?.as_bytes());
     Ok(Some(folder.join(format!("clients-{}.ledger", &of[..16]))))

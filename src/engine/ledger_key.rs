@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::folders;
+use crate::base::folders;
 use crate::privacy::LedgerKey;
 
 /// What the file is called.

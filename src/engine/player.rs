@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use jiff::{Span, Timestamp};
 use tokio::sync::mpsc;
 
-use super::handle::{Command, EngineEvent, Moment, OpenError, Opened, Options, Tried, Update};
+use super::error::OpenError;
 use super::ledger_file::KeptLedger;
 use super::pace::{Pace, Pacer};
 use super::prepare::Prepared;
+use super::protocol::{Command, EngineEvent, Moment, Opened, Options, Tried, Update};
 use super::watch::{News, Watch};
 use crate::incident::Order;
 use crate::privacy::Head;
@@ -404,14 +405,14 @@ impl Player {
         }
         let batch = &mut self.batch.news;
         batch.times.append(&mut news.times);
-        batch.sights.append(&mut news.sights);
+        batch.readouts.append(&mut news.readouts);
         batch.flags = news.flags.or(batch.flags.take());
         for incident in news.incidents {
             batch.incidents.retain(|earlier| earlier.number != incident.number);
             batch.incidents.push(incident);
         }
         batch.incidents.sort_by_key(|incident| incident.number);
-        batch.entries.append(&mut news.entries);
+        batch.events.append(&mut news.events);
         batch.facts.append(&mut news.facts);
     }
 

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::prepare::Stage;
-use super::run::training;
-use crate::fact::Fact;
+use crate::fact::{self, Fact, Number};
+use crate::federation;
 use crate::session::{Session, Source};
 
 /// A word from the engine on the way to the first measurement.
@@ -96,4 +96,17 @@ impl ProgressWords {
         };
         Training { doing, steps, losses, bytes, elapsed, fact }
     }
+}
+
+/// A word of progress of the federation as a fact, without the clients' loss where that is hidden.
+fn training(progress: &federation::Progress, hides_losses: bool) -> Fact {
+    let losses = progress.client_loss;
+    let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+    let mean = if hides_losses { f64::NAN } else { mean };
+    Fact::Training(fact::Training {
+        round: progress.round as u64,
+        rounds: progress.rounds as u64,
+        server_loss: Number::new(progress.server_loss),
+        client_loss: Number::new(mean),
+    })
 }

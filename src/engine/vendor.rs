@@ -10,10 +10,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::rng;
 use crate::nn::checkpoint::{Checkpoint, CheckpointError, ClientModels, Fingerprint};
 use crate::nn::train::{self, Job, Progress, TrainError, TrainReport};
 use crate::nn::weights::ProprietaryWeights;
-use crate::rng;
 use crate::session::{ModelSettings, Proprietary, Session, Source};
 use crate::site::material::{Material, SensorView};
 use crate::stream::Layout;

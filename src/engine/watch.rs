@@ -15,16 +15,16 @@ use jiff::Timestamp;
 
 use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
-use super::run::sight::Sight;
+use super::run::readout::ClientReadout;
 use super::run::what_if::NoAnswer;
 use super::run::{ActError, Outlook, Run, RunError, RunOptions};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
-use crate::incident::{AlarmState, Entry, Figures, Incident, Order};
+use crate::incident::{AlarmState, Event, Figures, Incident, Order};
 use crate::privacy::EpsilonOption;
 use crate::session::{Mode, Session};
 use crate::stream::resolution::Grids;
-use crate::stream::{Event, Frame, Layout, Part, Stream, StreamError};
+use crate::stream::{self, Frame, Layout, Part, Stream, StreamError};
 
 pub(crate) use spent::Spent;
 
@@ -35,14 +35,13 @@ pub(crate) struct News {
     /// Steps taken: one time each.
     pub(crate) times: Vec<Timestamp>,
     /// What was seen at each of them, a row of clients a step.
-    pub(crate) sights: Vec<Sight>,
+    pub(crate) readouts: Vec<ClientReadout>,
     /// The flags of every step so far, judged anew: a row of clients a step. Nothing while those that
     /// came with the steps still stand.
     pub(crate) flags: Option<Vec<Option<Flags>>>,
     /// Incidents that are new or have changed, each as it stands now.
     pub(crate) incidents: Vec<Incident>,
-    /// New lines of the log.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) events: Vec<Event>,
     pub(crate) facts: Vec<Fact>,
 }
 
@@ -50,7 +49,7 @@ impl News {
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
             && self.times.is_empty()
-            && self.entries.is_empty()
+            && self.events.is_empty()
             && self.facts.is_empty()
             && self.incidents.is_empty()
             && self.flags.is_none()
@@ -90,9 +89,8 @@ pub(crate) struct Watch {
     run: Run,
     raw: Layout,
     frames: mpsc::Receiver<Frame>,
-    /// Incidents as they were last told.
-    told: Vec<Incident>,
-    entries: usize,
+    /// Events that were handed on.
+    events: usize,
     /// The last step, and what was spent when somebody asked last.
     last: Option<Timestamp>,
     spent: RefCell<Option<(Timestamp, Arc<[Spent]>)>>,
@@ -121,7 +119,7 @@ impl Watch {
         }
         let run = Run::over(stream, session, prepared, options)?;
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
-        Ok(Self { run, raw, frames, told: Vec::new(), entries: 0, last: None, spent, ladder })
+        Ok(Self { run, raw, frames, events: 0, last: None, spent, ladder })
     }
 
     /// What measurements look like as they come.
@@ -143,7 +141,7 @@ impl Watch {
     }
 
     /// Disturbances that the data is known to hold.
-    pub(crate) fn events(&self) -> &[Event] {
+    pub(crate) fn events(&self) -> &[stream::Event] {
         self.run.events()
     }
 
@@ -160,7 +158,7 @@ impl Watch {
         if let Some(time) = step {
             self.last = Some(time);
             news.times.push(time);
-            news.sights.extend_from_slice(self.run.sights());
+            news.readouts.extend_from_slice(self.run.readouts());
         }
         self.tell(news);
         Ok(step)
@@ -249,19 +247,13 @@ impl Watch {
     }
 
     fn tell(&mut self, news: &mut News) {
-        let annunciator = self.run.annunciator();
-        for (at, incident) in annunciator.incidents().iter().enumerate() {
-            match self.told.get_mut(at) {
-                None => self.told.push(incident.clone()),
-                Some(told) if told != incident => told.clone_from(incident),
-                Some(_) => continue,
-            }
+        for incident in self.run.take_changed_incidents() {
             news.incidents.retain(|earlier| earlier.number != incident.number);
-            news.incidents.push(incident.clone());
+            news.incidents.push(incident);
         }
-        let entries = annunciator.log().entries();
-        news.entries.extend_from_slice(&entries[self.entries..]);
-        self.entries = entries.len();
+        let events = self.run.annunciator().log().events();
+        news.events.extend_from_slice(&events[self.events..]);
+        self.events = events.len();
     }
 }
 
@@ -285,7 +277,7 @@ impl Stream for Tapped {
         Ok(more)
     }
 
-    fn events(&self) -> &[Event] {
+    fn events(&self) -> &[stream::Event] {
         self.stream.events()
     }
 }

@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_bursty_client_gets_a_threshold_that_its_bursts_would_rarely_reach() {
         // Excesses of mean 5: ω near 0.2, the threshold far above the bound.
-        let mut rng = crate::rng::stream(1, 2);
+        let mut rng = crate::base::rng::stream(1, 2);
         let peaks: Vec<f64> = (0..400).map(|_| -5.0 * (1.0 - rng.random::<f64>()).ln()).collect();
         let tail = Tail::fit(&peaks, 20_000);
         assert!(tail.n == 30 && tail.omega < 0.35, "{tail:?}");

@@ -1,5 +1,5 @@
 //! What a client tells the server about itself before it is heard: how often each of its symbols
-//! occurred in calibration, how bursty they were, and in which manner it will send them.
+//! occurred in calibration, how bursty they were, and in which send it will send them.
 //!
 //! The site makes it (`site::enrolment`), the server reads it. It must not know how.
 
@@ -9,7 +9,9 @@ use super::cusum::Tail;
 use super::likelihood::{Hypotheses, Ratios, Tables};
 use super::symbol::{Grading, LevelCounts, MOST_LEVELS, RandomisedResponse};
 use super::watch::Odds;
-use crate::privacy::{Manner, Vigil};
+use crate::privacy::SparseVectorParams;
+pub(crate) use crate::privacy::forecast::strongest;
+use crate::session::SendPolicy;
 
 /// A client's word about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,9 +27,9 @@ pub(crate) struct Enrolment {
     /// ε of each symbol it will send.
     pub(crate) epsilon: Option<f64>,
     /// How often it will send one.
-    pub(crate) manner: Manner,
-    /// The watch that will speak for it when its budget keeps what is left for alarms.
-    pub(crate) fallback: Option<Vigil>,
+    pub(crate) send: SendPolicy,
+    /// Its watch, where it sends while raised or its budget keeps what is left for alarms.
+    pub(crate) watch: Option<SparseVectorParams>,
     /// How often its watch was raised in calibration, and how often it was looked at.
     pub(crate) raised: (u64, u64),
     /// What it tells of its second symbols, where it will send them (tier 2).
@@ -65,10 +67,10 @@ impl Enrolment {
         let of = |shape: &dyn Fn(Vec<f64>) -> Vec<f64>| {
             Tables::shaped(grading, hypotheses, &self.counts, &response, shape)
         };
-        match self.manner {
-            Manner::EveryStep | Manner::WhileRaised(_) => of(&|levels| levels),
-            Manner::Window { steps } => of(&|levels| strongest(&levels, steps)),
-            Manner::Memoised { permanent } => {
+        match self.send {
+            SendPolicy::EveryStep | SendPolicy::WhileRaised => of(&|levels| levels),
+            SendPolicy::Window(steps) => of(&|levels| strongest(&levels, steps as f64)),
+            SendPolicy::Memoised { permanent } => {
                 let kept = RandomisedResponse::new(levels, Some(permanent));
                 of(&|levels| kept.through(&levels))
             }
@@ -77,12 +79,9 @@ impl Enrolment {
 
     /// What its silence and its raised watch say.
     pub(crate) fn odds(&self, grading: &Grading, hypotheses: &Hypotheses) -> Odds {
-        let watch = match self.manner {
-            Manner::WhileRaised(vigil) => Some(vigil),
-            Manner::EveryStep | Manner::Window { .. } | Manner::Memoised { .. } => self.fallback,
-        };
-        watch
-            .map_or_else(Odds::default, |vigil| Odds::new(grading, hypotheses, &vigil, self.raised))
+        self.watch.map_or_else(Odds::default, |params| {
+            Odds::new(grading, hypotheses, &params, self.raised)
+        })
     }
 
     /// Whether the numbers can be those of a calibration: what comes over a wire may be anything.
@@ -92,35 +91,20 @@ impl Enrolment {
         let mut counts = counts.chain(remainder.map(|remainder| &remainder.counts));
         let mut tails = [&self.tail].into_iter().chain(remainder.map(|remainder| &remainder.tail));
         let positive = |x: f64| x.is_finite() && x > 0.0;
-        let watches = |vigil: &Vigil| positive(vigil.epsilon) && positive(vigil.quiet_steps);
-        let manner = match self.manner {
-            Manner::EveryStep => true,
-            Manner::Window { steps } => steps > 0,
-            Manner::WhileRaised(vigil) => watches(&vigil),
-            Manner::Memoised { permanent } => positive(permanent),
+        let watches =
+            |params: &SparseVectorParams| positive(params.epsilon) && positive(params.quiet_steps);
+        let send = match self.send {
+            SendPolicy::EveryStep => true,
+            SendPolicy::Window(steps) => steps > 0,
+            SendPolicy::WhileRaised => self.watch.is_some(),
+            SendPolicy::Memoised { permanent } => positive(permanent),
         };
         counts.all(LevelCounts::is_sound)
             && tails.all(Tail::is_sound)
             && self.epsilon.is_none_or(positive)
-            && self.fallback.as_ref().is_none_or(watches)
-            && manner
+            && self.watch.as_ref().is_none_or(watches)
+            && send
     }
-}
-
-/// The distribution of the highest of so many independent levels.
-pub(crate) fn strongest(levels: &[f64], steps: u64) -> Vec<f64> {
-    let mut below = 0.0;
-    let mut reached = 0.0;
-    levels
-        .iter()
-        .map(|p| {
-            below += p;
-            let all = below.clamp(0.0, 1.0).powf(steps as f64);
-            let exactly = all - reached;
-            reached = all;
-            exactly
-        })
-        .collect()
 }
 
 impl LevelCounts {
@@ -150,7 +134,7 @@ impl Enrolment {
         symbols: &[Option<super::symbol::Symbol>],
         grading: &Grading,
         epsilon: Option<f64>,
-        rng: &mut crate::rng::Rng,
+        rng: &mut crate::base::rng::Rng,
     ) -> Self {
         let hypotheses = Hypotheses::default();
         let response = RandomisedResponse::new(grading.levels(), epsilon);
@@ -159,16 +143,7 @@ impl Enrolment {
         let sent = symbols.iter().flatten().map(|s| response.rehearse(*s, rng));
         let peaks = super::cusum::excursion_peaks(sent.map(|s| ratios.root_cause(s)));
         let tail = Tail::fit(&peaks, counts.total() as usize);
-        let (manner, raised) = (Manner::EveryStep, (0, 0));
-        Self {
-            counts,
-            halves: None,
-            tail,
-            epsilon,
-            manner,
-            fallback: None,
-            raised,
-            remainder: None,
-        }
+        let (send, raised) = (SendPolicy::EveryStep, (0, 0));
+        Self { counts, halves: None, tail, epsilon, send, watch: None, raised, remainder: None }
     }
 }

@@ -4,7 +4,7 @@
 use rand_distr::{Distribution as _, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use crate::rng;
+use crate::base::rng;
 
 /// Bound on a standardised state.
 pub(crate) const LARGEST_Z: f64 = 5.0;

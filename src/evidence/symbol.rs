@@ -219,7 +219,7 @@ impl RandomisedResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng;
+    use crate::base::rng;
     use proptest::prelude::*;
 
     #[test]

@@ -8,7 +8,8 @@
 
 use super::likelihood::Hypotheses;
 use super::symbol::{Grading, MOST_LEVELS};
-use crate::privacy::{Manner, Randomness, Said, Symbol, Vigil, Voice};
+use crate::privacy::{Randomness, Release, Releaser, SparseVectorParams, Symbol};
+use crate::session::SendPolicy;
 
 /// Armings that are played through, and the longest that one of them lasts.
 const PLAYED: u32 = 100;
@@ -26,13 +27,13 @@ impl Odds {
     pub(crate) fn new(
         grading: &Grading,
         hypotheses: &Hypotheses,
-        vigil: &Vigil,
+        params: &SparseVectorParams,
         raised: (u64, u64),
     ) -> Self {
         // As if one more arming had lasted as long as it was designed to.
-        let nominal = (raised.0 as f64 + 1.0) / (raised.1 as f64 + vigil.quiet_steps.max(1.0));
+        let nominal = (raised.0 as f64 + 1.0) / (raised.1 as f64 + params.quiet_steps.max(1.0));
         let nominal = nominal.clamp(1e-9, 0.5);
-        let hazard = |a: f64| played(grading, hypotheses, vigil, a).max(nominal).min(0.999);
+        let hazard = |a: f64| played(grading, hypotheses, params, a).max(nominal).min(0.999);
         let (rc, pe) = (hazard(hypotheses.root_cause), hazard(hypotheses.propagated_effect));
         let w = hypotheses.affected;
         let felt = |ratio: f64| (1.0 - w + w * ratio).ln();
@@ -70,22 +71,22 @@ pub(crate) fn score(grading: &Grading, hypotheses: &Hypotheses) -> [f64; MOST_LE
 }
 
 /// The chance of an alarm at a step, when levels follow Beta(a, 1) p-values.
-fn played(grading: &Grading, hypotheses: &Hypotheses, vigil: &Vigil, a: f64) -> f64 {
+fn played(grading: &Grading, hypotheses: &Hypotheses, params: &SparseVectorParams, a: f64) -> f64 {
     let scores = score(grading, hypotheses);
     let levels = grading.level_probabilities(a);
-    let once = Vigil { burst: 1, ..*vigil };
+    let once = SparseVectorParams { burst: 1, ..*params };
     let levels_sent = grading.levels() as u8;
     // Nothing is learned from these numbers about anybody: the seed may be known.
     let mut draw = Randomness::seeded(0x0DD5, 0);
     let (mut alarms, mut looks) = (0_u32, 0_u32);
     for armed in 0..PLAYED {
         let random = Randomness::seeded(0x0DD5, 1 + u64::from(armed));
-        let voice = Voice::new(None, levels_sent, Manner::WhileRaised(once), once, random);
-        let Ok(mut voice) = voice else { return 0.0 };
+        let releaser = Releaser::new(None, levels_sent, SendPolicy::WhileRaised, once, random);
+        let Ok(mut releaser) = releaser else { return 0.0 };
         for _ in 0..LONGEST {
             looks += 1;
             let level = drawn(&levels, &mut draw);
-            if let Said::Raised(_) = voice.rehearse(Symbol(level as u8), scores[level]) {
+            if let Release::Raised(_) = releaser.rehearse(Symbol(level as u8), scores[level]) {
                 alarms += 1;
                 break;
             }
@@ -121,8 +122,8 @@ mod tests {
     fn a_dearer_watch_is_raised_sooner() {
         let (grading, hypotheses) = (Grading::five_levels(), Hypotheses::default());
         let hazard = |epsilon| {
-            let vigil = Vigil { epsilon, burst: 5, quiet_steps: 3000.0 };
-            played(&grading, &hypotheses, &vigil, hypotheses.root_cause)
+            let params = SparseVectorParams { epsilon, burst: 5, quiet_steps: 3000.0 };
+            played(&grading, &hypotheses, &params, hypotheses.root_cause)
         };
         let hazards = [hazard(2.0), hazard(8.0), hazard(30.0)];
         assert!(hazards.is_sorted() && hazards[0] > 0.0 && hazards[2] < 0.6, "{hazards:?}");

@@ -11,13 +11,13 @@ use rand::RngExt as _;
 
 use super::course::{Course, History, OnProgress};
 use super::{Federation, FederationError, ORDER, Sent, Stage};
+use crate::base::rng;
 use crate::nn::network::LstmNetwork;
 use crate::nn::train::batch::BatchWindows;
 use crate::nn::train::optimise::WARM_UP;
 use crate::nn::train::trainer::Trainer;
 use crate::nn::weights::LstmFc;
 use crate::privacy::PrivacyError;
-use crate::rng;
 use crate::server::Rounds;
 use crate::server::batch::Batch;
 use crate::session::settings::Optimiser;

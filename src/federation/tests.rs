@@ -10,7 +10,6 @@ use ndarray::Array2;
 use super::*;
 use crate::nn::train::test_support::{plant, small_filter};
 use crate::nn::weights::ProprietaryWeights;
-use crate::privacy::SigmaRule;
 use crate::session::PrivacySettings;
 
 /// Models and rows of some clients with `sensors` sensors each and two states.
@@ -41,7 +40,7 @@ pub(super) fn open() -> PrivacySettings {
 }
 
 pub(super) fn hooks(privacy: &PrivacySettings) -> Hooks<'_> {
-    Hooks { privacy, rule: SigmaRule::Analytic, provenance: Provenance::Seeded }
+    Hooks { privacy, provenance: Provenance::Seeded }
 }
 
 pub(super) fn small() -> ModelSettings {

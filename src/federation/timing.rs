@@ -6,9 +6,9 @@ use ndarray::Array2;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::{Federation, FederationError, Hooks, Stage};
+use crate::base::rng;
 use crate::nn::weights::{FilterWeights, LstmFc, Mlp, ProprietaryWeights};
-use crate::privacy::{Provenance, SigmaRule};
-use crate::rng;
+use crate::privacy::Provenance;
 use crate::session::settings::{ModelSettings, PrivacySettings};
 use crate::site::training::SiteData;
 
@@ -35,8 +35,7 @@ pub(crate) fn round_us(clients: usize, budget: Duration) -> Result<f64, Federati
         Array2::from_shape_simple_fn((ROWS, SENSORS), || StandardNormal.sample(&mut draw));
     let site = SiteData { name: "bench", model: &model, rows: rows.view() };
     let privacy = PrivacySettings::default();
-    let hooks =
-        Hooks { privacy: &privacy, rule: SigmaRule::Analytic, provenance: Provenance::Seeded };
+    let hooks = Hooks { privacy: &privacy, provenance: Provenance::Seeded };
     let sites = vec![site; clients];
     let mut federation = Federation::new(&sites, &ModelSettings::default(), hooks, 0)?;
     let mut best = f64::INFINITY;

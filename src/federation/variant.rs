@@ -5,10 +5,10 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use super::states::series;
 use super::{FederatedWeights, Federation, FederationError, Hooks, OnProgress};
+use crate::base::rng;
 use crate::nn::oracle::{self, Oracle};
 use crate::nn::train::{self, Job, predictor};
 use crate::nn::weights::{LstmFc, ProprietaryWeights};
-use crate::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 use crate::site::training::SiteData;
 

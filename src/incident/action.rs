@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::log::Edit;
 use super::state::NotNow;
 use crate::fact::Value;
 use crate::session::settings::Span;
@@ -13,11 +12,10 @@ pub(crate) const LONGEST_SHELF_S: u32 = 24 * 3600;
 /// Something an operator does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Action {
-    /// He has seen an incident.
     Acknowledge {
         incident: u64,
     },
-    /// He silences it, and what its root raises next, for a time.
+    /// Silences an incident, and what its root raises next, for a time.
     Shelve {
         incident: u64,
         seconds: u32,
@@ -25,11 +23,10 @@ pub(crate) enum Action {
     Unshelve {
         incident: u64,
     },
-    /// He silences a client until it is put back.
+    /// Silences a client until it is put back.
     TakeOut {
         client: usize,
     },
-    /// He puts it back in service.
     PutBack {
         client: usize,
     },
@@ -50,7 +47,7 @@ pub(crate) enum Action {
         what: String,
         to: Value,
     },
-    /// He takes back what an entry of the log did.
+    /// Takes back what an event did.
     Undo {
         entry: u64,
     },
@@ -88,9 +85,24 @@ pub(crate) enum Refusal {
 }
 
 impl Action {
-    /// What was done, in words, with the old and new value where there is one.
-    pub(crate) fn words(&self, names: &[String], edits: &[Edit]) -> String {
-        let name = |client: usize| names.get(client).map_or("?", String::as_str);
+    /// The incident that it is about.
+    pub(crate) fn incident(&self) -> Option<u64> {
+        match self {
+            Self::Acknowledge { incident }
+            | Self::Shelve { incident, .. }
+            | Self::Unshelve { incident }
+            | Self::Note { incident, .. }
+            | Self::Accept { incident }
+            | Self::Correct { incident, .. } => Some(*incident),
+            Self::TakeOut { .. } | Self::PutBack { .. } | Self::Set { .. } | Self::Undo { .. } => {
+                None
+            }
+        }
+    }
+
+    /// What was done, in words.
+    pub(super) fn words(&self, names: &[String]) -> String {
+        let name = |client: &usize| names.get(*client).map_or("?", String::as_str);
         match self {
             Self::Acknowledge { incident } => format!("#{incident} acknowledged"),
             Self::Shelve { incident, seconds } => {
@@ -98,30 +110,12 @@ impl Action {
                 format!("#{incident} shelved for {span}")
             }
             Self::Unshelve { incident } => format!("#{incident} unshelved"),
-            Self::TakeOut { client } => format!("{} out of service", name(*client)),
-            Self::PutBack { client } => format!("{} back in service", name(*client)),
+            Self::TakeOut { client } => format!("{} out of service", name(client)),
+            Self::PutBack { client } => format!("{} back in service", name(client)),
             Self::Note { incident, text } => format!("#{incident} note: {text}"),
             Self::Accept { incident } => format!("#{incident} accepted as new normal"),
-            Self::Correct { incident, .. } => edits
-                .iter()
-                .find_map(|edit| match edit {
-                    Edit::Root { from, to, .. } => {
-                        Some((from.map_or("?", name), to.map_or("?", name)))
-                    }
-                    _ => None,
-                })
-                .map_or(format!("#{incident} root corrected"), |(from, to)| {
-                    format!("#{incident} root {from} → {to}")
-                }),
-            Self::Set { what, to } => edits
-                .iter()
-                .find_map(|edit| match edit {
-                    Edit::Setting { from, .. } => {
-                        Some(format!("{what} {} → {}", from.said(what), to.said(what)))
-                    }
-                    _ => None,
-                })
-                .unwrap_or_else(|| format!("{what} {}", to.said(what))),
+            Self::Correct { incident, root } => format!("#{incident} root is {}", name(root)),
+            Self::Set { what, to } => format!("{what} {}", to.said(what)),
             Self::Undo { entry } => format!("entry {entry} undone"),
         }
     }

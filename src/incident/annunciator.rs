@@ -1,17 +1,17 @@
-//! The annunciator: what is told about each step becomes incidents, facts and log entries.
+//! The annunciator: the server's decision about each step becomes incidents, events and facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::event::{Event, Log, What};
 use super::figures::date;
-use super::group::{Closed, Incident, Origin, SensorTrouble};
-use super::input::{ClientState, Closing, QualityKind, QualityNote, Step};
-use super::log::{Entry, Log, What};
+use super::group::{Closed, Incident, Origin};
+use super::input::{ClientState, Closing, Step};
+use super::quality::Trouble;
 use super::rate::{Rates, Turn};
 use super::rules::Rules;
 use super::state::{AlarmEvent, AlarmState};
-use super::tell::News;
 use crate::fact::{Fact, Value};
 use crate::session::Mode;
 
@@ -26,13 +26,6 @@ pub(super) struct Post {
     pub(crate) shelf: Option<Timestamp>,
     /// It is out of service.
     pub(crate) out_of_service: bool,
-}
-
-/// Something that is wrong with data, and when that was last seen.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Trouble {
-    note: QualityNote,
-    seen: Timestamp,
 }
 
 /// All incidents of a run, and what operators did about them.
@@ -58,8 +51,10 @@ pub(crate) struct Annunciator {
     pub(super) rates: Rates,
     pub(super) watched_s: f64,
     pub(super) log: Log,
-    pub(super) news: BTreeMap<u64, News>,
-    pub(super) facts: Vec<Fact>,
+    /// Events of which facts were made.
+    pub(super) told: usize,
+    /// Incidents that may have changed since somebody asked.
+    touched: BTreeSet<u64>,
     /// The file and the run that the present data comes from, where there are several.
     pub(super) place: Place,
 }
@@ -91,8 +86,8 @@ impl Annunciator {
             rates: Rates::new(clients),
             watched_s: 0.0,
             log: Log::default(),
-            news: BTreeMap::new(),
-            facts: Vec::new(),
+            told: 0,
+            touched: BTreeSet::new(),
             place: Place::default(),
         }
     }
@@ -128,7 +123,7 @@ impl Annunciator {
         self.mark_faults();
         self.follow_priorities();
         self.follow_floods(elapsed_s);
-        self.tell()
+        self.facts()
     }
 
     /// The run is over, or nothing comes for too long: closes what is open.
@@ -137,7 +132,7 @@ impl Annunciator {
             self.close(number, why);
         }
         self.episodes.clear();
-        self.tell()
+        self.facts()
     }
 
     /// The decision no longer follows an incident: it ends with its root's evidence.
@@ -157,7 +152,7 @@ impl Annunciator {
             self.close(number, Closing::MethodChanged);
         }
         self.episodes.clear();
-        let facts = self.tell();
+        let facts = self.facts();
         self.mode = mode;
         facts
     }
@@ -197,95 +192,6 @@ impl Annunciator {
         }
     }
 
-    /// A line when something goes wrong and one when it is well again, however long it lasts. Of a
-    /// sensor that is believed only when it has been well for a while.
-    fn notice_quality(&mut self, notes: &[QualityNote]) {
-        let like =
-            |a: &QualityNote, b: &QualityNote| a.client == b.client && a.what.is_like(b.what);
-        let known = |note: &&QualityNote| note.client.is_none_or(|c| c < self.posts.len());
-        if notes.is_empty() && self.quality.is_empty() {
-            return;
-        }
-        let mut present: Vec<Trouble> = Vec::new();
-        for note in notes.iter().filter(known) {
-            if !present.iter().any(|other| like(&other.note, note)) {
-                let note = QualityNote { client: note.client, what: note.what.tidy() };
-                present.push(Trouble { note, seen: self.now });
-            }
-        }
-        let before = std::mem::take(&mut self.quality);
-        let holds = |trouble: &Trouble| {
-            trouble.note.is_of_a_sensor()
-                && self.now.duration_since(trouble.seen) < self.rules.settled
-        };
-        let gone = |trouble: &&Trouble| !present.iter().any(|p| like(&p.note, &trouble.note));
-        let (held, over): (Vec<Trouble>, Vec<Trouble>) =
-            before.iter().filter(gone).copied().partition(holds);
-        for Trouble { note, .. } in over {
-            let still = |other: &Trouble| {
-                other.note.client == note.client && other.note.what.is_of_calibration()
-            };
-            // Less believed, or a little more, is not as calibrated again.
-            if !(note.what.is_of_calibration() && present.iter().any(still)) {
-                self.enter(What::QualityOver { client: note.client, what: note.what });
-                self.tell_quality_over(&note);
-            }
-        }
-        for Trouble { note, .. } in &present {
-            if !before.iter().any(|other| like(&other.note, note)) {
-                self.enter(What::Quality { client: note.client, what: note.what });
-                self.quality_lines.push(self.now);
-                self.tell_quality(note);
-            }
-        }
-        self.quality = present;
-        self.quality.extend(held);
-    }
-
-    /// An incident says which of its members have a sensor that is itself at fault.
-    fn mark_faults(&mut self) {
-        let of_sensors: Vec<(usize, QualityKind)> = self
-            .quality
-            .iter()
-            .filter(|trouble| trouble.note.is_of_a_sensor())
-            .filter_map(|trouble| Some((trouble.note.client?, trouble.note.what)))
-            .collect();
-        for (client, what) in of_sensors {
-            let Some(number) = self.home(client).map(|incident| incident.number) else { continue };
-            let told = |fault: &SensorTrouble| fault.client == client && fault.what.is_like(what);
-            if self.at(number).faults.iter().any(told) {
-                continue;
-            }
-            let time = self.now;
-            self.at_mut(number).faults.push(SensorTrouble { client, what, time });
-            self.enter(What::SensorFault { incident: number, client, what });
-            self.report(number, format!("{}: {}", self.names[client], what.said()));
-        }
-    }
-
-    /// Something about data, or about what was learned from it, that is no trouble of one step: a line
-    /// of the log and the fact.
-    pub(crate) fn note(&mut self, time: Timestamp, client: Option<usize>, text: &str) -> Fact {
-        let client = self.remark(time, client, text);
-        self.quality_lines.push(time);
-        self.quality_fact(time, client, text.to_owned(), None)
-    }
-
-    /// Something that is good to know and no trouble: a line of the log alone. Answers the client
-    /// that it is about, where there is one of that number.
-    pub(crate) fn remark(
-        &mut self,
-        time: Timestamp,
-        client: Option<usize>,
-        text: &str,
-    ) -> Option<usize> {
-        let client = client.filter(|client| *client < self.names.len());
-        let what = What::Noted { client, text: text.to_owned() };
-        let entry = Entry { number: 0, time, who: None, what, edits: Vec::new(), why: None };
-        self.log.add(entry);
-        client
-    }
-
     fn follow_floods(&mut self, elapsed_s: f64) {
         let alarms = self.rates.alarms.count();
         let (flags, incidents) = (self.rates.flags.count(), self.rates.incidents.count());
@@ -308,13 +214,9 @@ impl Annunciator {
             let priority = incident.present_priority(&self.rules);
             if priority > incident.priority {
                 self.at_mut(number).priority = priority;
-                let opening = self.news.get(&number).is_some_and(|news| news.opened);
-                if !opening {
+                let opens = |event: &Event| matches!(event.what, What::Opened { incident, .. } if incident == number);
+                if !self.new_events().iter().any(opens) {
                     self.enter(What::Rose { incident: number, priority });
-                    // A client may well be called P1, too.
-                    let number_of = priority.to_string();
-                    let words = format!("now of priority {}", number_of.trim_start_matches('P'));
-                    self.report(number, words);
                     self.fire(number, AlarmEvent::AskAgain);
                 }
             }
@@ -331,7 +233,6 @@ impl Annunciator {
         self.open.insert(number);
         self.listed.insert(number);
         self.rates.incidents.push(self.now);
-        self.news.entry(number).or_default().opened = true;
         // Silenced first, so that the alarm of a silenced client asks nobody.
         self.silence_with_root(number);
         self.fire(number, AlarmEvent::Raise);
@@ -361,7 +262,6 @@ impl Annunciator {
         self.at_mut(number).closed = Some(closed);
         self.spend_members(number);
         self.enter(What::Closed { incident: number, why });
-        self.news.entry(number).or_default().closed = Some(why);
         match why {
             Closing::PersistentChange => self.fire(number, AlarmEvent::Latch),
             Closing::Accepted => self.fire(number, AlarmEvent::Accept),
@@ -414,11 +314,9 @@ impl Annunciator {
         }
     }
 
-    /// An entry of the data's own doing.
+    /// Something that the data did.
     pub(super) fn enter(&mut self, what: What) {
-        let entry =
-            Entry { number: 0, time: self.now, who: None, what, edits: Vec::new(), why: None };
-        self.log.add(entry);
+        self.log.add(Event::of_data(self.now, what));
     }
 
     /// Every number handed out by this type has its incident: they are only ever added.
@@ -427,12 +325,19 @@ impl Annunciator {
     }
 
     pub(super) fn at_mut(&mut self, number: u64) -> &mut Incident {
+        self.touched.insert(number);
         &mut self.incidents[place(number)]
     }
 
     /// The incident of that number.
     pub(crate) fn incident(&self, number: u64) -> Option<&Incident> {
         self.incidents.get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
+    /// Incidents that may have changed since this was asked last, as they stand now.
+    pub(crate) fn take_changed(&mut self) -> Vec<Incident> {
+        let touched = std::mem::take(&mut self.touched);
+        touched.into_iter().map(|number| self.at(number).clone()).collect()
     }
 
     /// All incidents, in the order of their numbers.

@@ -1,9 +1,9 @@
 //! Grouping: which incident a verdict opens or moves, and which clients are folded under it.
 
 use super::annunciator::Annunciator;
+use super::event::What;
 use super::group::{Correction, Origin, judge};
 use super::input::{ClientState, Closing, Outcome};
-use super::log::What;
 use super::state::AlarmEvent;
 
 impl Annunciator {
@@ -67,7 +67,6 @@ impl Annunciator {
             let root = self.at(number).root;
             self.at_mut(number).frozen = true;
             self.enter(What::RootFinal { incident: number, root });
-            self.report(number, "root final".to_owned());
         }
     }
 
@@ -92,8 +91,6 @@ impl Annunciator {
         }
         self.at_mut(number).latch_first_out();
         self.enter(What::RootMoved { incident: number, from, to: root });
-        let words = format!("root {} → {}", self.name_or(from), self.name_or(root));
-        self.report(number, words);
         if was_out {
             self.fire(number, AlarmEvent::PutBack);
         }
@@ -152,8 +149,6 @@ impl Annunciator {
             let Some(member) = incident.member(client) else { return };
             let delay_s = incident.delay_s(member);
             self.enter(What::Joined { incident: number, client, delay_s });
-            let words = format!("{} joined at {delay_s:+} s", self.names[client]);
-            self.report(number, words);
         }
     }
 
@@ -177,8 +172,6 @@ impl Annunciator {
         let number = self.home(client).map(|incident| incident.number)?;
         let member = self.at_mut(number).leave(client)?;
         self.enter(What::Left { incident: number, client });
-        let words = format!("{} no longer explained", self.names[client]);
-        self.report(number, words);
         Some(member.onset)
     }
 

@@ -6,11 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::action::{Action, LONGEST_SHELF_S, Refusal};
 use super::annunciator::Annunciator;
+use super::event::{Edit, Event, What};
 use super::group::{Alarm, Closed, Correction, Incident};
 use super::input::Closing;
-use super::log::{Edit, Entry, What};
 use super::state::{AlarmEvent, AlarmState};
-use crate::fact::{Fact, Setting};
+use crate::fact::Fact;
 
 /// What an operator wants done.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,9 +41,9 @@ impl Annunciator {
         }
         let Order { who, action, why } = order;
         let what = What::Did(action);
-        let entry = Entry { number: 0, time: self.now, who: Some(who), what, edits, why };
-        let entry = self.log.add(entry);
-        Ok(Receipt { entry, facts: self.tell() })
+        let event = Event { number: 0, time: self.now, who: Some(who), what, edits, why };
+        let entry = self.log.add(event);
+        Ok(Receipt { entry, facts: self.facts() })
     }
 
     fn plan(&self, action: &Action) -> Result<Vec<Edit>, Refusal> {
@@ -175,7 +175,7 @@ impl Annunciator {
     }
 
     fn plan_undo(&self, number: u64) -> Result<Vec<Edit>, Refusal> {
-        let entry = self.log.entry(number).filter(|entry| !entry.edits.is_empty());
+        let entry = self.log.event(number).filter(|event| !event.edits.is_empty());
         let entry = entry.ok_or(Refusal::NotUndoable(number))?;
         if self.log.is_undone(number) {
             return Err(Refusal::AlreadyUndone(number));
@@ -188,7 +188,12 @@ impl Annunciator {
             match edit {
                 Edit::Root { incident, to, .. } => self.check_root(*incident, *to)?,
                 Edit::Closed { incident, to: None, .. } => self.check_reopening(*incident)?,
-                _ => {}
+                Edit::Closed { to: Some(_), .. }
+                | Edit::Alarm { .. }
+                | Edit::Shelf { .. }
+                | Edit::OutOfService { .. }
+                | Edit::Note { .. }
+                | Edit::Setting { .. } => {}
             }
         }
         Ok(edits)
@@ -217,23 +222,34 @@ impl Annunciator {
             // An alarm cannot be on when its incident is over, nor over when that is on.
             Edit::Alarm { incident, to, .. } => {
                 let ends = all.iter().find_map(|edit| match edit {
-                    Edit::Closed { incident: other, to, .. } if other == incident => {
-                        Some(to.is_none())
+                    Edit::Closed { incident: other, to, .. } => {
+                        (other == incident).then_some(to.is_none())
                     }
-                    _ => None,
+                    Edit::Alarm { .. }
+                    | Edit::Shelf { .. }
+                    | Edit::OutOfService { .. }
+                    | Edit::Note { .. }
+                    | Edit::Root { .. }
+                    | Edit::Setting { .. } => None,
                 });
                 let open = ends.unwrap_or(self.at(*incident).is_open());
                 match to.state {
                     AlarmState::Unacknowledged | AlarmState::Acknowledged => open,
                     AlarmState::Normal | AlarmState::Returned | AlarmState::Latched => !open,
-                    _ => true,
+                    AlarmState::Shelved
+                    | AlarmState::SuppressedByDesign
+                    | AlarmState::OutOfService => true,
                 }
             }
             // Incidents that came since would be forgotten in the wrong state.
             Edit::OutOfService { client, to, .. } => {
                 self.concerned(*client, *to).all(|incident| touches(incident.number))
             }
-            _ => true,
+            Edit::Shelf { .. }
+            | Edit::Note { .. }
+            | Edit::Closed { .. }
+            | Edit::Root { .. }
+            | Edit::Setting { .. } => true,
         }
     }
 
@@ -255,30 +271,22 @@ impl Annunciator {
             Edit::Closed { incident, to, .. } => self.make_closed(*incident, *to),
             Edit::Root { incident, from, to } => {
                 let correction = Correction { time: self.now, from: *from, to: *to };
-                let words = format!("root {} → {}", self.name_or(*from), self.name_or(*to));
                 let changed = self.at_mut(*incident);
                 changed.root = *to;
                 changed.corrections.push(correction);
                 changed.latch_first_out();
-                self.report(*incident, words);
             }
-            Edit::Setting { what, from, to } => {
-                self.settings.insert(what.clone(), to.clone());
-                let (what, from, to, time) = (what.clone(), from.clone(), to.clone(), self.now);
-                self.facts.push(Fact::Setting(Setting { what, from, to, time }));
-            }
+            Edit::Setting { what, to, .. } => _ = self.settings.insert(what.clone(), to.clone()),
         }
     }
 
     fn make_closed(&mut self, number: u64, closed: Option<Closed>) {
         self.at_mut(number).closed = closed;
-        if let Some(Closed { why, .. }) = closed {
+        if closed.is_some() {
             self.open.remove(&number);
             self.spend_members(number);
-            self.news.entry(number).or_default().closed = Some(why);
         } else {
             self.open.insert(number);
-            self.report(number, "open again".to_owned());
         }
         self.relist(number);
     }

@@ -3,6 +3,8 @@
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
+use crate::server::lifetime;
+
 /// The numbers that decide.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rules {
@@ -25,22 +27,19 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Steps of the propagation window.
-    pub(crate) const WINDOW_STEPS: f64 = 60.0;
-
     /// The defaults for decimated steps of `period_s` seconds.
     pub(crate) fn with_period(period_s: f64) -> Self {
-        let window_s = Self::WINDOW_STEPS * period_s;
+        let window_s = lifetime::WINDOW as f64 * period_s;
         let window =
             SignedDuration::try_from_secs_f64(window_s).unwrap_or(SignedDuration::MAX).abs();
         Self {
             window,
             settled: window,
-            freeze_after: 5,
+            freeze_after: lifetime::FREEZE_AFTER,
             margin: 0.1,
             confident: 0.8,
             unexplained_steps: 3,
-            oldest: 150,
+            oldest: lifetime::OLDEST,
         }
     }
 }

@@ -1,6 +1,7 @@
 mod operator;
 mod property;
 mod scenario;
+mod verdict;
 
 use jiff::Timestamp;
 
@@ -130,7 +131,7 @@ impl Scene {
 
     fn log(&self) -> Vec<String> {
         let names = self.desk.names();
-        self.desk.log().entries().iter().map(|entry| entry.words(names)).collect()
+        self.desk.log().events().iter().map(|event| event.words(names)).collect()
     }
 
     /// #1, root P1, with P2 as its effect 20 s later; taken at step 4.

@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::{MakeError, is_wanted};
-use crate::draft::Draft;
+use crate::base::atomic_file::AtomicFile;
 use crate::session::PlantSource;
 use crate::stream::plant::{Comparison, Day, Effect, NominalSigma, Process, Row, Staged, Tag};
 
@@ -96,8 +96,8 @@ pub(crate) fn write(
     stop: &AtomicBool,
 ) -> Result<Report, MakeError> {
     let day = Day::plan(source)?;
-    let mut csv = Draft::create(dir, FILES[0])?;
-    let mut truth = Draft::create(dir, FILES[1])?;
+    let mut csv = AtomicFile::create(dir, FILES[0])?;
+    let mut truth = AtomicFile::create(dir, FILES[1])?;
 
     let attacks = csv.fill(|csv| simulate(&day, seed, csv, stop))?;
     let attacks = attacks.ok_or(MakeError::Stopped)?;
@@ -131,7 +131,7 @@ pub(crate) fn write(
 fn simulate(
     day: &Day,
     seed: u64,
-    csv: &mut Draft,
+    csv: &mut AtomicFile,
     stop: &AtomicBool,
 ) -> io::Result<Option<Vec<MeasuredAttack>>> {
     // The yardstick costs a simulated day, which a run without attacks need not pay.

@@ -15,7 +15,7 @@ use jiff::tz::Offset;
 use serde::Serialize;
 
 use super::{MakeError, is_wanted};
-use crate::draft::Draft;
+use crate::base::atomic_file::AtomicFile;
 use crate::session::{Family, TwinSource};
 use crate::stream::twin::TwinStream;
 use crate::stream::{Frame, Label, Layout, Stream};
@@ -50,8 +50,8 @@ pub(crate) fn write(
     stop: &AtomicBool,
 ) -> Result<Written, MakeError> {
     let mut stream = TwinStream::open(source, seed)?;
-    let mut table = Draft::create(folder, FILES[0])?;
-    let mut truth = Draft::create(folder, FILES[1])?;
+    let mut table = AtomicFile::create(folder, FILES[0])?;
+    let mut truth = AtomicFile::create(folder, FILES[1])?;
     let rows = table.fill(|out| write_table(&mut stream, out, stop))?;
     let rows = rows.ok_or(MakeError::Stopped)?;
     truth.fill(|out| {

@@ -24,7 +24,7 @@ use self::checksum::Checksum;
 pub(crate) use self::hash::{Fingerprint, Hasher};
 use super::oracle::{Layout, Oracle};
 use super::weights::{LstmFc, ProprietaryWeights};
-use crate::draft::{Draft, DraftError};
+use crate::base::atomic_file::{AtomicFile, WriteError};
 
 /// Version of the file format. Files of version 2 differ by the names of their tensors alone and are
 /// read too, such as the delivered models; one of any other version is made anew.
@@ -72,7 +72,7 @@ pub(crate) struct ClientModels {
 #[derive(Debug, Error)]
 pub(crate) enum CheckpointError {
     #[error(transparent)]
-    Write(#[from] DraftError),
+    Write(#[from] WriteError),
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// Not a safetensors file, or not all of one.
@@ -151,7 +151,7 @@ impl Checkpoint {
         let folder = path.parent().unwrap_or(Path::new(""));
         let name =
             path.file_name().ok_or_else(|| content(path, "not the name of a file".into()))?;
-        let mut draft = Draft::create(folder, &name.to_string_lossy())?;
+        let mut draft = AtomicFile::create(folder, &name.to_string_lossy())?;
         draft.fill(|file| file.write_all(bytes))?;
         draft.publish()?;
         Ok(())

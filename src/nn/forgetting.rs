@@ -12,12 +12,12 @@ use rand::Rng as _;
 
 use super::augment::Augmentation;
 use super::kernel::WeightsError;
-use super::moments::Moments;
 use super::proprietary::VendorModel;
 use super::step::ClientStep;
 use super::train::SETTLING;
 use super::weights::{LstmFc, ProprietaryWeights};
-use crate::rng;
+use crate::base::moments::Moments;
+use crate::base::rng;
 
 /// Steps over which a changed sample is followed.
 pub(crate) const HORIZON: usize = 200;

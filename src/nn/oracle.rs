@@ -16,7 +16,7 @@ use super::train::{
     CORRECTION, Job, OnProgress, TrainError, Trained, WEIGHTS, filter, filter_by_candle, sensors,
 };
 use super::weights::{FilterWeights, LstmFc, Mlp, Parameters as _};
-use crate::rng;
+use crate::base::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 
 /// Adam's step size for the oracle.

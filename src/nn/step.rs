@@ -103,10 +103,10 @@ mod tests {
     use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
+    use crate::base::rng;
     use crate::nn::kernel::gaussian::RIDGE;
     use crate::nn::kernel::reference::{self, State};
     use crate::nn::weights::{FilterWeights, LstmFc, Mlp, ProprietaryWeights};
-    use crate::rng;
 
     fn weights(sensors: usize, seed: u64) -> (FilterWeights, LstmFc) {
         let rng = &mut rng::stream(seed, 0);

@@ -12,7 +12,7 @@ use super::kernel::isa::Isa;
 use super::proprietary::Filter;
 use super::step::ClientStep;
 use super::weights::{FilterWeights, LstmFc, Mlp};
-use crate::rng;
+use crate::base::rng;
 
 /// Steps per sample: a sample must be short beside a scheduler's slice and long beside the clock.
 const STEPS: usize = 256;

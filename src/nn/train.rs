@@ -60,7 +60,7 @@ use self::trainer::Trainer;
 use self::window::{Batch, Windows};
 use super::network::FilterNetwork;
 use super::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights, ProprietaryWeights};
-use crate::rng;
+use crate::base::rng;
 use crate::session::settings::{ModelSettings, Proprietary};
 
 /// Own lags of the linear models.

@@ -7,7 +7,7 @@
 
 use rand::distr::{Distribution, Uniform};
 
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 /// A single-layer LSTM followed by a fully connected layer: f_m, φ_m, f_s and the oracle's f.
 #[derive(Debug, Clone, PartialEq, Default)]

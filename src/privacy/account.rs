@@ -47,7 +47,6 @@ pub(crate) enum Bound {
 }
 
 impl Bound {
-    /// The words for a screen.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Nothing => "nothing released",
@@ -64,14 +63,12 @@ impl Tally {
     /// No release at all.
     pub(crate) const NOTHING: Self = Self(Vec::new());
 
-    /// `count` releases of one kind.
     pub(crate) fn of(spend: Spend, count: u64) -> Self {
         let mut tally = Self::default();
         tally.add(spend, count);
         tally
     }
 
-    /// Counts `count` further releases.
     pub(crate) fn add(&mut self, spend: Spend, count: u64) {
         if count == 0 {
             return;
@@ -111,7 +108,6 @@ impl Tally {
         Self(self.0.iter().map(|&(s, n)| (s, (n as f64 * factor).ceil() as u64)).collect())
     }
 
-    /// How many releases there are.
     pub(crate) fn releases(&self) -> u64 {
         self.0.iter().map(|(_, n)| n).sum()
     }

@@ -1,51 +1,16 @@
-//! A session's privacy settings in the words of mechanisms, voices and ledgers.
+//! A session's privacy settings as mechanisms, releasers and terms of ledgers.
 
 use super::PrivacyError;
-use super::budget::{AtZero, Budget};
-use super::gaussian::SigmaRule;
-use super::ledger::{Scope, Terms};
+use super::budget::{Budget, Terms};
 use super::memory::{FilterMemory, Known};
 use super::randomness::{Provenance, Randomness};
-use super::voice::{Manner, Vigil, Voice};
+use super::releaser::Releaser;
+use super::sparse_vector::SparseVectorParams;
 use crate::session::Session;
-use crate::session::privacy::{self as settings, PrivacySettings, Sigma, Thrift};
+use crate::session::privacy::{PrivacySettings, SendPolicy};
 
 /// A move of a filter's state below this share of the first one is taken not to turn a symbol.
 const RESOLUTION: f64 = 0.1;
-
-impl From<Sigma> for SigmaRule {
-    fn from(sigma: Sigma) -> Self {
-        match sigma {
-            Sigma::Analytic => Self::Analytic,
-            Sigma::Classic => Self::Classic,
-        }
-    }
-}
-
-impl From<settings::Scope> for Scope {
-    fn from(scope: settings::Scope) -> Self {
-        match scope {
-            settings::Scope::Sample => Self::Sample,
-            settings::Scope::Minute => Self::Minute,
-            settings::Scope::Hour => Self::Hour,
-            settings::Scope::Day => Self::Day,
-            settings::Scope::Lifetime => Self::Lifetime,
-        }
-    }
-}
-
-impl TryFrom<settings::BudgetSettings> for Budget {
-    type Error = PrivacyError;
-
-    fn try_from(budget: settings::BudgetSettings) -> Result<Self, PrivacyError> {
-        let at_zero = match budget.at_zero {
-            settings::AtZero::Stop => AtZero::Stop,
-            settings::AtZero::Slower => AtZero::Slower,
-            settings::AtZero::AlarmsOnly { reserve } => AtZero::AlarmsOnly { reserve },
-        };
-        Self::new(budget.epsilon, budget.over.into(), at_zero)
-    }
-}
 
 impl Provenance {
     /// Where a session's noise comes from: measurements of somebody's plant are protected by the
@@ -67,7 +32,7 @@ impl FilterMemory {
         measured: Option<Self>,
         lags: u64,
     ) -> Result<Self, PrivacyError> {
-        let stride = if let Thrift::Window(steps) = settings.thrift { steps } else { 1 };
+        let stride = if let SendPolicy::Window(steps) = settings.send { steps } else { 1 };
         let declared = settings
             .contraction
             .map(|contraction| Self::new(contraction, 1.0, RESOLUTION))
@@ -103,7 +68,7 @@ impl Terms {
     }
 }
 
-impl Vigil {
+impl SparseVectorParams {
     /// The watch of a session whose false alarms are to be `arl0_steps` apart.
     pub(crate) fn of(settings: &PrivacySettings, arl0_steps: f64) -> Self {
         let watch = settings.watch;
@@ -111,45 +76,33 @@ impl Vigil {
     }
 }
 
-impl Manner {
-    /// How a session's clients send their symbols.
-    pub(crate) fn of(settings: &PrivacySettings, arl0_steps: f64) -> Self {
-        match settings.thrift {
-            Thrift::EveryStep => Self::EveryStep,
-            Thrift::Window(steps) => Self::Window { steps },
-            Thrift::WhileRaised => Self::WhileRaised(Vigil::of(settings, arl0_steps)),
-            Thrift::Memoised { permanent } => Self::Memoised { permanent },
-        }
-    }
-}
-
-impl Voice {
-    /// The voice of one client for graded symbols (evidence mode).
+impl Releaser {
+    /// The releaser of one client for graded symbols (evidence mode).
     pub(crate) fn for_symbols(
         settings: &PrivacySettings,
         levels: u8,
         arl0_steps: f64,
         random: Randomness,
     ) -> Result<Self, PrivacyError> {
-        let manner = Manner::of(settings, arl0_steps);
-        let vigil = Vigil::of(settings, arl0_steps);
-        Self::new(settings.epsilon_flag, levels, manner, vigil, random)
+        let watch = SparseVectorParams::of(settings, arl0_steps);
+        Self::new(settings.epsilon_flag, levels, settings.send, watch, random)
     }
 
-    /// The voice of one client for flags (paper mode, which speaks at every step).
+    /// The releaser of one client for flags (paper mode, which sends at every step).
     pub(crate) fn for_flags(
         settings: &PrivacySettings,
         arl0_steps: f64,
         random: Randomness,
     ) -> Result<Self, PrivacyError> {
-        let vigil = Vigil::of(settings, arl0_steps);
-        Self::new(settings.epsilon_flag, 2, Manner::EveryStep, vigil, random)
+        let watch = SparseVectorParams::of(settings, arl0_steps);
+        Self::new(settings.epsilon_flag, 2, SendPolicy::EveryStep, watch, random)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::privacy::{AtZero, BudgetSettings, Scope};
 
     fn session(source: &str) -> Session {
         let text = format!("Session(about: \"x\", source: {source})");
@@ -174,25 +127,24 @@ mod tests {
     fn settings_become_terms() {
         let settings = PrivacySettings {
             epsilon_flag: Some(1.0),
-            thrift: Thrift::Window(44),
-            budget: Some(settings::BudgetSettings {
+            send: SendPolicy::Window(44),
+            budget: Some(BudgetSettings {
                 epsilon: 9.0,
-                over: settings::Scope::Hour,
-                at_zero: settings::AtZero::AlarmsOnly { reserve: 2.0 },
+                over: Scope::Hour,
+                at_zero: AtZero::AlarmsOnly { reserve: 2.0 },
             }),
             ..PrivacySettings::default()
         };
         let terms = Terms::of(&settings, None, 5).unwrap();
         // After 22 steps and five lags less than a tenth of a sample is left: within one window.
         assert_eq!((terms.memory.later_symbols(), terms.memory.known()), (1, Known::Assumed));
-        let every = PrivacySettings { thrift: Thrift::EveryStep, ..settings.clone() };
+        let every = PrivacySettings { send: SendPolicy::EveryStep, ..settings.clone() };
         assert_eq!(Terms::of(&every, None, 5).unwrap().memory.later_symbols(), 27);
         let budget = terms.budget.unwrap();
         assert_eq!(
             (budget.over, budget.at_zero),
             (Scope::Hour, AtZero::AlarmsOnly { reserve: 2.0 })
         );
-        assert_eq!(Manner::of(&settings, 100.0), Manner::Window { steps: 44 });
     }
 
     #[test]

@@ -7,13 +7,14 @@
 //! seven million tests. Each test also shows that the attack has teeth: a claim a little
 //! smaller than the true one is caught.
 
-use super::gaussian::SigmaRule;
 use super::mechanism::{Clip, Gaussian};
 use super::memory::FilterMemory;
 use super::randomness::Randomness;
 use super::release::{Estimate, Flag, Symbol};
 use super::response::Response;
-use super::thrift::{Look, Memoised, Watch};
+use super::send_policy::Memoised;
+use super::sparse_vector::{Look, Watch};
+use crate::session::privacy::Sigma;
 
 const DRAWS: u32 = 1_000_000;
 const SIGMAS: f64 = 5.2;
@@ -58,7 +59,7 @@ fn tails(here: &mut [f64], there: &mut [f64]) -> Vec<(u32, u32)> {
 fn the_gaussian_mechanism_keeps_its_claim() {
     let (epsilon, delta) = (1.0, 1e-2);
     let clip = Clip::Box { bound: 1.0, dimension: 1 };
-    let mechanism = Gaussian::new(clip, SigmaRule::Analytic, epsilon, delta).unwrap();
+    let mechanism = Gaussian::new(clip, Sigma::Analytic, epsilon, delta).unwrap();
     let mut random = Randomness::seeded(41, 0);
     let mut draw = |value: f64| -> Vec<f64> {
         (0..DRAWS)
@@ -82,7 +83,7 @@ fn the_gaussian_mechanism_keeps_its_claim() {
 fn a_clipped_gradient_keeps_its_claim_along_its_own_direction() {
     let (epsilon, delta) = (2.0, 1e-2);
     let clip = Clip::Ball { bound: 1.0 };
-    let mechanism = Gaussian::new(clip, SigmaRule::Analytic, epsilon, delta).unwrap();
+    let mechanism = Gaussian::new(clip, Sigma::Analytic, epsilon, delta).unwrap();
     let mut random = Randomness::seeded(42, 0);
     let draws = DRAWS;
     let mut draw = |sign: f64| -> Vec<f64> {

@@ -1,10 +1,11 @@
-//! A budget, what happens when it is gone, and the gate that keeps to it.
+//! The terms of a ledger: its δ, its budget, and the gate that keeps to it.
 
 use serde::{Deserialize, Serialize};
 
 use super::PrivacyError;
 use super::account::Tally;
-use super::ledger::Scope;
+use super::memory::FilterMemory;
+use crate::session::privacy::{AtZero, BudgetSettings, Scope};
 
 /// How much may be spent over which stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -12,28 +13,68 @@ pub(crate) struct Budget {
     /// ε at the ledger's δ.
     pub(crate) epsilon: f64,
     /// The stretch of time it is for.
+    #[serde(with = "ScopeInLine")]
     pub(crate) over: Scope,
-    /// What happens when it is gone.
+    #[serde(with = "AtZeroInLine")]
     pub(crate) at_zero: AtZero,
 }
 
-/// What happens when a budget is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum AtZero {
-    /// Nothing more is released.
-    Stop,
-    /// A release waits until older ones have left the window: the stream slows down to what the
-    /// window allows. A lifetime has no such window.
-    Slower,
-    /// Routine releases stop while `reserve` is left; alarms may use it up.
-    AlarmsOnly {
-        /// ε kept for alarms.
-        reserve: f64,
-    },
+/// How a line of a ledger writes a [`Scope`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Scope", rename_all = "kebab-case")]
+enum ScopeInLine {
+    Sample,
+    Minute,
+    Hour,
+    Day,
+    Lifetime,
 }
 
-/// Why something is released.
+/// How a line of a ledger writes an [`AtZero`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "AtZero", rename_all = "kebab-case")]
+enum AtZeroInLine {
+    Stop,
+    Slower,
+    AlarmsOnly { reserve: f64 },
+}
+
+impl TryFrom<BudgetSettings> for Budget {
+    type Error = PrivacyError;
+
+    fn try_from(budget: BudgetSettings) -> Result<Self, PrivacyError> {
+        Self::new(budget.epsilon, budget.over, budget.at_zero)
+    }
+}
+
+/// What a ledger is kept by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Terms {
+    /// δ of every composed ε.
+    pub(crate) delta: f64,
+    /// How far one sample reaches into later releases.
+    pub(crate) memory: FilterMemory,
+    pub(crate) budget: Option<Budget>,
+}
+
+impl Terms {
+    /// The same terms, if a ledger can be kept by them.
+    pub(crate) fn checked(self) -> Result<Self, PrivacyError> {
+        if !(self.delta > 0.0 && self.delta < 1.0) {
+            return Err(PrivacyError::Setting {
+                what: "δ of a ledger",
+                expected: "a number between 0 and 1",
+                found: self.delta,
+            });
+        }
+        self.memory.checked()?;
+        if let Some(budget) = self.budget {
+            Budget::new(budget.epsilon, budget.over, budget.at_zero)?;
+        }
+        Ok(self)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// It is released at every step, or every window.
@@ -65,19 +106,6 @@ impl Budget {
         match (self.at_zero, purpose) {
             (AtZero::AlarmsOnly { reserve }, Purpose::Routine) => self.epsilon - reserve,
             _ => self.epsilon,
-        }
-    }
-
-    /// What to tell who asks for a release that no longer fits.
-    pub(crate) fn consequence(&self, purpose: Purpose) -> &'static str {
-        match (self.at_zero, purpose) {
-            (AtZero::Stop, _) | (AtZero::AlarmsOnly { .. }, Purpose::Alarm) => {
-                "stopped: the budget is spent"
-            }
-            (AtZero::Slower, _) => "waiting: the window must first let older releases go",
-            (AtZero::AlarmsOnly { .. }, Purpose::Routine) => {
-                "alarms only: what is left is kept for alarms"
-            }
         }
     }
 }

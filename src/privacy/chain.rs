@@ -16,12 +16,12 @@ use std::io::{BufRead, Read as _};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::budget::Budget;
-use super::ledger::{Terms, Trained};
+use super::budget::{Budget, Terms};
 use super::memory::FilterMemory;
 use super::randomness::Provenance;
 use super::release::{Spend, What};
-use crate::digest;
+use super::training::Trained;
+use crate::base::digest;
 
 /// What the first line has as the hash of the line before it.
 pub(crate) const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -36,28 +36,23 @@ pub(crate) struct Record {
     pub(crate) seq: u64,
     /// The time of the sample that the release is about.
     pub(crate) time: Timestamp,
-    /// Whose ledger it is.
     pub(crate) client: String,
     #[serde(flatten)]
     pub(crate) entry: Entry,
 }
 
-/// What a line says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub(crate) enum Entry {
     /// The ledger was opened on these terms.
     Opened(Terms),
     Released {
-        /// What it was about.
         what: What,
-        /// By which mechanism, with which settings.
         #[serde(flatten)]
         spend: Spend,
         /// The chance that a symbol was told truly, when the mechanism is randomised response.
         #[serde(skip_serializing_if = "Option::is_none")]
         p: Option<f64>,
-        /// Where its noise came from.
         randomness: Provenance,
     },
     /// Models were trained with what was released then.
@@ -112,7 +107,6 @@ impl Chain {
         &self.head
     }
 
-    /// How many lines there are.
     pub(crate) fn lines(&self) -> u64 {
         self.next
     }
@@ -166,11 +160,9 @@ pub(crate) struct Broken {
     pub(crate) line: u64,
     /// How many bytes before it are sound.
     pub(crate) sound_bytes: u64,
-    /// What is wrong with it.
     pub(crate) why: Why,
 }
 
-/// What is wrong with a line.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Why {
     /// It is not a line of a ledger at all.
@@ -271,7 +263,6 @@ pub(crate) fn verify(
 /// The longest line there can be: a signed one about a few thousand clients is shorter.
 const LONGEST: usize = 4 << 20;
 
-/// What was read of a text.
 #[derive(Debug)]
 pub(super) struct Lines {
     /// Whole lines.

@@ -104,7 +104,6 @@ impl Channel {
         Ok(sent)
     }
 
-    /// What one release costs.
     pub(crate) fn spend(&self) -> Spend {
         self.mechanism.as_ref().map_or(Spend::Clear, Gaussian::spend)
     }

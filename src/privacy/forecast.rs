@@ -4,17 +4,16 @@
 use super::PrivacyError;
 use super::account::Tally;
 use super::cusum::{FlagCusum, SymbolCusum};
-use super::gaussian::SigmaRule;
 use super::mechanism::{Clip, Gaussian};
+use super::release::Spend;
 use super::response::Response;
-use super::thrift::Cadence;
-use super::voice::{Manner, Vigil};
-use crate::session::privacy::PrivacySettings;
+use super::sparse_vector::SparseVectorParams;
+use crate::session::privacy::{PrivacySettings, SendPolicy, Sigma};
 
 /// σ of the noise on every component of a state or gradient at (ε, δ) by `rule` under `clip`.
 pub(crate) fn noise_sigma(
     clip: Clip,
-    rule: SigmaRule,
+    rule: Sigma,
     epsilon: f64,
     delta: f64,
 ) -> Result<f64, PrivacyError> {
@@ -38,45 +37,54 @@ pub(crate) struct ForecastInput<'a> {
 }
 
 impl ForecastInput<'_> {
-    fn manner(&self) -> Manner {
-        if self.pairs { Manner::EveryStep } else { Manner::of(self.settings, self.arl0_steps) }
+    fn policy(&self) -> SendPolicy {
+        if self.pairs { SendPolicy::EveryStep } else { self.settings.send }
+    }
+
+    fn watch(&self) -> SparseVectorParams {
+        SparseVectorParams::of(self.settings, self.arl0_steps)
     }
 
     /// What a day releases at `response` a symbol or flag, with one alarm where only alarms are sent.
+    /// An alarm costs its burst and a new arming; the day began with one.
     fn day(&self, response: Response) -> Tally {
-        let steps = (86_400.0 / self.period_s) as u64;
-        let cadence = match self.manner() {
-            Manner::EveryStep | Manner::Memoised { .. } => Cadence::EveryStep { response },
-            Manner::Window { steps } => Cadence::OncePerWindow { response, steps },
-            Manner::WhileRaised(vigil) => {
-                Cadence::PerAlarm { response, watch: vigil.epsilon, burst: vigil.burst }
+        let steps = (86_400.0 / self.period_s) as u64 * if self.pairs { 2 } else { 1 };
+        match self.policy() {
+            SendPolicy::EveryStep | SendPolicy::Memoised { .. } => {
+                Tally::of(response.spend(), steps)
             }
-        };
-        cadence.tally(steps * if self.pairs { 2 } else { 1 }, 1)
+            SendPolicy::Window(window) => Tally::of(response.spend(), steps / window.max(1)),
+            SendPolicy::WhileRaised => {
+                let watch = self.watch();
+                let mut tally = Tally::of(response.spend(), watch.burst);
+                tally.add(Spend::AboveThreshold { epsilon: watch.epsilon }, 2);
+                tally
+            }
+        }
     }
 
     /// Expected steps from a fault to its alarm when every answer is `response`'s; none where the
     /// answers say too little.
     fn delay_steps(&self, response: &Response) -> Result<Option<f64>, PrivacyError> {
         let levels = self.quiet.len() as u8;
-        Ok(match self.manner() {
-            Manner::EveryStep => delay(response, self.quiet, self.faulty, self.arl0_steps),
-            Manner::Window { steps } => {
+        Ok(match self.policy() {
+            SendPolicy::EveryStep => delay(response, self.quiet, self.faulty, self.arl0_steps),
+            SendPolicy::Window(steps) => {
                 let k = steps as f64;
                 let (quiet, faulty) = (strongest(self.quiet, k), strongest(self.faulty, k));
                 delay(response, &quiet, &faulty, self.arl0_steps / k).map(|windows| windows * k)
             }
-            Manner::Memoised { permanent } => {
+            SendPolicy::Memoised { permanent } => {
                 let kept = Response::new(permanent, levels)?;
                 let (quiet, faulty) = (kept.heard(self.quiet), kept.heard(self.faulty));
                 delay(response, &quiet, &faulty, self.arl0_steps)
             }
-            Manner::WhileRaised(vigil) => Some(self.until_raised(&vigil)),
+            SendPolicy::WhileRaised => Some(self.until_raised()),
         })
     }
 
     /// Steps in which a watch climbs to its threshold by the mean score of a fault.
-    fn until_raised(&self, vigil: &Vigil) -> f64 {
+    fn until_raised(&self) -> f64 {
         let ratio = |q: f64, f: f64| (f / q).ln();
         let unit = ratio(self.quiet[0], self.faulty[0]).abs().max(f64::MIN_POSITIVE);
         let climb: f64 = self
@@ -85,7 +93,7 @@ impl ForecastInput<'_> {
             .zip(self.faulty)
             .map(|(q, f)| f * (ratio(*q, *f) / unit).clamp(-1.0, 1.0))
             .sum();
-        vigil.threshold() / climb.max(f64::MIN_POSITIVE)
+        self.watch().threshold() / climb.max(f64::MIN_POSITIVE)
     }
 }
 
@@ -140,7 +148,7 @@ fn delay(response: &Response, quiet: &[f64], faulty: &[f64], arl0: f64) -> Optio
 }
 
 /// The distribution of the highest of `k` independent symbols.
-fn strongest(shares: &[f64], k: f64) -> Vec<f64> {
+pub(crate) fn strongest(shares: &[f64], k: f64) -> Vec<f64> {
     let (mut below, mut reached) = (0.0, 0.0);
     let mut highest = Vec::with_capacity(shares.len());
     for share in shares {
@@ -155,14 +163,12 @@ fn strongest(shares: &[f64], k: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::Spend;
-    use crate::session::privacy::Thrift;
 
     const QUIET: [f64; 5] = [0.8, 0.15, 0.04, 0.008, 0.002];
     const FAULTY: [f64; 5] = [0.215, 0.147, 0.137, 0.107, 0.394];
 
-    fn settings(thrift: Thrift) -> PrivacySettings {
-        PrivacySettings { epsilon_flag: Some(2.0), thrift, ..PrivacySettings::default() }
+    fn settings(send: SendPolicy) -> PrivacySettings {
+        PrivacySettings { epsilon_flag: Some(2.0), send, ..PrivacySettings::default() }
     }
 
     fn input(settings: &PrivacySettings) -> ForecastInput<'_> {
@@ -177,21 +183,21 @@ mod tests {
     }
 
     #[test]
-    fn every_manner_has_its_delay() {
-        let delay = |thrift| {
-            let settings = settings(thrift);
+    fn every_send_policy_has_its_delay() {
+        let delay = |send| {
+            let settings = settings(send);
             let response = Response::new(2.0, 5).unwrap();
             input(&settings).delay_steps(&response).unwrap().unwrap()
         };
-        let every = delay(Thrift::EveryStep);
-        assert!(delay(Thrift::Window(6)) > every);
-        assert!(delay(Thrift::Memoised { permanent: 3.0 }) > every);
-        assert!(delay(Thrift::WhileRaised) > 1.0);
+        let every = delay(SendPolicy::EveryStep);
+        assert!(delay(SendPolicy::Window(6)) > every);
+        assert!(delay(SendPolicy::Memoised { permanent: 3.0 }) > every);
+        assert!(delay(SendPolicy::WhileRaised) > 1.0);
     }
 
     #[test]
     fn the_options_price_the_symbol_that_is_sent() {
-        let settings = settings(Thrift::EveryStep);
+        let settings = settings(SendPolicy::EveryStep);
         let symbols = epsilon_options(&input(&settings)).unwrap();
         assert_eq!(symbols.len(), OPTIONS.len() + 1);
         let at = |options: &[EpsilonOption], epsilon: f64| {
@@ -218,18 +224,18 @@ mod tests {
     }
 
     #[test]
-    fn a_day_of_a_thrifty_manner_is_cheaper_and_flags_know_none() {
-        let day = |thrift, pairs| {
-            let settings = settings(thrift);
+    fn a_policy_that_sends_less_is_cheaper_and_flags_know_none() {
+        let day = |send, pairs| {
+            let settings = settings(send);
             let options = epsilon_options(&ForecastInput { pairs, ..input(&settings) }).unwrap();
             options.iter().find(|option| option.epsilon == Some(2.0)).unwrap().day
         };
-        let every = day(Thrift::EveryStep, false);
-        assert!(day(Thrift::Window(12), false) < every / 8.0);
-        assert!(day(Thrift::WhileRaised, false) < every / 100.0);
+        let every = day(SendPolicy::EveryStep, false);
+        assert!(day(SendPolicy::Window(12), false) < every / 8.0);
+        assert!(day(SendPolicy::WhileRaised, false) < every / 100.0);
         assert_eq!(
-            day(Thrift::WhileRaised, true).to_bits(),
-            day(Thrift::EveryStep, true).to_bits()
+            day(SendPolicy::WhileRaised, true).to_bits(),
+            day(SendPolicy::EveryStep, true).to_bits()
         );
     }
 }

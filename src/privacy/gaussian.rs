@@ -6,9 +6,8 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
-use serde::{Deserialize, Serialize};
-
 use super::special::{erf, erfcx, falling_root, normal_cdf};
+use crate::session::privacy::Sigma;
 
 /// ln δ at which a release of strength `mu` is (ε, δ)-private, for any real ε.
 ///
@@ -70,16 +69,6 @@ pub(crate) fn zcdp_epsilon(rho: f64, delta: f64) -> f64 {
     rho + 2.0 * (-rho * delta.ln()).sqrt()
 }
 
-/// How σ is found from (ε, δ).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) enum SigmaRule {
-    /// The least noise that gives (ε, δ), for every ε > 0 (Balle and Wang 2018).
-    #[default]
-    Analytic,
-    /// Δ√(2 ln(1.25/δ))/ε, as the paper has it. Proved for ε < 1 only, and false for large ε.
-    Classic,
-}
-
 /// What is known about the (ε, δ) that a rule claims.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Standing {
@@ -113,7 +102,7 @@ impl Standing {
     }
 }
 
-impl SigmaRule {
+impl Sigma {
     /// σ for a query of L2 sensitivity `sensitivity`.
     pub(crate) fn sigma(self, sensitivity: f64, epsilon: f64, delta: f64) -> f64 {
         match self {
@@ -146,14 +135,14 @@ mod tests {
 
     #[test]
     fn the_classic_rule_says_where_it_is_unproved_and_where_it_is_false() {
-        assert_eq!(SigmaRule::Classic.standing(0.5, 1e-5), Standing::Proved);
-        assert!(matches!(SigmaRule::Classic.standing(1.0, 1e-5), Standing::Unproved { .. }));
-        let Standing::False { delta } = SigmaRule::Classic.standing(10.0, 1e-5) else {
+        assert_eq!(Sigma::Classic.standing(0.5, 1e-5), Standing::Proved);
+        assert!(matches!(Sigma::Classic.standing(1.0, 1e-5), Standing::Unproved { .. }));
+        let Standing::False { delta } = Sigma::Classic.standing(10.0, 1e-5) else {
             panic!("the classic bound is false at ε = 10");
         };
         assert!((delta / 2.27e-5 - 1.0).abs() < 0.01, "δ {delta}");
-        assert_eq!(SigmaRule::Analytic.standing(10.0, 1e-5), Standing::Proved);
-        let caveat = |epsilon| SigmaRule::Classic.standing(epsilon, 1e-5).caveat(1e-5);
+        assert_eq!(Sigma::Analytic.standing(10.0, 1e-5), Standing::Proved);
+        let caveat = |epsilon| Sigma::Classic.standing(epsilon, 1e-5).caveat(1e-5);
         assert_eq!(caveat(0.5), None);
         assert!(caveat(2.0).unwrap().contains("proved for ε below 1"));
         assert!(caveat(10.0).unwrap().contains("false here"));

@@ -11,13 +11,14 @@ use super::composition::{
     response_rdp,
 };
 use super::cusum::FlagCusum;
-use super::gaussian::{self, SigmaRule, Standing, zcdp_epsilon};
+use super::gaussian::{self, Standing, zcdp_epsilon};
 use super::reference::{
     Conversion, advanced_gaussian_epsilon, debias_variance, kov_epsilon, noise_multiplier,
     rdp_epsilon, votes_needed, zcdp_response_epsilon,
 };
 use super::release::Spend;
 use super::response::Response;
+use crate::session::privacy::Sigma;
 
 fn golden() -> Value {
     let text = crate::shared::text("golden/privacy.json");
@@ -54,15 +55,15 @@ fn every_row(table: &str, rows: usize, check: impl Fn(&Value, &Value)) {
 fn sigma_for_one_release_is_the_reference() {
     every_row("gaussian_single_release_sensitivity_1", 20, |row, _| {
         let (epsilon, delta) = (number(row, "epsilon"), number(row, "delta"));
-        let classic = SigmaRule::Classic.sigma(1.0, epsilon, delta);
-        let analytic = SigmaRule::Analytic.sigma(1.0, epsilon, delta);
+        let classic = Sigma::Classic.sigma(1.0, epsilon, delta);
+        let analytic = Sigma::Analytic.sigma(1.0, epsilon, delta);
         close(classic, number(row, "sigma_classic"), row, "classic");
         close(analytic, number(row, "sigma_analytic"), row, "analytic");
         close(analytic, number(row, "sigma_analytic_dp_accounting"), row, "dp-accounting");
         close(classic / analytic, number(row, "ratio_classic_over_analytic"), row, "ratio");
         let given = gaussian::delta(1.0 / classic, epsilon);
         close(given, number(row, "delta_actually_given_by_classic"), row, "δ of classic");
-        let standing = SigmaRule::Classic.standing(epsilon, delta);
+        let standing = Sigma::Classic.standing(epsilon, delta);
         let is = |key: &str| row[key].as_bool() == Some(true);
         assert_eq!(matches!(standing, Standing::False { .. }), is("classic_violates"), "{row}");
         assert_eq!(standing == Standing::Proved, is("classic_formula_proved"), "{row}");
@@ -78,7 +79,7 @@ fn the_classic_formula_breaks_where_the_reference_says() {
         let ratio = 300.0_f64.powf(1.0 / 599.0);
         let first = (0..600)
             .map(|i| ratio.powi(i))
-            .find(|e| matches!(SigmaRule::Classic.standing(*e, delta), Standing::False { .. }));
+            .find(|e| matches!(Sigma::Classic.standing(*e, delta), Standing::False { .. }));
         let key = "first_epsilon_on_grid_where_classic_sigma_breaks_its_delta";
         close(first.unwrap(), number(row, key), row, key);
     });
@@ -183,7 +184,7 @@ fn other_libraries_agree_as_far_as_they_are_exact() {
         assert!(found <= pld * (1.0 + 1e-9) && found >= 0.995 * pld, "{found} in {row}");
     });
     every_row("autodp_cross_check", 3, |row, _| {
-        let found = SigmaRule::Analytic.sigma(1.0, number(row, "epsilon"), number(row, "delta"));
+        let found = Sigma::Analytic.sigma(1.0, number(row, "epsilon"), number(row, "delta"));
         close(found, number(row, "sigma_exact"), row, "exact");
         close(found, number(row, "sigma_autodp"), row, "autodp");
     });

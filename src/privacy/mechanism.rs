@@ -5,10 +5,10 @@
 //! knows bounds that everybody may know, and takes none from the data.
 
 use super::PrivacyError;
-use super::gaussian::SigmaRule;
 use super::randomness::Randomness;
 use super::release::{Estimate, Guarded, Numbers, Spend};
 use super::sampler::{MAX_SCALE, rounded_normal};
+use crate::session::privacy::Sigma;
 
 /// The grid has this many steps, as a power of two, over one clipping range.
 const GRID_BITS: i32 = 16;
@@ -53,7 +53,7 @@ impl Gaussian {
     /// The mechanism that is (ε, δ)-private by `rule` for one release.
     pub(crate) fn new(
         clip: Clip,
-        rule: SigmaRule,
+        rule: Sigma,
         epsilon: f64,
         delta: f64,
     ) -> Result<Self, PrivacyError> {
@@ -105,7 +105,6 @@ impl Gaussian {
         self.step
     }
 
-    /// What one release costs.
     pub(crate) fn spend(&self) -> Spend {
         Spend::Gaussian { sensitivity: self.sensitivity(), sigma: self.sigma() }
     }
@@ -192,14 +191,14 @@ mod tests {
 
     fn state(bound: f64, dimension: usize) -> Gaussian {
         let clip = Clip::Box { bound, dimension };
-        Gaussian::new(clip, SigmaRule::Analytic, 1.0, 1e-5).unwrap()
+        Gaussian::new(clip, Sigma::Analytic, 1.0, 1e-5).unwrap()
     }
 
     #[test]
     fn a_state_clipped_at_five_has_the_sensitivity_of_its_box() {
         let mechanism = state(5.0, 2);
         assert!((mechanism.sensitivity() - 10.0 * 2.0_f64.sqrt()).abs() < 1e-9);
-        let wanted = SigmaRule::Analytic.sigma(mechanism.sensitivity(), 1.0, 1e-5);
+        let wanted = Sigma::Analytic.sigma(mechanism.sensitivity(), 1.0, 1e-5);
         assert!(mechanism.sigma() >= wanted && mechanism.sigma() <= wanted + mechanism.step());
     }
 
@@ -235,8 +234,8 @@ mod tests {
     #[test]
     fn settings_that_would_break_the_arithmetic_are_refused() {
         let clip = Clip::Ball { bound: 1.0 };
-        assert!(Gaussian::new(clip, SigmaRule::Analytic, -1.0, 1e-5).is_err());
-        assert!(Gaussian::new(clip, SigmaRule::Analytic, 1.0, 0.0).is_err());
+        assert!(Gaussian::new(clip, Sigma::Analytic, -1.0, 1e-5).is_err());
+        assert!(Gaussian::new(clip, Sigma::Analytic, 1.0, 0.0).is_err());
         assert!(Gaussian::with_sigma(clip, 1e9).is_err());
         assert!(Gaussian::with_sigma(clip, f64::NAN).is_err());
         assert!(Gaussian::with_sigma(Clip::Ball { bound: f64::INFINITY }, 1.0).is_err());

@@ -31,7 +31,6 @@ pub(crate) struct FilterMemory {
     /// Steps from one symbol to the next.
     #[serde(default = "one")]
     stride: u64,
-    /// How it is known.
     #[serde(default)]
     known: Known,
 }
@@ -50,7 +49,6 @@ pub(crate) enum Known {
 }
 
 impl Known {
-    /// The word for a screen.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Declared => "declared",
@@ -151,7 +149,6 @@ impl FilterMemory {
         self.contraction
     }
 
-    /// How it is known.
     pub(crate) fn known(&self) -> Known {
         self.known
     }

@@ -5,15 +5,9 @@
 
 use super::PrivacyError;
 use super::channel::Channel;
-use super::gaussian::SigmaRule;
 use super::mechanism::{Clip, Gaussian};
 use super::randomness::{Provenance, Randomness};
-#[cfg(test)]
-use super::release::Flag;
-#[cfg(test)]
-use super::release::Symbol;
 use super::release::{Estimate, Guarded, Numbers, Spend, Unprotected as _};
-use super::response::Response;
 use crate::session::Session;
 use crate::session::settings::PrivacySettings;
 
@@ -22,20 +16,12 @@ use crate::session::settings::PrivacySettings;
 pub(crate) struct Hooks<'a> {
     /// What is noised and how much; what is absent is sent as it is, and counted as such.
     pub(crate) privacy: &'a PrivacySettings,
-    /// How σ follows from (ε, δ).
-    pub(crate) rule: SigmaRule,
-    /// Where noise comes from.
     pub(crate) provenance: Provenance,
 }
 
 impl<'a> Hooks<'a> {
-    /// Those of a session.
     pub(crate) fn of(session: &'a Session) -> Self {
-        Self {
-            privacy: &session.privacy,
-            rule: session.privacy.sigma.into(),
-            provenance: Provenance::of(session),
-        }
+        Self { privacy: &session.privacy, provenance: Provenance::of(session) }
     }
 }
 
@@ -45,36 +31,26 @@ pub(crate) struct Protection {
     proprietary: Option<Gaussian>,
     augmented: Option<Gaussian>,
     gradient: Option<Gaussian>,
-    flag: Option<Response>,
-    symbol: Option<Response>,
 }
 
 impl Protection {
-    /// The mechanisms for states of `states` components and symbols of `symbols` grades.
-    pub(crate) fn new(
-        settings: &PrivacySettings,
-        rule: SigmaRule,
-        states: usize,
-        symbols: u8,
-    ) -> Result<Self, PrivacyError> {
+    /// The mechanisms for states of `states` components.
+    pub(crate) fn new(settings: &PrivacySettings, states: usize) -> Result<Self, PrivacyError> {
+        let PrivacySettings { sigma, delta, .. } = *settings;
         let gaussian = |epsilon: Option<f64>, clip| {
-            epsilon.map(|epsilon| Gaussian::new(clip, rule, epsilon, settings.delta)).transpose()
+            epsilon.map(|epsilon| Gaussian::new(clip, sigma, epsilon, delta)).transpose()
         };
         let state = Clip::Box { bound: settings.clip_state, dimension: states };
         let gradient = Clip::Ball { bound: settings.clip_gradient };
-        let response =
-            |symbols| settings.epsilon_flag.map(|e| Response::new(e, symbols)).transpose();
         Ok(Self {
             proprietary: gaussian(settings.epsilon_c, state)?,
             augmented: gaussian(settings.epsilon_a, state)?,
             gradient: gaussian(settings.epsilon_g, gradient)?,
-            flag: response(2)?,
-            symbol: response(symbols)?,
         })
     }
 
     /// The mechanisms of the paper's experiments: noise of a given σ on states (in nominal standard
-    /// deviations) and on gradients, whatever it protects. Flags and symbols are left as they are.
+    /// deviations) and on gradients, whatever it protects.
     pub(crate) fn with_sigma(
         settings: &PrivacySettings,
         up: Option<f64>,
@@ -90,8 +66,6 @@ impl Protection {
             proprietary: noised(up, state)?,
             augmented: noised(up, state)?,
             gradient: noised(down, gradient)?,
-            flag: None,
-            symbol: None,
         })
     }
 
@@ -123,32 +97,6 @@ impl Protection {
     pub(crate) fn gradient_spend(&self) -> Spend {
         self.gradient.as_ref().map_or(Spend::Clear, Gaussian::spend)
     }
-
-    /// A flag on its way out.
-    #[cfg(test)]
-    pub(crate) fn flag(
-        &self,
-        flag: Flag,
-        random: &mut Randomness,
-    ) -> Result<Guarded<Flag>, PrivacyError> {
-        match &self.flag {
-            Some(response) => response.flag(flag, random),
-            None => Ok(flag.unprotected()),
-        }
-    }
-
-    /// A graded symbol on its way out.
-    #[cfg(test)]
-    pub(crate) fn symbol(
-        &self,
-        symbol: Symbol,
-        random: &mut Randomness,
-    ) -> Result<Guarded<Symbol>, PrivacyError> {
-        match &self.symbol {
-            Some(response) => response.symbol(symbol, random),
-            None => Ok(symbol.unprotected()),
-        }
-    }
 }
 
 fn guard(
@@ -169,13 +117,11 @@ mod tests {
 
     #[test]
     fn absent_settings_send_everything_in_the_clear_and_price_it_so() {
-        let open = Protection::new(&PrivacySettings::default(), SigmaRule::Analytic, 2, 3).unwrap();
+        let open = Protection::new(&PrivacySettings::default(), 2).unwrap();
         let mut random = Randomness::seeded(1, 0);
         let state = open.proprietary_state(Estimate::of_state(&[9.75, -3.5]), &mut random).unwrap();
         assert_eq!(state.spend(), Spend::Clear);
         assert_eq!(state.value.as_slice(), [9.75, -3.5]);
-        assert_eq!(open.flag(Flag(true), &mut random).unwrap().spend(), Spend::Clear);
-        assert_eq!(open.symbol(Symbol(2), &mut random).unwrap().spend(), Spend::Clear);
     }
 
     #[test]
@@ -184,10 +130,9 @@ mod tests {
             epsilon_c: Some(1.0),
             epsilon_a: Some(2.0),
             epsilon_g: Some(4.0),
-            epsilon_flag: Some(0.5),
             ..PrivacySettings::default()
         };
-        let protection = Protection::new(&settings, SigmaRule::Analytic, 2, 3).unwrap();
+        let protection = Protection::new(&settings, 2).unwrap();
         let mut random = Randomness::seeded(1, 0);
         let c = protection
             .proprietary_state(Estimate::of_state(&[0.0; 2]), &mut random)
@@ -197,11 +142,7 @@ mod tests {
         let g = protection.gradient_spend();
         let strengths = [c, a, g].map(|spend| spend.strength().unwrap());
         assert!(strengths.is_sorted(), "{strengths:?}");
-        let flag = protection.flag(Flag(false), &mut random).unwrap().spend();
-        assert_eq!(flag, Spend::Response { epsilon: 0.5, symbols: 2 });
-        let symbol = protection.symbol(Symbol(1), &mut random).unwrap().spend();
-        assert_eq!(symbol, Spend::Response { epsilon: 0.5, symbols: 3 });
         let wrong = PrivacySettings { epsilon_c: Some(-1.0), ..settings };
-        assert!(Protection::new(&wrong, SigmaRule::Analytic, 2, 3).is_err());
+        assert!(Protection::new(&wrong, 2).is_err());
     }
 }

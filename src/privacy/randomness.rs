@@ -9,7 +9,7 @@ use rand::{Rng as _, TryRng as _};
 use serde::{Deserialize, Serialize};
 
 use super::PrivacyError;
-use crate::rng;
+use crate::base::rng;
 
 /// Words fetched from the operating system at a time: one system call serves many draws.
 const BUFFERED: usize = 64;

@@ -5,10 +5,10 @@
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use super::composition::rdp_epsilon_at;
-use super::gaussian::SigmaRule::Classic;
 use super::gaussian::{self, strength};
 use super::response::Response;
 use super::special::{erfcx, ln_binomial_pmf, normal_cdf};
+use crate::session::privacy::Sigma::Classic;
 
 /// How a Rényi bound becomes an (ε, δ) one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -126,7 +126,6 @@ impl What {
         self == Self::Gradient
     }
 
-    /// The words for a screen.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::ProprietaryState => "x̂_c",
@@ -244,7 +243,6 @@ impl<T> Guarded<T> {
         Self { value, spend, provenance }
     }
 
-    /// What entering it will cost.
     #[cfg(test)]
     pub(crate) fn spend(&self) -> Spend {
         self.spend

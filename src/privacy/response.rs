@@ -46,7 +46,6 @@ impl Response {
         self.epsilon
     }
 
-    /// How many symbols there are.
     pub(crate) fn symbols(&self) -> u8 {
         self.symbols
     }
@@ -112,7 +111,6 @@ impl Response {
         Ok(Guarded::new(Symbol(heard), self.spend(), random.provenance()))
     }
 
-    /// What one answer costs.
     pub(crate) fn spend(&self) -> Spend {
         Spend::Response { epsilon: self.epsilon, symbols: self.symbols }
     }

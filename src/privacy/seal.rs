@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::PrivacyError;
 use super::chain::Why;
 use super::randomness::Randomness;
-use crate::digest::{self, DIGITS, Hashed};
+use crate::base::digest::{self, DIGITS, Hashed};
 
 /// What is signed begins with this, so that a signature is good for nothing else.
 const CONTEXT: &str = "headwater ledger seal ";

@@ -1,12 +1,11 @@
 //! What a session's settings protect, for how long, and what they do not: in sentences for somebody
 //! who has never heard of ε.
 
-use super::gaussian::SigmaRule;
 use super::memory::{FilterMemory, Known};
 use super::randomness::Provenance;
 use super::response::Response;
-use super::voice::Vigil;
-use crate::session::privacy::{Alphabet, AtZero, PrivacySettings, Scope, Thrift};
+use super::sparse_vector::SparseVectorParams;
+use crate::session::privacy::{Alphabet, AtZero, PrivacySettings, SendPolicy, Sigma};
 use crate::session::{Decimation, Mode, Session, Tier};
 
 /// Sentences by what they are about.
@@ -83,7 +82,7 @@ fn how_long(settings: &PrivacySettings, remembers: Option<(&str, &FilterMemory)>
         Some(budget) => format!(
             "At most ε {} may be spent for {}; then {}.",
             budget.epsilon,
-            over(budget.over),
+            budget.over.label(),
             at_zero(budget.at_zero)
         ),
         None => "No budget is set: it is sent for as long as the run lasts, and ε goes on growing."
@@ -145,8 +144,8 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if let (SigmaRule::Classic, Some(epsilon)) = (settings.sigma.into(), largest(settings)) {
-        let standing = SigmaRule::Classic.standing(epsilon, settings.delta);
+    if let (Sigma::Classic, Some(epsilon)) = (settings.sigma, largest(settings)) {
+        let standing = Sigma::Classic.standing(epsilon, settings.delta);
         said.extend(standing.caveat(settings.delta).map(|words| capital(&words)));
     }
     if Provenance::of(session) == Provenance::Seeded {
@@ -241,20 +240,20 @@ fn answers(epsilon: f64, alphabet: Alphabet, mode: Mode) -> String {
 }
 
 fn saving(settings: &PrivacySettings) -> Option<String> {
-    match settings.thrift {
-        Thrift::EveryStep => None,
-        Thrift::Window(steps) => Some(format!(
+    match settings.send {
+        SendPolicy::EveryStep => None,
+        SendPolicy::Window(steps) => Some(format!(
             "Only the strongest of {steps} steps is told, so a step is told of once at most."
         )),
-        Thrift::WhileRaised => {
-            let Vigil { epsilon, burst, .. } = Vigil::of(settings, 1.0);
+        SendPolicy::WhileRaised => {
+            let SparseVectorParams { epsilon, burst, .. } = SparseVectorParams::of(settings, 1.0);
             Some(format!(
                 "Nothing is sent until a sum that is kept inside, with noise on it, passes a threshold \
                  with noise on it; {burst} symbols follow. The silence before costs ε {epsilon} however \
                  long it lasts."
             ))
         }
-        Thrift::Memoised { permanent } => Some(format!(
+        SendPolicy::Memoised { permanent } => Some(format!(
             "Each level has an answer that is drawn once and kept (ε {permanent}): averaging many \
              symbols of a level that never changes finds that answer and no more."
         )),
@@ -281,10 +280,6 @@ fn states(settings: &PrivacySettings) -> [(&'static str, Option<f64>); 2] {
 fn largest(settings: &PrivacySettings) -> Option<f64> {
     let all = [settings.epsilon_c, settings.epsilon_a, settings.epsilon_g];
     all.into_iter().flatten().reduce(f64::max)
-}
-
-fn over(scope: Scope) -> &'static str {
-    super::Scope::from(scope).label()
 }
 
 /// What happens when a budget is gone.
@@ -332,7 +327,7 @@ mod tests {
     #[test]
     fn what_is_said_follows_the_settings() {
         let words = all(
-            "epsilon_flag: 2, thrift: WhileRaised, watch: (epsilon: 4, burst: 7), epsilon_c: 3, \
+            "epsilon_flag: 2, send: WhileRaised, watch: (epsilon: 4, burst: 7), epsilon_c: 3, \
              epsilon_a: 3, budget: (epsilon: 50, over: Hour, at_zero: AlarmsOnly(reserve: 12))",
             Mode::Evidence,
         );
@@ -341,7 +336,7 @@ mod tests {
         {
             assert!(words.contains(part), "{part}: {words}");
         }
-        let paper = all("epsilon_flag: 2, thrift: WhileRaised", Mode::Paper);
+        let paper = all("epsilon_flag: 2, send: WhileRaised", Mode::Paper);
         assert!(paper.contains("88 %") && !paper.contains("symbols follow"), "{paper}");
     }
 

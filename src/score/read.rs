@@ -9,8 +9,8 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use super::error::ScoreError;
+use crate::base::suggest::nearest;
 use crate::session::mark::civil;
-use crate::suggest::nearest;
 
 /// The text of a file, which must not be empty.
 pub(super) fn text(file: &Path, expected: &str) -> Result<String, ScoreError> {

@@ -191,8 +191,8 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng;
     use crate::evidence::symbol::Grading;
-    use crate::rng;
     use rand::RngExt as _;
 
     const NOMINAL: [f64; 5] = [0.8, 0.15, 0.04, 0.008, 0.002];

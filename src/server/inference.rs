@@ -43,6 +43,7 @@ use serde::{Deserialize, Serialize};
 
 use self::client::{Client, Weights};
 use super::health::{Report, Standing};
+use super::lifetime;
 use super::reach::Reach;
 use crate::evidence::cusum::alarm_threshold;
 use crate::evidence::enrolment::Enrolment;
@@ -80,12 +81,12 @@ impl Rules {
         Self {
             hypotheses: Hypotheses::default(),
             arl0,
-            freeze_after: 5,
+            freeze_after: lifetime::FREEZE_AFTER,
             closing_evidence: 4.0,
             effect_evidence: 5.0,
             bystanders: 0.05,
-            oldest: 150,
-            afterglow: 60,
+            oldest: lifetime::OLDEST,
+            afterglow: lifetime::WINDOW,
             silence: 20,
         }
     }

@@ -2,10 +2,10 @@
 
 use super::influence::foretell::{Foreteller, Memory};
 use super::influence::heard::Heard;
+use crate::base::rng;
 use crate::privacy::{
     Channel, Counted, Estimate, Hooks, PrivacyError, Protection, Randomness, What,
 };
-use crate::rng;
 use crate::wire::{Numbers, ToSite};
 
 /// Sources of a client's seed.
@@ -32,7 +32,7 @@ impl Predictions {
         let channel = |m: usize| {
             let random = Randomness::of(hooks.provenance, rng::child(seed, m as u64), BACK);
             // A gradient's noise does not depend on how many numbers it has.
-            Ok(Protection::new(hooks.privacy, hooks.rule, 1, 2)?.gradient_channel(random))
+            Ok(Protection::new(hooks.privacy, 1)?.gradient_channel(random))
         };
         Ok(Self {
             memory: foreteller.memory(),

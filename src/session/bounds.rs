@@ -13,9 +13,7 @@ pub(crate) struct Bound {
     pub(crate) key: &'static str,
     /// The choice it belongs to where a key has several, such as `Percentile`.
     pub(crate) choice: &'static str,
-    /// The least it may be.
     pub(crate) least: f64,
-    /// The most it may be.
     pub(crate) most: f64,
     /// Whether the least and the most are themselves refused.
     pub(crate) open: [bool; 2],
@@ -124,8 +122,8 @@ pub(crate) const BOUNDS: &[Bound] = &[
     from(1e-6, 1e6, "privacy.clip_state", "standard deviations"),
     from(1e-6, 1e6, "privacy.clip_gradient", ""),
     from(0.0, 1.0, "privacy.contraction", "").open(false, true),
-    from(1.0, 100_000.0, "privacy.thrift", "steps").of("Window"),
-    from(1e-6, 1e6, "privacy.thrift.permanent", ""),
+    from(1.0, 100_000.0, "privacy.send", "steps").of("Window"),
+    from(1e-6, 1e6, "privacy.send.permanent", ""),
     from(1e-3, 1e6, "privacy.watch.epsilon", ""),
     from(1.0, 100_000.0, "privacy.watch.burst", "symbols"),
     from(1e-6, 1e9, "privacy.budget.epsilon", ""),

@@ -17,7 +17,6 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows UTC.
     pub(crate) const UTC: Self = Self { offset: Offset::UTC };
 
     /// A clock that is `hours` ahead of UTC; an error says which hours are possible.

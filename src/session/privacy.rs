@@ -4,7 +4,7 @@
 //! privacy: (
 //!     epsilon_flag: 2.0,
 //!     symbol: OneBit,
-//!     thrift: Window(12),
+//!     send: Window(12),
 //!     budget: (epsilon: 200.0, over: Day, at_zero: AlarmsOnly(reserve: 60.0)),
 //! )
 //! ```
@@ -37,8 +37,9 @@ pub(crate) struct PrivacySettings {
     /// What a symbol can say (evidence mode).
     pub(crate) symbol: Alphabet,
     /// How often symbols are sent (evidence mode).
-    pub(crate) thrift: Thrift,
-    /// The private watch behind `thrift: WhileRaised` and a budget's `AlarmsOnly`.
+    #[serde(alias = "thrift")]
+    pub(crate) send: SendPolicy,
+    /// The private watch behind `send: WhileRaised` and a budget's `AlarmsOnly`.
     pub(crate) watch: WatchSettings,
     /// How much may be spent, and what happens then.
     pub(crate) budget: Option<BudgetSettings>,
@@ -75,7 +76,7 @@ impl Default for PrivacySettings {
             sigma: Sigma::default(),
             contraction: None,
             symbol: Alphabet::default(),
-            thrift: Thrift::default(),
+            send: SendPolicy::default(),
             watch: WatchSettings::default(),
             budget: None,
             reveal_sensor: false,
@@ -84,7 +85,6 @@ impl Default for PrivacySettings {
     }
 }
 
-/// The formula for σ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum Sigma {
     /// The least noise that gives (ε, δ), for every ε.
@@ -118,7 +118,7 @@ impl Alphabet {
 /// How often symbols are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) enum Thrift {
+pub(crate) enum SendPolicy {
     #[default]
     EveryStep,
     /// The strongest of so many steps.
@@ -157,13 +157,12 @@ pub(crate) struct BudgetSettings {
     /// The stretch of time it is for.
     #[serde(default)]
     pub(crate) over: Scope,
-    /// What happens when it is gone.
     #[serde(default)]
     pub(crate) at_zero: AtZero,
 }
 
 /// A stretch of time to protect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub(crate) enum Scope {
     /// One sample, with all that the filter makes of it later.
     Sample,
@@ -178,6 +177,33 @@ pub(crate) enum Scope {
     Lifetime,
 }
 
+impl Scope {
+    /// From the shortest to the longest.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Sample, Self::Minute, Self::Hour, Self::Day, Self::Lifetime];
+
+    /// What is protected, in words.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Sample => "one sample",
+            Self::Minute => "any minute",
+            Self::Hour => "any hour",
+            Self::Day => "any day",
+            Self::Lifetime => "the whole history",
+        }
+    }
+
+    /// Its length, where it has one.
+    pub(crate) fn seconds(self) -> Option<f64> {
+        match self {
+            Self::Minute => Some(60.0),
+            Self::Hour => Some(3600.0),
+            Self::Day => Some(86_400.0),
+            Self::Sample | Self::Lifetime => None,
+        }
+    }
+}
+
 /// What happens when a budget is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -185,7 +211,7 @@ pub(crate) enum AtZero {
     /// Nothing more is sent.
     #[default]
     Stop,
-    /// Only as fast as older releases leave the stretch of time.
+    /// A release waits until older ones have left the stretch of time. A lifetime has no such end.
     Slower,
     /// What is sent at every step ends while `reserve` is left, which alarms may use up.
     AlarmsOnly {

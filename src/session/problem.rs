@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::SHIPPED;
 use super::bounds::{BOUNDS, Bound};
 use super::locate::{Place, find, locate, offset, place};
-use crate::suggest::nearest;
+use crate::base::suggest::nearest;
 
 /// One complaint about a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +174,8 @@ fn key_place(text: &str, key: &str, at: Place) -> Place {
 
 /// RON's error in our words, with the nearest known key where there is one.
 fn explain(error: &RonError) -> String {
-    let list = |names: &[&str]| names.join(", ");
+    let is_new = |name: &&&str| !super::RENAMED.iter().any(|(old, _)| old.ends_with(**name));
+    let list = |names: &[&str]| names.iter().filter(is_new).copied().collect::<Vec<_>>().join(", ");
     let suggest = |found: &str, known: &[&'static str]| {
         nearest(found, known.iter().copied())
             .map(|near| format!("; did you mean `{near}`?"))

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The source of a session's measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum Source {
@@ -16,7 +15,6 @@ pub(crate) enum Source {
     Hai(HaiSource),
 }
 
-/// Settings of the built-in plant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PlantSource {
@@ -65,12 +63,10 @@ pub(crate) enum Attacks {
     Only(Vec<String>),
 }
 
-/// Settings of the synthetic plants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TwinSource {
     pub(crate) family: Family,
-    /// Number of clients M.
     pub(crate) clients: usize,
     /// Size of the anomaly added to the target of family A (Δ).
     pub(crate) delta: f64,
@@ -96,7 +92,6 @@ pub(crate) enum Family {
     H,
 }
 
-/// Settings of CSV files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableSource {
@@ -178,7 +173,6 @@ pub(crate) enum Delimiter {
 #[serde(deny_unknown_fields)]
 pub(crate) struct TimeColumn {
     pub(crate) column: String,
-    /// How its cells are written.
     #[serde(default)]
     pub(crate) format: TimeFormat,
     /// Hours that the data's clock is ahead of UTC.
@@ -235,13 +229,11 @@ pub(crate) enum Runs {
     PerFile,
 }
 
-/// Settings of a HAI release.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HaiSource {
     /// "20.07", "21.03", "22.04" or "23.05".
     pub(crate) version: String,
-    /// Folder of its files.
     pub(crate) data: String,
     /// Which columns the default clients P1, P2, P3 watch.
     #[serde(default)]

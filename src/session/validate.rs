@@ -8,10 +8,10 @@ use super::{
     Attacks, Decimation, Labels, Mark, Problem, Session, Shape, Source, Stretch, TableSource, Tau,
     TimeFormat, bounds, mark,
 };
-use crate::session::privacy::Thrift;
+use crate::base::suggest::nearest;
+use crate::session::privacy::SendPolicy;
 use crate::session::settings::{Federation, Tier};
 use crate::session::source::PLANT_ATTACKS;
-use crate::suggest::nearest;
 
 /// Everything that is wrong with a session, in the order of its keys.
 pub(super) fn problems(session: &Session) -> Vec<Problem> {
@@ -355,9 +355,9 @@ impl Check {
             format!("States is for up to {} clients, found {clients}", Tier::MOST_CLIENTS),
         );
         self.that(
-            thresholds.tier == Tier::Symbols || session.privacy.thrift == Thrift::EveryStep,
+            thresholds.tier == Tier::Symbols || session.privacy.send == SendPolicy::EveryStep,
             "thresholds.tier",
-            "States sends at every step; `privacy.thrift` must be EveryStep",
+            "States sends at every step; `privacy.send` must be EveryStep",
         );
     }
 

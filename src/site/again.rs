@@ -8,7 +8,7 @@ use super::evidence::SymbolSender;
 use super::flags::{FlagRule, FlagSender};
 use super::{Site, enter_enrolment};
 use crate::evidence::threshold::{Flagging, Flags};
-use crate::privacy::{Account, Book, Flag, PrivacyError, Purpose, Terms, Unprotected as _, What};
+use crate::privacy::{Account, Flag, Ledger, PrivacyError, Purpose, Terms, Unprotected as _, What};
 use crate::session::{Mode, PrivacySettings};
 use crate::wire::Outgoing;
 
@@ -65,7 +65,7 @@ pub(crate) struct Again<'a> {
     site: &'a Site,
     sending: Sending,
     /// Where it is paid for.
-    book: Book,
+    ledger: Ledger,
     paid: bool,
 }
 
@@ -115,19 +115,19 @@ impl Site {
                 Sending::Flags { rule, flagging, sender: Box::new(sender) }
             }
         };
-        let book = if paid {
-            self.book.clone()
+        let ledger = if paid {
+            self.ledger.clone()
         } else {
-            let terms = Terms { budget: None, ..*self.book.ledger().terms() };
-            Book::unwritten(&self.prepared.name, terms)?
+            let terms = Terms { budget: None, ..*self.ledger.terms() };
+            Ledger::unwritten(&self.prepared.name, terms)?
         };
-        Ok(Again { site: self, sending, book, paid })
+        Ok(Again { site: self, sending, ledger, paid })
     }
 
     /// Takes over what sending again has cost.
     pub(crate) fn settle(&mut self, settled: Settled) {
-        if let Some(book) = settled.0 {
-            self.book = book;
+        if let Some(ledger) = settled.0 {
+            self.ledger = ledger;
         }
     }
 
@@ -151,7 +151,7 @@ impl Site {
 
 /// What sending again has cost, where it did.
 #[derive(Debug)]
-pub(crate) struct Settled(Option<Book>);
+pub(crate) struct Settled(Option<Ledger>);
 
 impl Again<'_> {
     /// What the site tells of itself under these settings; nothing where flags need no enrolment.
@@ -159,7 +159,7 @@ impl Again<'_> {
         let Sending::Symbols(sender) = &mut self.sending else { return Ok(None) };
         let enrolled = sender.enrol()?;
         let Site { session, prepared, client, .. } = self.site;
-        let released = enter_enrolment(&mut self.book, session, &prepared.fit, enrolled)?;
+        let released = enter_enrolment(&mut self.ledger, session, &prepared.fit, enrolled)?;
         Ok(Some(Outgoing::enrolment(*client, 0, released)))
     }
 
@@ -168,7 +168,7 @@ impl Again<'_> {
         let tape = self.site.tape.as_ref()?;
         let (tick, graded, measured) = (*tape.ticks.get(t)?, tape.graded[t], tape.measured[t]);
         let (step, time) = (tick.step, tick.time);
-        let mut account = Account { book: &mut self.book, time };
+        let mut account = Account { ledger: &mut self.ledger, time };
         let anew = tick.follows.is_anew();
         match &mut self.sending {
             Sending::Symbols(sender) => {
@@ -185,7 +185,7 @@ impl Again<'_> {
                 let truth = flagging.step(d2_c, d2_a, rule.thresholds, rule.deadband);
                 let sent = measured.sent(truth)?;
                 let mut enter = |what, flag: bool| {
-                    account.book.enter(time, what, Purpose::Routine, Flag(flag).unprotected()).ok()
+                    account.ledger.enter(time, what, Purpose::Routine, Flag(flag).unprotected())
                 };
                 let z_c = enter(What::ProprietaryFlag, sent.z_c)?;
                 let z_a = enter(What::AugmentedFlag, sent.z_a)?;
@@ -205,6 +205,6 @@ impl Again<'_> {
 
     /// It is done: what it has cost, for [`Site::settle`].
     pub(crate) fn end(self) -> Settled {
-        Settled(self.paid.then_some(self.book))
+        Settled(self.paid.then_some(self.ledger))
     }
 }

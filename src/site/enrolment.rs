@@ -15,13 +15,14 @@
 use rand::RngExt as _;
 
 use super::grader::SiteSettings;
+use crate::base::rng::{self, Rng};
 use crate::evidence::cusum::{self, Tail};
 use crate::evidence::enrolment::{Enrolment, Remainder, strongest};
 use crate::evidence::likelihood::Hypotheses;
 use crate::evidence::symbol::{Grading, LevelCounts, RandomisedResponse, Symbol};
 use crate::evidence::watch::score;
-use crate::privacy::{self, Manner, PrivacyError, Randomness, Response, Said, Spend, Tally, Voice};
-use crate::rng::{self, Rng};
+use crate::privacy::{self, PrivacyError, Randomness, Release, Releaser, Response, Spend, Tally};
+use crate::session::SendPolicy;
 
 /// Seed of the independent steps: nothing is learned from them about anybody.
 const INDEPENDENT: u64 = 0x1DD;
@@ -42,13 +43,13 @@ pub(crate) struct Calibrated<'a> {
     pub(crate) beside: Option<(usize, &'a [Option<Symbol>])>,
 }
 
-/// Enrols by a calibration, for the manner in which `voice` will speak. With a budget nothing of the
+/// Enrols by a calibration, for the send in which `releaser` will speak. With a budget nothing of the
 /// calibration is told.
 pub(crate) fn enrol(
     calibrated: Calibrated<'_>,
     settings: &SiteSettings,
     hypotheses: &Hypotheses,
-    voice: &mut Voice,
+    releaser: &mut Releaser,
     random: &mut Randomness,
     has_budget: bool,
 ) -> Result<Enrolled, PrivacyError> {
@@ -64,12 +65,12 @@ pub(crate) fn enrol(
         &steps
     };
     let counts = match settings.epsilon {
-        None => counted(&steps, settings, voice),
-        Some(_) => expected(settings, length, voice),
+        None => counted(&steps, settings, releaser),
+        Some(_) => expected(settings, length, releaser),
     };
-    let before = voice.rehearsed().clone();
-    let mut enrolment = rehearse(rehearsed, counts, settings, hypotheses, voice);
-    let mut price = spent_since(&before, voice.rehearsed());
+    let before = releaser.rehearsed().clone();
+    let mut enrolment = rehearse(rehearsed, counts, settings, hypotheses, releaser);
+    let mut price = spent_since(&before, releaser.rehearsed());
     if settings.epsilon.is_none() {
         let (first, second) = calibrated.symbols.split_at(calibrated.symbols.len() / 2);
         let counts = |half: &[Option<Symbol>]| {
@@ -100,23 +101,23 @@ pub(crate) fn enrol(
     Ok(Enrolled { enrolment, price })
 }
 
-/// How often each level occurred, as the client's manner tells them.
-fn counted(steps: &[Symbol], settings: &SiteSettings, voice: &mut Voice) -> LevelCounts {
+/// How often each level occurred, as the client's send tells them.
+fn counted(steps: &[Symbol], settings: &SiteSettings, releaser: &mut Releaser) -> LevelCounts {
     let grading = &settings.grading;
     let mut counts = LevelCounts::new(grading.levels());
-    match settings.manner {
-        Manner::EveryStep | Manner::WhileRaised(_) => {
+    match settings.send {
+        SendPolicy::EveryStep | SendPolicy::WhileRaised => {
             for symbol in steps {
                 counts.add(*symbol);
             }
         }
-        Manner::Window { steps: window } => {
+        SendPolicy::Window(window) => {
             let windows = steps.chunks_exact(window.max(1) as usize);
             windows.filter_map(|w| w.iter().max()).for_each(|symbol| counts.add(*symbol));
         }
-        Manner::Memoised { .. } => {
+        SendPolicy::Memoised { .. } => {
             for symbol in steps {
-                let kept = voice.kept_answer(private(*symbol));
+                let kept = releaser.kept_answer(private(*symbol));
                 grading.symbol(usize::from(kept.0)).into_iter().for_each(|s| counts.add(s));
             }
         }
@@ -124,20 +125,22 @@ fn counted(steps: &[Symbol], settings: &SiteSettings, voice: &mut Voice) -> Leve
     counts
 }
 
-/// The counts that the cuts were made for, as the client's manner tells them.
-fn expected(settings: &SiteSettings, steps: usize, voice: &mut Voice) -> LevelCounts {
+/// The counts that the cuts were made for, as the client's send tells them.
+fn expected(settings: &SiteSettings, steps: usize, releaser: &mut Releaser) -> LevelCounts {
     let grading = &settings.grading;
     let levels = grading.level_probabilities(1.0);
-    match settings.manner {
-        Manner::EveryStep | Manner::WhileRaised(_) => LevelCounts::expected(&levels, steps as f64),
-        Manner::Window { steps: window } => {
-            let windows = (steps as u64 / window.max(1)) as f64;
-            LevelCounts::expected(&strongest(&levels, window), windows)
+    match settings.send {
+        SendPolicy::EveryStep | SendPolicy::WhileRaised => {
+            LevelCounts::expected(&levels, steps as f64)
         }
-        Manner::Memoised { .. } => {
+        SendPolicy::Window(window) => {
+            let windows = (steps as u64 / window.max(1)) as f64;
+            LevelCounts::expected(&strongest(&levels, window as f64), windows)
+        }
+        SendPolicy::Memoised { .. } => {
             let mut kept = vec![0.0; levels.len()];
             for (level, share) in levels.iter().enumerate() {
-                let answer = voice.kept_answer(privacy::Symbol(level as u8));
+                let answer = releaser.kept_answer(privacy::Symbol(level as u8));
                 if let Some(kept) = kept.get_mut(usize::from(answer.0)) {
                     *kept += share;
                 }
@@ -213,14 +216,14 @@ fn remainder(
     Ok(remainder)
 }
 
-/// The enrolment that a calibration of these symbols gives in the manner of `voice`, which is the one
+/// The enrolment that a calibration of these symbols gives in the send of `releaser`, which is the one
 /// that will speak.
 fn rehearse(
     steps: &[Symbol],
     counts: LevelCounts,
     settings: &SiteSettings,
     hypotheses: &Hypotheses,
-    voice: &mut Voice,
+    releaser: &mut Releaser,
 ) -> Enrolment {
     let grading = &settings.grading;
     let scores = score(grading, hypotheses);
@@ -229,31 +232,31 @@ fn rehearse(
         halves: None,
         tail: Tail::fit(&[], 0),
         epsilon: settings.epsilon,
-        manner: settings.manner,
-        fallback: settings.fallback,
+        send: settings.send,
+        watch: settings.watch,
         raised: (0, 0),
         remainder: None,
     };
-    let said: Vec<Said<privacy::Symbol>> = steps
+    let said: Vec<Release<privacy::Symbol>> = steps
         .iter()
-        .map(|symbol| voice.rehearse(private(*symbol), scores[symbol.level()]))
+        .map(|symbol| releaser.rehearse(private(*symbol), scores[symbol.level()]))
         .collect();
     for said in &said {
-        enrolment.raised.0 += u64::from(matches!(said, Said::Raised(_)));
-        enrolment.raised.1 += u64::from(matches!(said, Said::Raised(_) | Said::Quiet(_)));
+        enrolment.raised.0 += u64::from(matches!(said, Release::Raised(_)));
+        enrolment.raised.1 += u64::from(matches!(said, Release::Raised(_) | Release::Quiet(_)));
     }
     let ratios = enrolment.tables(grading, hypotheses).ratios(hypotheses);
     let odds = enrolment.odds(grading, hypotheses);
-    let own = |said: &Said<privacy::Symbol>| match *said {
-        Said::Symbol(symbol) => heard(grading, symbol).map_or(0.0, |s| ratios.root_cause(s)),
-        Said::Raised(symbol) => {
+    let own = |said: &Release<privacy::Symbol>| match *said {
+        Release::Symbol(symbol) => heard(grading, symbol).map_or(0.0, |s| ratios.root_cause(s)),
+        Release::Raised(symbol) => {
             odds.raised().0 + heard(grading, symbol).map_or(0.0, |s| ratios.root_cause(s))
         }
-        Said::Quiet(_) => odds.quiet().0,
-        Said::Nothing => 0.0,
+        Release::Quiet(_) => odds.quiet().0,
+        Release::Nothing => 0.0,
     };
     let peaks = cusum::excursion_peaks(said.iter().map(own));
-    voice.forget();
+    releaser.forget();
     enrolment.tail = Tail::fit(&peaks, steps.len());
     enrolment
 }
@@ -284,33 +287,35 @@ fn heard(grading: &Grading, symbol: privacy::Symbol) -> Option<Symbol> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::Vigil;
+    use crate::privacy::SparseVectorParams;
 
-    const VIGIL: Vigil = Vigil { epsilon: 8.0, burst: 5, quiet_steps: 3000.0 };
+    const PARAMS: SparseVectorParams =
+        SparseVectorParams { epsilon: 8.0, burst: 5, quiet_steps: 3000.0 };
 
     fn symbols(n: usize, seed: u64) -> Vec<Option<Symbol>> {
         let grading = Grading::five_levels();
-        let mut rng = crate::rng::stream(seed, 0);
+        let mut rng = crate::base::rng::stream(seed, 0);
         let level = |p: f64| grading.cuts().iter().filter(|cut| p < **cut).count();
         (0..n).map(|_| grading.symbol(level(rng.random()))).collect()
     }
 
-    fn enrolled(epsilon: Option<f64>, manner: Manner) -> Enrolment {
-        let settings = SiteSettings { epsilon, manner, ..SiteSettings::default() };
+    fn enrolled(epsilon: Option<f64>, send: SendPolicy) -> Enrolment {
+        let watch = (send == SendPolicy::WhileRaised).then_some(PARAMS);
+        let settings = SiteSettings { epsilon, send, watch, ..SiteSettings::default() };
         let random = Randomness::seeded(3, 1);
-        let mut voice = Voice::new(epsilon, 5, manner, VIGIL, random).unwrap();
-        told(&symbols(6000, 2), &settings, &mut voice, false).enrolment
+        let mut releaser = Releaser::new(epsilon, 5, send, PARAMS, random).unwrap();
+        told(&symbols(6000, 2), &settings, &mut releaser, false).enrolment
     }
 
     fn told(
         symbols: &[Option<Symbol>],
         settings: &SiteSettings,
-        voice: &mut Voice,
+        releaser: &mut Releaser,
         has_budget: bool,
     ) -> Enrolled {
         let (calibrated, random) =
             (Calibrated { symbols, beside: None }, &mut Randomness::seeded(3, 2));
-        enrol(calibrated, settings, &Hypotheses::default(), voice, random, has_budget)
+        enrol(calibrated, settings, &Hypotheses::default(), releaser, random, has_budget)
             .expect("a seed gives random numbers")
     }
 
@@ -318,9 +323,9 @@ mod tests {
     fn an_unprotected_enrolment_has_the_tail_of_its_calibration_and_is_priced_as_such() {
         let settings = SiteSettings::default();
         let random = Randomness::seeded(3, 1);
-        let mut voice = Voice::new(None, 5, Manner::EveryStep, VIGIL, random).unwrap();
+        let mut releaser = Releaser::new(None, 5, SendPolicy::EveryStep, PARAMS, random).unwrap();
         let symbols = symbols(6000, 2);
-        let Enrolled { enrolment, price } = told(&symbols, &settings, &mut voice, false);
+        let Enrolled { enrolment, price } = told(&symbols, &settings, &mut releaser, false);
         let plain = plain_tail(&symbols, &settings.grading, &Hypotheses::default());
         assert_eq!(enrolment.tail, plain);
         assert_eq!(price, [(Spend::Clear, 1)]);
@@ -332,16 +337,16 @@ mod tests {
     #[test]
     fn a_protected_enrolment_tells_no_counts_and_costs_as_much_as_its_rehearsal() {
         let settings = SiteSettings { epsilon: Some(2.0), ..SiteSettings::default() };
-        let voice = || {
+        let releaser = || {
             let random = Randomness::seeded(3, 1);
-            Voice::new(Some(2.0), 5, Manner::EveryStep, VIGIL, random).unwrap()
+            Releaser::new(Some(2.0), 5, SendPolicy::EveryStep, PARAMS, random).unwrap()
         };
         let calm = symbols(6000, 2);
         let highest = Grading::five_levels().symbol(4);
         let wild: Vec<_> = (0..6000).map(|t| if t % 3 == 0 { highest } else { calm[t] }).collect();
         let (told_calm, told_wild) = (
-            told(&calm, &settings, &mut voice(), false),
-            told(&wild, &settings, &mut voice(), false),
+            told(&calm, &settings, &mut releaser(), false),
+            told(&wild, &settings, &mut releaser(), false),
         );
         assert_eq!(told_calm.enrolment.counts, told_wild.enrolment.counts);
         assert_eq!(told_calm.enrolment.halves, None);
@@ -355,8 +360,9 @@ mod tests {
         let settings = SiteSettings { epsilon: Some(2.0), ..SiteSettings::default() };
         let told = |symbols: &[Option<Symbol>]| {
             let random = Randomness::seeded(3, 1);
-            let mut voice = Voice::new(Some(2.0), 5, Manner::EveryStep, VIGIL, random).unwrap();
-            told(symbols, &settings, &mut voice, true)
+            let mut releaser =
+                Releaser::new(Some(2.0), 5, SendPolicy::EveryStep, PARAMS, random).unwrap();
+            told(symbols, &settings, &mut releaser, true)
         };
         let highest = vec![Grading::five_levels().symbol(4); 6000];
         let (calm, wild) = (told(&symbols(6000, 2)), told(&highest));
@@ -374,9 +380,9 @@ mod tests {
     #[test]
     fn the_strongest_of_a_window_is_distributed_as_counted() {
         let grading = Grading::five_levels();
-        let enrolment = enrolled(Some(3.0), Manner::Window { steps: 6 });
+        let enrolment = enrolled(Some(3.0), SendPolicy::Window(6));
         assert!((enrolment.counts.total() - 1000.0).abs() < 1e-9);
-        let expected = strongest(&grading.level_probabilities(1.0), 6);
+        let expected = strongest(&grading.level_probabilities(1.0), 6.0);
         assert!((expected.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         for (count, p) in enrolment.counts.counts().iter().zip(&expected) {
             assert!((count / 1000.0 - p).abs() < 0.05, "{count} {p}");
@@ -385,7 +391,7 @@ mod tests {
 
     #[test]
     fn silence_speaks_against_a_root_and_an_alarm_for_it() {
-        let enrolment = enrolled(Some(3.0), Manner::WhileRaised(VIGIL));
+        let enrolment = enrolled(Some(3.0), SendPolicy::WhileRaised);
         let odds = enrolment.odds(&Grading::five_levels(), &Hypotheses::default());
         let ((quiet, quiet_felt), (raised, raised_felt)) = (odds.quiet(), odds.raised());
         assert!(quiet < 0.0 && raised > 2.0, "{odds:?}");
@@ -396,7 +402,7 @@ mod tests {
 
     #[test]
     fn kept_answers_are_counted_as_they_are_told() {
-        let enrolment = enrolled(Some(3.0), Manner::Memoised { permanent: 1.0 });
+        let enrolment = enrolled(Some(3.0), SendPolicy::Memoised { permanent: 1.0 });
         // Every level has one answer, so there are at most as many answers as levels.
         assert!((enrolment.counts.total() - 6000.0).abs() < 1e-9);
         let largest = enrolment.counts.counts().iter().copied().fold(0.0, f64::max);

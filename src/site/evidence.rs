@@ -7,16 +7,16 @@ use super::line::Line;
 use super::prepared::PreparedSite;
 use super::whitening::Sample;
 use super::{SiteError, SiteOptions};
+use crate::base::rng;
 use crate::evidence::likelihood::Hypotheses;
 use crate::evidence::symbol::{MOST_LEVELS, Symbol};
 use crate::evidence::watch::score;
 use crate::nn::proprietary::{Proprietary as _, VendorModel};
 use crate::privacy::{
-    self, Account, Hooks, Manner, PrivacyError, Provenance, Randomness, Released, Said, Vigil,
-    Voice,
+    self, Account, Hooks, PrivacyError, Provenance, Randomness, Release, Released, Releaser,
+    SparseVectorParams,
 };
-use crate::rng;
-use crate::session::privacy::{AtZero, BudgetSettings, PrivacySettings};
+use crate::session::privacy::{AtZero, PrivacySettings, SendPolicy};
 use crate::session::{Session, Tier};
 use crate::wire::{Outgoing, Sender};
 
@@ -40,7 +40,7 @@ pub(super) struct SymbolSender {
     pub(crate) client: usize,
     settings: SiteSettings,
     hypotheses: Hypotheses,
-    voice: Voice,
+    releaser: Releaser,
     pairs: Randomness,
     /// What each level adds to a watched sum.
     scores: [f64; MOST_LEVELS],
@@ -69,7 +69,7 @@ impl SymbolSender {
         let informed = informed.filter(|_| session.thresholds.tier == Tier::States);
         Ok(Self {
             client,
-            voice: Voice::for_symbols(privacy, levels, arl0_steps, random)?,
+            releaser: Releaser::for_symbols(privacy, levels, arl0_steps, random)?,
             pairs: Randomness::of(provenance, seed, PAIRS),
             scores: score(&settings.grading, &hypotheses),
             has_budget: privacy.budget.is_some(),
@@ -88,34 +88,34 @@ impl SymbolSender {
     pub(crate) fn enrol(&mut self) -> Result<Enrolled, PrivacyError> {
         let beside = self.beside.as_ref().map(|(by, symbols)| (*by, &symbols[..]));
         let calibrated = Calibrated { symbols: &self.calibration, beside };
-        let Self { settings, hypotheses, voice, pairs, has_budget, .. } = self;
-        enrolment::enrol(calibrated, settings, hypotheses, voice, pairs, *has_budget)
+        let Self { settings, hypotheses, releaser, pairs, has_budget, .. } = self;
+        enrolment::enrol(calibrated, settings, hypotheses, releaser, pairs, *has_budget)
     }
 
     pub(crate) fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
-        self.voice.check_epsilon(epsilon)
+        self.releaser.check_epsilon(epsilon)
     }
 
     /// Another ε of every symbol from now on; the server must hear of a new enrolment.
     pub(crate) fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
-        self.voice.set_epsilon(epsilon)?;
+        self.releaser.set_epsilon(epsilon)?;
         self.settings.epsilon = epsilon;
         Ok(())
     }
 
     /// A new run begins.
     pub(crate) fn reset(&mut self) {
-        self.voice.reset();
+        self.releaser.reset();
     }
 
     fn release(
         &mut self,
         symbol: Option<Symbol>,
         account: &mut Account<'_>,
-    ) -> Said<Released<privacy::Symbol>> {
-        let Some(symbol) = symbol else { return Said::Nothing };
+    ) -> Release<Released<privacy::Symbol>> {
+        let Some(symbol) = symbol else { return Release::Nothing };
         let level = privacy::Symbol(symbol.level() as u8);
-        self.voice.symbol(account, level, self.scores[symbol.level()])
+        self.releaser.symbol(account, level, self.scores[symbol.level()])
     }
 
     /// What leaves of a step. In between, `between` sends what else there is to tell about it.
@@ -129,14 +129,16 @@ impl SymbolSender {
         let said = self.release(own, account);
         let beside = between(account);
         let beside = match self.release(beside, account) {
-            Said::Symbol(beside) => Some(beside),
-            Said::Raised(_) | Said::Quiet(_) | Said::Nothing => None,
+            Release::Symbol(beside) => Some(beside),
+            Release::Raised(_) | Release::Quiet(_) | Release::Nothing => None,
         };
         match said {
-            Said::Symbol(own) => Some(Outgoing::symbol(self.client, step, &own, beside.as_ref())),
-            Said::Raised(own) => Some(Outgoing::raised(self.client, step, &own)),
-            Said::Quiet(quiet) => Some(Outgoing::quiet(self.client, step, &quiet)),
-            Said::Nothing => None,
+            Release::Symbol(own) => {
+                Some(Outgoing::symbol(self.client, step, &own, beside.as_ref()))
+            }
+            Release::Raised(own) => Some(Outgoing::raised(self.client, step, &own)),
+            Release::Quiet(quiet) => Some(Outgoing::quiet(self.client, step, &quiet)),
+            Release::Nothing => None,
         }
     }
 }
@@ -315,12 +317,14 @@ impl Tier2 {
 
 /// How a session's clients grade and send.
 fn site_settings(privacy: &PrivacySettings, arl0_steps: f64) -> SiteSettings {
-    let for_alarms = |budget: &BudgetSettings| matches!(budget.at_zero, AtZero::AlarmsOnly { .. });
+    let at_zero = privacy.budget.map(|budget| budget.at_zero);
+    let watches = privacy.send == SendPolicy::WhileRaised
+        || matches!(at_zero, Some(AtZero::AlarmsOnly { .. }));
     SiteSettings {
         grading: privacy.symbol.into(),
         epsilon: privacy.epsilon_flag,
-        manner: Manner::of(privacy, arl0_steps),
-        fallback: privacy.budget.filter(for_alarms).map(|_| Vigil::of(privacy, arl0_steps)),
+        send: privacy.send,
+        watch: watches.then(|| SparseVectorParams::of(privacy, arl0_steps)),
         ..SiteSettings::default()
     }
 }

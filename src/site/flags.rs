@@ -3,13 +3,15 @@
 use super::local::norm;
 use super::prepared::PreparedSite;
 use super::{LocalView, SiteError, SiteOptions};
+use crate::base::rng;
 use crate::evidence::threshold::{FlagThresholds, Flagging, Flags};
 use crate::nn::augment::Augmentation;
 use crate::nn::proprietary::VendorModel;
 use crate::nn::step::ClientStep;
 use crate::nn::train::SETTLING;
-use crate::privacy::{Account, Flag, PrivacyError, Provenance, Randomness, Released, Said, Voice};
-use crate::rng;
+use crate::privacy::{
+    Account, Flag, PrivacyError, Provenance, Randomness, Release, Released, Releaser,
+};
 use crate::session::{PrivacySettings, Session, Tau, Thresholds};
 use crate::wire::Outgoing;
 
@@ -56,7 +58,7 @@ impl Measured {
 #[derive(Debug)]
 pub(super) struct FlagSender {
     client: usize,
-    voice: Voice,
+    releaser: Releaser,
 }
 
 impl FlagSender {
@@ -69,19 +71,19 @@ impl FlagSender {
         let seed = rng::child(session.seed, client as u64);
         let random = Randomness::of(Provenance::of(session), seed, LIVE);
         let arl0_steps = session.thresholds.arl0.seconds / period_s;
-        Ok(Self { client, voice: Voice::for_flags(privacy, arl0_steps, random)? })
+        Ok(Self { client, releaser: Releaser::for_flags(privacy, arl0_steps, random)? })
     }
 
     pub(crate) fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
-        self.voice.set_epsilon(epsilon)
+        self.releaser.set_epsilon(epsilon)
     }
 
     pub(crate) fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
-        self.voice.check_epsilon(epsilon)
+        self.releaser.check_epsilon(epsilon)
     }
 
     pub(crate) fn reset(&mut self) {
-        self.voice.reset();
+        self.releaser.reset();
     }
 
     /// What leaves the client, and the flags in it.
@@ -91,9 +93,11 @@ impl FlagSender {
         truth: Flags,
         account: &mut Account<'_>,
     ) -> Option<(Outgoing, Flags)> {
-        match self.voice.flags(account, Flag(truth.z_c), Flag(truth.z_a)) {
-            Said::Symbol((z_c, z_a)) | Said::Raised((z_c, z_a)) => Some(self.pack(step, z_c, z_a)),
-            Said::Quiet(_) | Said::Nothing => None,
+        match self.releaser.flags(account, Flag(truth.z_c), Flag(truth.z_a)) {
+            Release::Symbol((z_c, z_a)) | Release::Raised((z_c, z_a)) => {
+                Some(self.pack(step, z_c, z_a))
+            }
+            Release::Quiet(_) | Release::Nothing => None,
         }
     }
 

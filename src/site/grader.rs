@@ -11,7 +11,8 @@ use crate::evidence::symbol::{Grading, LevelCuts, Symbol};
 use crate::evidence::threshold::NominalDistances;
 use crate::nn::kernel::gaussian::{Gaussian, RIDGE};
 use crate::nn::kernel::mahalanobis::Mahalanobis;
-use crate::privacy::{Manner, Vigil};
+use crate::privacy::SparseVectorParams;
+use crate::session::SendPolicy;
 
 /// How a client grades its steps.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,9 +22,9 @@ pub(crate) struct SiteSettings {
     /// ε of each symbol sent; sent as it is when absent.
     pub(crate) epsilon: Option<f64>,
     /// How often symbols are sent.
-    pub(crate) manner: Manner,
-    /// The watch that speaks when a budget keeps what is left for alarms.
-    pub(crate) fallback: Option<Vigil>,
+    pub(crate) send: SendPolicy,
+    /// The watch behind `WhileRaised`, or for when a budget keeps what is left for alarms.
+    pub(crate) watch: Option<SparseVectorParams>,
     /// Whether a sensor that has gone flat is reported at the highest level.
     pub(crate) flat_line: bool,
 }
@@ -33,8 +34,8 @@ impl Default for SiteSettings {
         Self {
             grading: Grading::five_levels(),
             epsilon: None,
-            manner: Manner::EveryStep,
-            fallback: None,
+            send: SendPolicy::EveryStep,
+            watch: None,
             flat_line: true,
         }
     }
@@ -253,9 +254,9 @@ impl Grader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng;
     use crate::evidence::likelihood::Hypotheses;
     use crate::evidence::symbol::LevelCounts;
-    use crate::rng;
     use rand_distr::{Distribution as _, StandardNormal};
 
     /// White residuals of two sensors with a step of `shift` on the second from `at` on.

@@ -1,10 +1,10 @@
 //! A site's way to the server about its state: noised as the session wants it, and counted.
 
 use super::messenger::{Messenger, Said, Trace};
+use crate::base::rng;
 use crate::privacy::{
     Account, Channel, Counted, Estimate, Hooks, PrivacyError, Protection, Purpose, Randomness, What,
 };
-use crate::rng;
 use crate::wire::{Outgoing, Sender};
 
 /// Sources of a client's seed.
@@ -35,7 +35,7 @@ impl Line {
         let states = messenger.states();
         let seed = rng::child(seed, sender.client() as u64);
         let random = |source| Randomness::of(hooks.provenance, seed, source);
-        let protection = Protection::new(hooks.privacy, hooks.rule, states, 2)?;
+        let protection = Protection::new(hooks.privacy, states)?;
         Ok(Self {
             sender,
             messenger,
@@ -64,15 +64,15 @@ impl Line {
         self.messenger.z(x_hat, z);
         let guarded =
             self.protection.proprietary_state(Estimate::of_state(z), &mut self.live).ok()?;
-        let Account { book, time } = account;
-        let entered = book.enter(*time, What::ProprietaryState, Purpose::Routine, guarded).ok()?;
+        let Account { ledger, time } = account;
+        let entered = ledger.enter(*time, What::ProprietaryState, Purpose::Routine, guarded)?;
         Some(self.sender.summary(step, &entered, None))
     }
 
     /// What the server predicted is made of what was released before: it is noted and costs nothing.
     pub(crate) fn note_prediction(&mut self, account: &mut Account<'_>) {
         let spend = self.protection.gradient_spend();
-        account.book.note_derived(account.time, What::Gradient, spend);
+        account.ledger.note_derived(account.time, What::Gradient, spend);
     }
 
     /// z and ε of a step, as they cross while influence is learned.

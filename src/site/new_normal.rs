@@ -173,7 +173,7 @@ fn subtract(row: &[f32], shift: &[f32], out: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng;
+    use crate::base::rng;
     use rand_distr::{Distribution as _, StandardNormal};
 
     struct Client {

@@ -286,7 +286,7 @@ impl Whitening {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng;
+    use crate::base::rng;
     use rand_distr::{Distribution as _, StandardNormal};
 
     /// Residuals that repeat 0.8 of the last one, on two sensors.

@@ -1,8 +1,8 @@
 //! Which columns of a wide row belong to which client.
 
 use super::{ClientColumns, Layout, Sensor};
+use crate::base::suggest::nearest;
 use crate::session::ClientSettings;
-use crate::suggest::nearest;
 
 /// Columns of a source, sorted out by client.
 #[derive(Debug, Clone, PartialEq)]

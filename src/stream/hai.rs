@@ -8,11 +8,11 @@
 
 use std::path::Path;
 
-use super::labels::during;
 use super::table::clock::Clock;
 use super::table::clocks::Clocks;
 use super::table::files;
 use super::table::header::{FlagColumn, Wanted};
+use super::table::labels::during;
 use super::table::number::Numbers;
 use super::table::wide::{Plan, Wide};
 use super::{Event, Frame, Label, Layout, Stream, StreamError};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::moments::Moments;
+
 /// How one sensor is brought to mean 0 and standard deviation 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SensorScaling {
@@ -38,46 +40,21 @@ pub(crate) struct Gathering {
 impl Gathering {
     /// Takes one row into account; what is missing counts for nothing.
     pub(crate) fn add(&mut self, row: &[f64]) {
-        for (moment, value) in self.moments.iter_mut().zip(row) {
-            moment.add(*value);
-        }
+        let known = self.moments.iter_mut().zip(row).filter(|(_, value)| value.is_finite());
+        known.for_each(|(moment, value)| moment.add(*value));
     }
 
     /// The scaling of all rows so far.
     pub(crate) fn finish(&self) -> Scaling {
-        Scaling { sensors: self.moments.iter().map(Moments::scaling).collect() }
+        Scaling { sensors: self.moments.iter().map(scaling).collect() }
     }
 }
 
-/// Welford's running mean and sum of squared deviations.
-#[derive(Debug, Clone, Copy, Default)]
-struct Moments {
-    samples: u64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Moments {
-    fn add(&mut self, value: f64) {
-        if value.is_finite() {
-            self.samples += 1;
-            let step = value - self.mean;
-            self.mean += step / self.samples as f64;
-            self.squares += step * (value - self.mean);
-        }
-    }
-
-    fn scaling(&self) -> SensorScaling {
-        let std = (self.squares / self.samples.max(1) as f64).sqrt();
-        // Rounding leaves a constant column with a spread of a few ulps of its mean.
-        let constant = std <= 1e-9 * self.mean.abs().max(f64::MIN_POSITIVE);
-        SensorScaling {
-            mean: self.mean,
-            std: if constant { 1.0 } else { std },
-            constant,
-            samples: self.samples,
-        }
-    }
+fn scaling(of: &Moments) -> SensorScaling {
+    let (mean, std) = (of.mean(), of.std());
+    // Rounding leaves a constant column with a spread of a few ulps of its mean.
+    let constant = std <= 1e-9 * mean.abs().max(f64::MIN_POSITIVE);
+    SensorScaling { mean, std: if constant { 1.0 } else { std }, constant, samples: of.count() }
 }
 
 #[cfg(test)]

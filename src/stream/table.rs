@@ -18,11 +18,11 @@
 //! | `timeline` | instants → order, gaps, runs, wrong stamps |
 //! | `held` | a row read ahead of its turn |
 //! | `wide` | all of these → frames without labels |
+//! | `labels` | what the session knows about disturbances → the label of a row |
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::labels::{Labeller, Seen};
 use super::{Event, Frame, Layout, Sensor, Stream, StreamError};
 use crate::session::{ClientSettings, Labels, Shape, TableSource};
 
@@ -33,6 +33,7 @@ pub(crate) mod clocks;
 pub(crate) mod files;
 pub(crate) mod header;
 mod held;
+pub(crate) mod labels;
 pub(crate) mod long;
 pub(crate) mod number;
 pub(crate) mod rows;
@@ -53,6 +54,7 @@ mod tests;
 
 use clocks::Clocks;
 use header::{FlagColumn, Wanted};
+use labels::{Labeller, Seen};
 use long::{LongSettings, Pivot};
 use number::Numbers;
 use wide::{Plan, Wide};

@@ -12,7 +12,7 @@ mod threshold;
 mod watched;
 
 use super::frame::Study;
-use crate::suggest;
+use crate::base::suggest;
 
 /// Every study.
 pub(crate) const ALL: [&Study; 11] = [

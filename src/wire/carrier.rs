@@ -112,7 +112,6 @@ impl Wire for Memory {
     }
 }
 
-/// Which way a message goes.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {

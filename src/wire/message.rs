@@ -310,7 +310,6 @@ impl Message {
         self.0.client as usize
     }
 
-    /// The step it is about.
     pub(crate) fn step(&self) -> u64 {
         self.0.step
     }

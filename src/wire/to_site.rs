@@ -74,7 +74,6 @@ impl ToSite {
         self.client as usize
     }
 
-    /// The step it is about.
     pub(crate) fn step(&self) -> u64 {
         self.step
     }

@@ -143,9 +143,9 @@ fn a_budget_that_cannot_be_kept_says_what_it_lacks() {
             "epsilon_flag: 1, budget: (epsilon: 4, over: Hour, at_zero: AlarmsOnly(reserve: 9))",
             "expected a part of the budget of 4, found 9",
         ),
-        ("thrift: Window(6)", "saving needs a price: set epsilon_flag"),
-        ("epsilon_flag: 1, thrift: Window(0)", "expected 1 to 100000 steps, found 0"),
-        ("epsilon_flag: 1, thrift: Sometimes", "Sometimes"),
+        ("send: Window(6)", "saving needs a price: set epsilon_flag"),
+        ("epsilon_flag: 1, send: Window(0)", "expected 1 to 100000 steps, found 0"),
+        ("epsilon_flag: 1, send: Sometimes", "Sometimes"),
         ("contraction: 1", "expected at least 0 and less than 1, found 1"),
         ("sigma: Gauss", "Classic"),
     ] {

@@ -353,7 +353,7 @@ fn a_budget_ends_or_slows_down_what_it_does_not_cover() {
         assert!(if *forgets { slower > stopped } else { slower == stopped }, "{stopped} {slower}");
     }
     // Saving makes the same budget last, wherever something is forgotten.
-    let thrifty = releases("thrift: Window(12), budget: (epsilon: 16, over: Minute)");
+    let thrifty = releases("send: Window(12), budget: (epsilon: 16, over: Minute)");
     for (forgets, n) in &thrifty {
         assert!(if *forgets { *n == 200 / 12 } else { (1..200 / 12).contains(n) }, "{thrifty:?}");
     }

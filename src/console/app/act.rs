@@ -3,7 +3,7 @@
 use super::prompt::{Prompt, Purpose};
 use super::question::Question;
 use super::time::FAR;
-use super::{Effect, Focus, Model, Screen, Sorting, Stage, copied, filter};
+use super::{Effect, Focus, Model, Screen, Sorting, Stage, copied};
 use crate::console::action::Action;
 use crate::console::remark::Remark;
 use crate::engine::handle::Command;
@@ -232,7 +232,7 @@ fn open(model: &mut Model) -> Option<Effect> {
         Screen::Privacy => ask_value(model),
         Screen::Log => {
             let entry = model.chosen_entry();
-            let found = entry.map(|entry| (entry.time, filter::incident(entry)));
+            let found = entry.map(|entry| (entry.time, entry.incident()));
             if let Some((time, incident)) = found {
                 model.look_at(time);
                 if let Some(number) = incident {

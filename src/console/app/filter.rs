@@ -1,6 +1,6 @@
 //! Which lines of the log are shown: `client:P1 by:operator root`.
 
-use crate::incident::{Action, Edit, Entry, What};
+use crate::incident::Event;
 
 /// Words that a line must have, all of them. Empty shows every line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,8 +56,8 @@ impl Filter {
     /// Whether it lets this line through, which says what `words` makes of it.
     pub(crate) fn shows(
         &self,
-        entry: &Entry,
-        words: &dyn Fn(&Entry) -> String,
+        entry: &Event,
+        words: &dyn Fn(&Event) -> String,
         names: &[String],
     ) -> bool {
         let says = || {
@@ -66,10 +66,11 @@ impl Filter {
             format!("{who} {} {why}", words(entry)).to_lowercase()
         };
         self.terms.iter().all(|term| match term {
-            Term::Client(name) => clients(entry)
+            Term::Client(name) => entry
+                .clients()
                 .iter()
                 .any(|client| names.get(*client).is_some_and(|n| n.to_lowercase() == *name)),
-            Term::Incident(number) => incident(entry) == Some(*number),
+            Term::Incident(number) => entry.incident() == Some(*number),
             Term::By(who) => match (&entry.who, who.as_str()) {
                 (Some(_), "operator") | (None, "engine") => true,
                 (Some(known), _) => known.to_lowercase() == *who,
@@ -80,65 +81,16 @@ impl Filter {
     }
 }
 
-/// The incident a line is about.
-pub(crate) fn incident(entry: &Entry) -> Option<u64> {
-    match &entry.what {
-        What::Opened { incident, .. }
-        | What::FirstOut { incident, .. }
-        | What::Joined { incident, .. }
-        | What::Left { incident, .. }
-        | What::RootMoved { incident, .. }
-        | What::RootFinal { incident, .. }
-        | What::Rose { incident, .. }
-        | What::Closed { incident, .. }
-        | What::WasShelved { incident }
-        | What::SensorFault { incident, .. }
-        | What::Did(
-            Action::Acknowledge { incident }
-            | Action::Shelve { incident, .. }
-            | Action::Unshelve { incident }
-            | Action::Note { incident, .. }
-            | Action::Accept { incident }
-            | Action::Correct { incident, .. },
-        ) => Some(*incident),
-        _ => None,
-    }
-}
-
-/// The clients a line is about.
-pub(crate) fn clients(entry: &Entry) -> Vec<usize> {
-    match &entry.what {
-        What::Opened { root, .. } | What::RootFinal { root, .. } => root.iter().copied().collect(),
-        What::FirstOut { client, .. } | What::Joined { client, .. } | What::Left { client, .. } => {
-            vec![*client]
-        }
-        What::RootMoved { from, to, .. } => from.iter().chain(to).copied().collect(),
-        What::Quality { client, .. }
-        | What::QualityOver { client, .. }
-        | What::Noted { client, .. } => client.iter().copied().collect(),
-        What::SensorFault { client, .. }
-        | What::Did(Action::TakeOut { client } | Action::PutBack { client }) => vec![*client],
-        What::Did(Action::Correct { .. }) => entry
-            .edits
-            .iter()
-            .flat_map(|edit| match edit {
-                Edit::Root { from, to, .. } => from.iter().chain(to).copied().collect(),
-                _ => Vec::new(),
-            })
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
 
     use super::*;
+    use crate::incident::{Action, What};
 
-    fn entry(who: Option<&str>, what: What) -> Entry {
+    fn entry(who: Option<&str>, what: What) -> Event {
         let who = who.map(str::to_owned);
-        Entry { number: 1, time: Timestamp::UNIX_EPOCH, who, what, edits: Vec::new(), why: None }
+        Event { number: 1, time: Timestamp::UNIX_EPOCH, who, what, edits: Vec::new(), why: None }
     }
 
     #[test]
@@ -148,8 +100,8 @@ mod tests {
         let seen = entry(Some("eva"), What::Did(Action::Acknowledge { incident: 7 }));
         let shows = |text: &str| {
             let filter = Filter::read(text);
-            let words = |entry: &Entry| entry.words(&names);
-            let shows = |entry: &Entry| filter.shows(entry, &words, &names);
+            let words = |entry: &Event| entry.words(&names);
+            let shows = |entry: &Event| filter.shows(entry, &words, &names);
             (shows(&joined), shows(&seen))
         };
         assert_eq!(shows(""), (true, true));

@@ -3,7 +3,7 @@
 use super::{Model, filter};
 use crate::console::action::TABLE;
 use crate::engine::knob::{Knob, Turn};
-use crate::incident::{ClientVerdict, Entry, Incident, Verdict};
+use crate::incident::{ClientVerdict, Event, Incident, Verdict};
 use crate::session::Mode;
 
 /// Rows that a page moves by.
@@ -82,7 +82,7 @@ impl Model {
         let number = match self.screen {
             Screen::Incident(number) => Some(number),
             Screen::Log => {
-                let number = filter::incident(self.chosen_entry()?)?;
+                let number = self.chosen_entry()?.incident()?;
                 return self.watched.as_ref()?.incident(number);
             }
             _ => self.incident,
@@ -112,16 +112,16 @@ impl Model {
     }
 
     /// Lines of the log that the filter lets through, up to the moment looked at, the newest first.
-    pub(crate) fn entries(&self) -> Vec<&Entry> {
+    pub(crate) fn entries(&self) -> Vec<&Event> {
         let Some(watched) = &self.watched else { return Vec::new() };
-        let seen = |entry: &&Entry| self.look.is_none_or(|look| entry.time <= look);
+        let seen = |entry: &&Event| self.look.is_none_or(|look| entry.time <= look);
         let log = watched.log.iter().rev();
-        let says = |entry: &Entry| watched.words(entry, &self.names);
+        let says = |entry: &Event| watched.words(entry, &self.names);
         log.filter(seen).filter(|entry| self.filter.shows(entry, &says, &self.names)).collect()
     }
 
     /// The chosen line of the log: the one pointed at, or the newest.
-    pub(crate) fn chosen_entry(&self) -> Option<&Entry> {
+    pub(crate) fn chosen_entry(&self) -> Option<&Event> {
         let entries = self.entries();
         let at = self.entry.and_then(|number| entries.iter().position(|e| e.number == number));
         entries.get(at.unwrap_or(0)).copied()

@@ -16,10 +16,10 @@ use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 use super::Keymap;
+use crate::base::folders;
+use crate::base::suggest::nearest;
 use crate::console::action::{Action, TABLE};
 use crate::console::key::Chord;
-use crate::folders;
-use crate::suggest::nearest;
 
 /// What the file is called.
 pub(crate) const KEYS_FILE: &str = "keys.ron";

@@ -420,7 +420,7 @@ fn dozen() -> Console {
             client
         }));
     }
-    news.sights = news.sights.chunks(few.len()).flat_map(|row| row.repeat(TIMES)).collect();
+    news.readouts = news.readouts.chunks(few.len()).flat_map(|row| row.repeat(TIMES)).collect();
     for frame in &mut news.frames {
         *frame.raw_values_mut() = frame.raw_values().repeat(TIMES);
     }

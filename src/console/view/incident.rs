@@ -27,7 +27,6 @@ use super::scene::{Axis, Scene};
 use super::verdict::{delay, lasted, nature, seen_after, state_of};
 use super::{axis, incidents, tail, words};
 use crate::console::action::Action;
-use crate::console::app::filter;
 use crate::console::clock::round_length;
 use crate::console::glyph::NONE;
 use crate::console::mouse::{Hit, Target};
@@ -341,7 +340,7 @@ fn operator(scene: &Scene, incident: &Incident, width: u16) -> Block {
 
 /// The lines of the log about this incident, in order.
 fn history(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
-    let about = |entry: &&crate::incident::Entry| filter::incident(entry) == Some(incident.number);
+    let about = |entry: &&crate::incident::Event| entry.incident() == Some(incident.number);
     let lines = watched.log.iter().filter(about).map(|entry| tail::pieces(scene, entry)).collect();
     Block { title: "what happened".into(), lines }
 }

@@ -23,7 +23,8 @@ use crate::console::widget::gauge::{Knob as Gauge, logarithmic};
 use crate::console::widget::level::ratio;
 use crate::engine::knob::{Knob, KnobValue, Steps, Turn};
 use crate::privacy::forecast::noise_sigma;
-use crate::privacy::{Clip, Response, Scope, words};
+use crate::privacy::{Clip, Response, words};
+use crate::session::privacy::Scope;
 use crate::session::{Mode, Tau};
 
 /// Cells of the title, the value and the gauge.
@@ -207,7 +208,7 @@ fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
     };
     let delta = scene.model.knobs().iter().find(|turn| turn.knob == Knob::Delta);
     let delta = delta.and_then(|turn| turn.to.number()).unwrap_or(privacy.delta);
-    match noise_sigma(clip, privacy.sigma.into(), epsilon, delta) {
+    match noise_sigma(clip, privacy.sigma, epsilon, delta) {
         Ok(sigma) => format!("in training, noise of σ {sigma:.1} on what is cut to {cut}"),
         Err(error) => error.to_string(),
     }

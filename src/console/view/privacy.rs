@@ -30,9 +30,10 @@ use crate::console::clock::length;
 use crate::console::mouse::{Hit, Target};
 use crate::engine::knob::Knob;
 use crate::privacy::words::{Explained, explain};
-use crate::privacy::{EpsilonOption, Exhaustion, Scope};
+use crate::privacy::{EpsilonOption, Exhaustion};
 use crate::session::Mode;
-use crate::session::privacy::{BudgetSettings, Thrift};
+use crate::session::privacy::Scope;
+use crate::session::privacy::{BudgetSettings, SendPolicy};
 
 /// Rungs of ε that are shown where all would be too many.
 const RUNGS: usize = 9;
@@ -284,8 +285,8 @@ fn ladder(scene: &Scene, setting: &Setting) -> Block {
         "what another ε of a {what} would mean, at one false alarm in {}",
         turning::length(setting.arl0_s)
     );
-    let alarms =
-        setting.mode == Mode::Evidence && scene.model.subject.privacy.thrift == Thrift::WhileRaised;
+    let alarms = setting.mode == Mode::Evidence
+        && scene.model.subject.privacy.send == SendPolicy::WhileRaised;
     let day = if alarms { "a day with one alarm" } else { "a day costs" };
     let head = format!("    ε   wrong    alarm after  {day}");
     let mut lines: Lines = vec![vec![(head, theme.label)]];

@@ -14,7 +14,7 @@ use super::pen::{self, heading, line};
 use super::scene::Scene;
 use crate::console::text::clean;
 use crate::console::theme::State;
-use crate::incident::{Entry, What};
+use crate::incident::{Event, What};
 
 /// Draws as many lines as fit into `area`, below a heading.
 pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
@@ -35,7 +35,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 }
 
 /// An entry as a line: time, sign, words.
-pub(crate) fn pieces(scene: &Scene, entry: &Entry) -> Vec<(String, Style)> {
+pub(crate) fn pieces(scene: &Scene, entry: &Event) -> Vec<(String, Style)> {
     let theme = scene.theme;
     let (glyph, style) = sign(scene, entry);
     let who = entry.who.as_ref().map_or(String::new(), |who| format!("{}: ", clean(who)));
@@ -50,7 +50,7 @@ pub(crate) fn pieces(scene: &Scene, entry: &Entry) -> Vec<(String, Style)> {
 }
 
 /// The sign of what a line is about, and the style of the line.
-fn sign(scene: &Scene, entry: &Entry) -> (&'static str, Style) {
+fn sign(scene: &Scene, entry: &Event) -> (&'static str, Style) {
     let theme = scene.theme;
     match &entry.what {
         What::Opened { root: Some(_), .. }

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use ndarray::{Array2, ArrayView2, Axis, Slice};
 
 use super::Failure;
+use crate::base::rng;
 use crate::engine::{decimation, vendor};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::nn::weights::ProprietaryWeights;
-use crate::rng;
 use crate::score::metrics::Window;
 use crate::score::steps::{TruthEvent, tick};
 use crate::session::{Clock, Family, Mark, Session, Source, TwinSource};

@@ -13,13 +13,13 @@ use super::flags::{self, ModelFlags};
 use super::loss_curve::{self, LossCurve};
 use super::residual_norms::{NormSeries, NormTrace, ResidualNorms};
 use super::{Failure, models, to_the_end, unprotected};
+use crate::base::rng;
 use crate::federation::FederationError;
 use crate::federation::convergence::OracleAlignment;
 use crate::federation::states::{replay, series};
 use crate::federation::variant::{Fitted, Variant};
 use crate::nn::oracle::Oracle;
 use crate::nn::weights::ProprietaryWeights;
-use crate::rng;
 use crate::session::settings::{Federation, ModelSettings, PrivacySettings};
 use crate::site::training::SiteData;
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::dataset::{Dataset, DatasetSource};
 use super::noise::TOGETHER;
 use super::{Failure, to_the_end, unprotected};
+use crate::base::rng;
 use crate::engine::prepare::Prepared;
 use crate::evidence::threshold::{Flags, NominalDistances, flag};
 use crate::federation::states::{Replay, Series};
@@ -20,7 +21,6 @@ use crate::nn::train::SETTLING;
 use crate::nn::weights::ProprietaryWeights;
 use crate::privacy::composition::epsilon_of_truth;
 use crate::privacy::{PrivacyError, Randomness, Response};
-use crate::rng;
 use crate::score::metrics::Tick;
 use crate::score::metrics::run_length::{self, RunLength, RunTotals};
 use crate::score::steps::{Truth, TruthEvent, tick};
@@ -324,7 +324,7 @@ mod tests {
     use rand_distr::{Distribution as _, StandardNormal};
 
     use super::*;
-    use crate::rng;
+    use crate::base::rng;
     use crate::score::metrics::Window;
     use crate::score::metrics::incident::{GAP, group};
 

@@ -2,11 +2,11 @@
 
 use super::dataset::{Dataset, DatasetSource};
 use super::{Failure, to_the_end, unprotected};
+use crate::base::rng;
 use crate::engine::prepare::Prepared;
 use crate::federation::{Federation, FederationError, Noise, states};
 use crate::nn::train::SETTLING;
 use crate::nn::weights::ProprietaryWeights;
-use crate::rng;
 use crate::session::{ModelSettings, PrivacySettings, Session};
 
 /// Source of the seed of federated training: the engine's own, so that all models begin with the same

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::dataset::{Dataset, DatasetSource};
 use super::{Failure, models, unprotected};
+use crate::base::rng;
 use crate::federation::states::{Replay, replay};
 use crate::federation::{Federation, FederationError};
 use crate::nn::train::SETTLING;
 use crate::nn::weights::ProprietaryWeights;
-use crate::rng;
 use crate::session::TwinSource;
 use crate::session::settings::{self, ModelSettings, PrivacySettings};
 use crate::site::training::SiteData;

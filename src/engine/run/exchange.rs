@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 
 use super::RunError;
-use super::sight::Sight;
+use super::readout::ClientReadout;
 use crate::privacy::{PrivacyError, Ranks};
 use crate::server::Server;
 use crate::session::Mode;
@@ -302,12 +302,12 @@ impl Exchange {
     }
 
     /// What can be seen of every client now.
-    pub(crate) fn show(&self, sights: &mut [Sight]) {
+    pub(crate) fn show(&self, readouts: &mut [ClientReadout]) {
         let shadow = self.shadow.as_ref().map(|(_, shadow)| shadow);
-        for (m, (sight, site)) in sights.iter_mut().zip(&self.sites).enumerate() {
-            sight.local = site.local();
-            sight.server = self.server.view(m);
-            sight.rehearsed = shadow.map(|shadow| shadow.view(m)).unwrap_or_default();
+        for (m, (readout, site)) in readouts.iter_mut().zip(&self.sites).enumerate() {
+            readout.local = site.local();
+            readout.server = self.server.view(m);
+            readout.rehearsed = shadow.map(|shadow| shadow.view(m)).unwrap_or_default();
         }
     }
 

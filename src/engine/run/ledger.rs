@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use crate::fact::{self, Fact, Number};
-use crate::privacy::{Composed, FilterMemory, Ledger, Scope};
+use crate::privacy::{Composed, FilterMemory, Ledger};
+use crate::session::privacy::Scope;
 
 /// The fact about a ledger as of `now`; none where nothing was released.
 pub(super) fn fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {

@@ -68,10 +68,17 @@ impl Run {
             Action::Accept { .. } if self.mode == Mode::Paper => return Err(ActError::NoNewNormal),
             Action::Set { what, to } => self.check(self.turn(what, to)?)?,
             Action::Undo { entry } => self.check_undo(*entry)?,
-            _ => {}
+            Action::Accept { .. }
+            | Action::Acknowledge { .. }
+            | Action::Shelve { .. }
+            | Action::Unshelve { .. }
+            | Action::TakeOut { .. }
+            | Action::PutBack { .. }
+            | Action::Note { .. }
+            | Action::Correct { .. } => {}
         }
         let receipt = self.annunciator.act(order)?;
-        let edits = self.annunciator.log().entry(receipt.entry).map(|entry| entry.edits.clone());
+        let edits = self.annunciator.log().event(receipt.entry).map(|event| event.edits.clone());
         let mut facts = receipt.facts;
         for edit in edits.unwrap_or_default() {
             match edit {
@@ -88,7 +95,13 @@ impl Run {
                 Edit::Closed { incident, from: Some(closed), to: None } if was_accepted(closed) => {
                     self.take_back(incident);
                 }
-                _ => {}
+                // The annunciator has made these.
+                Edit::Closed { .. }
+                | Edit::Alarm { .. }
+                | Edit::Shelf { .. }
+                | Edit::OutOfService { .. }
+                | Edit::Note { .. }
+                | Edit::Root { .. } => {}
             }
         }
         self.alarms.hear_all(&facts);
@@ -159,8 +172,8 @@ impl Run {
 
     /// What was spent since an entry was made may forbid to go back to the value before it.
     fn check_undo(&self, entry: u64) -> Result<(), ActError> {
-        let entry = self.annunciator.log().entry(entry);
-        for edit in entry.iter().flat_map(|entry| &entry.edits) {
+        let event = self.annunciator.log().event(entry);
+        for edit in event.iter().flat_map(|event| &event.edits) {
             if let Edit::Setting { what, to, .. } = edit.inverse() {
                 self.check(self.turn(&what, &to)?)?;
             }

@@ -8,7 +8,7 @@ use super::*;
 use crate::engine::prepare::prepare;
 use crate::privacy::{Spend, What};
 use crate::session::Alphabet;
-use crate::site::Sent;
+use crate::site::{Sent, SiteOptions};
 use crate::wire::testing::{Tampered, message};
 use crate::wire::{Content, Direction, Encoded, Message};
 
@@ -40,7 +40,7 @@ fn said(run: &mut Run) -> (Vec<Fact>, Vec<String>) {
     while run.step(&mut facts).expect("synthetic data has no bad rows").is_some() {}
     facts.extend(run.end());
     let (annunciator, names) = (run.annunciator(), run.annunciator().names());
-    let log = annunciator.log().entries().iter().map(|entry| entry.words(names)).collect();
+    let log = annunciator.log().events().iter().map(|entry| entry.words(names)).collect();
     (facts, log)
 }
 
@@ -61,7 +61,9 @@ fn a_session_that_asks_for_one_bit_sends_one_and_finds_anomalies_with_it() {
     let mut run = open(&session, Mode::Evidence, 2500);
     let mut facts = Vec::new();
     while run.step(&mut facts).expect("synthetic data has no bad rows").is_some() {
-        assert!(run.sights().iter().all(|sight| sight.server.level.is_none_or(|level| level < 2)));
+        assert!(
+            run.readouts().iter().all(|readout| readout.server.level.is_none_or(|level| level < 2))
+        );
     }
     facts.extend(run.end());
     let bits = |fact: &Fact| match fact {
@@ -188,7 +190,7 @@ impl Stream for Stuck {
         Ok(more)
     }
 
-    fn events(&self) -> &[Event] {
+    fn events(&self) -> &[stream::Event] {
         self.stream.events()
     }
 }
@@ -343,7 +345,7 @@ impl Stream for Pieces {
         Ok(false)
     }
 
-    fn events(&self) -> &[Event] {
+    fn events(&self) -> &[stream::Event] {
         self.0.events()
     }
 }

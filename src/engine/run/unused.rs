@@ -40,7 +40,11 @@ impl Stretch {
             NoteKind::ClockMoved { .. } => {
                 format!("{reason} {} times ({place} lines {line} to {last})", self.notes)
             }
-            _ => format!(
+            NoteKind::DuplicateStamp
+            | NoteKind::BackwardStamp
+            | NoteKind::WrongStamp
+            | NoteKind::TruncatedRow
+            | NoteKind::DuplicateTag => format!(
                 "{reason}, {} rows left out in all ({place} lines {line} to {last})",
                 self.rows
             ),

@@ -3,7 +3,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::privacy::{Budget, Composed, Exhaustion, FilterMemory, Ledger, Provenance, Scope};
+use crate::privacy::{Budget, Composed, Exhaustion, FilterMemory, Ledger, Provenance};
+use crate::session::privacy::Scope;
 
 /// Figures that are younger than this are good enough.
 pub(super) const FRESH: SignedDuration = SignedDuration::from_mins(5);

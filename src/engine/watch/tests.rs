@@ -119,7 +119,7 @@ fn watch_judged(change: impl FnOnce(&mut Session)) -> Watch {
 }
 
 fn flags(news: &News) -> Vec<Option<Flags>> {
-    news.sights.iter().map(Sight::flags).collect()
+    news.readouts.iter().map(ClientReadout::flags).collect()
 }
 
 #[test]
@@ -135,10 +135,10 @@ fn a_threshold_or_dead_band_that_is_set_judges_the_whole_run_anew_and_undone_as_
     assert!(low != sent && banded != low, "each of them is seen in the flags");
 
     let mut news = News::default();
-    let facts = watch.run().annunciator().log().entries().len();
+    let facts = watch.run().annunciator().log().events().len();
     watch.act(set("tau_c", Value::Text("60%".into())), &mut news).expect("a good value");
     assert_eq!(news.flags.take(), Some(low.clone()), "as if it had stood from the start");
-    assert_eq!(watch.run().annunciator().log().entries().len(), facts + 1, "history stays");
+    assert_eq!(watch.run().annunciator().log().events().len(), facts + 1, "history stays");
     watch.act(set("deadband", number(0.8)), &mut news).expect("a good value");
     assert_eq!(news.flags.take(), Some(banded));
     for expected in [low, sent] {
@@ -250,9 +250,9 @@ fn noise_on_the_flags_begins_when_it_is_asked_for() {
     let epsilon = Value::Number(crate::fact::Number::or_zero(0.5));
     watch.act(set("epsilon_flag", epsilon), &mut news).expect("a good value");
     let noisy = steps(&mut watch, 200);
-    let raised = noisy.sights.iter().filter(|s| s.flags().is_some_and(|f| f.z_c)).count();
+    let raised = noisy.readouts.iter().filter(|s| s.flags().is_some_and(|f| f.z_c)).count();
     // At ε = 0.5 about 38 % of all flags are turned round.
-    assert!(raised * 4 > noisy.sights.len(), "{raised} of {}", noisy.sights.len());
+    assert!(raised * 4 > noisy.readouts.len(), "{raised} of {}", noisy.readouts.len());
 }
 
 /// The same morning with other privacy settings: nothing of it changes what was trained.
@@ -273,7 +273,8 @@ fn ledger(watch: &Watch) -> &Ledger {
 
 fn most_spent(watch: &Watch) -> f64 {
     let now = watch.last.expect("it has begun");
-    let hour = |ledger: &crate::privacy::Ledger| ledger.spent(crate::privacy::Scope::Hour, now);
+    let hour =
+        |ledger: &crate::privacy::Ledger| ledger.spent(crate::session::privacy::Scope::Hour, now);
     watch.run.ledgers().map(|l| hour(l).epsilon).fold(0.0, f64::max)
 }
 
@@ -317,10 +318,10 @@ fn a_budget_is_a_knob_that_is_never_below_what_is_spent() {
 
 #[test]
 fn kept_answers_refuse_to_be_shown_and_may_be_told_of_at_another_epsilon() {
-    use crate::session::privacy::Thrift;
+    use crate::session::privacy::SendPolicy;
     let mut watch = watch_with(|privacy| {
         privacy.epsilon_flag = Some(2.0);
-        privacy.thrift = Thrift::Memoised { permanent: 1.0 };
+        privacy.send = SendPolicy::Memoised { permanent: 1.0 };
     });
     steps(&mut watch, 60);
     let mut news = News::default();

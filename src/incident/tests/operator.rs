@@ -173,5 +173,5 @@ fn what_does_not_exist_is_refused_in_words() {
     assert_eq!(refusal.to_string(), "there is no incident #0");
     assert_eq!(scene.act(Action::TakeOut { client: 9 }), Err(Refusal::NoClient));
     assert_eq!(scene.act(Action::Undo { entry: 3 }), Err(Refusal::NotUndoable(3)));
-    assert!(scene.desk.log().entries().is_empty(), "a refusal leaves no trace");
+    assert!(scene.desk.log().events().is_empty(), "a refusal leaves no trace");
 }

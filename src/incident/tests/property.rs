@@ -173,7 +173,7 @@ proptest! {
                     _ => {}
                 }
             }
-            let entries = scene.desk.log().entries();
+            let entries = scene.desk.log().events();
             prop_assert!(entries.starts_with(&log), "the log only grows");
             log = entries.to_vec();
             check(&scene.desk);

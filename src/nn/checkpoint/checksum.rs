@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::digest::{DIGITS, Hashed};
+use crate::base::digest::{DIGITS, Hashed};
 
 /// What stands in its place while it is computed.
 pub(crate) const PLACE: &str = "0000000000000000000000000000000000000000000000000000000000000000";

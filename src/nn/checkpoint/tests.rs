@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
 use super::*;
+use crate::base::rng;
 use crate::nn::network::{FilterNetwork, LstmNetwork};
 use crate::nn::weights::{FilterWeights, Mlp, OwnLagWeights};
-use crate::rng;
 
 fn filter(states: usize, sensors: usize, residual: bool) -> FilterWeights {
     let mut rng = rng::stream(1, 0);

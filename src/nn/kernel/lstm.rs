@@ -217,7 +217,7 @@ mod tests {
     use super::super::isa::{Isa, Kernel};
     use super::super::reference::{self, State};
     use super::*;
-    use crate::rng;
+    use crate::base::rng;
 
     struct Step<'a> {
         lstm: &'a Lstm,

@@ -230,7 +230,7 @@ mod tests {
 
     use super::super::gaussian::RIDGE;
     use super::*;
-    use crate::rng;
+    use crate::base::rng;
 
     /// `count` rows of correlated residuals.
     fn rows(sensors: usize, count: usize, seed: u64) -> Vec<f32> {

@@ -109,7 +109,7 @@ mod tests {
     use super::super::isa::{Isa, Kernel};
     use super::super::reference;
     use super::*;
-    use crate::rng;
+    use crate::base::rng;
 
     struct Evaluate<'a> {
         mlp: &'a Mlp,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::rng;
+use crate::base::rng;
 
 fn random(shape: (usize, usize, usize)) -> Tensor {
     let count = shape.0 * shape.1 * shape.2;

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::*;
+use crate::base::rng;
 use crate::nn::network::{LstmNetwork, Variables};
 use crate::nn::weights::Parameters as _;
-use crate::rng;
 
 /// Adam on plain numbers, as published, in double precision; one number per weight of torch's form.
 struct ReferenceAdam {

@@ -3,10 +3,10 @@ use proptest::prelude::*;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
+use crate::base::rng;
 use crate::nn::ekf::Ekf;
 use crate::nn::kernel::reference::{self, Networks, State};
 use crate::nn::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights};
-use crate::rng;
 
 fn paper_form(states: usize, sensors: usize, seed: u64) -> FilterWeights {
     let rng = &mut rng::stream(seed, 0);

@@ -56,8 +56,8 @@ impl Adam {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng;
     use crate::nn::weights::Mlp;
-    use crate::rng;
 
     #[test]
     fn a_large_gradient_is_cut_and_a_broken_one_refused() {

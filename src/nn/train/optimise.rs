@@ -5,7 +5,7 @@
 
 use super::window::{Batch, Windows};
 use super::{OnProgress, Progress, TrainError};
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 /// Steps at the start of a window that are not in the loss.
 pub(crate) const WARM_UP: usize = 4;

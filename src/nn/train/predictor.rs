@@ -9,9 +9,9 @@ use ndarray::{Array2, ArrayView2};
 use super::trainer::Trainer;
 use super::window::Batch;
 use super::{Job, OnProgress, TrainError, Trained, WEIGHTS, graph};
+use crate::base::rng;
 use crate::nn::network::LstmNetwork;
 use crate::nn::weights::LstmFc;
-use crate::rng;
 
 /// Makes the predictor of one client, as wide as its transition; `job.kind` plays no role.
 pub(crate) fn predictor(job: &Job, on_progress: OnProgress) -> Result<Trained<LstmFc>, TrainError> {

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, SymmetricEigen};
 use ndarray::{ArrayView1, ArrayView2};
 
-use crate::nn::moments::Moments;
+use crate::base::moments::Moments;
 
 /// Two columns this correlated carry one measurement.
 const SAME: f64 = 0.9999;

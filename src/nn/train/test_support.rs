@@ -5,8 +5,8 @@ use rand_distr::{Distribution as _, StandardNormal};
 
 use super::window::{Batch, Windows};
 use super::{Progress, sensors};
+use crate::base::rng;
 use crate::nn::weights::{FilterWeights, LstmFc, Mlp};
-use crate::rng;
 
 /// A damped nonlinear oscillator with noise, seen by `sensors` standardised nonlinear sensors. All
 /// seeds share one plant.

@@ -115,9 +115,9 @@ impl Trainer<LstmFc> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng;
     use crate::nn::train::adam::Adam;
     use crate::nn::weights::Mlp;
-    use crate::rng;
 
     /// A loss whose gradient is `g`.
     fn along(trainer: &Trainer<Mlp>, g: &Mlp) -> Tensor {

@@ -7,7 +7,7 @@
 use ndarray::ArrayView2;
 use rand::seq::SliceRandom as _;
 
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 /// Bound on a measurement that corrects the state, in nominal standard deviations.
 pub(crate) const CLIP: f32 = 5.0;

@@ -6,8 +6,8 @@ use crate::evidence::enrolment::Enrolment;
 use crate::evidence::likelihood::{Ratios, Tables};
 use crate::evidence::symbol::{Grading, Symbol};
 use crate::evidence::watch::Odds;
-use crate::privacy::Manner;
 use crate::server::health::{Report, Standing, Watch};
+use crate::session::SendPolicy;
 
 /// What the server knows of one client.
 #[derive(Debug, Clone)]
@@ -122,9 +122,11 @@ impl Client {
     /// Steps after which its silence is one: a client that reports once in a window is not silent
     /// between two reports.
     pub(crate) fn patience(&self, rules: &Rules) -> u64 {
-        match self.enrolment.manner {
-            Manner::Window { steps } => rules.silence.max(3 * steps),
-            Manner::EveryStep | Manner::WhileRaised(_) | Manner::Memoised { .. } => rules.silence,
+        match self.enrolment.send {
+            SendPolicy::Window(steps) => rules.silence.max(3 * steps),
+            SendPolicy::EveryStep | SendPolicy::WhileRaised | SendPolicy::Memoised { .. } => {
+                rules.silence
+            }
         }
     }
 }

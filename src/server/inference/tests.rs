@@ -1,9 +1,9 @@
 mod liar;
 
 use super::*;
+use crate::base::rng;
 use crate::evidence::enrolment::Remainder;
 use crate::evidence::symbol::Symbol;
-use crate::rng;
 use crate::server::inbox::Inbox;
 use crate::wire::Content;
 use crate::wire::testing::message;

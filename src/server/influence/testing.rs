@@ -3,11 +3,11 @@
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::heard::Heard;
+use crate::base::rng;
 use crate::nn::kernel::isa::Isa;
 use crate::nn::proprietary::Filter;
 use crate::nn::train::test_support::small_filter;
-use crate::privacy::{Hooks, Provenance, SigmaRule};
-use crate::rng;
+use crate::privacy::{Hooks, Provenance};
 use crate::session::PrivacySettings;
 use crate::site::line::Line;
 use crate::site::messenger::{Messenger, Said, Trace};
@@ -52,8 +52,7 @@ pub(crate) fn traces(
 /// A line for each of these clients, without noise.
 pub(crate) fn lines(fit: &[Trace]) -> Vec<Line> {
     let privacy = PrivacySettings::default();
-    let (rule, provenance) = (SigmaRule::Analytic, Provenance::Seeded);
-    let hooks = Hooks { privacy: &privacy, rule, provenance };
+    let hooks = Hooks { privacy: &privacy, provenance: Provenance::Seeded };
     let model = Filter::new(&small_filter(3, false, 1), Isa::detect()).expect("a small filter");
     fit.iter()
         .enumerate()

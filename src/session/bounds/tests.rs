@@ -11,11 +11,11 @@ const ALL_NUMBERS: [&str; 4] = [
     "Session(about: \"x\", source: Plant(), sampling: (period_s: 1, decimate: Every(5)), \
      thresholds: (tau_c: Percentile(95), tau_a: Value(3), vote: (k: 3, n: 5)), \
      privacy: (epsilon_c: 1, epsilon_a: 1, epsilon_g: 1, epsilon_flag: 1, contraction: 0.5, \
-     thrift: Window(6), budget: (epsilon: 4, over: Hour, at_zero: AlarmsOnly(reserve: 1))), \
+     send: Window(6), budget: (epsilon: 4, over: Hour, at_zero: AlarmsOnly(reserve: 1))), \
      limits: (memory_gb: 4, preparation_h: 1))",
     "Session(about: \"x\", source: Twin(), model: (federation: Batched(rounds: 4)), \
      thresholds: (tau_c: Value(3), tau_a: Percentile(95)), \
-     privacy: (epsilon_flag: 1, thrift: Memoised(permanent: 2)))",
+     privacy: (epsilon_flag: 1, send: Memoised(permanent: 2)))",
     "Session(about: \"x\", source: Twin(), model: (federation: Online(passes: 4)))",
     "Session(about: \"x\", source: Table(data: \"d\", time: (column: \"t\")), \
      clients: [(name: \"A\", columns: [\"a\"])], labels: Column(name: \"l\", unlabelled: [-1.0]), \
@@ -97,11 +97,11 @@ fn with(bound: &Bound, value: &str) -> String {
             let (part, key) = key.split_once('.').expect("a key of a part");
             format!("{part}: ({key}: \"{value}s\")")
         }
-        ("privacy.thrift", _) => {
-            format!("privacy: (epsilon_flag: 1, thrift: Window({value}))")
+        ("privacy.send", _) => {
+            format!("privacy: (epsilon_flag: 1, send: Window({value}))")
         }
-        ("privacy.thrift.permanent", _) => {
-            format!("privacy: (epsilon_flag: 1, thrift: Memoised(permanent: {value}))")
+        ("privacy.send.permanent", _) => {
+            format!("privacy: (epsilon_flag: 1, send: Memoised(permanent: {value}))")
         }
         ("privacy.watch.epsilon" | "privacy.watch.burst", _) => {
             format!("privacy: (watch: ({last}: {value}))")

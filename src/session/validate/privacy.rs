@@ -2,7 +2,7 @@
 
 use super::Check;
 use crate::session::Session;
-use crate::session::privacy::{AtZero, BudgetSettings, PrivacySettings, Scope, Thrift};
+use crate::session::privacy::{AtZero, BudgetSettings, PrivacySettings, Scope, SendPolicy};
 
 impl Check {
     pub(super) fn privacy(&mut self, session: &Session) {
@@ -21,24 +21,24 @@ impl Check {
                 self.number(key, value);
             }
         }
-        self.thrift(privacy);
+        self.send(privacy);
         if let Some(budget) = privacy.budget {
             self.budget(privacy, budget);
         }
     }
 
-    fn thrift(&mut self, privacy: &PrivacySettings) {
+    fn send(&mut self, privacy: &PrivacySettings) {
         self.number("privacy.watch.epsilon", privacy.watch.epsilon);
         self.number("privacy.watch.burst", privacy.watch.burst as f64);
-        let key = "privacy.thrift";
-        match privacy.thrift {
-            Thrift::EveryStep | Thrift::WhileRaised => {}
-            Thrift::Window(steps) => self.number_at(key, key, "Window", steps as f64),
-            Thrift::Memoised { permanent } => self.number("privacy.thrift.permanent", permanent),
+        let key = "privacy.send";
+        match privacy.send {
+            SendPolicy::EveryStep | SendPolicy::WhileRaised => {}
+            SendPolicy::Window(steps) => self.number_at(key, key, "Window", steps as f64),
+            SendPolicy::Memoised { permanent } => self.number("privacy.send.permanent", permanent),
         }
         self.that(
-            privacy.thrift == Thrift::EveryStep || privacy.epsilon_flag.is_some(),
-            "privacy.thrift",
+            privacy.send == SendPolicy::EveryStep || privacy.epsilon_flag.is_some(),
+            "privacy.send",
             "saving needs a price: set epsilon_flag, without it symbols are sent as they are",
         );
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::evidence::enrolment::Enrolment;
 use crate::evidence::likelihood::Hypotheses;
-use crate::privacy::{Hooks, Manner, Provenance, Randomness, SigmaRule, Vigil, Voice};
+use crate::privacy::{Hooks, Provenance, Randomness, Releaser, SparseVectorParams};
 use crate::server::health::Report;
 use crate::server::inference::{Change, Inference, Rules};
 use crate::server::influence::foretell::Foreteller;
@@ -11,6 +11,7 @@ use crate::server::influence::testing::{Edge, heard, lines, names, traces};
 use crate::server::predictions::Predictions;
 use crate::server::reach::Reach;
 use crate::session::PrivacySettings;
+use crate::session::SendPolicy;
 use crate::site::enrolment::{Calibrated, enrol};
 use crate::site::grader::SiteSettings;
 use crate::site::line::Line;
@@ -58,13 +59,13 @@ fn world() -> World {
             .map(|d| cuts.symbol(d))
             .collect();
         let enrolled = |beside: Option<(usize, &[Option<Symbol>])>| {
-            let vigil = Vigil { epsilon: 8.0, burst: 5, quiet_steps: 3000.0 };
+            let params = SparseVectorParams { epsilon: 8.0, burst: 5, quiet_steps: 3000.0 };
             let random = || Randomness::seeded(1, m as u64);
-            let voice = Voice::new(None, 5, Manner::EveryStep, vigil, random());
-            let voice = &mut voice.expect("nothing to protect");
+            let releaser = Releaser::new(None, 5, SendPolicy::EveryStep, params, random());
+            let releaser = &mut releaser.expect("nothing to protect");
             let calibrated = Calibrated { symbols: &symbols, beside };
             let random = &mut random();
-            let told = enrol(calibrated, &settings, &hypotheses, voice, random, false);
+            let told = enrol(calibrated, &settings, &hypotheses, releaser, random, false);
             told.expect("a seed gives random numbers").enrolment
         };
         let Some(explainer) = foreteller.explainer(m) else {
@@ -87,8 +88,8 @@ fn world() -> World {
 /// What the server predicts each client, as it arrives.
 fn gathered(foreteller: &Foreteller, heard: &[Heard]) -> Vec<Answers> {
     let privacy = PrivacySettings::default();
-    let (rule, provenance) = (SigmaRule::Analytic, Provenance::Seeded);
-    let hooks = Hooks { privacy: &privacy, rule, provenance };
+    let provenance = Provenance::Seeded;
+    let hooks = Hooks { privacy: &privacy, provenance };
     let mut predictions = Predictions::new(foreteller, &hooks, 1).expect("nothing to protect");
     let mut answers = vec![Answers::none(heard[0].steps()); heard.len()];
     for t in 0..heard[0].steps() {

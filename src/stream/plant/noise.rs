@@ -7,7 +7,7 @@
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
-use crate::rng::{self, Rng};
+use crate::base::rng::{self, Rng};
 
 /// Where a standard normal number is needed. The place in this list is the generator's number:
 /// a new source goes to the end.

@@ -8,7 +8,7 @@ use rand::RngExt as _;
 use super::dynamics::Slew;
 use super::noise::Source;
 use super::tags::{Row, Tag};
-use crate::rng::{self, Rng};
+use crate::base::rng::{self, Rng};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SetPoint {

@@ -62,7 +62,6 @@ pub(crate) fn source() -> TableSource {
     }
 }
 
-/// A client and its columns.
 pub(crate) fn client(name: &str, columns: &[&str]) -> ClientSettings {
     ClientSettings {
         name: name.into(),

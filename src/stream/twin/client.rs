@@ -13,8 +13,8 @@ use super::sources::{Purpose, Sources};
 use super::target::Target;
 use super::transition::Transition;
 use super::{CHANNELS, Measurements, State};
-use crate::nn::moments::Moments;
-use crate::rng::Rng;
+use crate::base::moments::Moments;
+use crate::base::rng::Rng;
 use crate::session::Family;
 
 /// Pull of the target on the state of family A (k).

@@ -7,8 +7,8 @@ use rand_distr::{Distribution as _, StandardNormal};
 use super::State;
 use super::lstm::{Linear, Lstm, Memory};
 use super::packed::Packed;
-use crate::nn::moments::Moments;
-use crate::rng::Rng;
+use crate::base::moments::Moments;
+use crate::base::rng::Rng;
 
 /// Hidden units of each layer of `g_dep`.
 const HIDDEN: usize = 64;

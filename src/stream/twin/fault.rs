@@ -8,7 +8,7 @@ use std::ops::Range;
 use rand::RngExt as _;
 
 use super::{CHANNELS, Measurements, State};
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 use crate::session::Family;
 
 /// Enlargement of every fault of families B and H.

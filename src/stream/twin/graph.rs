@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use rand::RngExt as _;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 /// Parents a client has on average, were all of them earlier in the order.
 const WANTED_PARENTS: f64 = 3.0;

@@ -6,7 +6,7 @@
 use rand_distr::{Distribution as _, Uniform};
 
 use super::activation::{sigmoid, tanh};
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 /// `n` draws of U(−bound, bound).
 fn uniform(n: usize, bound: f64, rng: &mut Rng) -> Vec<f64> {

@@ -232,7 +232,7 @@ fn rehearse(family: Family, graph: &Graph, clients: &mut [Client], sources: Sour
 
 /// `make(0), make(1), …, make(n - 1)` on all cores. The result does not depend on their number.
 fn in_parallel<T: Send>(n: usize, make: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let workers = crate::threads::threads().min(n);
+    let workers = crate::base::threads::threads().min(n);
     let share = n.div_ceil(workers);
     let mut made: Vec<Option<T>> = (0..n).map(|_| None).collect();
     thread::scope(|scope| {

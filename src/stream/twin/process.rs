@@ -8,7 +8,7 @@ use rand::RngExt as _;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::State;
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessKind {

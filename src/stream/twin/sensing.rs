@@ -6,7 +6,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 
 use super::lstm::Linear;
 use super::{CHANNELS, Measurements, State};
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 /// Hidden units of family A's `h_m`.
 const HIDDEN: usize = 32;

@@ -2,7 +2,7 @@
 //!
 //! So a run without its faults differs from the run with them by the faults alone.
 
-use crate::rng::{self, Rng};
+use crate::base::rng::{self, Rng};
 
 /// Keeps the plant's sources apart from those that other parts of a run draw from the same seed.
 const TWIN: u64 = 0x7477_696E;

@@ -6,7 +6,7 @@ use rand::RngExt as _;
 use std::f64::consts::{PI, TAU};
 
 use super::State;
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 /// Steps of one period (the paper's `T_s`).
 const PERIOD: usize = 20;

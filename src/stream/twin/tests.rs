@@ -14,8 +14,8 @@ use super::sources::{Purpose, Sources};
 use super::target::Target;
 use super::transition::Transition;
 use super::*;
-use crate::nn::moments::Moments;
-use crate::rng;
+use crate::base::moments::Moments;
+use crate::base::rng;
 use crate::session::Family;
 
 fn source(family: Family, clients: usize) -> TwinSource {

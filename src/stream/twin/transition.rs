@@ -10,7 +10,7 @@ use super::fit::{Adam, Batch, LANES, Tape};
 use super::lstm::{Linear, Lstm, Memory};
 use super::packed::Packed;
 use super::target::Target;
-use crate::rng::Rng;
+use crate::base::rng::Rng;
 
 const HIDDEN: usize = 16;
 const ITERATIONS: usize = 400;

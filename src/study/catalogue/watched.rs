@@ -97,7 +97,7 @@ pub(super) fn watch(session: &Session) -> Result<Vec<JudgedRun>, Failure> {
             let options = Options { mode, ..Options::study(Arc::clone(&prepared)) };
             let ended = engine::spawn(&session, options)?.to_end(|_, update| {
                 if let (Some(_), Some(time)) = (method.flags, update.news.times.first()) {
-                    let flags = update.news.sights.iter().map(|sight| sight.flags());
+                    let flags = update.news.readouts.iter().map(|readout| readout.flags());
                     raised.step(*time, flags.map(|z| z.map(|z| [z.z_c, z.z_a])));
                 }
             });

@@ -60,10 +60,12 @@ pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watch
         gathered.times.extend_from_slice(&news.times);
         match session.mode {
             Mode::Evidence => {
-                gathered.evidence.extend(news.sights.iter().map(|sight| sight.server.evidence));
+                gathered
+                    .evidence
+                    .extend(news.readouts.iter().map(|readout| readout.server.evidence));
             }
             Mode::Paper if !news.times.is_empty() => {
-                gathered.flags.push(news.sights.iter().map(|sight| sight.server.flags));
+                gathered.flags.push(news.readouts.iter().map(|readout| readout.server.flags));
             }
             Mode::Paper => {}
         }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::digest;
-use crate::draft::{Draft, DraftError};
+use crate::base::atomic_file::{AtomicFile, WriteError};
+use crate::base::digest;
 use crate::engine::experiment::results_folder;
 
 /// A folder of results.
@@ -67,14 +67,14 @@ impl Store {
         study: &str,
         inputs: &Value,
         result: &Value,
-    ) -> (Value, Result<(), DraftError>) {
+    ) -> (Value, Result<(), WriteError>) {
         let text = result.to_string();
         let kept = self.write(&self.name(study, inputs), &text);
         (serde_json::from_str(&text).unwrap_or_else(|_| result.clone()), kept)
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<(), DraftError> {
-        let mut draft = Draft::create(&self.folder, name)?;
+    fn write(&self, name: &str, text: &str) -> Result<(), WriteError> {
+        let mut draft = AtomicFile::create(&self.folder, name)?;
         draft.fill(|file| write!(file, "{}\n{text}", digest::sha256(text.as_bytes())))?;
         draft.publish().map(|_| ())
     }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use rand_distr::{Distribution as _, StandardNormal};
 
 use super::*;
+use crate::base::rng;
 use crate::incident::Origin;
-use crate::rng;
 use crate::server::health::Standing;
 
 /// What is wrong with a client's two sensors: whose, from which to which step, how much noise, how far
@@ -168,6 +168,6 @@ fn a_second_fault_that_the_first_cannot_have_caused_is_an_incident_of_its_own() 
     assert_eq!(roots, [Some(1), Some(0)]);
     assert!(incidents[1].opened_step < 330, "while the first is open: {:?}", incidents[1]);
     assert_eq!(incidents[1].origin, Origin::Single);
-    let standing = |client: usize| watch.run().sights()[client].server.standing;
+    let standing = |client: usize| watch.run().readouts()[client].server.standing;
     assert!((0..3).all(|client| standing(client) != Standing::Unreliable));
 }

@@ -7,7 +7,8 @@ use crate::privacy::randomness::{Provenance, Randomness};
 use crate::privacy::release::{Flag, Spend, What};
 use crate::privacy::response::Response;
 use crate::privacy::seal::LedgerKey;
-use crate::privacy::{AtZero, Book, Budget, Purpose, Scope, Terms, Trained};
+use crate::privacy::{Budget, Purpose, Terms, Trained};
+use crate::session::privacy::{AtZero, Scope};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_691_798_400 + second).unwrap()
@@ -27,35 +28,35 @@ fn trained(training: &str, what: What) -> Trained {
 }
 
 /// Two clients with a training and five flags each, and the text of it.
-fn written() -> ([Book; 2], String) {
+fn written() -> ([Ledger; 2], String) {
     written_on(&[])
 }
 
 /// The same as a continuation of `kept`.
-fn written_on(kept: &[Ledger]) -> ([Book; 2], String) {
+fn written_on(kept: &[Ledger]) -> ([Ledger; 2], String) {
     let terms = Terms { delta: 1e-6, memory: FilterMemory::NONE, budget: None };
-    let mut books = ["P1", "P2"].map(|client| Book::unwritten(client, terms).unwrap());
+    let mut ledgers = ["P1", "P2"].map(|client| Ledger::unwritten(client, terms).unwrap());
     let mut text = String::new();
     let training = vec![trained("one", What::ProprietaryState), trained("one", What::Gradient)];
-    for book in &mut books {
-        book.write_from(at(0), kept).unwrap();
-        book.enter_training(at(-100), &training);
+    for ledger in &mut ledgers {
+        ledger.write_from(at(0), kept).unwrap();
+        ledger.enter_training(at(-100), &training);
     }
     let mut random = Randomness::operating_system();
     let response = Response::binary(1.0).unwrap();
     for second in 0..5 {
-        for book in &mut books {
+        for ledger in &mut ledgers {
             let flag = response.flag(Flag(false), &mut random).unwrap();
             let what = What::ProprietaryFlag;
-            book.enter(at(second), what, Purpose::Routine, flag).unwrap();
-            text += &book.take_lines();
+            ledger.enter(at(second), what, Purpose::Routine, flag).unwrap();
+            text += &ledger.take_lines();
         }
     }
-    for book in &mut books {
-        book.close(at(5));
-        text += &book.take_lines();
+    for ledger in &mut ledgers {
+        ledger.close(at(5));
+        text += &ledger.take_lines();
     }
-    (books, text)
+    (ledgers, text)
 }
 
 fn key() -> LedgerKey {
@@ -70,11 +71,11 @@ fn sealed(runs: usize) -> (String, Vec<usize>, Vec<Head>) {
     let (mut ends, mut heads) = (Vec::new(), Vec::new());
     for _ in 0..runs {
         let kept = read(file.as_bytes(), None).expect("sound").ledgers;
-        let (books, text) = written_on(&kept);
+        let (ledgers, text) = written_on(&kept);
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let (first, second) = lines.split_at(lines.len() / 2);
         for (part, clients) in
-            [(first, None), (second, Some(books.map(|b| b.ledger().client_head()).to_vec()))]
+            [(first, None), (second, Some(ledgers.map(|b| b.client_head()).to_vec()))]
         {
             seals.take(&part.concat());
             file += &part.concat();
@@ -160,11 +161,11 @@ fn a_dropped_client_is_noticed_without_a_head() {
         assert!(found < signed, "{broken}");
     }
     // Without a seal in between, the last one names who is missing.
-    let (books, text) = written();
+    let (ledgers, text) = written();
     let mut seals = Seals::default();
     let first = seals.seal(&key(), None, None);
     seals.take(&text);
-    let heads = books.map(|book| book.ledger().client_head()).to_vec();
+    let heads = ledgers.map(|ledger| ledger.client_head()).to_vec();
     let file = first + &text + &seals.seal(&key(), Some(heads), None);
     let rest = without(&file, |_, line| line.contains("\"client\":\"P2\",\"entry\""));
     assert_eq!(whole(&rest).unwrap_err().why, Why::ClientMissing("P2".to_owned()));
@@ -244,13 +245,13 @@ proptest! {
 
 #[test]
 fn what_was_written_is_read_back_client_by_client() {
-    let (books, text) = written();
+    let (ledgers, text) = written();
     let mut seals = Seals::default();
     let first = seals.seal(&key(), None, None);
     seals.take(&text);
     let file = first + &text + &seals.seal(&key(), None, None);
     let again = whole(&file).unwrap().ledgers;
-    for (ledger, again) in books.iter().map(Book::ledger).zip(&again) {
+    for (ledger, again) in ledgers.iter().zip(&again) {
         assert_eq!(ledger.head(), again.head());
         assert_eq!(ledger.counts(), again.counts());
         for scope in Scope::ALL {
@@ -270,27 +271,27 @@ fn a_training_is_counted_once_however_often_its_models_are_used() {
     let (text, _, _) = sealed(1);
     let kept = read(text.as_bytes(), None).unwrap().ledgers;
     let terms = *kept[0].terms();
-    let mut book = Book::unwritten("P1", terms).unwrap();
-    book.write_from(at(10), &kept).unwrap();
-    book.enter_training(at(-100), &[trained("one", What::ProprietaryState)]);
-    assert_eq!(book.take_lines(), "");
-    book.enter_training(at(-100), &[trained("two", What::ProprietaryState)]);
-    assert_eq!(book.ledger().trained().releases, 800);
-    assert_eq!(book.take_lines().lines().count(), 1);
+    let mut ledger = Ledger::unwritten("P1", terms).unwrap();
+    ledger.write_from(at(10), &kept).unwrap();
+    ledger.enter_training(at(-100), &[trained("one", What::ProprietaryState)]);
+    assert_eq!(ledger.take_lines(), "");
+    ledger.enter_training(at(-100), &[trained("two", What::ProprietaryState)]);
+    assert_eq!(ledger.trained().releases, 800);
+    assert_eq!(ledger.take_lines().lines().count(), 1);
 }
 
 #[test]
 fn gradients_are_noted_and_cost_nothing() {
-    let (books, _) = written();
-    let ledger = books[0].ledger();
+    let (ledgers, _) = written();
+    let ledger = &ledgers[0];
     assert_eq!(ledger.trained().releases, 400);
     assert_eq!(ledger.counts().iter().map(|c| c.count).sum::<u64>(), 805);
 }
 
 #[test]
 fn a_training_weighs_on_the_stretches_it_is_about() {
-    let (books, _) = written();
-    let ledger = books[0].ledger();
+    let (ledgers, _) = written();
+    let ledger = &ledgers[0];
     // 400 releases about 100 seconds: 240 in a minute, four of a sample.
     assert_eq!(ledger.worst(Scope::Minute).releases, 240);
     assert_eq!(ledger.worst(Scope::Hour).releases, 400);
@@ -301,13 +302,13 @@ fn a_training_weighs_on_the_stretches_it_is_about() {
 
 #[test]
 fn a_budget_below_what_is_spent_changes_nothing() {
-    let ([mut book, _], _) = written();
+    let ([mut ledger, _], _) = written();
     let budget = |epsilon| Budget::new(epsilon, Scope::Lifetime, AtZero::Stop).ok();
-    assert!(book.set_budget(budget(0.5), at(6)).is_err());
-    assert!(book.ledger().terms().budget.is_none());
-    assert_eq!(book.take_lines(), "");
-    book.set_budget(budget(500.0), at(6)).unwrap();
-    assert_eq!(book.take_lines().lines().count(), 1);
+    assert!(ledger.set_budget(budget(0.5), at(6)).is_err());
+    assert!(ledger.terms().budget.is_none());
+    assert_eq!(ledger.take_lines(), "");
+    ledger.set_budget(budget(500.0), at(6)).unwrap();
+    assert_eq!(ledger.take_lines().lines().count(), 1);
 }
 
 #[test]
@@ -316,8 +317,8 @@ fn a_ledger_is_continued_at_the_delta_and_the_budget_of_the_session() {
     let kept = read(text.as_bytes(), None).unwrap().ledgers;
     let budget = Budget::new(1e6, Scope::Lifetime, AtZero::Stop).ok();
     let terms = Terms { delta: 1e-9, budget, ..*kept[0].terms() };
-    let mut book = Book::unwritten("P1", terms).unwrap();
-    book.write_from(at(10), &kept).unwrap();
-    assert_eq!(book.ledger().terms(), &terms);
-    assert!(book.take_lines().contains("\"delta\":1e-9"), "the change is entered");
+    let mut ledger = Ledger::unwritten("P1", terms).unwrap();
+    ledger.write_from(at(10), &kept).unwrap();
+    assert_eq!(ledger.terms(), &terms);
+    assert!(ledger.take_lines().contains("\"delta\":1e-9"), "the change is entered");
 }

@@ -8,7 +8,7 @@ use crate::engine::experiment::spending::DailySpending;
 use crate::score::metrics::Tick;
 use crate::score::metrics::delay::{Delays, per_day};
 use crate::score::metrics::incident::TAIL;
-use crate::session::{Alphabet, Session, Thrift};
+use crate::session::{Alphabet, SendPolicy, Session};
 use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::{WatchedRun, watch};
 use crate::study::detection::{Models, linear};
@@ -37,12 +37,12 @@ const EVERY_STEP: &str = "evidence, every step";
 const PAPER: &str = "paper, every step";
 
 /// How symbols are sent: the name, how often, and in which alphabet.
-const POLICIES: [(&str, Thrift, Alphabet); 5] = [
-    (EVERY_STEP, Thrift::EveryStep, Alphabet::Graded),
-    ("evidence, every step, one bit", Thrift::EveryStep, Alphabet::OneBit),
-    ("evidence, strongest of 5 steps", Thrift::Window(WINDOW), Alphabet::Graded),
-    ("evidence, while raised", Thrift::WhileRaised, Alphabet::Graded),
-    ("evidence, kept answers", Thrift::Memoised { permanent: PERMANENT }, Alphabet::Graded),
+const POLICIES: [(&str, SendPolicy, Alphabet); 5] = [
+    (EVERY_STEP, SendPolicy::EveryStep, Alphabet::Graded),
+    ("evidence, every step, one bit", SendPolicy::EveryStep, Alphabet::OneBit),
+    ("evidence, strongest of 5 steps", SendPolicy::Window(WINDOW), Alphabet::Graded),
+    ("evidence, while raised", SendPolicy::WhileRaised, Alphabet::Graded),
+    ("evidence, kept answers", SendPolicy::Memoised { permanent: PERMANENT }, Alphabet::Graded),
 ];
 
 /// One method at one ε.
@@ -222,10 +222,10 @@ pub(super) fn rows(seed: u64, quick: bool) -> Result<Vec<SpendingRow>, Failure> 
         for (method, policy, symbol) in POLICIES {
             for &epsilon in epsilons {
                 // Saving is about a price: without one only the plain policy is run.
-                if epsilon.is_none() && policy != Thrift::EveryStep {
+                if epsilon.is_none() && policy != SendPolicy::EveryStep {
                     continue;
                 }
-                (evidence.privacy.thrift, evidence.privacy.symbol) = (policy, symbol);
+                (evidence.privacy.send, evidence.privacy.symbol) = (policy, symbol);
                 rows.push(row(family, method, epsilon, &evidence, &mut models, median_delay)?);
             }
         }

@@ -16,6 +16,10 @@ impl Moments {
         self.squares += off * (x - self.mean);
     }
 
+    pub(crate) fn count(&self) -> u64 {
+        self.n
+    }
+
     pub(crate) fn mean(&self) -> f64 {
         self.mean
     }

@@ -1,6 +1,6 @@
 //! Files that come into being all at once.
 //!
-//! A [`Draft`] is written under another name in the same folder and takes its own name when it is
+//! A [`AtomicFile`] is written under another name in the same folder and takes its own name when it is
 //! complete. Given up before that (an error, a full disk, a killed process), it leaves what stood
 //! there before as it was. It must not know what it holds.
 //!
@@ -35,14 +35,13 @@ fn written() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 /// A file or folder that could not be written.
 #[derive(Debug, Error)]
 #[error("cannot write {}: {source}", file.display())]
-pub(crate) struct DraftError {
-    /// Which file or folder.
+pub(crate) struct WriteError {
     pub(crate) file: PathBuf,
     /// The operating system's answer.
     pub(crate) source: io::Error,
 }
 
-impl DraftError {
+impl WriteError {
     /// Attaches the file to an operating-system error.
     pub(crate) fn at(file: &Path) -> impl FnOnce(io::Error) -> Self {
         let file = file.to_path_buf();
@@ -52,7 +51,7 @@ impl DraftError {
 
 /// A file that is being written.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct AtomicFile {
     target: PathBuf,
     partial: PathBuf,
     file: Option<BufWriter<File>>,
@@ -60,13 +59,13 @@ pub(crate) struct Draft {
     complete: Option<File>,
 }
 
-impl Draft {
+impl AtomicFile {
     /// Begins the file `name` in `folder`, which is made when it is not there.
-    pub(crate) fn create(folder: &Path, name: &str) -> Result<Self, DraftError> {
+    pub(crate) fn create(folder: &Path, name: &str) -> Result<Self, WriteError> {
         let folder = or_here(folder);
-        fs::create_dir_all(folder).map_err(DraftError::at(folder))?;
+        fs::create_dir_all(folder).map_err(WriteError::at(folder))?;
         let target = folder.join(name);
-        let (partial, file) = begin(folder, name).map_err(DraftError::at(&target))?;
+        let (partial, file) = begin(folder, name).map_err(WriteError::at(&target))?;
         let file = Some(BufWriter::with_capacity(1 << 18, file));
         Ok(Self { target, partial, file, complete: None })
     }
@@ -75,27 +74,27 @@ impl Draft {
     pub(crate) fn fill<T>(
         &mut self,
         fill: impl FnOnce(&mut Self) -> io::Result<T>,
-    ) -> Result<T, DraftError> {
-        fill(self).map_err(DraftError::at(&self.target))
+    ) -> Result<T, WriteError> {
+        fill(self).map_err(WriteError::at(&self.target))
     }
 
     /// Brings all of it to the disk; a disk that is full says so here at the latest.
-    pub(crate) fn finish(&mut self) -> Result<(), DraftError> {
+    pub(crate) fn finish(&mut self) -> Result<(), WriteError> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let complete = file
             .into_inner()
             .map_err(io::IntoInnerError::into_error)
             .and_then(|file| file.sync_all().map(|()| file))
-            .map_err(DraftError::at(&self.target))?;
+            .map_err(WriteError::at(&self.target))?;
         self.complete = Some(complete);
         Ok(())
     }
 
     /// Gives the file its name.
-    pub(crate) fn publish(mut self) -> Result<PathBuf, DraftError> {
+    pub(crate) fn publish(mut self) -> Result<PathBuf, WriteError> {
         self.finish()?;
         let mut written = written();
-        fs::rename(&self.partial, &self.target).map_err(DraftError::at(&self.target))?;
+        fs::rename(&self.partial, &self.target).map_err(WriteError::at(&self.target))?;
         written.remove(&std::mem::take(&mut self.partial));
         drop(written);
         // The new name must survive a power cut too. Some systems cannot open a folder: no error.
@@ -106,7 +105,7 @@ impl Draft {
     }
 }
 
-impl Write for Draft {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.file {
             Some(file) => file.write(bytes),
@@ -119,7 +118,7 @@ impl Write for Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         // `publish` takes the name away; otherwise there is nobody left to tell of a failure.
         if !self.partial.as_os_str().is_empty() {
@@ -213,8 +212,8 @@ mod tests {
         folder
     }
 
-    fn begun(folder: &Path, bytes: &[u8]) -> Draft {
-        let mut draft = Draft::create(folder, "a.csv").expect("the folder takes files");
+    fn begun(folder: &Path, bytes: &[u8]) -> AtomicFile {
+        let mut draft = AtomicFile::create(folder, "a.csv").expect("the folder takes files");
         draft.write_all(bytes).expect("written");
         draft
     }
@@ -285,7 +284,8 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_made_is_named() {
         let folder = folder_with_old_file();
-        let error = Draft::create(&folder.path().join("a.csv/none"), "b").expect_err("no folder");
+        let error =
+            AtomicFile::create(&folder.path().join("a.csv/none"), "b").expect_err("no folder");
         assert!(error.to_string().contains("none"), "{error}");
     }
 }

@@ -6,7 +6,7 @@ use crate::site::LocalView;
 
 /// One client at one step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Sight {
+pub(crate) struct ClientReadout {
     /// What its site shows on its own machine.
     pub(crate) local: LocalView,
     /// How the server that decides sees it: by what crossed the wire.
@@ -15,7 +15,7 @@ pub(crate) struct Sight {
     pub(crate) rehearsed: ServerView,
 }
 
-impl Sight {
+impl ClientReadout {
     /// (Z_c, Z_a) as they were sent, or rehearsed while evidence decides.
     pub(crate) fn flags(&self) -> Option<Flags> {
         self.server.flags.or(self.rehearsed.flags)

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::columns::{glob, near_hint};
-use super::table::clock::Clock;
-use super::table::files;
-use super::table::header::needed;
-use super::table::rows::{Next, Rows};
-use super::{Continuity, Event, Label, StreamError};
+use super::clock::Clock;
+use super::files;
+use super::header::needed;
+use super::rows::{Next, Rows};
 use crate::session::{ClientSettings, Delimiter, EventSettings, Labels};
+use crate::stream::columns::{glob, near_hint};
+use crate::stream::{Continuity, Event, Label, StreamError};
 
 /// Says of each row what is known about it, and keeps the events.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Scope;
-use crate::privacy::account::Tally;
-use crate::privacy::randomness::Provenance;
-use crate::privacy::release::{Spend, What};
+use super::account::Tally;
+use super::randomness::Provenance;
+use super::release::{Spend, What};
+use crate::session::privacy::Scope;
 
 /// The releases of one kind that a training made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,6 @@ pub(crate) struct Trained {
     /// Which training: models that are kept and used again were trained once.
     pub(crate) training: String,
     pub(crate) what: What,
-    /// By which mechanism, with which settings.
     #[serde(flatten)]
     pub(crate) spend: Spend,
     pub(crate) count: u64,

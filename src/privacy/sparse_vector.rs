@@ -1,76 +1,38 @@
-//! Ways to say as much for less: one symbol a window, symbols only around alarms, answers
-//! that are remembered. Each knows its own arithmetic; none knows what the symbols mean.
+//! A private local watch (the sparse vector technique): silent until a noised CUSUM of scores passes a
+//! noised threshold. It must not know what the scores mean.
+
+use serde::{Deserialize, Serialize};
 
 use super::PrivacyError;
-use super::account::Tally;
 use super::memory::FilterMemory;
 use super::randomness::Randomness;
-use super::release::{Guarded, Spend, Symbol};
-use super::response::Response;
+use super::release::{Guarded, Spend};
 use super::sampler::discrete_laplace;
 
-/// When a client speaks.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Cadence {
-    /// A symbol at every step.
-    EveryStep { response: Response },
-    /// The strongest symbol of every window.
-    OncePerWindow {
-        response: Response,
-        /// Length of a window.
-        steps: u64,
-    },
-    /// `burst` symbols after every alarm of a private local watch, and nothing else.
-    PerAlarm {
-        response: Response,
-        /// ε of one arming of the watch.
-        watch: f64,
-        /// Symbols after an alarm.
-        burst: u64,
-    },
+/// A private watch over scores between −1 and 1: what it costs and how calm it is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SparseVectorParams {
+    /// ε of one arming.
+    pub(crate) epsilon: f64,
+    /// Symbols that follow when it is raised.
+    pub(crate) burst: u64,
+    /// Steps between two times that noise alone raises it.
+    pub(crate) quiet_steps: f64,
 }
 
-impl Cadence {
-    /// What `steps` steps with `alarms` alarms among them release. Every alarm costs its burst
-    /// and a new arming; a quiet day costs the one arming it began with.
-    pub(crate) fn tally(&self, steps: u64, alarms: u64) -> Tally {
-        match *self {
-            Self::EveryStep { response } => Tally::of(response.spend(), steps),
-            Self::OncePerWindow { response, steps: window } => {
-                Tally::of(response.spend(), steps / window.max(1))
-            }
-            Self::PerAlarm { response, watch, burst } => {
-                let mut tally = Tally::of(response.spend(), alarms * burst);
-                tally.add(Spend::AboveThreshold { epsilon: watch }, alarms + 1);
-                tally
-            }
-        }
-    }
-}
-
-/// The strongest symbol of each window. A sample is in one window only, so it is told of once.
-#[derive(Debug, Clone)]
-pub(crate) struct StrongestOf {
-    steps: u64,
-    seen: u64,
-    strongest: Symbol,
-}
-
-impl StrongestOf {
-    /// Windows of `steps` ≥ 1 steps.
-    pub(crate) fn new(steps: u64) -> Self {
-        Self { steps: steps.max(1), seen: 0, strongest: Symbol(0) }
+impl SparseVectorParams {
+    /// The sum of scores near which it is raised.
+    ///
+    /// The noise of a look has scale 8/ε, that of the threshold half of it; the difference of the
+    /// two exceeds T with probability (4 e^{−T/s} − e^{−2T/s})/6 where s = 8/ε, so T = s ln(2R/3)
+    /// lets noise alone pass once in R looks.
+    pub(crate) fn threshold(&self) -> f64 {
+        8.0 / self.epsilon * (2.0 / 3.0 * self.quiet_steps).ln().max(1.0)
     }
 
-    /// Takes one step's symbol and, at the end of a window, gives the strongest.
-    pub(crate) fn push(&mut self, symbol: Symbol) -> Option<Symbol> {
-        self.strongest = self.strongest.max(symbol);
-        self.seen += 1;
-        if self.seen < self.steps {
-            return None;
-        }
-        self.seen = 0;
-        Some(std::mem::replace(&mut self.strongest, Symbol(0)))
+    /// The watch that keeps to it.
+    pub(crate) fn watch(&self) -> Result<Watch, PrivacyError> {
+        Watch::new(self.epsilon, 1.0, 0.0, self.threshold(), &FilterMemory::NONE)
     }
 }
 
@@ -213,101 +175,13 @@ impl Watch {
     }
 }
 
-/// Remembered answers (RAPPOR, Erlingsson and others 2014): each symbol gets one permanent
-/// answer, and every report is a fresh answer about that one.
-///
-/// Averaging many reports finds the permanent answer and no more, so a symbol that never changes
-/// costs the permanent ε at most, however long it is reported. A symbol that changes does not
-/// have that protection: each report then costs its own ε, and that is what the ledger counts.
-#[derive(Debug, Clone)]
-pub(crate) struct Memoised {
-    permanent: Response,
-    report: Response,
-    answers: Vec<Option<u8>>,
-}
-
-impl Memoised {
-    /// A permanent answer by `permanent`, told of by `report`, over the same symbols.
-    pub(crate) fn new(permanent: Response, report: Response) -> Result<Self, PrivacyError> {
-        if permanent.symbols() != report.symbols() {
-            return Err(PrivacyError::Dimension {
-                expected: usize::from(permanent.symbols()),
-                found: usize::from(report.symbols()),
-            });
-        }
-        let answers = vec![None; usize::from(permanent.symbols())];
-        Ok(Self { permanent, report, answers })
-    }
-
-    /// The same permanent answers, told of by another `report` from now on.
-    pub(crate) fn reporting(self, report: Response) -> Self {
-        Self { report, ..self }
-    }
-
-    /// A report about `symbol`.
-    pub(crate) fn symbol(
-        &mut self,
-        symbol: Symbol,
-        random: &mut Randomness,
-    ) -> Result<Guarded<Symbol>, PrivacyError> {
-        let permanent = self.permanent(symbol, random)?;
-        self.report.symbol(permanent, random)
-    }
-
-    /// The permanent answer about `symbol`, drawn if it never was. It stays with the client.
-    pub(super) fn permanent(
-        &mut self,
-        symbol: Symbol,
-        random: &mut Randomness,
-    ) -> Result<Symbol, PrivacyError> {
-        let place = usize::from(symbol.0);
-        let found = place + 1;
-        let expected = self.answers.len();
-        let answer =
-            self.answers.get_mut(place).ok_or(PrivacyError::Dimension { expected, found })?;
-        Ok(Symbol(match *answer {
-            Some(known) => known,
-            None => *answer.insert(self.permanent.answer(symbol.0, random)?),
-        }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn response() -> Response {
-        Response::binary(1.0).unwrap()
-    }
-
     /// Tests may spend without a ledger.
     fn paid(guarded: Guarded<Armed>) -> Armed {
         guarded.value
-    }
-
-    #[test]
-    fn a_window_tells_its_strongest_symbol_once() {
-        let mut window = StrongestOf::new(3);
-        let told: Vec<_> = [0, 2, 1, 0, 0, 0, 1].iter().map(|s| window.push(Symbol(*s))).collect();
-        assert_eq!(told, [None, None, Some(Symbol(2)), None, None, Some(Symbol(0)), None]);
-    }
-
-    #[test]
-    fn a_quiet_day_costs_one_arming_and_a_busy_one_what_it_tells() {
-        let cadence = Cadence::PerAlarm { response: response(), watch: 1.0, burst: 10 };
-        let day = |alarms| cadence.tally(86_400, alarms).epsilon(1e-6).0;
-        assert!(day(0) <= 1.0);
-        assert!(day(1) <= 12.0 && day(1) > 8.0);
-        let every = Cadence::EveryStep { response: response() }.tally(86_400, 1).epsilon(1e-6).0;
-        assert!(day(3) < 0.001 * every);
-    }
-
-    #[test]
-    fn a_symbol_a_quarter_of_an_hour_costs_the_published_day() {
-        let cadence = Cadence::OncePerWindow { response: response(), steps: 900 };
-        let day = cadence.tally(86_400, 0).composed(1e-6);
-        assert_eq!(day.releases, 96);
-        assert!((day.epsilon - 80.350_715_214_074_71).abs() < 1e-6);
     }
 
     #[test]
@@ -354,27 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn a_remembered_answer_is_all_that_averaging_finds() {
-        let mut memo = Memoised::new(response(), Response::binary(2.0).unwrap()).unwrap();
-        let mut random = Randomness::seeded(33, 0);
-        let n = 20_000;
-        let ones: u32 =
-            (0..n).map(|_| u32::from(memo.symbol(Symbol(0), &mut random).unwrap().value.0)).sum();
-        let share = f64::from(ones) / f64::from(n);
-        let report = Response::binary(2.0).unwrap();
-        let permanent = memo.answers[0].unwrap();
-        let expected = if permanent == 1 { report.truth() } else { report.flip() };
-        assert!((share - expected).abs() < 0.02, "{share}");
-        assert!(memo.symbol(Symbol(2), &mut random).is_err());
-    }
-
-    #[test]
     fn settings_without_meaning_are_refused() {
         let none = &FilterMemory::NONE;
         assert!(Watch::new(0.0, 1.0, 0.1, 1.0, none).is_err());
         assert!(Watch::new(1.0, -1.0, 0.1, 1.0, none).is_err());
         assert!(Watch::new(1.0, 1.0, 2.0, 1.0, none).is_err());
         assert!(Watch::new(1.0, 1.0, 0.1, f64::NAN, none).is_err());
-        assert!(Memoised::new(response(), Response::new(1.0, 3).unwrap()).is_err());
     }
 }

@@ -1,0 +1,194 @@
+//! What goes into a running engine and what comes out: commands, options, events.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::Time;
+
+use super::error::OpenError;
+use super::knob::Turn;
+use super::pace::{Pace, Speed};
+use super::prepare::Prepared;
+use super::progress::Training;
+use super::run::what_if::NoAnswer;
+use super::run::{Ending, Outlook};
+use super::watch::{News, Snapshot, Watch};
+use crate::fact::Fact;
+use crate::incident::Order;
+use crate::session::{Mark, Mode};
+use crate::stream::{Event, Layout};
+
+/// What the stream looks like, and what it knows about disturbances.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened {
+    pub(crate) layout: Layout,
+    pub(crate) events: Vec<Event>,
+    /// Seconds between two steps of the engine.
+    pub(crate) period_s: f64,
+    /// The same clients at the pace of the engine's steps.
+    pub(crate) steps: Layout,
+    pub(crate) prepared: Option<Arc<Prepared>>,
+    /// The thresholds of every client, as facts.
+    pub(crate) calibrated: Vec<Fact>,
+}
+
+impl Opened {
+    /// What is to be known of `watch` before its first step.
+    pub(crate) fn of(watch: &Watch, prepared: Arc<Prepared>) -> Self {
+        Self {
+            layout: watch.measurements().clone(),
+            events: watch.events().to_vec(),
+            period_s: watch.period_s(),
+            steps: watch.run().layout().clone(),
+            prepared: Some(prepared),
+            calibrated: watch.calibrated(),
+        }
+    }
+}
+
+/// What the engine's work costs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Load {
+    /// Mean time of a step.
+    pub(crate) step: Duration,
+    /// How far the replay is behind its pace.
+    pub(crate) behind: Duration,
+}
+
+/// What is new, and how everything stands after it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Update {
+    pub(crate) news: News,
+    /// How everything stands, where that may have changed.
+    pub(crate) snapshot: Option<Snapshot>,
+    pub(crate) load: Load,
+}
+
+/// What the day so far would have been with one knob turned.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tried {
+    /// The knob with its value on trial.
+    pub(crate) turn: Turn,
+    /// The day so far as it was.
+    pub(crate) before: Outlook,
+    /// As it would have been, or why nobody can tell.
+    pub(crate) after: Result<Outlook, NoAnswer>,
+}
+
+/// What the engine tells, in this order.
+#[derive(Debug)]
+pub(crate) enum EngineEvent {
+    /// Something that is worth knowing about the files of this run; it goes on.
+    Notice(String),
+    Training(Training),
+    Opened(Box<Opened>),
+    /// Measurements and what they say, in their order.
+    News(Box<Update>),
+    /// Everything before the place where playing begins has been sent.
+    Playing,
+    /// An order was carried out, or not for this reason. What it changed came before.
+    Ordered(Result<(), String>),
+    /// What turning a knob would have meant.
+    Tried(Box<Tried>),
+    /// The moment was reached at which the engine was to stop. Nothing follows.
+    Stopped,
+    /// The stream is over. Only answers follow.
+    Ended(Box<Ending>),
+    /// The stream is over because of this. Only answers follow, if anything does.
+    Failed(OpenError),
+}
+
+impl EngineEvent {
+    /// Whether the engine may be gone after it.
+    pub(crate) fn is_last(&self) -> bool {
+        match self {
+            Self::Ended(_) | Self::Failed(_) | Self::Stopped => true,
+            Self::Notice(_)
+            | Self::Training(_)
+            | Self::Opened(_)
+            | Self::News(_)
+            | Self::Playing
+            | Self::Ordered(_)
+            | Self::Tried(_) => false,
+        }
+    }
+}
+
+/// What the engine shall do.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Command {
+    /// It goes like this from now on.
+    Pace(Pace),
+    /// One step, and then it stands.
+    Step,
+    /// At full speed to this time, and then as before.
+    RunTo(Timestamp),
+    Order(Order),
+    /// What would this have meant?
+    WhatIf(Turn),
+    /// The same where it costs something: it is paid for.
+    WhatIfPaid(Turn),
+}
+
+/// How a session is run.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) pace: Pace,
+    /// The method that decides; the session's own when absent.
+    pub(crate) mode: Option<Mode>,
+    /// Where the run ends; the end of the data when absent.
+    pub(crate) until: Option<Mark>,
+    /// A moment at which to stop without ending the run: for a picture of it.
+    pub(crate) stop_at: Option<Moment>,
+    /// Who looks on: both methods are carried along and measurements are shown, each at its time.
+    /// Without, the run is summed up in facts alone, none of which is left out.
+    pub(crate) watched: bool,
+    /// Steps may travel together; otherwise each is told by itself.
+    pub(crate) batched: bool,
+    /// Where the ledgers' lines are stored before anything is told of what they are about. When absent,
+    /// a session with a budget for the whole history has a file of its own.
+    pub(crate) ledger: Option<PathBuf>,
+    /// Raised when the run shall end as soon as possible.
+    pub(crate) interrupt: Option<Arc<AtomicBool>>,
+    /// Models that are made already.
+    pub(crate) prepared: Option<Arc<Prepared>>,
+}
+
+impl Options {
+    /// For a screen on this machine, at a pace.
+    pub(crate) fn watched(pace: Pace) -> Self {
+        Self {
+            pace,
+            mode: None,
+            until: None,
+            stop_at: None,
+            watched: true,
+            batched: true,
+            ledger: None,
+            interrupt: None,
+            prepared: None,
+        }
+    }
+
+    /// For a study: models that are made already, as fast as it goes, every step told by itself.
+    pub(crate) fn study(prepared: Arc<Prepared>) -> Self {
+        Self { prepared: Some(prepared), batched: false, ..Self::facts(Speed::Max) }
+    }
+
+    /// For facts alone, at a speed.
+    pub(crate) fn facts(speed: Speed) -> Self {
+        Self { watched: false, ..Self::watched(Pace { speed, paused: false }) }
+    }
+}
+
+/// When a picture is taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Moment {
+    /// The first time that the data's clock shows this.
+    Clock(Time),
+    /// A time, or a distance from the start.
+    Mark(Mark),
+}

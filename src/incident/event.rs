@@ -1,0 +1,413 @@
+//! Events: everything that happens to incidents, typed and with numbers in place of names. The fact
+//! line, the words of the log and the row of a recording are all made from them. No event is ever
+//! deleted: undoing something is one more event.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::action::Action;
+use super::group::{Alarm, Closed, Origin};
+use super::input::{Closing, QualityKind};
+use crate::fact::{Priority, Value};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Event {
+    /// Counted from 1.
+    pub(crate) number: u64,
+    pub(crate) time: Timestamp,
+    /// The operator; none when the data did it.
+    pub(crate) who: Option<String>,
+    pub(crate) what: What,
+    /// Every value an operator changed by it, old and new.
+    pub(crate) edits: Vec<Edit>,
+    /// The operator's reason.
+    pub(crate) why: Option<String>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum What {
+    Opened {
+        incident: u64,
+        origin: Origin,
+        root: Option<usize>,
+    },
+    /// Who rose first in a new incident, and whether the root is another client.
+    FirstOut {
+        incident: u64,
+        client: usize,
+        disagrees: bool,
+    },
+    /// A client is affected, so long after the root.
+    Joined {
+        incident: u64,
+        client: usize,
+        delay_s: f64,
+    },
+    /// A client is no effect of an incident any more.
+    Left {
+        incident: u64,
+        client: usize,
+    },
+    RootMoved {
+        incident: u64,
+        from: Option<usize>,
+        to: Option<usize>,
+    },
+    RootFinal {
+        incident: u64,
+        root: Option<usize>,
+    },
+    /// The incident has become more urgent.
+    Rose {
+        incident: u64,
+        priority: Priority,
+    },
+    Closed {
+        incident: u64,
+        why: Closing,
+    },
+    /// The time of a shelved incident ran out.
+    WasShelved {
+        incident: u64,
+    },
+    /// Something is wrong with the data of a client, or of all.
+    Quality {
+        client: Option<usize>,
+        what: QualityKind,
+    },
+    QualityOver {
+        client: Option<usize>,
+        what: QualityKind,
+    },
+    /// A sensor of a client that takes part in an incident is at fault.
+    SensorFault {
+        incident: u64,
+        client: usize,
+        what: QualityKind,
+    },
+    /// A note of the engine about data, or about what was learned from it.
+    Noted {
+        client: Option<usize>,
+        text: String,
+    },
+    /// More flags in ten minutes than anybody could follow, and the incidents they became.
+    FlagFlood {
+        flags: usize,
+        incidents: usize,
+    },
+    /// More alarms in ten minutes than anybody can answer.
+    Flood {
+        alarms: usize,
+    },
+    FloodOver,
+    /// An operator did something.
+    Did(Action),
+}
+
+/// A value that an operator changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Edit {
+    Alarm {
+        incident: u64,
+        from: Alarm,
+        to: Alarm,
+    },
+    /// Until when a client's alarms are shelved.
+    Shelf {
+        client: usize,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+    },
+    OutOfService {
+        client: usize,
+        from: bool,
+        to: bool,
+    },
+    Note {
+        incident: u64,
+        from: String,
+        to: String,
+    },
+    Closed {
+        incident: u64,
+        from: Option<Closed>,
+        to: Option<Closed>,
+    },
+    Root {
+        incident: u64,
+        from: Option<usize>,
+        to: Option<usize>,
+    },
+    Setting {
+        what: String,
+        from: Value,
+        to: Value,
+    },
+}
+
+impl Edit {
+    /// The edit that takes this one back.
+    pub(crate) fn inverse(&self) -> Self {
+        macro_rules! swapped {
+            ($($kind:ident { $key:ident }),*) => {
+                match self.clone() {
+                    $(Self::$kind { $key, from, to } => Self::$kind { $key, from: to, to: from },)*
+                }
+            };
+        }
+        swapped!(
+            Alarm { incident },
+            Shelf { client },
+            OutOfService { client },
+            Note { incident },
+            Closed { incident },
+            Root { incident },
+            Setting { what }
+        )
+    }
+}
+
+impl Edit {
+    /// The old and the new value in words, for values that the action does not name.
+    fn words(&self, names: &[String]) -> Option<String> {
+        match self {
+            Self::Root { incident, from, to } => {
+                Some(format!("#{incident} {}", moved(*from, *to, names)))
+            }
+            Self::Setting { what, from, to } => {
+                Some(format!("{what} {} → {}", from.said(what), to.said(what)))
+            }
+            Self::Alarm { .. }
+            | Self::Shelf { .. }
+            | Self::OutOfService { .. }
+            | Self::Note { .. }
+            | Self::Closed { .. } => None,
+        }
+    }
+}
+
+/// All events, in order.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Log {
+    events: Vec<Event>,
+}
+
+impl Log {
+    pub(crate) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// The event of that number.
+    pub(crate) fn event(&self, number: u64) -> Option<&Event> {
+        self.events.get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
+    /// Whether an event was taken back, and that was not taken back in turn.
+    pub(crate) fn is_undone(&self, number: u64) -> bool {
+        self.undone().contains(&number)
+    }
+
+    /// The last thing an operator did that can be taken back; an undoing is taken back by name only,
+    /// so that undoing twice goes two steps back.
+    pub(crate) fn last_undoable(&self) -> Option<u64> {
+        self.last(|action| !matches!(action, Action::Undo { .. }))
+    }
+
+    /// The last undoing that can itself be taken back.
+    pub(crate) fn last_redoable(&self) -> Option<u64> {
+        self.last(|action| matches!(action, Action::Undo { .. }))
+    }
+
+    fn last(&self, wanted: impl Fn(&Action) -> bool) -> Option<u64> {
+        let undone = self.undone();
+        let done = |event: &&Event| matches!(&event.what, What::Did(action) if wanted(action));
+        let mut numbers = self.events.iter().rev().filter(done).map(|event| event.number);
+        numbers.find(|number| !undone.contains(number))
+    }
+
+    /// From the end, since an undoing counts only if no later one took it back.
+    fn undone(&self) -> BTreeSet<u64> {
+        let mut undone = BTreeSet::new();
+        for event in self.events.iter().rev() {
+            if let What::Did(Action::Undo { entry }) = event.what
+                && !undone.contains(&event.number)
+            {
+                undone.insert(entry);
+            }
+        }
+        undone
+    }
+
+    pub(super) fn add(&mut self, mut event: Event) -> u64 {
+        event.number = self.events.len() as u64 + 1;
+        self.events.push(event);
+        self.events.len() as u64
+    }
+}
+
+impl Event {
+    /// Something that the data did.
+    pub(super) fn of_data(time: Timestamp, what: What) -> Self {
+        Self { number: 0, time, who: None, what, edits: Vec::new(), why: None }
+    }
+
+    /// The incident that it is about.
+    pub(crate) fn incident(&self) -> Option<u64> {
+        match &self.what {
+            What::Opened { incident, .. }
+            | What::FirstOut { incident, .. }
+            | What::Joined { incident, .. }
+            | What::Left { incident, .. }
+            | What::RootMoved { incident, .. }
+            | What::RootFinal { incident, .. }
+            | What::Rose { incident, .. }
+            | What::Closed { incident, .. }
+            | What::WasShelved { incident }
+            | What::SensorFault { incident, .. } => Some(*incident),
+            What::Did(action) => action.incident(),
+            What::Quality { .. }
+            | What::QualityOver { .. }
+            | What::Noted { .. }
+            | What::FlagFlood { .. }
+            | What::Flood { .. }
+            | What::FloodOver => None,
+        }
+    }
+
+    /// The clients that it is about.
+    pub(crate) fn clients(&self) -> Vec<usize> {
+        match &self.what {
+            What::Opened { root: client, .. }
+            | What::RootFinal { root: client, .. }
+            | What::Quality { client, .. }
+            | What::QualityOver { client, .. }
+            | What::Noted { client, .. } => client.iter().copied().collect(),
+            What::FirstOut { client, .. }
+            | What::Joined { client, .. }
+            | What::Left { client, .. }
+            | What::SensorFault { client, .. }
+            | What::Did(Action::TakeOut { client } | Action::PutBack { client }) => vec![*client],
+            What::RootMoved { from, to, .. } => from.iter().chain(to).copied().collect(),
+            What::Did(Action::Correct { .. }) => self
+                .moved_root()
+                .map_or(Vec::new(), |(from, to)| from.into_iter().chain(to).collect()),
+            What::Did(
+                Action::Acknowledge { .. }
+                | Action::Shelve { .. }
+                | Action::Unshelve { .. }
+                | Action::Note { .. }
+                | Action::Accept { .. }
+                | Action::Set { .. }
+                | Action::Undo { .. },
+            )
+            | What::Rose { .. }
+            | What::Closed { .. }
+            | What::WasShelved { .. }
+            | What::FlagFlood { .. }
+            | What::Flood { .. }
+            | What::FloodOver => Vec::new(),
+        }
+    }
+
+    /// The root before and after it, where an operator corrected it.
+    fn moved_root(&self) -> Option<(Option<usize>, Option<usize>)> {
+        self.edits.iter().find_map(|edit| {
+            if let Edit::Root { from, to, .. } = edit { Some((*from, *to)) } else { None }
+        })
+    }
+
+    /// The words of the log, with the clients' names.
+    pub(crate) fn words(&self, names: &[String]) -> String {
+        let name = |client: usize| name_of(Some(client), names);
+        let of_all = |client: Option<usize>| client.map_or("all clients", name);
+        match &self.what {
+            What::Opened { incident, origin, root } => {
+                let origin = match origin {
+                    Origin::Decided => String::new(),
+                    Origin::Single => ", one client alone".to_owned(),
+                    Origin::SplitFrom(other) => format!(", hidden behind #{other}"),
+                };
+                format!("#{incident} opened, root {}{origin}", name_of(*root, names))
+            }
+            What::FirstOut { incident, client, disagrees } => {
+                let disagrees = if *disagrees { ", DISAGREES with root" } else { "" };
+                format!("#{incident} first out {}{disagrees}", name(*client))
+            }
+            What::Joined { incident, client, delay_s } => {
+                format!("{} effect, joined #{incident} at {delay_s:+} s", name(*client))
+            }
+            What::Left { incident, client } => {
+                format!("{} no longer explained by #{incident}", name(*client))
+            }
+            What::RootMoved { incident, from, to } => {
+                format!("#{incident} {}", moved(*from, *to, names))
+            }
+            What::RootFinal { incident, root } => {
+                format!("#{incident} root {} final", name_of(*root, names))
+            }
+            What::Rose { incident, priority } => {
+                format!("#{incident} is now of priority {}", priority.number())
+            }
+            What::Closed { incident, why } => format!("#{incident} closed: {why}"),
+            What::WasShelved { incident } => format!("#{incident} was shelved"),
+            What::Quality { client, what } => format!("{}: {}", of_all(*client), what.said()),
+            What::QualityOver { client, what } => {
+                format!("{}: {}", of_all(*client), what.said_over())
+            }
+            What::SensorFault { incident, client, what } => {
+                format!("#{incident} {}: {}", name(*client), what.said())
+            }
+            What::Noted { client, text } => format!("{}: {text}", of_all(*client)),
+            What::FlagFlood { flags, incidents } => {
+                format!("FLOOD: {flags} flags → {incidents} incidents")
+            }
+            What::Flood { alarms } => format!("FLOOD: {alarms} alarms in 10 min"),
+            What::FloodOver => "flood over".to_owned(),
+            What::Did(action @ Action::Undo { .. }) => action.words(names),
+            What::Did(action) => self
+                .edits
+                .iter()
+                .find_map(|edit| edit.words(names))
+                .unwrap_or_else(|| action.words(names)),
+        }
+    }
+
+    /// What a fact says is new about the incident, where it says so.
+    pub(super) fn update(&self, names: &[String]) -> Option<String> {
+        let name = |client: usize| name_of(Some(client), names);
+        match &self.what {
+            What::Joined { client, delay_s, .. } => {
+                Some(format!("{} joined at {delay_s:+} s", name(*client)))
+            }
+            What::Left { client, .. } => Some(format!("{} no longer explained", name(*client))),
+            What::RootMoved { from, to, .. } => Some(moved(*from, *to, names)),
+            What::RootFinal { .. } => Some("root final".to_owned()),
+            What::Rose { priority, .. } => Some(format!("now of priority {}", priority.number())),
+            What::SensorFault { client, what, .. } => {
+                Some(format!("{}: {}", name(*client), what.said()))
+            }
+            What::Opened { .. }
+            | What::FirstOut { .. }
+            | What::Closed { .. }
+            | What::WasShelved { .. }
+            | What::Quality { .. }
+            | What::QualityOver { .. }
+            | What::Noted { .. }
+            | What::FlagFlood { .. }
+            | What::Flood { .. }
+            | What::FloodOver
+            | What::Did(_) => None,
+        }
+    }
+}
+
+pub(super) fn name_of(client: Option<usize>, names: &[String]) -> &str {
+    client.and_then(|client| names.get(client)).map_or("?", String::as_str)
+}
+
+pub(super) fn moved(from: Option<usize>, to: Option<usize>, names: &[String]) -> String {
+    format!("root {} → {}", name_of(from, names), name_of(to, names))
+}

@@ -1,0 +1,206 @@
+//! Facts: all events of a step about one incident make one line, in the order of the numbers.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::annunciator::{Annunciator, Place};
+use super::event::{Edit, Event, What, moved};
+use super::group::{Incident, SensorTrouble};
+use super::input::Closing;
+use crate::fact::{self, Fact, Number, Posterior};
+
+/// What the events since the last facts say about an incident.
+#[derive(Debug, Default)]
+struct News {
+    opened: bool,
+    updates: Vec<String>,
+    closed: Option<Closing>,
+}
+
+impl Annunciator {
+    /// The facts of all events since they were made last.
+    pub(super) fn facts(&mut self) -> Vec<Fact> {
+        self.enter_first_outs();
+        let mut facts = Vec::new();
+        let mut news: BTreeMap<u64, News> = BTreeMap::new();
+        for event in self.new_events() {
+            self.add_fact(event, &mut facts);
+            self.add_news(event, &mut news);
+        }
+        self.told = self.log.events().len();
+        for (number, news) in news {
+            if news.opened {
+                let faults = self.at(number).faults.iter();
+                let said = |fault: &SensorTrouble| {
+                    format!("{}: {}", self.names[fault.client], fault.what.said())
+                };
+                let why = faults.map(said).reduce(|all, more| format!("{all}; {more}"));
+                facts.push(Fact::Opened(self.incident_fact(number, why)));
+            } else if !news.updates.is_empty() {
+                let why = news.updates.join("; ");
+                facts.push(Fact::Updated(self.incident_fact(number, Some(why))));
+            }
+            if let Some(why) = news.closed {
+                facts.push(Fact::Closed(self.incident_fact(number, Some(why.to_string()))));
+            }
+        }
+        facts
+    }
+
+    /// Events of which no facts were made yet.
+    pub(super) fn new_events(&self) -> &[Event] {
+        &self.log.events()[self.told..]
+    }
+
+    /// Only when all have joined is it known who rose first.
+    fn enter_first_outs(&mut self) {
+        let opened = |event: &Event| {
+            if let What::Opened { incident, .. } = event.what { Some(incident) } else { None }
+        };
+        let opened: Vec<u64> = self.new_events().iter().filter_map(opened).collect();
+        for number in opened {
+            let incident = self.at(number);
+            if let Some(first) = incident.first_out {
+                let disagrees = incident.disagrees();
+                self.enter(What::FirstOut { incident: number, client: first.client, disagrees });
+            }
+        }
+    }
+
+    /// What an event says about data and settings.
+    fn add_fact(&self, event: &Event, facts: &mut Vec<Fact>) {
+        match &event.what {
+            What::Quality { client, what } => {
+                let (word, seconds) = (what.word().to_owned(), what.seconds());
+                facts.push(self.quality_fact(event.time, *client, word, seconds));
+            }
+            // A gap or a jump of the clock has its length and no end.
+            What::QualityOver { client: Some(client), what } => {
+                let word = what.said_over().to_owned();
+                facts.push(self.quality_fact(event.time, Some(*client), word, None));
+            }
+            What::Did(_) => {
+                for edit in &event.edits {
+                    if let Edit::Setting { what, from, to } = edit {
+                        let (what, from, to) = (what.clone(), from.clone(), to.clone());
+                        let time = event.time;
+                        facts.push(Fact::Setting(fact::Setting { what, from, to, time }));
+                    }
+                }
+            }
+            // Incidents have their own lines; of a note the fact was made when it was taken.
+            What::QualityOver { client: None, .. }
+            | What::Opened { .. }
+            | What::FirstOut { .. }
+            | What::Joined { .. }
+            | What::Left { .. }
+            | What::RootMoved { .. }
+            | What::RootFinal { .. }
+            | What::Rose { .. }
+            | What::Closed { .. }
+            | What::WasShelved { .. }
+            | What::SensorFault { .. }
+            | What::Noted { .. }
+            | What::FlagFlood { .. }
+            | What::Flood { .. }
+            | What::FloodOver => {}
+        }
+    }
+
+    /// What an event says about incidents.
+    fn add_news(&self, event: &Event, news: &mut BTreeMap<u64, News>) {
+        if let What::Opened { incident, .. } = event.what {
+            news.entry(incident).or_default().opened = true;
+        }
+        if let What::Closed { incident, why } = event.what {
+            news.entry(incident).or_default().closed = Some(why);
+        }
+        if let (Some(incident), Some(update)) = (event.incident(), event.update(&self.names)) {
+            news.entry(incident).or_default().updates.push(update);
+        }
+        for edit in &event.edits {
+            match edit {
+                Edit::Root { incident, from, to } => {
+                    let update = moved(*from, *to, &self.names);
+                    news.entry(*incident).or_default().updates.push(update);
+                }
+                Edit::Closed { incident, to: Some(closed), .. } => {
+                    news.entry(*incident).or_default().closed = Some(closed.why);
+                }
+                Edit::Closed { incident, to: None, .. } => {
+                    news.entry(*incident).or_default().updates.push("open again".to_owned());
+                }
+                Edit::Alarm { .. }
+                | Edit::Shelf { .. }
+                | Edit::OutOfService { .. }
+                | Edit::Note { .. }
+                | Edit::Setting { .. } => {}
+            }
+        }
+    }
+
+    pub(super) fn quality_fact(
+        &self,
+        time: Timestamp,
+        client: Option<usize>,
+        what: String,
+        seconds: Option<f64>,
+    ) -> Fact {
+        let client = client.map(|client| self.names[client].clone());
+        let seconds = seconds.and_then(Number::new);
+        let Place { file, run } = self.place.clone();
+        Fact::Quality(fact::Quality { client, time, what, seconds, file, run })
+    }
+
+    /// An incident as it stands.
+    fn incident_fact(&self, number: u64, why: Option<String>) -> fact::Incident {
+        let incident = self.at(number);
+        let name = |client: usize| self.names[client].clone();
+        fact::Incident {
+            incident: number,
+            time: self.now,
+            step: self.step,
+            root: incident.root.map(name),
+            posterior: self.posterior(incident),
+            first_out: incident.first_out.map(|first| name(first.client)),
+            effects: incident
+                .effects()
+                .map(|member| fact::Effect {
+                    client: name(member.client),
+                    time: member.onset,
+                    delay_s: Number::or_zero(incident.delay_s(member)),
+                    verdict: incident.verdict_of(member.client),
+                    via: None,
+                })
+                .collect(),
+            mode: self.mode,
+            priority: incident.priority,
+            disagree: incident.disagrees(),
+            verdict: incident.verdict(),
+            would_now_say: incident.second_thought().map(name),
+            why,
+            sensors: Vec::new(),
+            faults: incident
+                .faults
+                .iter()
+                .map(|fault| fact::SensorFault {
+                    client: name(fault.client),
+                    what: fault.what.word().to_owned(),
+                })
+                .collect(),
+            file: self.place.file.clone(),
+            run: self.place.run.clone(),
+        }
+    }
+
+    /// Where no probabilities are known, a rule has named the root, and is sure of it.
+    fn posterior(&self, incident: &Incident) -> Posterior {
+        if incident.posterior.is_empty() {
+            let sure = |root: usize| (self.names[root].clone(), Number::or_zero(1.0));
+            return Posterior(incident.root.map(sure).into_iter().collect());
+        }
+        let pairs = self.names.iter().zip(&incident.posterior);
+        Posterior(pairs.map(|(name, p)| (name.clone(), Number::or_zero(*p))).collect())
+    }
+}
