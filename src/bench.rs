@@ -180,7 +180,7 @@ fn whole_run(
     let prepared = Some(Arc::clone(prepared));
     let options = Options { prepared, ..Options::facts(Speed::Max) };
     let engine = engine::spawn(session, options).map_err(|error| BenchError::Run(error.into()))?;
-    let ended = engine.to_end(|_, update| see(&update.news.facts));
+    let ended = engine.into_end(|_, update| see(&update.news.facts));
     let (_, ending) = ended.map_err(BenchError::Run)?;
     Ok(ending.summary)
 }

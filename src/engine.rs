@@ -1,4 +1,4 @@
-//! Runs a session: from its data to models, from its models to what is said.
+//! Runs a session: from its data to models, from its models to facts.
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -11,11 +11,11 @@
 //! | [`knob`] | what can be tuned while a session runs, one row of a table each |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
 //! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
-//! | [`handle`], `player`, [`pace`], [`progress`] | [`spawn`]: all of it on a thread of its own, commands in, events out |
+//! | [`handle`], `player`, `protocol`, [`pace`], [`progress`] | [`spawn`]: all of it on a thread of its own, commands in, events out |
+//! | [`ledger_file`], [`ledger_key`] | where the ledgers of a run are kept, and what signs them |
+//! | [`cost`] | what preparing a session takes, estimated before anything is allocated |
 //!
 //! It must not know how anything is shown.
-
-#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub(crate) mod compare;
 pub(crate) mod cost;
@@ -33,6 +33,7 @@ pub(crate) mod prepare;
 pub(crate) mod progress;
 mod protocol;
 pub(crate) mod run;
+pub(crate) mod train;
 pub(crate) mod vendor;
 pub(crate) mod watch;
 

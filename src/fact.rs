@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::privacy::{Counted, Head};
 use crate::score::Score;
 use crate::session::Mode;
-use crate::stream::NoteKind;
+use crate::stream::UnusedRows;
 
 mod number;
 mod posterior;
@@ -66,6 +66,7 @@ pub(crate) struct Calibrated {
 
 /// {incident, time, step, root, posterior, first_out, effects, mode}, and what else is worth saying.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "names of JSON fields are a contract")]
 pub(crate) struct Incident {
     /// Its number, never used again.
     pub(crate) incident: u64,
@@ -298,62 +299,15 @@ pub(crate) struct Summary {
     /// Rows of the data that were not used, where there were any.
     #[serde(default, skip_serializing_if = "UnusedRows::is_none")]
     pub(crate) unused_rows: UnusedRows,
+    /// The same of the nominal data that the models were made from.
+    #[serde(default, skip_serializing_if = "UnusedRows::is_none")]
+    pub(crate) unused_nominal_rows: UnusedRows,
     /// Sensors that are not watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_watched: Vec<NotWatched>,
     /// Where the ledger file ends, when one is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ledger: Option<Head>,
-}
-
-/// How many rows of the data were not used, in all and for each reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct UnusedRows {
-    pub(crate) rows: u64,
-    /// Rows with the time stamp of the row before.
-    pub(crate) duplicate_stamp: u64,
-    /// Rows with a time stamp older than the row before.
-    pub(crate) backward_stamp: u64,
-    /// Rows with a time stamp that the rows around them contradict.
-    pub(crate) wrong_stamp: u64,
-    /// Rows in the middle of which their file ends.
-    pub(crate) truncated_row: u64,
-    /// Rows of a long table with a second value of a tag at one instant.
-    pub(crate) duplicate_tag: u64,
-}
-
-impl UnusedRows {
-    /// Whether every row was used.
-    pub(crate) fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Counts rows that were left out for one reason.
-    pub(crate) fn add(&mut self, why: NoteKind, rows: u64) {
-        let of_kind = match why {
-            NoteKind::DuplicateStamp => &mut self.duplicate_stamp,
-            NoteKind::BackwardStamp => &mut self.backward_stamp,
-            NoteKind::WrongStamp => &mut self.wrong_stamp,
-            NoteKind::TruncatedRow => &mut self.truncated_row,
-            NoteKind::DuplicateTag => &mut self.duplicate_tag,
-            NoteKind::ClockMoved { .. } => return,
-        };
-        *of_kind += rows;
-        self.rows += rows;
-    }
-
-    /// Every reason that there was, with its count.
-    pub(crate) fn reasons(&self) -> impl Iterator<Item = (u64, &'static str)> {
-        [
-            (self.duplicate_stamp, NoteKind::DuplicateStamp.reason()),
-            (self.backward_stamp, NoteKind::BackwardStamp.reason()),
-            (self.wrong_stamp, NoteKind::WrongStamp.reason()),
-            (self.truncated_row, NoteKind::TruncatedRow.reason()),
-            (self.duplicate_tag, NoteKind::DuplicateTag.reason()),
-        ]
-        .into_iter()
-        .filter(|(rows, _)| *rows > 0)
-    }
 }
 
 /// A sensor that no model looks at.

@@ -4,24 +4,6 @@
 //! stream ──► site ──► wire ──► server ──► incident ──► engine ──► console
 //! ```
 //!
-//! The way of one sample:
-//!
-//! 1. A source gives a frame with one row per client (`stream/open.rs`); block means make a step of
-//!    several frames (`stream/decimate.rs`).
-//! 2. The run hands each row to its site and carries what sites and server send (`engine/run/exchange.rs`).
-//! 3. The site's model predicts the row; what is left over becomes a symbol (`site/grader.rs`), in paper
-//!    mode a pair of flags (`site/flags.rs`).
-//! 4. Send policy and randomised response decide what leaves (`privacy/releaser.rs`).
-//! 5. The client's ledger enters the release, or refuses it (`privacy/ledger.rs`).
-//! 6. The released value becomes a message (`wire/message.rs`), and a carrier delivers it
-//!    (`wire/carrier.rs`).
-//! 7. The server collects the messages of a step (`server/inbox.rs`) and decides over them
-//!    (`server/inference.rs`, in paper mode `server/lookup.rs`).
-//! 8. The annunciator makes incidents, verdicts and facts of the decision (`incident/annunciator.rs`,
-//!    `incident/verdict.rs`).
-//! 9. The thread that plays the run hands out facts and snapshots (`engine/player.rs`).
-//! 10. The console takes them in (`console/watched.rs`) and draws them (`console/view.rs`).
-//!
 //! | module | what it is for |
 //! |---|---|
 //! | [`base`] | randomness, threads, folders, digests, atomic files, names that were probably meant |

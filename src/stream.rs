@@ -42,6 +42,7 @@ pub(crate) mod resolution;
 pub(crate) mod scaling;
 pub(crate) mod table;
 pub(crate) mod twin;
+pub(crate) mod unused;
 pub(crate) mod window;
 
 #[cfg(test)]
@@ -49,6 +50,7 @@ pub(crate) mod test_support;
 
 pub(crate) use error::StreamError;
 pub(crate) use open::{Part, open, time_formats};
+pub(crate) use unused::UnusedRows;
 
 /// One measured quantity of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 //!
 //! Every other module is private. This is no interface for other programs: it changes with the crate.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -13,7 +14,8 @@ pub use crate::session::Session;
 pub use crate::stream::Row;
 pub use crate::wire::{Memory, Message, Outgoing, ToSite, Wire, WireError};
 
-use crate::stream::{Continuity, Frame, Part, open};
+use crate::engine::prepare;
+use crate::stream::{Continuity, Frame, NoteKind, Part, open};
 
 /// The session that `text` describes. Paths in it are relative to `folder`.
 ///
@@ -35,6 +37,58 @@ pub fn replay(session: &Session) -> Result<Vec<(Timestamp, bool)>, String> {
         frames.push((frame.time, frame.continuity == Continuity::NewRun));
     }
     Ok(frames)
+}
+
+/// What became of the rows of a session's replay.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Rows that became frames.
+    pub frames: u64,
+    /// Rows that were left out, for a reason that was told.
+    pub left_out: u64,
+    /// How often the clock of the data was told to have moved.
+    pub clock_moves: u64,
+    /// Frames before which others are missing.
+    pub gaps: u64,
+}
+
+/// Counts what became of the rows of the session's replay.
+///
+/// # Errors
+/// Why the data cannot be read to its end.
+pub fn replayed_rows(session: &Session) -> Result<Rows, String> {
+    let mut stream = open(session, Part::Replay).map_err(|error| error.to_string())?;
+    let mut frame = Frame::for_layout(stream.layout());
+    let mut rows = Rows::default();
+    loop {
+        let more = stream.next(&mut frame).map_err(|error| error.to_string())?;
+        for note in &frame.notes {
+            rows.left_out += note.rows;
+            rows.clock_moves += u64::from(matches!(note.what, NoteKind::ClockMoved { .. }));
+        }
+        if !more {
+            return Ok(rows);
+        }
+        rows.gaps += u64::from(matches!(frame.continuity, Continuity::Gap { .. }));
+        rows.frames += 1;
+    }
+}
+
+/// Makes the models of a session and keeps them in `file`.
+///
+/// # Errors
+/// Why they cannot be made.
+pub fn make_models(session: &Session, file: &Path) -> Result<(), String> {
+    let on_stage = &mut |_: prepare::Stage| ControlFlow::Continue(());
+    prepare::prepare(session, file, on_stage).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Reads the models of a session as they are kept in `file`.
+///
+/// # Errors
+/// Why they cannot be used.
+pub fn read_models(session: &Session, file: &Path) -> Result<(), String> {
+    prepare::kept(session, file).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Decodes a message to the server; what it says, as text.

@@ -176,8 +176,8 @@ fn imported(code: &str) -> Vec<&str> {
     found
 }
 
-/// Imports of `importer` that stand below it in the map, or that only commands and measurements of
-/// speed may have.
+/// Imports of `importer` that stand below it in the map, or that only commands, measurements of speed
+/// and tests may have.
 fn against_the_map(map: &[String], importer: &str, code: &str) -> Vec<String> {
     let place = |name: &str| map.iter().position(|module| module == name);
     let own = place(importer);

@@ -1,17 +1,20 @@
 //! Bytes from outside that are wrong in every way a file can be wrong: the corpus of the fuzz targets
 //! (small files that a user could have, and every input that once broke the program), and copies of it
-//! with bytes, numbers, lines and endings changed.
+//! with bytes, numbers, lines and endings changed. Models that are kept are damaged in the same ways.
 //!
 //! `HOSTILE_SEED` chooses other copies and `HOSTILE_FACTOR` more of them.
 
 #[path = "fuzz/targets.rs"]
 mod targets;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use headwater::test_api::{Session, make_models, parse_session, read_models};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
+use sha2::{Digest as _, Sha256};
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
@@ -150,4 +153,134 @@ fn no_ledger_does_harm() {
 #[test]
 fn no_file_of_keys_does_harm() {
     attack("keys", targets::keys, 1000);
+}
+
+/// How a file of models begins, up to its checksum.
+const BEFORE_CHECKSUM: &[u8] = br#"{"__metadata__":{"headwater":"{\"checksum\":\""#;
+
+/// Enters the checksum that belongs to these bytes, as somebody would who knows how; nothing where
+/// there is no place for it any more.
+fn sign_again(bytes: &mut [u8]) {
+    let begin = 8 + BEFORE_CHECKSUM.len();
+    let has_place = bytes.len() >= begin + 64 && bytes[8..].starts_with(BEFORE_CHECKSUM);
+    if !has_place {
+        return;
+    }
+    bytes[begin..begin + 64].fill(b'0');
+    let mut digits = String::new();
+    for byte in Sha256::digest(&*bytes) {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    bytes[begin..begin + 64].copy_from_slice(digits.as_bytes());
+}
+
+/// A damaged copy of a file of models, and what was done to it.
+fn damaged(bytes: &[u8], other: &[u8], random: &mut StdRng) -> (&'static str, Vec<u8>) {
+    let mut copy = bytes.to_vec();
+    let at = random.random_range(0..copy.len());
+    // The header is a small part of the file, and the part that is understood first.
+    let header = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as usize + 8;
+    let early = random.random_range(0..header);
+    let what = match random.random_range(0..9) {
+        0 => {
+            copy.truncate(at);
+            "truncated"
+        }
+        1 => {
+            copy[at] ^= 1 << random.random_range(0..8);
+            "a bit flipped"
+        }
+        2 => {
+            copy[early] ^= 1 << random.random_range(0..8);
+            "a bit of the header flipped"
+        }
+        3 => {
+            copy = [&copy[..at], &other[at.min(other.len())..]].concat();
+            "spliced with another session's models"
+        }
+        4 => {
+            let until = (at + 4096).min(copy.len());
+            copy[at..until].fill(0);
+            "zeros where a block of the disk was lost"
+        }
+        5 => {
+            let length = [0, u64::MAX, 1 << 40, copy.len() as u64 + 1, random.random()];
+            let length = length[random.random_range(0..length.len())];
+            copy[..8].copy_from_slice(&length.to_le_bytes());
+            "another length of the header"
+        }
+        6 => {
+            let version = b"\\\"version\\\":";
+            let place = copy.windows(version.len()).position(|w| w == version);
+            copy[place.expect("a version") + version.len()] = random.random_range(b'0'..=b'9');
+            "another version"
+        }
+        7 => {
+            // A number in the header becomes another digit: shapes, offsets, thresholds.
+            let digits = copy[early..header].iter().position(u8::is_ascii_digit);
+            if let Some(digit) = digits {
+                copy[early + digit] = random.random_range(b'0'..=b'9');
+            }
+            "a digit of the header changed"
+        }
+        _ => {
+            let until = (at + random.random_range(1..200_usize)).min(copy.len());
+            copy.drain(at..until);
+            "bytes missing in the middle"
+        }
+    };
+    (what, copy)
+}
+
+#[test]
+fn no_damaged_file_of_models_is_used_and_one_with_a_fitting_checksum_does_no_harm() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let session = |clients: usize| {
+        let text = format!(
+            "Session(about: \"short\", source: Twin(clients: {clients}), \
+             model: (proprietary: Linear, federation: Batched(rounds: 1)))"
+        );
+        parse_session("short", Path::new(""), &text).expect("a sound session")
+    };
+    let file = folder.path().join("kept.safetensors");
+    let models = |session: &Session, file: &Path| {
+        make_models(session, file).expect("prepared");
+        fs::read(file).expect("kept")
+    };
+    let other = models(&session(3), &folder.path().join("other.safetensors"));
+    let session = session(2);
+    let sound = models(&session, &file);
+    assert!(read_models(&session, &file).is_ok(), "the sound file is used");
+
+    let seed = number("HOSTILE_SEED").unwrap_or(1);
+    let count = 500 * number("HOSTILE_FACTOR").unwrap_or(1);
+    let mut random = StdRng::seed_from_u64(seed);
+    let (mut refused, mut same, mut refused_again, mut used) = (0, 0, 0, 0);
+    for _ in 0..count {
+        let (what, mut copy) = damaged(&sound, &other, &mut random);
+        fs::write(&file, &copy).expect("written");
+        match read_models(&session, &file) {
+            Ok(_) if copy == sound => same += 1,
+            Ok(_) => panic!("{what}: the damaged file is used"),
+            Err(error) => {
+                assert!(!error.trim().is_empty(), "{what}: an error without words");
+                refused += 1;
+            }
+        }
+        // A checksum is no signature: what stands behind it must hold too.
+        sign_again(&mut copy);
+        fs::write(&file, &copy).expect("written");
+        match read_models(&session, &file) {
+            Ok(_) => used += 1,
+            Err(error) => {
+                assert!(!error.trim().is_empty(), "{what}: an error without words");
+                refused_again += 1;
+            }
+        }
+    }
+    assert!(same < count / 10, "{same} of {count} copies were not damaged");
+    println!(
+        "models: of {count} damaged copies (seed {seed}) {refused} refused in words, 0 used, {same} \
+         as they were; with a checksum that fits {refused_again} refused in words, {used} read"
+    );
 }

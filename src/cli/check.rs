@@ -9,12 +9,11 @@ use jiff::Timestamp;
 use crate::engine::cost;
 use crate::engine::ledger_file::lifetime_ledger;
 use crate::engine::prepare;
-use crate::fact::UnusedRows;
 use crate::privacy::Provenance;
 use crate::privacy::words::explain;
 use crate::session::{Session, Source};
 use crate::site::local;
-use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError};
+use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError, UnusedRows};
 
 /// Frames looked at when the whole is not asked for.
 const GLANCE: u64 = 600;
@@ -27,6 +26,8 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     let estimate = cost::estimate(session)?;
     writeln!(out, "preparing   needs about {estimate} (a rough figure, from one machine)")?;
     cost::allow(session, estimate)?;
+    // Drawing a large synthetic plant takes minutes: how long is said first.
+    out.flush()?;
     let mut survey = None;
     let mut unused = 0;
     for part in Part::ALL {

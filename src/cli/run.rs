@@ -3,8 +3,12 @@
 mod bar;
 mod text;
 
+pub(super) use text::print_head;
+
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
 use color_eyre::eyre::{Result, bail, eyre};
@@ -76,7 +80,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         mode: args.mode.map(Mode::from),
         until: args.until,
         ledger: args.ledger.clone(),
-        interrupt: Some(interrupt),
+        interrupt: Some(Arc::clone(&interrupt)),
         ..Options::facts(args.speed)
     };
     let bar = Bar::new();
@@ -107,7 +111,11 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         }
     }
     bar.clear();
-    failed.unwrap_or_else(|| bail!("the engine ended unexpectedly, as told above"))
+    failed.unwrap_or_else(|| bail!("the engine ended unexpectedly, as told above"))?;
+    if interrupt.load(Ordering::Relaxed) {
+        bail!("interrupted: the summary is of what was done until then");
+    }
+    Ok(())
 }
 
 /// Where facts go.

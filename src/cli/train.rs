@@ -7,14 +7,16 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use color_eyre::eyre::{Result, bail};
+use color_eyre::eyre::{Result, bail, eyre};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::ledger::mechanism;
+use super::run::print_head;
 use super::{SessionArgs, interrupt, remove_stale};
 use crate::engine::compare::{Comparison, compare};
 use crate::engine::decimation;
-use crate::engine::prepare::{Prepared, Stage, cache_file, keep_oracle, kept, prepare};
+use crate::engine::prepare::{Prepared, Stage, cache_file, keep_oracle, kept};
+use crate::engine::train::train;
 use crate::engine::vendor::{self, ClientVendor};
 use crate::federation::Reached;
 use crate::nn::train::{Progress, TrainReport};
@@ -40,6 +42,9 @@ pub(super) struct TrainArgs {
     /// File to write; the cache when absent
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Enter what training releases in this signed ledger; that of a lifetime budget when absent
+    #[arg(long, value_name = "FILE", conflicts_with = "proprietary")]
+    ledger: Option<PathBuf>,
     /// With --out: replace a file that is there
     #[arg(long, requires = "out")]
     force: bool,
@@ -73,6 +78,10 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         print_models(out, &material, &models)?;
         vendor::save(path, &material, &models)?;
         writeln!(out, "written: {}", path.display())?;
+        let reports = models.iter().filter_map(|models| models.reports.as_ref()).flatten();
+        if reports.flatten().any(|report| report.stopped) {
+            bail!("interrupted: the models learned for a shorter time than the session says");
+        }
         return Ok(());
     }
     let file = args.out.clone().unwrap_or_else(|| cache_file(&session));
@@ -82,7 +91,7 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
     }
     let stop = interrupt::watch("what was learned is kept");
     let bar = bar();
-    let mut prepared = prepare(&session, &file, &mut |stage| {
+    let trained = train(&session, &file, args.ledger.clone(), &mut |stage| {
         match stage {
             Stage::Reading => bar.set_message("reading nominal data"),
             Stage::Delivered => bar.set_message("proprietary models as delivered"),
@@ -110,13 +119,21 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         } else {
             ControlFlow::Continue(())
         }
-    })?;
+    });
     bar.finish_and_clear();
+    let (mut prepared, head) = trained.map_err(|why| eyre!(why))?;
     if let (Some(_), Some(why)) = (&args.out, &prepared.not_kept) {
         bail!("{why}");
     }
     print_prepared(out, &session, &prepared)?;
+    head.as_ref().map_or(Ok(()), |head| print_head(out, head))?;
     out.flush()?;
+    if stop.load(Ordering::Relaxed) {
+        let rounds = prepared.history.as_ref().map_or(0, |history| history.rounds);
+        let when = if prepared.stopped { "before its end, " } else { "" };
+        let kept = if prepared.not_kept.is_none() { "kept" } else { "not kept" };
+        bail!("interrupted: training ended {when}after {rounds} rounds, and its models are {kept}");
+    }
     let found = compare(&session, &prepared, args.oracle)?;
     print_comparison(out, &found)?;
     if let Some(correlation) = found.oracle {

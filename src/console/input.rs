@@ -2,6 +2,7 @@
 //!
 //! Guarantees:
 //! - Reading never waits for the console, so Ctrl-C is seen however much was sent before it.
+//! - An unfinished paste or sequence does not hide it either.
 //! - Ctrl-C discards what still waits before it, as a terminal does that makes a signal of it.
 //! - Movements of the mouse that wait one behind the other become one: the last.
 //! - No more than [`MOST`] events wait. What comes beyond is left out, counted and told.
@@ -10,8 +11,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, mem, thread};
 
-use crossterm::event::{self, Event, KeyCode, KeyModifiers, MouseEventKind};
+use crossterm::event::{Event, KeyCode, KeyModifiers, MouseEventKind};
 use tokio::sync::Notify;
+
+#[cfg(unix)]
+mod bytes;
 
 /// Events that may wait. Nobody types so far ahead; a paste without brackets does.
 const MOST: usize = 1024;
@@ -113,18 +117,12 @@ impl Input {
         let input = Self::default();
         let shared = Arc::clone(&input.shared);
         thread::Builder::new().name("keys".into()).spawn(move || {
-            loop {
-                let read = event::read();
-                let failed = read.is_err();
-                match read {
-                    Ok(event) => shared.queue().add(event),
-                    Err(error) => shared.queue().end = Some(error),
-                }
+            let end = read(&mut |event| {
+                shared.queue().add(event);
                 shared.added.notify_one();
-                if failed {
-                    return;
-                }
-            }
+            });
+            shared.queue().end = Some(end);
+            shared.added.notify_one();
         })?;
         Ok(input)
     }
@@ -150,6 +148,47 @@ impl Input {
     pub(crate) fn send(&self, event: Event) {
         self.shared.queue().add(event);
         self.shared.added.notify_one();
+    }
+}
+
+/// Reads events until nothing more can come; the reason.
+///
+/// crossterm would wait for the end of a paste before it tells anything more, Ctrl-C included.
+#[cfg(unix)]
+fn read(on_event: &mut dyn FnMut(Event)) -> io::Error {
+    use std::fs::File;
+    use std::io::{ErrorKind, Read as _, stdin};
+    use std::os::fd::AsFd as _;
+
+    // Without the buffer of the standard library: an escape is a key only if nothing waits behind it.
+    let mut terminal = match stdin().as_fd().try_clone_to_owned() {
+        Ok(terminal) => File::from(terminal),
+        Err(error) => return error,
+    };
+    let mut parser = bytes::Parser::default();
+    let mut bytes = [0; 4096];
+    loop {
+        match terminal.read(&mut bytes) {
+            Ok(0) => return ErrorKind::UnexpectedEof.into(),
+            Ok(read) => parser.read(&bytes[..read], read == bytes.len(), on_event),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // Another program made the terminal one that does not wait.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                thread::sleep(std::time::Duration::from_millis(10));
+            }
+            Err(error) => return error,
+        }
+    }
+}
+
+/// The same where there is no Unix terminal.
+#[cfg(not(unix))]
+fn read(on_event: &mut dyn FnMut(Event)) -> io::Error {
+    loop {
+        match crossterm::event::read() {
+            Ok(event) => on_event(event),
+            Err(error) => return error,
+        }
     }
 }
 

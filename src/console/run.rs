@@ -230,6 +230,11 @@ impl Console {
                         pulse.touch();
                         None
                     }
+                    Request::Resize => {
+                        self.term.repaint();
+                        pulse.touch();
+                        None
+                    }
                 },
                 () = term::panicked() => return Err(ConsoleError::Panicked),
                 beat = pulse.next(input, reports, feeding, wake) => match beat {

@@ -10,6 +10,8 @@ pub(crate) enum Request {
     Stop,
     /// To go on after having been stopped: somebody else may have used the terminal.
     GoOn,
+    /// To draw at the terminal's new size.
+    Resize,
 }
 
 /// A signal that ends the program.
@@ -46,6 +48,7 @@ mod unix {
         terminate: Listener,
         stop: Listener,
         go_on: Listener,
+        resize: Listener,
     }
 
     impl Signals {
@@ -58,6 +61,7 @@ mod unix {
                 terminate: signal(SignalKind::terminate())?,
                 stop: signal(SignalKind::from_raw(Number::TSTP.as_raw()))?,
                 go_on: signal(SignalKind::from_raw(Number::CONT.as_raw()))?,
+                resize: signal(SignalKind::window_change())?,
             })
         }
 
@@ -71,6 +75,7 @@ mod unix {
                 _ = self.terminate.recv() => end("SIGTERM", Number::TERM),
                 _ = self.stop.recv() => Request::Stop,
                 _ = self.go_on.recv() => Request::GoOn,
+                _ = self.resize.recv() => Request::Resize,
             }
         }
 

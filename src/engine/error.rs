@@ -1,5 +1,6 @@
 //! Why a session cannot be prepared or opened.
 
+use jiff::Timestamp;
 use thiserror::Error;
 
 use super::cost::TooMuch;
@@ -7,11 +8,20 @@ use crate::federation::FederationError;
 use crate::nn::checkpoint::CheckpointError;
 use crate::nn::kernel::WeightsError;
 use crate::nn::train::TrainError;
-use crate::privacy::PrivacyError;
+use crate::privacy::{PrivacyError, Trained};
 use crate::stream::StreamError;
 
 /// Why there is no stream.
 pub(crate) type OpenError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a training had released before it failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Released {
+    /// The first sample it is about.
+    pub(crate) from: Timestamp,
+    /// The clients by name, with what was released about each, by kind.
+    pub(crate) clients: Vec<(String, Vec<Trained>)>,
+}
 
 /// Why a session cannot be prepared.
 #[derive(Debug, Error)]
@@ -32,6 +42,9 @@ pub(crate) enum PrepareError {
     TooShort { client: String },
     #[error(transparent)]
     TooMuch(#[from] TooMuch),
+    /// It failed after clients had released something, which belongs in their ledgers.
+    #[error("{why}")]
+    AfterReleases { why: Box<PrepareError>, released: Released },
     #[error("the fits of the sites cannot be written: {0}")]
     Fits(postcard::Error),
     #[error("{what} cannot be written as JSON: {source}")]

@@ -10,6 +10,8 @@
 //! shown each at its own time, and what the step found together with the last of them. After the end of
 //! the stream the thread goes on to answer: a day that is over can still be tuned and acknowledged.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,12 +25,13 @@ use tokio::sync::mpsc;
 pub(crate) use super::error::OpenError;
 use super::ledger_file::KeptLedger;
 use super::player::{Gone, Player};
-use super::prepare::{self, Prepared};
+use super::prepare::{self, PrepareError, Prepared};
 use super::progress::{ProgressWords, Training};
 pub(crate) use super::protocol::{
     Command, EngineEvent, Load, Moment, Opened, Options, Tried, Update,
 };
 use super::run::{Ending, RunOptions};
+use super::train::{enter_failed, enter_prepared};
 use super::watch::Watch;
 use crate::privacy::Head;
 use crate::session::Session;
@@ -74,7 +77,7 @@ impl Handle {
     }
 
     /// Waits for the end, and shows every update to `see` on the way.
-    pub(crate) fn to_end(
+    pub(crate) fn into_end(
         mut self,
         mut see: impl FnMut(&Opened, &Update),
     ) -> Result<(Box<Opened>, Box<Ending>), OpenError> {
@@ -134,30 +137,38 @@ fn open(
     options: &Options,
     sender: &mpsc::Sender<EngineEvent>,
 ) -> Result<Ready, OpenError> {
-    let (opened, kept) = KeptLedger::open(session, options.ledger.clone())?;
-    for notice in opened.notices {
+    let (opened, mut kept) = KeptLedger::open(session, options.ledger.clone())?;
+    for notice in &opened.notices {
         // Without a holder there is nobody to tell, which the first measurement will find out.
-        let _ = sender.blocking_send(EngineEvent::Notice(notice));
+        let _ = sender.blocking_send(EngineEvent::Notice(notice.clone()));
     }
     let prepared = match &options.prepared {
         Some(prepared) => Arc::clone(prepared),
-        None => Arc::new(prepared(session, options, sender)?),
+        None => {
+            let prepared = prepared(session, options, sender);
+            Arc::new(prepared.map_err(enter_failed(session, &opened, &mut kept))?)
+        }
     };
     let run = RunOptions {
         until: options.until,
         both: options.watched,
-        ledger: opened.ledgers,
+        ledger: opened.ledgers.clone(),
         ..RunOptions::new(options.mode.unwrap_or(session.mode))
     };
-    let watch = Watch::open(session, &prepared, run, options.watched)?;
-    Ok((watch, prepared, kept))
+    match Watch::open(session, &prepared, run, options.watched) {
+        Ok(watch) => Ok((watch, prepared, kept)),
+        Err(why) => {
+            enter_prepared(session, &opened, &mut kept, &prepared)?;
+            Err(why.into())
+        }
+    }
 }
 
 fn prepared(
     session: &Session,
     options: &Options,
     sender: &mpsc::Sender<EngineEvent>,
-) -> Result<Prepared, OpenError> {
+) -> Result<Prepared, PrepareError> {
     let mut words = ProgressWords::new(session, Instant::now());
     let mut gone = false;
     let mut tell = |training: Training| {
@@ -174,14 +185,14 @@ fn prepared(
     fault();
     let file = prepare::cache_file(session);
     let is_interrupted = || options.interrupt.as_ref().is_some_and(|i| i.load(Ordering::Relaxed));
-    Ok(prepare::prepare(session, &file, &mut |stage| {
+    prepare::prepare(session, &file, &mut |stage| {
         if let prepare::Stage::Notice(notice) = stage {
             let _ = sender.blocking_send(EngineEvent::Notice(notice.to_owned()));
             return ControlFlow::Continue(());
         }
         let gone = tell(words.word(&stage, Instant::now()));
         if gone || is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?)
+    })
 }
 
 /// A fault on request, for the test that a console survives one: the engine's thread panics.

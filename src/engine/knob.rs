@@ -3,6 +3,8 @@
 //! [`TABLE`] has one row for each. The command line, the preview, the help and the log read its names,
 //! its titles, what a value can be, the steps of one press, and from when on a change counts.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 use std::fmt;
 
 use crate::fact::{Number, Value};

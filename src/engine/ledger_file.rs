@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use super::error::OpenError;
 use super::ledger_key;
+use super::prepare::TrainingSpent;
 use super::watch::Watch;
 use crate::base::digest;
 use crate::base::folders;
 use crate::privacy::{
-    ClientHead, Found, Head, Ledger, LedgerKey, Provenance, Seals, SignedLedgers, signed,
+    ClientHead, Found, Head, Ledger, LedgerKey, Provenance, Seals, SignedLedgers, Terms, signed,
 };
 use crate::session::privacy::Scope;
 use crate::session::{Session, Source};
@@ -130,6 +131,31 @@ impl KeptLedger {
     pub(crate) fn store(&mut self, watch: &mut Watch) -> Result<(), OpenError> {
         let Some(writer) = &mut self.0 else { return Ok(()) };
         writer.store(&watch.run_mut().take_ledger_lines())
+    }
+
+    /// Enters what a training released for which no run does so, because its models are kept for
+    /// later or could not be made; where the file ends then. `kept` are the ledgers in the file.
+    pub(crate) fn enter_training(
+        &mut self,
+        kept: &[Ledger],
+        clients: &[(&str, Terms)],
+        spent: &TrainingSpent,
+    ) -> Result<Option<Head>, OpenError> {
+        let Some(writer) = &mut self.0 else { return Ok(None) };
+        let mut entered = Vec::new();
+        for ((client, terms), trained) in clients.iter().zip(&spent.clients) {
+            let is_known = |ledger: &&Ledger| ledger.client() == *client;
+            if kept.iter().find(is_known).is_some_and(|ledger| ledger.has_entered(trained)) {
+                continue;
+            }
+            let mut ledger = Ledger::unwritten(client, *terms)?;
+            ledger.write_from(spent.from, kept)?;
+            ledger.enter_training(spent.from, trained);
+            ledger.close(trained.first().map_or(spent.from, |trained| trained.until));
+            writer.store(&ledger.take_lines())?;
+            entered.push(ledger);
+        }
+        writer.finish(entered.iter())
     }
 
     /// Nothing will be stored for a while: what was is brought to the disk.

@@ -1,6 +1,8 @@
 //! The loop of the engine's thread: steps are taken and shown when they are due, commands are obeyed in
 //! between.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -34,7 +34,7 @@ use crate::server::Together;
 use crate::session::Session;
 pub(crate) use crate::site::PreparedSite;
 use crate::site::material::{LeftOut, Material};
-use crate::stream::Layout;
+use crate::stream::{Layout, UnusedRows};
 use crate::wire::{Memory, Wire};
 
 /// Sources of a seed.
@@ -79,6 +79,8 @@ pub(crate) struct Prepared {
     pub(crate) influences: Influences,
     /// How states move together; nothing where training was too short or states are too many.
     pub(crate) together: Option<Together>,
+    /// Rows of the nominal data that were not used.
+    pub(crate) unused: UnusedRows,
     pub(crate) file: PathBuf,
     /// Why it could not be kept there, where it could not.
     pub(crate) not_kept: Option<String>,
@@ -133,7 +135,13 @@ pub(crate) fn prepare_over(
             let _ = on_stage(Stage::Notice(&format!("{why}; the models are made again")));
         }
     }
-    let bytes = make(session, expected, wire, on_stage)?.to_file(file)?;
+    let mut released = None;
+    let made = make(session, expected, wire, on_stage, &mut released);
+    let made = made.map_err(|why| match released {
+        Some(released) => PrepareError::AfterReleases { why: Box::new(why), released },
+        None => why,
+    });
+    let bytes = made?.to_file(file)?;
     let not_kept = Checkpoint::write(file, &bytes).err().map(|why| why.to_string());
     if let Some(why) = &not_kept {
         let _ =

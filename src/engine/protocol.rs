@@ -1,5 +1,7 @@
 //! What goes into a running engine and what comes out: commands, options, events.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -21,6 +21,8 @@
 //! | [`what_if`] | the run decided again under other settings |
 //! | `operate` | what an operator orders, carried out |
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 mod alarms;
 mod ending;
 mod exchange;
@@ -70,7 +72,7 @@ use crate::stream::Part;
 use crate::stream::decimate::Decimated;
 #[cfg(test)]
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Continuity, Frame, Label, Layout, Stream, StreamError};
+use crate::stream::{self, Continuity, Frame, Label, Layout, Stream, StreamError, UnusedRows};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
 /// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
@@ -147,6 +149,8 @@ pub(crate) struct Run {
     spans: Vec<(Timestamp, Timestamp)>,
     /// Rows that were left out.
     unused: Unused,
+    /// Rows of the nominal data that were left out.
+    unused_nominal: UnusedRows,
     steps: u64,
     labelled: bool,
     alarms: Alarms,
@@ -294,7 +298,7 @@ impl Run {
         }
         let step = Step {
             time,
-            step: self.steps,
+            number: self.steps,
             clients: &decision.clients,
             outcomes: decision.outcomes(),
             quality: &self.quality,

@@ -4,6 +4,8 @@
 //! far can be decided again under other settings. It is pulled like [`Run`] and knows no clock, no
 //! thread and no screen.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 mod spent;
 #[cfg(test)]
 mod tests;
@@ -63,6 +65,8 @@ pub(crate) struct Snapshot {
     pub(crate) steps: u64,
     /// Rows of the data that were not used.
     pub(crate) unused_rows: u64,
+    /// Rows of the nominal data that were not used.
+    pub(crate) unused_nominal_rows: u64,
     pub(crate) figures: Figures,
     /// How each client's alarm stands.
     pub(crate) clients: Vec<AlarmState>,
@@ -206,6 +210,7 @@ impl Watch {
             mode: self.run.mode(),
             steps: self.run.steps(),
             unused_rows: self.run.unused_rows().rows,
+            unused_nominal_rows: self.run.unused_nominal_rows().rows,
             figures: annunciator.figures(),
             clients: (0..clients).map(|m| annunciator.client_state(m)).collect(),
             thresholds: self.run.thresholds().to_vec(),

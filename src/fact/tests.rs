@@ -83,6 +83,7 @@ fn one_of_each() -> Vec<Fact> {
     };
     let summary = Summary {
         unused_rows: UnusedRows::default(),
+        unused_nominal_rows: UnusedRows::default(),
         not_watched: Vec::new(),
         session: "plant-attack-day".to_owned(),
         mode: Mode::Evidence,

@@ -8,6 +8,7 @@
 //! | code that hands a row to the server or to a message | it does not compile | the examples of [`crate::wire`], [`crate::server`] and [`crate::stream`] |
 //! | another method begins to decide | the server knows only what crossed the wire, entered in the ledgers | `a_server_that_begins_to_decide_knows_only_what_crossed_the_wire` |
 //! | a trial that sends protected data again | it is refused until it is paid for | `with_real_noise_a_trial_that_sends_again_must_be_agreed_to_and_is_paid_for`, `with_real_noise_the_other_method_on_trial_is_paid_for_too_even_after_protection_ended` |
+//! | a training that no run follows, or that diverges | what it released is in the ledger | `what_a_training_released_is_in_the_ledger_although_no_run_follows_it`, `what_a_training_that_diverges_had_released_is_in_the_ledger` |
 //! | a run with noise from a seed | every view says that it is not private | `a_seeded_run_says_so_on_every_view_at_every_size` |
 //!
 //! # A client that lies
@@ -26,10 +27,16 @@
 //! | a wild value, once or for twenty rows | its sensor stays under watch | `one_wild_value_does_not_disable_its_sensor`, `twenty_rows_of_the_smallest_integer_do_not_disable_their_sensor` |
 //! | one wrong time stamp | it costs its own row | `a_row_stamped_2099_costs_itself_and_nothing_else`, `any_one_corrupted_stamp_loses_at_most_that_row` |
 //! | the repeated hour at the end of summer time | its rows are used, and it is said | `the_repeated_hour_at_the_end_of_summer_time_is_followed_and_said` |
+//! | summer time of other zones, and a clock that jumps at random | every row is used or counted | `summer_time_of_every_zone_costs_no_row_of_a_minute_and_is_told_once_each_way`, `a_clock_that_jumps_at_random_makes_every_row_a_frame_or_a_counted_row` |
+//! | rows that a historian wrote twice | they are left out and counted, and the clock is not taken to have moved | `rows_that_a_historian_wrote_twice_are_left_out_and_the_clock_has_not_moved` |
 //! | rows that cannot be used | each is counted by reason | `stamps_that_are_all_equal_are_one_frame_and_every_other_row_is_counted` |
+//! | the same in nominal data | facts, summary and screen say it too | `rows_of_the_nominal_data_that_are_not_used_are_told_by_run_as_well` |
+//! | a sensor without value, infinite, stuck, out of range or wild, and text for a number | it is told and its client named, or refused by line and column | `every_kind_of_sensor_fault_in_a_table_is_told_and_its_client_named`, `every_kind_of_sensor_fault_in_every_release_is_read_as_it_is_or_refused_by_its_place` |
 //! | a number in a session that is too large | it is refused with its bound before anything is allocated | `a_size_that_no_machine_has_is_refused_with_its_bound_before_anything_is_allocated` |
 //! | any text as a session, table, ledger or file of keys | it is read or refused in words | `no_session_does_harm`, `no_table_does_harm`, `no_ledger_does_harm`, `no_file_of_keys_does_harm` |
 //! | a megabyte of letters pasted at once | Ctrl-C goes before them | `after_a_megabyte_of_letters_control_c_ends_the_program_before_all_of_them_are_answered` |
+//! | a paste or a sequence that is never finished | Ctrl-C is seen within it | `control_c_within_a_paste_that_is_never_closed_ends_the_program_at_once` |
+//! | thousands of sizes, keys and pastes | a whole picture and a program that answers | `thousands_of_sizes_keys_and_pastes_leave_a_whole_picture_and_a_program_that_answers` |
 //!
 //! # Power loss, a killed process, a full disk
 //!
@@ -38,9 +45,11 @@
 //! | a killed run | its ledger is continued, a torn last line is noted | `a_second_writer_is_refused_and_a_killed_run_is_continued`, `a_torn_last_line_is_noted_and_the_ledger_goes_on` |
 //! | a power loss | at most the last second of a ledger is missing: entries reach the disk once a second | no test cuts the power |
 //! | a killed `make` or `train` | no partial file is taken for a whole one, and the next start removes it | `a_partial_file_of_a_killed_make_is_removed_by_the_next_one` |
+//! | SIGTERM at any moment of training | no partial file, a clear word, an exit code that is not 0, the terminal as it was | `sigterm_at_any_moment_of_training_leaves_no_partial_file_and_ends_with_an_error`, `sigterm_at_any_moment_of_a_console_that_trains_gives_the_terminal_back` |
 //! | an interrupt | partial files are removed and what remains is said | `an_interrupted_make_leaves_no_partial_file_and_says_what_remains` |
 //! | a full or unwritable cache | the run goes on without it, and says so | `a_full_cache_is_done_without_and_nothing_is_left_behind`, `a_cache_in_an_impossible_place_is_done_without` |
 //! | a flipped bit in a file of models | it is noticed and the models are made again | `a_flipped_bit_in_kept_models_is_said_and_they_are_made_again` |
+//! | a file of models that is cut, spliced, of another version or damaged in any other way | it is not used | `no_damaged_file_of_models_is_used_and_one_with_a_fitting_checksum_does_no_harm` |
 //!
 //! # A ledger that somebody changed
 //!
@@ -51,3 +60,9 @@
 //! | the last run cut off | whoever kept the head that was printed notices; nobody else can | `a_dropped_last_run_is_noticed_with_the_head_that_was_printed` |
 //!
 //! Somebody who has the key can write any ledger. Keep it as you keep a signature stamp.
+//!
+//! # What the program is built from
+//!
+//! | fault | promise | test |
+//! |---|---|---|
+//! | a dependency from another place, under another licence, or one that is banned | the tests fail | `everything_comes_from_one_registry_with_a_checksum`, `everything_that_is_built_may_be_shipped_under_its_licence`, `no_banned_crate_is_built_and_crates_in_two_versions_are_known` |

@@ -7,11 +7,19 @@
 //! HOSTILE_SEED=7 HOSTILE_FACTOR=10 cargo test --release --test hostile -- --nocapture
 //! ```
 //!
-//! The same promises are the targets of a coverage-guided fuzzer, which needs a nightly toolchain and
-//! `cargo install cargo-fuzz`:
+//! `tests/cli/storm.rs` sends sizes, keys, pastes and signals at random moments, and tables with clocks
+//! that jump:
 //!
 //! ```sh
-//! cargo +nightly fuzz run session --fuzz-dir tests/fuzz tests/fuzz/corpus/session sessions
+//! STORM_SEED=7 STORM_FACTOR=10 cargo test --release --test cli storm -- --nocapture
+//! ```
+//!
+//! The same promises as in `tests/hostile.rs` are the targets of a coverage-guided fuzzer, with
+//! `cargo install cargo-fuzz`. It needs a nightly toolchain, or a stable one that is asked to take the
+//! same options:
+//!
+//! ```sh
+//! RUSTC_BOOTSTRAP=1 cargo fuzz run session --fuzz-dir tests/fuzz tests/fuzz/corpus/session sessions
 //! ```
 //!
 //! An input that breaks a promise is added to the corpus under a name that says what it broke.

@@ -106,7 +106,7 @@ impl Annunciator {
     pub(crate) fn step(&mut self, input: &Step<'_>) -> Vec<Fact> {
         let elapsed_s = input.time.duration_since(self.now).as_secs_f64().max(0.0);
         self.watched_s += elapsed_s;
-        (self.now, self.step) = (input.time, input.step);
+        (self.now, self.step) = (input.time, input.number);
         let clients = self.heard(input.clients);
         self.rates.forget(self.now);
         self.quality_lines.retain(|time| date(*time) == date(self.now));

@@ -7,7 +7,7 @@ pub(crate) use crate::server::decision::{ClientState, Closing, Outcome, QualityK
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step<'a> {
     pub(crate) time: Timestamp,
-    pub(crate) step: u64,
+    pub(crate) number: u64,
     /// Every client in the order of the session. One that is missing here is quiet.
     pub(crate) clients: &'a [ClientState],
     /// What the decision says. An episode that is not mentioned stays as it was.

@@ -32,10 +32,7 @@ pub(crate) struct Receipt {
 impl Annunciator {
     /// Carries out an order, wholly or not at all.
     pub(crate) fn act(&mut self, order: Order) -> Result<Receipt, Refusal> {
-        let edits = match &order.action {
-            Action::Undo { entry } => self.plan_undo(*entry)?,
-            action => self.plan(action)?,
-        };
+        let edits = self.plan(&order.action)?;
         for edit in &edits {
             self.make(edit);
         }

@@ -98,7 +98,7 @@ impl Scene {
         let outcomes: Vec<Outcome> = self.outcome.clone().into_iter().collect();
         let facts = self.desk.step(&Step {
             time: at(self.second()),
-            step: self.step,
+            number: self.step,
             clients: &self.clients,
             outcomes: &outcomes,
             quality: &self.quality,

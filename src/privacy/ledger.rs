@@ -275,6 +275,12 @@ impl Ledger {
         }
     }
 
+    /// Whether all of these trainings are entered.
+    pub(crate) fn has_entered(&self, trained: &[Trained]) -> bool {
+        let known = |of: &Trained| self.trainings.iter().any(|s| s.training == of.training);
+        trained.iter().all(known)
+    }
+
     fn count_training(&mut self, from: Timestamp, trained: &Trained) {
         let at = self.trainings.iter().position(|s| s.training == trained.training);
         let at = at.unwrap_or_else(|| {

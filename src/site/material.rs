@@ -13,7 +13,7 @@ use crate::session::{ModelSettings, Proprietary, Session};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::{Grids, Resolution};
 use crate::stream::scaling::Scaling;
-use crate::stream::{Continuity, Frame, Layout, Part, Row, Stream, StreamError};
+use crate::stream::{Continuity, Frame, Layout, Part, Row, Stream, StreamError, UnusedRows};
 
 /// The nominal rows of a session.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub(crate) struct Material {
     pub(crate) fit_span: (Timestamp, Timestamp),
     /// First and last instant of the calibration range.
     pub(crate) calibration_span: (Timestamp, Timestamp),
+    /// Rows of both ranges that were not used.
+    pub(crate) unused: UnusedRows,
 }
 
 /// The nominal rows of one client. They never leave it.
@@ -187,9 +189,10 @@ impl Material {
         given: &dyn Fn(&Layout) -> Option<Vec<SensorView>>,
     ) -> Result<Self, StreamError> {
         let grids = Grids::of(session)?;
-        let (layout, fit, fit_span) = measured(session, &grids, Part::Fit, every)?;
+        let mut unused = UnusedRows::default();
+        let (layout, fit, fit_span) = measured(session, &grids, Part::Fit, every, &mut unused)?;
         let (_, calibration, calibration_span) =
-            measured(session, &grids, Part::Calibration, every)?;
+            measured(session, &grids, Part::Calibration, every, &mut unused)?;
         let views = given(&layout);
         let clients = (0..layout.clients.len())
             .map(|c| {
@@ -217,17 +220,31 @@ impl Material {
                 }
             })
             .collect();
-        Ok(Self { layout, every, clients, fit_span, calibration_span })
+        Ok(Self { layout, every, clients, fit_span, calibration_span, unused })
     }
 }
 
-fn measured(session: &Session, grids: &Grids, part: Part, every: u32) -> Result<Read, StreamError> {
+fn measured(
+    session: &Session,
+    grids: &Grids,
+    part: Part,
+    every: u32,
+    unused: &mut UnusedRows,
+) -> Result<Read, StreamError> {
     let mut stream = Decimated::new(grids.open(session, part)?, every);
     let layout = stream.layout().clone();
     let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();
     let mut frame = Frame::for_layout(&layout);
     let mut span = None;
-    while stream.next(&mut frame)? {
+    loop {
+        let more = stream.next(&mut frame)?;
+        // What was left out after the last frame comes with none.
+        for note in &frame.notes {
+            unused.add(note.what, note.rows);
+        }
+        if !more {
+            break;
+        }
         let (first, _) = *span.get_or_insert((frame.time, frame.time));
         span = Some((first, frame.time));
         for (c, client) in clients.iter_mut().enumerate() {

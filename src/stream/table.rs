@@ -36,6 +36,7 @@ mod held;
 pub(crate) mod labels;
 pub(crate) mod long;
 pub(crate) mod number;
+mod recent;
 pub(crate) mod rows;
 mod shape;
 mod timeline;

@@ -9,10 +9,13 @@ mod broken_sessions;
 mod cache;
 mod data;
 mod elsewhere;
+mod faults;
 mod ledger;
 mod manners;
 mod run;
 mod steady;
+#[cfg(unix)]
+mod storm;
 mod study;
 mod tables;
 #[cfg(unix)]

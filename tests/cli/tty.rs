@@ -121,6 +121,15 @@ impl Tty {
         self.keyboard.flush().expect("the terminal can be typed at");
     }
 
+    /// Forgets the bytes of all whole pictures: a storm has hundreds of megabytes of them.
+    pub(crate) fn forget(&self) {
+        let mut seen = self.seen();
+        if seen.is_whole() {
+            let keep = seen.bytes.len().saturating_sub(BEGIN.len() - 1);
+            seen.bytes.drain(..keep);
+        }
+    }
+
     /// Waits until `holds` of a whole picture; the failure shows the screen.
     pub(crate) fn wait(&self, what: &str, holds: impl Fn(&Seen) -> bool) {
         drop(self.picture(what, holds));

@@ -308,3 +308,40 @@ fn rows_left_out_all_along_are_two_lines_and_not_hundreds_at_any_speed() {
         paced.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
     assert_eq!(about_rows(&paced), about_rows(&facts));
 }
+
+#[test]
+fn rows_of_the_nominal_data_that_are_not_used_are_told_by_run_as_well() {
+    let plant = Plant::new(1);
+    let nominal = fs::read_to_string(plant.folder.path().join("nominal.csv")).expect("written");
+    let mut lines: Vec<&str> = nominal.lines().collect();
+    let (fit, calibration) = (lines[101], lines[801]);
+    lines.insert(102, fit);
+    lines.insert(803, calibration);
+    lines.insert(804, calibration);
+    fs::write(plant.folder.path().join("nominal.csv"), lines.join("\n")).expect("written");
+    for again in [false, true] {
+        let facts = plant.run();
+        let unused = &summary(&facts)["unused_nominal_rows"];
+        assert_eq!(unused["duplicate_stamp"], 3, "kept models know it too: {again}");
+        let what = "3 rows of the nominal data not used: 3 × duplicate time stamp";
+        assert!(quality(&facts).contains(&(None, what)), "{:?}", quality(&facts));
+    }
+    let words = plant.said(&["run", "plant.ron"]);
+    assert!(words.contains("3 rows of the nominal data not used: 3 × duplicate"), "{words}");
+    assert!(plant.check().contains("3 rows are not used"));
+    let screen = plant.said(&["screen", "plant.ron", "--at", "+5m", "--size", "160x40"]);
+    assert!(screen.contains("? 3 nominal rows left out"), "{screen}");
+}
+
+#[test]
+fn rows_that_a_historian_wrote_twice_are_left_out_and_the_clock_has_not_moved() {
+    for repeated in [5, 20, 30, 200] {
+        let mut plant = Plant::new(1);
+        let again = plant.live[600 - repeated..600].to_vec();
+        plant.live.splice(600..600, again);
+        let facts = plant.run();
+        assert_eq!(summary(&facts)["steps"], ROWS, "{repeated}: {}", unused(&facts));
+        assert_eq!(unused(&facts)["duplicate_stamp"], repeated, "{}", unused(&facts));
+        assert!(!about_rows(&facts).iter().any(|what| what.contains("clock of the data")));
+    }
+}

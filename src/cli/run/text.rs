@@ -169,7 +169,7 @@ pub(super) fn print_end(
 }
 
 /// Where the ledger file ends.
-fn print_head(out: &mut impl Write, head: &Head) -> io::Result<()> {
+pub(in crate::cli) fn print_head(out: &mut impl Write, head: &Head) -> io::Result<()> {
     let entries =
         if head.entries == 1 { "1 entry".into() } else { format!("{} entries", head.entries) };
     writeln!(out, "ledger head {}, {entries}, signed with key {}", head.head, head.key)?;
@@ -178,12 +178,10 @@ fn print_head(out: &mut impl Write, head: &Head) -> io::Result<()> {
 
 /// What of the data was not looked at.
 fn print_unused(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    let unused = &summary.unused_rows;
-    if !unused.is_none() {
-        let reasons: Vec<String> =
-            unused.reasons().map(|(rows, reason)| format!("{rows} × {reason}")).collect();
+    let of = [("data", summary.unused_rows), ("nominal data", summary.unused_nominal_rows)];
+    for (data, unused) in of.into_iter().filter(|(_, unused)| !unused.is_none()) {
         let rows = count(unused.rows as usize, "row");
-        writeln!(out, "{rows} of the data not used: {}", reasons.join(", "))?;
+        writeln!(out, "{rows} of the {data} not used: {}", unused.words())?;
     }
     for of in summary.not_watched.chunk_by(|a, b| a.client == b.client) {
         let sensors: Vec<String> =

@@ -297,6 +297,21 @@ fn a_threshold_that_is_set_flags_the_past_anew_says_so_and_undone_shows_it_as_se
 }
 
 #[test]
+fn the_method_that_does_not_decide_is_labelled_as_rehearsed() {
+    let mut desk = at_work();
+    for (mode, sent, rehearsed) in [
+        ("evidence", "symbols sent", "flags Z, rehearsed"),
+        ("paper", "flags Z ", "symbols, rehearsed"),
+    ] {
+        desk.keys(&format!(":mode {mode}<enter>"));
+        desk.steps(3);
+        desk.keys("2");
+        let shown = said(&desk).join("\n");
+        assert!(shown.contains(sent) && shown.contains(rehearsed), "{mode}:\n{shown}");
+    }
+}
+
+#[test]
 fn a_dead_band_on_trial_shows_the_flags_that_would_stand_longer() {
     let mut desk = Desk::attacked(plant::ATTACK - 10);
     desk.keys(":mode paper<enter>6<down><down><down>-------1");

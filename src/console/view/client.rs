@@ -30,6 +30,7 @@ use crate::console::watched::Trace;
 use crate::console::widget::flags::FlagGrid;
 use crate::console::widget::level::{Level, ratio};
 use crate::server::health::Standing;
+use crate::session::Mode;
 
 /// A row or more of this view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,13 +161,16 @@ fn draw_line(
                 Quantity::Level(Trace::DistanceC) => "r_c",
                 Quantity::Level(Trace::DistanceA) => "r_a",
                 Quantity::Level(_) => "",
+                Quantity::Flags if scene.mode() == Mode::Evidence => "flags Z, rehearsed",
                 Quantity::Flags => "flags Z",
             };
             say(name, value);
             quantity(scene, axis, client, of, trend, buffer);
         }
         Line::Symbols => {
-            say("symbols sent", None);
+            // The method that does not decide is rehearsed, and nothing of it is sent.
+            let is_rehearsed = scene.mode() == Mode::Paper;
+            say(if is_rehearsed { "symbols, rehearsed" } else { "symbols sent" }, None);
             let columns = axis.grades(scene, client);
             FlagGrid { columns: &columns, said: theme.text, theme }.draw(trend, buffer);
         }

@@ -138,6 +138,11 @@ fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
             let part = Part::new(3, format!("? {rows} rows left out"), theme.missing);
             parts.push(part.or(format!("? {rows}")));
         }
+        let nominal = known.map_or(0, |snapshot| snapshot.unused_nominal_rows);
+        if nominal > 0 {
+            let part = Part::new(4, format!("? {nominal} nominal rows left out"), theme.missing);
+            parts.push(part.or(format!("? {nominal} nominal")));
+        }
     }
     if model.sorting == Sorting::Severity {
         parts.push(Part::new(4, "sorted by severity", theme.text).or("sorted"));

@@ -6,11 +6,11 @@ use super::fingerprint::json;
 use super::stored::{Calibration, ClientCalibration};
 use super::{FEDERATION, OnStage, PROPRIETARY, Stage, TrainingSpent, hooks};
 use crate::base::rng;
-use crate::engine::error::PrepareError;
+use crate::engine::error::{PrepareError, Released};
 use crate::engine::influence::{self, SiteHalves, SiteTraces};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::engine::{cost, decimation};
-use crate::federation::{Federation, FederationError, Outcome};
+use crate::federation::{Federation, FederationError};
 use crate::nn::checkpoint::{Checkpoint, ClientModels, Fingerprint};
 use crate::nn::kernel::WeightsError;
 use crate::nn::proprietary::VendorModel;
@@ -32,6 +32,7 @@ pub(super) fn make(
     fingerprint: Fingerprint,
     wire: Box<dyn Wire>,
     on_stage: OnStage,
+    released: &mut Option<Released>,
 ) -> Result<Checkpoint, PrepareError> {
     cost::allow(session, cost::estimate(session)?)?;
     let _ = on_stage(Stage::Reading);
@@ -54,7 +55,17 @@ pub(super) fn make(
     let seed = rng::child(session.seed, FEDERATION);
     let mut federation = Federation::new(&sites, &session.model, hooks(session), seed)?;
     federation.set_wire(wire);
-    let mut outcome = federation.run(&mut |progress| on_stage(Stage::Federation(progress)))?;
+    let training = training_name(session, fingerprint)?;
+    let names: Vec<String> = material.clients.iter().map(|client| client.name.clone()).collect();
+    let mut release = |rounds: usize, counts: &[Vec<Counted>]| {
+        let spent = spent(session, &training, &material, rounds, counts);
+        let clients = names.iter().cloned().zip(spent.clients.iter().cloned()).collect();
+        *released = Some(Released { from: spent.from, clients });
+        spent
+    };
+    let run = federation.run(&mut |progress| on_stage(Stage::Federation(progress)));
+    release(run.as_ref().map_or(0, |outcome| outcome.history.rounds), &federation.released());
+    let mut outcome = run?;
     let mut wire = federation.into_wire();
     let _ = on_stage(Stage::Calibrating);
     let graded = grade_all(&material, &models)?;
@@ -67,12 +78,12 @@ pub(super) fn make(
             Ok(SiteTraces { traces, sender: Sender::new(m, &model).ok() })
         })
         .collect::<Result<_, WeightsError>>()?;
-    let names: Vec<String> = material.clients.iter().map(|client| client.name.clone()).collect();
     let period_s = material.layout.period_s;
     let (influences, halves) = influence::learn(session, &names, period_s, &told, wire.as_mut())?;
     for (released, more) in outcome.released.iter_mut().zip(&influences.released) {
         released.extend(more);
     }
+    let spent = release(outcome.history.rounds, &outcome.released);
     let fits = site_fits(&material, graded, halves);
     let fits = postcard::to_stdvec(&fits).map_err(PrepareError::Fits)?;
     let mut clients = Vec::new();
@@ -93,7 +104,6 @@ pub(super) fn make(
         });
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
-    let spent = spent(session, fingerprint, &material, &outcome)?;
     let calibration = Calibration {
         every,
         stopped: outcome.stopped,
@@ -101,6 +111,7 @@ pub(super) fn make(
         spent,
         influences,
         together: outcome.together,
+        unused: material.unused,
         clients: calibrations,
     };
     Ok(Checkpoint {
@@ -158,36 +169,40 @@ fn site_fits(
     material.clients.iter().zip(graded).map(of).collect()
 }
 
-/// What a training released, for the ledgers of all runs that will use its models.
-fn spent(
-    session: &Session,
-    fingerprint: Fingerprint,
-    material: &Material,
-    outcome: &Outcome,
-) -> Result<TrainingSpent, FederationError> {
-    let randomness = Provenance::of(session);
-    // The same seed draws the same noise again, which tells nothing new; other noise does.
-    let training = match randomness {
+/// The name of a training in ledgers, which count each training once. The same seed draws the same
+/// noise again, which tells nothing new; other noise does.
+fn training_name(session: &Session, fingerprint: Fingerprint) -> Result<String, FederationError> {
+    Ok(match Provenance::of(session) {
         Provenance::Seeded => format!("{fingerprint}"),
         Provenance::OperatingSystem => {
             let once = Randomness::operating_system().word()?;
             format!("{fingerprint}-{once:016x}")
         }
-    };
+    })
+}
+
+/// What a training released, for the ledgers of all runs that will use its models.
+fn spent(
+    session: &Session,
+    training: &str,
+    material: &Material,
+    rounds: usize,
+    released: &[Vec<Counted>],
+) -> TrainingSpent {
     let (from, until) = material.fit_span;
     let samples = material.clients.first().map_or(0, ClientMaterial::fit_rows) as u64;
     let trained = |counted: &Counted| Trained {
-        training: training.clone(),
+        training: training.to_owned(),
         what: counted.what,
         spend: counted.spend,
         count: counted.count,
         samples,
-        rounds: outcome.history.rounds as u64,
+        rounds: rounds as u64,
         until,
-        randomness,
+        randomness: Provenance::of(session),
     };
-    let clients = outcome.released.iter().map(|c| c.iter().map(trained).collect()).collect();
-    Ok(TrainingSpent { from, clients })
+    let clients = released.iter().map(|c| c.iter().map(trained).collect()).collect();
+    TrainingSpent { from, clients }
 }
 
 fn client_models(

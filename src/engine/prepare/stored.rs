@@ -15,6 +15,7 @@ use crate::session::Session;
 use crate::site::material::{LeftOut, SensorView};
 use crate::site::nominal::StoredNominal;
 use crate::site::prepared::SiteFit;
+use crate::stream::UnusedRows;
 
 /// What stands beside the tensors.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,6 +27,7 @@ pub(super) struct Calibration {
     pub(super) spent: TrainingSpent,
     pub(super) influences: Influences,
     pub(super) together: Option<Together>,
+    pub(super) unused: UnusedRows,
     pub(super) clients: Vec<ClientCalibration>,
 }
 
@@ -129,6 +131,7 @@ pub(super) fn restore(
         spent: calibration.spent,
         influences: calibration.influences.with_declared(&session.edges),
         together: calibration.together.filter(Together::is_whole),
+        unused: calibration.unused,
         file: file.to_path_buf(),
         not_kept: None,
     })

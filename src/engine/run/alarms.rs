@@ -27,7 +27,9 @@ impl Alarms {
 
     /// Takes facts in their order.
     pub(super) fn hear_all(&mut self, facts: &[Fact]) {
-        facts.iter().for_each(|fact| self.hear(fact));
+        for fact in facts {
+            self.hear(fact);
+        }
     }
 
     pub(super) fn list(&self) -> &[Alarm] {

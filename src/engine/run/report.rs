@@ -11,7 +11,7 @@ use crate::privacy::Provenance;
 use crate::score::{Judgement, Watched};
 use crate::server::health::CalibrationHealth;
 use crate::site::material::LeftOut;
-use crate::stream::Stream as _;
+use crate::stream::{Stream as _, UnusedRows};
 
 impl Run {
     /// The thresholds of every client. They are percentiles of its distances: where flags are
@@ -53,6 +53,13 @@ impl Run {
             };
             self.annunciator.remark(time, Some(client), &what);
         }
+        if !self.unused_nominal.is_none() {
+            let UnusedRows { rows, .. } = self.unused_nominal;
+            let noun = if rows == 1 { "row" } else { "rows" };
+            let why = self.unused_nominal.words();
+            let what = format!("{rows} {noun} of the nominal data not used: {why}");
+            facts.push(self.annunciator.note(time, None, &what));
+        }
         if !self.session.privacy.tells_faults() {
             let what = "sensors at fault are known to their client alone (privacy.reveal_faults)";
             facts.push(self.annunciator.note(time, None, what));
@@ -91,8 +98,13 @@ impl Run {
     }
 
     /// How many rows were left out so far.
-    pub(crate) fn unused_rows(&self) -> fact::UnusedRows {
+    pub(crate) fn unused_rows(&self) -> UnusedRows {
         self.unused.counts()
+    }
+
+    /// How many rows of the nominal data were left out.
+    pub(crate) fn unused_nominal_rows(&self) -> UnusedRows {
+        self.unused_nominal
     }
 
     pub(super) fn not_watched(&self) -> Vec<fact::NotWatched> {
@@ -155,6 +167,7 @@ impl Run {
             until: self.spans.last().map(|span| span.1),
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
             unused_rows: self.unused_rows(),
+            unused_nominal_rows: self.unused_nominal,
             not_watched: self.not_watched(),
             ledger: None,
         }

@@ -55,7 +55,11 @@ impl Run {
             let site = Site::new(&options, ledger.as_deref(), spent);
             sites.push(site.map_err(|source| match source {
                 SiteError::NoSummary => RunError::Tier(unlearned(prepared)),
-                source => RunError::Site { client: client.name.clone(), source },
+                source @ (SiteError::Weights(_)
+                | SiteError::Privacy(_)
+                | SiteError::StatesStay(_)) => {
+                    RunError::Site { client: client.name.clone(), source }
+                }
             })?);
         }
         let server = |mode| server(session, prepared, &layout, mode, both);
@@ -89,6 +93,7 @@ impl Run {
             layout,
             spans: Vec::new(),
             unused: Unused::default(),
+            unused_nominal: prepared.unused,
             steps: 0,
             labelled: false,
             alarms: Alarms::default(),

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::fact::UnusedRows;
-use crate::stream::{Note, NoteKind};
+use crate::stream::{Note, NoteKind, UnusedRows};
 
 /// A stretch is over after so many steps without another row of its kind.
 const QUIET: u64 = 60;

@@ -223,7 +223,7 @@ impl Decided<'_> {
             let decision = server.decide();
             let facts = self.annunciator.step(&Step {
                 time: tick.time,
-                step: t as u64 + 1,
+                number: t as u64 + 1,
                 clients: &decision.clients,
                 outcomes: decision.outcomes(),
                 quality: &[],

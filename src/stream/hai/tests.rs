@@ -422,3 +422,71 @@ fn four_days_of_the_real_20_07_thinned_out_are_read() {
     assert!(found.iter().all(|f| f.label == Label::Unlabelled));
     assert!(found.iter().flat_map(|f| &f.values).all(|v| v.is_finite()));
 }
+
+#[test]
+fn every_kind_of_sensor_fault_in_every_release_is_read_as_it_is_or_refused_by_its_place() {
+    let mut files = 0;
+    for version in Version::ALL {
+        let (sensor, start) = ("P1_B2016", "2022-01-01 00:00:00");
+        let sound = made(version, start, 60, |_| false);
+        let header = tag(sensor).and_then(|tag| tag.header(version)).expect("a known tag");
+        let delimiter = if version == Version::V2007 { ";" } else { "," };
+        let lines: Vec<&str> = sound.lines().collect();
+        let column = lines[0].split(delimiter).position(|name| name == header).expect("a column");
+        // The rows 20 to 29 with something else in that column.
+        let with = |cell: &dyn Fn(usize) -> Option<String>| -> String {
+            let mut text = lines[0].to_owned() + "\n";
+            for (row, line) in lines[1..].iter().enumerate() {
+                let mut cells: Vec<String> = line.split(delimiter).map(str::to_owned).collect();
+                match (20..30).contains(&row).then(|| cell(row)) {
+                    None => {}
+                    Some(Some(cell)) => cells[column] = cell,
+                    Some(None) => continue,
+                }
+                text += &(cells.join(delimiter) + "\n");
+            }
+            text
+        };
+        let read = |text: String| {
+            let folder = Folder::with(file_name(version), packed(version, text));
+            let clients = [client("X", &[sensor]), client("Y", &["P3_LIT01"])];
+            let mut stream = open(&source(version), &folder, &["*test1*"], &clients)?;
+            match drain(&mut stream) {
+                (frames, None) => Ok(frames),
+                (_, Some(error)) => Err(error),
+            }
+        };
+        let own = value(20, column - 1).to_string();
+        for (fault, cell, expected) in [
+            ("no number", "NaN", f64::NAN),
+            ("empty", "", f64::NAN),
+            ("infinite", "inf", f64::NAN),
+            ("stuck", own.as_str(), value(20, column - 1)),
+            ("out of range", "1e4", 1e4),
+            ("wild", "-2147483648", -2_147_483_648.0),
+        ] {
+            let what = format!("{}: {fault}", version.name());
+            let frames =
+                read(with(&|_| Some(cell.to_owned()))).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert_eq!(frames.len(), 60, "{what}");
+            for (row, frame) in frames.iter().enumerate() {
+                let own = value(row, column - 1);
+                let expected = if (20..30).contains(&row) { expected } else { own };
+                let found = frame.values[0];
+                assert!(
+                    found == expected || found.is_nan() && expected.is_nan(),
+                    "{what}: {found}"
+                );
+            }
+            files += 1;
+        }
+        let frames = read(with(&|_| None)).expect("a gap is no error");
+        let gap = Continuity::Gap { seconds: 10.0 };
+        assert_eq!((frames.len(), frames[20].continuity), (50, gap), "{}", version.name());
+        let why = read(with(&|_| Some("ERR".to_owned()))).expect_err("text is no number");
+        let why = why.to_string();
+        assert!(why.contains(":22:") && why.contains("\"ERR\""), "{}: {why}", version.name());
+        files += 2;
+    }
+    println!("{files} HAI files with faulty sensors: 8 kinds, 4 releases");
+}

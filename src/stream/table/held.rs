@@ -90,6 +90,14 @@ impl Held {
         Ok(())
     }
 
+    /// A hash of its measurements: rows with other values have another one, but for chance.
+    pub(crate) fn hash(&self) -> u64 {
+        let mix = |hash: u64, value: &f64| {
+            (hash.rotate_left(5) ^ value.to_bits()).wrapping_mul(0x517c_c1b7_2722_0a95)
+        };
+        self.values.iter().chain(&self.inputs).fold(0, mix)
+    }
+
     /// Gives measurements and labels away, or says what is wrong with them.
     pub(crate) fn hand_over(
         &mut self,

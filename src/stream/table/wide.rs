@@ -16,6 +16,7 @@ use super::header::{FileColumns, Wanted};
 use super::held::Held;
 use super::long::{LeftOut, LongRows, Pivot};
 use super::number::Numbers;
+use super::recent::Recent;
 use super::rows::{Next, Rows};
 use super::shape::TableRows;
 use super::timeline::{self, Placed, Timeline, WINDOW, usual_step};
@@ -81,6 +82,7 @@ pub(crate) struct Wide {
     row: u64,
     /// Stamps of a row and of those after it.
     stamps: Vec<Timestamp>,
+    recent: Recent,
     over: bool,
 }
 
@@ -151,6 +153,7 @@ impl Wide {
             flags: Vec::new(),
             row: 0,
             stamps: Vec::with_capacity(WINDOW),
+            recent: Recent::default(),
             over: false,
             plan,
         })
@@ -239,9 +242,15 @@ impl Wide {
                 continue;
             }
             let placed = open.place(&self.plan, &self.timeline, &self.run, &mut self.stamps);
+            // The first rows of a file may repeat the end of the file before it, which is another matter.
+            let placed = match placed {
+                Ok(placed) if !open.fresh => Ok(self.recent.judge(placed, &open.held)),
+                placed => placed,
+            };
             let mut row = open.held.pop_front().expect("the row just placed");
             let placed = placed.and_then(|placed| {
                 if let Placed::Frame(_) = placed {
+                    self.recent.add(&row);
                     row.hand_over(frame, &mut self.flags)?;
                 }
                 Ok(placed)
@@ -289,6 +298,7 @@ impl Wide {
         let Some(file) = self.plan.files.get(number) else { return Ok(false) };
         let rows = self.plan.open(number)?;
         let columns = self.plan.wanted.find(&rows, &self.layout)?;
+        self.recent.clear();
         self.open = Some(Open {
             rows,
             columns,

@@ -77,7 +77,7 @@ fn report(names: &[&str], done: &[Done]) -> Result<Report, StudyError> {
             continue;
         }
         let lines = watched::lines(name, &runs);
-        let flags: Vec<_> = runs.iter().flatten().flat_map(|seen| &seen.flags).collect();
+        let flags: Vec<_> = runs.iter().flatten().flat_map(|run| &run.flags).collect();
         report.tables.extend([
             watched::table(name, &lines, *name == PAPERS),
             watched::flag_table("Flags of each model", &flags),

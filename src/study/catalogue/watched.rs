@@ -13,11 +13,12 @@ use crate::engine::experiment::{Failure, Variant};
 use crate::engine::handle::Options;
 use crate::engine::prepare::{Stage, cache_file, prepare};
 use crate::engine::run::Ending;
-use crate::score::Verdict;
+use crate::engine::run::readout::ClientReadout;
 use crate::score::metrics::delay::{Delays, per_day};
 use crate::score::metrics::etapr::{Thetas, etapr};
 use crate::score::metrics::run_length::{self, RunLength, RunTotals};
 use crate::score::metrics::{Rates, Tick, Window, share};
+use crate::score::{Outcome, Verdict};
 use crate::session::{Mode, Session};
 use crate::study::detection::as_published;
 use crate::study::published::{RootCause, Table4};
@@ -46,7 +47,7 @@ const METHODS: [Method; 4] = [
 ];
 
 /// One run of one method, judged.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct JudgedRun {
     pub method: String,
     pub detected: usize,
@@ -95,14 +96,14 @@ pub(super) fn watch(session: &Session) -> Result<Vec<JudgedRun>, Failure> {
             let mut raised = Raised::default();
             let mode = Some(if method.flags.is_some() { Mode::Paper } else { Mode::Evidence });
             let options = Options { mode, ..Options::study(Arc::clone(&prepared)) };
-            let ended = engine::spawn(&session, options)?.to_end(|_, update| {
+            let ended = engine::spawn(&session, options)?.into_end(|_, update| {
                 if let (Some(_), Some(time)) = (method.flags, update.news.times.first()) {
-                    let flags = update.news.readouts.iter().map(|readout| readout.flags());
+                    let flags = update.news.readouts.iter().map(ClientReadout::flags);
                     raised.step(*time, flags.map(|z| z.map(|z| [z.z_c, z.z_a])));
                 }
             });
             let (opened, ending) = ended?;
-            let mut seen = seen(method, &ending);
+            let mut run = judged(method, &ending);
             if let Some((percentile, false)) = method.flags {
                 let tail_s = session.replay.tail.seconds;
                 let steps = &opened.steps;
@@ -113,14 +114,14 @@ pub(super) fn watch(session: &Session) -> Result<Vec<JudgedRun>, Failure> {
                         (window, origins.collect())
                     })
                     .collect();
-                seen.flags = raised.judge(percentile, steps.period_s, &events, tail_s);
+                run.flags = raised.judge(percentile, steps.period_s, &events, tail_s);
             }
-            Ok(seen)
+            Ok(run)
         })
         .collect()
 }
 
-fn seen(method: &Method, ending: &Ending) -> JudgedRun {
+fn judged(method: &Method, ending: &Ending) -> JudgedRun {
     let alarms = ending.alarms();
     let opened: Vec<Tick> = alarms.iter().map(|alarm| alarm.opened.as_second()).collect();
     let declared: Vec<Window> = alarms
@@ -130,38 +131,23 @@ fn seen(method: &Method, ending: &Ending) -> JudgedRun {
             Window::new(alarm.opened.as_second(), closed.as_second())
         })
         .collect();
-    let mut seen = JudgedRun {
-        method: method.name.into(),
-        detected: 0,
-        right: 0,
-        false_alarms: opened.len(),
-        quiet_s: 0.0,
-        arl0: RunTotals::default(),
-        arl1: RunTotals::default(),
-        delays_s: Vec::new(),
-        named_s: Vec::new(),
-        ac1: None,
-        mrr: None,
-        etapr_f1: None,
-        attacks: Vec::new(),
-        flags: Vec::new(),
+    let method = method.name.to_owned();
+    let Some(judgement) = ending.judgement() else {
+        return JudgedRun { method, false_alarms: opened.len(), ..JudgedRun::default() };
     };
-    let Some(judgement) = ending.judgement() else { return seen };
     let score = judgement.score();
-    let events: Vec<Window> = judgement
-        .outcomes
-        .iter()
-        .map(|o| Window::new(o.event.start.as_second(), o.event.end.as_second()))
-        .collect();
+    let window = |o: &Outcome| Window::new(o.event.start.as_second(), o.event.end.as_second());
+    let events: Vec<Window> = judgement.outcomes.iter().map(window).collect();
     let onsets: Vec<Tick> = events.iter().map(|event| event.start).collect();
     let last = opened.iter().chain(events.iter().map(|e| &e.end)).copied().max().unwrap_or(0);
+    let (mut named_s, mut attacks) = (Vec::new(), Vec::new());
     for outcome in &judgement.outcomes {
         let right = outcome.verdict == Verdict::Right;
         if let Some(alarm) = outcome.alarm.filter(|_| right) {
             let named = alarm.named.unwrap_or(alarm.opened);
-            seen.named_s.push(named.duration_since(outcome.event.start).as_secs_f64());
+            named_s.push(named.duration_since(outcome.event.start).as_secs_f64());
         }
-        seen.attacks.push(Attack {
+        attacks.push(Attack {
             id: outcome.event.id.clone(),
             what: outcome.event.what.clone(),
             origins: outcome.event.origins.clone(),
@@ -170,17 +156,22 @@ fn seen(method: &Method, ending: &Ending) -> JudgedRun {
             delay_s: outcome.delay_s(),
         });
     }
-    seen.delays_s = seen.attacks.iter().filter_map(|attack| attack.delay_s).collect();
-    seen.detected = score.detected;
-    seen.right = score.root_right;
-    seen.false_alarms = score.false_alarms;
-    seen.quiet_s = judgement.nominal_s;
-    seen.arl0 = run_length::arl0(judgement.nominal_s, score.false_alarms).into();
-    seen.arl1 = run_length::arl1(&run_length::runs(&onsets, last), &opened).into();
-    seen.ac1 = score.ac1;
-    seen.mrr = score.mrr;
-    seen.etapr_f1 = etapr(&events, &declared, Thetas::default()).rates.f1;
-    seen
+    JudgedRun {
+        method,
+        detected: score.detected,
+        right: score.root_right,
+        false_alarms: score.false_alarms,
+        quiet_s: judgement.nominal_s,
+        arl0: run_length::arl0(judgement.nominal_s, score.false_alarms).into(),
+        arl1: run_length::arl1(&run_length::runs(&onsets, last), &opened).into(),
+        delays_s: attacks.iter().filter_map(|attack| attack.delay_s).collect(),
+        named_s,
+        ac1: score.ac1,
+        mrr: score.mrr,
+        etapr_f1: etapr(&events, &declared, Thetas::default()).rates.f1,
+        attacks,
+        flags: Vec::new(),
+    }
 }
 
 /// All runs of one method on one session.
@@ -188,7 +179,7 @@ pub(super) type Line<'a> = columns::Line<'a, JudgedRun>;
 
 /// One line per method, of the methods that were run.
 pub(super) fn lines<'a>(family: &'a str, runs: &'a [Vec<JudgedRun>]) -> Vec<Line<'a>> {
-    Line::across(runs, |seen| (family, seen.method.as_str()))
+    Line::across(runs, |run| (family, run.method.as_str()))
 }
 
 fn method_of(line: &Line) -> Option<&'static Method> {
@@ -200,38 +191,38 @@ fn label(line: &Line) -> &'static str {
 }
 
 pub(super) fn attacks(line: &Line) -> usize {
-    line.sum(|seen| seen.attacks.len())
+    line.sum(|run| run.attacks.len())
 }
 
 pub(super) fn right(line: &Line) -> usize {
-    line.sum(|seen| seen.right)
+    line.sum(|run| run.right)
 }
 
 fn detected(line: &Line) -> usize {
-    line.sum(|seen| seen.detected)
+    line.sum(|run| run.detected)
 }
 
 /// RCA accuracy: right names of all attacks.
-fn accuracy(seen: &JudgedRun) -> Option<f64> {
-    share(seen.right, seen.attacks.len())
+fn accuracy(run: &JudgedRun) -> Option<f64> {
+    share(run.right, run.attacks.len())
 }
 
-pub(super) fn false_alarms_per_day(seen: &JudgedRun) -> Option<f64> {
-    per_day(seen.false_alarms, seen.quiet_s / 86_400.0)
+pub(super) fn false_alarms_per_day(run: &JudgedRun) -> Option<f64> {
+    per_day(run.false_alarms, run.quiet_s / 86_400.0)
 }
 
 /// Precision over first and false alarms with the right name, recall over attacks.
-fn rates(seen: &JudgedRun) -> Rates {
-    let declared = seen.detected + seen.false_alarms;
-    Rates::from_counts(seen.right, declared, seen.attacks.len())
+fn rates(run: &JudgedRun) -> Rates {
+    let declared = run.detected + run.false_alarms;
+    Rates::from_counts(run.right, declared, run.attacks.len())
 }
 
 fn arl0_min(line: &Line) -> RunLength {
-    RunTotals::pooled(line.runs.iter().map(|seen| &seen.arl0)).scaled(1.0 / 60.0)
+    RunTotals::pooled(line.runs.iter().map(|run| &run.arl0)).scaled(1.0 / 60.0)
 }
 
 fn arl1_min(line: &Line) -> RunLength {
-    RunTotals::pooled(line.runs.iter().map(|seen| &seen.arl1)).scaled(1.0 / 60.0)
+    RunTotals::pooled(line.runs.iter().map(|run| &run.arl1)).scaled(1.0 / 60.0)
 }
 
 pub(super) fn median_delay_s(line: &Line) -> Option<f64> {
@@ -241,7 +232,7 @@ pub(super) fn median_delay_s(line: &Line) -> Option<f64> {
 
 /// Minutes until the origin was named, over all attacks whose origin was.
 fn named_min(line: &Line) -> Figure {
-    let named = line.runs.iter().flat_map(|seen| &seen.named_s);
+    let named = line.runs.iter().flat_map(|run| &run.named_s);
     Figure::Spread(Spread::of(named.map(|s| Some(s / 60.0))))
 }
 
@@ -261,9 +252,9 @@ pub(super) const COLUMNS: Columns<JudgedRun> = Columns(&[
     family("data"),
     shown("method", 0, |line| Figure::Text(label(line).into())),
     json("episodes", |line| Figure::Count(attacks(line))),
-    mean("precision", "", 0, |seen| rates(seen).precision),
-    mean("recall", "", 0, |seen| rates(seen).recall),
-    mean("f1", "", 0, |seen| rates(seen).f1),
+    mean("precision", "", 0, |run| rates(run).precision),
+    mean("recall", "", 0, |run| rates(run).recall),
+    mean("f1", "", 0, |run| rates(run).f1),
     all("arl0", "ARL0 min", 1, |line| Figure::RunLength(arl0_min(line))),
     json("arl0_at_least", |line| Figure::Number(arl0_min(line).at_least)),
     shown("paper", 1, |line| Figure::Number(printed(line).map(|p| p.arl0_min))),
@@ -286,9 +277,9 @@ pub(super) const COLUMNS: Columns<JudgedRun> = Columns(&[
     all("right", "right", 0, |line| Figure::Count(right(line))),
     json("attribution", |line| Figure::Number(share(right(line), detected(line)))),
     mean("false_alarms_per_day", "false a day", 1, false_alarms_per_day),
-    mean("etapr_f1", "eTaPR F1", 2, |seen| seen.etapr_f1),
-    mean("ac1", "", 0, |seen| seen.ac1),
-    mean("mrr", "", 0, |seen| seen.mrr),
+    mean("etapr_f1", "eTaPR F1", 2, |run| run.etapr_f1),
+    mean("ac1", "", 0, |run| run.ac1),
+    mean("mrr", "", 0, |run| run.mrr),
     seeds("runs"),
 ]);
 
@@ -320,8 +311,8 @@ pub(super) fn attack_table(title: &str, runs: &[Vec<JudgedRun>]) -> Table {
         ];
         cells.extend(METHODS.iter().map(|method| {
             let of_method = |run: &Vec<JudgedRun>| {
-                let seen = run.iter().find(|seen| seen.method == method.name)?;
-                seen.attacks.get(i).filter(|other| other.id == attack.id).cloned()
+                let run = run.iter().find(|run| run.method == method.name)?;
+                run.attacks.get(i).filter(|other| other.id == attack.id).cloned()
             };
             verdict(&runs.iter().filter_map(of_method).collect::<Vec<_>>())
         }));

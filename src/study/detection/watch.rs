@@ -54,7 +54,7 @@ pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watch
     };
     let mut onsets: BTreeMap<u64, Timestamp> = BTreeMap::new();
     let engine = engine::spawn(session, Options::study(Arc::clone(prepared)))?;
-    let (opened, ending) = engine.to_end(|_, update| {
+    let (opened, ending) = engine.into_end(|_, update| {
         let news = &update.news;
         // Every step comes by itself, and the facts after the last one without a step.
         gathered.times.extend_from_slice(&news.times);

@@ -1,0 +1,62 @@
+//! Rows of the data that were not used, counted by reason.
+
+use serde::{Deserialize, Serialize};
+
+use super::NoteKind;
+
+/// How many rows of the data were not used, in all and for each reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct UnusedRows {
+    /// In all.
+    pub(crate) rows: u64,
+    /// Rows with the time stamp of the row before.
+    pub(crate) duplicate_stamp: u64,
+    /// Rows with a time stamp older than the row before.
+    pub(crate) backward_stamp: u64,
+    /// Rows with a time stamp that the rows around them contradict.
+    pub(crate) wrong_stamp: u64,
+    /// Rows in the middle of which their file ends.
+    pub(crate) truncated_row: u64,
+    /// Rows of a long table with a second value of a tag at one instant.
+    pub(crate) duplicate_tag: u64,
+}
+
+impl UnusedRows {
+    /// Whether every row was used.
+    pub(crate) fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Counts rows that were left out for one reason.
+    pub(crate) fn add(&mut self, why: NoteKind, rows: u64) {
+        let of_kind = match why {
+            NoteKind::DuplicateStamp => &mut self.duplicate_stamp,
+            NoteKind::BackwardStamp => &mut self.backward_stamp,
+            NoteKind::WrongStamp => &mut self.wrong_stamp,
+            NoteKind::TruncatedRow => &mut self.truncated_row,
+            NoteKind::DuplicateTag => &mut self.duplicate_tag,
+            NoteKind::ClockMoved { .. } => return,
+        };
+        *of_kind += rows;
+        self.rows += rows;
+    }
+
+    /// Every reason that there was, with its count, in words.
+    pub(crate) fn words(&self) -> String {
+        let each = self.reasons().map(|(rows, reason)| format!("{rows} × {reason}"));
+        each.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Every reason that there was, with its count.
+    fn reasons(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        [
+            (self.duplicate_stamp, NoteKind::DuplicateStamp.reason()),
+            (self.backward_stamp, NoteKind::BackwardStamp.reason()),
+            (self.wrong_stamp, NoteKind::WrongStamp.reason()),
+            (self.truncated_row, NoteKind::TruncatedRow.reason()),
+            (self.duplicate_tag, NoteKind::DuplicateTag.reason()),
+        ]
+        .into_iter()
+        .filter(|(rows, _)| *rows > 0)
+    }
+}
