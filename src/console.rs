@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `app` and `view` are pure: no clock, no terminal, no thread. What the outside world does is in
-//! `run`, `term` and `signals`, and nowhere else. Nothing imports this module.
+//! `run`, `term` and `signals`, and nowhere else. Only `cli` and `bench` import this module.
 
 mod action;
 mod app;
@@ -32,7 +32,6 @@ mod text;
 mod theme;
 mod timing;
 mod training;
-mod trend;
 mod truth;
 mod view;
 mod watched;

@@ -62,6 +62,9 @@ pub(crate) struct Calibrated {
     pub(crate) tau_a: Option<Number>,
     /// Wanted time between two false alarms, seconds.
     pub(crate) arl0_target: Option<Number>,
+    /// Steps of nothing but the strongest symbol after which it alarms; more than 12 is insensitive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) alarm_steps: Option<Number>,
 }
 
 /// {incident, time, step, root, posterior, first_out, effects, mode}, and what else is worth saying.
@@ -94,6 +97,15 @@ pub(crate) struct Incident {
     /// The root that all evidence speaks for by now, where it is not the named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) would_now_say: Option<String>,
+    /// A declared source above the root whose own sensors show nothing: it may be the root too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) silent_source: Option<String>,
+    /// How often its disturbance has shown itself again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) continued: u64,
+    /// Its evidence has ended, and not everybody who took part has recovered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) stands: bool,
     /// What is new, or why it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
@@ -316,6 +328,12 @@ pub(crate) struct NotWatched {
     pub(crate) client: String,
     pub(crate) sensor: String,
     pub(crate) why: String,
+}
+
+// The form that serde asks for.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Fact {

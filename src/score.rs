@@ -26,6 +26,7 @@ use crate::stream::Event;
 
 mod alarm;
 mod alarms;
+mod course;
 mod error;
 mod event;
 pub(crate) mod metrics;
@@ -36,6 +37,7 @@ mod text;
 mod truth;
 
 pub(crate) use alarm::{Alarm, AlarmUpdate, Alarms, RootUpdate};
+pub(crate) use course::{EffectScore, RootCourse};
 pub(crate) use event::EventRow;
 pub(crate) use report::run;
 pub(crate) use text::quiet_days;
@@ -87,6 +89,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) alarm: Option<&'a Alarm>,
     /// The verdict on that alarm.
     pub(crate) verdict: Verdict,
+    /// Alarms of this event, the first one and its repeats.
+    pub(crate) alarms: usize,
 }
 
 impl Outcome<'_> {
@@ -147,7 +151,10 @@ impl<'a> Judgement<'a> {
             .filter(|&e| seen(windows[e]))
             .map(|e| {
                 let (event, alarm) = (&events[e], matching.first[e].map(|a| alarms[a]));
-                Outcome { event, alarm, verdict: Verdict::of(event, alarm) }
+                let is_of_event =
+                    |b: &&Belongs| matches!(b, Belongs::First(n) | Belongs::Repeat(n) if *n == e);
+                let alarms = matching.alarms.iter().filter(is_of_event).count();
+                Outcome { event, alarm, verdict: Verdict::of(event, alarm), alarms }
             })
             .collect();
 
@@ -193,6 +200,9 @@ impl<'a> Judgement<'a> {
             delay_s: Delays::of(&delays),
             ac1: ranking::accuracy_at(&ranks, 1),
             mrr: ranking::mrr(&ranks),
+            roots: RootCourse::of(&self.outcomes),
+            effects: EffectScore::of(&self.outcomes),
+            repeats: self.repeats,
             events: self.outcomes.iter().map(EventRow::from).collect(),
         }
     }
@@ -224,6 +234,15 @@ pub(crate) struct Score {
     pub(crate) ac1: Option<f64>,
     /// Mean of one over the origin's place among the suspects.
     pub(crate) mrr: Option<f64>,
+    /// Roots that were right at the alarm, five steps later and at the end.
+    #[serde(default)]
+    pub(crate) roots: RootCourse,
+    /// How good the list of effects is, where the truth knows who is affected.
+    #[serde(default)]
+    pub(crate) effects: EffectScore,
+    /// Alarms of an event that already had one.
+    #[serde(default)]
+    pub(crate) repeats: usize,
     #[serde(default)]
     pub(crate) events: Vec<EventRow>,
 }

@@ -391,6 +391,14 @@ impl Server {
         }
     }
 
+    /// Steps of nothing but the strongest symbol after which a client alarms, where symbols decide.
+    pub(crate) fn alarm_steps(&self, client: usize) -> Option<f64> {
+        match &self.method {
+            Method::Evidence(decider) => decider.alarm_steps(client),
+            Method::Paper(_) => None,
+        }
+    }
+
     /// How the server sees a client after the last step.
     pub(crate) fn view(&self, client: usize) -> ServerView {
         let mut view = ServerView { flags: self.flags[client], ..ServerView::default() };

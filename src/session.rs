@@ -221,6 +221,7 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
     "hai-20.07",
     "tep",
     "batadal",
+    "causrca",
 ];
 
 impl Session {

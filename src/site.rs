@@ -16,7 +16,7 @@
 //! | [`fit`], [`series`], [`nominal`], [`prepared`] | models and fits that are made once |
 //! | [`training`], [`chain`], [`batch`] | the site in Algorithm 1 |
 //! | [`whitening`], [`grader`], `new_normal` | residuals, their surprise, changes the site lives with |
-//! | [`sensor`] | sensors that are themselves at fault; which deviate most |
+//! | [`sensor`], [`seen`] | sensors that are themselves at fault, or show values never seen; which deviate most |
 //! | [`enrolment`] | what a site tells of its calibration, and the price |
 //! | [`messenger`], [`line`], [`informed`] | tier 2: states out, what others explain back |
 //! | `evidence`, [`flags`] | either method's half of a step |
@@ -39,6 +39,7 @@ pub(crate) mod messenger;
 mod new_normal;
 pub(crate) mod nominal;
 pub(crate) mod prepared;
+pub(crate) mod seen;
 pub(crate) mod sensor;
 pub(crate) mod series;
 mod tape;
@@ -53,9 +54,11 @@ use self::enrolment::Enrolled;
 use self::evidence::EvidenceHalf;
 pub(crate) use self::evidence::INFLUENCE;
 use self::flags::{FlagHalf, FlagRule};
+use self::grader::SensorAlert;
 pub(crate) use self::local::LocalView;
 use self::material::SensorView;
 pub(crate) use self::prepared::{PreparedSite, SiteFit};
+use self::seen::ValueWatch;
 use self::sensor::{SensorFault, SensorWatch};
 use self::tape::SiteTape;
 use crate::evidence::enrolment::Enrolment;
@@ -142,6 +145,7 @@ pub(crate) struct Site {
     y: Vec<f32>,
     known: Vec<f32>,
     watch: SensorWatch,
+    values: ValueWatch,
     evidence: Option<Box<EvidenceHalf>>,
     flags: Option<Box<FlagHalf>>,
     ledger: Ledger,
@@ -179,6 +183,7 @@ impl Site {
             y: vec![f32::NAN; prepared.view.used.len()],
             known: vec![f32::NAN; prepared.fit.inputs.used.len()],
             watch: SensorWatch::new(prepared.fit.habits.clone()),
+            values: ValueWatch::new(&prepared.fit.seen),
             evidence: evidence.map(Box::new),
             flags: flags.map(Box::new),
             ledger,
@@ -222,11 +227,13 @@ impl Site {
                 if let Some(evidence) = &mut self.evidence {
                     evidence.grader_mut().take_as_normal(*steps as usize);
                 }
+                self.values.take_as_normal();
             }
             Order::TakeBackNormal => {
                 if let Some(evidence) = &mut self.evidence {
                     evidence.grader_mut().take_back_normal();
                 }
+                self.values.take_back();
             }
             Order::NameSensors => self.name_sensors(message.step(), time, send),
             // Training is over.
@@ -239,8 +246,7 @@ impl Site {
         if !self.session.privacy.reveal_sensor {
             return;
         }
-        let ranked = self.ranking().into_iter().take(NAMED);
-        let places = ranked.map(|k| self.prepared.view.used[k] as u16).collect();
+        let places = self.ranking().map(|(place, _)| place as u16).take(NAMED).collect();
         let guarded = Ranks(places).unprotected();
         if let Some(released) = self.ledger.enter(time, What::Sensors, Purpose::Alarm, guarded) {
             send(Sent::ToServer(Outgoing::sensors(self.client, step, released)));
@@ -254,6 +260,11 @@ impl Site {
             Follows::After { missing } => self.skip(missing),
             Follows::Anew | Follows::NewRun => {
                 self.watch.reset();
+                if tick.follows == Follows::NewRun {
+                    self.values.forget();
+                } else {
+                    self.values.reset();
+                }
                 if let Some(evidence) = &mut self.evidence {
                     evidence.reset();
                     if tick.follows == Follows::NewRun {
@@ -271,11 +282,12 @@ impl Site {
     fn skip(&mut self, steps: usize) {
         self.y.fill(f32::NAN);
         self.known.fill(f32::NAN);
+        self.values.reset();
         for _ in 0..steps {
             self.watch.step(self.y.iter().map(|y| f64::from(*y)));
-            let flat = self.watch.any(SensorFault::FlatLine);
+            let alert = self.alert();
             if let Some(evidence) = &mut self.evidence {
-                evidence.look_at_nothing(&self.y, &self.known, flat);
+                evidence.look_at_nothing(&self.y, &self.known, alert);
             }
         }
         if let Some(evidence) = &mut self.evidence {
@@ -291,14 +303,16 @@ impl Site {
         self.prepared.view.see(row, &mut self.y);
         self.prepared.fit.inputs.standardise(row.raw_inputs(), &mut self.known);
         self.watch.step(self.y.iter().map(|y| f64::from(*y)));
+        self.values.step(row.raw_sensors());
         self.tell_faults(tick, send);
+        let alert = self.alert();
         let (step, time) = (tick.step, tick.time);
         let (to_evidence, to_flags) = (self.to(Mode::Evidence), self.to(Mode::Paper));
-        let Self { evidence, flags, ledger, rehearsal, y, known, watch, tape, .. } = self;
+        let Self { evidence, flags, ledger, rehearsal, y, known, tape, .. } = self;
         let mut graded = evidence::Graded::default();
         if let Some(evidence) = evidence {
             let ledger = if to_evidence == To::Server { &mut *ledger } else { &mut *rehearsal };
-            let reading = evidence.look(y, known, watch.any(SensorFault::FlatLine));
+            let reading = evidence.look(y, known, alert);
             let mut account = Account { ledger, time };
             let out = &mut |message| send(to_evidence.address(message));
             graded = evidence.send(step, reading, &mut account, out);
@@ -316,6 +330,12 @@ impl Site {
         if let Some(tape) = tape {
             tape.keep(tick, graded, measured);
         }
+    }
+
+    /// What its sensors show by themselves.
+    fn alert(&self) -> SensorAlert {
+        let flat = self.watch.any(SensorFault::FlatLine);
+        SensorAlert { flat, unseen: self.values.is_raised() }
     }
 
     fn to(&self, mode: Mode) -> To {
@@ -456,15 +476,20 @@ impl Site {
         self.tape.as_ref().map_or(&[], |tape| &tape.ticks)
     }
 
-    fn ranking(&self) -> Vec<usize> {
+    /// Places and names of its sensors: those that show a value never seen, then the others from the
+    /// most to the least deviating.
+    fn ranking(&self) -> impl Iterator<Item = (usize, &str)> {
+        let SensorView { used, names, .. } = &self.prepared.view;
         let evidence = self.evidence.as_ref();
-        evidence.map_or_else(Vec::new, |evidence| evidence.grader().ranking().ranked())
+        let ranked =
+            evidence.map_or_else(Vec::new, |evidence| evidence.grader().ranking().ranked());
+        let deviating = ranked.into_iter().map(|k| (used[k], &names[k][..]));
+        self.values.raised().chain(deviating)
     }
 
     /// Its sensors from the most to the least deviating: for a screen on this machine.
     pub(crate) fn ranked_sensors(&self) -> Vec<String> {
-        let SensorView { names, .. } = &self.prepared.view;
-        self.ranking().into_iter().map(|k| names[k].clone()).collect()
+        self.ranking().map(|(_, name)| name.to_owned()).collect()
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) mod scaling;
 pub(crate) mod table;
 pub(crate) mod twin;
 pub(crate) mod unused;
+pub(crate) mod unused_columns;
 pub(crate) mod window;
 
 #[cfg(test)]

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use color_eyre::eyre::{Result, eyre};
+use color_eyre::eyre::{Result, bail, eyre};
 use jiff::Timestamp;
 
 use crate::engine::cost;
 use crate::engine::ledger_file::lifetime_ledger;
-use crate::engine::prepare;
+use crate::engine::prepare::{self, Unmodelled};
+use crate::engine::run::{Run, RunOptions};
 use crate::privacy::Provenance;
 use crate::privacy::words::explain;
-use crate::session::{Session, Source};
+use crate::session::{Mode, Session, Source};
 use crate::site::local;
+use crate::site::seen::HELD;
+use crate::stream::resolution::Grids;
+use crate::stream::unused_columns::{ColumnKind, unused_columns};
 use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError, UnusedRows};
 
 /// Frames looked at when the whole is not asked for.
@@ -34,6 +38,7 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
         let found = Survey::read(session, part, full)?;
         if survey.is_none() {
             print_clients(out, &found.layout)?;
+            print_unused_columns(out, session, &found.layout)?;
         }
         writeln!(out, "{:<12}{}", part.name(), found.line())?;
         for (file, format) in stream::time_formats(session, part)? {
@@ -49,7 +54,7 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
         survey.print_events(out)?;
     }
     if full {
-        print_not_watched(out, session)?;
+        print_unmodelled(out, session)?;
         let not_used = match unused {
             0 => String::new(),
             1 => "; 1 row is not used, as told above".into(),
@@ -128,19 +133,99 @@ fn show_folder(session: &Session, data: &str) -> String {
     session.data_folder().map_or_else(|| data.to_owned(), |folder| folder.display().to_string())
 }
 
-/// Sensors that no model will look at, judged by the whole of the nominal data.
-fn print_not_watched(out: &mut impl Write, session: &Session) -> Result<()> {
-    let mut head = "not watched";
-    match prepare::not_watched(session) {
-        Ok(clients) => {
-            for (client, left_out) in clients {
-                for (sensor, why) in left_out {
-                    writeln!(out, "{head:<12}{client:<10} {sensor}: {why}")?;
-                    head = "";
-                }
-            }
+/// Sensors that no model will look at, judged by the whole of the nominal data. A client without a
+/// single sensor for its model is an error.
+fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
+    let clients = match prepare::unmodelled(session) {
+        Ok(clients) => clients,
+        Err(why) => {
+            writeln!(out, "{:<12}cannot be told: {why}", "not watched")?;
+            return Ok(());
         }
-        Err(why) => writeln!(out, "{head:<12}cannot be told: {why}")?,
+    };
+    if let Some(empty) = clients.iter().find(|client| client.sensors == 0) {
+        bail!(
+            "{}: none of its columns moves in the fit range, so that no model can watch it; give \
+             it a column that moves, or leave the client out",
+            empty.client
+        );
+    }
+    let mut head = "not watched";
+    for Unmodelled { client, left_out, seen, .. } in &clients {
+        for (sensor, why) in left_out.iter().filter(|(sensor, _)| !seen.watches(sensor)) {
+            let runs = seen.unsteady.iter().find(|(name, _)| name == sensor);
+            let runs = runs.map_or(String::new(), |(_, runs)| {
+                format!("; {runs} of {} runs show a value that no other run has", seen.folds)
+            });
+            writeln!(out, "{head:<12}{client:<10} {sensor}: {why}{runs}")?;
+            head = "";
+        }
+    }
+    print_insensitive(out, session)?;
+    head = "by value";
+    for Unmodelled { client, seen, step_s, .. } in &clients {
+        let Some(steps) = seen.steps_per_false_alarm() else { continue };
+        let names: Vec<&str> = seen.watched.iter().map(|sensor| &sensor.name[..]).collect();
+        let price = hours(steps * step_s);
+        let text = format!("{}: at most one false alarm in {price}", names.join(", "));
+        for line in wrapped(&text) {
+            writeln!(out, "{head:<12}{client:<10} {line}")?;
+            head = "";
+        }
+    }
+    if head.is_empty() {
+        let text = format!(
+            "(no model can use these; a value never seen that stands for {HELD} steps gives the \
+             strongest symbol. No run, or block of a long one, has such a value when the others are \
+             taken as normal; at most is at 95 %)"
+        );
+        for line in wrapped(&text) {
+            writeln!(out, "{head:<12}{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Clients whose calibration makes their alarms too slow; known once models were made.
+fn print_insensitive(out: &mut impl Write, session: &Session) -> Result<()> {
+    let Ok(prepared) = prepare::kept(session, &prepare::cache_file(session)) else {
+        return Ok(());
+    };
+    let stream = Grids::of(session)?.open(session, Part::Replay)?;
+    let run = Run::over(stream, session, &prepared, RunOptions::new(Mode::Evidence))?;
+    for (client, what) in run.insensitive() {
+        writeln!(out, "{:<12}{:<10} {what}", "sensitivity", prepared.clients[client].name)?;
+    }
+    Ok(())
+}
+
+fn hours(seconds: f64) -> String {
+    let hours = seconds / 3600.0;
+    if hours < 48.0 { format!("{hours:.1} h") } else { format!("{:.0} days", hours / 24.0) }
+}
+
+/// Columns that nobody uses: an author may have overlooked commands and set points.
+fn print_unused_columns(out: &mut impl Write, session: &Session, layout: &Layout) -> Result<()> {
+    let unused = unused_columns(session, layout)?;
+    let mut head = "unused";
+    for (kind, advice) in [
+        (ColumnKind::Command, "commands: in `columns`, a forced one is seen at its own process"),
+        (ColumnKind::SetPoint, "set points: as `inputs`, they explain what controllers do"),
+        (
+            ColumnKind::Unknown,
+            "named by no client: commands belong in `columns`, set points in `inputs`",
+        ),
+    ] {
+        let of_kind = unused.iter().filter(|(_, of)| *of == kind).map(|(name, _)| &name[..]);
+        let names: Vec<&str> = of_kind.collect();
+        if names.is_empty() {
+            continue;
+        }
+        let text = format!("{} ({advice})", names.join(", "));
+        for line in wrapped(&text) {
+            writeln!(out, "{head:<12}{line}")?;
+            head = "";
+        }
     }
     Ok(())
 }

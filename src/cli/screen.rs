@@ -45,8 +45,8 @@ fn size(text: &str) -> Result<(u16, u16), String> {
 
 pub(super) fn write(out: &mut impl Write, args: &ScreenArgs) -> Result<()> {
     let session = args.session.open()?;
-    let still = Still { at: args.at, size: args.size, view: &args.view, look: args.look.into() };
-    let picture = console::still(&session, &still)?;
-    out.write_all(picture.write(args.format).as_bytes())?;
+    let ScreenArgs { at, size, format, .. } = *args;
+    let still = Still { at, size, view: &args.view, look: args.look.into(), format };
+    out.write_all(console::still(&session, &still)?.as_bytes())?;
     Ok(())
 }

@@ -30,6 +30,9 @@ pub(super) struct StudyArgs {
     /// Seeds, or models of recorded data; each study has a usual number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
+    /// The first seed; the following ones are taken after it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=u64::MAX - 1000))]
+    seed_from: Option<u64>,
     /// Fewer seeds and families: an answer in minutes
     #[arg(long)]
     quick: bool,
@@ -59,12 +62,14 @@ fn known(name: &str) -> Result<String, String> {
 
 pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let Some(name) = &args.name else { return list(out) };
-    let studies = match name.as_str() {
-        "all" => catalogue::ALL.to_vec(),
+    let studies: Vec<&Study> = match name.as_str() {
+        // Studies of promises repeat what the others measure.
+        "all" => catalogue::ALL.into_iter().filter(|study| !study.repeats()).collect(),
         name => catalogue::find(name).into_iter().collect(),
     };
     let options = StudyOptions {
         seeds: args.seeds.map(|seeds| seeds as usize),
+        first_seed: args.seed_from,
         quick: args.quick,
         data: args.data.clone(),
     };

@@ -76,7 +76,7 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
         print_material(out, &material)?;
         let models = proprietary(&session, &material)?;
         print_models(out, &material, &models)?;
-        vendor::save(path, &material, &models)?;
+        vendor::save(path, &session, &material, &models)?;
         writeln!(out, "written: {}", path.display())?;
         let reports = models.iter().filter_map(|models| models.reports.as_ref()).flatten();
         if reports.flatten().any(|report| report.stopped) {

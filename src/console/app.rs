@@ -11,6 +11,9 @@
 //! | `act`, `offers` | what every action does, and where it does anything |
 //! | `point`, `copied` | the mouse, the clipboard |
 
+// A new action, screen, question or knob must be decided on wherever it matters.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +38,7 @@ use crate::engine::handle::{Command, EngineEvent, Load, OpenError};
 use crate::engine::knob::{Knob, Scope};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
+use crate::engine::watch::Snapshot;
 use crate::fact::Priority;
 use crate::incident::{Action as Deed, What};
 use crate::session::Session;
@@ -43,7 +47,7 @@ mod act;
 mod answer;
 pub(crate) mod command;
 mod copied;
-pub(crate) mod filter;
+mod filter;
 pub(super) mod goal;
 mod line;
 mod offers;
@@ -68,7 +72,6 @@ pub(crate) use tuning::Tuning;
 const FIRST_COLUMN_S: i64 = 30;
 /// A number typed before a motion counts for so long.
 const COUNTS_FOR: Duration = Duration::from_millis(600);
-/// The largest such number.
 const MOST: u32 = 999;
 
 /// What is going on with the data.
@@ -78,18 +81,15 @@ pub(crate) enum Stage {
     Preparing,
     /// What lies before the place where playing begins is being read.
     Reading,
-    /// Frames come at their pace.
     Playing,
-    /// There are no more frames.
     Ended,
-    /// There are no more frames because of this.
     Failed(OpenError),
 }
 
 /// A number typed before a motion, and where the digit led that may have meant a screen.
 #[derive(Debug)]
 pub(crate) struct Count {
-    pub(crate) number: u32,
+    pub number: u32,
     left: Duration,
     before: (Screen, Vec<Screen>, usize),
 }
@@ -111,144 +111,100 @@ pub(crate) const SCREENS: [Action; 8] = [
 #[allow(clippy::struct_excessive_bools)]
 #[derive(Debug)]
 pub(crate) struct Model {
-    /// What is watched, as its file says.
-    pub(crate) subject: Session,
-    /// The session's name, safe to show.
-    pub(crate) name: String,
-    /// The operator's name, as the log knows it.
-    pub(crate) who: String,
+    pub subject: Session,
+    pub name: String,
+    pub who: String,
     /// Noise is drawn from a seed, and so protects nothing.
-    pub(crate) seeded: bool,
+    pub seeded: bool,
     /// The clock that data time is shown by.
-    pub(crate) clock: Clock,
+    pub clock: Clock,
     /// The stretch that the seek bar stands for.
-    pub(crate) day: Day,
-    /// What is going on.
-    pub(crate) stage: Stage,
-    /// How the models were made, as far as it was told.
-    pub(crate) course: Course,
-    /// The models; nothing until they are made.
-    pub(crate) prepared: Option<Arc<Prepared>>,
+    pub day: Day,
+    pub stage: Stage,
+    /// The course of training so far.
+    pub course: Course,
+    pub prepared: Option<Arc<Prepared>>,
     /// What has been measured; nothing until the stream is open.
-    pub(crate) measured: Option<Measured>,
-    /// What the engine said; nothing until the stream is open.
-    pub(crate) watched: Option<Watched>,
-    /// Clients' names, safe to show.
-    pub(crate) names: Vec<String>,
+    pub measured: Option<Measured>,
+    /// The engine's output; nothing until the stream is open.
+    pub watched: Option<Watched>,
+    /// Clients' names, safe to show; and as the data has them.
+    pub names: Vec<String>,
     raw_names: Vec<String>,
-    /// What the engine's work costs.
-    pub(crate) load: Load,
-    /// How fast the replay goes, or that it stands.
-    pub(crate) pace: Pace,
+    pub load: Load,
+    pub pace: Pace,
     /// The time ahead that is being run to.
-    pub(crate) seeking: Option<Timestamp>,
+    pub seeking: Option<Timestamp>,
     /// The moment looked back at; `None` follows the newest data.
-    pub(crate) look: Option<Timestamp>,
-    /// The past being played again.
-    pub(crate) playback: Option<Playback>,
+    pub look: Option<Timestamp>,
+    pub playback: Option<Playback>,
     /// Both ends of the loop, as far as they are set.
-    pub(crate) between: [Option<Timestamp>; 2],
-    /// Moments kept under a letter.
-    pub(crate) marks: BTreeMap<char, Timestamp>,
-    /// What fills the screen.
-    pub(crate) screen: Screen,
-    /// The screens above it, the overview first.
-    pub(crate) trail: Vec<Screen>,
+    pub between: [Option<Timestamp>; 2],
+    pub marks: BTreeMap<char, Timestamp>,
+    pub screen: Screen,
+    pub trail: Vec<Screen>,
     /// Rows or sensors that are scrolled off at the top.
-    pub(crate) scroll: usize,
+    pub scroll: usize,
     /// Which panel of the overview was chosen; [`Model::focus`] says which one it can be.
     focus: Focus,
-    /// The order of clients.
-    pub(crate) sorting: Sorting,
-    pub(crate) chosen: usize,
+    pub sorting: Sorting,
+    pub chosen: usize,
     /// The incident pointed at; the newest when none is. See [`Model::chosen_incident`].
     incident: Option<u64>,
     /// The line of the log pointed at; the newest when none is.
     entry: Option<u64>,
-    /// The knob pointed at.
     knob: Option<Knob>,
     /// What can be opened; empty until it was looked for.
-    pub(crate) sessions: Vec<Openable>,
-    /// The chosen one of them.
-    pub(crate) session: usize,
-    /// Which lines of the log are shown.
-    pub(crate) filter: Filter,
-    /// A knob on trial.
-    pub(crate) tuning: Option<Tuning>,
-    /// A line being typed.
-    pub(crate) prompt: Option<Prompt>,
-    /// Commands that were typed, the newest last.
+    pub sessions: Vec<Openable>,
+    pub session: usize,
+    pub filter: Filter,
+    pub tuning: Option<Tuning>,
+    pub prompt: Option<Prompt>,
     typed: Vec<String>,
-    /// A question that stands.
-    pub(crate) question: Option<Question>,
-    /// The help, scrolled by so many lines, if it is open.
-    pub(crate) help: Option<usize>,
-    /// What the help is searched for.
-    pub(crate) search: String,
-    /// Whether the data set's own knowledge is shown.
-    pub(crate) truth_shown: bool,
-    /// What it looks like.
-    pub(crate) theme: Theme,
-    /// Which keys ask for what.
-    pub(crate) keymap: Keymap,
-    /// A key that began something of two keys.
-    pub(crate) begun: Option<Key>,
-    /// A number typed before a motion.
-    pub(crate) count: Option<Count>,
-    /// Whether the mouse is ours; else it is the terminal's own.
-    pub(crate) mouse: bool,
-    /// Whether a new P1 rings.
-    pub(crate) bell: bool,
-    /// What is said until the next key.
-    pub(crate) remark: Option<Remark>,
+    pub question: Option<Question>,
+    pub help: Option<usize>,
+    pub search: String,
+    pub truth_shown: bool,
+    pub theme: Theme,
+    pub keymap: Keymap,
+    pub begun: Option<Key>,
+    pub count: Option<Count>,
+    pub mouse: bool,
+    pub bell: bool,
+    pub remark: Option<Remark>,
     /// Place of the length of a column in [`ZOOMS`].
     zoom: usize,
 }
 
-/// What can happen to the console.
 #[derive(Debug)]
 pub(crate) enum Msg {
-    /// The operator pressed a key.
     Key(Key),
-    /// The operator pasted a text.
     Paste(String),
-    /// The operator used the mouse.
     Point(Point),
     Report(EngineEvent),
     /// The file of keys was read, or is wrong for this reason: then what there was stays.
     Keys(Result<Keymap, String>),
-    /// What can be opened.
     Sessions(Vec<Openable>),
-    /// A wish could not be handed over: too many lie unread.
+    /// The engine did not take a command: too many lie unread.
     Unheard(Command),
-    /// So much time has passed on the wall since it was last told.
+    /// Wall time since the last such message.
     Passed(Duration),
-    /// Something was done outside.
     Done(Remark),
 }
 
-/// What the world outside shall do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
     Quit,
     /// Give the terminal to the shell until it is given back.
     Suspend,
-    /// Draw every cell anew.
     Redraw,
-    /// The feed shall do this.
     Command(Command),
-    /// Leave this session for the one of that name.
     Open(String),
-    /// Look for what can be opened.
     ListSessions,
     Bell,
-    /// The mouse is ours from now on, or the terminal's own.
     Mouse(bool),
-    /// This to the clipboard.
     Copy(String),
-    /// The picture to files.
     Picture,
-    /// Read the file of keys.
     ReadKeys,
 }
 
@@ -309,12 +265,10 @@ impl Model {
         }
     }
 
-    /// Goes to the screen that one of [`SCREENS`] chooses.
     pub(crate) fn choose_screen(&mut self, action: Action) -> Option<Effect> {
         act::act(self, action)
     }
 
-    /// The instant of the newest data.
     pub(crate) fn newest(&self) -> Option<Timestamp> {
         self.measured.as_ref()?.history.last()
     }
@@ -324,12 +278,10 @@ impl Model {
         self.look.or_else(|| self.newest())
     }
 
-    /// Seconds of a column.
     pub(crate) fn column_s(&self) -> i64 {
         ZOOMS[self.zoom]
     }
 
-    /// The chosen client, once there is one.
     pub(crate) fn chosen_client(&self) -> Option<&Client> {
         self.measured.as_ref()?.clients.get(self.chosen)
     }
@@ -340,14 +292,28 @@ impl Model {
         let watched = self.watched.as_ref()?;
         let deed = watched.log.iter().rev().find(|entry| matches!(entry.what, What::Did(_)))?;
         let words = watched.words(deed, &self.names);
-        let knob = match &deed.what {
-            What::Did(Deed::Set { what, .. }) => Knob::named(what, &self.raw_names),
-            _ => None,
-        };
-        // Flags of the past have just changed before his eyes.
-        let judged = watched.judged_until().is_some()
-            && knob.is_some_and(|knob| knob.row().scope == Scope::Flags);
-        Some(if judged { format!("{words}; the flags so far are re-judged by it") } else { words })
+        // Flags of the past may have just changed on the screen.
+        if watched.judged_until().is_some()
+            && let What::Did(Deed::Set { what, .. }) = &deed.what
+            && let Some(knob) = Knob::named(what, &self.raw_names)
+            && knob.row().scope == Scope::Flags
+        {
+            return Some(format!("{words}; the flags so far are re-judged by it"));
+        }
+        Some(words)
+    }
+
+    /// How everything stood after the last step; nothing before the first.
+    pub(crate) fn snapshot(&self) -> Option<&Snapshot> {
+        self.watched.as_ref()?.snapshot.as_ref()
+    }
+
+    fn message(&mut self, text: impl AsRef<str>) {
+        self.remark = Some(Remark::done(text.as_ref()));
+    }
+
+    fn failure(&mut self, text: impl AsRef<str>) {
+        self.remark = Some(Remark::failed(text.as_ref()));
     }
 
     fn finest_zoom(&self) -> usize {
@@ -369,15 +335,14 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Option<Effect> {
         Msg::Paste(text) => model.paste(&text),
         Msg::Keys(Ok(keymap)) => model.keymap = keymap,
         Msg::Keys(Err(why)) => {
-            let text = format!("{why}; the keys stay as they were");
-            model.remark = Some(Remark::failed(&text));
+            model.failure(format!("{why}; the keys stay as they were"));
         }
         Msg::Sessions(sessions) => model.sessions = sessions,
         Msg::Unheard(wish) => {
             if let (Command::WhatIf(_), Some(tuning)) = (&wish, &mut model.tuning) {
                 tuning.unasked();
             }
-            model.remark = Some(Remark::failed("the engine is busy; try again"));
+            model.failure("the engine is busy; try again");
         }
         Msg::Passed(wall) => model.pass(wall),
         Msg::Done(remark) => model.remark = Some(remark),
@@ -460,7 +425,7 @@ fn is_counted(action: Action) -> bool {
 
 fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
     match report {
-        EngineEvent::Notice(notice) => model.remark = Some(Remark::done(&notice)),
+        EngineEvent::Notice(notice) => model.message(notice),
         EngineEvent::Training(training) => model.course.take(training),
         EngineEvent::Opened(opened) => {
             let clients = &opened.layout.clients;
@@ -498,7 +463,7 @@ fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
             // A knob that was set elsewhere is no longer where the trial began.
             model.tuning = None;
         }
-        EngineEvent::Ordered(Err(why)) => model.remark = Some(Remark::failed(&why)),
+        EngineEvent::Ordered(Err(why)) => model.failure(why),
         EngineEvent::Tried(found) => {
             let tuning = model.tuning.as_mut()?;
             tuning.hear(*found);

@@ -8,7 +8,7 @@ use crate::session::{Session, Source, mark};
 /// Hours that a bar may span before it counts in days.
 const HOURS: [i64; 5] = [1, 2, 6, 12, 24];
 
-/// From where to where the session is expected to run, as far as it says so.
+/// The stretch of time that the session announces, where it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Day {
     announced: Option<(Timestamp, Timestamp)>,

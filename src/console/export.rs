@@ -10,7 +10,6 @@ use ratatui::text::Span;
 mod ansi;
 mod svg;
 
-/// What a picture can be written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Text,
@@ -20,7 +19,6 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The ending of its files.
     pub(crate) fn ending(self) -> &'static str {
         match self {
             Format::Text => "txt",
@@ -67,7 +65,6 @@ fn rows(picture: &Buffer) -> Vec<Vec<(u16, &Cell)>> {
     rows
 }
 
-/// The number of one of the sixteen colours.
 fn number(colour: Color) -> u8 {
     match colour {
         Color::Red => 1,

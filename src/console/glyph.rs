@@ -6,99 +6,35 @@
 use ratatui::buffer::Buffer;
 
 pub(crate) const ROOT: &str = "▲";
-/// Where trouble started is not known.
 pub(crate) const UNKNOWN: &str = "△";
-/// Who only feels it.
 pub(crate) const EFFECT: &str = "↳";
-/// Trouble that nobody else feels.
 pub(crate) const SINGLE: &str = "◆";
-/// Over before anybody saw it.
 pub(crate) const RETURNED: &str = "▽";
-/// A change that stays.
 pub(crate) const LATCHED: &str = "■";
-/// Silenced for a time.
 pub(crate) const SHELVED: &str = "z";
-/// Silenced until put back.
 pub(crate) const OUT: &str = "x";
 pub(crate) const MISSING: &str = "?";
-/// The value stands still.
 pub(crate) const CHOSEN: &str = "▸";
-/// The moment looked at, on a line of time.
 pub(crate) const NOW: &str = "┃";
-/// No flag, nothing yet.
 pub(crate) const NONE: &str = "·";
 pub(crate) const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 pub(crate) const SHADES: [&str; 4] = ["░", "▒", "▓", "█"];
 
 /// Sign and counterpart, each one cell wide.
+#[rustfmt::skip]
 const COUNTERPARTS: &[(&str, &str)] = &[
-    (ROOT, "^"),
-    (UNKNOWN, "A"),
-    (EFFECT, ">"),
-    (SINGLE, "o"),
-    (RETURNED, "v"),
-    (LATCHED, "L"),
-    (CHOSEN, ">"),
-    (NOW, "|"),
-    (NONE, "."),
-    ("▁", "."),
-    ("▂", ":"),
-    ("▃", "-"),
-    ("▄", "="),
-    ("▅", "+"),
-    ("▆", "*"),
-    ("▇", "#"),
-    ("█", "@"),
-    ("░", "."),
-    ("▒", ":"),
-    ("▓", "#"),
-    ("─", "-"),
-    ("━", "="),
-    ("│", "|"),
-    ("┤", "|"),
-    ("├", "|"),
-    ("┬", "+"),
-    ("┴", "+"),
-    ("┼", "+"),
-    ("┌", "+"),
-    ("┐", "'"),
-    ("└", "+"),
-    ("┘", ","),
-    ("●", "O"),
-    ("▴", "^"),
+    (ROOT, "^"), (UNKNOWN, "A"), (EFFECT, ">"), (SINGLE, "o"), (RETURNED, "v"), (LATCHED, "L"),
+    (CHOSEN, ">"), (NOW, "|"), (NONE, "."),
+    ("▁", "."), ("▂", ":"), ("▃", "-"), ("▄", "="), ("▅", "+"), ("▆", "*"), ("▇", "#"), ("█", "@"),
+    ("░", "."), ("▒", ":"), ("▓", "#"),
+    ("─", "-"), ("━", "="), ("│", "|"), ("┤", "|"), ("├", "|"), ("┬", "+"), ("┴", "+"), ("┼", "+"),
+    ("┌", "+"), ("┐", "'"), ("└", "+"), ("┘", ","), ("●", "O"), ("○", "o"), ("▴", "^"),
     // High and low: a caret would be taken for a root.
-    ("↑", "'"),
-    ("↓", ","),
-    ("↕", "!"),
-    ("→", ">"),
-    ("←", "<"),
-    ("…", "~"),
-    ("‥", ":"),
-    ("–", "-"),
-    ("—", "-"),
-    ("×", "x"),
-    ("±", "~"),
-    ("≤", "<"),
-    ("≥", ">"),
-    ("≠", "#"),
-    ("∞", "8"),
-    ("√", "V"),
-    ("°", "o"),
-    ("µ", "u"),
-    ("μ", "u"),
-    ("τ", "t"),
-    ("ε", "e"),
-    ("δ", "d"),
-    ("σ", "s"),
-    ("φ", "f"),
-    ("λ", "l"),
-    ("ρ", "r"),
-    ("χ", "X"),
-    ("Δ", "D"),
-    ("x\u{302}", "x"),
-    ("²", "2"),
-    ("³", "3"),
-    ("\u{fffd}", "?"),
+    ("↑", "'"), ("↓", ","), ("↕", "!"), ("→", ">"), ("←", "<"),
+    ("…", "~"), ("‥", ":"), ("–", "-"), ("—", "-"), ("×", "x"), ("±", "~"), ("≤", "<"), ("≥", ">"),
+    ("≠", "#"), ("∞", "8"), ("√", "V"), ("°", "o"), ("µ", "u"), ("μ", "u"), ("τ", "t"), ("ε", "e"),
+    ("δ", "d"), ("σ", "s"), ("φ", "f"), ("λ", "l"), ("ρ", "r"), ("χ", "X"), ("Δ", "D"),
+    ("x\u{302}", "x"), ("²", "2"), ("³", "3"), ("\u{fffd}", "?"),
 ];
 
 /// `sign` itself, or what stands for it in ASCII.
@@ -112,7 +48,6 @@ pub(crate) fn ascii(sign: &str) -> &str {
     COUNTERPARTS.iter().find(|(known, _)| *known == sign).map_or("?", |(_, plain)| plain)
 }
 
-/// A braille cell by the halves that hold dots.
 fn braille(sign: &str) -> Option<&'static str> {
     const UPPER: u32 = 0x01 | 0x02 | 0x08 | 0x10;
     let dots = u32::from(sign.chars().next()?).checked_sub(0x2800).filter(|dots| *dots < 0x100)?;
@@ -124,7 +59,6 @@ fn braille(sign: &str) -> Option<&'static str> {
     })
 }
 
-/// Puts a finished picture into ASCII.
 pub(crate) fn plain(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if !cell.symbol().is_ascii() {

@@ -5,7 +5,7 @@
 //! - An unfinished paste or sequence does not hide it either.
 //! - Ctrl-C discards what still waits before it, as a terminal does that makes a signal of it.
 //! - Movements of the mouse that wait one behind the other become one: the last.
-//! - No more than [`MOST`] events wait. What comes beyond is left out, counted and told.
+//! - No more than [`MOST`] events wait. What comes beyond is left out, counted and reported.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,21 +20,17 @@ mod bytes;
 /// Events that may wait. Nobody types so far ahead; a paste without brackets does.
 const MOST: usize = 1024;
 
-/// Something that was sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// An event of the terminal.
     Event(Event),
     /// So many events came faster than they could be answered, and were left out.
     LeftOut(u64),
 }
 
-/// What was sent and not yet taken.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Event>,
     left_out: u64,
-    /// Why nothing more comes.
     end: Option<io::Error>,
 }
 
@@ -85,7 +81,6 @@ impl Queue {
     }
 }
 
-/// Whether an event is Ctrl-C.
 fn is_interrupt(event: &Event) -> bool {
     let Event::Key(key) = event else { return false };
     key.is_press()
@@ -105,7 +100,6 @@ impl Shared {
     }
 }
 
-/// What the operator sends, as it can be waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     shared: Arc<Shared>,
@@ -143,7 +137,6 @@ impl Input {
         }
     }
 
-    /// As if it had been sent.
     #[cfg(test)]
     pub(crate) fn send(&self, event: Event) {
         self.shared.queue().add(event);

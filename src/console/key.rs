@@ -32,7 +32,6 @@ const NAMED: [(KeyCode, &str); 15] = [
 ];
 
 impl Key {
-    /// A key by itself.
     pub(crate) const fn new(code: KeyCode) -> Self {
         Self { code, modifiers: KeyModifiers::NONE }
     }
@@ -41,12 +40,10 @@ impl Key {
         Self::new(KeyCode::Char(c))
     }
 
-    /// A character with control held down.
     pub(crate) const fn ctrl(c: char) -> Self {
         Self { code: KeyCode::Char(c), modifiers: KeyModifiers::CONTROL }
     }
 
-    /// A key with shift held down.
     pub(crate) const fn shift(code: KeyCode) -> Self {
         Self { code, modifiers: KeyModifiers::SHIFT }
     }
@@ -69,7 +66,6 @@ impl Key {
         self.code
     }
 
-    /// The character it types, if it types one.
     pub(crate) fn typed(self) -> Option<char> {
         match self.code {
             KeyCode::Char(c) if self.modifiers.is_empty() => Some(c),
@@ -166,9 +162,8 @@ fn code(name: &str) -> Option<KeyCode> {
 /// One key, or two pressed one after the other. There are none of three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Chord {
-    pub(crate) first: Key,
-    /// The key after it.
-    pub(crate) then: Option<Key>,
+    pub first: Key,
+    pub then: Option<Key>,
 }
 
 impl Chord {
@@ -176,7 +171,6 @@ impl Chord {
         Self { first, then: None }
     }
 
-    /// As a file writes it.
     pub(crate) fn name(self) -> String {
         match self.then {
             None => self.first.name(),
@@ -184,7 +178,7 @@ impl Chord {
         }
     }
 
-    /// Whether nobody could press both: they are the same, or one is the beginning of the other.
+    /// Whether only one of them can be pressed: they are the same, or one begins the other.
     pub(crate) fn clashes_with(self, other: Self) -> bool {
         self.first == other.first
             && (self.then == other.then || self.then.is_none() || other.then.is_none())

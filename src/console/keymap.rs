@@ -18,12 +18,9 @@ pub(crate) struct Keymap {
     rows: Vec<(Action, Vec<Chord>)>,
 }
 
-/// What a key means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// This is asked for.
     Do(Action),
-    /// It begins something of two keys.
     Begins,
     Nothing,
 }
@@ -35,7 +32,6 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// What `key` means after `before`, a key that began something.
     pub(crate) fn meaning(&self, before: Option<Key>, key: Key) -> Meaning {
         let pressed = match before {
             None => Chord::one(key),
@@ -51,12 +47,10 @@ impl Keymap {
         }
     }
 
-    /// The keys of `action`, the one to show first.
     pub(crate) fn keys(&self, action: Action) -> &[Chord] {
         self.rows.iter().find(|(known, _)| *known == action).map_or(&[], |(_, keys)| keys)
     }
 
-    /// The same in words, between blanks.
     fn words(&self, action: Action) -> String {
         self.keys(action).iter().map(ToString::to_string).collect::<Vec<_>>().join("  ")
     }
@@ -67,7 +61,6 @@ pub(crate) fn keys_in_force() -> Result<Keymap, KeysError> {
     path(|name| env::var(name).ok()).map_or_else(|| Ok(Keymap::default()), |path| read(&path))
 }
 
-/// `keymap` as a table in markdown, as the README shows it.
 pub(crate) fn keys_table(keymap: &Keymap) -> String {
     let mut text = String::from("| keys | action | what it does |\n|---|---|---|\n");
     for row in TABLE {
@@ -79,7 +72,6 @@ pub(crate) fn keys_table(keymap: &Keymap) -> String {
     text
 }
 
-/// Keys, name and purpose of every action.
 pub(crate) fn actions() -> impl Iterator<Item = (String, &'static str, &'static str)> {
     let keymap = Keymap::default();
     TABLE.iter().map(move |row| (keymap.words(row.action), row.name, row.what))

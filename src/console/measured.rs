@@ -15,35 +15,25 @@ use crate::stream::{ClientColumns, Frame, Sensor};
 /// One client's part of the measurements. Its texts are safe to show.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
-    pub(crate) name: String,
-    pub(crate) title: String,
-    pub(crate) sensors: Vec<Sensor>,
-    /// The channels of its sensors.
-    pub(crate) channels: Range<usize>,
+    pub name: String,
+    pub title: String,
+    pub sensors: Vec<Sensor>,
+    pub channels: Range<usize>,
 }
 
-/// A client's state at one moment, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Tally {
-    /// Sensors without a value.
-    pub(crate) missing: usize,
-    /// Sensors beyond their scale.
-    pub(crate) beyond: usize,
+    pub missing: usize,
+    pub beyond: usize,
 }
 
-/// Measurements of all clients since the stream was opened.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
-    /// Clients in the order of the session.
-    pub(crate) clients: Vec<Client>,
-    /// Every value, one channel per sensor.
-    pub(crate) history: History,
-    /// The scale of each channel.
-    pub(crate) scales: Vec<Scale>,
-    /// What the data set knows.
-    pub(crate) truth: Truth,
-    /// Rows that had to be left out.
-    pub(crate) left_out: u64,
+    pub clients: Vec<Client>,
+    pub history: History,
+    pub scales: Vec<Scale>,
+    pub truth: Truth,
+    pub left_out: u64,
 }
 
 impl Measured {
@@ -85,12 +75,10 @@ impl Measured {
         self.truth.take(frame);
     }
 
-    /// Whether every scale that has a value stands still.
     pub(crate) fn is_settled(&self) -> bool {
         self.scales.iter().all(|scale| scale.ends().is_none() || scale.is_settled())
     }
 
-    /// How `client` stands at `moment`.
     pub(crate) fn tally(&self, client: &Client, moment: Timestamp) -> Tally {
         client.channels.clone().fold(Tally::default(), |tally, channel| {
             match self.history.value_at(channel, moment) {

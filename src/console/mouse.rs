@@ -14,16 +14,14 @@ use crate::engine::knob::Knob;
 /// Two clicks within this time at the same place are a double click.
 const DOUBLE: Duration = Duration::from_millis(400);
 
-/// A part of the screen that the mouse can do something to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit {
-    pub(crate) area: Rect,
-    pub(crate) target: Target,
+    pub area: Rect,
+    pub target: Target,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A click asks for this.
     Do(Action),
     /// A client by its number: a click chooses it, a double click opens it.
     Client(usize),
@@ -37,7 +35,6 @@ pub(crate) enum Target {
         start: Timestamp,
         end: Timestamp,
     },
-    /// An incident by its number: a click chooses it, a double click opens it.
     Incident(u64),
     /// A line of the log by its number, likewise.
     Entry(u64),
@@ -50,23 +47,20 @@ pub(crate) enum Target {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gesture {
-    /// The button went down.
     Click,
-    /// A second time, at the same place.
     DoubleClick,
     /// The pointer moved with the button down; it stays with what it went down on.
     Drag,
-    /// The wheel, towards the operator or away.
-    Wheel { down: bool },
+    Wheel {
+        down: bool,
+    },
 }
 
-/// A target under the pointer, and where on it the pointer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spot {
-    pub(crate) target: Target,
-    /// Column, from its left edge.
-    pub(crate) column: u16,
-    pub(crate) width: u16,
+    pub target: Target,
+    pub column: u16,
+    pub width: u16,
 }
 
 impl Spot {
@@ -82,12 +76,10 @@ impl Spot {
 /// What was done, and to what: the topmost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Point {
-    pub(crate) gesture: Gesture,
-    /// To what. Never empty.
-    pub(crate) spots: Vec<Spot>,
+    pub gesture: Gesture,
+    pub spots: Vec<Spot>,
 }
 
-/// What is remembered between two events of the mouse.
 #[derive(Debug, Default)]
 pub(crate) struct Mouse {
     last: Option<(Instant, Position)>,

@@ -19,7 +19,6 @@ pub(crate) fn format(value: f64, decimals: usize, width: usize) -> String {
         .unwrap_or_else(|| "#".repeat(width))
 }
 
-/// A bound of a scale: short, without the zeros that say nothing.
 pub(crate) fn bound(value: f64, span: f64) -> String {
     let plain = format!("{value:.*}", decimals(span));
     let plain = if plain.contains('.') {

@@ -1,5 +1,5 @@
 //! What happens next: keys before pictures, pictures before reports, and never more than 30 pictures a
-//! second, however much the engine has to tell. A picture that is due waits for one key and not for
+//! second, however much the engine reports. A picture that is due waits for one key and not for
 //! all that are sent.
 
 use std::io;
@@ -17,22 +17,19 @@ pub(crate) const FRAME: Duration = Duration::from_millis(33);
 pub(crate) enum Beat {
     /// The operator sent something; an error is the last.
     Input(io::Result<Sent>),
-    /// What has changed is to be drawn.
     Draw,
-    /// So much time has passed since this was last said.
+    /// Wall time since the last such beat.
     Passed(Duration),
-    /// The feed told something; nothing more comes when it is none.
+    /// The engine reported something; none when nothing more comes.
     Report(Option<EngineEvent>),
 }
 
-/// Keeps the time between pictures.
 #[derive(Debug)]
 pub(crate) struct Pulse {
     drawn: Instant,
     dirty: bool,
-    /// A key was answered since the last picture.
     answered: bool,
-    /// When the model was last told that time has passed, while it wants to hear of it.
+    /// When the last such beat was, while the model waits for time to pass.
     told: Option<Instant>,
 }
 

@@ -1,10 +1,9 @@
-//! One line said to the operator until the next key.
+//! A message in the bottom line, shown until the next key.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remark {
-    /// In one line, safe to show.
-    pub(crate) text: String,
-    pub(crate) bad: bool,
+    pub text: String,
+    pub bad: bool,
 }
 
 impl Remark {

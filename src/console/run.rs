@@ -30,7 +30,7 @@ use ratatui::buffer::Buffer;
 /// How long the last lines of a ledger may take.
 pub(super) const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// How a console ended that did not fail. As the result of `main` it says so and sets the exit code.
+/// How a console ended that did not fail. As the result of `main` it sets the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The operator left: exit code 0.
@@ -61,7 +61,6 @@ impl Termination for Ending {
     }
 }
 
-/// Why there is no console, or no longer.
 #[derive(Debug, Error)]
 pub(crate) enum ConsoleError {
     /// Nothing was drawn: the caller should print plain facts instead.
@@ -72,34 +71,29 @@ pub(crate) enum ConsoleError {
     Stream(OpenError),
     #[error("the terminal failed: {0}")]
     Terminal(#[from] io::Error),
-    /// The thread that reads the stream died; its panic has been told.
+    /// The thread that reads the stream died; its panic has been printed.
     #[error("the thread that reads the stream ended unexpectedly")]
     FeedDied,
-    /// Another thread died; its panic has been told.
+    /// Another thread died; its panic has been printed.
     #[error("a part of the program ended unexpectedly, as told above")]
     Panicked,
-    /// There is no view of this name.
     #[error("there is no view called {0:?}")]
     NoView(String),
-    /// There is nothing to be shown of an incident.
     #[error("no incident had opened by then")]
     NoIncident,
 }
 
-/// What the console shall look like.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Appearance {
     /// A theme; the one that suits the terminal when none is asked for.
-    pub(crate) theme: Option<Choice>,
-    /// Only letters of ASCII, whatever the terminal says of itself.
-    pub(crate) ascii: bool,
-    /// Leave the mouse to the terminal.
-    pub(crate) no_mouse: bool,
+    pub theme: Option<Choice>,
+    /// Only letters of ASCII, whatever the terminal can show.
+    pub ascii: bool,
+    pub no_mouse: bool,
 }
 
 impl Appearance {
-    /// The theme for the terminal that the environment describes.
-    pub(crate) fn resolve(&self) -> Theme {
+    pub(crate) fn resolve(self) -> Theme {
         Theme::choose(self.theme, self.ascii, |name| env::var(name).ok())
     }
 }
@@ -137,7 +131,6 @@ pub(crate) fn run(session: &Session, look: Appearance) -> Result<Ending, Console
     })
 }
 
-/// How a session was left.
 enum Left {
     For(Ending),
     To(Box<Session>),
@@ -156,7 +149,6 @@ fn spawn(session: &Session, model: &Model) -> io::Result<Handle> {
     engine::spawn(session, Options::watched(model.pace))
 }
 
-/// The operator's name, as the log knows it.
 fn who() -> String {
     let names = ["HEADWATER_OPERATOR", "USER", "LOGNAME"].into_iter();
     let name = names.filter_map(|v| env::var(v).ok()).find(|name| !name.trim().is_empty());
@@ -288,7 +280,6 @@ impl Console {
         }
     }
 
-    /// Does what has nothing to do with the loop itself.
     fn perform(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
             Effect::Redraw => self.term.repaint(),
@@ -326,7 +317,6 @@ impl Console {
         update(&mut self.model, Msg::Done(remark));
     }
 
-    /// Whether the file of keys, if there is one, is right.
     fn read_keys(&mut self) -> bool {
         let Some(path) = keymap::path(|name| env::var(name).ok()) else { return true };
         let read = keymap::read(&path).map_err(|error| error.line());

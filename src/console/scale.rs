@@ -1,6 +1,6 @@
 //! The vertical scale of one sensor: learned from its first hour, then still.
 //!
-//! A trend says something only while its scale stands. In the first hour of data the scale grows as
+//! A trend can be read only while its scale stands. In the first hour of data the scale grows as
 //! values ask for it, with room to spare; afterwards a value beyond it is drawn at the edge with an
 //! arrow, and the scale grows only when the sensor stays out there: a lasting change gets room, a
 //! spike does not flatten all that came before.
@@ -16,18 +16,14 @@ const LASTING_SAMPLES: u32 = 12;
 /// Room on either side, as a part of what was seen.
 const ROOM: f64 = 0.25;
 
-/// Where a value stands on a scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Place {
-    /// Below its lower end.
     Below,
     /// On it: 0 at the lower end, 1 at the upper.
     On(f64),
-    /// Above its upper end.
     Above,
 }
 
-/// The scale of one sensor.
 #[derive(Debug, Clone)]
 pub(crate) struct Scale {
     ends: Option<(f64, f64)>,
@@ -37,7 +33,6 @@ pub(crate) struct Scale {
     lasting: u32,
 }
 
-/// Extremes of a number of samples.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     low: f64,
@@ -68,7 +63,7 @@ impl Scale {
         }
     }
 
-    /// Takes a sample; a missing one says nothing.
+    /// Takes a sample; a missing one changes nothing.
     pub(crate) fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;
@@ -101,7 +96,6 @@ impl Scale {
         self.ends
     }
 
-    /// Where `value` stands.
     pub(crate) fn place(&self, value: f64) -> Place {
         match self.ends {
             Some((low, _)) if value < low => Place::Below,
@@ -111,7 +105,6 @@ impl Scale {
         }
     }
 
-    /// Decimals that fit the scale.
     pub(crate) fn decimals(&self) -> usize {
         number::decimals(self.ends.map_or(0.0, |(low, high)| high - low))
     }

@@ -6,24 +6,19 @@ use crate::session::{SHIPPED, Session};
 
 use super::text::clean;
 
-/// A session that can be opened, or says why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Openable {
     /// What `open` takes: the name of a shipped session, or a file.
-    pub(crate) name: String,
+    pub name: String,
     /// One line on what it is, safe to show.
-    pub(crate) about: String,
-    /// Whether it has its data.
-    pub(crate) data: Data,
+    pub about: String,
+    pub data: Data,
 }
 
-/// Whether a session has its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Data {
-    /// It makes its data itself.
     BuiltIn,
     AtHand,
-    /// Its folder is not there.
     Absent,
     /// The session itself is wrong, for this reason.
     Wrong(String),

@@ -4,9 +4,7 @@ use std::io;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// To end, by this signal.
     End(Signal),
-    /// To give the terminal back and stop.
     Stop,
     /// To go on after having been stopped: somebody else may have used the terminal.
     GoOn,
@@ -14,11 +12,10 @@ pub(crate) enum Request {
     Resize,
 }
 
-/// A signal that ends the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signal {
-    pub(crate) name: &'static str,
-    pub(crate) number: u8,
+    pub name: &'static str,
+    pub number: u8,
 }
 
 #[cfg(not(unix))]
@@ -40,7 +37,6 @@ mod unix {
     /// How long to wait for a stop that may never come.
     const STOP: Duration = Duration::from_millis(100);
 
-    /// Listens to the signals that matter to a program with a screen.
     pub(crate) struct Signals {
         hang_up: Listener,
         interrupt: Listener,
@@ -52,7 +48,6 @@ mod unix {
     }
 
     impl Signals {
-        /// Listens from now on.
         pub(crate) fn listen() -> io::Result<Self> {
             Ok(Self {
                 hang_up: signal(SignalKind::hangup())?,
@@ -108,11 +103,9 @@ mod unix {
 mod other {
     use super::{Request, Signal, io};
 
-    /// Listens to the one signal there is.
     pub(crate) struct Signals;
 
     impl Signals {
-        /// Listens from now on.
         pub(crate) fn listen() -> io::Result<Self> {
             Ok(Self)
         }
@@ -124,7 +117,6 @@ mod other {
             Request::End(Signal { name: "interrupt", number: 2 })
         }
 
-        /// There is no job control here.
         pub(crate) async fn stop(&mut self) -> io::Result<()> {
             Ok(())
         }

@@ -19,16 +19,15 @@ use crate::engine::handle::{EngineEvent, Moment, Options};
 use crate::engine::pace::{Pace, Speed};
 use crate::session::{Mark, Session};
 
-/// What is to be drawn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Still<'a> {
     /// The moment; the end of the data where none is given.
-    pub(crate) at: Option<Moment>,
-    pub(crate) size: (u16, u16),
-    /// One of [`view_names`].
-    pub(crate) view: &'a str,
-    /// What it looks like. The terminal that happens to be there has no say.
-    pub(crate) look: Appearance,
+    pub at: Option<Moment>,
+    pub size: (u16, u16),
+    pub view: &'a str,
+    /// What it looks like. The terminal at hand does not matter.
+    pub look: Appearance,
+    pub format: Format,
 }
 
 /// Reads when a picture is taken: a time of the clock, a time, or a distance from the start.
@@ -39,24 +38,11 @@ pub(crate) fn moment(text: &str) -> Result<Moment, String> {
     Mark::try_from(text.to_owned()).map(Moment::Mark).map_err(|why| format!("{why}; or 10:38"))
 }
 
-/// A picture, ready to be written.
-#[derive(Debug)]
-pub(crate) struct Picture(Buffer);
-
-impl Picture {
-    /// As a text in `format`.
-    pub(crate) fn write(&self, format: Format) -> String {
-        export::write(&self.0, format)
-    }
-}
-
-/// The names of all views.
 pub(crate) fn view_names() -> impl Iterator<Item = &'static str> {
     SCREENS.into_iter().map(|action| action.row().name)
 }
 
-/// Draws `still` of `session`.
-pub(crate) fn still(session: &Session, still: &Still) -> Result<Picture, ConsoleError> {
+pub(crate) fn still(session: &Session, still: &Still) -> Result<String, ConsoleError> {
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: still.look.ascii };
     let theme = Theme::new(still.look.theme.unwrap_or(Choice::Auto), terminal);
     let mut model = Model::new(session, theme);
@@ -65,13 +51,11 @@ pub(crate) fn still(session: &Session, still: &Still) -> Result<Picture, Console
     show(&mut model, still.view)?;
     let mut buffer = Buffer::empty(Rect::new(0, 0, still.size.0, still.size.1));
     view(&model, &mut buffer);
-    Ok(Picture(buffer))
+    Ok(export::write(&buffer, still.format))
 }
 
-/// As fast as it goes.
 pub(super) const FULL_SPEED: Pace = Pace { speed: Speed::Max, paused: false };
 
-/// Tells `model` everything that the engine tells.
 pub(super) fn run_to(
     model: &mut Model,
     session: &Session,
@@ -95,7 +79,6 @@ pub(super) fn run_to(
     }
 }
 
-/// Goes to the view called `name`.
 fn show(model: &mut Model, name: &str) -> Result<(), ConsoleError> {
     let action = SCREENS.into_iter().find(|action| action.row().name == name);
     let Some(action) = action else { return Err(ConsoleError::NoView(name.to_owned())) };

@@ -25,7 +25,6 @@ use capture::{Capture, Release};
 /// Whether the terminal is ours right now. It is one for the whole process, and the panic hook must
 /// be able to give it back from any thread.
 static TAKEN: AtomicBool = AtomicBool::new(false);
-/// Told once a thread has panicked, whichever it was.
 static PANICKED: Notify = Notify::const_new();
 
 /// A terminal that shows one picture after the other. Giving it up restores the user's screen.
@@ -33,13 +32,11 @@ static PANICKED: Notify = Notify::const_new();
 pub(crate) struct Term {
     shown: Buffer,
     next: Buffer,
-    /// Nothing that is shown can be relied upon.
     whole: bool,
     mouse: bool,
 }
 
 impl Term {
-    /// Takes the terminal, and its mouse if asked for.
     pub(crate) fn take(mouse: bool) -> io::Result<Self> {
         restore_on_panic();
         // Styles are ours to choose: crossterm's own reading of NO_COLOR resets bold and reverse.
@@ -72,12 +69,10 @@ impl Term {
         self.whole = true;
     }
 
-    /// The size of the picture that is shown.
     pub(crate) fn area(&self) -> Rect {
         self.shown.area
     }
 
-    /// The mouse is ours, or the terminal's own.
     pub(crate) fn capture(&mut self, mouse: bool) -> io::Result<()> {
         self.mouse = mouse;
         if mouse { execute!(io::stdout(), Capture) } else { execute!(io::stdout(), Release) }
@@ -136,14 +131,13 @@ impl Drop for Term {
     }
 }
 
-/// Hands `text` to the clipboard of whoever sits at the terminal, however far away (OSC 52).
+/// Hands `text` to the clipboard of the operator's own machine, however far away (OSC 52).
 pub(crate) fn copy(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     write!(out, "\x1b]52;c;{}\x1b\\", base64::encode(text.as_bytes()))?;
     out.flush()
 }
 
-/// Rings the terminal's bell.
 pub(crate) fn ring() -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(b"\x07")?;
@@ -171,7 +165,7 @@ pub(crate) async fn panicked() {
     PANICKED.notified().await;
 }
 
-/// A panic of any thread is told on the user's own screen.
+/// A panic of any thread is printed on the user's own screen.
 fn restore_on_panic() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

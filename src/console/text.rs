@@ -8,7 +8,6 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if is_harmful(c) { REPLACEMENT } else { c }).collect()
 }
 
-/// The same for a text of several lines.
 pub(crate) fn clean_lines(text: &str) -> Vec<String> {
     text.lines().map(clean).collect()
 }

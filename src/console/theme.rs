@@ -1,4 +1,4 @@
-//! What each part of the screen looks like. Grey while all is calm; nothing is said by colour alone.
+//! What each part of the screen looks like. Grey while all is calm; nothing is shown by colour alone.
 //!
 //! A theme is resolved once, for what the terminal can do: three greys and five hues of Okabe and Ito,
 //! which the common kinds of colour blindness tell apart, in 24 bits, 256 or sixteen colours; or
@@ -15,7 +15,6 @@ mod terminal;
 
 pub(crate) use terminal::{Depth, Terminal};
 
-/// What the operator can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Choice {
     /// The terminal's own background
@@ -41,47 +40,45 @@ impl Choice {
     }
 }
 
-/// The styles of one kind of terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
-    pub(crate) choice: Choice,
-    /// What the terminal can do.
-    pub(crate) terminal: Terminal,
+    pub choice: Choice,
+    pub terminal: Terminal,
     /// The field itself, where it is not the terminal's own.
     field: Option<(Color, Color)>,
-    pub(crate) text: Style,
+    /// Values and words.
+    pub text: Style,
     /// What is there to be found, not to be read: labels, units.
-    pub(crate) label: Style,
-    pub(crate) frame: Style,
+    pub label: Style,
+    /// Rules and axes.
+    pub frame: Style,
     /// A trend that stays on its scale, below its threshold.
-    pub(crate) trend: Style,
+    pub trend: Style,
     /// Names and the state of the replay.
-    pub(crate) strong: Style,
+    pub strong: Style,
     /// Beyond its scale; always with an arrow.
-    pub(crate) beyond: Style,
+    pub beyond: Style,
     /// Above its threshold τ, in a trend or as a flag.
-    pub(crate) over: Style,
+    pub over: Style,
     /// What a setting that is not yet committed would show.
-    pub(crate) ghost: Style,
+    pub ghost: Style,
     /// Missing, stale, stuck or late; always with a glyph and a word.
-    pub(crate) missing: Style,
+    pub missing: Style,
     /// What the data set itself knows; always with a glyph and a word.
-    pub(crate) truth: Style,
+    pub truth: Style,
     /// The moment looked at, the chosen row.
-    pub(crate) cursor: Style,
+    pub cursor: Style,
     /// A failure; always with a word.
-    pub(crate) failure: Style,
+    pub failure: Style,
     /// Where trouble started, seen by an operator or over.
-    pub(crate) root: Style,
+    pub root: Style,
     /// The same, not yet seen by anybody.
-    pub(crate) root_unseen: Style,
-    /// Who only feels it.
-    pub(crate) effect: Style,
-    /// Trouble that nobody else feels, or that nobody can place.
-    pub(crate) single: Style,
+    pub root_unseen: Style,
+    pub effect: Style,
+    pub single: Style,
     /// The same, not yet seen by anybody.
-    pub(crate) single_unseen: Style,
-    pub(crate) shelved: Style,
+    pub single_unseen: Style,
+    pub shelved: Style,
 }
 
 /// What a client or an incident can be, each with glyph, word and style of its own.
@@ -92,37 +89,29 @@ pub(crate) enum State {
     RootUnseen,
     /// Where trouble started; seen.
     Root,
-    /// Trouble, and nobody knows where it started; nobody has seen it.
+    /// The root cannot be named; nobody has acknowledged it.
     UnknownUnseen,
     Unknown,
-    /// Feels what started elsewhere.
     Effect,
     /// Trouble that nobody else feels; nobody has seen it.
     SingleUnseen,
     Single,
-    /// Over before anybody saw it.
     Returned,
-    /// A change that stays.
     Latched,
-    /// Silenced for a time.
     Shelved,
-    /// Silenced until put back.
     OutOfService,
     Missing,
 }
 
-/// How a state is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) glyph: &'static str,
-    /// A word or two.
-    pub(crate) word: &'static str,
-    /// The style of both.
-    pub(crate) style: Style,
+pub(crate) struct Badge {
+    pub glyph: &'static str,
+    pub word: &'static str,
+    pub style: Style,
 }
 
+#[cfg(test)]
 impl State {
-    #[cfg(test)]
     pub(crate) const ALL: [State; 13] = [
         State::Normal,
         State::RootUnseen,
@@ -140,6 +129,7 @@ impl State {
     ];
 }
 
+const NONE: Modifier = Modifier::empty();
 const BOLD: Modifier = Modifier::BOLD;
 const DIM: Modifier = Modifier::DIM;
 const UNDERLINED: Modifier = Modifier::UNDERLINED;
@@ -150,117 +140,90 @@ type Hue = ((u8, u8, u8), u8, Color);
 
 const ROOT: Hue = ((0xd5, 0x5e, 0x00), 166, Color::Red);
 /// Orange; a darker one on a light field, where the original is hardly to be read.
-const OVER: Hue = ((0xe6, 0x9f, 0x00), 178, Color::Yellow);
-const OVER_ON_LIGHT: Hue = ((0x8f, 0x60, 0x00), 94, Color::Yellow);
+const OVER: [Hue; 2] =
+    [((0xe6, 0x9f, 0x00), 178, Color::Yellow), ((0x8f, 0x60, 0x00), 94, Color::Yellow)];
 /// Sky blue; blue on a light field.
-const MISSING: Hue = ((0x56, 0xb4, 0xe9), 74, Color::Cyan);
-const MISSING_ON_LIGHT: Hue = ((0x00, 0x72, 0xb2), 25, Color::Blue);
-const SHELVED: Hue = ((0xcc, 0x79, 0xa7), 175, Color::Magenta);
-const SHELVED_ON_LIGHT: Hue = ((0x9b, 0x3f, 0x74), 132, Color::Magenta);
+const MISSING: [Hue; 2] =
+    [((0x56, 0xb4, 0xe9), 74, Color::Cyan), ((0x00, 0x72, 0xb2), 25, Color::Blue)];
+const SHELVED: [Hue; 2] =
+    [((0xcc, 0x79, 0xa7), 175, Color::Magenta), ((0x9b, 0x3f, 0x74), 132, Color::Magenta)];
 /// Bluish green: not for what is well, only for what the data set knows.
-const TRUTH: Hue = ((0x00, 0x9e, 0x73), 36, Color::Green);
-const TRUTH_ON_LIGHT: Hue = ((0x00, 0x6b, 0x4e), 23, Color::Green);
+const TRUTH: [Hue; 2] =
+    [((0x00, 0x9e, 0x73), 36, Color::Green), ((0x00, 0x6b, 0x4e), 23, Color::Green)];
 
-/// Greys from the one that stands back to the one that is read.
-struct Greys {
-    frame: Hue,
-    label: Hue,
-    trend: Hue,
+const fn grey(level: u8, of_256: u8, of_16: Color) -> Hue {
+    ((level, level, level), of_256, of_16)
 }
 
-const ON_DARK: Greys = Greys {
-    frame: ((0x76, 0x76, 0x76), 243, Color::DarkGray),
-    label: ((0x94, 0x94, 0x94), 246, Color::DarkGray),
-    trend: ((0xa8, 0xa8, 0xa8), 248, Color::Reset),
-};
-const ON_LIGHT: Greys = Greys {
-    frame: ((0x80, 0x80, 0x80), 244, Color::DarkGray),
-    label: ((0x62, 0x62, 0x62), 241, Color::DarkGray),
-    trend: ((0x4e, 0x4e, 0x4e), 239, Color::Reset),
-};
-/// Legible on both, for a background that nobody told.
-const ON_EITHER: Greys = Greys {
-    frame: ((0x76, 0x76, 0x76), 243, Color::DarkGray),
-    label: ((0x80, 0x80, 0x80), 244, Color::DarkGray),
-    trend: ((0x80, 0x80, 0x80), 244, Color::Reset),
-};
+/// Greys of rules, labels and trends, from the one that stands back to the one that is read.
+type Greys = [Hue; 3];
+
+const ON_DARK: Greys = [
+    grey(0x76, 243, Color::DarkGray),
+    grey(0x94, 246, Color::DarkGray),
+    grey(0xa8, 248, Color::Reset),
+];
+const ON_LIGHT: Greys = [
+    grey(0x80, 244, Color::DarkGray),
+    grey(0x62, 241, Color::DarkGray),
+    grey(0x4e, 239, Color::Reset),
+];
+/// Legible on both, for an unknown background.
+const ON_EITHER: Greys = [
+    grey(0x76, 243, Color::DarkGray),
+    grey(0x80, 244, Color::DarkGray),
+    grey(0x80, 244, Color::Reset),
+];
 
 /// Letters and field of the themes that bring their own field.
-const DARK: (Hue, Hue) =
-    (((0xd0, 0xd0, 0xd0), 252, Color::White), ((0x1c, 0x1c, 0x1c), 234, Color::Black));
-const PAPER: (Hue, Hue) =
-    (((0x1c, 0x1c, 0x1c), 234, Color::Black), ((0xe4, 0xe4, 0xe4), 254, Color::White));
+const DARK: [Hue; 2] = [grey(0xd0, 252, Color::White), grey(0x1c, 234, Color::Black)];
+const PAPER: [Hue; 2] = [grey(0x1c, 234, Color::Black), grey(0xe4, 254, Color::White)];
 
 impl Theme {
-    /// The theme `choice` on `terminal`.
+    /// The theme `choice` on `terminal`. `Mono` is made of attributes only, for terminals and people
+    /// without colour.
     pub(crate) fn new(choice: Choice, terminal: Terminal) -> Self {
         let colour = |hue: Hue| terminal.depth.resolve(hue);
-        let (light, greys) = match (choice, terminal.light) {
-            (Choice::Mono, _) => return Self::attributes(terminal),
+        let (light, [frame, label, trend]) = match (choice, terminal.light) {
             (Choice::Paper, _) | (Choice::Auto, Some(true)) => (true, ON_LIGHT),
-            (Choice::Dark, _) | (Choice::Auto, Some(false)) => (false, ON_DARK),
+            (Choice::Dark | Choice::Mono, _) | (Choice::Auto, Some(false)) => (false, ON_DARK),
             (Choice::Auto, None) => (false, ON_EITHER),
         };
-        let on =
-            |dark: Hue, bright: Hue| Style::new().fg(colour(if light { bright } else { dark }));
-        let (over, missing) = (on(OVER, OVER_ON_LIGHT), on(MISSING, MISSING_ON_LIGHT));
-        let (shelved, truth) = (on(SHELVED, SHELVED_ON_LIGHT), on(TRUTH, TRUTH_ON_LIGHT));
-        let root = Style::new().fg(colour(ROOT)).add_modifier(BOLD);
+        let on = |[dark, bright]: [Hue; 2]| Some(if light { bright } else { dark });
         let field = match choice {
-            Choice::Dark => Some((colour(DARK.0), colour(DARK.1))),
-            Choice::Paper => Some((colour(PAPER.0), colour(PAPER.1))),
+            Choice::Dark => Some(DARK),
+            Choice::Paper => Some(PAPER),
             Choice::Auto | Choice::Mono => None,
         };
+        // The attributes beside a colour, and those that stand for it.
+        let either = |hue: Option<Hue>, beside: Modifier, alone: Modifier| match hue {
+            _ if choice == Choice::Mono => Style::new().add_modifier(alone),
+            Some(hue) => Style::new().fg(colour(hue)).add_modifier(beside),
+            None => Style::new().add_modifier(beside),
+        };
+        let style = |hue: Option<Hue>, both: Modifier| either(hue, both, both);
         Self {
             choice,
             terminal,
-            field,
-            text: Style::new(),
-            label: Style::new().fg(colour(greys.label)),
-            frame: Style::new().fg(colour(greys.frame)),
-            trend: Style::new().fg(colour(greys.trend)),
-            strong: Style::new().add_modifier(BOLD),
-            beyond: over.add_modifier(BOLD),
-            over,
-            ghost: over.add_modifier(DIM).add_modifier(UNDERLINED),
-            missing,
-            truth: truth.add_modifier(BOLD),
-            cursor: Style::new().add_modifier(REVERSED),
-            failure: root.add_modifier(REVERSED),
-            root,
-            root_unseen: root.add_modifier(REVERSED),
-            effect: Style::new().add_modifier(BOLD),
-            single: over.add_modifier(BOLD),
-            single_unseen: over.add_modifier(BOLD).add_modifier(REVERSED),
-            shelved: shelved.add_modifier(DIM),
-        }
-    }
-
-    /// Made of attributes only, for terminals and people without colour.
-    fn attributes(terminal: Terminal) -> Self {
-        let with = |modifiers: Modifier| Style::new().add_modifier(modifiers);
-        Self {
-            choice: Choice::Mono,
-            terminal,
-            field: None,
-            text: Style::new(),
-            label: with(DIM),
-            frame: with(DIM),
-            trend: Style::new(),
-            strong: with(BOLD),
-            beyond: with(BOLD),
-            over: with(BOLD),
-            ghost: with(DIM | UNDERLINED),
-            missing: with(UNDERLINED),
-            truth: with(BOLD | UNDERLINED),
-            cursor: with(REVERSED),
-            failure: with(BOLD | REVERSED),
-            root: with(BOLD),
-            root_unseen: with(BOLD | REVERSED),
-            effect: Style::new(),
-            single: with(BOLD),
-            single_unseen: with(BOLD | REVERSED),
-            shelved: with(DIM),
+            field: field.map(|hues| hues.map(colour).into()),
+            text: style(None, NONE),
+            label: either(Some(label), NONE, DIM),
+            frame: either(Some(frame), NONE, DIM),
+            trend: style(Some(trend), NONE),
+            strong: style(None, BOLD),
+            beyond: style(on(OVER), BOLD),
+            over: either(on(OVER), NONE, BOLD),
+            ghost: style(on(OVER), DIM | UNDERLINED),
+            missing: either(on(MISSING), NONE, UNDERLINED),
+            truth: either(on(TRUTH), BOLD, BOLD | UNDERLINED),
+            cursor: style(None, REVERSED),
+            failure: style(Some(ROOT), BOLD | REVERSED),
+            root: style(Some(ROOT), BOLD),
+            root_unseen: style(Some(ROOT), BOLD | REVERSED),
+            effect: either(None, BOLD, NONE),
+            single: style(on(OVER), BOLD),
+            single_unseen: style(on(OVER), BOLD | REVERSED),
+            shelved: style(on(SHELVED), DIM),
         }
     }
 
@@ -284,8 +247,8 @@ impl Theme {
         Self::new(Choice::ALL[(at + 1) % Choice::ALL.len()], self.terminal)
     }
 
-    /// How `state` is told.
-    pub(crate) fn mark(&self, state: State) -> Mark {
+    /// Glyph, word and style of `state`.
+    pub(crate) fn mark(&self, state: State) -> Badge {
         let (glyph, word, style) = match state {
             State::Normal => (" ", "", self.text),
             State::RootUnseen => (glyph::ROOT, "ROOT", self.root_unseen),
@@ -301,7 +264,7 @@ impl Theme {
             State::OutOfService => (glyph::OUT, "out of service", self.shelved),
             State::Missing => (glyph::MISSING, "missing", self.missing),
         };
-        Mark { glyph, word, style }
+        Badge { glyph, word, style }
     }
 
     /// How a key is named on this terminal.

@@ -2,17 +2,15 @@
 
 use crate::engine::progress::Training;
 
-/// Losses kept for the curves.
 const KEPT: usize = 4096;
 
-/// The course of training so far.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    pub(crate) latest: Option<Training>,
+    pub latest: Option<Training>,
     /// The newest word that had a loss: what is left of training once it is over.
-    pub(crate) learned: Option<Training>,
+    pub learned: Option<Training>,
     /// Every loss of every word about the present work, in the order of [`Training::losses`].
-    pub(crate) curves: Vec<Vec<f64>>,
+    pub curves: Vec<Vec<f64>>,
 }
 
 impl Course {

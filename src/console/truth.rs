@@ -9,70 +9,46 @@ use crate::stream::{Event, Frame, Label};
 
 /// How a client stands to a known disturbance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
-    /// It is known to feel it.
+pub(crate) enum Involvement {
     Affected,
     /// Something is wrong, and the data set does not say where.
     Somewhere,
     Origin,
 }
 
-/// A stretch that the data set calls anomalous.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Disturbance {
-    /// Its name; empty for a bare label.
-    pub(crate) id: String,
-    pub(crate) start: Timestamp,
-    pub(crate) end: Timestamp,
-    /// Clients it began in; empty when the data set does not say.
-    pub(crate) origins: Vec<String>,
-    /// Clients that are known to feel it.
-    pub(crate) affected: Vec<String>,
-    pub(crate) what: String,
-}
-
-impl Disturbance {
-    /// Whether `time` lies in it.
-    pub(crate) fn covers(&self, time: Timestamp) -> bool {
-        self.start <= time && time <= self.end
-    }
-
-    /// How `client` stands to it.
-    pub(crate) fn role(&self, client: &str) -> Option<Role> {
-        if self.origins.iter().any(|name| name == client) {
-            Some(Role::Origin)
-        } else if self.affected.iter().any(|name| name == client) {
-            Some(Role::Affected)
-        } else {
-            self.origins.is_empty().then_some(Role::Somewhere)
-        }
+/// How `client` stands to a disturbance.
+pub(crate) fn involvement(event: &Event, client: &str) -> Option<Involvement> {
+    if event.origins.iter().any(|name| name == client) {
+        Some(Involvement::Origin)
+    } else if event.affected.iter().any(|name| name == client) {
+        Some(Involvement::Affected)
+    } else {
+        event.origins.is_empty().then_some(Involvement::Somewhere)
     }
 }
 
-/// All disturbances known so far, in the order of their start.
+/// All disturbances known so far, in the order of their start. Their texts are safe to show; a bare
+/// label has no name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Truth {
-    known: Vec<Disturbance>,
+    known: Vec<Event>,
     /// The stretch that bare labels are describing right now.
     open: Option<usize>,
     labelled: bool,
 }
 
 impl Truth {
-    /// What is known from the start.
     pub(crate) fn new(events: &[Event]) -> Self {
-        let mut known: Vec<Disturbance> = events
-            .iter()
-            .map(|event| Disturbance {
-                id: clean(&event.id),
-                start: event.start,
-                end: event.end,
-                origins: event.origins.iter().map(|name| clean(name)).collect(),
-                affected: event.affected.iter().map(|name| clean(name)).collect(),
-                what: clean(&event.what),
-            })
-            .collect();
-        known.sort_by_key(|disturbance| disturbance.start);
+        let all = |names: &[String]| names.iter().map(|name| clean(name)).collect();
+        let safe = |event: &Event| Event {
+            id: clean(&event.id),
+            origins: all(&event.origins),
+            affected: all(&event.affected),
+            what: clean(&event.what),
+            ..*event
+        };
+        let mut known: Vec<Event> = events.iter().map(safe).collect();
+        known.sort_by_key(|event| event.start);
         Self { labelled: !known.is_empty(), known, open: None }
     }
 
@@ -87,7 +63,7 @@ impl Truth {
             let at = self.known.partition_point(|known| known.start <= frame.time);
             self.known.insert(
                 at,
-                Disturbance {
+                Event {
                     id: String::new(),
                     start: frame.time,
                     end: frame.time,
@@ -100,14 +76,14 @@ impl Truth {
         }
     }
 
-    /// Whether the data set says anything at all.
+    /// Whether the data set has labels or events.
     pub(crate) fn is_known(&self) -> bool {
         self.labelled
     }
 
     /// The disturbance at `time`, the latest begun if there are several.
-    pub(crate) fn at(&self, time: Timestamp) -> Option<&Disturbance> {
-        self.known.iter().rev().find(|known| known.covers(time))
+    pub(crate) fn at(&self, time: Timestamp) -> Option<&Event> {
+        self.known.iter().rev().find(|known| (known.start..=known.end).contains(&time))
     }
 
     /// Disturbances that touch `from..until`.
@@ -115,7 +91,7 @@ impl Truth {
         &self,
         from: Timestamp,
         until: Timestamp,
-    ) -> impl Iterator<Item = &Disturbance> {
+    ) -> impl Iterator<Item = &Event> {
         self.known.iter().filter(move |known| known.start < until && from <= known.end)
     }
 }
@@ -146,7 +122,10 @@ mod tests {
         }
         let stretches: Vec<_> = truth.between(at(0), at(10)).map(|d| (d.start, d.end)).collect();
         assert_eq!(stretches, [(at(3), at(5)), (at(8), at(8))]);
-        assert_eq!(truth.at(at(4)).and_then(|d| d.role("P1")), Some(Role::Somewhere));
+        assert_eq!(
+            truth.at(at(4)).and_then(|d| involvement(d, "P1")),
+            Some(Involvement::Somewhere)
+        );
     }
 
     #[test]

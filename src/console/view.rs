@@ -10,11 +10,11 @@
 //! ```
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Rect};
 
 use super::app::{Model, Screen, Stage};
 use super::mouse::{Hit, Target};
-use super::theme::Theme;
+use pen::Canvas;
 use scene::Scene;
 
 mod asked;
@@ -39,67 +39,65 @@ mod scene;
 mod seekbar;
 mod sensors;
 mod sessions;
+mod status;
 mod summary;
 mod tail;
 mod together;
 mod top;
 mod training;
-mod verdict;
+
 mod words;
 
 /// The smallest screen with trends; below it there is a card of words.
 const SMALLEST: (u16, u16) = (40, 8);
 
-/// Draws `model` into the whole of `buffer`, and says what the mouse can do where.
+/// Draws `model` into the whole of `buffer`, and returns what the mouse can do where.
 pub(crate) fn view(model: &Model, buffer: &mut Buffer) -> Vec<Hit> {
-    let (area, theme) = (buffer.area, &model.theme);
-    let mut hits = Vec::new();
+    let area = buffer.area;
+    let mut canvas = Canvas { buffer, theme: &model.theme, hits: Vec::new() };
+    let mut rest = area;
     if let Some(skip) = model.help {
-        let mut rest = area;
         if model.prompt.is_some() {
-            asked::draw(model, theme, pen::take_last(&mut rest, 1), buffer);
+            asked::draw(model, pen::take_last(&mut rest, 1), &mut canvas);
         }
-        help::draw(model, skip, rest, buffer);
-        hits.push(Hit { area, target: Target::Scroll });
+        help::draw(model, skip, rest, &mut canvas);
+        canvas.hit(area, Target::Scroll);
     } else if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        let mut rest = area;
         if model.prompt.is_some() || model.question.is_some() {
-            asked::draw(model, theme, pen::take_last(&mut rest, 1), buffer);
+            asked::draw(model, pen::take_last(&mut rest, 1), &mut canvas);
         }
-        card::draw(model, theme, rest, buffer);
+        card::draw(model, rest, &mut canvas);
     } else {
-        page(model, theme, area, buffer, &mut hits);
+        page(model, area, &mut canvas);
     }
-    theme.finish(buffer);
-    hits
+    model.theme.finish(canvas.buffer);
+    canvas.hits
 }
 
-fn page(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
-    let mut rest = area;
-    top::draw(model, theme, pen::take(&mut rest, 1), buffer);
-    footer::draw(model, theme, pen::take_last(&mut rest, 1), buffer, hits);
+fn page(model: &Model, area: Rect, canvas: &mut Canvas) {
+    let rows = [Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)];
+    let [top, mut rest, footer] = Layout::vertical(rows).areas(area);
+    top::draw(model, top, canvas);
+    footer::draw(model, footer, canvas);
     if model.screen == Screen::Sessions && !matches!(model.stage, Stage::Preparing) {
-        sessions::draw(model, theme, rest, buffer, hits);
-        return;
+        return sessions::draw(model, rest, canvas);
     }
-    let Some(scene) = Scene::new(model, theme) else {
-        message::draw(model, theme, rest, buffer);
-        return;
+    let Some(scene) = Scene::new(model) else {
+        return message::draw(model, rest, canvas);
     };
-    seekbar::draw(&scene, pen::take(&mut rest, 1), buffer, hits);
+    seekbar::draw(&scene, pen::take(&mut rest, 1), canvas);
     for (text, style) in notice::of(&scene) {
-        let line = pen::take(&mut rest, 1);
-        pen::put(buffer, line, 1, 0, &pen::cut(&text, line.width.saturating_sub(1)), style);
+        canvas.cut(pen::take(&mut rest, 1), 1, 0, &text, style);
     }
     let skip = model.scroll;
     match model.screen {
-        Screen::Overview => overview::draw(&scene, rest, buffer, hits),
-        Screen::Client => client::draw(&scene, skip, rest, buffer, hits),
-        Screen::Influence => influence::draw(&scene, skip, rest, buffer, hits),
-        Screen::Incident(number) => incident::draw(&scene, number, skip, rest, buffer, hits),
-        Screen::Training => training::draw(&scene, skip, rest, buffer),
-        Screen::Privacy => privacy::draw(&scene, skip, rest, buffer, hits),
-        Screen::Log => log::draw(&scene, rest, buffer, hits),
-        Screen::Sessions => sessions::draw(model, theme, rest, buffer, hits),
+        Screen::Overview => overview::draw(&scene, rest, canvas),
+        Screen::Client => client::draw(&scene, skip, rest, canvas),
+        Screen::Influence => influence::draw(&scene, skip, rest, canvas),
+        Screen::Incident(number) => incident::draw(&scene, number, skip, rest, canvas),
+        Screen::Training => training::draw(&scene, skip, rest, canvas),
+        Screen::Privacy => privacy::draw(&scene, skip, rest, canvas),
+        Screen::Log => log::draw(&scene, rest, canvas),
+        Screen::Sessions => sessions::draw(model, rest, canvas),
     }
 }

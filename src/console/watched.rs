@@ -1,5 +1,5 @@
-//! All that the engine has said so far, in the shape the screen needs it: what was seen of every
-//! client on one axis of time, incidents, the log, how everything stands.
+//! The engine's output so far, in the shape the screen needs: the values of every client on one axis
+//! of time, incidents, the log, the newest snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,40 +42,59 @@ impl Trace {
 /// The flags of one client in one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlagCell {
-    /// Before or after what is known.
+    /// Before the first step or after the last.
     Outside,
     /// There should be flags, and there are none.
     Missing,
-    /// Whether either was raised at some step of the column.
-    Flags {
-        /// Z_c.
-        z_c: bool,
-        /// Z_a.
-        z_a: bool,
-    },
+    /// Flags that were raised at some step of the column, and what they would be under the setting on
+    /// trial where that differs.
+    Flags { stands: Flags, trial: Option<Flags> },
+    /// The highest grade of a symbol.
+    Grade(u8),
 }
 
-/// What the engine has said.
+impl FlagCell {
+    fn raised(z_c: bool, z_a: bool) -> Self {
+        Self::Flags { stands: Flags::new(z_c, z_a), trial: None }
+    }
+
+    pub(crate) fn grade(level: Bucket) -> Self {
+        match level {
+            Bucket::Outside => Self::Outside,
+            Bucket::Missing => Self::Missing,
+            Bucket::Values { high, .. } => Self::Grade(high.round().clamp(0.0, 9.0) as u8),
+        }
+    }
+
+    /// The same with what a setting on trial would make of it.
+    pub(crate) fn on_trial(self, trial: Self) -> Self {
+        match (self, trial) {
+            (Self::Flags { stands, .. }, Self::Flags { stands: trial, .. }) => {
+                Self::Flags { stands, trial: Some(trial).filter(|trial| *trial != stands) }
+            }
+            (other, _) => other,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Watched {
     clients: usize,
     /// One row a step; see [`Trace`].
-    pub(crate) history: History,
+    pub history: History,
     /// Incident `n` stands at `n − 1`, as it stands now.
-    pub(crate) incidents: Vec<Incident>,
-    /// The sequence of events.
-    pub(crate) log: Vec<Event>,
+    pub incidents: Vec<Incident>,
+    pub log: Vec<Event>,
     /// What was seen of every client at the last step.
-    pub(crate) latest: Vec<ClientReadout>,
+    pub latest: Vec<ClientReadout>,
     /// How everything stands; nothing before the first step.
-    pub(crate) snapshot: Option<Snapshot>,
+    pub snapshot: Option<Snapshot>,
     /// Flags of the past that are no longer judged as they were sent.
     judged: Option<Judged>,
     /// Flags as they would be under the setting on trial.
     trial: Option<History>,
     /// Sensors that the root of an incident was allowed to name, by the incident's number.
     named: BTreeMap<u64, Vec<String>>,
-    /// Incidents whose time on the shelf ran out.
     from_shelf: BTreeSet<u64>,
     /// Steps that the history has no row of.
     refused: Vec<usize>,
@@ -86,13 +105,11 @@ pub(crate) struct Watched {
 /// Flags judged anew, two channels a client.
 #[derive(Debug, Clone)]
 struct Judged {
-    /// The last step that was judged anew.
     until: Timestamp,
     flags: History,
 }
 
 impl Watched {
-    /// Nothing yet, of so many clients that take a step every `period_s` seconds.
     pub(crate) fn new(clients: usize, period_s: f64) -> Self {
         Self {
             clients,
@@ -111,7 +128,6 @@ impl Watched {
         }
     }
 
-    /// Takes what is new.
     pub(crate) fn take(&mut self, news: &News) {
         let rows = news.readouts.chunks_exact(self.clients.max(1));
         for (time, readouts) in news.times.iter().zip(rows) {
@@ -211,17 +227,14 @@ impl Watched {
         self.from_shelf.contains(&incident)
     }
 
-    /// The channel of `trace` of a client in the history.
     pub(crate) fn channel(client: usize, trace: Trace) -> usize {
         client * Trace::COUNT + trace as usize
     }
 
-    /// What `trace` of a client shows in `column`.
     pub(crate) fn bucket(&self, client: usize, trace: Trace, column: &Column) -> Bucket {
         self.history.bucket(Self::channel(client, trace), column)
     }
 
-    /// The value of a trace at a moment.
     pub(crate) fn value_at(&self, client: usize, trace: Trace, moment: Timestamp) -> Option<f32> {
         self.history.value_at(Self::channel(client, trace), moment)
     }
@@ -240,7 +253,7 @@ impl Watched {
             Bucket::Outside => Err(FlagCell::Outside),
         };
         match (above(Trace::DistanceC, tau.tau_c), above(Trace::DistanceA, tau.tau_a)) {
-            (Ok(z_c), Ok(z_a)) => FlagCell::Flags { z_c, z_a },
+            (Ok(z_c), Ok(z_a)) => FlagCell::raised(z_c, z_a),
             (Err(cell), _) | (_, Err(cell)) => cell,
         }
     }
@@ -278,7 +291,7 @@ impl Watched {
         }
     }
 
-    /// A line of the log in words: what is undone or done again is said by its own.
+    /// A line of the log in words. An undo names what it undoes.
     pub(crate) fn words(&self, entry: &Event, names: &[String]) -> String {
         let undoes = |entry: &Event| match entry.what {
             What::Did(Action::Undo { entry }) => self.log.iter().find(|e| e.number == entry),
@@ -292,7 +305,6 @@ impl Watched {
         format!("{what}{}", entry.words(names))
     }
 
-    /// The incident of that number.
     pub(crate) fn incident(&self, number: u64) -> Option<&Incident> {
         self.incidents.get((number as usize).checked_sub(1)?)
     }
@@ -308,7 +320,6 @@ impl Watched {
     }
 }
 
-/// Z_c and Z_a as numbers.
 fn pair(flags: Option<Flags>) -> [f64; 2] {
     let number = |z: bool| if z { 1.0 } else { 0.0 };
     flags.map_or([f64::NAN; 2], |flags| [number(flags.z_c), number(flags.z_a)])
@@ -322,7 +333,7 @@ fn cell(history: &History, channels: [usize; 2], column: &Column) -> FlagCell {
         Bucket::Outside => Err(FlagCell::Outside),
     };
     match channels.map(raised) {
-        [Ok(z_c), Ok(z_a)] => FlagCell::Flags { z_c, z_a },
+        [Ok(z_c), Ok(z_a)] => FlagCell::raised(z_c, z_a),
         [Err(cell), _] | [_, Err(cell)] => cell,
     }
 }
@@ -381,12 +392,12 @@ mod tests {
             let column = watched.history.column(at(from), at(until));
             watched.flags_at(0, &column, FlagThresholds { tau_c, tau_a: 4.0 })
         };
-        assert_eq!(cell(0, 3, 4.0), FlagCell::Flags { z_c: true, z_a: false });
-        assert_eq!(cell(0, 3, 9.5), FlagCell::Flags { z_c: false, z_a: false });
+        assert_eq!(cell(0, 3, 4.0), FlagCell::raised(true, false));
+        assert_eq!(cell(0, 3, 9.5), FlagCell::raised(false, false));
         assert_eq!(cell(3, 4, 4.0), FlagCell::Missing);
         assert_eq!(cell(10, 12, 4.0), FlagCell::Outside);
         let column = watched.history.column(at(0), at(3));
-        assert_eq!(watched.flags_sent(0, &column), FlagCell::Flags { z_c: false, z_a: true });
+        assert_eq!(watched.flags_sent(0, &column), FlagCell::raised(false, true));
     }
 
     #[test]
@@ -406,7 +417,7 @@ mod tests {
         assert_eq!(watched.judged_until(), Some(at(2)));
         let z_c = |watched: &Watched, second: i64| {
             let column = watched.history.column(at(second), at(second + 1));
-            watched.flags(0, &column) == FlagCell::Flags { z_c: true, z_a: false }
+            watched.flags(0, &column) == FlagCell::raised(true, false)
         };
         assert_eq!([0, 1, 2].map(|second| z_c(&watched, second)), [false, true, false]);
         let raised =

@@ -5,15 +5,17 @@
 //! |---|---|
 //! | [`level`] | a quantity against its limit, which stands at a fixed height |
 //! | [`flags`] | (Z_c, Z_a) or graded symbols, a cell a column |
-//! | [`gauge`] | a knob between its ends, a part of a whole |
+//! | [`gauge`] | a knob between its ends |
 //! | [`curve`] | losses falling over decades |
-//! | [`heat`] | a matrix of strengths |
+//! | [`heat`] | a cell of a matrix of strengths |
+//! | [`trend`] | a sensor against time, on its fixed scale |
 
 pub(crate) mod curve;
 pub(crate) mod flags;
 pub(crate) mod gauge;
 pub(crate) mod heat;
 pub(crate) mod level;
+pub(crate) mod trend;
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 /// Seconds a column may last.
 pub(crate) const ZOOMS: [i64; 11] = [1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
 
-/// Columns that end at a given instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
     column_s: i64,
@@ -35,7 +34,6 @@ impl Window {
         Self { column_s, right, columns }
     }
 
-    /// Seconds of a column.
     pub(crate) fn column_s(&self) -> i64 {
         self.column_s
     }
@@ -60,7 +58,6 @@ impl Window {
         halves.chain([self.start(self.columns)]).collect()
     }
 
-    /// The column that shows `time`, if one does.
     pub(crate) fn column_of(&self, time: Timestamp) -> Option<u16> {
         let number = time.as_second().div_euclid(self.column_s);
         let at = number - (self.right - self.columns + 1);

@@ -33,7 +33,8 @@ use crate::privacy::Trained;
 use crate::server::Together;
 use crate::session::Session;
 pub(crate) use crate::site::PreparedSite;
-use crate::site::material::{LeftOut, Material};
+use crate::site::material::{ClientMaterial, LeftOut, Material};
+use crate::site::seen::SeenFit;
 use crate::stream::{Layout, UnusedRows};
 use crate::wire::{Memory, Wire};
 
@@ -178,16 +179,35 @@ fn is_ordinary(why: &CheckpointError) -> bool {
     }
 }
 
-/// The sensors of every client that its models will not look at, with the reason.
-pub(crate) fn not_watched(session: &Session) -> Result<Vec<NotWatched>, PrepareError> {
+/// The sensors of every client that its models will not look at, with the reason and with what is
+/// known of their values.
+pub(crate) fn unmodelled(session: &Session) -> Result<Vec<Unmodelled>, PrepareError> {
     let every = decimation::every(session)?;
     let delivered = vendor::delivered(session, every);
     let material = Material::read(session, every, &vendor::views_of(delivered.as_ref()))?;
-    Ok(material.clients.into_iter().map(|client| (client.name, client.left_out)).collect())
+    let of = |client: ClientMaterial| Unmodelled {
+        client: client.name,
+        sensors: client.view.used.len(),
+        left_out: client.left_out,
+        seen: client.seen,
+        step_s: material.layout.period_s,
+    };
+    Ok(material.clients.into_iter().map(of).collect())
 }
 
-/// A client and its sensors that are not watched.
-type NotWatched = (String, Vec<(String, LeftOut)>);
+/// The sensors of a client that its models will not look at.
+#[derive(Debug)]
+pub(crate) struct Unmodelled {
+    pub(crate) client: String,
+    /// Sensors that its models do look at.
+    pub(crate) sensors: usize,
+    /// The others, with the reason.
+    pub(crate) left_out: Vec<(String, LeftOut)>,
+    /// Those of them that are watched by their values.
+    pub(crate) seen: SeenFit,
+    /// Seconds of a step.
+    pub(crate) step_s: f64,
+}
 
 /// What stands between values and messages: the session's noise.
 pub(super) fn hooks(session: &Session) -> Hooks<'_> {

@@ -14,12 +14,16 @@ use crate::base::rng;
 use crate::nn::checkpoint::{Checkpoint, CheckpointError, ClientModels, Fingerprint};
 use crate::nn::train::{self, Job, Progress, TrainError, TrainReport};
 use crate::nn::weights::ProprietaryWeights;
-use crate::session::{ModelSettings, Proprietary, Session, Source};
+use crate::session::{ClientSettings, ModelSettings, Proprietary, Session, Source};
 use crate::site::material::{Material, SensorView};
 use crate::stream::Layout;
 
-/// The built-in plant's models, made by `headwater train plant-normal --proprietary`.
-const PLANT: &[u8] = include_bytes!("../../assets/plant/proprietary.safetensors");
+/// The built-in plant's models, made by `headwater train SESSION --proprietary`: for its physical
+/// sensors (a session that names no clients), and for sensors and commands (`plant-normal`).
+const PLANT: [&[u8]; 2] = [
+    include_bytes!("../../assets/plant/proprietary.safetensors"),
+    include_bytes!("../../assets/plant/with-commands.safetensors"),
+];
 
 /// Parts of a seed.
 const WATCHING: u64 = 0x5741;
@@ -53,41 +57,42 @@ struct Delivery {
     /// Samples in a block mean.
     every: u32,
     sensors: Vec<Vec<String>>,
+    /// The kind of model that watches.
+    #[serde(default)]
+    watching: Proprietary,
+    /// The columns that each client's session names; the plant's own sensors when absent.
+    #[serde(default)]
+    columns: Vec<Vec<String>>,
 }
 
-/// The models delivered with the program, where `session` can use them: the built-in plant with its
-/// own clients (known inputs may be added), at the models' own sampling and with the customary sizes.
+/// The models delivered with the program, where `session` can use them: the built-in plant with the
+/// clients that they were made for (known inputs may be added), at the models' own sampling and with
+/// the customary sizes.
 pub(crate) fn delivered(
     session: &Session,
     every: u32,
 ) -> Option<(Vec<SensorView>, Vec<ClientVendor>)> {
     let Source::Plant(_) = session.source else { return None };
-    let defaults = ModelSettings::default();
-    let model = &session.model;
-    let same_networks = model.proprietary == defaults.proprietary
-        && model.states == defaults.states
-        && model.transition_width == defaults.transition_width
-        && model.measurement_width == defaults.measurement_width
-        && (model.q, model.r) == (defaults.q, defaults.r);
-    let header = crate::stream::plant::default_clients();
-    // Known inputs stand beside a model, not in it.
-    let same_clients = session.clients.is_empty()
-        || session.clients.len() == header.len()
-            && session.clients.iter().zip(&header).all(|(own, usual)| {
-                own.name == usual.name && own.columns == usual.columns && own.except.is_empty()
-            });
-    if !same_clients || !same_networks {
-        return None;
-    }
-    let checkpoint = Checkpoint::from_bytes(Path::new("delivered models"), PLANT, None).ok()?;
+    PLANT.iter().find_map(|file| delivery(file, session, every))
+}
+
+/// The models of one delivered file, where `session` can use them.
+fn delivery(
+    file: &[u8],
+    session: &Session,
+    every: u32,
+) -> Option<(Vec<SensorView>, Vec<ClientVendor>)> {
+    let checkpoint = Checkpoint::from_bytes(Path::new("delivered models"), file, None).ok()?;
     let delivery: Delivery = serde_json::from_str(&checkpoint.thresholds).ok()?;
-    if delivery.every != every {
+    let usual = crate::stream::plant::default_clients();
+    let clients = if session.clients.is_empty() { &usual } else { &session.clients };
+    if delivery.every != every || !delivery.is_for(&session.model, clients, &usual) {
         return None;
     }
     let mut views = Vec::new();
     let mut models = Vec::new();
     for ((client, names), columns) in
-        checkpoint.clients.into_iter().zip(delivery.sensors).zip(&header)
+        checkpoint.clients.into_iter().zip(delivery.sensors).zip(clients)
     {
         let used = names
             .iter()
@@ -100,7 +105,31 @@ pub(crate) fn delivered(
             reports: None,
         });
     }
-    (views.len() == header.len()).then_some((views, models))
+    (views.len() == clients.len()).then_some((views, models))
+}
+
+impl Delivery {
+    /// Whether these models are what a session with such settings and clients would train.
+    fn is_for(
+        &self,
+        model: &ModelSettings,
+        clients: &[ClientSettings],
+        usual: &[ClientSettings],
+    ) -> bool {
+        let defaults = ModelSettings::default();
+        let same_networks = model.proprietary == self.watching
+            && model.states == defaults.states
+            && model.transition_width == defaults.transition_width
+            && model.measurement_width == defaults.measurement_width
+            && (model.q, model.r) == (defaults.q, defaults.r);
+        // Known inputs stand beside a model, not in it.
+        let same_clients = clients.len() == usual.len()
+            && clients.iter().zip(usual).enumerate().all(|(m, (own, usual))| {
+                let columns = self.columns.get(m).unwrap_or(&usual.columns);
+                own.name == usual.name && own.columns == *columns && own.except.is_empty()
+            });
+        same_networks && same_clients
+    }
 }
 
 /// Makes the models of every client from its fit range; `threads` clients at a time.
@@ -155,15 +184,18 @@ pub(crate) fn judge(
     trained.into_iter().map(|trained| Ok(trained?.report)).collect()
 }
 
-/// Writes models as a vendor delivers them.
+/// Writes the models of a session as a vendor delivers them.
 pub(crate) fn save(
     path: &Path,
+    session: &Session,
     material: &Material,
     models: &[ClientVendor],
 ) -> Result<(), CheckpointError> {
     let delivery = Delivery {
         every: material.every,
         sensors: material.clients.iter().map(|c| c.view.names.clone()).collect(),
+        watching: session.model.proprietary,
+        columns: session.clients.iter().map(|client| client.columns.clone()).collect(),
     };
     let clients = material.clients.iter().zip(models).map(|(client, models)| ClientModels {
         name: client.name.clone(),
@@ -209,7 +241,7 @@ mod tests {
         let models = train(&material, &session.model, seed, 2, &go_on).expect("trained");
         let folder = tempfile::tempdir().expect("a folder for the test");
         let path = folder.path().join("models.safetensors");
-        save(&path, &material, &models).expect("written");
+        save(&path, &session, &material, &models).expect("written");
         std::fs::read(path).expect("there")
     }
 
@@ -238,5 +270,17 @@ mod tests {
         assert!(delivered(&wider, 5).is_none(), "another network");
         let twin = session("Session(about: \"x\", source: Twin(clients: 2))");
         assert!(delivered(&twin, 5).is_none(), "another plant");
+    }
+
+    #[test]
+    fn the_shipped_plant_sessions_use_the_models_that_know_their_commands() {
+        for name in ["plant-attack-day", "plant-normal"] {
+            let shipped = Session::open(name).expect("a shipped session");
+            let (views, models) = delivered(&shipped, 5).expect("models come with the program");
+            assert_eq!(views.iter().map(|v| v.used.len()).collect::<Vec<_>>(), [14, 7, 5]);
+            assert!(views[1].names.contains(&"P2_SCO".to_owned()));
+            let is_linear = |m: &ClientVendor| !matches!(m.watching, ProprietaryWeights::Filter(_));
+            assert!(models.iter().all(is_linear));
+        }
     }
 }

@@ -210,7 +210,7 @@ impl Watch {
             mode: self.run.mode(),
             steps: self.run.steps(),
             unused_rows: self.run.unused_rows().rows,
-            unused_nominal_rows: self.run.unused_nominal_rows().rows,
+            unused_nominal_rows: self.run.unused_nominal().rows,
             figures: annunciator.figures(),
             clients: (0..clients).map(|m| annunciator.client_state(m)).collect(),
             thresholds: self.run.thresholds().to_vec(),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::score::metrics::delay::Delays;
-use crate::score::{self, EventRow};
+use crate::score::{self, EffectScore, EventRow, RootCourse};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_660_290_000 + second).expect("a small second is an instant")
@@ -30,6 +30,9 @@ fn incident() -> Incident {
         disagree: true,
         verdict: Verdict::RootCause,
         would_now_say: None,
+        silent_source: None,
+        continued: 0,
+        stands: false,
         why: None,
         sensors: Vec::new(),
         faults: Vec::new(),
@@ -49,6 +52,10 @@ fn found() -> EventRow {
         root: Some("P1".to_owned()),
         right: Some(true),
         verdict: score::Verdict::Right,
+        root_at_alarm: Some("P2".to_owned()),
+        root_after_5: Some("P1".to_owned()),
+        silent_source: None,
+        incidents: 1,
     }
 }
 
@@ -79,6 +86,9 @@ fn one_of_each() -> Vec<Fact> {
         delay_s: Delays { median: Some(20.0), p95: None },
         ac1: Some(0.9),
         mrr: None,
+        roots: RootCourse { at_alarm: 17, after_5_steps: 18, at_close: 18, with_source: 18 },
+        effects: EffectScore::default(),
+        repeats: 2,
         events: vec![found()],
     };
     let summary = Summary {
@@ -114,6 +124,7 @@ fn one_of_each() -> Vec<Fact> {
             tau_c: Number::new(7.25),
             tau_a: Number::new(f64::INFINITY),
             arl0_target: Number::new(86_400.0),
+            alarm_steps: Number::new(2.5),
         }),
         Fact::Opened(incident()),
         Fact::Updated(second_thought),

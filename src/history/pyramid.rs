@@ -1,20 +1,21 @@
-//! One channel's values under a pyramid of their extremes: the extent of any range of rows costs a
-//! number of steps that grows with the logarithm of its length.
+//! The values of one channel, and above them levels of blocks that hold the extremes of eight values or
+//! of eight blocks. The extremes of any range of rows are read in a number of steps that grows with the
+//! logarithm of its length.
 
 use std::ops::Range;
 
-/// Values under one stone of the next level.
+/// Values or blocks under one block of the next level.
 const FANOUT: usize = 8;
 
 /// The extremes of some values and how many of them there are; NaN counts as none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Extent {
     /// Smallest, `INFINITY` when none is known.
-    pub(crate) low: f32,
+    pub low: f32,
     /// Largest, `NEG_INFINITY` when none is known.
-    pub(crate) high: f32,
+    pub high: f32,
     /// How many are known.
-    pub(crate) known: usize,
+    pub known: usize,
 }
 
 impl Extent {
@@ -35,8 +36,7 @@ impl Extent {
     }
 }
 
-/// Values, and above them one level of extents after the other. A level holds only full stones, so
-/// nothing in it ever changes.
+/// A level holds full blocks only, so nothing in it ever changes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pyramid {
     values: Vec<f32>,
@@ -48,14 +48,14 @@ impl Pyramid {
     pub(crate) fn push(&mut self, value: f32) {
         self.values.push(value);
         let mut full = self.values.len();
-        let mut stone = Extent::NONE;
+        let mut block = Extent::NONE;
         let mut level = 0;
         while full.is_multiple_of(FANOUT) {
-            stone = if level == 0 {
+            block = if level == 0 {
                 self.values[full - FANOUT..]
                     .iter()
                     .map(|v| Extent::of(*v))
-                    .fold(stone, Extent::with)
+                    .fold(block, Extent::with)
             } else {
                 self.levels[level - 1][full - FANOUT..]
                     .iter()
@@ -65,7 +65,7 @@ impl Pyramid {
             if self.levels.len() == level {
                 self.levels.push(Vec::new());
             }
-            self.levels[level].push(stone);
+            self.levels[level].push(block);
             full /= FANOUT;
             level += 1;
         }
@@ -84,12 +84,12 @@ impl Pyramid {
         // The ragged ends are read on this level, the aligned middle on the next.
         while start < end {
             while start < end && !start.is_multiple_of(FANOUT) {
-                extent = extent.with(self.stone(level, start));
+                extent = extent.with(self.block(level, start));
                 start += 1;
             }
             while start < end && !end.is_multiple_of(FANOUT) {
                 end -= 1;
-                extent = extent.with(self.stone(level, end));
+                extent = extent.with(self.block(level, end));
             }
             start /= FANOUT;
             end /= FANOUT;
@@ -98,7 +98,7 @@ impl Pyramid {
         extent
     }
 
-    fn stone(&self, level: usize, at: usize) -> Extent {
+    fn block(&self, level: usize, at: usize) -> Extent {
         match level.checked_sub(1) {
             None => Extent::of(self.values[at]),
             Some(above) => self.levels[above][at],
@@ -134,11 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn the_pyramid_adds_a_seventh_of_the_stones() {
+    fn there_is_one_block_for_every_seven_values() {
         let mut pyramid = Pyramid::default();
         (0..100_000).for_each(|v| pyramid.push(v as f32));
         assert_eq!(pyramid.extent(1..99_999), Extent { low: 1.0, high: 99_998.0, known: 99_998 });
-        let stones: usize = pyramid.levels.iter().map(Vec::len).sum();
-        assert!(stones < 100_000 / (FANOUT - 1) + 1);
+        let blocks: usize = pyramid.levels.iter().map(Vec::len).sum();
+        assert_eq!(blocks, 12_500 + 1562 + 195 + 24 + 3);
     }
 }

@@ -51,14 +51,31 @@ pub(crate) enum What {
         incident: u64,
         client: usize,
     },
+    /// Another root is named. Where the one before was final, the new one explains it.
     RootMoved {
         incident: u64,
         from: Option<usize>,
         to: Option<usize>,
+        #[serde(default)]
+        is_revised: bool,
     },
+    /// The root is final; a declared source above it may show nothing itself.
     RootFinal {
         incident: u64,
         root: Option<usize>,
+        #[serde(default)]
+        silent_source: Option<usize>,
+    },
+    /// The evidence of an incident has ended; not everybody who took part has recovered.
+    Stands {
+        incident: u64,
+        why: Closing,
+    },
+    /// The disturbance of an incident that stood shows itself again, so long after the first alarm.
+    WentOn {
+        incident: u64,
+        root: Option<usize>,
+        after_s: f64,
     },
     /// The incident has become more urgent.
     Rose {
@@ -263,6 +280,8 @@ impl Event {
             | What::Left { incident, .. }
             | What::RootMoved { incident, .. }
             | What::RootFinal { incident, .. }
+            | What::Stands { incident, .. }
+            | What::WentOn { incident, .. }
             | What::Rose { incident, .. }
             | What::Closed { incident, .. }
             | What::WasShelved { incident }
@@ -282,6 +301,7 @@ impl Event {
         match &self.what {
             What::Opened { root: client, .. }
             | What::RootFinal { root: client, .. }
+            | What::WentOn { root: client, .. }
             | What::Quality { client, .. }
             | What::QualityOver { client, .. }
             | What::Noted { client, .. } => client.iter().copied().collect(),
@@ -303,6 +323,7 @@ impl Event {
                 | Action::Set { .. }
                 | Action::Undo { .. },
             )
+            | What::Stands { .. }
             | What::Rose { .. }
             | What::Closed { .. }
             | What::WasShelved { .. }
@@ -342,11 +363,18 @@ impl Event {
             What::Left { incident, client } => {
                 format!("{} no longer explained by #{incident}", name(*client))
             }
-            What::RootMoved { incident, from, to } => {
-                format!("#{incident} {}", moved(*from, *to, names))
+            What::RootMoved { incident, from, to, is_revised } => {
+                format!("#{incident} {}", moved_because(*from, *to, *is_revised, names))
             }
-            What::RootFinal { incident, root } => {
-                format!("#{incident} root {} final", name_of(*root, names))
+            What::RootFinal { incident, root, silent_source } => {
+                let above = silent_source.map_or(String::new(), |source| {
+                    format!(", or {} above it, not visible in its own sensors", name(source))
+                });
+                format!("#{incident} root {} final{above}", name_of(*root, names))
+            }
+            What::Stands { incident, why } => format!("#{incident} {}", stands_words(*why)),
+            What::WentOn { incident, root, after_s } => {
+                format!("#{incident} {}", again_words(*root, *after_s, names))
             }
             What::Rose { incident, priority } => {
                 format!("#{incident} is now of priority {}", priority.number())
@@ -383,8 +411,12 @@ impl Event {
                 Some(format!("{} joined at {delay_s:+} s", name(*client)))
             }
             What::Left { client, .. } => Some(format!("{} no longer explained", name(*client))),
-            What::RootMoved { from, to, .. } => Some(moved(*from, *to, names)),
+            What::RootMoved { from, to, is_revised, .. } => {
+                Some(moved_because(*from, *to, *is_revised, names))
+            }
             What::RootFinal { .. } => Some("root final".to_owned()),
+            What::Stands { why, .. } => Some(stands_words(*why)),
+            What::WentOn { root, after_s, .. } => Some(again_words(*root, *after_s, names)),
             What::Rose { priority, .. } => Some(format!("now of priority {}", priority.number())),
             What::SensorFault { client, what, .. } => {
                 Some(format!("{}: {}", name(*client), what.said()))
@@ -410,4 +442,32 @@ pub(super) fn name_of(client: Option<usize>, names: &[String]) -> &str {
 
 pub(super) fn moved(from: Option<usize>, to: Option<usize>, names: &[String]) -> String {
     format!("root {} → {}", name_of(from, names), name_of(to, names))
+}
+
+/// The same with the reason, where a final root was revised.
+fn moved_because(
+    from: Option<usize>,
+    to: Option<usize>,
+    is_revised: bool,
+    names: &[String],
+) -> String {
+    let words = moved(from, to, names);
+    if !is_revised {
+        return words;
+    }
+    let (was, is) = (name_of(from, names), name_of(to, names));
+    format!("{words}: {is} alarms too; it reaches {was}, and {was} does not reach it")
+}
+
+fn stands_words(why: Closing) -> String {
+    format!("{why}; it stands until everybody has recovered")
+}
+
+fn again_words(root: Option<usize>, after_s: f64, names: &[String]) -> String {
+    let after = if after_s < 120.0 {
+        format!("{after_s:.0} s")
+    } else {
+        format!("{:.0} min", after_s / 60.0)
+    };
+    format!("again: {}, {after} after the first alarm", name_of(root, names))
 }

@@ -97,6 +97,8 @@ impl Annunciator {
             | What::Left { .. }
             | What::RootMoved { .. }
             | What::RootFinal { .. }
+            | What::Stands { .. }
+            | What::WentOn { .. }
             | What::Rose { .. }
             | What::Closed { .. }
             | What::WasShelved { .. }
@@ -179,6 +181,9 @@ impl Annunciator {
             disagree: incident.disagrees(),
             verdict: incident.verdict(),
             would_now_say: incident.second_thought().map(name),
+            silent_source: incident.silent_source.filter(|_| incident.root.is_some()).map(name),
+            continued: incident.continuations.len() as u64,
+            stands: incident.is_open() && incident.stands.is_some(),
             why,
             sensors: Vec::new(),
             faults: incident

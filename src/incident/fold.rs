@@ -2,7 +2,7 @@
 
 use super::annunciator::Annunciator;
 use super::event::What;
-use super::group::{Correction, Origin, judge};
+use super::group::{Continuation, Correction, Origin, judge};
 use super::input::{ClientState, Closing, Outcome};
 use super::state::AlarmEvent;
 
@@ -46,32 +46,79 @@ impl Annunciator {
         number
     }
 
-    /// Until the root is final it follows the decision; after that only a second thought is shown.
+    /// Until the root is final it follows the decision. After that it moves only when the decision
+    /// revises it; otherwise a second thought is shown.
     fn follow(&mut self, number: u64, outcome: &Outcome, clients: &[ClientState]) {
         let clients_count = self.posts.len();
-        let (root, candidates) = judge(outcome, clients_count, &self.rules);
+        let known = |client: &usize| *client < clients_count;
+        let is_revised = outcome.revised_from.is_some();
+        let (root, candidates) = if is_revised {
+            (outcome.root.filter(known), Vec::new())
+        } else {
+            judge(outcome, clients_count, &self.rules)
+        };
+        self.follow_course(number, outcome);
         let incident = self.at_mut(number);
         incident.posterior.clone_from(&outcome.posterior);
         incident.posterior.truncate(clients_count);
         incident.posterior.iter_mut().filter(|p| !p.is_finite()).for_each(|p| *p = 0.0);
-        incident.would_now_say = outcome.would_now_say.filter(|client| *client < clients_count);
-        if incident.frozen {
+        incident.would_now_say = outcome.would_now_say.filter(known);
+        incident.silent_source = outcome.silent_source.filter(known);
+        let was_final = incident.frozen;
+        if was_final && !is_revised {
             return;
         }
         incident.candidates = candidates;
         if incident.root != root {
-            self.move_root(number, root, clients);
+            self.move_root(number, root, is_revised, clients);
+        }
+        if was_final {
+            return;
         }
         let age = self.step.saturating_sub(self.at(number).opened_step);
         if outcome.frozen || age >= self.rules.freeze_after {
             let root = self.at(number).root;
             self.at_mut(number).frozen = true;
-            self.enter(What::RootFinal { incident: number, root });
+            let silent_source = self.at(number).silent_source.filter(|_| root.is_some());
+            self.enter(What::RootFinal { incident: number, root, silent_source });
+        }
+    }
+
+    /// That its evidence has ended and it stands, or that it goes on.
+    fn follow_course(&mut self, number: u64, outcome: &Outcome) {
+        let incident = self.at_mut(number);
+        let has_ended = outcome.stands.filter(|_| incident.stands.is_none());
+        incident.stands = outcome.stands;
+        if let Some(why) = has_ended.filter(|_| outcome.closed.is_none()) {
+            self.enter(What::Stands { incident: number, why });
+        }
+        if outcome.continued > self.at(number).continuations.len() as u64 {
+            self.go_on(number, outcome.latest.filter(|client| *client < self.posts.len()));
+        }
+    }
+
+    /// The disturbance shows itself again: this is said, and asks again where its root is a new one.
+    fn go_on(&mut self, number: u64, root: Option<usize>) {
+        let time = self.now;
+        let incident = self.at_mut(number);
+        let named = |again: &Continuation| again.root == root;
+        let is_new = incident.root != root && !incident.continuations.iter().any(named);
+        let after_s = time.duration_since(incident.opened).as_secs_f64();
+        incident.continuations.push(Continuation { time, root });
+        self.enter(What::WentOn { incident: number, root, after_s });
+        if is_new {
+            self.fire(number, AlarmEvent::AskAgain);
         }
     }
 
     /// Keeps number, history and members; asks again, since another thing is being said.
-    fn move_root(&mut self, number: u64, root: Option<usize>, clients: &[ClientState]) {
+    fn move_root(
+        &mut self,
+        number: u64,
+        root: Option<usize>,
+        is_revised: bool,
+        clients: &[ClientState],
+    ) {
         let from = self.at(number).root;
         if let Some(root) = root {
             if let Some(other) = self.rooted_at(root) {
@@ -90,7 +137,7 @@ impl Annunciator {
             self.join(number, root, clients);
         }
         self.at_mut(number).latch_first_out();
-        self.enter(What::RootMoved { incident: number, from, to: root });
+        self.enter(What::RootMoved { incident: number, from, to: root, is_revised });
         if was_out {
             self.fire(number, AlarmEvent::PutBack);
         }
@@ -119,7 +166,8 @@ impl Annunciator {
                 // A client with a fault of its own is nobody's effect; while the root is unknown it
                 // may be the root.
                 let reached = open.filter(|incident| {
-                    incident.reaches(onset, &self.rules)
+                    incident.stands.is_none()
+                        && incident.reaches(onset, &self.rules)
                         && !(state.own_fault && incident.root.is_some())
                 });
                 let nearest = reached.min_by_key(|i| (i.distance(onset), i.number));

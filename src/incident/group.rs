@@ -48,6 +48,15 @@ pub(crate) struct Correction {
     pub(crate) to: Option<usize>,
 }
 
+/// Its disturbance has shown itself again before everybody had recovered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Continuation {
+    /// When.
+    pub(crate) time: Timestamp,
+    /// The root of that episode, where one is named.
+    pub(crate) root: Option<usize>,
+}
+
 /// How it came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Origin {
@@ -102,6 +111,15 @@ pub(crate) struct Incident {
     pub(crate) faults: Vec<SensorTrouble>,
     /// What the root was thought to be.
     pub(crate) corrections: Vec<Correction>,
+    /// How it went on after its evidence had ended.
+    #[serde(default)]
+    pub(crate) continuations: Vec<Continuation>,
+    /// Its evidence has ended for this reason, and not everybody who took part has recovered.
+    #[serde(default)]
+    pub(crate) stands: Option<Closing>,
+    /// A declared source above the root whose own sensors show nothing: it may be the root too.
+    #[serde(default)]
+    pub(crate) silent_source: Option<usize>,
     /// The highest priority it has had: one that was P1 is not played down.
     pub(crate) priority: Priority,
     pub(crate) alarm: Alarm,
@@ -128,6 +146,9 @@ impl Incident {
             first_out: None,
             faults: Vec::new(),
             corrections: Vec::new(),
+            continuations: Vec::new(),
+            stands: None,
+            silent_source: None,
             priority: Priority::P2,
             alarm: Alarm { state: AlarmState::Normal, shelved_until: None },
             closed: None,
@@ -179,7 +200,9 @@ impl Incident {
     /// Whether an onset is close enough for its client to be an effect of this incident.
     pub(super) fn reaches(&self, onset: Timestamp, rules: &Rules) -> bool {
         let near = |other: Timestamp| onset.duration_since(other).abs() <= rules.window;
-        near(self.onset) || self.members.iter().any(|member| near(member.onset))
+        near(self.onset)
+            || self.members.iter().any(|member| near(member.onset))
+            || self.continuations.iter().any(|again| near(again.time))
     }
 
     /// How far an onset lies from the incident's.

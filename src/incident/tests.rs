@@ -1,3 +1,4 @@
+mod course;
 mod operator;
 mod property;
 mod scenario;
@@ -73,7 +74,7 @@ impl Scene {
             frozen: false,
             would_now_say: root,
             posterior,
-            closed: None,
+            ..Outcome::default()
         });
         self
     }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
+use super::course::Course;
+
 /// One alarm, as far as it is judged.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Alarm {
@@ -19,12 +21,16 @@ pub(crate) struct Alarm {
     pub(crate) posterior: Vec<(String, f64)>,
     /// Clients it takes for propagated effects.
     pub(crate) effects: Vec<String>,
+    /// Its root and effects on the way, where they are known.
+    pub(crate) course: Course,
 }
 
 impl Alarm {
     /// An alarm about which nothing more is known.
     pub(crate) fn new(opened: Timestamp, root: Option<String>) -> Self {
-        Self { opened, closed: None, root, named: None, posterior: Vec::new(), effects: Vec::new() }
+        let course = Course::new(root.clone());
+        let (posterior, effects) = (Vec::new(), Vec::new());
+        Self { opened, closed: None, root, named: None, posterior, effects, course }
     }
 
     /// By time; alarms of one instant by root and posterior, so that no figure depends on the order of
@@ -49,6 +55,8 @@ pub(crate) struct AlarmUpdate {
     pub(crate) root: RootUpdate,
     pub(crate) posterior: Option<Vec<(String, f64)>>,
     pub(crate) effects: Option<Vec<String>>,
+    pub(crate) step: Option<u64>,
+    pub(crate) silent_source: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -75,7 +83,9 @@ impl Alarms {
             RootUpdate::To(root) => root.clone(),
             RootUpdate::Unchanged => None,
         };
-        self.list.push(Alarm::new(update.time, root));
+        let mut alarm = Alarm::new(update.time, root.clone());
+        alarm.course.hear(root.as_ref(), update.step, true);
+        self.list.push(alarm);
         self.update(update);
     }
 
@@ -90,6 +100,9 @@ impl Alarms {
         }
         alarm.posterior = update.posterior.unwrap_or(std::mem::take(&mut alarm.posterior));
         alarm.effects = update.effects.unwrap_or(std::mem::take(&mut alarm.effects));
+        alarm.course.hear(alarm.root.as_ref(), update.step, false);
+        alarm.course.hear_effects(alarm.effects.iter(), update.time);
+        alarm.course.silent_source = update.silent_source;
         Some(())
     }
 

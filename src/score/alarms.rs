@@ -56,6 +56,8 @@ struct Update {
     root: RootUpdate,
     posterior: Option<BTreeMap<String, f64>>,
     effects: Option<Vec<Effect>>,
+    step: Option<u64>,
+    silent_source: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -95,6 +97,8 @@ impl From<Update> for AlarmUpdate {
             root: update.root,
             posterior: update.posterior.map(|posterior| posterior.into_iter().collect()),
             effects,
+            step: update.step,
+            silent_source: update.silent_source,
         }
     }
 }

@@ -24,6 +24,18 @@ pub(crate) struct EventRow {
     pub(crate) right: Option<bool>,
     /// What came of it.
     pub(crate) verdict: Verdict,
+    /// The root at the alarm.
+    #[serde(default)]
+    pub(crate) root_at_alarm: Option<String>,
+    /// The root five steps later.
+    #[serde(default)]
+    pub(crate) root_after_5: Option<String>,
+    /// A silent source above the root, shown as a second name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) silent_source: Option<String>,
+    /// Incidents that opened in it or in its tail.
+    #[serde(default)]
+    pub(crate) incidents: usize,
 }
 
 impl From<&Outcome<'_>> for EventRow {
@@ -42,6 +54,10 @@ impl From<&Outcome<'_>> for EventRow {
                 Verdict::Missed | Verdict::Unnamed | Verdict::Doubtful => None,
             },
             verdict: outcome.verdict,
+            root_at_alarm: outcome.alarm.and_then(|alarm| alarm.course.root_at_alarm.clone()),
+            root_after_5: outcome.alarm.and_then(|alarm| alarm.course.root_after_5.clone()),
+            silent_source: outcome.alarm.and_then(|alarm| alarm.course.silent_source.clone()),
+            incidents: outcome.alarms,
         }
     }
 }

@@ -65,6 +65,11 @@ fn each_kind_of_answer_is_counted_where_it_belongs() {
     assert_eq!(verdicts, ["right", "wrong", "unnamed", "missed", "doubtful", "right"]);
     let quiet = fields.remove("quiet_days").and_then(|days| days.as_f64()).expect("a number");
     assert!((quiet - (1.0 - 6.0 * 400.0 / 86_400.0)).abs() < 1e-6, "{quiet}");
+    let course = json!({"at_alarm": 2, "after_5_steps": 2, "at_close": 2, "with_source": 2});
+    assert_eq!(fields.remove("roots"), Some(course));
+    assert_eq!(fields.remove("repeats"), Some(json!(1)));
+    assert_eq!(fields["effects"]["precision"], json!(null), "the truth knows of no effect");
+    fields.remove("effects");
     assert_eq!(
         score,
         json!({
@@ -494,4 +499,29 @@ proptest! {
         let _ = read_truth(&path);
         let _ = read_alarms(&path);
     }
+}
+
+#[test]
+fn a_root_is_judged_at_the_alarm_five_steps_later_and_at_the_end() {
+    let mut course = course::Course::new(Some("P2".to_owned()));
+    let p = |n: usize| format!("P{n}");
+    course.hear(Some(&p(2)), Some(100), true);
+    course.hear(Some(&p(3)), Some(105), false);
+    course.hear(Some(&p(1)), Some(160), false);
+    assert_eq!((course.root_at_alarm, course.root_after_5), (Some(p(2)), Some(p(3))));
+}
+
+#[test]
+fn effects_are_scored_where_the_truth_knows_who_is_affected() {
+    let mut known = event("known", 1000, 1100, &["P1"]);
+    known.affected = vec!["P2".to_owned(), "P3".to_owned()];
+    let events = [known, event("unknown", 5000, 5100, &["P1"])];
+    let mut first = alarm(1010, "P1");
+    first.effects = vec!["P2".to_owned(), "P4".to_owned()];
+    first.course.hear_effects(first.effects.clone().iter(), at(1030));
+    let mut second = alarm(5010, "P1");
+    second.effects = vec!["P9".to_owned()];
+    let score = Score::of(&events, &[first, second], &day(), 300.0);
+    assert_eq!((score.effects.precision, score.effects.recall), (Some(0.5), Some(0.5)));
+    assert_eq!(score.effects.delay_s.median, Some(30.0));
 }

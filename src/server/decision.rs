@@ -17,26 +17,20 @@ pub(crate) struct Decision {
     pub(crate) clients: Vec<ClientState>,
     /// What is wrong with the clients' data, as far as they tell.
     pub(crate) quality: Vec<QualityNote>,
-    outcome: Outcome,
-    decided: bool,
+    /// An incident can end and another begin at one step.
+    outcomes: [Outcome; 2],
+    decided: usize,
 }
 
 impl Decision {
     /// Nothing is said about anybody.
     pub(crate) fn new(clients: usize) -> Self {
+        let outcome = Outcome { posterior: vec![0.0; clients], ..Outcome::default() };
         Self {
             clients: vec![ClientState::default(); clients],
             quality: Vec::new(),
-            outcome: Outcome {
-                episode: 0,
-                onset: Timestamp::UNIX_EPOCH,
-                root: None,
-                frozen: false,
-                would_now_say: None,
-                posterior: vec![0.0; clients],
-                closed: None,
-            },
-            decided: false,
+            outcomes: [outcome.clone(), outcome],
+            decided: 0,
         }
     }
 
@@ -44,18 +38,19 @@ impl Decision {
     pub(super) fn clear(&mut self) {
         self.clients.fill(ClientState::default());
         self.quality.clear();
-        self.decided = false;
+        self.decided = 0;
     }
 
-    /// The outcome of this step, to be filled in.
+    /// The next outcome of this step, to be filled in; after the second one, that one again.
     pub(super) fn decide(&mut self) -> &mut Outcome {
-        self.decided = true;
-        &mut self.outcome
+        let next = self.decided.min(self.outcomes.len() - 1);
+        self.decided = next + 1;
+        &mut self.outcomes[next]
     }
 
-    /// What is said about an episode at this step, if anything is.
+    /// What is said about incidents at this step, if anything is.
     pub(crate) fn outcomes(&self) -> &[Outcome] {
-        if self.decided { std::slice::from_ref(&self.outcome) } else { &[] }
+        &self.outcomes[..self.decided]
     }
 }
 
@@ -72,7 +67,7 @@ pub(crate) struct ClientState {
     pub(crate) explained: Option<f64>,
 }
 
-/// What the decision says about one episode.
+/// What the decision says about one incident.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
     /// The decision's own number of it.
@@ -87,8 +82,37 @@ pub(crate) struct Outcome {
     pub(crate) would_now_say: Option<usize>,
     /// Probability of each client as the root; empty when the method has none.
     pub(crate) posterior: Vec<f64>,
+    /// The final root was revised: the one named before.
+    pub(crate) revised_from: Option<usize>,
+    /// A declared source above the root whose own sensors show nothing.
+    pub(crate) silent_source: Option<usize>,
+    /// How often it has begun again.
+    pub(crate) continued: u64,
+    /// The root of its last episode, where it has begun again.
+    pub(crate) latest: Option<usize>,
+    /// Its evidence has ended for this reason; it stands until everybody has recovered.
+    pub(crate) stands: Option<Closing>,
     /// Why it is over, once it is.
     pub(crate) closed: Option<Closing>,
+}
+
+impl Default for Outcome {
+    fn default() -> Self {
+        Self {
+            episode: 0,
+            onset: Timestamp::UNIX_EPOCH,
+            root: None,
+            frozen: false,
+            would_now_say: None,
+            posterior: Vec::new(),
+            revised_from: None,
+            silent_source: None,
+            continued: 0,
+            latest: None,
+            stands: None,
+            closed: None,
+        }
+    }
 }
 
 /// Why an incident is over.

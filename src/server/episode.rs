@@ -73,6 +73,7 @@ impl Episodes {
         outcome.would_now_say = self.root;
         // The look-up has no probabilities.
         outcome.posterior.clear();
+        // Nor does it revise a root, or follow a disturbance beyond its episode.
         outcome.closed = closed;
         if closed.is_some() {
             self.forget();

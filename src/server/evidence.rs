@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::decision::Decision;
+use super::decision::{Decision, Outcome};
 use super::health::{CalibrationHealth, Report, Standing};
 use super::inference::{Change, Closing, Incident, Inference, Rules};
 use super::reach::Reach;
@@ -74,6 +74,12 @@ impl EvidenceDecider {
         Some(CalibrationHealth::judge([&halves[0], &halves[1]], elevated, self.rules.arl0))
     }
 
+    /// Steps of nothing but the strongest symbol after which a client alarms, b_m/λ⁺; none before it
+    /// has enrolled.
+    pub(crate) fn alarm_steps(&self, client: usize) -> Option<f64> {
+        self.fresh.as_ref().map(|inference| inference.alarm_steps(client))
+    }
+
     /// A new run begins: nothing of the one before counts.
     pub(crate) fn reset(&mut self) {
         self.inference.clone_from(&self.fresh);
@@ -93,18 +99,22 @@ impl EvidenceDecider {
         let now = inference.steps() + 1;
         times[now as usize % LOOK_BACK] = time;
         for change in inference.step(reports) {
-            if let Change::Closed(incident, closing) = change {
-                if *closing == Closing::PersistentChange {
+            match change {
+                Change::Ended(incident, Closing::PersistentChange) => {
                     let since = |onset: u64| (now + 1).saturating_sub(onset) as usize;
                     renewed.extend(incident.members().map(|(m, onset)| (m, since(onset))));
                 }
                 // By now its onset may lie further back than times are kept; the annunciator knows
                 // it from the opening.
-                follow(decision, incident, time_of(times, incident.onset, now), Some(*closing));
+                Change::Closed(incident, closing) => {
+                    follow(decision, incident, time_of(times, incident.onset, now), Some(*closing));
+                }
+                _ => {}
             }
         }
-        if let Some(incident) = inference.incident() {
-            follow(decision, incident, time_of(times, incident.onset, now), None);
+        if let Some(incident) = inference.incident().or(inference.standing_incident()) {
+            let outcome = follow(decision, incident, time_of(times, incident.onset, now), None);
+            outcome.silent_source = incident.root.and_then(|root| inference.silent_source(root));
         }
         for (m, (risen, state)) in risen.iter_mut().zip(&mut decision.clients).enumerate() {
             let has_any = inference.evidence(m) > 0.0;
@@ -123,6 +133,8 @@ impl EvidenceDecider {
         let is_open = |open: &Incident| Some(open.number) == episode;
         if inference.incident().is_some_and(is_open) {
             inference.end(Closing::Accepted);
+        } else if inference.standing_incident().is_some_and(is_open) {
+            inference.stop_standing();
         }
         clients.for_each(|client| inference.forget(client));
     }
@@ -145,7 +157,12 @@ impl EvidenceDecider {
 }
 
 /// What the sequential decision says about an incident that began at `onset`.
-fn follow(decision: &mut Decision, incident: &Incident, onset: Timestamp, closed: Option<Closing>) {
+fn follow<'a>(
+    decision: &'a mut Decision,
+    incident: &Incident,
+    onset: Timestamp,
+    closed: Option<Closing>,
+) -> &'a mut Outcome {
     let outcome = decision.decide();
     outcome.episode = incident.number;
     outcome.onset = onset;
@@ -153,7 +170,13 @@ fn follow(decision: &mut Decision, incident: &Incident, onset: Timestamp, closed
     outcome.frozen = incident.frozen;
     outcome.would_now_say = incident.would_now_say;
     outcome.posterior.clone_from(&incident.posterior);
+    outcome.revised_from = incident.revised_from;
+    outcome.silent_source = None;
+    outcome.continued = incident.continued;
+    outcome.latest = incident.latest;
+    outcome.stands = incident.stands;
     outcome.closed = closed;
+    outcome
 }
 
 /// When a step was, or the earliest that is remembered.

@@ -71,6 +71,21 @@ impl std::fmt::Display for CalibrationHealth {
     }
 }
 
+/// A client is insensitive when its alarm takes more steps of nothing but the strongest symbol.
+pub(crate) const MOST_ALARM_STEPS: f64 = 12.0;
+
+/// What is to be said about a client whose alarm takes so many steps of the strongest symbol; nothing
+/// where that is few enough.
+pub(crate) fn insensitive(alarm_steps: f64) -> Option<String> {
+    (alarm_steps > MOST_ALARM_STEPS).then(|| {
+        format!(
+            "insensitive: an alarm takes {alarm_steps:.0} steps of the strongest symbol, \
+             {MOST_ALARM_STEPS:.0} at most are wanted; look for a stretch of its calibration that \
+             is not normal operation"
+        )
+    })
+}
+
 /// How a client's live symbols stand to its calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub(crate) enum Standing {

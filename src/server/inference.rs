@@ -11,12 +11,26 @@
 //! itself would destroy their order. A missing report contributes nothing. The server sees symbols and
 //! enrolments, nothing else.
 //!
+//! # One disturbance, one incident
+//!
+//! What opens and closes as above is an *episode*. For each client evidence of recovery is added up,
+//! B_m ← clamp(B_m + ln N/D, 0, 2·[`Rules::recovery`]), where D is Beta([`Rules::disturbed`]). When an
+//! episode ends, its incident *stands* until everybody who took part has recovered. An episode that
+//! opens meanwhile continues it, if its root is a member that has not recovered, or reaches one, or is
+//! reached by one. Number, root and history stay; that it continues is said.
+//!
+//! # Revision
+//!
+//! A final root is revised if, within [`Rules::revision`] steps of the alarm, a client alarms that
+//! reaches the root and that the root does not reach: it explains the root and the root cannot
+//! explain it.
+//!
 //! # What a root can explain
 //!
 //! Others join an incident once their evidence is enough: little of it from a client that the root is
 //! declared to reach, and from anybody else so much that chance seldom makes an effect of a bystander.
-//! Where the session declares who reaches whom, a client that alarms and that neither the root nor
-//! anybody else who stirs can reach has a fault of its own ([`Inference::has_own_fault`]): it is no effect,
+//! Where the session declares who reaches whom, a client that alarms, that neither the root nor
+//! anybody else who stirs can reach, and that cannot explain the root, has a fault of its own ([`Inference::has_own_fault`]): it is no effect,
 //! and stays on watch when the incident closes.
 //!
 //! # What a neighbour explains
@@ -33,71 +47,22 @@
 
 mod client;
 mod incident;
+mod rules;
+mod standing;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use crate::server::decision::Closing;
 pub(crate) use incident::{Effect, Incident};
-
-use serde::{Deserialize, Serialize};
+pub(crate) use rules::Rules;
 
 use self::client::{Client, Weights};
+use self::standing::Standing as Stands;
 use super::health::{Report, Standing};
-use super::lifetime;
 use super::reach::Reach;
 use crate::evidence::cusum::alarm_threshold;
 use crate::evidence::enrolment::Enrolment;
-use crate::evidence::likelihood::Hypotheses;
 use crate::evidence::symbol::Grading;
-
-/// How the server decides: one set of numbers for all data.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Rules {
-    /// Shapes of the hypotheses.
-    pub(crate) hypotheses: Hypotheses,
-    /// Wanted steps between two false alarms of the whole federation.
-    pub(crate) arl0: f64,
-    /// The root is final this many steps after the alarm.
-    pub(crate) freeze_after: u64,
-    /// Evidence against the root at which an incident closes.
-    pub(crate) closing_evidence: f64,
-    /// Evidence at which a client counts as affected that the root is known to reach.
-    pub(crate) effect_evidence: f64,
-    /// How many bystanders may be taken for affected in one incident, on average, where nothing is
-    /// known of who reaches whom.
-    pub(crate) bystanders: f64,
-    /// Steps after which an incident is taken for a change that stays.
-    pub(crate) oldest: u64,
-    /// Steps for which a client that was still affected when its incident closed raises no alarm of
-    /// its own.
-    pub(crate) afterglow: u64,
-    /// Steps without a report of its root after which an incident is over.
-    pub(crate) silence: u64,
-}
-
-impl Rules {
-    /// The defaults at a wanted false-alarm rate.
-    pub(crate) fn with_arl0(arl0: f64) -> Self {
-        Self {
-            hypotheses: Hypotheses::default(),
-            arl0,
-            freeze_after: lifetime::FREEZE_AFTER,
-            closing_evidence: 4.0,
-            effect_evidence: 5.0,
-            bystanders: 0.05,
-            oldest: lifetime::OLDEST,
-            afterglow: lifetime::WINDOW,
-            silence: 20,
-        }
-    }
-
-    /// Evidence at which a client counts as affected of which nobody knows whether it can be: that of
-    /// a bystander crosses it in at most e^−x of its steps.
-    fn stranger_evidence(&self, clients: usize) -> f64 {
-        let steps = clients.saturating_sub(1).max(1) as f64 * self.afterglow.max(1) as f64;
-        (steps / self.bystanders).ln().max(self.effect_evidence)
-    }
-}
 
 /// Steps that an onset may lie back.
 const LOOK_BACK: usize = 64;
@@ -115,6 +80,13 @@ pub(crate) enum Change {
         /// Who, and since when.
         effect: Effect,
     },
+    /// What stood has begun again.
+    Continued(Incident),
+    /// A final root was revised.
+    Revised(Incident),
+    /// Its evidence has ended. It stands until everybody who took part has recovered.
+    Ended(Incident, Closing),
+    /// It is over.
     Closed(Incident, Closing),
     /// A client's symbols are to be believed more, or less.
     Standing {
@@ -124,12 +96,17 @@ pub(crate) enum Change {
     },
 }
 
-/// An open incident and what is added up for it.
+/// An open episode and what is added up for it.
 #[derive(Debug, Clone)]
 struct Open {
+    /// The incident that it is an episode of.
     incident: Incident,
     /// Whether it has been said: not as long as everything is explained.
     said: bool,
+    /// The root of this episode: that of the incident, unless it continues one.
+    root: Option<usize>,
+    /// That root is final.
+    frozen: bool,
     /// Since when it is followed.
     since: u64,
     /// A_m.
@@ -149,6 +126,8 @@ pub(crate) struct Inference {
     step: u64,
     incidents: u64,
     open: Option<Open>,
+    /// The incident whose last episode has ended and whose clients have not all recovered.
+    stands: Option<Stands>,
     /// What an operator accepted last.
     accepted: Option<Open>,
     changes: Vec<Change>,
@@ -179,6 +158,7 @@ impl Inference {
             step: 0,
             incidents: 0,
             open: None,
+            stands: None,
             accepted: None,
             changes: Vec::new(),
             own: vec![0.0; m],
@@ -197,6 +177,7 @@ impl Inference {
         } else {
             self.detect();
         }
+        self.stand();
         &self.changes
     }
 
@@ -226,6 +207,9 @@ impl Inference {
             let heard = standing != Standing::Unreliable;
             let weights = if heard { client.weigh(report) } else { Weights::default() };
             (self.own[m], self.felt[m]) = (weights.root_cause, weights.propagated_effect);
+            if heard {
+                client.recover(report, &self.rules);
+            }
             client.quiet = (client.quiet - self.own[m]).max(0.0);
             if client.quiet > self.rules.closing_evidence {
                 client.glows_until = 0;
@@ -279,20 +263,22 @@ impl Inference {
         for client in &mut self.clients {
             client.quiet = 0.0;
         }
+        self.clients[winner].recovered = 0.0;
         let root = self.nameable(largest(&attribution, winner));
-        let mut incident = Incident {
-            number: 0,
-            onset,
-            opened: self.step,
-            last_evidence: self.step,
-            root,
-            frozen: false,
-            would_now_say: root,
-            posterior: vec![0.0; m],
-            effects: Vec::new(),
-        };
+        let continued = self.continued(root.unwrap_or(winner));
+        let said = continued.as_ref().is_some_and(|stands| stands.said);
+        let mut incident = continued.map_or_else(
+            || Incident::new(onset, self.step, root, winner, m),
+            |stands| stands.incident.again(root),
+        );
+        incident.would_now_say = root;
         softmax(&attribution, &mut incident.posterior);
-        let mut open = Open { incident, said: false, since: self.step, attribution, against: 0.0 };
+        if said {
+            self.changes.push(Change::Continued(incident.clone()));
+        }
+        let since = self.step;
+        let mut open =
+            Open { incident, said, root, frozen: false, since, attribution, against: 0.0 };
         self.join_effects(&mut open);
         self.say(&mut open);
         self.open = Some(open);
@@ -316,16 +302,17 @@ impl Inference {
             }
         }
         let incident = &mut open.incident;
-        let leader = largest(&open.attribution, incident.root.unwrap_or(0));
+        let leader = largest(&open.attribution, open.root.unwrap_or(0));
         // That a root is no longer believed is no reason to blame another.
-        if incident.root.is_none_or(|root| self.clients[root].is_heard()) {
+        if open.root.is_none_or(|root| self.clients[root].is_heard()) {
             softmax(&open.attribution, &mut incident.posterior);
             incident.would_now_say = self.nameable(leader);
-            if !incident.frozen {
-                incident.root = incident.would_now_say;
+            if !open.frozen {
+                open.root = incident.would_now_say;
+                incident.follow(open.root);
             }
         }
-        let followed = incident.root.unwrap_or(leader);
+        let followed = open.root.unwrap_or(leader);
         open.against = (open.against - self.recent[from + followed]).max(0.0);
         if open.against == 0.0 {
             incident.last_evidence = self.step;
@@ -333,12 +320,17 @@ impl Inference {
         self.join_effects(&mut open);
         self.say(&mut open);
         let age = self.step - open.since;
-        if !open.incident.frozen && age >= self.rules.freeze_after {
-            open.incident.frozen = true;
-            if open.said {
-                self.changes.push(Change::Frozen(open.incident.clone()));
+        if !open.frozen && age >= self.rules.freeze_after {
+            open.frozen = true;
+            if !open.incident.frozen {
+                open.incident.frozen = true;
+                if open.said {
+                    self.changes.push(Change::Frozen(open.incident.clone()));
+                }
             }
         }
+        self.revise(&mut open);
+        let followed = open.root.unwrap_or(leader);
         let root = &self.clients[followed];
         let closing = if !root.is_heard() {
             Some(Closing::Unreliable)
@@ -357,12 +349,55 @@ impl Inference {
         }
     }
 
-    /// Evidence from which on a client counts as affected by `root`.
-    fn enough(&self, root: Option<usize>, client: usize) -> f64 {
-        match root {
-            Some(root) if self.reach.reaches(root, client) => self.rules.effect_evidence,
-            _ => self.rules.stranger_evidence(self.clients.len()),
+    /// Evidence from which on a client counts as affected by one of `roots`.
+    fn enough(&self, roots: [Option<usize>; 2], client: usize) -> f64 {
+        if roots.into_iter().flatten().any(|root| self.reach.reaches(root, client)) {
+            self.rules.effect_evidence
+        } else {
+            self.rules.stranger_evidence(self.clients.len())
         }
+    }
+
+    /// A final root gives way to a client that alarms, that reaches it and that it does not reach.
+    fn revise(&mut self, open: &mut Open) {
+        let incident = &mut open.incident;
+        if !incident.frozen || self.step > incident.opened + self.rules.revision {
+            return;
+        }
+        let mut revised = false;
+        while let Some(root) = incident.root {
+            let strict = (0..self.clients.len())
+                .filter(|n| self.clients[*n].is_heard() && self.is_strict_ancestor(*n, root));
+            let alarming = strict.filter_map(|n| Some((n, self.clients[n].beyond()?)));
+            let most = alarming.max_by(|(a, x), (b, y)| x.total_cmp(y).then(b.cmp(a)));
+            let Some(ancestor) = most.and_then(|(n, _)| self.nameable(n)) else { break };
+            if open.root == Some(root) {
+                open.root = Some(ancestor);
+            }
+            incident.root = Some(ancestor);
+            incident.revised_from = Some(root);
+            incident.effects.retain(|effect| effect.client != ancestor);
+            revised = true;
+        }
+        if revised && open.said {
+            self.changes.push(Change::Revised(open.incident.clone()));
+        }
+    }
+
+    /// Whether `client` reaches `root`, and `root` does not reach it.
+    fn is_strict_ancestor(&self, client: usize, root: usize) -> bool {
+        client != root && self.reach.reaches(client, root) && !self.reach.reaches(root, client)
+    }
+
+    /// A source that could explain the named root and shows nothing itself: a declared parent of the
+    /// root that nobody reaches.
+    pub(crate) fn silent_source(&self, root: usize) -> Option<usize> {
+        let is_silent = |n: &usize| {
+            self.reach.is_source(*n)
+                && self.clients[*n].is_heard()
+                && self.evidence(*n) < self.rules.effect_evidence
+        };
+        self.reach.parents(root).find(is_silent)
     }
 
     fn join_effects(&mut self, open: &mut Open) {
@@ -372,7 +407,7 @@ impl Inference {
             let cusum = &self.clients[n].cusum;
             if Some(n) == incident.root {
                 incident.effects.retain(|effect| effect.client != n);
-            } else if !known && cusum.value() > self.enough(incident.root, n) {
+            } else if !known && cusum.value() > self.enough([incident.root, open.root], n) {
                 let effect = Effect { client: n, onset: cusum.onset(), joined: self.step };
                 incident.effects.push(effect);
                 if open.said {
@@ -402,7 +437,7 @@ impl Inference {
         let incident = &mut open.incident;
         for n in 0..self.clients.len() {
             // What was never an effect of this is not over with it.
-            if self.is_not_of(incident.root, n) && closing != Closing::EndOfRun {
+            if self.is_not_of(incident, open.root, n) && closing != Closing::EndOfRun {
                 incident.effects.retain(|effect| effect.client != n);
                 continue;
             }
@@ -415,21 +450,28 @@ impl Inference {
             client.forget(step);
         }
         incident.frozen = true;
+        let stands =
+            matches!(closing, Closing::Quiet | Closing::PersistentChange | Closing::Unreliable);
+        if stands {
+            self.begin_to_stand(open, closing);
+            return;
+        }
         if open.said {
-            let incident = incident.clone();
-            self.changes.push(Change::Closed(incident, closing));
+            self.changes.push(Change::Closed(open.incident.clone(), closing));
         }
         self.accepted = (closing == Closing::Accepted).then_some(open);
     }
 
-    /// Whether a client alarms with something that neither `root` nor anybody else who stirs can have
-    /// caused.
-    fn is_not_of(&self, root: Option<usize>, client: usize) -> bool {
+    /// Whether a client alarms with something that neither the root nor anybody else who stirs can have
+    /// caused, and that does not explain the root.
+    fn is_not_of(&self, incident: &Incident, episode: Option<usize>, client: usize) -> bool {
         let stirs = |other: usize| self.evidence(other) > self.rules.effect_evidence;
-        root.is_some_and(|root| {
+        incident.root.is_some_and(|root| {
             root != client
+                && episode != Some(client)
                 && self.clients[client].beyond().is_some()
                 && self.reach.excludes(root, client)
+                && !self.is_strict_ancestor(client, root)
                 && !(0..self.clients.len()).any(|n| stirs(n) && self.reach.reaches(n, client))
         })
     }
@@ -441,15 +483,18 @@ impl Inference {
 
     /// Whether a client takes part in what is open with a fault of its own.
     pub(crate) fn has_own_fault(&self, client: usize) -> bool {
-        self.incident().is_some_and(|incident| self.is_not_of(incident.root, client))
+        let said = self.open.as_ref().filter(|open| open.said);
+        said.is_some_and(|open| self.is_not_of(&open.incident, open.root, client))
     }
 
     /// Whether a client's evidence is enough to count as affected by what is open.
     pub(crate) fn is_affected(&self, client: usize) -> bool {
-        let root = self.incident().and_then(|incident| incident.root);
-        let enough = match root {
-            Some(root) if root == client => self.rules.effect_evidence,
-            _ => self.enough(root, client),
+        let said = self.open.as_ref().filter(|open| open.said);
+        let roots = said.map_or([None; 2], |open| [open.incident.root, open.root]);
+        let enough = if roots.contains(&Some(client)) {
+            self.rules.effect_evidence
+        } else {
+            self.enough(roots, client)
         };
         self.evidence(client) > enough
     }
@@ -464,7 +509,7 @@ impl Inference {
     /// What was accepted last is not: it is open again, unless something else is by now.
     pub(crate) fn take_back(&mut self) -> bool {
         let Some(accepted) = self.accepted.take() else { return false };
-        if self.open.is_some() {
+        if self.open.is_some() || self.stands.is_some() {
             return false;
         }
         self.open = Some(Open { since: self.step, against: 0.0, ..accepted });
@@ -477,6 +522,7 @@ impl Inference {
         if let Some(open) = self.open.take() {
             self.close(open, closing);
         }
+        self.end_standing();
         &self.changes
     }
 
@@ -507,6 +553,11 @@ impl Inference {
         self.open.as_ref().filter(|open| open.said).map(|open| &open.incident)
     }
 
+    /// The incident whose evidence has ended and whose clients have not all recovered.
+    pub(crate) fn standing_incident(&self) -> Option<&Incident> {
+        self.stands.as_ref().filter(|stands| stands.said).map(|stands| &stands.incident)
+    }
+
     /// Steps taken; the last one has this number.
     pub(crate) fn steps(&self) -> u64 {
         self.step
@@ -520,6 +571,12 @@ impl Inference {
     /// b_m of a client.
     pub(crate) fn threshold(&self, client: usize) -> f64 {
         self.clients[client].threshold
+    }
+
+    /// Steps of nothing but the strongest symbol after which a client alarms: b_m/λ⁺.
+    pub(crate) fn alarm_steps(&self, client: usize) -> f64 {
+        let client = &self.clients[client];
+        client.threshold / client.ratios.root_cause(self.grading.highest()).max(f64::MIN_POSITIVE)
     }
 
     /// How a client stands.

@@ -6,12 +6,15 @@ pub(crate) struct Reach {
     clients: usize,
     /// Row m holds whom client m reaches.
     reaches: Vec<bool>,
+    /// Row m holds whom client m reaches without anybody in between.
+    direct: Vec<bool>,
 }
 
 impl Reach {
     /// Nobody is known to reach anybody.
     pub(crate) fn unknown(clients: usize) -> Self {
-        Self { clients, reaches: vec![false; clients * clients] }
+        let nobody = vec![false; clients * clients];
+        Self { clients, reaches: nobody.clone(), direct: nobody }
     }
 
     /// The closure of some influences (from, to). One that names no client, or a client with
@@ -24,6 +27,7 @@ impl Reach {
         for (from, to) in edges {
             if from < clients && to < clients {
                 reach.reaches[from * clients + to] = true;
+                reach.direct[from * clients + to] = from != to;
             }
         }
         for via in 0..clients {
@@ -58,6 +62,16 @@ impl Reach {
         (0..self.clients).any(|n| self.reaches(client, n) || self.reaches(n, client))
     }
 
+    /// Who reaches `client` without anybody in between.
+    pub(crate) fn parents(&self, client: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.clients).filter(move |from| self.direct[from * self.clients + client])
+    }
+
+    /// Whether nobody reaches `client`.
+    pub(crate) fn is_source(&self, client: usize) -> bool {
+        !(0..self.clients).any(|from| self.reaches(from, client))
+    }
+
     /// Whom a fault of `from` can affect.
     pub(crate) fn affected(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.clients).filter(move |to| self.reaches(from, *to))
@@ -74,6 +88,14 @@ mod tests {
         let reach = Reach::from_edges(4, [(0, 1), (1, 2), (2, 0), (3, 9), (3, 3)]);
         assert_eq!(reach.affected(0).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(reach.affected(3).count(), 0);
+    }
+
+    #[test]
+    fn parents_are_direct_and_a_source_has_none() {
+        let reach = Reach::from_edges(4, [(0, 1), (1, 2), (0, 2), (2, 2)]);
+        assert_eq!(reach.parents(2).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(reach.parents(1).collect::<Vec<_>>(), [0]);
+        assert!(reach.is_source(0) && reach.is_source(3) && !reach.is_source(2));
     }
 
     #[test]

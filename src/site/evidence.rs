@@ -1,7 +1,7 @@
 //! A site's half of evidence mode: its model and its grader, a symbol a step.
 
 use super::enrolment::{self, Calibrated, Enrolled};
-use super::grader::{Grader, Reading, SiteSettings};
+use super::grader::{Grader, Reading, SensorAlert, SiteSettings};
 use super::informed::Informed;
 use super::line::Line;
 use super::prepared::PreparedSite;
@@ -180,11 +180,11 @@ impl EvidenceHalf {
     }
 
     /// The model and the grader take a step.
-    pub(crate) fn look(&mut self, y: &[f32], inputs: &[f32], flat: bool) -> Reading {
+    pub(crate) fn look(&mut self, y: &[f32], inputs: &[f32], alert: SensorAlert) -> Reading {
         self.model.step(y, None);
         let out = self.model.output();
         let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
-        let reading = self.grader.step(sample, flat);
+        let reading = self.grader.step(sample, alert);
         self.distance = reading.distance;
         if let Some(sending) = self.tier2.as_mut().and_then(|tier2| tier2.sending.as_mut()) {
             sending.step(y, None);
@@ -249,11 +249,11 @@ impl EvidenceHalf {
     }
 
     /// A step of a gap: the model predicts, the grader sees nothing.
-    pub(crate) fn look_at_nothing(&mut self, y: &[f32], inputs: &[f32], flat: bool) {
+    pub(crate) fn look_at_nothing(&mut self, y: &[f32], inputs: &[f32], alert: SensorAlert) {
         self.model.step(y, None);
         let out = self.model.output();
         let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
-        self.distance = self.grader.step(sample, flat).distance;
+        self.distance = self.grader.step(sample, alert).distance;
     }
 
     pub(crate) fn grader(&self) -> &Grader {
@@ -310,8 +310,8 @@ impl Tier2 {
             return None;
         }
         let beside = self.informed.as_mut()?.symbol(r_w, &self.predicted)?;
-        // No other client explains a flat line.
-        Some(if reading.flat_line { highest } else { beside })
+        // No other client explains a flat line, or a value never seen.
+        Some(if reading.alert { highest } else { beside })
     }
 }
 

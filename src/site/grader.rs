@@ -87,6 +87,15 @@ impl Nominal {
     }
 }
 
+/// What sensors show by themselves, whatever a model makes of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SensorAlert {
+    /// A sensor has gone flat.
+    pub(crate) flat: bool,
+    /// A sensor that no model sees shows a value never seen before.
+    pub(crate) unseen: bool,
+}
+
 /// What a client makes of one step. Nothing but the symbol leaves it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
@@ -95,8 +104,8 @@ pub(crate) struct Reading {
     pub(crate) distance: f32,
     /// The true symbol; none while the run settles or when too much is missing.
     pub(crate) symbol: Option<Symbol>,
-    /// A sensor has gone flat: the symbol says so at its highest level.
-    pub(crate) flat_line: bool,
+    /// A sensor has gone flat or shows a value never seen: the symbol is the highest one.
+    pub(crate) alert: bool,
 }
 
 /// What is fitted and calibrated once, whatever is sent later: it is kept with the client's models.
@@ -195,24 +204,26 @@ impl Grader {
         &self.settings
     }
 
-    /// One step; `flat` says that a sensor has gone flat. Allocates nothing.
-    pub(crate) fn step(&mut self, sample: Sample<'_>, flat: bool) -> Reading {
+    /// One step, with what sensors show by themselves. Allocates nothing.
+    pub(crate) fn step(
+        &mut self,
+        sample: Sample<'_>,
+        SensorAlert { flat, unseen }: SensorAlert,
+    ) -> Reading {
         self.flat = flat;
         self.whitening.step(&mut self.past, sample, &mut self.r_w);
         if self.past.steps() <= SETTLING {
-            return Reading { distance: f32::NAN, symbol: None, flat_line: false };
+            return Reading { distance: f32::NAN, symbol: None, alert: false };
         }
         self.ranking.step(self.nominal.standardised(&self.r_w));
         let calibrated = self.nominal.squared(&self.r_w);
         let distance = self.new_normal.judge(&mut self.nominal, &self.r_w, calibrated);
         self.flat_line_accepted &= flat;
         let flat_line = self.settings.flat_line && flat && !self.flat_line_accepted;
-        let symbol = if flat_line {
-            Some(self.settings.grading.highest())
-        } else {
-            self.cuts.symbol(distance)
-        };
-        Reading { distance, symbol, flat_line }
+        let alert = flat_line || unseen;
+        let symbol =
+            if alert { Some(self.settings.grading.highest()) } else { self.cuts.symbol(distance) };
+        Reading { distance, symbol, alert }
     }
 
     /// What the last `steps` showed is normal from here on, beside what was calibrated.
@@ -279,7 +290,7 @@ mod tests {
     }
 
     fn readings(grader: &mut Grader, recording: &Recording) -> Vec<Reading> {
-        recording.iter().map(|(_, sample)| grader.step(sample, false)).collect()
+        recording.iter().map(|(_, sample)| grader.step(sample, SensorAlert::default())).collect()
     }
 
     #[test]
@@ -314,10 +325,22 @@ mod tests {
             let y_hat = [0.1 + 0.01 * t as f32, 0.3];
             let r = [held[0] - y_hat[0], 0.0];
             let sample = Sample { y: &held, y_hat: &y_hat, r: &r, x_hat: &[0.1], inputs: &[] };
-            last = Some(grader.step(sample, t >= 5));
+            let alert = SensorAlert { flat: t >= 5, unseen: false };
+            last = Some(grader.step(sample, alert));
         }
         let last = last.expect("ten steps");
-        assert!(last.flat_line && last.symbol == Some(Grading::five_levels().highest()));
+        assert!(last.alert && last.symbol == Some(Grading::five_levels().highest()));
+    }
+
+    #[test]
+    fn a_value_never_seen_is_reported_at_the_highest_level_whatever_the_model_says() {
+        let mut grader = grader();
+        let usual = recording(200, 5, 0.0, usize::MAX);
+        readings(&mut grader, &usual);
+        let alert = SensorAlert { flat: false, unseen: true };
+        let reading = grader.step(usual.sample(120), alert);
+        assert!(reading.alert && reading.symbol == Some(Grading::five_levels().highest()));
+        assert!(!grader.step(usual.sample(121), SensorAlert::default()).alert);
     }
 
     #[test]
@@ -326,9 +349,9 @@ mod tests {
         readings(&mut grader, &recording(100, 6, 0.0, usize::MAX));
         let y = [0.0, f32::NAN];
         let missing = |y| Sample { y, y_hat: &[0.0; 2], r: y, x_hat: &[0.0], inputs: &[] };
-        let one = grader.step(missing(&y), false);
+        let one = grader.step(missing(&y), SensorAlert::default());
         assert!(one.distance.is_finite() && one.symbol.is_some());
-        let none = grader.step(missing(&[f32::NAN; 2]), false);
+        let none = grader.step(missing(&[f32::NAN; 2]), SensorAlert::default());
         assert!(none.distance.is_nan() && none.symbol.is_none());
     }
 

@@ -5,6 +5,8 @@ use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
 use super::fit::is_measured;
+use super::grader::SETTLING;
+use super::seen::SeenFit;
 use super::training::SiteData;
 use crate::nn::train::Job;
 use crate::nn::train::sensors::duplicates;
@@ -40,6 +42,8 @@ pub(crate) struct ClientMaterial {
     pub(crate) view: SensorView,
     /// Sensors that are not used, with the reason.
     pub(crate) left_out: Vec<(String, LeftOut)>,
+    /// What those of them show that are watched by their values alone.
+    pub(crate) seen: SeenFit,
     /// Known inputs that vary in the fit range, and how they are scaled.
     pub(crate) inputs: SensorView,
     /// Standardised rows of the fit range, used sensors only. A row of NaN stands between runs.
@@ -204,6 +208,9 @@ impl Material {
                     let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
                     own_view(&names, &fit[c].rows, &steps)
                 };
+                let unmodelled = unmodelled(&names, &left_out);
+                let nominal = [&fit[c].rows[..], &calibration[c].rows[..]];
+                let seen = SeenFit::new(&unmodelled, &nominal, SETTLING);
                 let inputs: Vec<&str> = columns.inputs.iter().map(|s| s.name.as_str()).collect();
                 // An input may stand still in a live run and is not monitored: only what never
                 // moved in the fit range is of no use.
@@ -216,6 +223,7 @@ impl Material {
                     calibration_inputs: seen_by(&inputs, &calibration[c].inputs),
                     view,
                     left_out,
+                    seen,
                     inputs,
                 }
             })
@@ -262,6 +270,14 @@ fn measured(
         return Err(StreamError::Empty { part: part.name(), why });
     };
     Ok((layout, clients, span))
+}
+
+/// Places and names of the sensors that no model sees, without those that repeat another one.
+fn unmodelled<'a>(names: &[&'a str], left_out: &[(String, LeftOut)]) -> Vec<(usize, &'a str)> {
+    let is_wanted = |name: &str| {
+        left_out.iter().any(|(out, why)| out == name && !matches!(why, LeftOut::Repeats(_)))
+    };
+    names.iter().copied().enumerate().filter(|(_, name)| is_wanted(name)).collect()
 }
 
 /// The view of a delivered model: its own sensors in its own units.

@@ -8,6 +8,7 @@ use super::grader::GraderFit;
 use super::informed::InformedFit;
 use super::material::{LeftOut, SensorView};
 use super::messenger::Messenger;
+use super::seen::SeenFit;
 use super::sensor::SensorHabit;
 use crate::evidence::threshold::NominalDistances;
 use crate::nn::kernel::gaussian::Gaussian;
@@ -20,7 +21,7 @@ pub(crate) struct PreparedSite {
     pub(crate) name: String,
     /// The sensors its models see.
     pub(crate) view: SensorView,
-    /// Those they do not, with the reason.
+    /// Those that nobody watches, with the reason.
     pub(crate) left_out: Vec<(String, LeftOut)>,
     /// The model that watches.
     pub(crate) watching: ProprietaryWeights,
@@ -46,6 +47,8 @@ pub(crate) struct SiteFit {
     pub(crate) inputs: SensorView,
     /// What each sensor does when all is well.
     pub(crate) habits: Vec<SensorHabit>,
+    /// Sensors that its models do not see, watched by their values.
+    pub(crate) seen: SeenFit,
     /// How its steps are graded.
     pub(crate) grader: GraderFit,
     /// Its half of tier 2, where influence could be learned.

@@ -40,7 +40,7 @@ pub(crate) use day::{Day, PlantStream, default_clients};
 pub(crate) use effect::{Comparison, Effect, NominalSigma};
 #[cfg(test)]
 pub(crate) use tags::COUNT;
-pub(crate) use tags::{Process, Row, Tag};
+pub(crate) use tags::{Process, Row, Tag, header};
 pub(crate) use tampering::Staged;
 
 use boiler::Boiler;

@@ -1,5 +1,6 @@
 //! The studies by name, in the order in which `all` runs them.
 
+mod acceptance;
 mod convergence;
 mod correlation;
 mod detection;
@@ -15,7 +16,7 @@ use super::frame::Study;
 use crate::base::suggest;
 
 /// Every study.
-pub(crate) const ALL: [&Study; 11] = [
+pub(crate) const ALL: [&Study; 13] = [
     &detection::STUDY,
     &scalability::STUDY,
     &threshold::STUDY,
@@ -27,7 +28,16 @@ pub(crate) const ALL: [&Study; 11] = [
     &recorded::HAI,
     &recorded::TEP,
     &recorded::BATADAL,
+    &acceptance::OUTSIDE,
+    &acceptance::ACCEPTANCE,
 ];
+
+impl Study {
+    /// Whether it measures again what the others measure: `all` leaves it out.
+    pub(crate) fn repeats(&self) -> bool {
+        [acceptance::OUTSIDE.name, acceptance::ACCEPTANCE.name].contains(&self.name)
+    }
+}
 
 pub(crate) fn find(name: &str) -> Option<&'static Study> {
     ALL.into_iter().find(|study| study.name == name)

@@ -25,6 +25,8 @@ pub(crate) use crate::engine::experiment::Failure;
 pub(crate) struct StudyOptions {
     /// Number of seeds; each study has its own default.
     pub seeds: Option<usize>,
+    /// The first seed; 1 where a study has no other.
+    pub first_seed: Option<u64>,
     /// Fewer seeds and families, shorter runs: an answer in minutes.
     pub quick: bool,
     /// Folder with recorded data.
@@ -32,19 +34,25 @@ pub(crate) struct StudyOptions {
 }
 
 impl StudyOptions {
-    /// The seeds of a study: 1, 2, … as many as asked for, or `usual` of them (`quick` ones if in a
-    /// hurry).
+    /// The seeds of a study: from the one asked for on, else from 1; as many as asked for, or `usual`
+    /// of them (`quick` ones if in a hurry).
     pub(crate) fn seeds(&self, usual: usize, quick: usize) -> Vec<u64> {
+        self.seeds_from(1, usual, quick)
+    }
+
+    /// The same, from `first` on where no first seed is asked for.
+    pub(crate) fn seeds_from(&self, first: u64, usual: usize, quick: usize) -> Vec<u64> {
         let count = self.seeds.unwrap_or(if self.quick { quick } else { usual });
-        (1..=count as u64).collect()
+        (self.first_seed.unwrap_or(first)..).take(count).collect()
     }
 
     /// The command with these options.
     fn command(&self, study: &Study) -> String {
         let seeds = self.seeds.map_or_else(String::new, |seeds| format!(" --seeds {seeds}"));
+        let from = self.first_seed.map_or_else(String::new, |n| format!(" --seed-from {n}"));
         let quick = if self.quick { " --quick" } else { "" };
         let data = if study.needs_data { " --data DIR" } else { "" };
-        format!("headwater study {}{seeds}{quick}{data}", study.name)
+        format!("headwater study {}{seeds}{from}{quick}{data}", study.name)
     }
 }
 

@@ -52,7 +52,7 @@ fn print_training(out: &mut impl Write, training: &Training) -> io::Result<()> {
 }
 
 fn print_calibrated(out: &mut impl Write, calibrated: &Calibrated) -> io::Result<()> {
-    writeln!(
+    write!(
         out,
         "calibrated  {}: τ_c {}, τ_a {}, one false alarm in {} wanted",
         calibrated.client,
@@ -61,7 +61,11 @@ fn print_calibrated(out: &mut impl Write, calibrated: &Calibrated) -> io::Result
         calibrated
             .arl0_target
             .map_or_else(|| "-".into(), |seconds| Span { seconds: seconds.get() }.to_string())
-    )
+    )?;
+    match calibrated.alarm_steps {
+        Some(steps) => writeln!(out, ", an alarm takes {:.1} steps at least", steps.get()),
+        None => writeln!(out),
+    }
 }
 
 fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::Result<()> {
@@ -80,6 +84,9 @@ fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::
     }
     if let Some(other) = &incident.would_now_say {
         write!(out, ", would now say {other}")?;
+    }
+    if let Some(source) = &incident.silent_source {
+        write!(out, ", or {source} above it, not visible in its own sensors")?;
     }
     write_place(out, incident.file.as_deref(), incident.run.as_deref())?;
     match &incident.why {
@@ -205,6 +212,15 @@ fn print_score(out: &mut impl Write, score: &Score) -> io::Result<()> {
             score.root_unknown,
             delay(score.delay_s.median),
             delay(score.delay_s.p95)
+        )?;
+    }
+    let course = score.roots;
+    if course.at_alarm != course.at_close || course.with_source != course.at_close {
+        writeln!(
+            out,
+            "roots right at the alarm {}, five steps later {}, at the end {}; with the silent source \
+             above the root {}",
+            course.at_alarm, course.after_5_steps, course.at_close, course.with_source
         )?;
     }
     write!(out, "{} in {}", count(score.false_alarms, "false alarm"), quiet_days(score))?;

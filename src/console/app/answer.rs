@@ -2,23 +2,22 @@
 
 use crossterm::event::KeyCode;
 
-use super::command::{self, Command};
+use super::command::{self, Typed};
 use super::filter::Filter;
 use super::goal::{self, Goal};
 use super::prompt::{Prompt, Purpose};
 use super::question::Question;
 use super::{Effect, Model, Stage, act, turning};
 use crate::console::key::Key;
-use crate::console::remark::Remark;
 use crate::console::theme::Theme;
-use crate::engine::handle::Command as EngineCommand;
+use crate::engine::handle::Command;
 use crate::incident::Action as Deed;
 
-/// Commands that are kept to come back to.
 const KEPT: usize = 100;
 
 impl Model {
     /// A key while a line is being typed.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "any other key edits the line")]
     pub(super) fn type_key(&mut self, mut prompt: Prompt, key: Key) -> Option<Effect> {
         prompt.error = None;
         match key.code() {
@@ -29,11 +28,8 @@ impl Model {
             KeyCode::Up => prompt.recall(true, &self.typed),
             KeyCode::Down => prompt.recall(false, &self.typed),
             KeyCode::Backspace if prompt.line.text().is_empty() => return self.leave(&prompt),
-            _ => {
-                if prompt.line.press(key) {
-                    prompt.forget_offers();
-                }
-            }
+            _ if prompt.line.press(key) => prompt.forget_offers(),
+            _ => {}
         }
         self.follow_line(&prompt);
         self.prompt = Some(prompt);
@@ -58,25 +54,31 @@ impl Model {
                 prompt.line.text().clone_into(&mut self.search);
                 self.help = Some(0);
             }
-            _ => {}
+            Purpose::Go
+            | Purpose::Command
+            | Purpose::Note(_)
+            | Purpose::Shelf(_)
+            | Purpose::Value(_) => {}
         }
     }
 
     /// The line is given up; what it showed on the way is gone.
     fn leave(&mut self, prompt: &Prompt) -> Option<Effect> {
-        match prompt.purpose {
-            Purpose::Filter => self.filter = Filter::default(),
-            Purpose::Search => self.search.clear(),
-            _ => {}
+        if prompt.purpose == Purpose::Filter {
+            self.filter = Filter::default();
+        } else if prompt.purpose == Purpose::Search {
+            self.search.clear();
         }
         None
     }
 
-    /// The line is finished: it does what it says, or says why not and stays.
+    /// The line is finished. It is carried out, or stays with the reason why not.
     fn finish(&mut self, mut prompt: Prompt) -> Option<Effect> {
         let text = prompt.line.text().to_owned();
+        if text.trim().is_empty() && prompt.purpose != Purpose::Filter {
+            return None;
+        }
         let done = match prompt.purpose {
-            _ if text.trim().is_empty() && prompt.purpose != Purpose::Filter => return None,
             Purpose::Filter | Purpose::Search => Ok(None),
             Purpose::Go => match Goal::read(&text) {
                 Some(goal) => self.go(goal),
@@ -113,48 +115,44 @@ impl Model {
             }
         }
         Ok(match command {
-            Command::Do(action) => act::act(self, action),
-            Command::Set(turn, why) => {
+            Typed::Do(action) => act::act(self, action),
+            Typed::Set(turn, why) => {
                 if self.knobs().is_empty() {
                     return Err("nothing can be set before the first step".into());
                 }
                 self.set(turn, why)
             }
-            Command::Go(goal) => self.go(goal)?,
-            Command::Theme(choice) => {
+            Typed::Go(goal) => self.go(goal)?,
+            Typed::Theme(choice) => {
                 self.theme = Theme::new(choice, self.theme.terminal);
                 None
             }
-            Command::Speed(speed) => {
-                self.pace.speed = speed;
-                self.seeking = None;
-                Some(Effect::Command(EngineCommand::Pace(self.pace)))
-            }
-            Command::Filter(text) => {
+            Typed::Speed(speed) => Some(self.set_speed(speed)),
+            Typed::Filter(text) => {
                 self.filter = Filter::read(&text);
                 self.show(super::Screen::Log);
                 None
             }
-            Command::Note(text) => {
+            Typed::Note(text) => {
                 let incident = self.chosen_incident().map(|i| i.number).ok_or("no incident yet")?;
                 Some(self.order(Deed::Note { incident, text }, None))
             }
-            Command::Shelve(seconds) => {
+            Typed::Shelve(seconds) => {
                 let incident = self.chosen_incident().map(|i| i.number).ok_or("no incident yet")?;
                 Some(self.shelve(incident, seconds))
             }
-            Command::Open(name) => {
+            Typed::Open(name) => {
                 self.question = Some(Question::Open(name));
                 None
             }
-            Command::Bell(on) => {
+            Typed::Bell(on) => {
                 self.bell = on;
                 None
             }
-            Command::Pay => {
+            Typed::Pay => {
                 let trial = self.tuning.as_ref().map(|tuning| tuning.trial);
                 let trial = trial.ok_or("no setting is on trial")?;
-                Some(Effect::Command(EngineCommand::WhatIfPaid(trial)))
+                Some(Effect::Command(Command::WhatIfPaid(trial)))
             }
         })
     }
@@ -162,28 +160,22 @@ impl Model {
     /// A key while a question stands. Any other key leaves it unanswered.
     pub(super) fn answer(&mut self, question: Question, key: Key) -> Option<Effect> {
         let letter = key.typed();
-        match &question {
-            Question::Mark => {
-                if let Some(name) = letter.filter(|c| goal::is_mark(*c)) {
-                    self.mark(name);
-                }
-                return None;
-            }
-            Question::ToMark => {
-                let name = letter.filter(|c| goal::is_mark(*c))?;
-                return self.go(Goal::Mark(name)).unwrap_or_else(|why| {
-                    self.remark = Some(Remark::failed(&why));
-                    None
-                });
-            }
-            _ => {}
-        }
+        let mark = letter.filter(|c| goal::is_mark(*c));
         let choices = question.choices(&self.names);
         let first = choices.first().map(|(key, _)| *key);
         let answer = if key.code() == KeyCode::Enter { first } else { letter };
-        let at = choices.iter().position(|(key, _)| Some(*key) == answer)?;
+        let at = choices.iter().position(|(key, _)| Some(*key) == answer);
+        let yes = at.filter(|at| *at == 0);
         match question {
-            Question::Shelve { incident, shift_s } => match at {
+            Question::Mark => {
+                self.mark(mark?);
+                None
+            }
+            Question::ToMark => self.go(Goal::Mark(mark?)).unwrap_or_else(|why| {
+                self.failure(why);
+                None
+            }),
+            Question::Shelve { incident, shift_s } => match at? {
                 0 => Some(self.shelve(incident, 600)),
                 1 => Some(self.shelve(incident, 3600)),
                 2 => Some(self.shelve(incident, shift_s)),
@@ -193,20 +185,20 @@ impl Model {
                 }
             },
             Question::Correct { incident, roots } => {
-                let root = *roots.get(at)?;
+                let root = *roots.get(at?)?;
                 Some(self.order(Deed::Correct { incident, root }, None))
             }
-            _ if at != 0 => None,
-            Question::Accept { incident } => Some(self.order(Deed::Accept { incident }, None)),
-            Question::TakeOut { client } => Some(self.order(Deed::TakeOut { client }, None)),
-            Question::Commit { to, .. } => Some(self.order_turn(to, None)),
-            Question::Open(name) => Some(Effect::Open(name)),
-            Question::Mark | Question::ToMark => None,
+            Question::Accept { incident } => {
+                yes.map(|_| self.order(Deed::Accept { incident }, None))
+            }
+            Question::TakeOut { client } => yes.map(|_| self.order(Deed::TakeOut { client }, None)),
+            Question::Commit { to, .. } => yes.map(|_| self.order_turn(to, None)),
+            Question::Open(name) => yes.map(|_| Effect::Open(name)),
         }
     }
 
     /// Whether the engine can still be asked for anything.
-    pub(crate) fn is_watched(&self) -> bool {
+    pub(super) fn is_watched(&self) -> bool {
         self.watched.is_some() && !matches!(self.stage, Stage::Preparing)
     }
 }

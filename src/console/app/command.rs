@@ -8,25 +8,18 @@ use crate::engine::knob::{Knob, Turn};
 use crate::engine::pace::Speed;
 use crate::session::SHIPPED;
 
-/// What a typed line asks for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Command {
+pub(crate) enum Typed {
     Do(Action),
-    /// A setting, and why.
     Set(Turn, Option<String>),
     Go(Goal),
     Theme(Choice),
     Speed(Speed),
-    /// Which lines of the log are shown.
     Filter(String),
-    /// A note on the chosen incident.
     Note(String),
-    /// The chosen incident is shelved for so many seconds.
     Shelve(u32),
     Open(String),
-    /// The bell, on or off.
     Bell(bool),
-    /// What is on trial is paid for.
     Pay,
 }
 
@@ -45,43 +38,43 @@ const WORDS: [(&str, &str); 10] = [
 ];
 
 /// Reads a line. `clients` are the names that settings of one client go by.
-pub(crate) fn read(text: &str, clients: &[String]) -> Result<Command, String> {
+pub(crate) fn read(text: &str, clients: &[String]) -> Result<Typed, String> {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();
     let needs = |what: &str| format!("{word}: expected {what}");
     match word {
         "" => Err("a command, a setting or an action; tab completes".into()),
-        "q" => Ok(Command::Do(Action::Quit)),
-        "write" | "w" => Ok(Command::Do(Action::Picture)),
-        "go" | "g" => Goal::read(rest).map(Command::Go).ok_or_else(|| needs(goal::EXPECTED)),
+        "q" => Ok(Typed::Do(Action::Quit)),
+        "write" | "w" => Ok(Typed::Do(Action::Picture)),
+        "go" | "g" => Goal::read(rest).map(Typed::Go).ok_or_else(|| needs(goal::EXPECTED)),
         "theme" if !rest.is_empty() => Choice::ALL
             .into_iter()
             .find(|choice| choice.name() == rest)
-            .map(Command::Theme)
+            .map(Typed::Theme)
             .ok_or_else(|| needs("auto, dark, paper or mono")),
-        "speed" => speed(rest).map(Command::Speed).ok_or_else(|| needs("0.25 to 3600, or max")),
-        "filter" => Ok(Command::Filter(rest.to_owned())),
-        "note" if !rest.is_empty() => Ok(Command::Note(rest.to_owned())),
+        "speed" => speed(rest).map(Typed::Speed).ok_or_else(|| needs("0.25 to 3600, or max")),
+        "filter" => Ok(Typed::Filter(rest.to_owned())),
+        "note" if !rest.is_empty() => Ok(Typed::Note(rest.to_owned())),
         "shelve" if !rest.is_empty() => {
-            shelf(rest).map(Command::Shelve).ok_or_else(|| needs("a time up to 24h, such as 10m"))
+            shelf(rest).map(Typed::Shelve).ok_or_else(|| needs("a time up to 24h, such as 10m"))
         }
-        "open" if !rest.is_empty() => Ok(Command::Open(rest.to_owned())),
-        "pay" if rest.is_empty() => Ok(Command::Pay),
+        "open" if !rest.is_empty() => Ok(Typed::Open(rest.to_owned())),
+        "pay" if rest.is_empty() => Ok(Typed::Pay),
         "bell" => match rest {
-            "on" => Ok(Command::Bell(true)),
-            "off" => Ok(Command::Bell(false)),
+            "on" => Ok(Typed::Bell(true)),
+            "off" => Ok(Typed::Bell(false)),
             _ => Err(needs("on or off")),
         },
         _ => setting(text, clients).unwrap_or_else(|| {
             let action = Action::named(word).filter(|_| rest.is_empty());
-            action.map(Command::Do).ok_or_else(|| format!("nothing is called {text:?}"))
+            action.map(Typed::Do).ok_or_else(|| format!("nothing is called {text:?}"))
         }),
     }
 }
 
 /// `tau_c 97.5%`, `tau_c P1 98% because it chatters`; nothing where no setting is named.
-fn setting(text: &str, clients: &[String]) -> Option<Result<Command, String>> {
+fn setting(text: &str, clients: &[String]) -> Option<Result<Typed, String>> {
     let (text, why) = match text.split_once(" because ") {
         Some((text, why)) => (text.trim(), Some(why.trim().to_owned())),
         None => (text, None),
@@ -98,7 +91,7 @@ fn setting(text: &str, clients: &[String]) -> Option<Result<Command, String>> {
         return Some(Err(format!("{}: expected a value", knob.name(clients))));
     }
     let turn = turning::typed(knob, value, clients).map_err(|error| error.to_string());
-    Some(turn.map(|turn| Command::Set(turn, why.filter(|why| !why.is_empty()))))
+    Some(turn.map(|turn| Typed::Set(turn, why.filter(|why| !why.is_empty()))))
 }
 
 fn speed(text: &str) -> Option<Speed> {
@@ -109,7 +102,6 @@ fn speed(text: &str) -> Option<Speed> {
     (0.25..=3600.0).contains(&times).then_some(Speed::Times(times))
 }
 
-/// A time that an alarm may be shelved for.
 pub(crate) fn shelf(text: &str) -> Option<u32> {
     let seconds = goal::seconds(text)?;
     (1..=i64::from(crate::incident::action::LONGEST_SHELF_S))
@@ -166,20 +158,20 @@ mod tests {
     fn settings_actions_and_words_are_understood() {
         let read = |text: &str| read(text, &names());
         let tau = |client, p| Knob::TauC(client).at(Some(Tau::Percentile(p)));
-        assert_eq!(read("tau_c 97.5%"), Ok(Command::Set(tau(None, 97.5), None)));
+        assert_eq!(read("tau_c 97.5%"), Ok(Typed::Set(tau(None, 97.5), None)));
         assert_eq!(
             read("tau_c P2 98% because it chatters"),
-            Ok(Command::Set(tau(Some(1), 98.0), Some("it chatters".into())))
+            Ok(Typed::Set(tau(Some(1), 98.0), Some("it chatters".into())))
         );
-        assert_eq!(read("arl0=8h"), Ok(Command::Set(Knob::Arl0.at(28_800.0), None)));
-        assert_eq!(read("mode paper"), Ok(Command::Set(Knob::Mode.at(Mode::Paper), None)));
-        assert_eq!(read("go #7"), Ok(Command::Go(Goal::Incident(7))));
-        assert_eq!(read("theme mono"), Ok(Command::Theme(Choice::Mono)));
-        assert_eq!(read("theme"), Ok(Command::Do(Action::Theme)));
-        assert_eq!(read("speed max"), Ok(Command::Speed(Speed::Max)));
-        assert_eq!(read("quit"), Ok(Command::Do(Action::Quit)));
-        assert_eq!(read("shelve 1h"), Ok(Command::Shelve(3600)));
-        assert_eq!(read("open twin-8"), Ok(Command::Open("twin-8".into())));
+        assert_eq!(read("arl0=8h"), Ok(Typed::Set(Knob::Arl0.at(28_800.0), None)));
+        assert_eq!(read("mode paper"), Ok(Typed::Set(Knob::Mode.at(Mode::Paper), None)));
+        assert_eq!(read("go #7"), Ok(Typed::Go(Goal::Incident(7))));
+        assert_eq!(read("theme mono"), Ok(Typed::Theme(Choice::Mono)));
+        assert_eq!(read("theme"), Ok(Typed::Do(Action::Theme)));
+        assert_eq!(read("speed max"), Ok(Typed::Speed(Speed::Max)));
+        assert_eq!(read("quit"), Ok(Typed::Do(Action::Quit)));
+        assert_eq!(read("shelve 1h"), Ok(Typed::Shelve(3600)));
+        assert_eq!(read("open twin-8"), Ok(Typed::Open("twin-8".into())));
     }
 
     #[test]

@@ -11,13 +11,10 @@ pub(crate) struct Filter {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Term {
-    /// A line about this client.
     Client(String),
-    /// A line about this incident.
     Incident(u64),
     /// A line that this operator caused; `operator` is any of them, `engine` nobody.
     By(String),
-    /// A line with this word.
     Word(String),
 }
 
@@ -43,17 +40,15 @@ impl Filter {
         Self { text: text.to_owned(), terms }
     }
 
-    /// As it was typed.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it lets every line through.
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether it lets this line through, which says what `words` makes of it.
+    /// Whether it lets this line through, which reads as `words` makes it.
     pub(crate) fn shows(
         &self,
         entry: &Event,

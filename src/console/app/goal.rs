@@ -4,27 +4,21 @@ use jiff::civil::{DateTime, Time};
 
 use crate::session::{Span, mark};
 
-/// A place in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Goal {
-    /// A time of the day looked at.
     Clock(Time),
-    /// A civil time.
     At(DateTime),
-    /// So many seconds from the moment looked at.
     By(i64),
-    /// Where an incident's evidence began.
     Incident(u64),
     Mark(char),
     Start,
     End,
 }
 
-/// What is said to whoever typed something else.
+/// Shown where something else was typed.
 pub(crate) const EXPECTED: &str = "a time such as 10:38, +5m, -30s, #7, 'a, start or end";
 
 impl Goal {
-    /// Reads what was typed.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let text = text.trim();
         match text {
@@ -50,7 +44,6 @@ impl Goal {
     }
 }
 
-/// Whether a mark can have this name.
 pub(crate) fn is_mark(c: char) -> bool {
     c.is_ascii_alphabetic()
 }

@@ -7,7 +7,7 @@ use crate::console::text::clean;
 
 /// Text and the place of the cursor in it, in characters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Line {
+pub(crate) struct EditLine {
     text: String,
     cursor: usize,
 }
@@ -15,24 +15,20 @@ pub(crate) struct Line {
 /// Characters that a line may have: nobody types more, and a paste may not flood the screen.
 const LONGEST: usize = 400;
 
-impl Line {
-    /// `text`, with the cursor behind it.
+impl EditLine {
     pub(crate) fn of(text: &str) -> Self {
         let text: String = clean(text).chars().take(LONGEST).collect();
         Self { cursor: text.chars().count(), text }
     }
 
-    /// What has been typed.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Characters before the cursor.
     pub(crate) fn cursor(&self) -> usize {
         self.cursor
     }
 
-    /// Types text where the cursor stands.
     pub(crate) fn insert(&mut self, text: &str) {
         for c in clean(text).chars() {
             if self.text.chars().count() == LONGEST {
@@ -44,6 +40,7 @@ impl Line {
     }
 
     /// Takes a key that edits; whether it was one.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "any other key does not edit")]
     pub(crate) fn press(&mut self, key: Key) -> bool {
         let length = self.text.chars().count();
         if let Some(c) = key.typed() {
@@ -75,7 +72,6 @@ impl Line {
         true
     }
 
-    /// Where the word before the cursor begins.
     fn word_start(&self) -> usize {
         let before: Vec<char> = self.text.chars().take(self.cursor).collect();
         let end = before.iter().rposition(|c| !c.is_whitespace()).map_or(0, |at| at + 1);
@@ -99,7 +95,7 @@ mod tests {
 
     #[test]
     fn it_is_edited_as_one_expects() {
-        let mut line = Line::of("grün");
+        let mut line = EditLine::of("grün");
         line.press(code(KeyCode::Left));
         line.press(code(KeyCode::Backspace));
         line.insert("ue");
@@ -117,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_paste_can_neither_speak_to_the_terminal_nor_flood_the_screen() {
-        let mut line = Line::default();
+        let mut line = EditLine::default();
         line.insert(&"\u{1b}[2J".repeat(1000));
         assert!(line.text().chars().count() <= LONGEST);
         assert!(!line.text().chars().any(char::is_control));
@@ -126,7 +122,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_keys_leave_the_cursor_in_the_text(keys in prop::collection::vec(0_usize..9, 0..60)) {
-            let mut line = Line::of("zwölf Größen");
+            let mut line = EditLine::of("zwölf Größen");
             for key in keys {
                 line.press(match key {
                     0 => code(KeyCode::Left),

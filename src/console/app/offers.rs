@@ -6,105 +6,91 @@ use crate::incident::{AlarmState, Incident};
 use crate::session::Mode;
 
 impl Model {
-    /// Whether `action` would change anything here and now.
     pub(crate) fn offers(&self, action: Action) -> bool {
+        use Action::{
+            Accept, Acknowledge, Back, Bell, Close, Command, Copy, Correct, Down, FarBack,
+            FarForward, Faster, Filter, Forward, GoTo, Help, Keys, Live, LoopEnd, LoopStart, Mark,
+            Mouse, NextIncident, NextPanel, Note, Open, PageDown, PageUp, Pause, Picture,
+            PlayIncident, PreviousIncident, PreviousPanel, Quit, QuitNow, Redo, Redraw, Service,
+            Shelve, ShowClient, ShowIncident, ShowInfluence, ShowLog, ShowOverview, ShowPrivacy,
+            ShowSessions, ShowTraining, Slower, Sort, Start, StepOnce, Suspend, Theme, ToMark,
+            Truth, TurnDown, TurnFarDown, TurnFarUp, TurnUp, Undo, Unshelve, Up, ZoomIn, ZoomOut,
+        };
         if self.help.is_some() {
-            return matches!(
-                action,
-                Action::Close
-                    | Action::PageDown
-                    | Action::PageUp
-                    | Action::Up
-                    | Action::Down
-                    | Action::Filter
-                    | Action::Quit
-                    | Action::QuitNow
-                    | Action::Theme
-                    | Action::Redraw
-                    | Action::Suspend
-            );
+            let works =
+                [Close, PageDown, PageUp, Up, Down, Filter, Quit, QuitNow, Theme, Redraw, Suspend];
+            return works.contains(&action);
         }
         let on_data = self.newest().is_some();
         let playing = matches!(self.stage, Stage::Playing | Stage::Reading);
         let tunable = self.is_watched() && !self.knobs().is_empty();
         match action {
-            Action::Pause | Action::Faster | Action::Slower => playing || self.playback.is_some(),
-            Action::StepOnce => playing && self.pace.paused,
-            Action::Live => on_data && self.look.is_some(),
-            Action::Open => self.opens(),
-            Action::Close => {
+            Pause | Faster | Slower => playing || self.playback.is_some(),
+            StepOnce => playing && self.pace.paused,
+            Live => on_data && self.look.is_some(),
+            Open => self.opens(),
+            Close => {
                 self.tuning.is_some() || self.playback.is_some() || self.screen != Screen::Overview
             }
-            Action::PageDown | Action::PageUp => {
+            PageDown | PageUp => {
                 self.screen != Screen::Overview || self.focus() == Focus::Incidents
             }
-            Action::Down | Action::Up => match self.screen {
+            Down | Up => match self.screen {
                 Screen::Log => self.entries().len() > 1,
                 Screen::Sessions => self.sessions.len() > 1,
-                _ => on_data && self.measured.as_ref().is_some_and(|m| m.clients.len() > 1),
+                Screen::Overview
+                | Screen::Client
+                | Screen::Influence
+                | Screen::Incident(_)
+                | Screen::Training
+                | Screen::Privacy => {
+                    on_data && self.measured.as_ref().is_some_and(|m| m.clients.len() > 1)
+                }
             },
-            Action::NextPanel | Action::PreviousPanel => on_data && self.screen == Screen::Overview,
-            Action::Truth => on_data && self.measured.as_ref().is_some_and(|m| m.truth.is_known()),
-            Action::Acknowledge => self.alarm_is(|state| {
-                matches!(
-                    state,
-                    AlarmState::Unacknowledged | AlarmState::Returned | AlarmState::Latched
-                )
-            }),
-            Action::Shelve => self.alarm_is(|state| {
+            NextPanel | PreviousPanel => on_data && self.screen == Screen::Overview,
+            Truth => on_data && self.measured.as_ref().is_some_and(|m| m.truth.is_known()),
+            Acknowledge => self.alarm_is(AlarmState::wants_acknowledgement),
+            Shelve => self.alarm_is(|state| {
                 !matches!(state, AlarmState::SuppressedByDesign | AlarmState::OutOfService)
             }),
-            Action::Unshelve => self.alarm_is(|state| state == AlarmState::Shelved),
-            Action::Note | Action::Correct | Action::PlayIncident => {
-                self.chosen_incident().is_some()
-            }
+            Unshelve => self.alarm_is(|state| state == AlarmState::Shelved),
+            Note | Correct | PlayIncident => self.chosen_incident().is_some(),
             // Only evidence knows a normal that can be another one.
-            Action::Accept => {
+            Accept => {
                 let lasts = |incident: &Incident| {
                     incident.is_open() || incident.alarm.state == AlarmState::Latched
                 };
                 self.mode() == Mode::Evidence && self.chosen_incident().is_some_and(lasts)
             }
-            Action::PreviousIncident | Action::NextIncident => {
+            PreviousIncident | NextIncident => {
                 self.watched.as_ref().is_some_and(|watched| !watched.incidents.is_empty())
             }
-            Action::Service => self.is_watched(),
-            Action::TurnUp | Action::TurnDown | Action::TurnFarUp | Action::TurnFarDown => tunable,
-            Action::Undo => self.log_allows(|standing| standing.undoable),
-            Action::Redo => self.log_allows(|standing| standing.redoable),
-            Action::ToMark => !self.marks.is_empty(),
-            Action::Back
-            | Action::Forward
-            | Action::FarBack
-            | Action::FarForward
-            | Action::Start
-            | Action::ZoomIn
-            | Action::ZoomOut
-            | Action::GoTo
-            | Action::Mark
-            | Action::LoopStart
-            | Action::LoopEnd
-            | Action::Copy
-            | Action::Sort => on_data,
-            _ => true,
+            Service => self.is_watched(),
+            TurnUp | TurnDown | TurnFarUp | TurnFarDown => tunable,
+            Undo => self.snapshot().is_some_and(|snapshot| snapshot.undoable.is_some()),
+            Redo => self.snapshot().is_some_and(|snapshot| snapshot.redoable.is_some()),
+            ToMark => !self.marks.is_empty(),
+            Back | Forward | FarBack | FarForward | Start | ZoomIn | ZoomOut | GoTo | Mark
+            | LoopStart | LoopEnd | Copy | Sort => on_data,
+            ShowOverview | ShowClient | ShowInfluence | ShowIncident | ShowTraining
+            | ShowPrivacy | ShowLog | ShowSessions | Filter | Command | Help | Bell | Theme
+            | Mouse | Picture | Keys | Redraw | Suspend | Quit | QuitNow => true,
         }
     }
 
     /// The word for `action` here and now, where it is another than usual.
     pub(crate) fn wording(&self, action: Action) -> Option<&'static str> {
         let on_trial = self.tuning.as_ref().is_some_and(super::Tuning::has_moved);
-        match action {
-            Action::Pause if self.stands() => Some("go on"),
-            Action::Open if on_trial => Some("set"),
-            Action::Close if self.tuning.is_some() => Some("drop"),
-            Action::Open if self.screen == Screen::Overview && self.focus() == Focus::Knobs => {
-                Some("type")
-            }
-            _ => None,
-        }
+        let on_knobs = self.screen == Screen::Overview && self.focus() == Focus::Knobs;
+        let words = [
+            (Action::Pause, self.stands(), "go on"),
+            (Action::Open, on_trial, "set"),
+            (Action::Close, self.tuning.is_some(), "drop"),
+            (Action::Open, on_knobs, "type"),
+        ];
+        words.into_iter().find(|(of, holds, _)| *of == action && *holds).map(|(.., word)| word)
     }
 
-    /// Whether what moves on the screen was stopped.
     fn stands(&self) -> bool {
         self.playback.as_ref().map_or(self.pace.paused, |playback| playback.paused)
     }
@@ -125,10 +111,5 @@ impl Model {
     fn alarm_is(&self, wanted: impl Fn(AlarmState) -> bool) -> bool {
         let chosen = self.chosen_incident().is_some_and(|incident| wanted(incident.alarm.state));
         chosen || (self.incident.is_none() && self.listed().any(|i| wanted(i.alarm.state)))
-    }
-
-    fn log_allows(&self, which: impl Fn(&crate::engine::watch::Snapshot) -> Option<u64>) -> bool {
-        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
-        standing.and_then(which).is_some()
     }
 }

@@ -4,57 +4,42 @@
 use super::prompt::{Prompt, Purpose};
 use super::question::{Question, until_shift_end};
 use super::{Effect, Focus, Model, Screen};
-use crate::console::remark::Remark;
 use crate::engine::handle::Command;
 use crate::engine::run::ActError;
-use crate::incident::{Action as Deed, AlarmState, Order};
+use crate::incident::{Action as Deed, AlarmState, Incident, Order};
 use crate::session::Mode;
 
 impl Model {
-    /// An order of this operator.
     pub(super) fn order(&self, action: Deed, why: Option<String>) -> Effect {
         Effect::Command(Command::Order(Order { who: self.who.clone(), action, why }))
     }
 
-    fn with_incident(&mut self, deed: impl FnOnce(u64) -> Deed) -> Option<Effect> {
-        let Some(number) = self.chosen_incident().map(|incident| incident.number) else {
-            self.remark = Some(Remark::done("no incident yet"));
-            return None;
-        };
-        Some(self.order(deed(number), None))
+    /// The number of the chosen incident; a message where there is none.
+    pub(super) fn incident_for(&mut self, what: &str) -> Option<u64> {
+        let number = self.chosen_incident().map(|incident| incident.number);
+        if number.is_none() {
+            self.message(format!("no incident {what}"));
+        }
+        number
     }
 
     /// The chosen incident has been seen; where nothing was pointed at, the newest that asks for it.
     pub(super) fn acknowledge(&mut self) -> Option<Effect> {
-        let asks = |state| {
-            matches!(state, AlarmState::Unacknowledged | AlarmState::Returned | AlarmState::Latched)
+        let pointed_at = self.incident.is_some() || self.screen != Screen::Overview;
+        let asking = self.listed().find(|i| i.alarm.state.wants_acknowledgement());
+        let incident = match asking.map(|i| i.number).filter(|_| !pointed_at) {
+            Some(number) => number,
+            None => self.incident_for("yet")?,
         };
-        if self.incident.is_some() || self.screen != Screen::Overview {
-            return self.with_incident(|incident| Deed::Acknowledge { incident });
-        }
-        let asking = self.listed().find(|i| asks(i.alarm.state)).map(|i| i.number);
-        self.incident = asking;
-        let effect = self.with_incident(|incident| Deed::Acknowledge { incident });
-        // Nothing was pointed at before, and nothing is after it.
-        self.incident = None;
-        effect
+        Some(self.order(Deed::Acknowledge { incident }, None))
     }
 
-    /// Asks for how long the chosen incident is shelved.
     pub(super) fn ask_shelf(&mut self) {
-        let chosen = self.chosen_incident().map(|incident| (incident.number, incident.is_listed()));
-        let incident = match chosen {
-            Some((incident, true)) => incident,
-            Some((incident, false)) => {
-                let said = format!("#{incident} is over: there is nothing to shelve");
-                self.remark = Some(Remark::done(&said));
-                return;
-            }
-            None => {
-                self.remark = Some(Remark::done("no incident to shelve"));
-                return;
-            }
-        };
+        let Some(incident) = self.incident_for("to shelve") else { return };
+        if !self.chosen_incident().is_some_and(Incident::is_listed) {
+            self.message(format!("#{incident} is over: there is nothing to shelve"));
+            return;
+        }
         let second = self.newest().map_or(0, |now| self.clock.civil_second(now).rem_euclid(86_400));
         self.question = Some(Question::Shelve { incident, shift_s: until_shift_end(second) });
     }
@@ -65,11 +50,10 @@ impl Model {
 
     /// Ends the shelving of the chosen incident, or of the newest shelved one.
     pub(super) fn unshelve(&mut self) -> Option<Effect> {
-        let shelved =
-            |incident: &&crate::incident::Incident| incident.alarm.state == AlarmState::Shelved;
-        let number = self.chosen_incident().filter(shelved).or_else(|| self.listed().find(shelved));
-        let Some(incident) = number.map(|incident| incident.number) else {
-            self.remark = Some(Remark::done("nothing is shelved"));
+        let shelved = |incident: &&Incident| incident.alarm.state == AlarmState::Shelved;
+        let found = self.chosen_incident().filter(shelved).or_else(|| self.listed().find(shelved));
+        let Some(incident) = found.map(|incident| incident.number) else {
+            self.message("nothing is shelved");
             return None;
         };
         Some(self.order(Deed::Unshelve { incident }, None))
@@ -77,60 +61,55 @@ impl Model {
 
     /// The client that an action on clients means: the root of the incident in hand, or the chosen.
     fn client_meant(&self) -> usize {
-        match self.screen {
-            Screen::Incident(_) => self.chosen_incident().and_then(|i| i.root),
-            Screen::Overview if self.focus() == Focus::Incidents => {
-                self.chosen_incident().and_then(|i| i.root)
-            }
-            _ => None,
-        }
-        .unwrap_or(self.chosen)
+        let on_incident = match self.screen {
+            Screen::Incident(_) => true,
+            Screen::Overview => self.focus() == Focus::Incidents,
+            Screen::Client
+            | Screen::Influence
+            | Screen::Training
+            | Screen::Privacy
+            | Screen::Log
+            | Screen::Sessions => false,
+        };
+        let incident = self.chosen_incident().filter(|_| on_incident);
+        incident.and_then(|incident| incident.root).unwrap_or(self.chosen)
     }
 
     /// Puts a client back in service, or asks whether to take it out.
     pub(super) fn change_service(&mut self) -> Option<Effect> {
         let client = self.client_meant();
-        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref())?;
-        if standing.clients.get(client) == Some(&AlarmState::OutOfService) {
+        if self.snapshot()?.clients.get(client) == Some(&AlarmState::OutOfService) {
             return Some(self.order(Deed::PutBack { client }, None));
         }
         self.question = Some(Question::TakeOut { client });
         None
     }
 
-    /// Asks for a note on the chosen incident, with the one there is to begin with.
+    /// Asks for a note on the chosen incident. The line begins with the note there is.
     pub(super) fn ask_note(&mut self) {
-        let Some(incident) = self.chosen_incident() else {
-            self.remark = Some(Remark::done("no incident to note anything on"));
-            return;
-        };
-        self.prompt = Some(Prompt::new(Purpose::Note(incident.number), &incident.note));
+        let Some(number) = self.incident_for("to note anything on") else { return };
+        let note = self.chosen_incident().map_or("", |incident| incident.note.as_str());
+        self.prompt = Some(Prompt::new(Purpose::Note(number), note));
     }
 
     /// Asks whether what the chosen incident shows is normal from now on.
     pub(super) fn ask_acceptance(&mut self) {
         if self.mode() == Mode::Paper {
-            self.remark = Some(Remark::failed(&ActError::NoNewNormal.to_string()));
-            return;
-        }
-        match self.chosen_incident().map(|incident| incident.number) {
-            Some(incident) => self.question = Some(Question::Accept { incident }),
-            None => self.remark = Some(Remark::done("no incident to accept")),
+            self.failure(ActError::NoNewNormal.to_string());
+        } else if let Some(incident) = self.incident_for("to accept") {
+            self.question = Some(Question::Accept { incident });
         }
     }
 
     /// Asks who the root of the chosen incident is, if not who is named.
     pub(super) fn ask_root(&mut self) {
-        let Some(incident) = self.chosen_incident() else {
-            self.remark = Some(Remark::done("no incident to correct"));
-            return;
-        };
-        let members = incident.members.iter().map(|member| member.client);
-        let roots: Vec<usize> = members.filter(|client| Some(*client) != incident.root).collect();
-        let number = incident.number;
+        let Some(number) = self.incident_for("to correct") else { return };
+        let roots: Vec<usize> = self.chosen_incident().map_or_else(Vec::new, |incident| {
+            let members = incident.members.iter().map(|member| member.client);
+            members.filter(|client| Some(*client) != incident.root).collect()
+        });
         if roots.is_empty() {
-            let said = format!("nobody else takes part in #{number}");
-            self.remark = Some(Remark::done(&said));
+            self.message(format!("nobody else takes part in #{number}"));
         } else {
             self.question = Some(Question::Correct { incident: number, roots });
         }

@@ -1,112 +1,93 @@
 //! What the mouse asks for.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
 use super::act::act;
 use super::{Effect, Focus, Model};
 use crate::console::action::Action;
 use crate::console::mouse::{Gesture, Point, Spot, Target};
+use crate::engine::knob::Knob;
 
-/// Does what was asked of the topmost target that knows what to make of it.
-pub(crate) fn take(model: &mut Model, point: &Point) -> Option<Effect> {
-    for spot in &point.spots {
-        if let Some(Taken(effect)) = offered(model, point.gesture, spot) {
-            return effect;
-        }
-    }
-    None
+pub(super) fn take(model: &mut Model, point: &Point) -> Option<Effect> {
+    let mut spots = point.spots.iter();
+    spots.try_for_each(|spot| offered(model, point.gesture, spot)).break_value()?
 }
 
-/// The gesture was meant for this target.
-struct Taken(Option<Effect>);
-
-fn offered(model: &mut Model, gesture: Gesture, spot: &Spot) -> Option<Taken> {
-    let done = Some(Taken(None));
+/// What the gesture does to this target; goes on where it is meant for a target below.
+fn offered(model: &mut Model, gesture: Gesture, spot: &Spot) -> ControlFlow<Option<Effect>> {
+    use Gesture::{Click, DoubleClick, Drag, Wheel};
     match (spot.target, gesture) {
-        (Target::Do(action), Gesture::Click | Gesture::DoubleClick) => {
+        (Target::Do(action), Click | DoubleClick) => {
             model.remark = None;
-            Some(Taken(act(model, action)))
+            return Break(act(model, action));
         }
-        (Target::Client(client), Gesture::Click) => {
-            model.choose_client(client);
-            done
-        }
-        (Target::Client(client), Gesture::DoubleClick) => {
-            model.choose_client(client);
-            Some(Taken(act(model, Action::Open)))
-        }
-        (Target::Seek { start, end }, Gesture::Click | Gesture::DoubleClick | Gesture::Drag) => {
+        (Target::Seek { start, end }, Click | DoubleClick | Drag) => {
             model.playback = None;
             model.look_at(spot.instant(start, end));
-            done
+            return Break(None);
         }
-        (Target::Trend { start, end }, Gesture::Drag) => {
+        (Target::Trend { start, end }, Drag) => {
             model.look_at(spot.instant(start, end));
-            done
+            return Break(None);
         }
-        (Target::Trend { start, end }, Gesture::Wheel { down }) => {
+        (Target::Trend { start, end }, Wheel { down }) => {
             let under = spot.instant(start, end);
             let zoomed = act(model, if down { Action::ZoomOut } else { Action::ZoomIn });
             if model.look.is_some() {
                 model.look_at(under);
             }
-            Some(Taken(zoomed))
+            return Break(zoomed);
         }
-        (Target::Scroll, Gesture::Wheel { down }) => {
-            Some(Taken(act(model, if down { Action::PageDown } else { Action::PageUp })))
+        (Target::Scroll, Wheel { down }) => {
+            return Break(act(model, if down { Action::PageDown } else { Action::PageUp }));
         }
-        (Target::Client(_), Gesture::Wheel { down }) => {
-            model.focus = Focus::Clients;
-            Some(Taken(act(model, if down { Action::Down } else { Action::Up })))
+        (Target::Knob(knob), Wheel { down }) => {
+            model.choose_knob(knob);
+            return Break(model.turn(if down { -1 } else { 1 }));
         }
-        (Target::Incident(number), Gesture::Click | Gesture::DoubleClick) => {
+        (Target::Client(_), Wheel { .. }) => model.focus = Focus::Clients,
+        (Target::Incident(_), Wheel { .. }) => model.focus = Focus::Incidents,
+        (Target::Entry(_) | Target::Session(_), Wheel { .. }) => {}
+        (Target::Client(client), Click | DoubleClick) => {
+            if model.measured.as_ref().is_some_and(|measured| client < measured.clients.len()) {
+                model.chosen = client;
+                model.focus = Focus::Clients;
+            }
+        }
+        (Target::Incident(number), Click | DoubleClick) => {
             model.incident = Some(number);
             model.focus = Focus::Incidents;
-            Some(opened(model, gesture))
         }
-        (Target::Incident(_), Gesture::Wheel { down }) => {
-            model.focus = Focus::Incidents;
-            Some(Taken(act(model, if down { Action::Down } else { Action::Up })))
-        }
-        (Target::Entry(number), Gesture::Click | Gesture::DoubleClick) => {
-            model.entry = Some(number);
-            Some(opened(model, gesture))
-        }
-        (Target::Session(at), Gesture::Click | Gesture::DoubleClick) => {
-            model.session = at;
-            Some(opened(model, gesture))
-        }
-        (Target::Entry(_) | Target::Session(_), Gesture::Wheel { down }) => {
-            Some(Taken(act(model, if down { Action::Down } else { Action::Up })))
-        }
-        (Target::Knob(knob), Gesture::Click | Gesture::DoubleClick) => {
-            if model.knob != Some(knob) {
-                model.tuning = None;
-            }
-            model.knob = Some(knob);
+        (Target::Entry(number), Click | DoubleClick) => model.entry = Some(number),
+        (Target::Session(at), Click | DoubleClick) => model.session = at,
+        (Target::Knob(knob), Click | DoubleClick) => {
+            model.choose_knob(knob);
             model.focus = Focus::Knobs;
-            Some(opened(model, gesture))
         }
-        (Target::Knob(knob), Gesture::Wheel { down }) => {
-            if model.knob != Some(knob) {
-                model.tuning = None;
-            }
-            model.knob = Some(knob);
-            Some(Taken(model.turn(if down { -1 } else { 1 })))
-        }
-        _ => None,
+        (Target::Do(_) | Target::Seek { .. }, Drag | Wheel { .. })
+        | (Target::Trend { .. }, Click | DoubleClick)
+        | (Target::Scroll, Click | DoubleClick | Drag)
+        | (
+            Target::Client(_)
+            | Target::Incident(_)
+            | Target::Entry(_)
+            | Target::Session(_)
+            | Target::Knob(_),
+            Drag,
+        ) => return Continue(()),
     }
-}
-
-/// A double click goes into what was chosen.
-fn opened(model: &mut Model, gesture: Gesture) -> Taken {
-    Taken((gesture == Gesture::DoubleClick).then(|| act(model, Action::Open)).flatten())
+    // A row of a list: the wheel moves on, a double click goes in.
+    Break(match gesture {
+        Wheel { down } => act(model, if down { Action::Down } else { Action::Up }),
+        DoubleClick => act(model, Action::Open),
+        Click | Drag => None,
+    })
 }
 
 impl Model {
-    fn choose_client(&mut self, client: usize) {
-        let clients = self.measured.as_ref().map_or(0, |measured| measured.clients.len());
-        if client < clients {
-            self.chosen = client;
-            self.focus = Focus::Clients;
+    fn choose_knob(&mut self, knob: Knob) {
+        if self.knob.replace(knob) != Some(knob) {
+            self.tuning = None;
         }
     }
 }

@@ -1,51 +1,41 @@
 //! A line that the operator is asked for: where to go, a command, a filter, a note, a value.
 
 use super::command;
-use super::line::Line;
+use super::line::EditLine;
 use crate::engine::knob::Knob;
 
-/// What the line is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// A place in time.
     Go,
     Command,
     /// Which lines of the log are shown; follows what is typed.
     Filter,
     /// Which lines of the help are shown; follows what is typed.
     Search,
-    /// A note on this incident.
     Note(u64),
-    /// How long this incident is shelved.
     Shelf(u64),
-    /// The value of this knob.
     Value(Knob),
 }
 
-/// A line being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Prompt {
-    pub(crate) purpose: Purpose,
-    /// What has been typed.
-    pub(crate) line: Line,
+    pub purpose: Purpose,
+    pub line: EditLine,
     /// Why the line cannot be used; gone with the next key.
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
     /// Lines that tab goes through, and which of them stands there now.
-    pub(crate) offers: Vec<String>,
-    /// Which of them stands there now.
-    pub(crate) offer: Option<usize>,
+    pub offers: Vec<String>,
+    pub offer: Option<usize>,
     /// How far back in the history of commands.
-    pub(crate) back: usize,
+    pub back: usize,
 }
 
 impl Prompt {
-    /// Asks, with `text` to begin with.
     pub(crate) fn new(purpose: Purpose, text: &str) -> Self {
-        let line = Line::of(text);
+        let line = EditLine::of(text);
         Self { purpose, line, error: None, offers: Vec::new(), offer: None, back: 0 }
     }
 
-    /// What stands before the line.
     pub(crate) fn label(&self, clients: &[String]) -> String {
         match self.purpose {
             Purpose::Go => "go to ".into(),
@@ -94,7 +84,7 @@ impl Prompt {
             Some(at) => (at + if forward { 1 } else { count - 1 }) % count,
         };
         self.offer = Some(next);
-        self.line = Line::of(&self.offers[next]);
+        self.line = EditLine::of(&self.offers[next]);
         if count == 1 {
             // It stands alone: what follows it is to be typed.
             self.line.insert(" ");
@@ -117,7 +107,7 @@ impl Prompt {
         if back <= history.len() {
             self.back = back;
             let text = history.len().checked_sub(back).and_then(|at| history.get(at));
-            self.line = Line::of(text.map_or("", String::as_str));
+            self.line = EditLine::of(text.map_or("", String::as_str));
         }
     }
 }

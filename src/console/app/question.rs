@@ -2,47 +2,21 @@
 
 use crate::engine::knob::Turn;
 
-/// Something the operator is asked before it is done.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Question {
-    /// For how long is this incident shelved?
-    Shelve {
-        incident: u64,
-        /// Seconds until the shift is over.
-        shift_s: u32,
-    },
-    /// Is what this incident shows the new normal?
-    Accept {
-        incident: u64,
-    },
-    /// Who is its root, if not who is named?
-    Correct {
-        incident: u64,
-        /// Who it may be.
-        roots: Vec<usize>,
-    },
-    /// Shall this client be silenced until it is put back?
-    TakeOut {
-        client: usize,
-    },
-    /// Shall a knob that decides what is given away be set?
-    Commit {
-        from: Turn,
-        to: Turn,
-        step: u64,
-    },
-    /// Which letter shall this moment be known by?
+    Shelve { incident: u64, shift_s: u32 },
+    Accept { incident: u64 },
+    Correct { incident: u64, roots: Vec<usize> },
+    TakeOut { client: usize },
+    Commit { from: Turn, to: Turn, step: u64 },
     Mark,
     ToMark,
-    /// Leave this session for another?
     Open(String),
 }
 
-/// An answer: its key and what it says.
-pub(crate) type Choice = (char, String);
+pub(crate) type Answer = (char, String);
 
 impl Question {
-    /// The question in words.
     pub(crate) fn text(&self, clients: &[String]) -> String {
         let name = |client: usize| clients.get(client).map_or("?", String::as_str);
         match self {
@@ -68,7 +42,7 @@ impl Question {
     }
 
     /// Its answers. The first is what enter means; marks have none of their own.
-    pub(crate) fn choices(&self, clients: &[String]) -> Vec<Choice> {
+    pub(crate) fn choices(&self, clients: &[String]) -> Vec<Answer> {
         let yes = |what: &str| vec![('y', what.to_owned()), ('n', "no".to_owned())];
         match self {
             Self::Shelve { shift_s, .. } => vec![

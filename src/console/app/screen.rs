@@ -6,7 +6,6 @@ use crate::engine::knob::{Knob, Turn};
 use crate::incident::{ClientVerdict, Event, Incident, Verdict};
 use crate::session::Mode;
 
-/// Rows that a page moves by.
 const PAGE: usize = 6;
 
 /// What fills the screen. Digits choose it, in this order.
@@ -17,20 +16,14 @@ pub(crate) enum Screen {
     Client,
     Influence,
     Incident(u64),
-    /// How the models were made.
     Training,
-    /// What was given away, and what it cost.
     Privacy,
-    /// The sequence of events.
     Log,
-    /// What else can be opened.
     Sessions,
 }
 
-/// Which part of the overview up and down move in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Focus {
-    /// The list of incidents.
     Incidents,
     Clients,
     Knobs,
@@ -46,7 +39,6 @@ impl Focus {
     }
 }
 
-/// The order of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sorting {
     /// As in the plant: rows never move by themselves.
@@ -61,11 +53,14 @@ impl Model {
         match self.screen {
             Screen::Privacy => Focus::Knobs,
             Screen::Client | Screen::Influence | Screen::Training => Focus::Clients,
-            _ => match self.focus {
-                Focus::Incidents if self.listed().next().is_none() => Focus::Clients,
-                Focus::Knobs if self.knobs().is_empty() => Focus::Clients,
-                focus => focus,
-            },
+            Screen::Overview | Screen::Incident(_) | Screen::Log | Screen::Sessions => {
+                let empty = match self.focus {
+                    Focus::Incidents => self.listed().next().is_none(),
+                    Focus::Knobs => self.knobs().is_empty(),
+                    Focus::Clients => false,
+                };
+                if empty { Focus::Clients } else { self.focus }
+            }
         }
     }
 
@@ -85,13 +80,17 @@ impl Model {
                 let number = self.chosen_entry()?.incident()?;
                 return self.watched.as_ref()?.incident(number);
             }
-            _ => self.incident,
+            Screen::Overview
+            | Screen::Client
+            | Screen::Influence
+            | Screen::Training
+            | Screen::Privacy
+            | Screen::Sessions => self.incident,
         };
         let known = number.and_then(|number| self.watched.as_ref()?.incident(number));
         known.or_else(|| self.listed().next())
     }
 
-    /// Clients in the order of the screen.
     pub(crate) fn rows(&self) -> Vec<usize> {
         let clients = self.measured.as_ref().map_or(0, |measured| measured.clients.len());
         let mut rows: Vec<usize> = (0..clients).collect();
@@ -127,10 +126,13 @@ impl Model {
         entries.get(at.unwrap_or(0)).copied()
     }
 
-    /// Every knob as it stands.
     pub(crate) fn knobs(&self) -> &[Turn] {
-        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
-        standing.map_or(&[], |standing| &standing.knobs)
+        self.snapshot().map_or(&[], |snapshot| &snapshot.knobs)
+    }
+
+    /// How one of them stands.
+    pub(crate) fn setting(&self, knob: Knob) -> Option<Turn> {
+        self.knobs().iter().copied().find(|turn| turn.knob == knob)
     }
 
     /// Those of them that change something while the method that stands decides.
@@ -145,13 +147,10 @@ impl Model {
         chosen.or_else(|| known(self.first_knob())).or_else(|| self.offered_knobs().next())
     }
 
-    /// The method that decides.
     pub(super) fn mode(&self) -> Mode {
-        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
-        standing.map_or(Mode::Evidence, |standing| standing.mode)
+        self.snapshot().map_or(Mode::Evidence, |snapshot| snapshot.mode)
     }
 
-    /// The knob that decides how many alarms there are.
     fn first_knob(&self) -> Knob {
         match self.mode() {
             Mode::Evidence => Knob::Arl0,
@@ -206,7 +205,6 @@ impl Model {
         false
     }
 
-    /// The next panel of the overview, or the one before.
     pub(super) fn change_focus(&mut self, forward: bool) {
         if self.screen != Screen::Overview {
             return;
@@ -220,6 +218,9 @@ impl Model {
 
     /// Chooses what stands so many rows further down.
     pub(super) fn choose(&mut self, rows: isize) {
+        if self.help.is_some() {
+            return self.page(rows > 0);
+        }
         match self.screen {
             Screen::Incident(_) => self.scroll = self.scroll.saturating_add_signed(rows).min(200),
             Screen::Log => {
@@ -231,7 +232,11 @@ impl Model {
                 let last = self.sessions.len().saturating_sub(1);
                 self.session = self.session.saturating_add_signed(rows).min(last);
             }
-            _ => match self.focus() {
+            Screen::Overview
+            | Screen::Client
+            | Screen::Influence
+            | Screen::Training
+            | Screen::Privacy => match self.focus() {
                 Focus::Clients => {
                     self.chosen = neighbour(&self.rows(), Some(self.chosen), rows).unwrap_or(0);
                     self.scroll = 0;
@@ -251,7 +256,6 @@ impl Model {
         }
     }
 
-    /// Scrolls what does not fit.
     pub(super) fn page(&mut self, forward: bool) {
         let turn = |at: &mut usize, last: usize| {
             *at = if forward { (*at + PAGE).min(last) } else { at.saturating_sub(PAGE) };

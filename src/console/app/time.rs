@@ -7,32 +7,27 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::goal::Goal;
 use super::{Effect, Model, Screen, Stage};
-use crate::console::remark::Remark;
 use crate::console::window::ZOOMS;
 use crate::engine::handle::Command;
 use crate::engine::pace::Speed;
 
-/// Columns of a large step through time.
 pub(crate) const FAR: i32 = 20;
 /// Seconds before an incident that playing it begins.
 const LEAD_S: i64 = 60;
-/// Data seconds per second at most while the past is played: faster, nobody sees anything.
+/// Most data seconds per second while the past is played: faster is too fast to read.
 const FASTEST: f64 = 600.0;
 /// A picture of the past that moves is moved this often.
 const TICK: Duration = Duration::from_millis(33);
 
-/// The past, played again from what is kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Playback {
     /// Where it begins again; without a beginning it runs into the newest data and ends there.
-    pub(crate) from: Option<Timestamp>,
-    /// Where it turns back, or ends.
-    pub(crate) until: Timestamp,
-    pub(crate) paused: bool,
+    pub from: Option<Timestamp>,
+    pub until: Timestamp,
+    pub paused: bool,
 }
 
 impl Model {
-    /// First and newest measurement.
     pub(super) fn known(&self) -> Option<(Timestamp, Timestamp)> {
         let history = &self.measured.as_ref()?.history;
         Some((history.first()?, history.last()?))
@@ -54,7 +49,6 @@ impl Model {
         self.look_at(moment.checked_add(step).unwrap_or(end));
     }
 
-    /// Back to the newest data.
     pub(super) fn follow(&mut self) {
         self.look = None;
         self.playback = None;
@@ -106,14 +100,12 @@ impl Model {
             return self.run_to(time);
         }
         if time < first {
-            let begins = format!("the data begins at {}", self.clock.date_time(first));
-            self.remark = Some(Remark::done(&begins));
+            self.message(format!("the data begins at {}", self.clock.date_time(first)));
         }
         self.look_at(time);
         Ok(None)
     }
 
-    /// The engine runs on, at full speed, to a time ahead.
     fn run_to(&mut self, time: Timestamp) -> Result<Option<Effect>, String> {
         if !matches!(self.stage, Stage::Playing | Stage::Reading) {
             return Err("there is no more data".into());
@@ -123,12 +115,10 @@ impl Model {
         Ok(Some(Effect::Command(Command::RunTo(time))))
     }
 
-    /// Keeps the moment under a letter.
     pub(super) fn mark(&mut self, name: char) {
         if let Some(moment) = self.moment() {
             self.marks.insert(name, moment);
-            let said = format!("mark '{name} at {}", self.clock.time(moment));
-            self.remark = Some(Remark::done(&said));
+            self.message(format!("mark '{name} at {}", self.clock.time(moment)));
         }
     }
 
@@ -138,7 +128,7 @@ impl Model {
         if end == 0 && self.playback.take().is_some_and(|playback| playback.from.is_some()) {
             // A second A ends the loop that runs.
             self.between = [None, None];
-            self.remark = Some(Remark::done("loop ended"));
+            self.message("loop ended");
             return;
         }
         self.between[end] = Some(moment);
@@ -147,25 +137,18 @@ impl Model {
             [Some(from), Some(until)] if from < until => {
                 self.playback = Some(Playback { from: Some(from), until, paused: false });
                 self.look_at(from);
-                let said = format!(
-                    "loop {} – {}; A ends it",
-                    self.clock.time(from),
-                    self.clock.time(until)
-                );
-                self.remark = Some(Remark::done(&said));
+                let (from, until) = (self.clock.time(from), self.clock.time(until));
+                self.message(format!("loop {from} – {until}; A ends it"));
             }
             [Some(_), Some(_)] => {
-                self.remark = Some(Remark::failed("a loop ends after it begins: A first, then B"));
+                self.failure("a loop ends after it begins: A first, then B");
                 self.between[end] = None;
             }
-            _ if end == 0 => {
-                self.remark = Some(Remark::done(&format!("loop from {time}; go on and press B")));
-            }
-            _ => self.remark = Some(Remark::done(&format!("loop until {time}; go back, press A"))),
+            _ if end == 0 => self.message(format!("loop from {time}; go on and press B")),
+            _ => self.message(format!("loop until {time}; go back, press A")),
         }
     }
 
-    /// Plays the chosen incident again from a minute before it began.
     pub(super) fn play_incident(&mut self) {
         let Some(onset) = self.chosen_incident().map(|incident| incident.onset) else { return };
         let lead = onset.checked_sub(SignedDuration::from_secs(LEAD_S)).unwrap_or(onset);
@@ -186,8 +169,7 @@ impl Model {
             (_, false) => all.filter(|i| i.onset < moment).max_by_key(|i| i.onset),
         };
         let Some((number, onset)) = found.map(|incident| (incident.number, incident.onset)) else {
-            let what = if forward { "no later incident" } else { "no earlier incident" };
-            self.remark = Some(Remark::done(what));
+            self.message(if forward { "no later incident" } else { "no earlier incident" });
             return;
         };
         self.playback = None;
@@ -206,7 +188,6 @@ impl Model {
         playing.then_some(TICK).or(self.count.as_ref().map(|count| count.left))
     }
 
-    /// Time has passed on the wall.
     pub(super) fn pass(&mut self, wall: Duration) {
         if let Some(count) = &mut self.count {
             count.left = count.left.saturating_sub(wall);

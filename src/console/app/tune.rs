@@ -3,14 +3,12 @@
 use super::question::Question;
 use super::tuning::{self, Tuning};
 use super::{Effect, Focus, Model, Screen, turning};
-use crate::console::remark::Remark;
 use crate::engine::handle::Command;
 use crate::engine::knob::{Knob, Turn};
 use crate::incident::Action as Deed;
 use crate::session::Tau;
 
 impl Model {
-    /// Turns the chosen knob by so many presses, on trial.
     pub(super) fn turn(&mut self, presses: i32) -> Option<Effect> {
         let chosen = self.chosen_knob()?;
         let trial = self.tuning.as_ref().map_or(chosen, |tuning| tuning.trial);
@@ -19,18 +17,15 @@ impl Model {
 
     /// The τ that a client without one of its own goes by.
     fn common(&self, knob: Knob) -> Option<Tau> {
-        let all = match knob {
-            Knob::TauC(Some(_)) => Knob::TauC(None),
-            Knob::TauA(Some(_)) => Knob::TauA(None),
-            _ => return None,
-        };
-        self.knobs().iter().find(|turn| turn.knob() == all)?.to.tau()
+        knob.client()?;
+        let title = knob.row().title;
+        let of_all = |turn: &&Turn| turn.knob.client().is_none() && turn.knob.row().title == title;
+        self.knobs().iter().find(of_all)?.to.tau()
     }
 
-    /// Puts a knob at a value, on trial.
     pub(super) fn try_turn(&mut self, trial: Turn) -> Option<Effect> {
         let knob = trial.knob();
-        let from = self.knobs().iter().copied().find(|turn| turn.knob() == knob)?;
+        let from = self.setting(knob)?;
         if self.screen == Screen::Overview {
             self.focus = Focus::Knobs;
         }
@@ -55,7 +50,7 @@ impl Model {
 
     /// Sets a knob, after a question where what is given away depends on it.
     pub(super) fn set(&mut self, turn: Turn, why: Option<String>) -> Option<Effect> {
-        let from = self.knobs().iter().copied().find(|known| known.knob() == turn.knob());
+        let from = self.setting(turn.knob);
         if let Some(from) = from.filter(|from| *from != turn)
             && tuning::is_ahead(turn.knob())
         {
@@ -66,16 +61,13 @@ impl Model {
         Some(self.order_turn(turn, why))
     }
 
-    /// Orders a knob to be set.
     pub(super) fn order_turn(&self, turn: Turn, why: Option<String>) -> Effect {
         let what = turn.knob().name(&self.raw_names);
         self.order(Deed::Set { what, to: turn.value() }, why)
     }
 
-    /// Steps the engine has taken.
     pub(crate) fn steps(&self) -> u64 {
-        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
-        standing.map_or(0, |standing| standing.steps)
+        self.snapshot().map_or(0, |snapshot| snapshot.steps)
     }
 
     /// Takes back the last thing that was done, or brings it back.
@@ -83,14 +75,12 @@ impl Model {
         // Whoever turned a knob means that, and not what was done before.
         if self.tuning.take().is_some_and(|tuning| tuning.has_moved()) {
             self.focus = Focus::Incidents;
-            self.remark = Some(Remark::done("dropped: the knob stays where it was"));
+            self.message("dropped: the knob stays where it was");
             return None;
         }
-        let standing = self.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
-        let entry = standing.and_then(|s| if again { s.redoable } else { s.undoable });
+        let entry = self.snapshot().and_then(|s| if again { s.redoable } else { s.undoable });
         let Some(entry) = entry else {
-            let what = if again { "nothing was undone" } else { "nothing to undo" };
-            self.remark = Some(Remark::done(what));
+            self.message(if again { "nothing was undone" } else { "nothing to undo" });
             return None;
         };
         Some(self.order(Deed::Undo { entry }, None))

@@ -1,4 +1,4 @@
-//! A knob on its way from one value to another: nothing is set until the operator says so.
+//! A knob on its way from one value to another: nothing is set until the operator presses enter.
 //!
 //! While it moves, the engine is asked what the day so far would have looked like. One question is on
 //! its way at a time; when its answer comes and the knob has moved on, the next one is asked.
@@ -12,19 +12,16 @@ use crate::engine::run::what_if::NoAnswer;
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::site::again::AgainError;
 
-/// A knob being turned.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tuning {
-    pub(crate) from: Turn,
-    /// Where it is being turned to.
-    pub(crate) trial: Turn,
+    pub from: Turn,
+    pub trial: Turn,
     /// The newest answer, which may be of a value already left.
-    pub(crate) found: Option<Tried>,
+    pub found: Option<Tried>,
     asked: Option<Turn>,
 }
 
 impl Tuning {
-    /// A knob that has not moved yet.
     pub(crate) fn new(from: Turn) -> Self {
         Self { from, trial: from, found: None, asked: None }
     }
@@ -33,7 +30,6 @@ impl Tuning {
         self.trial.knob()
     }
 
-    /// Whether committing it would change anything.
     pub(crate) fn has_moved(&self) -> bool {
         self.trial != self.from
     }
@@ -48,7 +44,6 @@ impl Tuning {
         self.asked
     }
 
-    /// The question could not be handed over.
     pub(crate) fn unasked(&mut self) {
         self.asked = None;
     }
@@ -62,7 +57,6 @@ impl Tuning {
         }
     }
 
-    /// The answer for the value the knob is at now.
     pub(crate) fn answer(&self) -> Option<&Tried> {
         self.found.as_ref().filter(|found| found.turn == self.trial)
     }
@@ -104,7 +98,6 @@ impl Tuning {
     }
 }
 
-/// Whether the day so far can be tried with another value of a knob.
 fn can_be_tried(knob: Knob) -> bool {
     !is_ahead(knob) || knob == Knob::EpsilonFlag
 }

@@ -11,7 +11,7 @@ const PERCENTILES: [f64; 26] = [
     50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.0, 94.0, 95.0, 96.0, 97.0, 97.5, 98.0, 98.5, 99.0,
     99.2, 99.4, 99.5, 99.6, 99.7, 99.8, 99.9, 99.95, 99.98, 99.99,
 ];
-/// Votes, the stricter the further; below them every step speaks for itself.
+/// Votes, the stricter the further; below them there is no vote.
 const VOTES: [Vote; 6] = [
     Vote { k: 2, n: 3 },
     Vote { k: 3, n: 5 },

@@ -5,7 +5,6 @@ use ratatui::style::{Color, Modifier};
 
 use super::{rows, runs};
 
-/// Attributes and their numbers.
 const ATTRIBUTES: [(Modifier, &str); 5] = [
     (Modifier::BOLD, ";1"),
     (Modifier::DIM, ";2"),

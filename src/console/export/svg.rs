@@ -9,7 +9,6 @@ use ratatui::style::{Color, Modifier};
 use super::{Run, rows, runs};
 use crate::console::glyph::BLOCKS;
 
-/// Size of a cell.
 const CELL: (u32, u32) = (9, 18);
 /// From the top of a cell to the line that letters stand on.
 const BASE: u32 = 14;
@@ -78,8 +77,6 @@ fn rectangle(svg: &mut String, x: u32, y: u32, width: u32, height: u32, fill: &s
         "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>"
     );
 }
-
-/// Letters and field as they are seen.
 fn colours(cell: &Cell) -> (String, String) {
     let (letters, field) = (colour(cell.fg, LETTERS), colour(cell.bg, FIELD));
     if cell.modifier.contains(Modifier::REVERSED) { (field, letters) } else { (letters, field) }
@@ -97,7 +94,6 @@ fn attributes(cell: &Cell) -> String {
 }
 
 fn colour(colour: Color, unset: &str) -> String {
-    /// The six steps of the colour cube.
     const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let hex = |r: u8, g: u8, b: u8| format!("#{r:02x}{g:02x}{b:02x}");
     match colour {

@@ -18,10 +18,8 @@ use thiserror::Error;
 use super::Keymap;
 use crate::base::folders;
 use crate::base::suggest::nearest;
-use crate::console::action::{Action, TABLE};
+use crate::console::action::{Action, Binding, TABLE};
 use crate::console::key::Chord;
-
-/// What the file is called.
 pub(crate) const KEYS_FILE: &str = "keys.ron";
 
 /// Where the file stands: in `HEADWATER_CONFIG`, else where the system keeps such files; `None` where
@@ -39,8 +37,6 @@ pub(crate) fn read(path: &Path) -> Result<Keymap, KeysError> {
         Err(error) => Err(KeysError { complaints: vec![format!("{name}: {error}")] }),
     }
 }
-
-/// A file that changes nothing, ready to be changed.
 pub(crate) fn example() -> String {
     let mut text = String::from(
         "// Keys of the console. An action that is not named keeps its own keys; \"g g\" is g, then g.\n{\n",
@@ -62,7 +58,6 @@ pub(crate) struct KeysError {
 }
 
 impl KeysError {
-    /// In one line, for a screen.
     pub(crate) fn line(&self) -> String {
         let first = self.complaints.first().cloned().unwrap_or_default();
         match self.complaints.len() {
@@ -101,109 +96,69 @@ impl<'de> Deserialize<'de> for Written {
 
 /// The key map that `text` describes; `file` is shown in front of every complaint.
 pub(crate) fn parse(file: &str, text: &str) -> Result<Keymap, KeysError> {
-    let written: Written = match ron::from_str(text) {
-        Ok(written) => written,
-        Err(error) => {
-            let at = error.span.start;
-            let complaint = format!("{file}:{}:{}: {}", at.line, at.col, error.code);
-            return Err(KeysError { complaints: vec![complaint] });
-        }
+    let Written(written) = ron::from_str(text).map_err(|error| {
+        let at = error.span.start;
+        let complaint = format!("{file}:{}:{}: {}", at.line, at.col, error.code);
+        KeysError { complaints: vec![complaint] }
+    })?;
+    let mut places = places(text).into_iter();
+    let mut place = || {
+        let (line, column) = places.next().unwrap_or((1, 1));
+        format!("{file}:{line}:{column}")
     };
-    let mut reading = Reading { file, text, complaints: Vec::new(), taken: Vec::new() };
-    let map = reading.map(&written);
-    if reading.complaints.is_empty() {
-        Ok(map)
-    } else {
-        Err(KeysError { complaints: reading.complaints })
-    }
-}
-
-struct Reading<'a> {
-    file: &'a str,
-    text: &'a str,
-    complaints: Vec<String>,
-    /// Keys that the file gives away, to whom, and where it says so.
-    taken: Vec<(Chord, Action, String)>,
-}
-
-impl Reading<'_> {
-    fn map(&mut self, written: &Written) -> Keymap {
-        let mut places = places(self.text).into_iter();
-        let mut place = || {
-            let (line, column) = places.next().unwrap_or((1, 1));
-            format!("{}:{line}:{column}", self.file)
-        };
-        let mut rows: Vec<(Action, Vec<Chord>, String)> = Vec::new();
-        let mut complaints = Vec::new();
-        let mut taken: Vec<(Chord, Action, String)> = Vec::new();
-        for (name, keys) in &written.0 {
+    let mut complaints = Vec::new();
+    let mut named: Vec<Action> = Vec::new();
+    // Keys that the file sets, their actions, and their places in it.
+    let mut taken: Vec<(Chord, Action, String)> = Vec::new();
+    for (name, keys) in &written {
+        let at = place();
+        let action = Action::named(name);
+        match action {
+            None => complaints.push(format!("{at}: {}", unknown(name))),
+            Some(action) if named.contains(&action) => {
+                complaints.push(format!("{at}: {name:?} stands here twice"));
+            }
+            Some(_) if keys.is_empty() => complaints.push(format!("{at}: {name:?} needs a key")),
+            Some(_) => {}
+        }
+        named.extend(action);
+        for key in keys {
             let at = place();
-            let action = Action::named(name);
-            match action {
-                None => complaints.push(format!("{at}: {}", unknown(name))),
-                Some(action) if rows.iter().any(|(known, ..)| *known == action) => {
-                    complaints.push(format!("{at}: {name:?} stands here twice"));
-                }
-                Some(_) if keys.is_empty() => {
-                    complaints.push(format!("{at}: {name:?} needs a key"));
-                }
-                Some(_) => {}
-            }
-            let mut chords = Vec::new();
-            for key in keys {
-                let at = place();
-                let chord: Chord = match key.parse() {
-                    Ok(chord) => chord,
-                    Err(complaint) => {
-                        complaints.push(format!("{at}: {complaint}"));
-                        continue;
+            match key.parse::<Chord>() {
+                Err(complaint) => complaints.push(format!("{at}: {complaint}")),
+                Ok(chord) => match taken.iter().find(|(other, ..)| other.clashes_with(chord)) {
+                    Some((other, owner, _)) => {
+                        let owner = owner.row().name;
+                        let how =
+                            if *other == chord { "is taken by" } else { "gets in the way of" };
+                        complaints.push(format!("{at}: {key:?} {how} {owner:?}"));
                     }
-                };
-                if let Some((other, owner, _)) =
-                    taken.iter().find(|(other, ..)| other.clashes_with(chord))
-                {
-                    let owner = owner.row().name;
-                    let how = if *other == chord { "is taken by" } else { "gets in the way of" };
-                    complaints.push(format!("{at}: {key:?} {how} {owner:?}"));
-                    continue;
-                }
-                if let Some(action) = action {
-                    taken.push((chord, action, at));
-                    chords.push(chord);
-                }
-            }
-            if let Some(action) = action {
-                rows.push((action, chords, at));
+                    None => taken.extend(action.map(|action| (chord, action, at))),
+                },
             }
         }
-        self.complaints = complaints;
-        self.taken = taken;
-        Keymap {
-            rows: TABLE.iter().map(|row| (row.action, self.keys(row.action, &rows))).collect(),
-        }
     }
-
-    /// The keys of `action`: the file's, else its own as far as the file has not given them away.
-    fn keys(&mut self, action: Action, rows: &[(Action, Vec<Chord>, String)]) -> Vec<Chord> {
-        if let Some((_, chords, _)) = rows.iter().find(|(known, ..)| *known == action) {
-            return chords.clone();
+    // The keys of an action: the file's, else its own as far as the file has not given them away.
+    let mut rows = Vec::new();
+    for Binding { action, name, keys, .. } in TABLE {
+        let given = taken.iter().filter(|(_, owner, _)| owner == action).map(|(chord, ..)| *chord);
+        let mut chords: Vec<Chord> = given.collect();
+        if !named.contains(action) {
+            let free = |own: &&Chord| !taken.iter().any(|(other, ..)| other.clashes_with(**own));
+            chords.extend(keys.iter().filter(free));
+            let last = |chord: &Chord| keys.iter().any(|own| own.clashes_with(*chord));
+            if let Some((chord, _, at)) = taken.iter().find(|(chord, ..)| last(chord))
+                && chords.is_empty()
+            {
+                let key = chord.name();
+                complaints.push(format!(
+                    "{at}: {key:?} was the last key of {name:?}; give that one another"
+                ));
+            }
         }
-        let own = action.row().keys;
-        let left: Vec<Chord> = own
-            .iter()
-            .copied()
-            .filter(|chord| !self.taken.iter().any(|(other, ..)| other.clashes_with(*chord)))
-            .collect();
-        if left.is_empty()
-            && let Some((chord, _, at)) =
-                self.taken.iter().find(|(other, ..)| own.iter().any(|o| o.clashes_with(*other)))
-        {
-            let (key, name) = (chord.name(), action.row().name);
-            self.complaints
-                .push(format!("{at}: {key:?} was the last key of {name:?}; give that one another"));
-        }
-        left
+        rows.push((*action, chords));
     }
+    if complaints.is_empty() { Ok(Keymap { rows }) } else { Err(KeysError { complaints }) }
 }
 
 fn unknown(name: &str) -> String {
@@ -242,8 +197,6 @@ fn places(text: &str) -> Vec<(usize, usize)> {
     }
     places
 }
-
-/// What a letter of the file belongs to.
 #[derive(Clone, Copy)]
 enum Within {
     Nothing,
@@ -251,7 +204,6 @@ enum Within {
     Escape,
     Line,
     Block,
-    /// The slash that ends a block.
     BlockEnd,
 }
 

@@ -4,10 +4,8 @@ use std::fmt;
 
 use crossterm::Command;
 
-/// Clicks, wheel and drags are told from now on, in cells of any number (SGR).
+/// Clicks, wheel and drags are reported from now on, in cells of any number (SGR).
 pub(crate) struct Capture;
-
-/// They are the terminal's own again.
 pub(crate) struct Release;
 
 impl Command for Capture {

@@ -172,10 +172,10 @@ impl Stream for Sines {
 
 /// A console without a terminal.
 pub(crate) struct Console {
-    pub(crate) model: Model,
+    pub model: Model,
     stream: Sines,
     last: Frame,
-    pub(crate) effects: Vec<Effect>,
+    pub effects: Vec<Effect>,
 }
 
 impl Console {
@@ -296,7 +296,6 @@ fn event(name: &str) -> KeyEvent {
     KeyEvent::new(code, modifiers)
 }
 
-/// The stream is still being opened.
 pub(crate) fn preparing() -> Console {
     Console::new(&session(), Sines::new(LENGTH))
 }

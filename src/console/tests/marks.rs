@@ -39,7 +39,6 @@ fn session(folder: &Path, hours: f64) -> Session {
     Session::parse("table", folder, &text).expect("the test session is valid")
 }
 
-/// The times of the replay range.
 fn replayed(session: &Session) -> Vec<Timestamp> {
     let mut stream = stream::open(session, Part::Replay).expect("the table can be read");
     let mut frame = Frame::for_layout(stream.layout());

@@ -87,18 +87,16 @@ static SAID: LazyLock<(Opened, Vec<Update>)> = LazyLock::new(|| {
 
 /// A console whose wishes a real engine carries out at once, without a thread and without a clock.
 pub(crate) struct Desk {
-    pub(crate) console: Console,
+    pub console: Console,
     watch: Option<Watch>,
     heard: usize,
 }
 
 impl Desk {
-    /// The morning after so many steps.
     pub(crate) fn after(steps: usize) -> Self {
         Self::over_watch(ready(), steps)
     }
 
-    /// So many steps of the attack.
     pub(crate) fn attacked(steps: usize) -> Self {
         Self::over_watch(attack_ready(), steps)
     }
@@ -155,7 +153,6 @@ impl Desk {
         self.watch.as_mut().expect("this desk has an engine")
     }
 
-    /// The stream is over.
     pub(crate) fn end(&mut self) -> &mut Self {
         let mut news = News::default();
         self.watch().end(&mut news);
@@ -165,7 +162,6 @@ impl Desk {
         self
     }
 
-    /// The engine takes so many steps.
     pub(crate) fn steps(&mut self, steps: usize) {
         let mut news = News::default();
         for _ in 0..steps {
@@ -226,12 +222,10 @@ impl Desk {
         }
     }
 
-    /// Time passes on the wall.
     pub(crate) fn pass(&mut self, wall: Duration) {
         self.console.tell(Msg::Passed(wall));
     }
 
-    /// The wishes so far.
     pub(crate) fn wishes(&self) -> Vec<&Command> {
         let mut wishes = Vec::new();
         for effect in &self.console.effects {
@@ -252,7 +246,6 @@ impl Desk {
         self.console.model.moment().expect("there is data")
     }
 
-    /// What is said to the operator.
     pub(crate) fn said(&self) -> &str {
         self.console.model.remark.as_ref().map_or("", |remark| &remark.text)
     }

@@ -2,19 +2,14 @@
 //! not come would be waited for, and one that comes late would be taken for keys.
 
 use ratatui::style::Color;
-
-/// How many colours there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Depth {
-    /// Sixteen, which the user chose.
     Colours16,
-    /// 256.
     Colours256,
     Bits24,
 }
 
 impl Depth {
-    /// The colour, of those there are.
     pub(super) fn resolve(self, (rgb, indexed, named): super::Hue) -> Color {
         match self {
             Depth::Bits24 => Color::Rgb(rgb.0, rgb.1, rgb.2),
@@ -23,15 +18,12 @@ impl Depth {
         }
     }
 }
-
-/// What a terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terminal {
-    pub(crate) depth: Depth,
+    pub depth: Depth,
     /// Whether its background is light, where it says so.
-    pub(crate) light: Option<bool>,
-    /// Only letters of ASCII.
-    pub(crate) ascii: bool,
+    pub light: Option<bool>,
+    pub ascii: bool,
 }
 
 /// A terminal that nothing is known of but that it is not very old.
@@ -42,7 +34,6 @@ impl Default for Terminal {
 }
 
 impl Terminal {
-    /// What the environment tells.
     pub(crate) fn described_by(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let name = set("TERM").unwrap_or_default();
@@ -55,7 +46,7 @@ impl Terminal {
             } else {
                 Depth::Colours16
             };
-        // The first of these that is set decides. Where none is, nobody has said no to UTF-8.
+        // The first of these that is set decides. Where none is, UTF-8 is assumed.
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
         let utf8 = |locale: &String| {
             let locale = locale.to_lowercase();

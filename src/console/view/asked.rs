@@ -5,32 +5,25 @@
 //!  shelve #7 for   1 10 min   2 1 h   3 end of shift   4 type a time   esc no
 //! ```
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::pen::{cut, put, width};
+use super::pen::{Canvas, cut, width};
 use crate::console::app::{Model, Prompt, Question};
-use crate::console::theme::Theme;
-
-/// Cells of "esc leave".
 const LEAVE: u16 = 9;
 
 /// Draws what is typed or asked into the first row of `area`; whether there is any.
-pub(crate) fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> bool {
+pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) -> bool {
     if let Some(prompt) = &model.prompt {
-        typed(model, prompt, theme, area, buffer);
-        true
+        typed(model, prompt, area, canvas);
     } else if let Some(question) = &model.question {
-        asked(model, question, theme, area, buffer);
-        true
-    } else {
-        false
+        asked(model, question, area, canvas);
     }
+    model.prompt.is_some() || model.question.is_some()
 }
 
-fn typed(model: &Model, prompt: &Prompt, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let label = prompt.label(&model.names);
-    let start = put(buffer, area, 1, 0, &label, theme.strong);
+fn typed(model: &Model, prompt: &Prompt, area: Rect, canvas: &mut Canvas) {
+    let theme = canvas.theme;
+    let start = canvas.put(area, 1, 0, &prompt.label(&model.names), theme.strong);
     // Where the line is longer than its room, its end is shown: that is where typing goes on.
     let room = usize::from(area.width.saturating_sub(start + 1)).max(1);
     let before: Vec<char> = prompt.line.text().chars().take(prompt.line.cursor()).collect();
@@ -38,31 +31,28 @@ fn typed(model: &Model, prompt: &Prompt, theme: &Theme, area: Rect, buffer: &mut
     let shown: String = before[hidden..].iter().collect();
     let mut rest = prompt.line.text().chars().skip(prompt.line.cursor());
     let under = rest.next().unwrap_or(' ').to_string();
-    let mut x = put(buffer, area, start, 0, &shown, theme.text);
-    x = put(buffer, area, x, 0, &under, theme.cursor);
-    x = put(buffer, area, x, 0, &rest.collect::<String>(), theme.text);
-    let (words, style) = match (&prompt.error, prompt.example(&model.names)) {
-        (Some(error), _) => (error.clone(), theme.failure),
-        (None, Some(example)) => (example, theme.label),
-        (None, None) => return,
-    };
-    put(buffer, area, x + 2, 0, &cut(&words, area.width.saturating_sub(x + 2)), style);
+    let mut x = canvas.put(area, start, 0, &shown, theme.text);
+    x = canvas.put(area, x, 0, &under, theme.cursor);
+    x = canvas.put(area, x, 0, &rest.collect::<String>(), theme.text);
+    if let Some(error) = &prompt.error {
+        canvas.cut(area, x + 2, 0, error, theme.failure);
+    } else if let Some(example) = prompt.example(&model.names) {
+        canvas.cut(area, x + 2, 0, &example, theme.label);
+    }
 }
 
-fn asked(model: &Model, question: &Question, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+fn asked(model: &Model, question: &Question, area: Rect, canvas: &mut Canvas) {
+    let theme = canvas.theme;
     let choices = question.choices(&model.names);
-    let answers: Vec<String> = choices.iter().map(|(_, what)| what.clone()).collect();
     // A key and a cell before each, two cells behind; two before the first, and the way out.
-    let needed: u16 = answers.iter().map(|what| width(what) + 4).sum::<u16>() + 2 + LEAVE;
+    let needed: u16 = choices.iter().map(|(_, what)| width(what) + 4).sum::<u16>() + 2 + LEAVE;
     let room = area.width.saturating_sub(needed + 1).max(area.width / 3);
-    let text = cut(&question.text(&model.names), room);
-    let mut x = put(buffer, area, 1, 0, &text, theme.strong) + 2;
-    for ((key, what), first) in
-        choices.iter().zip([true].into_iter().chain(std::iter::repeat(false)))
-    {
-        x = put(buffer, area, x, 0, &key.to_string(), theme.cursor) + 1;
-        x = put(buffer, area, x, 0, what, if first { theme.strong } else { theme.text }) + 2;
+    let text = question.text(&model.names);
+    let mut x = canvas.put(area, 1, 0, &cut(&text, room), theme.strong) + 2;
+    for (at, (key, what)) in choices.iter().enumerate() {
+        x = canvas.put(area, x, 0, &key.to_string(), theme.cursor) + 1;
+        x = canvas.put(area, x, 0, what, if at == 0 { theme.strong } else { theme.text }) + 2;
     }
-    x = put(buffer, area, x, 0, "esc", theme.cursor) + 1;
-    put(buffer, area, x, 0, "leave", theme.label);
+    x = canvas.put(area, x, 0, "esc", theme.cursor) + 1;
+    canvas.put(area, x, 0, "leave", theme.label);
 }

@@ -4,40 +4,31 @@
 //!  30 s a column           10:15     10:20     10:25     10:30
 //! ```
 //!
-//! Where flags of the past are shown as the threshold that stands now has them, and not as they were
-//! sent, it is said here: `30 s/col, Z re-judged`.
+//! `30 s/col, Z re-judged` says that flags of the past are shown by the threshold that stands now, and
+//! not as they were sent.
 
 use std::ops::Range;
 
 use jiff::SignedDuration;
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::pen::{put, width};
+use super::pen::{Canvas, columns, width};
 use super::scene::{Axis, Scene};
 use crate::console::clock::round_length;
 use crate::console::watched::Watched;
 
-/// Seconds between two labels, and the cells that a label needs with room around it.
-const TICKS: [(i64, i64); 13] = [
-    (10, 11),
-    (30, 11),
-    (60, 9),
-    (300, 9),
-    (600, 9),
-    (1800, 9),
-    (3600, 9),
-    (10_800, 9),
-    (21_600, 9),
-    (43_200, 9),
-    (86_400, 9),
-    (604_800, 9),
-    (2_592_000, 9),
-];
+/// Seconds between two labels.
+const TICKS: [i64; 13] =
+    [10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000];
+
+/// The cells that a label needs with room around it.
+fn room(tick: i64) -> i64 {
+    if tick < 60 { 11 } else { 9 }
+}
 
 /// Draws the labels into the first row of `area`, and the length of a column before them.
-pub(crate) fn draw(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
-    let margin = Rect { width: axis.margin.min(area.width), ..area };
+pub(crate) fn draw(scene: &Scene, axis: &Axis, area: Rect, canvas: &mut Canvas) {
+    let margin = columns(area, 0, axis.margin);
     let column = round_length(axis.window.column_s());
     let words = match scene.watched.and_then(Watched::judged_until) {
         Some(until) if until >= axis.window.start(0) => {
@@ -51,35 +42,27 @@ pub(crate) fn draw(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) 
         _ => vec![format!("{column} a column"), format!("{column}/col"), column],
     };
     if let Some(words) = words.into_iter().find(|words| width(words) + 1 < margin.width) {
-        put(buffer, margin, 1, 0, &words, scene.theme.label);
+        canvas.put(margin, 1, 0, &words, scene.theme.label);
     }
-    labels(scene, axis, area, buffer);
+    labels(scene, axis, &(0..0), area, canvas);
 }
 
-/// Draws the labels alone.
-pub(crate) fn labels(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
-    labels_beside(scene, axis, &(0..0), area, buffer);
-}
-
-/// The same without those that would reach into the `taken` columns.
-pub(crate) fn labels_beside(
+/// Draws the labels alone, without those that would reach into the `taken` columns.
+pub(crate) fn labels(
     scene: &Scene,
     axis: &Axis,
     taken: &Range<u16>,
     area: Rect,
-    buffer: &mut Buffer,
+    canvas: &mut Canvas,
 ) {
     let (theme, window, clock) = (scene.theme, axis.window, scene.model.clock);
-    let Some((tick, room)) =
-        TICKS.into_iter().find(|(tick, room)| tick / window.column_s() >= *room)
-    else {
-        return;
-    };
+    let fits = |tick: &i64| tick / window.column_s() >= room(*tick);
+    let Some(tick) = TICKS.into_iter().find(fits) else { return };
     for column in 0..axis.columns {
         // Where clock and columns are not in step, a tick may fall inside a column.
         let start = window.start(i64::from(column));
         let until_tick = (-clock.civil_second(start)).rem_euclid(tick);
-        let fits = i64::from(axis.columns - column) >= room - 4;
+        let fits = i64::from(axis.columns - column) >= room(tick) - 4;
         if until_tick >= window.column_s() || !fits {
             continue;
         }
@@ -90,7 +73,7 @@ pub(crate) fn labels_beside(
             _ => clock.day(at),
         };
         if column + width(&label) < taken.start || column >= taken.end || taken.is_empty() {
-            put(buffer, area, axis.margin + column, 0, &label, theme.label);
+            canvas.put(area, axis.margin + column, 0, &label, theme.label);
         }
     }
 }

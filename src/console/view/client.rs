@@ -1,4 +1,4 @@
-//! The chosen client alone: how far it is from alarm, what it said, what it measures.
+//! The chosen client alone: how far it is from alarm, what it sent, what it measures.
 //!
 //! ```text
 //! ── ▲ P1 boiler  ROOT #7  UNACK  since 10:38:00 ────────────────
@@ -13,18 +13,18 @@
 //!    30 s a column           10:15     10:20
 //! ```
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::text::Span;
 
-use super::pen::{self, heading, put, put_right};
+use super::pen::{self, Canvas, span};
 use super::rows::{Quantity, quantity, truth};
 use super::scene::{Axis, Scene};
 use super::sensors::{Cells, Shown};
-use super::verdict::{Verdict, seen};
+use super::status::{Status, seen};
 use super::{axis, sensors, words};
 use crate::console::app::Focus;
-use crate::console::mouse::{Hit, Target};
+use crate::console::measured::Client;
+use crate::console::mouse::Target;
 use crate::console::text::clean;
 use crate::console::watched::Trace;
 use crate::console::widget::flags::FlagGrid;
@@ -34,7 +34,7 @@ use crate::session::Mode;
 
 /// A row or more of this view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum Row {
     Quantity(Quantity),
     Symbols,
     /// ‖r‖, which has no limit.
@@ -42,27 +42,20 @@ enum Line {
 }
 
 /// Draws the client into `area`; sensors before `skip` are scrolled off as far as there is need.
-pub(crate) fn draw(
-    scene: &Scene,
-    skip: usize,
-    area: Rect,
-    buffer: &mut Buffer,
-    hits: &mut Vec<Hit>,
-) {
+pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) {
     let client = scene.model.chosen;
     let Some(known) = scene.measured.clients.get(client) else { return };
-    hits.push(Hit { area, target: Target::Scroll });
+    canvas.hit(area, Target::Scroll);
     let cells = Cells::share(scene.measured, area.width);
     let axis = scene.axis(cells.margin, cells.trend);
     let mut rest = area;
-    axis::draw(scene, &axis, pen::take_last(&mut rest, 1), buffer);
-    title(scene, client, pen::take(&mut rest, 1), buffer);
+    axis::draw(scene, &axis, pen::take_last(&mut rest, 1), canvas);
+    rest = canvas.panel(rest, title(scene, client, known));
     if area.height >= 30 {
-        let said = words::of_client(scene, client);
-        for sentence in said.iter().take(2).chain(words::look_first(scene, client).as_ref()) {
+        let sentences = words::of_client(scene, client);
+        for sentence in sentences.iter().take(2).chain(&words::look_first(scene, client)) {
             let row = pen::take(&mut rest, 1);
-            put(
-                buffer,
+            canvas.put(
                 row,
                 3,
                 0,
@@ -73,176 +66,144 @@ pub(crate) fn draw(
     }
     let trends = rest;
     let room = rest.height.saturating_sub(1 + known.sensors.len() as u16);
-    for (line, height) in grown(lines(scene, area.height), room) {
-        let rows = pen::take(&mut rest, height);
-        draw_line(scene, &axis, client, line, rows, buffer);
+    for (row, height) in grown(rows(scene, area.height), room) {
+        draw_row(scene, &axis, client, row, pen::take(&mut rest, height), canvas);
     }
     if scene.model.truth_shown {
-        truth(scene, &axis, client, pen::part(trends, 0, 1), buffer);
+        truth(scene, &axis, client, pen::part(trends, 0, 1), canvas);
     }
-    let heading_row = pen::take(&mut rest, 1);
-    let shown = Shown::plan(known.sensors.len(), skip, rest.height);
-    sensors_title(scene, client, shown, heading_row, buffer);
-    sensors::draw(scene, client, cells, &axis, shown, rest, buffer);
-    let (start, end) = axis.ends();
-    let area = Rect { x: trends.x.saturating_add(axis.margin), width: axis.columns, ..trends };
-    hits.push(Hit { area: area.intersection(trends), target: Target::Trend { start, end } });
+    let shown = Shown::plan(known.sensors.len(), skip, rest.height.saturating_sub(1));
+    rest = canvas.panel(rest, sensors_title(scene, client, known, shown));
+    sensors::draw(scene, client, cells, &axis, shown, rest, canvas);
+    axis.hit(trends, canvas);
 }
 
-/// What is drawn above the sensors in a view of `rows` rows, and how high.
-fn lines(scene: &Scene, rows: u16) -> Vec<(Line, u16)> {
+/// What is drawn above the sensors in a view of `height` rows, and how high.
+fn rows(scene: &Scene, height: u16) -> Vec<(Row, u16)> {
     if scene.watched.is_none() {
         return Vec::new();
     }
-    let order = Quantity::order(scene.mode()).map(Line::Quantity);
-    match rows {
+    let order = Quantity::order(scene.mode()).map(Row::Quantity);
+    let (symbols, norms) = (Row::Symbols, [Row::Norm(Trace::NormC), Row::Norm(Trace::NormA)]);
+    let high = |row| if row == Row::Quantity(Quantity::Flags) { 1 } else { 2 };
+    match height {
         0..8 => Vec::new(),
         8..12 => vec![(order[0], 1)],
-        12..30 => order.into_iter().map(|line| (line, 1)).chain([(Line::Symbols, 1)]).collect(),
+        12..30 => order.into_iter().chain([symbols]).map(|row| (row, 1)).collect(),
         _ => {
-            let high = |line| match line {
-                Line::Quantity(Quantity::Flags) => 1,
-                _ => 2,
-            };
-            let norms = [Line::Norm(Trace::NormC), Line::Norm(Trace::NormA)];
-            order
-                .into_iter()
-                .map(|line| (line, high(line)))
-                .chain([(Line::Symbols, 1)])
-                .chain(norms.map(|line| (line, 1)))
-                .collect()
+            let below = [symbols].into_iter().chain(norms).map(|row| (row, 1));
+            order.into_iter().map(|row| (row, high(row))).chain(below).collect()
         }
     }
 }
 
 /// The same with what is left of `room` rows given to what is drawn against a limit, two at a time,
 /// so that the limit stays at half the height.
-fn grown(mut lines: Vec<(Line, u16)>, room: u16) -> Vec<(Line, u16)> {
-    let used: u16 = lines.iter().map(|(_, height)| *height).sum();
+fn grown(mut rows: Vec<(Row, u16)>, room: u16) -> Vec<(Row, u16)> {
+    let used: u16 = rows.iter().map(|(_, height)| *height).sum();
     let mut spare = room.saturating_sub(used);
     for most in [4, 6] {
-        for (line, height) in &mut lines {
-            let against = matches!(line, Line::Quantity(Quantity::Level(_)));
+        for (row, height) in &mut rows {
+            let against = matches!(row, Row::Quantity(Quantity::Level(_)));
             if against && *height >= 2 && *height < most && spare >= 2 {
                 *height += 2;
                 spare -= 2;
             }
         }
     }
-    lines
+    rows
 }
 
-fn draw_line(
-    scene: &Scene,
-    axis: &Axis,
-    client: usize,
-    line: Line,
-    area: Rect,
-    buffer: &mut Buffer,
-) {
+fn draw_row(scene: &Scene, axis: &Axis, client: usize, row: Row, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
     let y = area.height.saturating_sub(1);
-    let trend = Rect { x: area.x.saturating_add(axis.margin), width: axis.columns, ..area };
-    let trend = trend.intersection(area);
-    let mut say = |name: &str, value: Option<(String, Style)>| {
-        put(buffer, area, 3, y, name, theme.label);
-        if let Some((text, style)) = value {
-            put_right(buffer, area, axis.margin.saturating_sub(1), y, &text, style);
+    let trend = axis.trend(area);
+    // The method that does not decide is rehearsed, and nothing of it is sent.
+    let evidence = scene.mode() == Mode::Evidence;
+    let (name, value) = match row {
+        Row::Quantity(of) => {
+            quantity(scene, axis, client, of, trend, canvas);
+            match of {
+                Quantity::Level(trace) if trace == Trace::Evidence => {
+                    ("evidence S/b", Some(reading(scene, client, trace)))
+                }
+                Quantity::Level(trace) => (of.name(), Some(reading(scene, client, trace))),
+                Quantity::Flags if evidence => ("flags Z, rehearsed", None),
+                Quantity::Flags => ("flags Z", None),
+            }
+        }
+        Row::Symbols => {
+            let columns = axis.grades(scene, client);
+            FlagGrid { columns: &columns, raised: theme.text, theme }.draw(trend, canvas.buffer);
+            (if evidence { "symbols sent" } else { "symbols, rehearsed" }, None)
+        }
+        Row::Norm(trace) => {
+            let columns = axis.trace(scene, client, trace);
+            let level = Level { columns: &columns, limit: None, over: theme.trend, theme };
+            level.draw(trend, canvas.buffer);
+            let name = if trace == Trace::NormC { "norm of r_c" } else { "norm of r_a" };
+            (name, Some(reading(scene, client, trace)))
         }
     };
-    match line {
-        Line::Quantity(of) => {
-            let value = match of {
-                Quantity::Level(trace) => Some(reading(scene, client, trace)),
-                Quantity::Flags => None,
-            };
-            let name = match of {
-                Quantity::Level(Trace::Evidence) => "evidence S/b",
-                Quantity::Level(Trace::DistanceC) => "r_c",
-                Quantity::Level(Trace::DistanceA) => "r_a",
-                Quantity::Level(_) => "",
-                Quantity::Flags if scene.mode() == Mode::Evidence => "flags Z, rehearsed",
-                Quantity::Flags => "flags Z",
-            };
-            say(name, value);
-            quantity(scene, axis, client, of, trend, buffer);
-        }
-        Line::Symbols => {
-            // The method that does not decide is rehearsed, and nothing of it is sent.
-            let is_rehearsed = scene.mode() == Mode::Paper;
-            say(if is_rehearsed { "symbols, rehearsed" } else { "symbols sent" }, None);
-            let columns = axis.grades(scene, client);
-            FlagGrid { columns: &columns, said: theme.text, theme }.draw(trend, buffer);
-        }
-        Line::Norm(trace) => {
-            let value = scene.watched.and_then(|w| w.value_at(client, trace, scene.moment));
-            let text =
-                value.map_or(("?".to_owned(), theme.missing), |v| (format!("{v:.3}"), theme.text));
-            say(if trace == Trace::NormC { "norm of r_c" } else { "norm of r_a" }, Some(text));
-            let columns = axis.trace(scene, client, trace);
-            let over = theme.trend;
-            Level { columns: &columns, limit: f32::INFINITY, over, theme }
-                .draw_freely(trend, buffer);
-        }
+    canvas.put(area, 3, y, name, theme.label);
+    if let Some(value) = value {
+        canvas.right(area, axis.margin.saturating_sub(1), y, &value.content, value.style);
     }
 }
 
-/// A trace at the moment, against its limit: `d 4.91 = 2.31τ`.
-fn reading(scene: &Scene, client: usize, trace: Trace) -> (String, Style) {
+/// A trace at the moment, against its limit where it has one: `4.91 = 2.31τ`.
+fn reading(scene: &Scene, client: usize, trace: Trace) -> Span<'static> {
     let theme = scene.theme;
     let Some(value) = scene.watched.and_then(|w| w.value_at(client, trace, scene.moment)) else {
-        return ("?".into(), theme.missing);
+        return span("?", theme.missing);
     };
-    let limit = scene.limit(client, trace);
-    let times = ratio(value, limit);
+    if matches!(trace, Trace::NormC | Trace::NormA) {
+        return span(format!("{value:.3}"), theme.text);
+    }
+    let times = ratio(value, scene.limit(client, trace));
     let style = if times > 1.0 { scene.over(trace) } else { theme.text };
-    let text = match trace {
-        Trace::Evidence => format!("{times:.2}"),
-        _ => format!("{value:.1} = {times:.2}τ"),
-    };
-    (text, style)
+    if trace == Trace::Evidence {
+        span(format!("{times:.2}"), style)
+    } else {
+        span(format!("{value:.1} = {times:.2}τ"), style)
+    }
 }
 
-fn title(scene: &Scene, client: usize, area: Rect, buffer: &mut Buffer) {
+fn title<'a>(scene: &Scene<'a>, client: usize, known: &'a Client) -> Vec<Span<'a>> {
     let theme = scene.theme;
-    let Some(known) = scene.measured.clients.get(client) else { return };
-    let verdict = Verdict::of(scene, client);
-    let mark = theme.mark(verdict.state);
+    let status = Status::of(scene, client);
+    let mark = theme.mark(status.state);
     let focused = scene.model.focus() == Focus::Clients;
-    let mut parts = vec![
-        (mark.glyph.to_owned(), mark.style),
-        (known.name.clone(), if focused { theme.cursor } else { theme.strong }),
-        (known.title.clone(), theme.text),
+    let mut title = vec![
+        span(mark.glyph, mark.style),
+        span(&known.name, if focused { theme.cursor } else { theme.strong }),
+        span(&known.title, theme.text),
     ];
     if !mark.word.is_empty() {
-        let number = verdict.incident.map_or(String::new(), |number| format!(" #{number}"));
-        parts.push((format!("{}{number}", mark.word), mark.style));
+        let number = status.incident.map_or(String::new(), |number| format!(" #{number}"));
+        title.push(span(format!("{}{number}", mark.word), mark.style));
     }
-    if let Some(incident) =
-        verdict.incident.and_then(|number| scene.watched.and_then(|w| w.incident(number)))
-    {
-        parts.push((seen(incident, scene.newest), mark.style));
+    if let Some(incident) = status.incident.and_then(|number| scene.incident(number)) {
+        title.push(span(seen(incident, scene.newest), mark.style));
     }
-    if let Some(since) = verdict.since {
-        parts.push((format!("since {}", scene.model.clock.time(since)), theme.label));
+    if let Some(since) = status.since {
+        title.push(span(format!("since {}", scene.model.clock.time(since)), theme.label));
     }
     match scene.watched.and_then(|w| w.latest.get(client)).map(|sight| sight.server.standing) {
         Some(Standing::OutOfCalibration) => {
-            parts.push(("? out of calibration".into(), theme.missing));
+            title.push(span("? out of calibration", theme.missing));
         }
         Some(Standing::Unreliable) => {
-            parts.push(("? not to be believed: unlike its calibration".into(), theme.missing));
+            title.push(span("? not to be believed: unlike its calibration", theme.missing));
         }
         Some(Standing::Trusted) | None => {}
     }
-    let parts: Vec<(&str, Style)> =
-        parts.iter().filter(|(t, _)| !t.trim().is_empty()).map(|(t, s)| (t.as_str(), *s)).collect();
-    heading(buffer, area, &parts, theme);
+    title.retain(|span| !span.content.trim().is_empty());
+    title
 }
 
-fn sensors_title(scene: &Scene, client: usize, shown: Shown, area: Rect, buffer: &mut Buffer) {
+fn sensors_title(scene: &Scene, client: usize, known: &Client, shown: Shown) -> Vec<Span<'static>> {
     let theme = scene.theme;
-    let Some(known) = scene.measured.clients.get(client) else { return };
     let all = known.sensors.len();
     let count = if shown.sensors < all {
         let (from, to) = (shown.skip + 1, (shown.skip + shown.sensors).min(all));
@@ -251,18 +212,18 @@ fn sensors_title(scene: &Scene, client: usize, shown: Shown, area: Rect, buffer:
         format!("{all} sensors")
     };
     let tally = scene.measured.tally(known, scene.moment);
-    let mut parts = vec![(count, theme.strong)];
+    let mut title = vec![span(count, theme.strong)];
     if tally.missing > 0 {
-        parts.push((format!("? {} missing", tally.missing), theme.missing));
+        title.push(span(format!("? {} missing", tally.missing), theme.missing));
     }
     if tally.beyond > 0 {
-        parts.push((format!("↕ {} beyond scale", tally.beyond), theme.beyond));
+        title.push(span(format!("↕ {} beyond scale", tally.beyond), theme.beyond));
     }
     if scene.ranked(client).is_some_and(|ranked| !ranked.is_empty()) {
-        parts.push(("1 deviates most".to_owned(), theme.label));
+        title.push(span("1 deviates most", theme.label));
     }
     if !scene.measured.is_settled() {
-        parts.push(("scales settling".to_owned(), theme.label));
+        title.push(span("scales settling", theme.label));
     }
     let not_watched = scene.not_watched(client);
     if !not_watched.is_empty() {
@@ -274,8 +235,7 @@ fn sensors_title(scene: &Scene, client: usize, shown: Shown, area: Rect, buffer:
             }
         }
         let text = format!("– {} not watched: {}", not_watched.len(), reasons.join(", "));
-        parts.push((text, theme.label));
+        title.push(span(text, theme.label));
     }
-    let parts: Vec<(&str, Style)> = parts.iter().map(|(t, s)| (t.as_str(), *s)).collect();
-    heading(buffer, area, &parts, theme);
+    title
 }

@@ -4,17 +4,13 @@
 //!  space pause  ← → look back  + - speed  tab client  enter open  t truth  ? help  q quit
 //! ```
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::asked;
-use super::pen::{cut, put, width};
+use super::pen::{Canvas, columns, width};
 use crate::console::action::{Action, Hint, TABLE};
 use crate::console::app::Model;
-use crate::console::mouse::{Hit, Target};
-use crate::console::theme::Theme;
-
-/// A hint with its keys as they are now.
+use crate::console::mouse::Target;
 struct Offer {
     action: Action,
     keys: String,
@@ -27,32 +23,25 @@ impl Offer {
     }
 }
 
-/// Draws the line into the first row of `area`: what is asked of the operator, what is said to him,
-/// else what can be done.
-pub(crate) fn draw(
-    model: &Model,
-    theme: &Theme,
-    area: Rect,
-    buffer: &mut Buffer,
-    hits: &mut Vec<Hit>,
-) {
-    if asked::draw(model, theme, area, buffer) {
+/// Draws the line into the first row of `area`: a question, else a message, else what can be done.
+pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
+    let theme = canvas.theme;
+    if asked::draw(model, area, canvas) {
         return;
     }
     if let Some(remark) = &model.remark {
         let style = if remark.bad { theme.failure } else { theme.strong };
-        put(buffer, area, 1, 0, &cut(&remark.text, area.width.saturating_sub(1)), style);
+        canvas.cut(area, 1, 0, &remark.text, style);
         return;
     }
     let mut x = 1;
     if let Some(key) = model.begun {
-        x = put(buffer, area, x, 0, &format!("{key} …"), theme.cursor) + 2;
+        x = canvas.put(area, x, 0, &format!("{key} …"), theme.cursor) + 2;
     }
     for offer in fitted(offers(model), area.width.saturating_sub(x - 1)) {
-        let whole = Rect { x: area.x.saturating_add(x), width: offer.cells(), ..area };
-        hits.push(Hit { area: whole.intersection(area), target: Target::Do(offer.action) });
-        x = put(buffer, area, x, 0, &offer.keys, theme.strong) + 1;
-        x = put(buffer, area, x, 0, offer.hint.what, theme.label) + 2;
+        canvas.hit(columns(area, x, offer.cells()), Target::Do(offer.action));
+        x = canvas.put(area, x, 0, &offer.keys, theme.strong) + 1;
+        x = canvas.put(area, x, 0, offer.hint.what, theme.label) + 2;
     }
 }
 

@@ -8,12 +8,11 @@
 //!   ▲ ROOT       it began here
 //! ```
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::widgets::{Clear, Widget};
 
-use super::pen::{cut, put, width};
+use super::pen::{Canvas, columns, cut, part, span, width};
 use super::top::SEEDED;
 use crate::console::action::{Binding, TABLE, Topic};
 use crate::console::app::Model;
@@ -22,8 +21,6 @@ use crate::console::theme::{State, Theme};
 /// Cells of the keys, and of a whole column of the help.
 const KEYS: u16 = 11;
 const COLUMN: u16 = 40;
-
-/// What the signs of a trend and a grid mean.
 const LEGEND: [(&str, &str); 12] = [
     ("▂▃▄▆█", "against a limit, at ▄"),
     ("two rows", "the limit is between"),
@@ -40,11 +37,10 @@ const LEGEND: [(&str, &str); 12] = [
 ];
 
 /// Draws the help over `area`, scrolled by `skip` lines as far as there is need.
-pub(crate) fn draw(model: &Model, skip: usize, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(model: &Model, skip: usize, area: Rect, canvas: &mut Canvas) {
     let theme = &model.theme;
-    Clear.render(area, buffer);
-    let bar = Rect { height: area.height.min(1), ..area };
-    buffer.set_style(bar, theme.cursor);
+    Clear.render(area, canvas.buffer);
+    canvas.buffer.set_style(part(area, 0, 1), theme.cursor);
     let search = crate::console::text::clean(&model.search);
     let title = if search.is_empty() {
         "help   / searches   esc closes   pgdn scrolls".to_owned()
@@ -56,58 +52,45 @@ pub(crate) fn draw(model: &Model, skip: usize, area: Rect, buffer: &mut Buffer) 
         let fits = |mark: &&str| width(&title) + 2 + width(mark) < room;
         let mark = SEEDED.into_iter().find(fits).unwrap_or(SEEDED[1]);
         room = room.saturating_sub(width(mark) + 2);
-        put(buffer, area, room + 2, 0, mark, theme.cursor);
+        canvas.put(area, room + 2, 0, mark, theme.cursor);
     }
-    put(buffer, area, 1, 0, &cut(&title, room), theme.cursor);
-    let body = Rect { y: area.y.saturating_add(1), height: area.height.saturating_sub(1), ..area };
+    canvas.put(area, 1, 0, &cut(&title, room), theme.cursor);
+    let body = part(area, 1, u16::MAX);
     let count = usize::from((area.width / COLUMN).clamp(1, 4));
-    let columns = shared(sections(model, theme), count);
-    let longest = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let all = shared(sections(model, theme), count);
+    let longest = all.iter().map(Vec::len).max().unwrap_or(0);
     let skip = skip.min(longest.saturating_sub(usize::from(body.height)));
     let cells = body.width / count as u16;
-    for (at, column) in columns.iter().enumerate() {
-        let part = Rect {
-            x: body.x.saturating_add(at as u16 * cells),
-            width: if at + 1 < count { cells.saturating_sub(1) } else { body.width },
-            ..body
-        }
-        .intersection(body);
-        for (row, entry) in column.iter().skip(skip).take(usize::from(body.height)).enumerate() {
-            entry.draw(theme, part, row as u16, buffer);
+    for (at, column) in all.iter().enumerate() {
+        let width = if at + 1 < count { cells.saturating_sub(1) } else { body.width };
+        let area = columns(body, at as u16 * cells, width);
+        for (y, entry) in (0..body.height).zip(column.iter().skip(skip)) {
+            entry.draw(part(area, y, 1), canvas);
         }
     }
 }
-
-/// A line of the help.
 #[derive(Debug, Clone)]
-enum Entry {
+enum HelpLine {
     Heading(&'static str),
     Row(String, String, Style),
 }
 
-impl Entry {
-    fn draw(&self, theme: &Theme, area: Rect, row: u16, buffer: &mut Buffer) {
-        let write = |buffer: &mut Buffer, x, text: &str, style: Style| {
-            put(buffer, area, x, row, text, style)
-        };
+impl HelpLine {
+    fn draw(&self, area: Rect, canvas: &mut Canvas) {
+        let theme = canvas.theme;
         match self {
-            Entry::Heading(text) => {
-                let x = write(buffer, 0, "── ", theme.frame);
-                let x = write(buffer, x, text, theme.strong);
-                let rest = usize::from(area.width.saturating_sub(x + 1));
-                write(buffer, x, &format!(" {}", "─".repeat(rest)), theme.frame);
-            }
-            Entry::Row(keys, what, style) => {
-                let x = write(buffer, 2, keys, *style).max(KEYS + 2) + 1;
-                write(buffer, x, &cut(what, area.width.saturating_sub(x)), theme.text);
+            HelpLine::Heading(text) => _ = canvas.panel(area, [span(*text, theme.strong)]),
+            HelpLine::Row(keys, what, style) => {
+                let x = canvas.put(area, 2, 0, keys, *style).max(KEYS + 2) + 1;
+                canvas.cut(area, x, 0, what, theme.text);
             }
         }
     }
 
     fn says(&self, search: &str) -> bool {
         match self {
-            Entry::Heading(_) => false,
-            Entry::Row(keys, what, _) => {
+            HelpLine::Heading(_) => false,
+            HelpLine::Row(keys, what, _) => {
                 keys.to_lowercase().contains(search) || what.to_lowercase().contains(search)
             }
         }
@@ -115,7 +98,7 @@ impl Entry {
 }
 
 /// Every topic with its rows, and the signs; only rows that are searched for.
-fn sections(model: &Model, theme: &Theme) -> Vec<Vec<Entry>> {
+fn sections(model: &Model, theme: &Theme) -> Vec<Vec<HelpLine>> {
     let search = model.search.to_lowercase();
     let topics = Topic::ALL.into_iter().map(|topic| {
         let rows = TABLE.iter().filter(|binding| binding.topic == topic);
@@ -126,7 +109,8 @@ fn sections(model: &Model, theme: &Theme) -> Vec<Vec<Entry>> {
         .chain(signs)
         .map(|mut section| {
             if !search.is_empty() {
-                section.retain(|entry| matches!(entry, Entry::Heading(_)) || entry.says(&search));
+                section
+                    .retain(|entry| matches!(entry, HelpLine::Heading(_)) || entry.says(&search));
             }
             section
         })
@@ -134,17 +118,17 @@ fn sections(model: &Model, theme: &Theme) -> Vec<Vec<Entry>> {
         .collect()
 }
 
-fn section(heading: &'static str, rows: Vec<Entry>) -> Vec<Entry> {
-    [Entry::Heading(heading)].into_iter().chain(rows).collect()
+fn section(heading: &'static str, rows: Vec<HelpLine>) -> Vec<HelpLine> {
+    [HelpLine::Heading(heading)].into_iter().chain(rows).collect()
 }
 
-fn row(model: &Model, binding: &Binding) -> Entry {
+fn row(model: &Model, binding: &Binding) -> HelpLine {
     let keys = model.keymap.keys(binding.action);
     let keys: Vec<String> = keys.iter().map(|chord| model.theme.key(*chord)).collect();
-    Entry::Row(keys.join(" "), binding.what.to_owned(), model.theme.strong)
+    HelpLine::Row(keys.join(" "), binding.what.to_owned(), model.theme.strong)
 }
 
-fn verdicts(theme: &Theme) -> Vec<Entry> {
+fn verdicts(theme: &Theme) -> Vec<HelpLine> {
     let told = [
         (State::Root, "it began here"),
         (State::RootUnseen, "the same, not acked yet"),
@@ -160,19 +144,19 @@ fn verdicts(theme: &Theme) -> Vec<Entry> {
     told.into_iter()
         .map(|(state, what)| {
             let mark = theme.mark(state);
-            Entry::Row(format!("{} {}", mark.glyph, mark.word), what.to_owned(), mark.style)
+            HelpLine::Row(format!("{} {}", mark.glyph, mark.word), what.to_owned(), mark.style)
         })
         .collect()
 }
 
-fn legend(theme: &Theme) -> Vec<Entry> {
+fn legend(theme: &Theme) -> Vec<HelpLine> {
     let rows = LEGEND.into_iter();
-    rows.map(|(sign, what)| Entry::Row(sign.to_owned(), what.to_owned(), theme.strong)).collect()
+    rows.map(|(sign, what)| HelpLine::Row(sign.to_owned(), what.to_owned(), theme.strong)).collect()
 }
 
 /// Sections shared out among columns, in their order, so that no column is much longer than it must
 /// be.
-fn shared(sections: Vec<Vec<Entry>>, count: usize) -> Vec<Vec<Entry>> {
+fn shared(sections: Vec<Vec<HelpLine>>, count: usize) -> Vec<Vec<HelpLine>> {
     let fits = |height: usize| {
         let mut columns = 1;
         let mut used = 0;
@@ -187,7 +171,7 @@ fn shared(sections: Vec<Vec<Entry>>, count: usize) -> Vec<Vec<Entry>> {
     };
     let all: usize = sections.iter().map(Vec::len).sum();
     let height = (1..=all).find(|height| fits(*height)).unwrap_or(all);
-    let mut columns: Vec<Vec<Entry>> = vec![Vec::new()];
+    let mut columns: Vec<Vec<HelpLine>> = vec![Vec::new()];
     for section in sections {
         let last = columns.len() - 1;
         if !columns[last].is_empty() && columns[last].len() + section.len() > height {

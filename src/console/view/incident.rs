@@ -17,69 +17,59 @@
 //!  check P1: set points, valves, pumps …
 //! ```
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use ratatui::text::{Line, Span};
 
-use super::pen::{self, cut, heading, part, put, wrapped};
+use super::pen::{self, Canvas, Section, cut, part, span, wrapped};
 use super::rows::cursor;
 use super::scene::{Axis, Scene};
-use super::verdict::{delay, lasted, nature, seen_after, state_of};
+use super::status::{delay, lasted, nature, seen_after, state_of};
 use super::{axis, incidents, tail, words};
 use crate::console::action::Action;
 use crate::console::clock::round_length;
 use crate::console::glyph::NONE;
-use crate::console::mouse::{Hit, Target};
+use crate::console::mouse::Target;
+use crate::console::text::clean;
 use crate::console::theme::State;
 use crate::console::watched::{FlagCell, Trace, Watched};
-use crate::console::widget::flags::FlagGrid;
+use crate::console::widget::flags::{FlagGrid, sign_of};
 use crate::console::widget::level::{Level, ratio};
 use crate::console::widget::sign;
 use crate::history::{Bucket, Column};
-use crate::incident::{Incident, Member};
+use crate::incident::{Event, Incident, Member};
 use crate::session::Mode;
 
 /// Marks who rose first on the axis.
 const FIRST_OUT: &str = "▴ first out";
+const TWO_COLUMNS: u16 = 110;
 
 /// Draws incident `number` into `area`, its lower part scrolled by `skip` lines.
-pub(crate) fn draw(
-    scene: &Scene,
-    number: u64,
-    skip: usize,
-    area: Rect,
-    buffer: &mut Buffer,
-    hits: &mut Vec<Hit>,
-) {
-    hits.push(Hit { area, target: Target::Scroll });
-    let found = scene.watched.and_then(|w| Some((w, w.incident(number)?)));
-    let Some((watched, incident)) = found else {
-        put(buffer, area, 1, 0, "there is no such incident", scene.theme.label);
+pub(crate) fn draw(scene: &Scene, number: u64, skip: usize, area: Rect, canvas: &mut Canvas) {
+    canvas.hit(area, Target::Scroll);
+    let Some((watched, incident)) = scene.watched.zip(scene.incident(number)) else {
+        canvas.put(area, 1, 0, "there is no such incident", scene.theme.label);
         return;
     };
-    let mut rest = area;
-    title(scene, incident, pen::take(&mut rest, 1), buffer);
+    let mut rest = canvas.panel(area, title(scene, incident));
     let stairs_rows = (incident.members.len() as u16 + 1).min(rest.height / 2);
-    stairs(scene, incident, pen::take(&mut rest, stairs_rows), buffer, hits);
-    let blocks = [
-        why(scene, incident, area.width),
-        posterior(scene, incident),
-        operator(scene, incident, area.width),
-        numbers(scene, watched, incident),
-        history(scene, watched, incident),
-    ];
-    if area.width >= 110 {
-        let [why, posterior, operator, numbers, history] = blocks;
-        let left = area.width / 2 + area.width / 10;
-        let (left, right) = pen::beside(buffer, rest, left, scene.theme);
-        column(scene, &[why, operator, history], skip, left, buffer);
-        column(scene, &[posterior, numbers], skip, right, buffer);
+    stairs(scene, incident, pen::take(&mut rest, stairs_rows), canvas);
+    let two = area.width >= TWO_COLUMNS;
+    let left = if two { area.width / 2 + area.width / 10 } else { area.width };
+    let why = why(scene, incident, left.saturating_sub(5));
+    let operator = operator(scene, incident, left.saturating_sub(3));
+    let (posterior, history) = (posterior(scene, incident), history(scene, watched, incident));
+    let numbers = numbers(scene, watched, incident);
+    if two {
+        let [left, right] = canvas.beside(rest, left);
+        canvas.sections(&[why, operator, history], skip, left);
+        canvas.sections(&[posterior, numbers], skip, right);
     } else {
-        column(scene, &blocks, skip, rest, buffer);
+        canvas.sections(&[why, posterior, operator, numbers, history], skip, rest);
     }
 }
 
-fn title(scene: &Scene, incident: &Incident, area: Rect, buffer: &mut Buffer) {
+fn title(scene: &Scene, incident: &Incident) -> Vec<Span<'static>> {
     let theme = scene.theme;
     let mark = theme.mark(state_of(incident));
     let name = incident.root.map_or_else(
@@ -89,36 +79,27 @@ fn title(scene: &Scene, incident: &Incident, area: Rect, buffer: &mut Buffer) {
             _ => scene.name(root).to_owned(),
         },
     );
-    let head = format!("{} #{} {}", mark.glyph, incident.number, nature(incident));
-    let priority = format!("priority {}", incident.priority.to_string().trim_start_matches('P'));
-    let seen = seen_after(scene, incident);
-    let lasted = lasted(incident, scene.newest);
+    let priority = incident.priority.to_string();
     let seen_style =
         if incident.alarm.state.wants_acknowledgement() { mark.style } else { theme.label };
-    let mut parts = vec![
-        (head.as_str(), mark.style),
-        (name.as_str(), theme.strong),
-        (priority.as_str(), theme.text),
-        (seen.as_str(), seen_style),
-        (lasted.as_str(), theme.label),
+    let mut title = vec![
+        span(format!("{} #{} {}", mark.glyph, incident.number, nature(incident)), mark.style),
+        span(name, theme.strong),
+        span(format!("priority {}", priority.trim_start_matches('P')), theme.text),
+        span(seen_after(scene, incident), seen_style),
+        span(lasted(incident, scene.newest), theme.label),
     ];
     if incident.disagrees() {
-        parts.push(("DISAGREE", theme.single));
+        title.push(span("DISAGREE", theme.single));
     }
     if incident.frozen {
-        parts.push(("root final", theme.label));
+        title.push(span("root final", theme.label));
     }
-    heading(buffer, area, &parts, theme);
+    title
 }
 
 /// Members on one axis in order of onset: the staircase is the argument.
-fn stairs(
-    scene: &Scene,
-    incident: &Incident,
-    area: Rect,
-    buffer: &mut Buffer,
-    hits: &mut Vec<Hit>,
-) {
+fn stairs(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
     let (theme, clock) = (scene.theme, scene.model.clock);
     let name = scene.name_cells(10);
     let words = if area.width >= 60 { 18 } else { 8 };
@@ -136,42 +117,39 @@ fn stairs(
         };
         let mark = theme.mark(state);
         let row = part(rest, y, 1);
-        hits.push(Hit { area: row, target: Target::Client(member.client) });
-        put(buffer, row, 1, 0, mark.glyph, mark.style);
-        put(buffer, row, 3, 0, &cut(scene.name(member.client), name), theme.strong);
-        stair(scene, &axis, member, row, buffer);
-        let x = margin + columns + 1;
+        canvas.hit(row, Target::Client(member.client));
+        canvas.put(row, 1, 0, mark.glyph, mark.style);
+        canvas.put(row, 3, 0, &cut(scene.name(member.client), name), theme.strong);
+        stair(scene, &axis, member, row, canvas);
         let after = if root { clock.time(member.onset) } else { delay(incident.delay_s(member)) };
         let word = if state == State::Effect { mark.word } else { nature(incident) };
-        let x = put(buffer, row, x, 0, &cut(word, 8), mark.style) + 1;
-        put(buffer, row, x, 0, &after, theme.text);
+        let x = canvas.put(row, margin + columns + 1, 0, &cut(word, 8), mark.style) + 1;
+        canvas.put(row, x, 0, &after, theme.text);
     }
     let column = round_length(axis.window.column_s());
-    put(buffer, labels, 1, 0, &cut(&column, margin - 1), theme.label);
+    canvas.put(labels, 1, 0, &cut(&column, margin - 1), theme.label);
     let first = incident.first_out.and_then(|first| axis.window.column_of(first.time));
     let taken = first.map_or(0..0, |at| at..at + pen::width(FIRST_OUT) + 1);
-    axis::labels_beside(scene, &axis, &taken, labels, buffer);
+    axis::labels(scene, &axis, &taken, labels, canvas);
     if let Some(at) = first {
-        put(buffer, labels, margin + at, 0, FIRST_OUT, theme.single);
+        canvas.put(labels, margin + at, 0, FIRST_OUT, theme.single);
     }
-    let (start, end) = axis.ends();
-    let trend = Rect { x: rest.x.saturating_add(margin), width: columns, ..rest };
-    hits.push(Hit { area: trend.intersection(rest), target: Target::Trend { start, end } });
+    axis.hit(rest, canvas);
 }
 
-/// One member: nothing before its onset, then how much speaks for it.
-fn stair(scene: &Scene, axis: &Axis, member: &Member, row: Rect, buffer: &mut Buffer) {
+/// One member: nothing before its onset, then its evidence or its flags.
+fn stair(scene: &Scene, axis: &Axis, member: &Member, row: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
-    let trend = Rect { x: row.x.saturating_add(axis.margin), width: axis.columns, ..row };
-    let trend = trend.intersection(row);
+    let trend = axis.trend(row);
     match scene.mode() {
         Mode::Evidence => {
             let columns = axis.trace(scene, member.client, Trace::Evidence);
-            Level { columns: &columns, limit: 1.0, over: theme.over, theme }.draw(trend, buffer);
+            let level = Level { columns: &columns, limit: Some(1.0), over: theme.over, theme };
+            level.draw(trend, canvas.buffer);
         }
         Mode::Paper => {
             let columns = axis.flags(scene, member.client);
-            FlagGrid { columns: &columns, said: theme.over, theme }.draw(trend, buffer);
+            FlagGrid { columns: &columns, raised: theme.over, theme }.draw(trend, canvas.buffer);
         }
     }
     for column in 0..trend.width {
@@ -181,82 +159,43 @@ fn stair(scene: &Scene, axis: &Axis, member: &Member, row: Rect, buffer: &mut Bu
         }
         let known = axis.steps.get(usize::from(column)) != Some(&Column::Outside);
         let (glyph, style) = if known { (NONE, theme.frame) } else { (" ", theme.text) };
-        sign(buffer, trend.x + column, trend.y, glyph, style);
+        sign(canvas.buffer, trend.x + column, trend.y, glyph, style);
     }
-    cursor(scene, axis, trend, buffer);
+    cursor(scene, axis, trend, canvas);
 }
 
-/// A heading with lines below it.
-struct Block {
-    title: String,
-    lines: Vec<Vec<(String, Style)>>,
-}
-
-/// Draws blocks below each other, scrolled by `skip` lines as far as there is need.
-fn column(scene: &Scene, blocks: &[Block], skip: usize, area: Rect, buffer: &mut Buffer) {
-    let all: usize = blocks.iter().filter(|b| !b.lines.is_empty()).map(|b| 1 + b.lines.len()).sum();
-    let skip = skip.min(all.saturating_sub(usize::from(area.height)));
-    let mut at = 0_usize;
-    let mut row = || {
-        let y = at.checked_sub(skip);
-        at += 1;
-        y.filter(|y| *y < usize::from(area.height)).map(|y| y as u16)
-    };
-    for block in blocks.iter().filter(|block| !block.lines.is_empty()) {
-        if let Some(y) = row() {
-            let parts = [(block.title.as_str(), scene.theme.strong)];
-            heading(buffer, part(area, y, 1), &parts, scene.theme);
-        }
-        for pieces in &block.lines {
-            if let Some(y) = row() {
-                pen::line(buffer, part(area, y, 1), 1, 0, pieces);
-            }
-        }
-    }
-}
-
-fn why(scene: &Scene, incident: &Incident, width: u16) -> Block {
+fn why(scene: &Scene, incident: &Incident, room: u16) -> Section {
     let theme = scene.theme;
-    let room = if width >= 110 { width / 2 + width / 10 } else { width };
     let mut lines = Vec::new();
     for (n, sentence) in (1..).zip(words::why(scene, incident)) {
         let style = if sentence.starts_with("DISAGREE") { theme.single } else { theme.text };
-        for (at, text) in wrapped(&sentence, room.saturating_sub(5)).into_iter().enumerate() {
+        for (at, text) in wrapped(&sentence, room).into_iter().enumerate() {
             let number = if at == 0 { format!("{n} ") } else { "  ".into() };
-            lines.push(vec![(number, theme.label), (text, style)]);
+            lines.push(Line::from_iter([span(number, theme.label), span(text, style)]));
         }
     }
-    Block { title: "why".into(), lines }
+    Section { title: "why".into(), lines }
 }
-
-/// How likely each client is the root, as bars.
-fn posterior(scene: &Scene, incident: &Incident) -> Block {
+fn posterior(scene: &Scene, incident: &Incident) -> Section {
     let theme = scene.theme;
-    let name = usize::from(scene.name_cells(10));
     let mut order: Vec<(usize, f64)> = incident.posterior.iter().copied().enumerate().collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let lines = order
-        .into_iter()
-        .take(12)
-        .map(|(client, p)| {
-            let root = incident.root == Some(client);
-            let style = if root { theme.root } else { theme.text };
-            let bar = "█".repeat((p.clamp(0.0, 1.0) * 24.0).round() as usize);
-            let named = if root { "  named" } else { "" };
-            vec![
-                (format!("{:<name$} ", cut(scene.name(client), name as u16)), style),
-                (format!("{p:.3} "), theme.text),
-                (bar, if root { theme.root } else { theme.trend }),
-                (named.into(), theme.label),
-            ]
-        })
-        .collect();
-    Block { title: "who it is".into(), lines }
+    let lines = order.into_iter().take(12).map(|(client, p)| {
+        let root = incident.root == Some(client);
+        let (text, bar) = if root { (theme.root, theme.root) } else { (theme.text, theme.trend) };
+        Line::from_iter([
+            span(scene.padded_name(client), text),
+            span(format!("{p:.3} "), theme.text),
+            span("█".repeat((p.clamp(0.0, 1.0) * 24.0).round() as usize), bar),
+            span(if root { "  named" } else { "" }, theme.label),
+        ])
+    });
+    Section { title: "who it is".into(), lines: lines.collect() }
 }
 
 /// What every member shows: at the moment looked at if that lies in the incident, else the most it
 /// showed while it lasted.
-fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
+fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Section {
     let theme = scene.theme;
     let name = usize::from(scene.name_cells(10));
     let end = incident.closed.map_or(scene.newest, |closed| closed.time);
@@ -275,72 +214,63 @@ fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
         Bucket::Values { high, .. } => Some(high),
         Bucket::Missing | Bucket::Outside => None,
     };
-    let mut lines = vec![vec![(
-        format!("{:<name$}  {:>6} {:>6} {:>6}  Z symbol explained", "", "S/b", "r_c/τ", "r_a/τ"),
-        theme.label,
-    )]];
+    let head =
+        format!("{:<name$}  {:>6} {:>6} {:>6}  Z symbol explained", "", "S/b", "r_c/τ", "r_a/τ");
+    let mut lines = vec![Line::styled(head, theme.label)];
     for member in &incident.members {
         let client = member.client;
-        let said = |trace: Trace| match most(client, trace) {
+        let times = |trace: Trace| match most(client, trace) {
             Some(value) => {
                 let times = ratio(value, scene.limit(client, trace));
                 let style = if times > 1.0 { scene.over(trace) } else { theme.text };
-                (format!(" {times:>6.2}"), style)
+                span(format!(" {times:>6.2}"), style)
             }
-            None => (format!(" {:>6}", "?"), theme.missing),
+            None => span(format!(" {:>6}", "?"), theme.missing),
         };
         let flags = match watched.flags(client, &column) {
-            FlagCell::Flags { z_c: true, z_a: true } => "#",
-            FlagCell::Flags { z_c: true, .. } => "c",
-            FlagCell::Flags { z_a: true, .. } => "a",
-            FlagCell::Flags { .. } => NONE,
-            FlagCell::Missing | FlagCell::Outside => "?",
+            FlagCell::Flags { stands, .. } => sign_of(stands),
+            FlagCell::Missing | FlagCell::Outside | FlagCell::Grade(_) => "?",
         };
         let symbol =
             most(client, Trace::Level).map_or("?".to_owned(), |level| format!("{level:.0}"));
         let explained =
             member.explained.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share));
-        lines.push(vec![
-            (format!("{:<name$} ", cut(scene.name(client), name as u16)), theme.strong),
-            said(Trace::Evidence),
-            said(Trace::DistanceC),
-            said(Trace::DistanceA),
-            (format!("  {flags} {symbol:>6} {explained:>9}"), theme.text),
-        ]);
+        lines.push(Line::from_iter([
+            span(scene.padded_name(client), theme.strong),
+            times(Trace::Evidence),
+            times(Trace::DistanceC),
+            times(Trace::DistanceA),
+            span(format!("  {flags} {symbol:>6} {explained:>9}"), theme.text),
+        ]));
     }
-    Block { title, lines }
+    Section { title, lines }
 }
 
-fn operator(scene: &Scene, incident: &Incident, width: u16) -> Block {
+fn operator(scene: &Scene, incident: &Incident, room: u16) -> Section {
     let theme = scene.theme;
-    let room = if width >= 110 { width / 2 + width / 10 } else { width }.saturating_sub(3);
-    let plain = |text: String| vec![(text, theme.text)];
-    let standing = wrapped(&words::standing(scene, incident), room);
-    let mut lines: Vec<Vec<(String, Style)>> = standing.into_iter().map(plain).collect();
+    let mut lines = Vec::new();
+    let mut add = |text: &str, style: Style| {
+        lines.extend(wrapped(text, room).into_iter().map(|text| Line::styled(text, style)));
+    };
+    add(&words::standing(scene, incident), theme.text);
     if let Some(which) = words::which_sensor(scene, incident, Action::Open) {
-        lines.extend(wrapped(&which, room).into_iter().map(|text| vec![(text, theme.label)]));
+        add(&which, theme.label);
     }
-    lines.extend(wrapped(&words::check(scene, incident), room).into_iter().map(plain));
+    add(&words::check(scene, incident), theme.text);
     for correction in &incident.corrections {
         let name = |client: Option<usize>| client.map_or("?", |client| scene.name(client));
         let time = scene.model.clock.time(correction.time);
         let text = format!("root {} → {} at {time}", name(correction.from), name(correction.to));
-        lines.push(vec![(text, theme.text)]);
+        add(&text, theme.text);
     }
-    let note = crate::console::text::clean(&incident.note);
-    if note.is_empty() {
-        lines.push(vec![("no note; n writes one".into(), theme.label)]);
-    } else {
-        for text in wrapped(&format!("note: {note}"), room) {
-            lines.push(vec![(text, theme.strong)]);
-        }
+    match clean(&incident.note) {
+        note if note.is_empty() => add("no note; n writes one", theme.label),
+        note => add(&format!("note: {note}"), theme.strong),
     }
-    Block { title: "operator".into(), lines }
+    Section { title: "operator".into(), lines }
 }
-
-/// The lines of the log about this incident, in order.
-fn history(scene: &Scene, watched: &Watched, incident: &Incident) -> Block {
-    let about = |entry: &&crate::incident::Event| entry.incident() == Some(incident.number);
-    let lines = watched.log.iter().filter(about).map(|entry| tail::pieces(scene, entry)).collect();
-    Block { title: "what happened".into(), lines }
+fn history(scene: &Scene, watched: &Watched, incident: &Incident) -> Section {
+    let about = |entry: &&Event| entry.incident() == Some(incident.number);
+    let lines = watched.log.iter().filter(about).map(|entry| tail::line(scene, entry)).collect();
+    Section { title: "what happened".into(), lines }
 }

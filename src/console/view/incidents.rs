@@ -11,28 +11,28 @@
 //! While an operator looks back the list ends where he looks; the heading counts what wants an answer
 //! now.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use ratatui::text::{Line, Span};
 
-use super::pen::{self, heading, line, part, put};
+use super::pen::{self, Canvas, part, span};
 use super::scene::Scene;
-use super::verdict::{delay, lasted, nature, seen_after, state_of};
+use super::status::{delay, lasted, nature, seen_after, state_of};
 use crate::console::app::Focus;
-use crate::console::mouse::{Hit, Target};
+use crate::console::mouse::Target;
+use crate::console::text::clean;
 use crate::console::theme::State;
 use crate::incident::{Figures, Incident};
 
 /// Effects shown below an incident before the rest is only counted.
 const EFFECTS: usize = 6;
 
-/// Pieces of an incident's line that are never left out: whose it is, and what was done about it.
+/// Spans of an incident's line that are never left out: whose it is, and what was done about it.
 const HEAD: usize = 6;
-
-/// A row of the list.
-struct Row {
-    pieces: Vec<(String, Style)>,
+struct ListRow {
+    line: Line<'static>,
     incident: u64,
+    effect: bool,
 }
 
 /// Rows that the list would fill, its heading included.
@@ -41,65 +41,58 @@ pub(crate) fn wanted(scene: &Scene) -> u16 {
 }
 
 /// Draws the list into `area`, with a heading where there is room for one.
-pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
-    let mut rest = area;
-    if area.height >= 3 {
-        title(scene, pen::take(&mut rest, 1), buffer);
-    }
+    let rest = if area.height >= 3 { canvas.panel(area, title(scene)) } else { area };
     let rows = rows(scene, area.width, usize::from(rest.height));
     if rows.is_empty() {
         let words = match scene.watched {
             None => "no verdicts: nothing is being decided yet",
             Some(_) => "no incident so far: nothing to answer",
         };
-        put(buffer, rest, 1, 0, &pen::cut(words, rest.width.saturating_sub(1)), theme.label);
+        canvas.cut(rest, 1, 0, words, theme.label);
     }
     let chosen = scene.model.chosen_incident().map(|incident| incident.number);
     let focused = scene.model.focus() == Focus::Incidents;
     for (y, row) in (0..rest.height).zip(rows) {
-        let cells = part(rest, y, 1);
-        hits.push(Hit { area: cells, target: Target::Incident(row.incident) });
-        line(buffer, rest, 0, y, &row.pieces);
-        let first = row.pieces.first().is_some_and(|(text, _)| !text.starts_with("   "));
-        if first && chosen == Some(row.incident) {
-            put(buffer, rest, 0, y, "▸", if focused { theme.cursor } else { theme.label });
+        canvas.hit(part(rest, y, 1), Target::Incident(row.incident));
+        canvas.line(rest, 0, y, &row.line);
+        if !row.effect && chosen == Some(row.incident) {
+            canvas.put(rest, 0, y, "▸", if focused { theme.cursor } else { theme.label });
         }
     }
 }
 
-fn title(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+fn title(scene: &Scene) -> Vec<Span<'static>> {
     let theme = scene.theme;
     let figures = figures(scene);
-    let mut parts = vec![("incidents".to_owned(), theme.strong)];
+    let mut title = vec![span("incidents", theme.strong)];
     // Whoever looks back sees the list of then, and counts of now: what is open wants him still.
     let mut now = "";
     if let Some(look) = scene.model.look {
-        parts.push((format!("up to {}", scene.model.clock.time(look)), theme.label));
+        title.push(span(format!("up to {}", scene.model.clock.time(look)), theme.label));
         now = "now ";
     }
     if scene.watched.is_some() {
-        parts.push((format!("{now}{} open", figures.open), theme.label));
+        title.push(span(format!("{now}{} open", figures.open), theme.label));
     }
     let unseen = figures.unacknowledged + figures.returned + figures.latched;
     if unseen > 0 {
-        parts.push((format!("{unseen} UNACK"), theme.root));
+        title.push(span(format!("{unseen} UNACK"), theme.root));
     }
     if figures.shelved > 0 {
-        parts.push((format!("z {} shelved", figures.shelved), theme.shelved));
+        title.push(span(format!("z {} shelved", figures.shelved), theme.shelved));
     }
-    let parts: Vec<(&str, Style)> = parts.iter().map(|(text, s)| (text.as_str(), *s)).collect();
-    heading(buffer, area, &parts, theme);
+    title
 }
 
 /// The figures of the header; nothing counts before the first step.
 pub(crate) fn figures(scene: &Scene) -> Figures {
-    let standing = scene.watched.and_then(|watched| watched.snapshot.as_ref());
-    standing.map_or_else(Figures::default, |standing| standing.figures.clone())
+    scene.snapshot().map_or_else(Figures::default, |snapshot| snapshot.figures.clone())
 }
 
 /// At most `room` rows, the newest incident first; further down where the chosen one stands there.
-fn rows(scene: &Scene, width: u16, room: usize) -> Vec<Row> {
+fn rows(scene: &Scene, width: u16, room: usize) -> Vec<ListRow> {
     let chosen = scene.model.chosen_incident().map(|incident| incident.number);
     let listed: Vec<&Incident> = scene.model.listed().collect();
     let at = listed.iter().position(|i| Some(i.number) == chosen).unwrap_or(0);
@@ -109,12 +102,14 @@ fn rows(scene: &Scene, width: u16, room: usize) -> Vec<Row> {
     let mut spare = room.saturating_sub(shown.len());
     let mut rows = Vec::new();
     for incident in shown.iter().take(room) {
-        rows.push(Row { pieces: head(scene, incident, width), incident: incident.number });
+        let line = head(scene, incident, width);
+        rows.push(ListRow { line, incident: incident.number, effect: false });
         let open = incident.is_listed() || chosen == Some(incident.number);
         if open && spare > 0 {
             let effects = effects(scene, incident, width, spare.min(EFFECTS));
             spare -= effects.len().min(spare);
-            rows.extend(effects);
+            let row = |line| ListRow { line, incident: incident.number, effect: true };
+            rows.extend(effects.into_iter().map(row));
         }
     }
     rows.truncate(room);
@@ -122,54 +117,52 @@ fn rows(scene: &Scene, width: u16, room: usize) -> Vec<Row> {
 }
 
 /// `▲ #7 10:38:00 ROOT   P1  UNACK  p 0.93  2 effects  4m20s`
-fn head(scene: &Scene, incident: &Incident, width: u16) -> Vec<(String, Style)> {
+fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     let (theme, clock) = (scene.theme, scene.model.clock);
     let mark = theme.mark(state_of(incident));
     let over = !incident.is_listed();
     let text = if over { theme.label } else { theme.text };
     let marked = if over { theme.label } else { mark.style };
-    let mut pieces = vec![
-        (" ".to_owned(), text),
-        (mark.glyph.to_owned(), marked),
-        (format!(" #{:<2} {} ", incident.number, clock.time(incident.onset)), text),
-        (format!("{:<6}", nature(incident)), marked),
-        (format!(" {}", who(scene, incident)), if over { text } else { theme.strong }),
+    let mut spans = vec![
+        span(" ", text),
+        span(mark.glyph, marked),
+        span(format!(" #{:<2} {} ", incident.number, clock.time(incident.onset)), text),
+        span(format!("{:<6}", nature(incident)), marked),
+        span(format!(" {}", who(scene, incident)), if over { text } else { theme.strong }),
     ];
     let state = incident.alarm.state;
-    let said = seen_after(scene, incident);
+    let seen = seen_after(scene, incident);
     let style = match (state.wants_acknowledgement(), state.is_silenced()) {
         (true, _) => mark.style,
         (false, true) => theme.shelved,
         (false, false) => theme.label,
     };
-    let used: u16 = pieces.iter().map(|(text, _)| pen::width(text)).sum();
-    let room = width.saturating_sub(used + 2);
-    let short = said.split(',').next().unwrap_or_default().to_owned();
-    let said = pen::fitting([said, short.clone()], room).unwrap_or(short);
-    let mut say = |words: String, style: Style| pieces.push((format!("  {words}"), style));
-    say(said, style);
+    let used: usize = spans.iter().map(Span::width).sum();
+    let room = width.saturating_sub(used as u16 + 2);
+    let short = seen.split(',').next().unwrap_or_default().to_owned();
+    let seen = pen::fitting([seen, short.clone()], room).unwrap_or(short);
+    let mut add = |words: String, style: Style| spans.push(span(format!("  {words}"), style));
+    add(seen, style);
     if let Some(p) = incident.root.and_then(|root| incident.posterior.get(root)) {
-        say(format!("p {p:.2}"), text);
+        add(format!("p {p:.2}"), text);
     }
     if incident.disagrees()
         && let Some(first) = incident.first_out
     {
-        say(format!("first out {} DISAGREE", scene.name(first.client)), theme.single);
+        add(format!("first out {} DISAGREE", scene.name(first.client)), theme.single);
     }
     let effects = incident.effects().count();
     if incident.root.is_some() && effects > 0 {
-        say(format!("{effects} {}", if effects == 1 { "effect" } else { "effects" }), text);
+        add(format!("{effects} {}", if effects == 1 { "effect" } else { "effects" }), text);
     }
     if width >= 60 {
-        say(lasted(incident, scene.newest), text);
+        add(lasted(incident, scene.newest), text);
     }
     if !incident.note.is_empty() {
-        say(format!("note: {}", crate::console::text::clean(&incident.note)), theme.label);
+        add(format!("note: {}", clean(&incident.note)), theme.label);
     }
-    pen::whole(pieces, HEAD, width)
+    pen::whole(spans, HEAD, width)
 }
-
-/// The root, or who it may be.
 pub(crate) fn who(scene: &Scene, incident: &Incident) -> String {
     if let Some(root) = incident.root {
         return scene.name(root).to_owned();
@@ -178,7 +171,7 @@ pub(crate) fn who(scene: &Scene, incident: &Incident) -> String {
     if names.is_empty() { "nobody can be named".into() } else { names.join(" or ") }
 }
 
-fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<Row> {
+fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<Line<'static>> {
     let (theme, clock) = (scene.theme, scene.model.clock);
     let mark = theme.mark(State::Effect);
     let members: Vec<_> = incident.effects().collect();
@@ -186,24 +179,19 @@ fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<R
     let (glyph, word) =
         if incident.root.is_some() { (mark.glyph, mark.word) } else { ("·", "member") };
     let whole = if members.len() > room { room.saturating_sub(1) } else { members.len() };
-    let mut rows: Vec<Row> = members[..whole]
+    let mut lines: Vec<String> = members[..whole]
         .iter()
         .map(|member| {
-            let mut text = format!(
-                "{} {:<6} {}  {}",
-                clock.time(member.onset),
-                word,
-                scene.name(member.client),
-                delay(incident.delay_s(member))
-            );
+            let (time, name) = (clock.time(member.onset), scene.name(member.client));
+            let mut text =
+                format!("    {glyph} {time} {word:<6} {name}  {}", delay(incident.delay_s(member)));
             if let Some(explained) = member.explained.filter(|_| width >= 60) {
                 text = format!("{text}  explained {:.0} %", 100.0 * explained);
             }
             if let Some(quiet) = member.quiet_since.filter(|_| width >= 60) {
                 text = format!("{text}  quiet since {}", clock.time(quiet));
             }
-            let pieces = vec![(format!("    {glyph} "), theme.effect), (text, theme.effect)];
-            Row { pieces, incident: incident.number }
+            text
         })
         .collect();
     if whole < members.len() && room > 0 {
@@ -212,8 +200,7 @@ fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<R
             .map(|m| format!("{} {}", scene.name(m.client), delay(incident.delay_s(m))))
             .collect();
         let more = if whole == 0 { String::new() } else { format!("{} more: ", rest.len()) };
-        let text = format!("    {glyph} {more}{}", rest.join(", "));
-        rows.push(Row { pieces: vec![(text, theme.effect)], incident: incident.number });
+        lines.push(format!("    {glyph} {more}{}", rest.join(", ")));
     }
-    rows
+    lines.into_iter().map(|text| Line::styled(text, theme.effect)).collect()
 }

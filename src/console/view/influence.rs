@@ -11,18 +11,17 @@
 //! ── scale ─────────────────────────────────────────────
 //! ```
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::pen::{self, cut, heading, part, put, put_right, wrapped};
+use super::pen::{self, Canvas, MatrixCell, cut, part, span, wrapped};
+use super::rows::client_name;
 use super::scene::Scene;
+use super::status::{after, delay};
 use super::together;
-use super::verdict::{Verdict, after, delay};
-use crate::console::mouse::{Hit, Target};
+use crate::console::mouse::Target;
 use crate::console::text::clean;
 use crate::console::watched::Watched;
-use crate::console::widget::heat;
 use crate::incident::Incident;
 use crate::server::influence::InfluenceGraph;
 
@@ -34,11 +33,8 @@ const CELL: u16 = 4;
 /// What incidents have shown of one pair.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Seen {
-    /// Incidents that began at the one.
     roots: usize,
-    /// Of these, felt by the other.
     felt: usize,
-    /// Median of how long it took.
     delay_s: f64,
 }
 
@@ -52,26 +48,9 @@ impl Seen {
         let delay_s = delays.get(delays.len() / 2).copied().unwrap_or(0.0);
         Self { roots, felt: delays.len(), delay_s }
     }
-
-    fn share(self) -> f64 {
-        if self.roots == 0 { 0.0 } else { self.felt as f64 / self.roots as f64 }
-    }
 }
-
-/// What a cell of the matrix says.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Known {
-    /// So strong, of the strongest.
-    Strong(f64),
-    Declared,
-    Nothing,
-}
-
-/// Where the matrix comes from.
 enum Source<'a> {
-    /// Learned with the models.
     Learned(&'a InfluenceGraph),
-    /// Counted in the incidents of this run.
     Counted(&'a [Incident]),
 }
 
@@ -83,24 +62,17 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn known(&self, from: usize, to: usize, declared: bool) -> Known {
+    /// How strong one client's influence on another is, of the strongest; none where none is known.
+    fn strength(&self, from: usize, to: usize) -> Option<f64> {
         match self {
             Self::Learned(graph) => {
-                let strongest =
-                    graph.pairs.iter().map(|pair| pair.strength).fold(f64::MIN_POSITIVE, f64::max);
-                match graph.between(from, to) {
-                    Some(pair) if pair.learned => Known::Strong(pair.strength / strongest),
-                    _ if declared => Known::Declared,
-                    _ => Known::Nothing,
-                }
+                let strengths = graph.pairs.iter().map(|pair| pair.strength);
+                let pair = graph.between(from, to).filter(|pair| pair.learned)?;
+                Some(pair.strength / strengths.fold(f64::MIN_POSITIVE, f64::max))
             }
             Self::Counted(incidents) => {
                 let seen = Seen::of(incidents, from, to);
-                match seen.felt {
-                    0 if declared => Known::Declared,
-                    0 => Known::Nothing,
-                    _ => Known::Strong(seen.share()),
-                }
+                (seen.felt > 0).then(|| seen.felt as f64 / seen.roots as f64)
             }
         }
     }
@@ -122,48 +94,39 @@ impl<'a> Source<'a> {
 }
 
 /// Draws the view into `area`, its lower part scrolled by `skip` lines.
-pub(crate) fn draw(
-    scene: &Scene,
-    skip: usize,
-    area: Rect,
-    buffer: &mut Buffer,
-    hits: &mut Vec<Hit>,
-) {
+pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
-    let mut rest = area;
-    let top = pen::take(&mut rest, 1);
     let Some(watched) = scene.watched else {
-        heading(buffer, top, &[("influence", theme.strong)], theme);
-        put(buffer, rest, 1, 0, "nothing has been decided yet", theme.label);
+        let rest = canvas.panel(area, [span("influence", theme.strong)]);
+        canvas.put(rest, 1, 0, "nothing has been decided yet", theme.label);
         return;
     };
     let source = Source::of(scene, watched);
-    let said = source.words();
-    let parts = [
-        ("influence", theme.strong),
-        ("rows cause, columns feel", theme.text),
-        (said.as_str(), theme.label),
+    let title = [
+        span("influence", theme.strong),
+        span("rows cause, columns feel", theme.text),
+        span(source.words(), theme.label),
     ];
-    heading(buffer, top, &parts, theme);
+    let mut rest = canvas.panel(area, title);
     let rows = (scene.measured.clients.len() as u16 + 1).min(rest.height * 2 / 3);
-    matrix(scene, &source, pen::take(&mut rest, rows), buffer, hits);
+    matrix(scene, &source, pen::take(&mut rest, rows), canvas);
     if rest.height >= 6 {
-        let scale = [("scale", theme.strong), (source.scale(), theme.label)];
-        heading(buffer, pen::take_last(&mut rest, 1), &scale, theme);
+        let scale = [span("scale", theme.strong), span(source.scale(), theme.label)];
+        canvas.panel(pen::take_last(&mut rest, 1), scale);
     }
     let states = together::rows(scene, rest, ABOUT);
-    together::draw(scene, pen::take_last(&mut rest, states), buffer);
+    together::draw(scene, pen::take_last(&mut rest, states), canvas);
     let lines = about(scene, watched, rest.width);
     let skip = skip.min(lines.len().saturating_sub(usize::from(rest.height.saturating_sub(1))));
     let name = scene.name(scene.model.chosen);
-    heading(buffer, pen::take(&mut rest, 1), &[(name, theme.cursor), ("→", theme.text)], theme);
+    let rest = canvas.panel(rest, [span(name, theme.cursor), span("→", theme.text)]);
     for (y, (text, style)) in (0..rest.height).zip(lines.into_iter().skip(skip)) {
-        put(buffer, rest, 1, y, &cut(&text, rest.width.saturating_sub(1)), style);
+        canvas.cut(rest, 1, y, &text, style);
     }
 }
 
 /// The matrix; where not all clients fit, those around the chosen one.
-fn matrix(scene: &Scene, source: &Source, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+fn matrix(scene: &Scene, source: &Source, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
     let clients = scene.measured.clients.len();
     let name = scene.name_cells(10);
@@ -176,39 +139,27 @@ fn matrix(scene: &Scene, source: &Source, area: Rect, buffer: &mut Buffer, hits:
     let place = |column: usize| margin + (column - left) as u16 * cell;
     for to in left..left + columns {
         let style = if to == chosen { theme.strong } else { theme.label };
-        put_right(buffer, area, place(to) + cell - 1, 0, &cut(scene.name(to), cell - 1), style);
+        canvas.right(area, place(to) + cell - 1, 0, &cut(scene.name(to), cell - 1), style);
     }
     for (y, from) in (1..area.height).zip(top..top + rows) {
         let row = part(area, y, 1);
-        hits.push(Hit { area: row, target: Target::Client(from) });
-        let mark = theme.mark(Verdict::of(scene, from).state);
-        put(buffer, row, 0, 0, if from == chosen { "▸" } else { " " }, theme.strong);
-        put(buffer, row, 1, 0, mark.glyph, mark.style);
-        let style = if from == chosen { theme.cursor } else { theme.text };
-        put(buffer, row, 3, 0, &cut(scene.name(from), name), style);
+        canvas.hit(row, Target::Client(from));
+        client_name(scene, from, name, theme.text, row, canvas);
         for to in left..left + columns {
             let end = place(to) + cell - 1;
-            if from == to {
-                put_right(buffer, row, end, 0, "\\", theme.frame);
-                continue;
-            }
-            let declared =
-                scene.graph().and_then(|g| g.between(from, to)).is_some_and(|pair| pair.declared);
-            match source.known(from, to, declared) {
-                Known::Strong(strength) => {
-                    let x = row.x.saturating_add(end.saturating_sub(3));
-                    let cells = Rect { x, width: 3, ..row }.intersection(row);
-                    let style = if declared { theme.strong } else { theme.trend };
-                    heat::draw(strength, style, cells, buffer);
-                }
-                Known::Declared => put_right(buffer, row, end, 0, "d", theme.text),
-                Known::Nothing => put_right(buffer, row, end, 0, "·", theme.frame),
-            }
+            let pair = scene.graph().and_then(|graph| graph.between(from, to));
+            let declared = pair.is_some_and(|pair| pair.declared);
+            let cell = match source.strength(from, to) {
+                _ if from == to => MatrixCell::Own,
+                Some(strength) if declared => MatrixCell::Strength(strength, theme.strong),
+                Some(strength) => MatrixCell::Strength(strength, theme.trend),
+                None if declared => MatrixCell::Declared,
+                None => MatrixCell::Nothing,
+            };
+            canvas.matrix_cell(row, end, 3, cell);
         }
     }
 }
-
-/// What is known of the chosen client's influence, and of influence at all.
 fn about(scene: &Scene, watched: &Watched, width: u16) -> Vec<(String, Style)> {
     let theme = scene.theme;
     let (chosen, clients) = (scene.model.chosen, scene.measured.clients.len());
@@ -241,8 +192,6 @@ fn about(scene: &Scene, watched: &Watched, width: u16) -> Vec<(String, Style)> {
     lines.extend(wrapped(&words, width.saturating_sub(2)).into_iter().map(|l| (l, theme.label)));
     lines
 }
-
-/// What the models say of the chosen client's influence on another.
 fn learned(scene: &Scene, to: usize) -> String {
     let Some(graph) = scene.graph() else { return String::new() };
     let Some(pair) = graph.between(scene.model.chosen, to) else { return String::new() };
@@ -261,8 +210,6 @@ fn learned(scene: &Scene, to: usize) -> String {
     let (strength, evidence) = (pair.strength, pair.evidence);
     format!("strength {strength:.4}  evidence {evidence:.1}{after}{edge}{declared}   ")
 }
-
-/// What incidents of this run say of it.
 fn felt(watched: &Watched, from: usize, to: usize) -> String {
     match Seen::of(&watched.incidents, from, to) {
         Seen { roots: 0, .. } => "no incident began there so far".to_owned(),
@@ -284,11 +231,8 @@ fn paths(scene: &Scene, watched: &Watched) -> Vec<String> {
             let seen = delay(last.delay_s(member));
             let way = scene.graph().and_then(|graph| graph.path(chosen, member.client));
             let Some(way) = way else {
-                return format!(
-                    "#{}: {} seen {seen}, by no known way",
-                    last.number,
-                    scene.name(member.client)
-                );
+                let name = scene.name(member.client);
+                return format!("#{}: {name} seen {seen}, by no known way", last.number);
             };
             let names: Vec<&str> = way.clients.iter().map(|client| scene.name(*client)).collect();
             let foretold = way

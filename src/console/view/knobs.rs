@@ -9,17 +9,16 @@
 //!
 //! While a knob is held, its trial stands beside its value, and what it would have meant below it.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::pen::{self, cut, heading, part, put};
+use super::pen::{Canvas, columns, cut, part, span};
 use super::scene::Scene;
 use crate::console::app::Focus;
 use crate::console::clock::length;
-use crate::console::mouse::{Hit, Target};
+use crate::console::mouse::Target;
 use crate::console::watched::Trace;
-use crate::console::widget::gauge::{Knob as Gauge, logarithmic};
+use crate::console::widget::gauge::{Gauge, logarithmic};
 use crate::console::widget::level::ratio;
 use crate::engine::knob::{Knob, KnobValue, Steps, Turn};
 use crate::privacy::forecast::noise_sigma;
@@ -32,7 +31,6 @@ const TITLE: u16 = 11;
 const VALUE: u16 = 8;
 const GAUGE: u16 = 20;
 
-/// Rows that the panel would fill.
 pub(crate) fn wanted(scene: &Scene) -> u16 {
     let trial = u16::from(scene.model.tuning.is_some());
     1 + scene.model.offered_knobs().filter(|turn| !is_own(turn.knob())).count() as u16 + trial
@@ -43,15 +41,14 @@ fn is_own(knob: Knob) -> bool {
     knob.client().is_some()
 }
 
-/// Draws the panel into `area`.
-pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
-    let mut rest = area;
-    let parts = [("thresholds and privacy", theme.strong), ("+ - turn, u undoes", theme.label)];
-    heading(buffer, pen::take(&mut rest, 1), &parts, theme);
+    let title =
+        [span("thresholds and privacy", theme.strong), span("+ - turn, u undoes", theme.label)];
+    let rest = canvas.panel(area, title);
     let turns: Vec<Turn> = scene.model.offered_knobs().collect();
     if turns.is_empty() {
-        put(buffer, rest, 1, 0, "not known before the first step", theme.label);
+        canvas.put(rest, 1, 0, "not known before the first step", theme.label);
     }
     let chosen = scene.model.chosen_knob().map(Turn::knob);
     let at = turns.iter().position(|turn| Some(turn.knob()) == chosen).unwrap_or(0);
@@ -63,11 +60,10 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Ve
             break;
         }
         let row = part(rest, y, 1);
-        hits.push(Hit { area: row, target: Target::Knob(turn.knob()) });
+        canvas.hit(row, Target::Knob(turn.knob()));
         y += 1;
-        if let Some(words) = knob(scene, turn, Some(turn.knob()) == chosen, row, buffer) {
-            let text = cut(&words, rest.width.saturating_sub(3));
-            put(buffer, rest, 3, y, &text, theme.ghost);
+        if let Some(words) = knob(scene, turn, Some(turn.knob()) == chosen, row, canvas) {
+            canvas.cut(rest, 3, y, &words, theme.ghost);
             y += 1;
         }
     }
@@ -79,41 +75,37 @@ pub(crate) fn knob(
     turn: Turn,
     chosen: bool,
     area: Rect,
-    buffer: &mut Buffer,
+    canvas: &mut Canvas,
 ) -> Option<String> {
     let theme = scene.theme;
     let tuning = scene.model.tuning.as_ref().filter(|tuning| tuning.knob() == turn.knob());
     let names = scene.names();
-    let marker = if chosen { "▸" } else { " " };
-    put(buffer, area, 0, 0, marker, theme.label);
-    let title = cut(&turn.knob.title(names), TITLE - 1);
+    canvas.put(area, 0, 0, if chosen { "▸" } else { " " }, theme.label);
+    let title = turn.knob.title(names);
     let focused = chosen && scene.model.focus() == Focus::Knobs;
     let title_style = if focused { theme.cursor } else { theme.text };
-    put(buffer, area, 1, 0, &title, title_style);
+    canvas.put(area, 1, 0, &cut(&title, TITLE - 1), title_style);
     let mut x = 1 + TITLE;
     let value = turn.to_string();
-    x = put(buffer, area, x, 0, &value, if tuning.is_some() { theme.label } else { theme.strong });
+    x = canvas.put(area, x, 0, &value, if tuning.is_some() { theme.label } else { theme.strong });
     if let Some(tuning) = tuning.filter(|tuning| tuning.has_moved()) {
-        x = put(buffer, area, x, 0, " → ", theme.label);
-        x = put(buffer, area, x, 0, &tuning.trial.to_string(), theme.cursor);
+        x = canvas.put(area, x, 0, " → ", theme.label);
+        x = canvas.put(area, x, 0, &tuning.trial.to_string(), theme.cursor);
     }
     x = x.max(TITLE + 1 + VALUE) + 1;
     let trial = tuning.map(|tuning| tuning.trial);
     let room = area.width.saturating_sub(x);
     if let Some(at) = place(turn).filter(|_| room >= 8) {
         let width = if area.width >= 80 { GAUGE } else { GAUGE / 2 }.min(room);
-        let gauge = Rect { x: area.x.saturating_add(x), width, height: area.height.min(1), ..area };
-        let trial = trial.and_then(place);
-        Gauge { at, trial, held: tuning.is_some(), theme }.draw(gauge.intersection(area), buffer);
+        let gauge = Gauge { at, trial: trial.and_then(place), held: tuning.is_some(), theme };
+        gauge.draw(columns(area, x, width), canvas.buffer);
         x += width + 1;
     }
     let (note, style) = note(scene, trial.unwrap_or(turn));
-    put(buffer, area, x, 0, &cut(&note, area.width.saturating_sub(x)), style);
-    let words = tuning?.words(scene.watched?.snapshot.as_ref()?.steps);
+    canvas.cut(area, x, 0, &note, style);
+    let words = tuning?.words(scene.snapshot()?.steps);
     (!words.is_empty()).then_some(words)
 }
-
-/// Where a value stands between the ends of its knob.
 fn place(turn: Turn) -> Option<f64> {
     match (turn.to, turn.knob.row().steps) {
         // The further out, the rarer: each tenth of what is left is the same way.
@@ -131,8 +123,6 @@ fn place(turn: Turn) -> Option<f64> {
         (KnobValue::Number(_) | KnobValue::Mode(_) | KnobValue::None, _) => None,
     }
 }
-
-/// What a value means, in a few words.
 fn note(scene: &Scene, turn: Turn) -> (String, Style) {
     let theme = scene.theme;
     let label = |text: String| (text, theme.label);
@@ -154,14 +144,14 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
         }),
         Knob::EpsilonFlag => label(match number {
             Some(e) => answers(scene, e),
-            None => "what is said is sent as it is".into(),
+            None => "unprotected: no noise".into(),
         }),
         Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG => label(match number {
             Some(e) => noise(scene, turn.knob, e),
-            None => "in training, sent as it is".into(),
+            None => "in training, unprotected: no noise".into(),
         }),
         Knob::Delta => label("chance that ε is exceeded".into()),
-        Knob::Budget if number.is_none() => label("nothing ends by itself".into()),
+        Knob::Budget if number.is_none() => label("no limit".into()),
         Knob::Budget => label(limit(scene)),
     }
 }
@@ -169,16 +159,12 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
 /// "a flag falls at 0.9 τ", and what that costs where flags are protected.
 fn falls(scene: &Scene, share: f64) -> String {
     let falls = format!("a flag falls at {share} τ");
-    let protected =
-        scene.model.knobs().iter().any(|t| t.knob == Knob::EpsilonFlag && t.to != KnobValue::None);
-    if protected { format!("{falls}; it tells of its rise for ever") } else { falls }
+    let epsilon = scene.model.setting(Knob::EpsilonFlag);
+    let protected = epsilon.is_some_and(|turn| turn.to != KnobValue::None);
+    if protected { format!("{falls}; each flag then depends on the past") } else { falls }
 }
-
-/// "35 % of symbols wrong, alarm after 42s"
 fn answers(scene: &Scene, epsilon: f64) -> String {
-    let Some(standing) = scene.watched.and_then(|watched| watched.snapshot.as_ref()) else {
-        return String::new();
-    };
+    let Some(standing) = scene.snapshot() else { return String::new() };
     let (what, symbols) = match standing.mode {
         Mode::Evidence => ("symbols", scene.model.subject.privacy.symbol.symbols()),
         Mode::Paper => ("flags", 2),
@@ -191,14 +177,9 @@ fn answers(scene: &Scene, epsilon: f64) -> String {
         None => wrong,
     }
 }
-
-/// "noise of σ 37 on what is cut to ±5"
 fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
     let privacy = &scene.model.subject.privacy;
-    let states = scene.watched.and_then(|watched| {
-        let standing = watched.snapshot.as_ref()?;
-        standing.states.get(scene.model.chosen).copied()
-    });
+    let states = scene.snapshot().and_then(|s| s.states.get(scene.model.chosen).copied());
     let (clip, cut) = if knob == Knob::EpsilonG {
         let bound = privacy.clip_gradient;
         (Clip::Ball { bound }, format!("a length of {bound}"))
@@ -206,31 +187,23 @@ fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
         let bound = privacy.clip_state;
         (Clip::Box { bound, dimension: states.unwrap_or(1) }, format!("±{bound}"))
     };
-    let delta = scene.model.knobs().iter().find(|turn| turn.knob == Knob::Delta);
-    let delta = delta.and_then(|turn| turn.to.number()).unwrap_or(privacy.delta);
+    let delta = scene.model.setting(Knob::Delta).and_then(|turn| turn.to.number());
+    let delta = delta.unwrap_or(privacy.delta);
     match noise_sigma(clip, privacy.sigma, epsilon, delta) {
         Ok(sigma) => format!("in training, noise of σ {sigma:.1} on what is cut to {cut}"),
         Err(error) => error.to_string(),
     }
 }
-
-/// "for any day, then nothing more is sent"
 fn limit(scene: &Scene) -> String {
     let budget = scene.model.subject.privacy.budget.unwrap_or_default();
     format!("for {}, then {}", Scope::from(budget.over).label(), words::at_zero(budget.at_zero))
 }
-
-/// Whether two settings of ε are the same.
 pub(crate) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9 * a.abs().max(1.0)
 }
-
-/// A length of time as people read it.
 pub(crate) fn seconds(seconds: f64) -> String {
     length(jiff::SignedDuration::try_from_secs_f64(seconds).unwrap_or_default())
 }
-
-/// How many clients are above their threshold at the moment.
 fn above(scene: &Scene, trace: Trace) -> String {
     let clients = scene.measured.clients.len();
     let above = (0..clients)

@@ -7,63 +7,53 @@
 //!  0.05 ┤███████▆▅▃▃▂▂▁▁
 //! ```
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::text::Span;
 
-use super::pen::{self, heading, put, put_right};
+use super::pen::{Canvas, columns, span};
 use super::scene::Scene;
-use crate::console::theme::Theme;
 use crate::console::widget::curve::{Curve, ends};
 use crate::federation::History;
-
-/// Cells of the scale before a curve.
 const SCALE: u16 = 9;
 
-/// Draws the panel into `area`.
-pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
-    let theme = scene.theme;
-    let mut rest = area;
-    let history = scene.history();
-    let said = history.map_or_else(|| "not known".to_owned(), told);
-    let parts = [("server loss", theme.strong), (said.as_str(), theme.label)];
-    heading(buffer, pen::take(&mut rest, 1), &parts, theme);
-    if let Some(history) = history {
-        let losses: Vec<f64> = history.reached.iter().map(|word| word.server_loss).collect();
-        chart(&losses, rest, theme, buffer);
-    } else {
-        let words = "these models were made earlier, and how is not known";
-        put(buffer, rest, 1, 0, words, theme.label);
-    }
+pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
+    let label = scene.theme.label;
+    let Some(history) = scene.history() else {
+        let rest = panel("server loss", span("not known", label), area, canvas);
+        canvas.put(rest, 1, 0, "these models were made earlier, and how is not known", label);
+        return;
+    };
+    let losses = server(history);
+    let last = losses.last().map_or(String::new(), |loss| format!("  {loss:.4}"));
+    let words = span(format!("round {}{last}", history.rounds), label);
+    let rest = panel("server loss", words, area, canvas);
+    chart(&losses, rest, canvas);
+}
+pub(crate) fn server(history: &History) -> Vec<f64> {
+    history.reached.iter().map(|word| word.server_loss).collect()
 }
 
-/// Rounds and the last loss.
-fn told(history: &History) -> String {
-    let last = history.reached.last().map_or(String::new(), |l| format!("  {:.4}", l.server_loss));
-    format!("round {}{last}", history.rounds)
+/// A rule that names a loss, and a few words about it; returns what is left below.
+pub(crate) fn panel(name: &str, words: Span, area: Rect, canvas: &mut Canvas) -> Rect {
+    canvas.panel(area, [span(name, canvas.theme.strong), words])
 }
-
-/// Draws losses with the ends of their scale.
-pub(crate) fn chart(losses: &[f64], area: Rect, theme: &Theme, buffer: &mut Buffer) {
+pub(crate) fn chart(losses: &[f64], area: Rect, canvas: &mut Canvas) {
+    let theme = canvas.theme;
     let Some((low, high)) = ends(losses) else {
-        put(buffer, area, 1, 0, "no loss yet", theme.label);
+        canvas.put(area, 1, 0, "no loss yet", theme.label);
         return;
     };
     for y in 0..area.height {
-        put(buffer, area, SCALE - 1, y, "┤", theme.frame);
+        canvas.put(area, SCALE - 1, y, "┤", theme.frame);
     }
-    put_right(buffer, area, SCALE - 2, 0, &short(high), theme.label);
+    canvas.right(area, SCALE - 2, 0, &short(high), theme.label);
     if area.height > 1 {
-        put_right(buffer, area, SCALE - 2, area.height - 1, &short(low), theme.label);
+        canvas.right(area, SCALE - 2, area.height - 1, &short(low), theme.label);
     }
-    let curve = Rect {
-        x: area.x.saturating_add(SCALE),
-        width: area.width.saturating_sub(SCALE + 1),
-        ..area
-    };
-    Curve { losses, ends: None, theme }.draw(curve.intersection(area), buffer);
+    let curve = columns(area, SCALE, area.width.saturating_sub(SCALE + 1));
+    Curve { losses, theme }.draw(curve, canvas.buffer);
 }
 
-/// A loss in six cells.
 pub(crate) fn short(loss: f64) -> String {
     match loss.abs() {
         0.001..10.0 => format!("{loss:.4}"),

@@ -1,4 +1,4 @@
-//! Lines that are there only when there is something to say: a failure, a flood, the truth on request.
+//! Lines that are there only when needed: a failure, a flood, the truth on request.
 
 use ratatui::style::Style;
 
@@ -6,9 +6,7 @@ use super::incidents::figures;
 use super::scene::Scene;
 use crate::console::app::Stage;
 use crate::console::text::clean_lines;
-use crate::console::truth::Disturbance;
-
-/// What is to be said, the weightiest first.
+use crate::stream::Event;
 pub(crate) fn of(scene: &Scene) -> Vec<(String, Style)> {
     let theme = scene.theme;
     let mut said = Vec::new();
@@ -29,7 +27,7 @@ pub(crate) fn of(scene: &Scene) -> Vec<(String, Style)> {
     if scene.model.truth_shown {
         let truth = &scene.measured.truth;
         let text = match truth.at(scene.moment) {
-            Some(disturbance) => told(scene, disturbance),
+            Some(event) => told(scene, event),
             None if truth.is_known() => "truth: nothing is being done at this moment".into(),
             None => "truth: this data set does not say when anything was done".into(),
         };
@@ -38,9 +36,9 @@ pub(crate) fn of(scene: &Scene) -> Vec<(String, Style)> {
     said
 }
 
-fn told(scene: &Scene, disturbance: &Disturbance) -> String {
+fn told(scene: &Scene, event: &Event) -> String {
     let clock = scene.model.clock;
-    let Disturbance { id, start, end, origins, affected, what } = disturbance;
+    let Event { id, start, end, origins, affected, what } = event;
     let origin = match origins.as_slice() {
         [] => "origin not known".to_owned(),
         origins => format!("▲ origin {}", origins.join(" + ")),

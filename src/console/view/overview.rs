@@ -14,21 +14,17 @@
 //! ── log ─────────────────────────────│ τ_c 95%  ├────●──┤
 //! ```
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use self::plan::{Plan, Shape};
+use super::pen::{self, Canvas};
 use super::scene::Scene;
-use super::{axis, incidents, knobs, losses, pen, rows, summary, tail};
-use crate::console::mouse::Hit;
+use super::{axis, incidents, knobs, losses, rows, summary, tail};
 
 mod plan;
-
-/// Least width of a screen with panels side by side.
 const SIDE_BY_SIDE: u16 = 110;
 
-/// Draws the overview into `area`.
-pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let clients = scene.measured.clients.len();
     let plan = Plan::new(clients, area.width, area.height);
     let mut rest = area;
@@ -37,11 +33,11 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Ve
     let shown = order.iter().copied().skip(plan.first(at)).take(plan.clients.into());
     let around = u16::from(plan.header) + u16::from(plan.axis);
     let table = pen::take(&mut rest, around + plan.clients * plan.shape.rows());
-    clients_on_one_axis(scene, &plan, shown, table, buffer, hits);
+    clients_on_one_axis(scene, &plan, shown, table, canvas);
     if plan.line {
-        summary::draw(scene, pen::take_last(&mut rest, 1), buffer);
+        summary::draw(scene, pen::take_last(&mut rest, 1), canvas);
     }
-    lower(scene, rest, plan.line, buffer, hits);
+    lower(scene, rest, plan.line, canvas);
 }
 
 fn clients_on_one_axis(
@@ -49,54 +45,52 @@ fn clients_on_one_axis(
     plan: &Plan,
     shown: impl Iterator<Item = usize>,
     area: Rect,
-    buffer: &mut Buffer,
-    hits: &mut Vec<Hit>,
+    canvas: &mut Canvas,
 ) {
     let mut rest = area;
     match plan.shape {
         Shape::Stack(height) => {
             let stack = rows::Stack::new(scene, area.width, height);
             if plan.axis {
-                axis::draw(scene, &stack.axis, pen::take_last(&mut rest, 1), buffer);
+                axis::draw(scene, &stack.axis, pen::take_last(&mut rest, 1), canvas);
             }
             for client in shown {
-                stack.draw(scene, client, pen::take(&mut rest, height), buffer, hits);
+                stack.draw(scene, client, pen::take(&mut rest, height), canvas);
             }
         }
         Shape::Lanes(height) => {
             let lanes = rows::Lanes::new(scene, area.width);
             if plan.header {
-                lanes.header(scene, pen::take(&mut rest, 1), buffer);
+                lanes.header(scene, pen::take(&mut rest, 1), canvas);
             }
             if plan.axis {
-                lanes.labels(scene, pen::take_last(&mut rest, 1), buffer);
+                lanes.labels(scene, pen::take_last(&mut rest, 1), canvas);
             }
             for client in shown {
-                lanes.draw(scene, client, pen::take(&mut rest, height), buffer, hits);
+                lanes.draw(scene, client, pen::take(&mut rest, height), canvas);
             }
         }
     }
 }
 
 /// Incidents, and around them whatever there is room for, in the order of its worth.
-fn lower(scene: &Scene, area: Rect, line: bool, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+fn lower(scene: &Scene, area: Rect, line: bool, canvas: &mut Canvas) {
     if line || area.width < SIDE_BY_SIDE || area.height < 8 {
         let mut rest = area;
         let log = (area.height >= 12).then(|| pen::take_last(&mut rest, area.height / 3));
-        incidents::draw(scene, rest, buffer, hits);
+        incidents::draw(scene, rest, canvas);
         if let Some(log) = log {
-            tail::draw(scene, log, buffer);
+            tail::draw(scene, log, canvas);
         }
         return;
     }
-    let (mut left, mut right) =
-        pen::beside(buffer, area, area.width / 2 - 1 + area.width / 40, scene.theme);
+    let [mut left, mut right] = canvas.beside(area, area.width / 2 - 1 + area.width / 40);
     let wanted = incidents::wanted(scene).clamp(4, area.height / 2);
-    incidents::draw(scene, pen::take(&mut left, wanted.max(area.height / 2)), buffer, hits);
-    tail::draw(scene, left, buffer);
+    incidents::draw(scene, pen::take(&mut left, wanted.max(area.height / 2)), canvas);
+    tail::draw(scene, left, canvas);
     let knobs_rows = knobs::wanted(scene).min(area.height * 2 / 3);
     let loss_rows = (area.height - knobs_rows).min(7);
-    losses::draw(scene, pen::take(&mut right, loss_rows), buffer);
-    knobs::draw(scene, pen::take(&mut right, knobs_rows), buffer, hits);
-    summary::chosen(scene, right, buffer);
+    losses::draw(scene, pen::take(&mut right, loss_rows), canvas);
+    knobs::draw(scene, pen::take(&mut right, knobs_rows), canvas);
+    summary::chosen(scene, right, canvas);
 }

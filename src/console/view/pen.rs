@@ -1,58 +1,28 @@
 //! Writing into a part of the screen without ever leaving it.
 
+use std::borrow::Cow;
 use std::mem;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::style::Style;
-use ratatui::text::Span;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Widget};
 
+use crate::console::glyph::NONE;
+use crate::console::mouse::{Hit, Target};
 use crate::console::theme::Theme;
+use crate::console::widget::heat;
 
 /// Cells that `text` takes.
 pub(crate) fn width(text: &str) -> u16 {
     Span::raw(text).width().min(usize::from(u16::MAX)) as u16
 }
 
-/// Writes `text` at column `x`, row `y` of `area`, cut where the area ends; returns the column after
-/// it.
-pub(crate) fn put(
-    buffer: &mut Buffer,
-    area: Rect,
-    x: u16,
-    y: u16,
-    text: &str,
-    style: Style,
-) -> u16 {
-    let inside = area.intersection(buffer.area);
-    let (left, top) = (area.x.saturating_add(x), area.y.saturating_add(y));
-    if inside.is_empty()
-        || !(inside.left()..inside.right()).contains(&left)
-        || !(inside.top()..inside.bottom()).contains(&top)
-    {
-        return x;
-    }
-    let room = usize::from(inside.right() - left);
-    let (end, _) = buffer.set_stringn(left, top, text, room, style);
-    end - area.x
-}
-
-/// The same, ending at column `end`.
-pub(crate) fn put_right(
-    buffer: &mut Buffer,
-    area: Rect,
-    end: u16,
-    y: u16,
-    text: &str,
-    style: Style,
-) {
-    put(buffer, area, end.saturating_sub(width(text)), y, text, style);
-}
-
 /// `text` in at most `room` cells, with an ellipsis where it was cut.
-pub(crate) fn cut(text: &str, room: u16) -> String {
+pub(crate) fn cut(text: &str, room: u16) -> Cow<'_, str> {
     if width(text) <= room {
-        return text.to_owned();
+        return text.into();
     }
     let mut kept = String::new();
     for c in text.chars() {
@@ -65,7 +35,7 @@ pub(crate) fn cut(text: &str, room: u16) -> String {
     if room > 0 {
         kept.push('…');
     }
-    kept
+    kept.into()
 }
 
 /// The first of these texts that fits into `room` cells as a whole.
@@ -93,56 +63,149 @@ pub(crate) fn take_last(area: &mut Rect, height: u16) -> Rect {
     Rect { y: area.bottom(), height, ..*area }
 }
 
-/// Splits `area` in two side by side, with a rule between them where there is room for one.
-pub(crate) fn beside(buffer: &mut Buffer, area: Rect, left: u16, theme: &Theme) -> (Rect, Rect) {
-    let left = left.min(area.width);
-    let rule = u16::from(left < area.width);
-    for y in 0..area.height {
-        put(buffer, area, left, y, "│", theme.frame);
-    }
-    let right =
-        Rect { x: area.x.saturating_add(left + rule), width: area.width - left - rule, ..area };
-    (Rect { width: left, ..area }, right)
+/// The part of `area` that begins at column `x`, at most `width` cells wide.
+pub(crate) fn columns(area: Rect, x: u16, width: u16) -> Rect {
+    Rect { x: area.x.saturating_add(x), width, ..area }.intersection(area)
 }
 
-/// A rule over the first row of `area` with a heading in it, and a word at its right end.
-pub(crate) fn heading(buffer: &mut Buffer, area: Rect, parts: &[(&str, Style)], theme: &Theme) {
-    let mut x = 0;
-    x = put(buffer, area, x, 0, "── ", theme.frame);
-    for (text, style) in parts {
-        let room = area.width.saturating_sub(x + 1);
-        x = put(buffer, area, x, 0, &cut(text, room), *style);
-        x = put(buffer, area, x, 0, " ", theme.frame);
+/// A picture being drawn: its cells, and what the mouse can do to them.
+pub(crate) struct Canvas<'b> {
+    pub buffer: &'b mut Buffer,
+    pub theme: &'b Theme,
+    pub hits: Vec<Hit>,
+}
+
+impl Canvas<'_> {
+    pub(crate) fn hit(&mut self, area: Rect, target: Target) {
+        self.hits.push(Hit { area, target });
     }
-    for x in x..area.width {
-        put(buffer, area, x, 0, "─", theme.frame);
+
+    /// Writes `text` at column `x`, row `y` of `area`; returns the column after it. What does not fit
+    /// is left out.
+    pub(crate) fn put(&mut self, area: Rect, x: u16, y: u16, text: &str, style: Style) -> u16 {
+        let inside = area.intersection(self.buffer.area);
+        let (left, top) = (area.x.saturating_add(x), area.y.saturating_add(y));
+        if !inside.contains(Position::new(left, top)) {
+            return x;
+        }
+        let room = usize::from(inside.right() - left);
+        let (end, _) = self.buffer.set_stringn(left, top, text, room, style);
+        end - area.x
+    }
+
+    /// The same with an ellipsis where `text` does not fit.
+    pub(crate) fn cut(&mut self, area: Rect, x: u16, y: u16, text: &str, style: Style) -> u16 {
+        self.put(area, x, y, &cut(text, area.width.saturating_sub(x)), style)
+    }
+
+    /// Writes `text` so that it ends before column `end`.
+    pub(crate) fn right(&mut self, area: Rect, end: u16, y: u16, text: &str, style: Style) {
+        self.put(area, end.saturating_sub(width(text)), y, text, style);
+    }
+
+    /// Writes a line of spans from column `x` of row `y` on, with an ellipsis where one does not fit.
+    pub(crate) fn line(&mut self, area: Rect, x: u16, y: u16, line: &Line) -> u16 {
+        line.iter()
+            .fold(x, |x, span| self.cut(area, x, y, &span.content, line.style.patch(span.style)))
+    }
+
+    /// Writes `text` from column 1 on, wrapped, as far as `area` has rows.
+    pub(crate) fn paragraph(&mut self, area: Rect, text: &str, style: Style) {
+        for (y, line) in (0..area.height).zip(wrapped(text, area.width.saturating_sub(2))) {
+            self.cut(area, 1, y, &line, style);
+        }
+    }
+
+    /// A rule over `area` with a title in it; returns what is left below.
+    pub(crate) fn panel<'a>(
+        &mut self,
+        area: Rect,
+        title: impl IntoIterator<Item = Span<'a>>,
+    ) -> Rect {
+        let theme = self.theme;
+        let mut x = self.put(area, 0, 0, "── ", theme.frame);
+        for span in title {
+            let room = area.width.saturating_sub(x + 1);
+            x = self.put(area, x, 0, &cut(&span.content, room), span.style);
+            x = self.put(area, x, 0, " ", theme.frame);
+        }
+        let rule = Block::new().borders(Borders::TOP).border_style(theme.frame);
+        rule.render(columns(part(area, 0, 1), x, area.width), self.buffer);
+        part(area, 1, u16::MAX)
+    }
+
+    /// A cell of a matrix, `cells` wide, that ends before column `end` of `row`.
+    pub(crate) fn matrix_cell(&mut self, row: Rect, end: u16, cells: u16, cell: MatrixCell) {
+        let (theme, start) = (self.theme, end.saturating_sub(cells));
+        match cell {
+            MatrixCell::Own => self.right(row, end, 0, "\\", theme.frame),
+            MatrixCell::Nothing => self.right(row, end, 0, NONE, theme.frame),
+            MatrixCell::Declared => self.right(row, end, 0, "d", theme.text),
+            MatrixCell::Strength(strength, style) => {
+                if strength < 0.0 {
+                    self.put(row, start.saturating_sub(1), 0, "-", style);
+                }
+                heat::draw(strength.abs(), style, columns(row, start, cells), self.buffer);
+            }
+        }
+    }
+
+    /// Splits `area` in two side by side, with a rule between them where there is room for one.
+    pub(crate) fn beside(&mut self, area: Rect, left: u16) -> [Rect; 2] {
+        let split = [Constraint::Length(left), Constraint::Length(1), Constraint::Fill(1)];
+        let [left, rule, right] = Layout::horizontal(split).areas(area);
+        let border = Block::new().borders(Borders::LEFT).border_style(self.theme.frame);
+        border.render(rule, self.buffer);
+        [left, right]
+    }
+
+    /// Draws sections below each other, scrolled by `skip` lines as far as there is need; returns how
+    /// many lines are left below.
+    pub(crate) fn sections(&mut self, sections: &[Section], skip: usize, area: Rect) -> usize {
+        let strong = self.theme.strong;
+        let shown = sections.iter().filter(|section| !section.lines.is_empty());
+        let all: usize = shown.clone().map(|section| 1 + section.lines.len()).sum();
+        let skip = skip.min(all.saturating_sub(area.height.into()));
+        let rows = shown.flat_map(|section| {
+            [Err(&section.title)].into_iter().chain(section.lines.iter().map(Ok))
+        });
+        for (y, row) in (0..area.height).zip(rows.skip(skip)) {
+            match row {
+                Ok(line) => _ = self.line(area, 1, y, line),
+                Err(title) => _ = self.panel(part(area, y, 1), [span(title, strong)]),
+            }
+        }
+        all.saturating_sub(skip + usize::from(area.height))
     }
 }
 
-/// Pieces one after the other in row `y`, each with its style, cut at the right edge.
-pub(crate) fn line(
-    buffer: &mut Buffer,
-    area: Rect,
-    x: u16,
-    y: u16,
-    pieces: &[(String, Style)],
-) -> u16 {
-    pieces.iter().fold(x, |x, (text, style)| {
-        let room = area.width.saturating_sub(x);
-        put(buffer, area, x, y, &cut(text, room), *style)
-    })
+/// What stands in a cell of a matrix: of a row with itself, or how strong, from -1 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum MatrixCell {
+    Own,
+    Nothing,
+    Declared,
+    Strength(f64, Style),
+}
+pub(crate) struct Section {
+    pub title: String,
+    pub lines: Vec<Line<'static>>,
 }
 
-/// Pieces that fit into `room` cells as a whole, in their order; the first `kept` stay in any case.
-pub(crate) fn whole(pieces: Vec<(String, Style)>, kept: usize, room: u16) -> Vec<(String, Style)> {
+pub(crate) fn span<'a>(text: impl Into<Cow<'a, str>>, style: Style) -> Span<'a> {
+    Span::styled(text, style)
+}
+
+/// Spans that fit into `room` cells as a whole, in their order; the first `kept` stay in any case.
+pub(crate) fn whole(spans: Vec<Span<'static>>, kept: usize, room: u16) -> Line<'static> {
     let mut used = 0_u16;
-    let mut fits = |(at, (text, _)): &(usize, (String, Style))| {
-        let end = used.saturating_add(width(text));
+    let mut fits = |(at, span): &(usize, Span)| {
+        let end = used.saturating_add(width(&span.content));
         let fits = *at < kept || end <= room;
         used = if fits { end } else { used };
         fits
     };
-    pieces.into_iter().enumerate().filter(|piece| fits(piece)).map(|(_, piece)| piece).collect()
+    spans.into_iter().enumerate().filter(|span| fits(span)).map(|(_, span)| span).collect()
 }
 
 /// `text` broken between words where it can be, and inside them where it must be.
@@ -182,6 +245,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::console::theme::{Choice, Terminal};
 
     #[test]
     fn long_words_are_broken_and_nothing_is_lost() {
@@ -216,12 +280,11 @@ mod tests {
         fn pieces_are_whole_or_absent(
             texts in prop::collection::vec("[a-z]{1,9}", 0..9), kept in 0_usize..3, room in 0_u16..40,
         ) {
-            let pieces: Vec<_> = texts.iter().map(|text| (text.clone(), Style::new())).collect();
-            let shown = whole(pieces.clone(), kept, room);
-            prop_assert!(shown.iter().all(|piece| pieces.contains(piece)));
-            let all: u16 = shown.iter().map(|(text, _)| width(text)).sum();
-            let least: u16 = pieces.iter().take(kept).map(|(text, _)| width(text)).sum();
-            prop_assert!(all <= room.max(least));
+            let spans: Vec<_> = texts.iter().map(|text| span(text.clone(), Style::new())).collect();
+            let shown = whole(spans.clone(), kept, room);
+            prop_assert!(shown.iter().all(|span| spans.contains(span)));
+            let least: usize = spans.iter().take(kept).map(Span::width).sum();
+            prop_assert!(shown.width() <= usize::from(room).max(least));
         }
 
         #[test]
@@ -236,8 +299,10 @@ mod tests {
         ) {
             let whole = Rect::new(0, 0, 20, 8);
             let area = Rect::new(area.0, area.1, area.2, area.3);
+            let theme = Theme::new(Choice::Mono, Terminal::default());
             let mut buffer = Buffer::empty(whole);
-            put(&mut buffer, area, at.0, at.1, &text, Style::new());
+            let mut canvas = Canvas { buffer: &mut buffer, theme: &theme, hits: Vec::new() };
+            canvas.put(area, at.0, at.1, &text, Style::new());
             for position in whole.positions().filter(|p| !area.contains(*p)) {
                 prop_assert_eq!(buffer[position].symbol(), " ");
             }

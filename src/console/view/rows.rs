@@ -1,4 +1,4 @@
-//! One client over time: how far it is from alarm, and what it said.
+//! One client over time: how far it is from alarm, and its flags.
 //!
 //! ```text
 //!  stack:  ▸▲ P1 boiler    S/b 3.21            ▃█████    name, verdict and since when at the left,
@@ -11,28 +11,25 @@
 //!
 //! What is drawn against a limit has it at a fixed height: see [`Level`].
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::pen::{cut, fitting, put, put_right, take};
+use super::pen::{Canvas, columns, cut, fitting, part, take};
 use super::scene::{Axis, Scene};
-use super::verdict::{Verdict, seen};
-use super::{axis, pen, words};
-use crate::console::mouse::{Hit, Target};
+use super::status::{Status, seen};
+use super::{axis, words};
+use crate::console::clock::round_length;
+use crate::console::measured::Client;
+use crate::console::mouse::Target;
 use crate::console::theme::State;
-use crate::console::truth::Role;
+use crate::console::truth::{Involvement, involvement};
 use crate::console::watched::{Trace, Watched};
 use crate::console::widget::flags::FlagGrid;
 use crate::console::widget::level::{Level, ratio};
 use crate::session::Mode;
-
-/// A row or two of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
-    /// A trace against its limit.
     Level(Trace),
-    /// (Z_c, Z_a).
     Flags,
 }
 
@@ -57,18 +54,27 @@ impl Quantity {
     }
 }
 
-/// The value of a trace at the moment, in its limit: `2.31`, with τ behind it where that is meant.
-fn value(scene: &Scene, client: usize, trace: Trace) -> Option<(String, bool)> {
-    let value = scene.watched?.value_at(client, trace, scene.moment)?;
+/// Writes a trace at the moment in limits, ending before column `end`: `2.31`, with `unit` behind it.
+fn value(
+    scene: &Scene,
+    (client, trace): (usize, Trace),
+    unit: &str,
+    area: Rect,
+    (end, y): (u16, u16),
+    canvas: &mut Canvas,
+) {
+    let Some(value) = scene.watched.and_then(|w| w.value_at(client, trace, scene.moment)) else {
+        return canvas.right(area, end, y, "?", scene.theme.missing);
+    };
     let times = ratio(value, scene.limit(client, trace));
-    let unit = if trace == Trace::Evidence { "" } else { "τ" };
     let text = match times {
         0.0..9.995 => format!("{times:.2}{unit}"),
         ..99.95 => format!("{times:.1}{unit}"),
         ..9999.0 => format!("{times:.0}{unit}"),
         _ => format!(">9999{unit}"),
     };
-    Some((text, times > 1.0))
+    let style = if times > 1.0 { scene.over(trace) } else { scene.theme.text };
+    canvas.right(area, end, y, &text, style);
 }
 
 /// Draws one quantity of a client on `axis` into `area`, which has the axis' columns.
@@ -78,42 +84,56 @@ pub(crate) fn quantity(
     client: usize,
     quantity: Quantity,
     area: Rect,
-    buffer: &mut Buffer,
+    canvas: &mut Canvas,
 ) {
     let theme = scene.theme;
     match quantity {
         Quantity::Level(trace) => {
             let columns = axis.trace(scene, client, trace);
-            let (limit, over) = (scene.limit(client, trace), scene.over(trace));
-            Level { columns: &columns, limit, over, theme }.draw(area, buffer);
+            let (limit, over) = (Some(scene.limit(client, trace)), scene.over(trace));
+            Level { columns: &columns, limit, over, theme }.draw(area, canvas.buffer);
         }
         Quantity::Flags => {
             let columns = axis.flags(scene, client);
-            let said = scene.over(Trace::DistanceC);
-            FlagGrid { columns: &columns, said, theme }.draw(area, buffer);
+            let raised = scene.over(Trace::DistanceC);
+            FlagGrid { columns: &columns, raised, theme }.draw(area, canvas.buffer);
         }
     }
-    cursor(scene, axis, area, buffer);
+    cursor(scene, axis, area, canvas);
 }
 
-/// Marks the column of the moment looked back at.
-pub(crate) fn cursor(scene: &Scene, axis: &Axis, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn cursor(scene: &Scene, axis: &Axis, area: Rect, canvas: &mut Canvas) {
     if let Some(at) = axis.cursor {
-        let column = Rect { x: area.x.saturating_add(at), width: 1, ..area };
-        buffer.set_style(column.intersection(area), scene.theme.cursor);
+        canvas.buffer.set_style(columns(area, at, 1), scene.theme.cursor);
     }
+}
+
+/// Writes whether a client is chosen, the sign of its verdict and its name; returns the column after.
+pub(crate) fn client_name(
+    scene: &Scene,
+    client: usize,
+    cells: u16,
+    style: Style,
+    area: Rect,
+    canvas: &mut Canvas,
+) -> u16 {
+    let theme = scene.theme;
+    let mark = theme.mark(Status::of(scene, client).state);
+    let chosen = client == scene.model.chosen;
+    canvas.put(area, 0, 0, if chosen { "▸" } else { " " }, theme.strong);
+    canvas.put(area, 1, 0, mark.glyph, mark.style);
+    let style = if chosen { theme.cursor } else { style };
+    canvas.put(area, 3, 0, &cut(scene.name(client), cells), style)
 }
 
 /// Clients with their quantities below each other.
 pub(crate) struct Stack {
-    /// The axis of all.
-    pub(crate) axis: Axis,
+    pub axis: Axis,
     /// Cells of the name and of what stands below it.
     name: u16,
     heights: Vec<(Quantity, u16)>,
 }
 
-/// Cells of a quantity's name and value.
 const READING: u16 = 11;
 
 impl Stack {
@@ -122,116 +142,81 @@ impl Stack {
         let name = if width >= 100 { 16 } else { 13 };
         let margin = 3 + name + READING;
         let axis = scene.axis(margin, width.saturating_sub(margin + 1));
-        let mut heights: Vec<(Quantity, u16)> =
-            Quantity::order(scene.mode()).into_iter().map(|quantity| (quantity, 1)).collect();
-        let flags_last = |(quantity, _): &&mut (Quantity, u16)| *quantity == Quantity::Flags;
+        let mut heights = Quantity::order(scene.mode()).map(|quantity| (quantity, 1)).to_vec();
         let mut spare = height.saturating_sub(heights.len() as u16);
-        for (_, rows) in heights.iter_mut().filter(|entry| !flags_last(entry)) {
-            let more = spare.min(1);
-            *rows += more;
-            spare -= more;
-        }
-        for (_, rows) in heights.iter_mut().filter(flags_last) {
-            *rows += spare.min(1);
+        // A second row for what has a limit first, for the flags last.
+        for flags in [false, true] {
+            for (quantity, rows) in &mut heights {
+                if (*quantity == Quantity::Flags) == flags && spare > 0 {
+                    *rows += 1;
+                    spare -= 1;
+                }
+            }
         }
         Self { axis, name, heights }
     }
 
-    /// Draws `client` into `area`.
-    pub(crate) fn draw(
-        &self,
-        scene: &Scene,
-        client: usize,
-        area: Rect,
-        buffer: &mut Buffer,
-        hits: &mut Vec<Hit>,
-    ) {
-        hits.push(Hit { area, target: Target::Client(client) });
-        self.words(scene, client, area, buffer);
+    pub(crate) fn draw(&self, scene: &Scene, client: usize, area: Rect, canvas: &mut Canvas) {
+        canvas.hit(area, Target::Client(client));
+        self.words(scene, client, area, canvas);
         let mut rest = area;
         for (at, height) in &self.heights {
             let rows = take(&mut rest, *height);
-            let trend = Rect {
-                x: rows.x.saturating_add(self.axis.margin),
-                width: self.axis.columns,
-                ..rows
-            }
-            .intersection(rows);
-            let (start, end) = self.axis.ends();
-            hits.push(Hit { area: trend, target: Target::Trend { start, end } });
-            self.reading(scene, client, *at, rows, buffer);
-            quantity(scene, &self.axis, client, *at, trend, buffer);
+            self.axis.hit(rows, canvas);
+            self.reading(scene, client, *at, rows, canvas);
+            quantity(scene, &self.axis, client, *at, self.axis.trend(rows), canvas);
         }
         if scene.model.truth_shown {
-            truth(scene, &self.axis, client, pen::part(area, 0, 1), buffer);
+            truth(scene, &self.axis, client, part(area, 0, 1), canvas);
         }
     }
-
-    /// Name and value of a quantity, on the last of its rows.
-    fn reading(&self, scene: &Scene, client: usize, at: Quantity, area: Rect, buffer: &mut Buffer) {
-        let theme = scene.theme;
+    fn reading(&self, scene: &Scene, client: usize, at: Quantity, area: Rect, canvas: &mut Canvas) {
+        let label = scene.theme.label;
         let (x, y) = (3 + self.name, area.height.saturating_sub(1));
         if at == Quantity::Flags && area.height > 1 {
-            put(buffer, area, x, 0, "Z_c", theme.label);
-            put(buffer, area, x, y, "Z_a", theme.label);
+            canvas.put(area, x, 0, "Z_c", label);
+            canvas.put(area, x, y, "Z_a", label);
             return;
         }
-        put(buffer, area, x, y, at.name(), theme.label);
-        let Quantity::Level(trace) = at else { return };
-        match value(scene, client, trace) {
-            Some((text, above)) => {
-                let style = if above { scene.over(trace) } else { theme.text };
-                put_right(buffer, area, x + READING - 1, y, &text, style);
-            }
-            None => put_right(buffer, area, x + READING - 1, y, "?", theme.missing),
+        canvas.put(area, x, y, at.name(), label);
+        if let Quantity::Level(trace) = at {
+            let unit = if trace == Trace::Evidence { "" } else { "τ" };
+            value(scene, (client, trace), unit, area, (x + READING - 1, y), canvas);
         }
     }
 
-    /// Name, verdict and since when.
-    fn words(&self, scene: &Scene, client: usize, area: Rect, buffer: &mut Buffer) {
-        let (theme, model) = (scene.theme, scene.model);
-        let area = Rect { width: (3 + self.name).saturating_sub(1).min(area.width), ..area };
-        let Some(known) = scene.measured.clients.get(client) else { return };
-        let verdict = Verdict::of(scene, client);
-        let mark = theme.mark(verdict.state);
-        let chosen = client == model.chosen;
-        put(buffer, area, 0, 0, if chosen { "▸" } else { " " }, theme.strong);
-        put(buffer, area, 1, 0, mark.glyph, mark.style);
-        let style = if chosen { theme.cursor } else { theme.strong };
-        let x = put(buffer, area, 3, 0, &cut(&known.name, self.name - 1), style);
-        let room = area.width.saturating_sub(x + 1);
-        put(buffer, area, x + 1, 0, &cut(&known.title, room), theme.label);
-        for (y, (text, style)) in
-            (1..area.height).zip(beside(scene, client, verdict, self.name - 1))
-        {
-            put(buffer, area, 3, y, &cut(&text, self.name - 1), style);
+    fn words(&self, scene: &Scene, client: usize, area: Rect, canvas: &mut Canvas) {
+        let theme = scene.theme;
+        let area = columns(area, 0, (3 + self.name).saturating_sub(1));
+        let Some(Client { title, .. }) = scene.measured.clients.get(client) else { return };
+        let room = self.name - 1;
+        let x = client_name(scene, client, room, theme.strong, area, canvas);
+        canvas.cut(area, x + 1, 0, title, theme.label);
+        for (y, (text, style)) in (1..area.height).zip(beside(scene, client, room)) {
+            canvas.put(area, 3, y, &cut(&text, room), style);
         }
     }
 }
 
-/// What is said below the name in `room` cells, the most important first.
-fn beside(scene: &Scene, client: usize, verdict: Verdict, room: u16) -> Vec<(String, Style)> {
+/// What stands below the name in `room` cells, the most important first.
+fn beside(scene: &Scene, client: usize, room: u16) -> Vec<(String, Style)> {
     let theme = scene.theme;
-    let mark = theme.mark(verdict.state);
-    let mut lines = Vec::new();
-    let incident =
-        verdict.incident.and_then(|number| scene.watched.and_then(|w| w.incident(number)));
-    match incident {
-        None => lines.push((mark.word.to_owned(), mark.style)),
-        Some(incident) => {
-            lines.push((format!("{} #{}", mark.word, incident.number), mark.style));
-            if verdict.state != State::Effect && incident.alarm.state.wants_acknowledgement() {
-                lines.push((seen(incident, scene.newest), mark.style));
-            }
-            if let Some(since) = verdict.since {
-                let time = scene.model.clock.time(since);
-                let said = [format!("since {time}"), time];
-                lines.extend(fitting(said, room).map(|text| (text, theme.label)));
-            }
-        }
+    let status = Status::of(scene, client);
+    let mark = theme.mark(status.state);
+    let Some(incident) = status.incident.and_then(|number| scene.incident(number)) else {
+        return vec![(mark.word.to_owned(), mark.style)];
+    };
+    let mut lines = vec![(format!("{} #{}", mark.word, incident.number), mark.style)];
+    if unseen(scene, status) {
+        lines.push((seen(incident, scene.newest), mark.style));
     }
-    // What stands here is the server's word: it knows a sensor's name only where its client told it.
-    if let Some(incident) = incident.filter(|incident| incident.root == Some(client)) {
+    if let Some(since) = status.since {
+        let time = scene.model.clock.time(since);
+        let texts = [format!("since {time}"), time];
+        lines.extend(fitting(texts, room).map(|text| (text, theme.label)));
+    }
+    // The server knows a sensor's name only where its client told it.
+    if incident.root == Some(client) {
         let names = words::named_sensors(scene, incident);
         lines.extend(names.into_iter().take(2).map(|name| (format!("at {name}"), theme.label)));
     }
@@ -239,35 +224,34 @@ fn beside(scene: &Scene, client: usize, verdict: Verdict, room: u16) -> Vec<(Str
 }
 
 /// Marks the columns in which the data set knows of a disturbance that concerns the client.
-pub(crate) fn truth(scene: &Scene, axis: &Axis, client: usize, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn truth(scene: &Scene, axis: &Axis, client: usize, area: Rect, canvas: &mut Canvas) {
     let name = scene.name(client);
     for column in 0..axis.columns {
         let at = i64::from(column);
-        let role = scene
-            .measured
-            .truth
-            .between(axis.window.start(at), axis.window.start(at + 1))
-            .filter_map(|disturbance| disturbance.role(name))
-            .max();
-        let glyph = match role {
-            Some(Role::Origin) => "▲",
-            Some(Role::Affected) => "↳",
-            Some(Role::Somewhere) => "◆",
+        let within = scene.measured.truth.between(axis.window.start(at), axis.window.start(at + 1));
+        let glyph = match within.filter_map(|event| involvement(event, name)).max() {
+            Some(Involvement::Origin) => "▲",
+            Some(Involvement::Affected) => "↳",
+            Some(Involvement::Somewhere) => "◆",
             None => continue,
         };
-        put(buffer, area, axis.margin + column, 0, glyph, scene.theme.truth);
+        canvas.put(area, axis.margin + column, 0, glyph, scene.theme.truth);
     }
 }
 
 /// Clients with their quantities beside each other.
 pub(crate) struct Lanes {
     name: u16,
-    /// Quantities, and the axis of each.
-    beside: Vec<(Quantity, Axis)>,
+    beside: Vec<Lane>,
     verdict: u16,
 }
+struct Lane {
+    quantity: Quantity,
+    axis: Axis,
+    /// The trace whose value stands before it. Flags that stand alone have the one that decides.
+    value: Option<Trace>,
+}
 
-/// Cells of a value in a lane.
 const VALUE: u16 = 6;
 
 impl Lanes {
@@ -285,32 +269,38 @@ impl Lanes {
             48.. => 10,
             _ => 0,
         };
-        let readings: u16 = wanted.iter().map(|lane| reading(*lane, &wanted)).sum();
+        let value = |quantity: Quantity| match (quantity, order[0]) {
+            (Quantity::Level(trace), _) => Some(trace),
+            (Quantity::Flags, Quantity::Level(trace)) if wanted.len() == 1 => Some(trace),
+            (Quantity::Flags, _) => None,
+        };
+        let cells = |quantity: Quantity| if value(quantity).is_some() { VALUE } else { 0 };
+        let values: u16 = wanted.iter().map(|quantity| cells(*quantity)).sum();
         let gaps = wanted.len() as u16;
-        let free = width.saturating_sub(3 + name + 1 + readings + gaps + verdict);
-        let columns = free / wanted.len() as u16;
+        let free = width.saturating_sub(3 + name + 1 + values + gaps + verdict);
+        let columns = free / gaps;
         let mut x = 3 + name + 1;
-        let beside = wanted
-            .iter()
-            .map(|lane| {
-                let margin = x + reading(*lane, &wanted);
-                x = margin + columns + 1;
-                (*lane, scene.axis(margin, columns))
-            })
-            .collect();
-        Self { name, beside, verdict }
+        let lanes = wanted.iter().map(|quantity| {
+            let margin = x + cells(*quantity);
+            x = margin + columns + 1;
+            let axis = scene.axis(margin, columns);
+            Lane { quantity: *quantity, axis, value: value(*quantity) }
+        });
+        Self { name, beside: lanes.collect(), verdict }
     }
 
-    /// Names of the lanes and the length of a column.
-    pub(crate) fn header(&self, scene: &Scene, area: Rect, buffer: &mut Buffer) {
+    fn end(&self) -> u16 {
+        self.beside.last().map_or(0, |Lane { axis, .. }| axis.margin + axis.columns + 1)
+    }
+
+    pub(crate) fn header(&self, scene: &Scene, area: Rect, canvas: &mut Canvas) {
         let label = scene.theme.label;
         let client = fitting(["client".to_owned()], self.name);
-        put(buffer, area, 3, 0, &client.unwrap_or_default(), label);
-        let mut end = area.width;
+        canvas.put(area, 3, 0, &client.unwrap_or_default(), label);
         let judged = scene.watched.and_then(Watched::judged_until).is_some();
-        for (at, (lane, axis)) in self.beside.iter().enumerate() {
-            let column = crate::console::clock::round_length(axis.window.column_s());
-            let (long, short) = match lane {
+        for (at, Lane { quantity, axis, value }) in self.beside.iter().enumerate() {
+            let column = round_length(axis.window.column_s());
+            let (long, short) = match quantity {
                 Quantity::Level(Trace::Evidence) => ("evidence, alarm from 1", "evidence"),
                 Quantity::Level(Trace::DistanceC) => ("r_c, own model", "r_c"),
                 Quantity::Level(Trace::DistanceA) => ("r_a, with the others", "r_a"),
@@ -320,133 +310,64 @@ impl Lanes {
             };
             let length = if at == 0 { format!(", {column}/col") } else { String::new() };
             let texts = [format!("{long}{length}"), format!("{short}{length}"), short.to_owned()];
-            if reading(*lane, &self.quantities()) > 0 {
-                let unit = match read(scene, *lane) {
-                    Some(Trace::Evidence) => "S/b",
-                    _ => "/τ",
-                };
-                put_right(buffer, area, axis.margin.saturating_sub(1), 0, unit, label);
+            if let Some(trace) = value {
+                let unit = if *trace == Trace::Evidence { "S/b" } else { "/τ" };
+                canvas.right(area, axis.margin.saturating_sub(1), 0, unit, label);
             }
             let text = fitting(texts, axis.columns).unwrap_or_default();
-            put(buffer, area, axis.margin, 0, &text, label);
-            end = axis.margin + axis.columns + 1;
+            canvas.put(area, axis.margin, 0, &text, label);
         }
         if self.verdict > 0 {
-            put(buffer, area, end, 0, "verdict", label);
+            canvas.put(area, self.end(), 0, "verdict", label);
         }
     }
 
-    fn quantities(&self) -> Vec<Quantity> {
-        self.beside.iter().map(|(lane, _)| *lane).collect()
-    }
-
-    /// Times below each lane.
-    pub(crate) fn labels(&self, scene: &Scene, area: Rect, buffer: &mut Buffer) {
-        for (_, lane) in &self.beside {
-            axis::labels(scene, lane, area, buffer);
+    pub(crate) fn labels(&self, scene: &Scene, area: Rect, canvas: &mut Canvas) {
+        for lane in &self.beside {
+            axis::labels(scene, &lane.axis, &(0..0), area, canvas);
         }
     }
 
-    /// Draws `client` into `area`.
-    pub(crate) fn draw(
-        &self,
-        scene: &Scene,
-        client: usize,
-        area: Rect,
-        buffer: &mut Buffer,
-        hits: &mut Vec<Hit>,
-    ) {
-        let theme = scene.theme;
-        hits.push(Hit { area, target: Target::Client(client) });
-        let Some(known) = scene.measured.clients.get(client) else { return };
-        let verdict = Verdict::of(scene, client);
-        let mark = theme.mark(verdict.state);
-        let chosen = client == scene.model.chosen;
-        put(buffer, area, 0, 0, if chosen { "▸" } else { " " }, theme.strong);
-        put(buffer, area, 1, 0, mark.glyph, mark.style);
-        let style = if chosen { theme.cursor } else { theme.text };
-        put(buffer, area, 3, 0, &cut(&known.name, self.name), style);
-        let mut end = 0;
-        for (lane, axis) in &self.beside {
-            let trend = Rect { x: area.x.saturating_add(axis.margin), width: axis.columns, ..area }
-                .intersection(area);
-            self.reading(scene, client, *lane, axis, area, buffer);
-            quantity(scene, axis, client, *lane, trend, buffer);
-            let (start, stop) = axis.ends();
-            hits.push(Hit { area: trend, target: Target::Trend { start, end: stop } });
-            if scene.model.truth_shown && *lane == Quantity::Flags {
-                truth(
-                    scene,
-                    axis,
-                    client,
-                    pen::part(area, area.height.saturating_sub(1), 1),
-                    buffer,
-                );
+    pub(crate) fn draw(&self, scene: &Scene, client: usize, area: Rect, canvas: &mut Canvas) {
+        canvas.hit(area, Target::Client(client));
+        client_name(scene, client, self.name, scene.theme.text, area, canvas);
+        for lane in &self.beside {
+            let axis = &lane.axis;
+            if let Some(trace) = lane.value {
+                let end = axis.margin.saturating_sub(1);
+                value(scene, (client, trace), "", area, (end, 0), canvas);
             }
-            end = axis.margin + axis.columns + 1;
+            quantity(scene, axis, client, lane.quantity, axis.trend(area), canvas);
+            axis.hit(area, canvas);
+            if scene.model.truth_shown && lane.quantity == Quantity::Flags {
+                let last = part(area, area.height.saturating_sub(1), 1);
+                truth(scene, axis, client, last, canvas);
+            }
         }
         if self.verdict > 0 {
-            let number = verdict.incident.map_or(String::new(), |number| format!(" #{number}"));
-            let unseen = unseen(scene, verdict);
-            let one_row = area.height < 2;
-            let more = if one_row && unseen { " UNACK" } else { "" };
-            let room = area.width.saturating_sub(end);
-            let said = format!("{}{number}", mark.word);
-            let words = [format!("{said}{more}"), said, mark.word.to_owned()];
-            let text = fitting(words, room).unwrap_or_else(|| cut(mark.word, room));
-            put(buffer, area, end, 0, &text, mark.style);
-            if !one_row && unseen {
-                put(buffer, area, end, 1, "UNACK", mark.style);
-            }
+            self.verdict(scene, client, area, canvas);
         }
     }
 
-    fn reading(
-        &self,
-        scene: &Scene,
-        client: usize,
-        lane: Quantity,
-        axis: &Axis,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) {
-        let wanted = self.quantities();
-        if reading(lane, &wanted) == 0 {
-            return;
-        }
-        let Some(trace) = read(scene, lane) else { return };
-        let theme = scene.theme;
-        let end = axis.margin.saturating_sub(1);
-        match value(scene, client, trace) {
-            Some((text, above)) => {
-                let style = if above { scene.over(trace) } else { theme.text };
-                put_right(buffer, area, end, 0, text.trim_end_matches('τ'), style);
-            }
-            None => put_right(buffer, area, end, 0, "?", theme.missing),
+    fn verdict(&self, scene: &Scene, client: usize, area: Rect, canvas: &mut Canvas) {
+        let status = Status::of(scene, client);
+        let mark = scene.theme.mark(status.state);
+        let number = status.incident.map_or(String::new(), |number| format!(" #{number}"));
+        let (unseen, one_row, end) = (unseen(scene, status), area.height < 2, self.end());
+        let room = area.width.saturating_sub(end);
+        let short = format!("{}{number}", mark.word);
+        let long = if one_row && unseen { format!("{short} UNACK") } else { short.clone() };
+        let text = fitting([long, short, mark.word.to_owned()], room)
+            .unwrap_or_else(|| cut(mark.word, room).into_owned());
+        canvas.put(area, end, 0, &text, mark.style);
+        if !one_row && unseen {
+            canvas.put(area, end, 1, "UNACK", mark.style);
         }
     }
 }
 
-fn unseen(scene: &Scene, verdict: Verdict) -> bool {
-    let incident =
-        verdict.incident.and_then(|number| scene.watched.and_then(|w| w.incident(number)));
-    verdict.state != State::Effect
+fn unseen(scene: &Scene, status: Status) -> bool {
+    let incident = status.incident.and_then(|number| scene.incident(number));
+    status.state != State::Effect
         && incident.is_some_and(|incident| incident.alarm.state.wants_acknowledgement())
-}
-
-/// The trace whose value stands before a lane: alone, flags stand beside the number that decides.
-fn read(scene: &Scene, lane: Quantity) -> Option<Trace> {
-    [lane, Quantity::order(scene.mode())[0]].into_iter().find_map(|lane| match lane {
-        Quantity::Level(trace) => Some(trace),
-        Quantity::Flags => None,
-    })
-}
-
-/// Cells of the value before a lane.
-fn reading(lane: Quantity, lanes: &[Quantity]) -> u16 {
-    match lane {
-        Quantity::Level(_) => VALUE,
-        Quantity::Flags if lanes.len() == 1 => VALUE,
-        Quantity::Flags => 0,
-    }
 }

@@ -1,44 +1,41 @@
 //! What all parts of one picture have in common: one moment, one axis of time.
 
 use jiff::Timestamp;
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::pen::width;
+use super::pen::{Canvas, columns, cut, width};
 use crate::console::app::Model;
 use crate::console::measured::Measured;
+use crate::console::mouse::Target;
 use crate::console::theme::Theme;
-use crate::console::watched::{Trace, Watched};
-use crate::console::widget::flags::Said;
+use crate::console::watched::{FlagCell, Trace, Watched};
 use crate::console::window::{Window, ZOOMS};
+use crate::engine::watch::Snapshot;
 use crate::evidence::threshold::FlagThresholds;
 use crate::federation::History;
 use crate::history::{Bucket, Column};
+use crate::incident::Incident;
 use crate::server::Together;
 use crate::server::influence::InfluenceGraph;
 use crate::session::Mode;
 use crate::site::material::LeftOut;
 
-/// One picture's shared parts.
 pub(crate) struct Scene<'a> {
-    pub(crate) model: &'a Model,
-    pub(crate) theme: &'a Theme,
-    /// What has been measured.
-    pub(crate) measured: &'a Measured,
-    /// What the engine has said.
-    pub(crate) watched: Option<&'a Watched>,
-    /// The instant that values are shown of.
-    pub(crate) moment: Timestamp,
-    /// The instant of the newest data.
-    pub(crate) newest: Timestamp,
+    pub model: &'a Model,
+    pub theme: &'a Theme,
+    pub measured: &'a Measured,
+    pub watched: Option<&'a Watched>,
+    pub moment: Timestamp,
+    pub newest: Timestamp,
 }
 
 impl<'a> Scene<'a> {
-    /// The scene; `None` while nothing has been measured.
-    pub(crate) fn new(model: &'a Model, theme: &'a Theme) -> Option<Self> {
+    pub(crate) fn new(model: &'a Model) -> Option<Self> {
         let measured = model.measured.as_ref()?;
         let (moment, newest) = (model.moment()?, model.newest()?);
         let watched = model.watched.as_ref();
-        Some(Self { model, theme, measured, watched, moment, newest })
+        Some(Self { model, theme: &model.theme, measured, watched, moment, newest })
     }
 
     /// An axis of `columns` columns that begins `margin` cells from the left.
@@ -78,12 +75,19 @@ impl<'a> Scene<'a> {
         self.axis_of(margin, Window::around(until, from..=until, column_s, columns), columns)
     }
 
-    /// How the models were made, where that is known.
+    /// How everything stood after the last step; nothing before the first.
+    pub(crate) fn snapshot(&self) -> Option<&'a Snapshot> {
+        self.watched?.snapshot.as_ref()
+    }
+
+    pub(crate) fn incident(&self, number: u64) -> Option<&'a Incident> {
+        self.watched?.incident(number)
+    }
+
     pub(crate) fn history(&self) -> Option<&'a History> {
         self.model.prepared.as_ref()?.history.as_ref()
     }
 
-    /// Who influences whom, where that is kept with the models.
     pub(crate) fn graph(&self) -> Option<&'a InfluenceGraph> {
         Some(&self.model.prepared.as_ref()?.influences.graph)
     }
@@ -100,10 +104,8 @@ impl<'a> Scene<'a> {
         (together.states.len() == self.measured.clients.len()).then_some(together)
     }
 
-    /// The method that decides.
     pub(crate) fn mode(&self) -> Mode {
-        let standing = self.watched.and_then(|watched| watched.snapshot.as_ref());
-        standing.map_or(Mode::default(), |standing| standing.mode)
+        self.snapshot().map_or(Mode::default(), |snapshot| snapshot.mode)
     }
 
     /// The style of what passes its limit: alarming only where the method that decides looks at it.
@@ -115,37 +117,44 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A client's name, safe to show.
     pub(crate) fn name(&self, client: usize) -> &'a str {
         self.measured.clients.get(client).map_or("?", |client| client.name.as_str())
     }
 
-    /// All names, safe to show.
     pub(crate) fn names(&self) -> &'a [String] {
         &self.model.names
     }
 
-    /// Cells of the longest name, within reason.
     pub(crate) fn name_cells(&self, most: u16) -> u16 {
         let widest = self.measured.clients.iter().map(|client| width(&client.name)).max();
         widest.unwrap_or(0).clamp(2, most)
     }
 
+    /// A client's name in a column of its own, with a blank behind it.
+    pub(crate) fn padded_name(&self, client: usize) -> String {
+        let cells = self.name_cells(10);
+        format!("{:<width$} ", cut(self.name(client), cells), width = usize::from(cells))
+    }
+
     /// The sensors of a client that deviate most, for its own screen. It is known of now, and of no
     /// moment that is looked back at.
     pub(crate) fn ranked(&self, client: usize) -> Option<&'a [String]> {
-        let standing = self.watched?.snapshot.as_ref().filter(|_| self.model.look.is_none())?;
-        standing.sensors.get(client).map(Vec::as_slice)
+        let snapshot = self.snapshot().filter(|_| self.model.look.is_none())?;
+        snapshot.sensors.get(client).map(Vec::as_slice)
     }
 
-    /// What must not be passed in a trace of a client.
     pub(crate) fn limit(&self, client: usize, trace: Trace) -> f32 {
         let tau = self.thresholds(client);
         match trace {
             Trace::DistanceC => tau.map_or(f32::INFINITY, |tau| tau.tau_c.max(0.0).sqrt()),
             Trace::DistanceA => tau.map_or(f32::INFINITY, |tau| tau.tau_a.max(0.0).sqrt()),
             Trace::Evidence => 1.0,
-            _ => f32::INFINITY,
+            Trace::NormC
+            | Trace::NormA
+            | Trace::Surprise
+            | Trace::Level
+            | Trace::FlagC
+            | Trace::FlagA => f32::INFINITY,
         }
     }
 
@@ -154,7 +163,6 @@ impl<'a> Scene<'a> {
         self.trial(client).or_else(|| self.watched?.thresholds(client))
     }
 
-    /// The thresholds of a client under the setting on trial.
     pub(crate) fn trial(&self, client: usize) -> Option<FlagThresholds> {
         self.model.tuning.as_ref()?.ghost()?.get(client).copied()
     }
@@ -162,15 +170,11 @@ impl<'a> Scene<'a> {
 
 /// An axis of time and where it stands in its area.
 pub(crate) struct Axis {
-    /// Cells before its first column.
-    pub(crate) margin: u16,
-    pub(crate) columns: u16,
-    /// The stretch of time.
-    pub(crate) window: Window,
-    /// The steps of each column.
-    pub(crate) steps: Vec<Column>,
-    /// The column of the moment looked back at.
-    pub(crate) cursor: Option<u16>,
+    pub margin: u16,
+    pub columns: u16,
+    pub window: Window,
+    pub steps: Vec<Column>,
+    pub cursor: Option<u16>,
 }
 
 impl Axis {
@@ -181,23 +185,31 @@ impl Axis {
     }
 
     /// The flags of a client, with what a threshold on trial makes of them.
-    pub(crate) fn flags(&self, scene: &Scene, client: usize) -> Vec<Said> {
+    pub(crate) fn flags(&self, scene: &Scene, client: usize) -> Vec<FlagCell> {
         let Some(watched) = scene.watched else { return Vec::new() };
         let trial = scene.trial(client);
         let said = |column| {
-            let now = Said::flags(watched.flags(client, column));
+            let now = watched.flags(client, column);
             trial.map_or(now, |tau| now.on_trial(watched.flags_on_trial(client, column, tau)))
         };
         self.steps.iter().map(said).collect()
     }
 
-    /// The graded symbols of a client.
-    pub(crate) fn grades(&self, scene: &Scene, client: usize) -> Vec<Said> {
-        self.trace(scene, client, Trace::Level).into_iter().map(Said::grade).collect()
+    pub(crate) fn grades(&self, scene: &Scene, client: usize) -> Vec<FlagCell> {
+        self.trace(scene, client, Trace::Level).into_iter().map(FlagCell::grade).collect()
     }
 
-    /// Its first and last instant.
     pub(crate) fn ends(&self) -> (Timestamp, Timestamp) {
         (self.window.start(0), self.window.start(i64::from(self.columns)))
+    }
+
+    /// The part of `area` that has the axis' columns.
+    pub(crate) fn trend(&self, area: Rect) -> Rect {
+        columns(area, self.margin, self.columns)
+    }
+
+    pub(crate) fn hit(&self, area: Rect, canvas: &mut Canvas) {
+        let (start, end) = self.ends();
+        canvas.hit(self.trend(area), Target::Trend { start, end });
     }
 }

@@ -5,32 +5,29 @@
 //! ```
 
 use jiff::Timestamp;
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::pen::{put, width};
+use super::pen::{Canvas, columns, width};
 use super::scene::Scene;
-use super::verdict::state_of;
+use super::status::state_of;
 use crate::console::app::Model;
-use crate::console::mouse::{Hit, Target};
+use crate::console::mouse::Target;
 use crate::history::Column;
 
-/// Draws the bar into the first row of `area`.
-pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Vec<Hit>) {
+pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let (model, theme, measured) = (scene.model, scene.theme, scene.measured);
     let Some(first) = measured.history.first() else { return };
     let (start, end) = model.day.ends(model.clock, first, scene.newest);
     let (left, right) = labels(model, start, end);
-    let from = put(buffer, area, 1, 0, &left, theme.label) + 1;
+    let from = canvas.put(area, 1, 0, &left, theme.label) + 1;
     let to = area.width.saturating_sub(width(&right) + 2);
-    put(buffer, area, to + 1, 0, &right, theme.label);
+    canvas.put(area, to + 1, 0, &right, theme.label);
     let cells = to.saturating_sub(from);
     if cells == 0 {
         return;
     }
-    let bar = Rect { x: area.x.saturating_add(from), width: cells, ..area };
-    hits.push(Hit { area: bar.intersection(area), target: Target::Seek { start, end } });
+    canvas.hit(columns(area, from, cells), Target::Seek { start, end });
     let length = end.duration_since(start);
     let edge = |cell: u16| {
         start + length.checked_mul(i32::from(cell)).map_or(length, |l| l / i32::from(cells))
@@ -53,14 +50,14 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer, hits: &mut Ve
         if model.truth_shown && measured.truth.between(from_time, until).next().is_some() {
             (glyph, style) = ("▲", theme.truth);
         }
-        put(buffer, area, from + cell, 0, glyph, style);
+        canvas.put(area, from + cell, 0, glyph, style);
     }
     for (time, glyph, style) in marks(scene) {
-        put(buffer, area, from + place(time), 0, glyph, style);
+        canvas.put(area, from + place(time), 0, glyph, style);
     }
-    put(buffer, area, from + place(scene.newest), 0, "┃", theme.strong);
+    canvas.put(area, from + place(scene.newest), 0, "┃", theme.strong);
     if let Some(look) = model.look {
-        put(buffer, area, from + place(look), 0, "┃", theme.cursor);
+        canvas.put(area, from + place(look), 0, "┃", theme.cursor);
     }
 }
 

@@ -5,43 +5,36 @@
 //!                            ⠤⠒⠒⠊⠉⠑⠢⣀⡠⠤⠒⠒⠊⠉⠑⠢⣀  ?? ⡠⠊   ┘40      value, trend, ends of the scale
 //! ```
 
-use jiff::Timestamp;
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::pen::{cut, part, put, put_right, width};
+use super::pen::{Canvas, columns, cut, part, width};
 use super::rows::cursor;
 use super::scene::{Axis, Scene};
-use super::verdict::Verdict;
-use crate::console::measured::{Client, Measured};
+use super::status::Status;
+use crate::console::measured::Measured;
 use crate::console::number;
-use crate::console::scale::Place;
+use crate::console::scale::{Place, Scale};
 use crate::console::text::clean;
 use crate::console::theme::State;
-use crate::console::trend::Trend;
+use crate::console::widget::trend::Trend;
 use crate::history::{Bucket, Column};
 use crate::stream::Sensor;
 
-/// Cells of a measured value and the arrow before it.
 const VALUE: u16 = 9;
-/// Cells of the scale's ends.
 const ENDS: u16 = 15;
 
-/// Cells of each part of a sensor's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cells {
-    pub(crate) name: u16,
+    pub name: u16,
     /// Its unit; none where there is little room.
-    pub(crate) unit: u16,
-    /// Everything left of the trend.
-    pub(crate) margin: u16,
-    pub(crate) trend: u16,
+    pub unit: u16,
+    pub margin: u16,
+    pub trend: u16,
     /// The ends of the scale; none where there is little room.
-    pub(crate) ends: u16,
+    pub ends: u16,
 }
 
 impl Cells {
-    /// How a row of `room` cells is shared out.
     pub(crate) fn share(measured: &Measured, room: u16) -> Self {
         let sensors = || measured.clients.iter().flat_map(|client| &client.sensors);
         let widest =
@@ -60,9 +53,9 @@ impl Cells {
 /// Which sensors of a client are drawn, and how high.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shown {
-    pub(crate) skip: usize,
-    pub(crate) sensors: usize,
-    pub(crate) height: u16,
+    pub skip: usize,
+    pub sensors: usize,
+    pub height: u16,
 }
 
 /// Rows that a sensor gets at most.
@@ -81,7 +74,6 @@ impl Shown {
     }
 }
 
-/// Draws the sensors of a client into `area`.
 pub(crate) fn draw(
     scene: &Scene,
     client: usize,
@@ -89,108 +81,78 @@ pub(crate) fn draw(
     axis: &Axis,
     shown: Shown,
     area: Rect,
-    buffer: &mut Buffer,
+    canvas: &mut Canvas,
 ) {
-    let Some(known) = scene.measured.clients.get(client) else { return };
+    let (theme, measured) = (scene.theme, scene.measured);
+    let Some(known) = measured.clients.get(client) else { return };
     let edges = axis.window.half_edges();
     let halves: Vec<Column> =
-        edges.windows(2).map(|edge| scene.measured.history.column(edge[0], edge[1])).collect();
-    let ranked = scene.ranked(client);
-    let not_watched = scene.not_watched(client);
-    let calm = Verdict::of(scene, client).state == State::Normal;
-    let channels = known.channels.clone().skip(shown.skip).take(shown.sensors);
-    for (row, channel) in channels.enumerate() {
-        let area = part(area, row as u16 * shown.height, shown.height);
-        let rank = ranked.and_then(|ranked| {
-            let sensor = known.sensors.get(channel - known.channels.start)?;
-            ranked.iter().position(|name| clean(name) == sensor.name)
-        });
-        let watched = known
-            .sensors
-            .get(channel - known.channels.start)
-            .is_none_or(|sensor| not_watched.iter().all(|(name, _)| clean(name) != sensor.name));
-        let sensor = One { known, channel, rank, watched, calm, cells };
-        sensor.draw(scene, axis, &halves, area, buffer);
-    }
-}
-
-struct One<'a> {
-    known: &'a Client,
-    channel: usize,
-    rank: Option<usize>,
-    /// A model looks at it.
-    watched: bool,
-    /// Nothing is the matter with its client: a rank is no more than a rank.
-    calm: bool,
-    cells: Cells,
-}
-
-impl One<'_> {
-    fn draw(&self, scene: &Scene, axis: &Axis, halves: &[Column], area: Rect, buffer: &mut Buffer) {
-        let (theme, cells) = (scene.theme, self.cells);
-        let (Some(sensor), Some(scale)) = (
-            self.known.sensors.get(self.channel.saturating_sub(self.known.channels.start)),
-            scene.measured.scales.get(self.channel),
-        ) else {
-            return;
-        };
-        if let Some(rank) = self.rank.filter(|rank| *rank < 9) {
-            let style = if self.calm { theme.label } else { theme.over };
-            put(buffer, area, 1, 0, &(rank + 1).to_string(), style);
+        edges.windows(2).map(|edge| measured.history.column(edge[0], edge[1])).collect();
+    let (ranked, not_watched) =
+        (scene.ranked(client).unwrap_or_default(), scene.not_watched(client));
+    // A rank is no more than a rank while nothing is the matter with the client.
+    let calm = Status::of(scene, client).state == State::Normal;
+    let sensors = known.sensors.iter().zip(known.channels.clone());
+    for (row, (sensor, channel)) in (0..).zip(sensors.skip(shown.skip).take(shown.sensors)) {
+        let area = part(area, row * shown.height, shown.height);
+        let Some(scale) = measured.scales.get(channel) else { return };
+        let rank = ranked.iter().position(|name| clean(name) == sensor.name);
+        if let Some(rank) = rank.filter(|rank| *rank < 9) {
+            let style = if calm { theme.label } else { theme.over };
+            canvas.put(area, 1, 0, &(rank + 1).to_string(), style);
         }
-        if !self.watched {
-            put(buffer, area, 1, 0, "–", theme.label);
+        let mut style = theme.text;
+        if not_watched.iter().any(|(name, _)| clean(name) == sensor.name) {
+            style = theme.label;
+            canvas.put(area, 1, 0, "–", style);
         }
-        let name = if self.watched { theme.text } else { theme.label };
-        put(buffer, area, 3, 0, &cut(&sensor.name, cells.name), name);
-        let start = 3 + cells.name + 1;
-        if let Some(value) = self.value(scene, scene.moment) {
-            let (arrow, style) = match scale.place(value) {
-                Place::Below => ("↓", theme.beyond),
-                Place::Above => ("↑", theme.beyond),
-                Place::On(_) => (" ", theme.text),
-            };
-            put(buffer, area, start, 0, arrow, style);
-            let text = number::format(value, scale.decimals(), usize::from(VALUE - 1));
-            put_right(buffer, area, start + VALUE, 0, &text, style);
-            put(buffer, area, start + VALUE + 1, 0, &cut(&sensor.unit, cells.unit), theme.label);
-        } else {
-            put_right(buffer, area, start + VALUE, 0, "? missing", theme.missing);
-        }
-        let trend = area.intersection(Rect {
-            x: area.x.saturating_add(cells.margin),
-            width: cells.trend,
-            ..area
-        });
+        canvas.put(area, 3, 0, &cut(&sensor.name, cells.name), style);
+        let value = measured.history.value_at(channel, scene.moment).map(f64::from);
+        reading(value, scale, &sensor.unit, cells, area, canvas);
+        let trend = columns(area, cells.margin, cells.trend);
         let buckets: Vec<Bucket> =
-            halves.iter().map(|half| scene.measured.history.bucket(self.channel, half)).collect();
-        Trend { halves: &buckets, scale, theme }.draw(trend, buffer);
-        cursor(scene, axis, trend, buffer);
-        if cells.ends > 0
-            && let Some((low, high)) = scale.ends()
-        {
-            self.ends(scene, low, high, area, buffer);
-        }
+            halves.iter().map(|half| measured.history.bucket(channel, half)).collect();
+        Trend { halves: &buckets, scale, theme }.draw(trend, canvas.buffer);
+        cursor(scene, axis, trend, canvas);
+        ends(scale, cells, area, canvas);
     }
+}
 
-    fn value(&self, scene: &Scene, moment: Timestamp) -> Option<f64> {
-        scene.measured.history.value_at(self.channel, moment).map(f64::from)
-    }
+/// A value with an arrow where it is beyond its scale, and its unit.
+fn reading(
+    value: Option<f64>,
+    scale: &Scale,
+    unit: &str,
+    cells: Cells,
+    area: Rect,
+    canvas: &mut Canvas,
+) {
+    let (theme, start) = (canvas.theme, 3 + cells.name + 1);
+    let Some(value) = value else {
+        return canvas.right(area, start + VALUE, 0, "? missing", theme.missing);
+    };
+    let (arrow, style) = match scale.place(value) {
+        Place::Below => ("↓", theme.beyond),
+        Place::Above => ("↑", theme.beyond),
+        Place::On(_) => (" ", theme.text),
+    };
+    canvas.put(area, start, 0, arrow, style);
+    let text = number::format(value, scale.decimals(), usize::from(VALUE - 1));
+    canvas.right(area, start + VALUE, 0, &text, style);
+    canvas.put(area, start + VALUE + 1, 0, &cut(unit, cells.unit), theme.label);
+}
 
-    /// The ends of the scale: side by side in one row, or where they belong.
-    fn ends(&self, scene: &Scene, low: f64, high: f64, area: Rect, buffer: &mut Buffer) {
-        let label = scene.theme.label;
-        let x = self.cells.margin + self.cells.trend + 1;
-        let (low, high) = (number::bound(low, high - low), number::bound(high, high - low));
-        if area.height == 1 {
-            let both = format!("{low}‥{high}");
-            if width(&both) < self.cells.ends {
-                put(buffer, area, x, 0, &both, label);
-            }
-        } else {
-            put(buffer, area, x, 0, &format!("┐{high}"), label);
-            put(buffer, area, x, area.height.saturating_sub(1), &format!("┘{low}"), label);
-        }
+/// The ends of the scale: side by side in one row, or where they belong.
+fn ends(scale: &Scale, cells: Cells, area: Rect, canvas: &mut Canvas) {
+    let Some((low, high)) = scale.ends().filter(|_| cells.ends > 0) else { return };
+    let (label, x) = (canvas.theme.label, cells.margin + cells.trend + 1);
+    let (low, high) = (number::bound(low, high - low), number::bound(high, high - low));
+    let both = format!("{low}‥{high}");
+    if area.height > 1 {
+        canvas.put(area, x, 0, &format!("┐{high}"), label);
+        canvas.put(area, x, area.height - 1, &format!("┘{low}"), label);
+    } else if width(&both) < cells.ends {
+        canvas.put(area, x, 0, &both, label);
     }
 }
 

@@ -6,55 +6,52 @@
 //!  10:38:00  #7 opened, root P1
 //! ```
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use ratatui::text::Line;
 
-use super::pen::{self, heading, line};
+use super::pen::{Canvas, span};
 use super::scene::Scene;
 use crate::console::text::clean;
 use crate::console::theme::State;
 use crate::incident::{Event, What};
 
-/// Draws as many lines as fit into `area`, below a heading.
-pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     if area.height < 2 {
         return;
     }
-    let mut rest = area;
+    let theme = scene.theme;
     let all = scene.watched.map_or(0, |watched| watched.log.len());
     let lines = format!("{all} {}", if all == 1 { "line" } else { "lines" });
-    let parts = [("log", scene.theme.strong), (lines.as_str(), scene.theme.label)];
-    heading(buffer, pen::take(&mut rest, 1), &parts, scene.theme);
+    let rest = canvas.panel(area, [span("log", theme.strong), span(lines, theme.label)]);
     let look = scene.model.look;
     let entries = scene.watched.into_iter().flat_map(|watched| watched.log.iter().rev());
     let entries = entries.filter(|entry| look.is_none_or(|look| entry.time <= look));
     for (y, entry) in (0..rest.height).zip(entries) {
-        line(buffer, rest, 1, y, &pieces(scene, entry));
+        canvas.line(rest, 1, y, &self::line(scene, entry));
     }
 }
 
-/// An entry as a line: time, sign, words.
-pub(crate) fn pieces(scene: &Scene, entry: &Event) -> Vec<(String, Style)> {
+pub(crate) fn line(scene: &Scene, entry: &Event) -> Line<'static> {
     let theme = scene.theme;
     let (glyph, style) = sign(scene, entry);
     let who = entry.who.as_ref().map_or(String::new(), |who| format!("{}: ", clean(who)));
     let why = entry.why.as_ref().map_or(String::new(), |why| format!("  because {}", clean(why)));
     let words = scene.watched.map_or_else(String::new, |w| w.words(entry, scene.names()));
     let text = format!("{who}{}{why}", clean(&words));
-    vec![
-        (format!("{} ", scene.model.clock.time(entry.time)), theme.label),
-        (format!("{glyph} "), style),
-        (text, if entry.who.is_some() { theme.text } else { style }),
-    ]
+    Line::from_iter([
+        span(format!("{} ", scene.model.clock.time(entry.time)), theme.label),
+        span(format!("{glyph} "), style),
+        span(text, if entry.who.is_some() { theme.text } else { style }),
+    ])
 }
 
-/// The sign of what a line is about, and the style of the line.
 fn sign(scene: &Scene, entry: &Event) -> (&'static str, Style) {
     let theme = scene.theme;
     match &entry.what {
         What::Opened { root: Some(_), .. }
         | What::RootMoved { to: Some(_), .. }
+        | What::WentOn { .. }
         | What::Rose { .. } => ("▲", theme.root),
         What::Opened { root: None, .. } | What::RootMoved { to: None, .. } => ("△", theme.root),
         What::FirstOut { disagrees: true, .. } => ("▴", theme.single),
@@ -65,7 +62,7 @@ fn sign(scene: &Scene, entry: &Event) -> (&'static str, Style) {
             ("?", theme.missing)
         }
         What::Flood { .. } | What::FlagFlood { .. } => ("!", theme.single),
-        What::RootFinal { .. } | What::WasShelved { .. } => (" ", theme.text),
+        What::RootFinal { .. } | What::WasShelved { .. } | What::Stands { .. } => (" ", theme.text),
         What::Closed { .. } | What::QualityOver { .. } | What::FloodOver => (" ", theme.label),
         What::Did(_) => ("*", theme.strong),
     }

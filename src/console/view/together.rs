@@ -12,12 +12,10 @@
 //! Every state where there is room for it, else a mean for every pair of clients, else one mean for
 //! each estimator.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::pen::{self, cut, fitting, heading, part, put, put_right, wrapped};
+use super::pen::{self, Canvas, MatrixCell, columns, cut, fitting, part, span, wrapped};
 use super::scene::Scene;
-use crate::console::widget::heat;
 use crate::privacy::Spend;
 use crate::server::{Estimator, Map, Together};
 
@@ -27,7 +25,6 @@ const PAIR: u16 = 3;
 /// What is below this is no more than a dot.
 const FAINT: f64 = 0.1;
 
-/// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
     States,
@@ -66,7 +63,6 @@ fn is_wide_enough(scene: &Scene, detail: Detail, together: &Together, cells: u16
     }
 }
 
-/// Cells of one estimator, with a gap after it.
 fn slot(cells: u16) -> u16 {
     (cells / Estimator::ALL.len() as u16).saturating_sub(2)
 }
@@ -76,10 +72,9 @@ fn name_cells(scene: &Scene) -> u16 {
 }
 
 /// Draws into `area`, which has the height that [`rows`] asked for.
-pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let Some(together) = scene.together() else { return };
     let theme = scene.theme;
-    let mut rest = area;
     let notes = notes(scene, together, area.width);
     let without = area.height.saturating_sub(notes.len() as u16);
     let detail = [Detail::States, Detail::Clients]
@@ -92,29 +87,28 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
         Detail::Clients => "mean |correlation| of two clients, tenths",
         Detail::Means => "mean |correlation| between clients",
     };
-    let title = [("states that move together", theme.strong), (scale, theme.label)];
-    heading(buffer, pen::take(&mut rest, 1), &title, theme);
+    let title = [span("states that move together", theme.strong), span(scale, theme.label)];
+    let mut rest = canvas.panel(area, title);
     if detail == Detail::Means {
         let means = Estimator::ALL.map(|of| title_of(together, of)).join("  ");
         let row = pen::take(&mut rest, 1);
-        put(buffer, row, 1, 0, &cut(&means, row.width.saturating_sub(1)), theme.text);
+        canvas.cut(row, 1, 0, &means, theme.text);
     } else {
         let maps = pen::take(&mut rest, height(detail, together) - 1);
         let cells = slot(area.width) + 2;
         for (at, of) in (0..).zip(Estimator::ALL) {
-            let x = maps.x.saturating_add(1 + at * cells);
-            let slot = Rect { x, width: cells - 2, ..maps }.intersection(maps);
-            put(buffer, slot, 0, 0, &cut(&title_of(together, of), slot.width), theme.text);
+            let slot = columns(maps, 1 + at * cells, cells - 2);
+            canvas.cut(slot, 0, 0, &title_of(together, of), theme.text);
             let Some(map) = together.map(of) else { continue };
             let below = part(slot, 1, u16::MAX);
             match detail {
-                Detail::States => states(scene, together, map, below, buffer),
-                Detail::Clients | Detail::Means => clients(scene, map, below, buffer),
+                Detail::States => states(scene, together, map, below, canvas),
+                Detail::Clients | Detail::Means => clients(scene, map, below, canvas),
             }
         }
     }
     for (y, text) in (0..rest.height).zip(notes) {
-        put(buffer, rest, 1, y, &text, theme.label);
+        canvas.put(rest, 1, y, &text, theme.label);
     }
 }
 
@@ -126,7 +120,7 @@ fn title_of(together: &Together, of: Estimator) -> String {
 }
 
 /// Every state of every client; those of one client stand back.
-fn states(scene: &Scene, together: &Together, map: Map, area: Rect, buffer: &mut Buffer) {
+fn states(scene: &Scene, together: &Together, map: Map, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
     let name = name_cells(scene);
     let owners: Vec<usize> = together
@@ -140,31 +134,24 @@ fn states(scene: &Scene, together: &Together, map: Map, area: Rect, buffer: &mut
         let row = part(area, y, 1);
         if last.replace(*owner) != Some(*owner) {
             let said = cut(scene.name(*owner), name - 2);
-            put(buffer, row, 0, 0, &said, theme.text);
+            canvas.put(row, 0, 0, &said, theme.text);
             let x = name + one as u16 * STATE + 1;
-            put(buffer, area, x, 0, &said, theme.label);
+            canvas.put(area, x, 0, &said, theme.label);
         }
         for (other, of) in owners.iter().enumerate() {
-            let x = name + other as u16 * STATE;
-            if one == other {
-                put_right(buffer, row, x + STATE, 0, "\\", theme.frame);
-                continue;
-            }
-            let value = map.at(one, other);
-            let style = if owner == of { theme.frame } else { theme.trend };
-            if value.abs() < FAINT {
-                put_right(buffer, row, x + STATE, 0, "·", theme.frame);
-            } else {
-                put(buffer, row, x, 0, if value < 0.0 { "-" } else { " " }, style);
-                let cell = Rect { x: row.x.saturating_add(x + 1), width: STATE - 1, ..row };
-                heat::draw(value.abs(), style, cell.intersection(row), buffer);
-            }
+            let cell = match map.at(one, other) {
+                _ if one == other => MatrixCell::Own,
+                value if value.abs() < FAINT => MatrixCell::Nothing,
+                value => {
+                    MatrixCell::Strength(value, if owner == of { theme.frame } else { theme.trend })
+                }
+            };
+            canvas.matrix_cell(row, name + (other as u16 + 1) * STATE, 2, cell);
         }
     }
 }
 
-/// One mean for every pair of clients.
-fn clients(scene: &Scene, map: Map, area: Rect, buffer: &mut Buffer) {
+fn clients(scene: &Scene, map: Map, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
     let name = name_cells(scene);
     let all = scene.measured.clients.len();
@@ -172,27 +159,23 @@ fn clients(scene: &Scene, map: Map, area: Rect, buffer: &mut Buffer) {
     for to in 0..all {
         let end = name + (to as u16 + 1) * PAIR - 1;
         let said = fitting([scene.name(to).to_owned()], PAIR - 1).unwrap_or_default();
-        put_right(buffer, area, end, 0, &said, theme.label);
+        canvas.right(area, end, 0, &said, theme.label);
     }
     for (y, from) in (1..area.height).zip(0..all) {
         let row = part(area, y, 1);
-        put(buffer, row, 0, 0, &cut(scene.name(from), name - 1), theme.text);
+        canvas.put(row, 0, 0, &cut(scene.name(from), name - 1), theme.text);
         for to in 0..all {
             let end = name + (to as u16 + 1) * PAIR - 1;
-            let value = map.between(from, to);
-            if from == to {
-                put_right(buffer, row, end, 0, "\\", theme.frame);
-            } else if value < FAINT {
-                put_right(buffer, row, end, 0, "·", theme.frame);
-            } else {
-                let cell = Rect { x: row.x.saturating_add(end - 2), width: 2, ..row };
-                heat::draw(value, theme.trend, cell.intersection(row), buffer);
-            }
+            let cell = match map.between(from, to) {
+                _ if from == to => MatrixCell::Own,
+                value if value < FAINT => MatrixCell::Nothing,
+                value => MatrixCell::Strength(value, theme.trend),
+            };
+            canvas.matrix_cell(row, end, 2, cell);
         }
     }
 }
 
-/// Where it comes from, and what is not there.
 fn notes(scene: &Scene, together: &Together, cells: u16) -> Vec<String> {
     let noise = scene.model.prepared.as_ref().is_some_and(|prepared| {
         let trained = prepared.spent.clients.iter().flatten();

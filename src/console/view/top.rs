@@ -1,4 +1,4 @@
-//! The line that tells the truth.
+//! The first line: what the replay does, what waits for an operator, whether the engine keeps up.
 //!
 //! ```text
 //!  REPLAY 60x  2022-08-12 10:42:20  evidence  ▲1 UNACK  ↳4 grouped  alarms 1 / 10 min  engine 2 ms  …
@@ -6,23 +6,19 @@
 
 use std::time::Duration;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::pen::{put, width};
+use super::pen::{Canvas, width};
 use crate::console::app::{Model, Sorting, Stage};
 use crate::console::clock::length;
-use crate::console::theme::Theme;
-use crate::incident::Figures;
 use crate::session::Mode;
 
-/// What every view says where noise is drawn from a seed, and the same where there is little room.
+/// The mark of every view where noise is drawn from a seed, and its short form.
 pub(crate) const SEEDED: [&str; 2] = ["seeded: not private", "seeded"];
 
 /// The rank of what can be seen elsewhere too.
 const ELSEWHERE: u8 = 7;
-/// An engine that is further behind is late.
 const LATE: Duration = Duration::from_secs(1);
 
 /// What is given up for room, a part at a time: what stands elsewhere too, words where figures do,
@@ -43,15 +39,12 @@ const STEPS: [(Step, u8); 13] = [
     (Step::Drop, 1),
 ];
 
-/// What happens to parts of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// They take their short form.
     Shorten,
     Drop,
 }
 
-/// A part of the line, and its short form if it has one.
 struct Part {
     text: String,
     short: Option<String>,
@@ -62,36 +55,26 @@ struct Part {
     style: Style,
 }
 
-impl Part {
-    fn new(rank: u8, text: impl Into<String>, style: Style) -> Self {
-        Self { text: text.into(), short: None, rank, kept: false, style }
+#[derive(Default)]
+struct Parts(Vec<Part>);
+
+impl Parts {
+    fn add(&mut self, rank: u8, text: impl Into<String>, style: Style) {
+        self.0.push(Part { text: text.into(), short: None, rank, kept: false, style });
     }
 
-    /// With a short form for where there is little room.
-    fn or(self, short: impl Into<String>) -> Self {
-        Self { short: Some(short.into()), ..self }
-    }
-
-    fn kept(self) -> Self {
-        Self { kept: true, ..self }
-    }
-
-    fn shorten(&mut self) {
-        if let Some(short) = self.short.take() {
-            self.text = short;
-        }
+    fn add_or(&mut self, rank: u8, text: String, short: impl Into<String>, style: Style) {
+        self.0.push(Part { text, short: Some(short.into()), rank, kept: false, style });
     }
 }
 
-/// Draws the line into the first row of `area`.
-pub(crate) fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
     let mut x = 1;
-    for part in fitted(parts(model, theme), area.width.saturating_sub(1)) {
-        x = put(buffer, area, x, 0, &part.text, part.style) + 2;
+    for part in fitted(parts(model).0, area.width.saturating_sub(1)) {
+        x = canvas.put(area, x, 0, &part.text, part.style) + 2;
     }
 }
 
-/// What the replay is doing, in a word or two.
 pub(crate) fn state(model: &Model) -> String {
     match &model.stage {
         Stage::Preparing => "PREPARING".into(),
@@ -104,52 +87,45 @@ pub(crate) fn state(model: &Model) -> String {
     }
 }
 
-/// The figures of the alarms, once there are any.
-pub(crate) fn figures(model: &Model) -> Option<&Figures> {
-    Some(&model.watched.as_ref()?.snapshot.as_ref()?.figures)
-}
-
-fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
-    let mut parts = Vec::new();
-    let state_style =
-        if matches!(model.stage, Stage::Failed(_)) { theme.failure } else { theme.strong };
-    parts.push(Part::new(0, state(model), state_style));
+fn parts(model: &Model) -> Parts {
+    let theme = &model.theme;
+    let mut parts = Parts::default();
+    let failed = matches!(model.stage, Stage::Failed(_));
+    parts.add(0, state(model), if failed { theme.failure } else { theme.strong });
     if let Some(moment) = model.moment() {
         let (date_time, time) = (model.clock.date_time(moment), model.clock.time(moment));
-        parts.push(Part::new(2, date_time, theme.strong).or(time));
+        parts.add_or(2, date_time, time, theme.strong);
     }
     if let (Some(look), Some(newest)) = (model.look, model.newest()) {
         let back = length(newest.duration_since(look));
         let word = if model.playback.is_some() { "PLAYING AGAIN" } else { "LOOKING BACK" };
-        let part = Part::new(1, format!("{word} {back}"), theme.cursor);
-        parts.push(part.or(format!("BACK {back}")));
+        parts.add_or(1, format!("{word} {back}"), format!("BACK {back}"), theme.cursor);
     }
-    alarms(model, theme, &mut parts);
-    engine(model, theme, &mut parts);
-    parts.push(Part::new(5, &*model.name, theme.text));
+    alarms(model, &mut parts);
+    engine(model, &mut parts);
+    parts.add(5, &*model.name, theme.text);
     if let Some(measured) = &model.measured {
         let clients = measured.clients.len();
         let noun = if clients == 1 { "client" } else { "clients" };
-        parts.push(Part::new(ELSEWHERE, format!("{clients} {noun}"), theme.label));
+        parts.add(ELSEWHERE, format!("{clients} {noun}"), theme.label);
         // The last rows of a file come with no frame: the engine alone knows of them.
-        let known = model.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
-        let rows = measured.left_out.max(known.map_or(0, |snapshot| snapshot.unused_rows));
+        let unused = model.snapshot().map_or(0, |snapshot| snapshot.unused_rows);
+        let rows = measured.left_out.max(unused);
         if rows > 0 {
-            let part = Part::new(3, format!("? {rows} rows left out"), theme.missing);
-            parts.push(part.or(format!("? {rows}")));
+            parts.add_or(3, format!("? {rows} rows left out"), format!("? {rows}"), theme.missing);
         }
-        let nominal = known.map_or(0, |snapshot| snapshot.unused_nominal_rows);
+        let nominal = model.snapshot().map_or(0, |snapshot| snapshot.unused_nominal_rows);
         if nominal > 0 {
-            let part = Part::new(4, format!("? {nominal} nominal rows left out"), theme.missing);
-            parts.push(part.or(format!("? {nominal} nominal")));
+            let text = format!("? {nominal} nominal rows left out");
+            parts.add_or(4, text, format!("? {nominal} nominal"), theme.missing);
         }
     }
     if model.sorting == Sorting::Severity {
-        parts.push(Part::new(4, "sorted by severity", theme.text).or("sorted"));
+        parts.add_or(4, "sorted by severity".into(), "sorted", theme.text);
     }
     if model.seeded {
-        let [long, short] = SEEDED;
-        parts.push(Part::new(3, long, theme.text).or(short).kept());
+        let [text, short] = SEEDED.map(str::to_owned);
+        parts.0.push(Part { text, short: Some(short), rank: 3, kept: true, style: theme.text });
     }
     if let Some(measured) = &model.measured {
         let (truth, rank) = match (measured.truth.is_known(), model.truth_shown) {
@@ -157,72 +133,62 @@ fn parts(model: &Model, theme: &Theme) -> Vec<Part> {
             (true, false) => ("truth hidden", ELSEWHERE),
             (true, true) => ("truth shown", 5),
         };
-        let style = if model.truth_shown { theme.truth } else { theme.label };
-        parts.push(Part::new(rank, truth, style));
+        parts.add(rank, truth, if model.truth_shown { theme.truth } else { theme.label });
     }
     if !model.mouse {
-        parts.push(Part::new(6, "mouse off", theme.label));
+        parts.add(6, "mouse off", theme.label);
     }
     parts
 }
 
 /// What wants an answer, and how often.
-fn alarms(model: &Model, theme: &Theme, parts: &mut Vec<Part>) {
-    let Some(figures) = figures(model) else {
+fn alarms(model: &Model, parts: &mut Parts) {
+    let theme = &model.theme;
+    let Some(figures) = model.snapshot().map(|snapshot| &snapshot.figures) else {
         if model.measured.is_some() {
-            parts.push(Part::new(2, "no verdicts yet", theme.text).or("no verdicts"));
+            parts.add_or(2, "no verdicts yet".into(), "no verdicts", theme.text);
         }
         return;
     };
     let unseen = figures.unacknowledged + figures.returned + figures.latched;
-    if unseen > 0 {
-        let part = Part::new(1, format!("▲{unseen} UNACK"), theme.root_unseen);
-        parts.push(part.or(format!("▲{unseen}")));
-    } else if figures.open > 0 {
-        let part = Part::new(2, format!("▲{} open", figures.open), theme.root);
-        parts.push(part.or(format!("▲{}", figures.open)));
-    }
-    if figures.grouped > 0 {
-        let part = Part::new(4, format!("↳{} grouped", figures.grouped), theme.text);
-        parts.push(part.or(format!("↳{}", figures.grouped)));
-    }
-    if figures.shelved > 0 {
-        let part = Part::new(2, format!("z{} shelved", figures.shelved), theme.shelved);
-        parts.push(part.or(format!("z{}", figures.shelved)));
-    }
-    if figures.out_of_service > 0 {
-        let part =
-            Part::new(2, format!("x{} out of service", figures.out_of_service), theme.shelved);
-        parts.push(part.or(format!("x{} out", figures.out_of_service)));
-    }
+    let mut count = |rank, sign: &str, number: usize, word: &str, short: &str, style| {
+        if number > 0 {
+            let text = format!("{sign}{number} {word}");
+            parts.add_or(rank, text, format!("{sign}{number}{short}"), style);
+        }
+    };
+    count(1, "▲", unseen, "UNACK", "", theme.root_unseen);
+    count(2, "▲", if unseen > 0 { 0 } else { figures.open }, "open", "", theme.root);
+    count(4, "↳", figures.grouped, "grouped", "", theme.text);
+    count(2, "z", figures.shelved, "shelved", "", theme.shelved);
+    count(2, "x", figures.out_of_service, "out of service", " out", theme.shelved);
     let rate = figures.alarms_10min;
     let style = if figures.flood { theme.single } else { theme.text };
-    parts.push(Part::new(3, format!("alarms {rate} / 10 min"), style).or(format!("{rate}/10min")));
+    parts.add_or(3, format!("alarms {rate} / 10 min"), format!("{rate}/10min"), style);
 }
 
 /// Which method decides, and whether the engine keeps up.
-fn engine(model: &Model, theme: &Theme, parts: &mut Vec<Part>) {
-    let standing = model.watched.as_ref().and_then(|watched| watched.snapshot.as_ref());
-    if let Some(standing) = standing {
-        let word = match standing.mode {
-            Mode::Evidence => "evidence mode",
-            Mode::Paper => "paper mode",
+fn engine(model: &Model, parts: &mut Parts) {
+    let theme = &model.theme;
+    if let Some(snapshot) = model.snapshot() {
+        let word = match snapshot.mode {
+            Mode::Evidence => "evidence",
+            Mode::Paper => "paper",
         };
-        let short = word.trim_end_matches(" mode");
-        parts.push(Part::new(4, word, theme.text).or(short));
+        parts.add_or(4, format!("{word} mode"), word, theme.text);
     }
     let load = model.load;
     if load.behind >= LATE {
         let behind = load.behind.as_secs_f64();
-        let part = Part::new(2, format!("? engine late {behind:.1} s"), theme.missing);
-        parts.push(part.or(format!("? late {behind:.0} s")));
+        let text = format!("? engine late {behind:.1} s");
+        parts.add_or(2, text, format!("? late {behind:.0} s"), theme.missing);
     } else if !load.step.is_zero() {
         let text = if load.step < Duration::from_millis(1) {
             format!("engine ok {} µs", load.step.as_micros())
         } else {
             format!("engine ok {} ms", load.step.as_millis())
         };
-        parts.push(Part::new(6, text, theme.label).or("engine ok"));
+        parts.add_or(6, text, "engine ok", theme.label);
     }
 }
 
@@ -243,7 +209,10 @@ fn fitted(mut parts: Vec<Part>, room: u16) -> Vec<Part> {
             && let Some(at) = parts.iter().rposition(concerned)
         {
             match step {
-                Step::Shorten => parts[at].shorten(),
+                Step::Shorten => {
+                    let part = &mut parts[at];
+                    part.text = part.short.take().unwrap_or_default();
+                }
                 Step::Drop => drop(parts.remove(at)),
             }
         }

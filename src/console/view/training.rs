@@ -11,64 +11,54 @@
 //!  The server's loss fell by 1 % over the last tenth: it has settled.
 //! ```
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::losses::{chart, short};
-use super::pen::{self, cut, heading, put, wrapped};
+use super::losses::{chart, panel, server, short};
+use super::pen::{self, Canvas, span, wrapped};
 use super::scene::Scene;
 use crate::federation::History;
 
 /// A change of the loss over the last tenth of training below which it counts as settled.
 const SETTLED: f64 = 0.02;
 
-/// Draws the view into `area`, clients scrolled by `skip`.
-pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
-    let mut rest = area;
     let Some(history) = scene.history() else {
-        let parts = [("training", theme.strong)];
-        heading(buffer, pen::take(&mut rest, 1), &parts, theme);
+        let rest = canvas.panel(area, [span("training", theme.strong)]);
         let words =
             "How these models were made is not kept with them. headwater train makes them anew.";
-        for (y, text) in (0..).zip(wrapped(words, rest.width.saturating_sub(2))) {
-            put(buffer, rest, 1, y, &text, theme.label);
-        }
+        canvas.paragraph(rest, words, theme.label);
         return;
     };
-    let rounds = format!("{} rounds", history.rounds);
-    let sent = format!("{} exchanged", bytes(history.bytes as f64));
-    let each = format!("{} a round", bytes(history.bytes as f64 / history.rounds.max(1) as f64));
-    let stopped = scene.model.prepared.as_ref().is_some_and(|prepared| prepared.stopped);
-    let mut parts = vec![
-        ("training", theme.strong),
-        (rounds.as_str(), theme.text),
-        (sent.as_str(), theme.text),
-        (each.as_str(), theme.label),
+    let each = history.bytes as f64 / history.rounds.max(1) as f64;
+    let mut title = vec![
+        span("training", theme.strong),
+        span(format!("{} rounds", history.rounds), theme.text),
+        span(format!("{} exchanged", bytes(history.bytes as f64)), theme.text),
+        span(format!("{} a round", bytes(each)), theme.label),
     ];
-    if stopped {
-        parts.push(("STOPPED EARLY", theme.single));
+    if scene.model.prepared.as_ref().is_some_and(|prepared| prepared.stopped) {
+        title.push(span("STOPPED EARLY", theme.single));
     }
-    heading(buffer, pen::take(&mut rest, 1), &parts, theme);
-    let said = words(scene, history);
+    let mut rest = canvas.panel(area, title);
+    let sentences = words(scene, history);
     let lines: Vec<String> =
-        said.iter().flat_map(|s| wrapped(s, area.width.saturating_sub(2))).collect();
+        sentences.iter().flat_map(|s| wrapped(s, area.width.saturating_sub(2))).collect();
     let words_rows = (lines.len() as u16 + 1).min(rest.height / 3);
-    let mut below = pen::take_last(&mut rest, words_rows);
-    charts(scene, history, skip, rest, buffer);
-    heading(buffer, pen::take(&mut below, 1), &[("what it says", theme.strong)], theme);
+    let below = pen::take_last(&mut rest, words_rows);
+    charts(scene, history, skip, rest, canvas);
+    let below = canvas.panel(below, [span("what it says", theme.strong)]);
     for (y, text) in (0..below.height).zip(lines) {
-        put(buffer, below, 1, y, &cut(&text, below.width.saturating_sub(1)), theme.text);
+        canvas.cut(below, 1, y, &text, theme.text);
     }
 }
 
 /// The server's loss above, each client's below it, as high as there is room.
-fn charts(scene: &Scene, history: &History, skip: usize, area: Rect, buffer: &mut Buffer) {
+fn charts(scene: &Scene, history: &History, skip: usize, area: Rect, canvas: &mut Canvas) {
     let clients = history.reached.first().map_or(0, |word| word.client_loss.len());
     let mut rest = area;
     let wanted = if clients == 0 { area.height } else { (area.height / 3).max(3) };
-    let server: Vec<f64> = history.reached.iter().map(|word| word.server_loss).collect();
-    loss(scene, "server loss", &server, pen::take(&mut rest, wanted), buffer);
+    loss("server loss", &server(history), pen::take(&mut rest, wanted), canvas);
     let fit = usize::from(rest.height / 3).clamp(1, clients.max(1));
     let height = rest.height / fit as u16;
     let skip = skip.min(clients.saturating_sub(fit));
@@ -79,27 +69,23 @@ fn charts(scene: &Scene, history: &History, skip: usize, area: Rect, buffer: &mu
             .filter_map(|word| word.client_loss.get(client).copied())
             .collect();
         let name = format!("{} loss", scene.name(client));
-        loss(scene, &name, &losses, pen::take(&mut rest, height), buffer);
+        loss(&name, &losses, pen::take(&mut rest, height), canvas);
     }
 }
 
-fn loss(scene: &Scene, name: &str, losses: &[f64], area: Rect, buffer: &mut Buffer) {
-    let theme = scene.theme;
-    let mut rest = area;
-    // One word of progress is mostly chance: the ends are means over a tenth.
+fn loss(name: &str, losses: &[f64], area: Rect, canvas: &mut Canvas) {
+    // One loss is mostly chance: the ends are means over a tenth.
     let tenth = losses.len().div_ceil(10);
     let course = match (mean(&losses[..tenth]), mean(&losses[losses.len() - tenth..])) {
         (Some(first), Some(last)) => format!("{} → {}", short(first), short(last)),
         _ => String::new(),
     };
-    let parts = [(name, theme.strong), (course.as_str(), theme.label)];
-    heading(buffer, pen::take(&mut rest, 1), &parts, theme);
-    chart(losses, rest, theme, buffer);
+    let rest = panel(name, span(course, canvas.theme.label), area, canvas);
+    chart(losses, rest, canvas);
 }
 
-/// What the course of the losses means.
 fn words(scene: &Scene, history: &History) -> Vec<String> {
-    let server: Vec<f64> = history.reached.iter().map(|word| word.server_loss).collect();
+    let server = server(history);
     let mut said = Vec::new();
     if let Some(change) = last_tenth(&server) {
         let percent = 100.0 * change.abs();
@@ -137,7 +123,6 @@ fn mean(losses: &[f64]) -> Option<f64> {
     (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64)
 }
 
-/// A number of bytes as people read it.
 fn bytes(n: f64) -> String {
     match n {
         ..1e3 => format!("{n:.0} B"),

@@ -1,7 +1,7 @@
-//! What the numbers say, in sentences: for whoever sees this screen for the first time.
+//! What the numbers mean, in sentences, for a reader who sees this screen for the first time.
 
 use super::scene::Scene;
-use super::verdict::{Verdict, after};
+use super::status::{Status, after};
 use crate::console::action::Action;
 use crate::console::text::clean;
 use crate::console::theme::State;
@@ -10,16 +10,15 @@ use crate::console::widget::level::ratio;
 use crate::incident::{AlarmState, Closing, Incident, Origin, QualityKind};
 use crate::session::Mode;
 
-/// What is to be said about a client at the moment looked at.
 pub(crate) fn of_client(scene: &Scene, client: usize) -> Vec<String> {
     let Some(watched) = scene.watched else {
         return vec!["Nothing is being decided yet.".into()];
     };
     let name = scene.name(client);
-    let verdict = Verdict::of(scene, client);
+    let status = Status::of(scene, client);
     let mut said = Vec::new();
-    let incident = verdict.incident.and_then(|number| watched.incident(number));
-    match (verdict.state, incident) {
+    let incident = status.incident.and_then(|number| watched.incident(number));
+    match (status.state, incident) {
         (State::OutOfService, _) => {
             said.push(format!(
                 "{name} is out of service: its alarms are silent until it is put back."
@@ -45,7 +44,7 @@ pub(crate) fn of_client(scene: &Scene, client: usize) -> Vec<String> {
 /// deviates most is only known of now.
 pub(crate) fn look_first(scene: &Scene, client: usize) -> Option<String> {
     let sensors = scene.ranked(client)?;
-    let in_trouble = Verdict::of(scene, client).state != State::Normal;
+    let in_trouble = Status::of(scene, client).state != State::Normal;
     (in_trouble && !sensors.is_empty()).then(|| {
         let first: Vec<String> = sensors.iter().take(3).map(|name| clean(name)).collect();
         format!("Look first at {}.", first.join(", then "))
@@ -59,7 +58,8 @@ pub(crate) fn named_sensors(scene: &Scene, incident: &Incident) -> Vec<String> {
     named.iter().map(|name| clean(name)).collect()
 }
 
-/// Where it is shown which sensor of a root deviates: at the client, unless it has told. `leads` there.
+/// Where a root's deviating sensor is shown: on the client's own view, unless the client named it.
+/// `leads` is the action that goes there.
 pub(crate) fn which_sensor(scene: &Scene, incident: &Incident, leads: Action) -> Option<String> {
     let name = scene.name(incident.root?);
     let named = named_sensors(scene, incident);
@@ -153,7 +153,6 @@ pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
     said
 }
 
-/// What is known about how an incident stands.
 pub(crate) fn standing(scene: &Scene, incident: &Incident) -> String {
     let clock = scene.model.clock;
     let alarm = match incident.alarm.state {
@@ -181,7 +180,6 @@ pub(crate) fn standing(scene: &Scene, incident: &Incident) -> String {
     }
 }
 
-/// What to check, by what the incident is.
 pub(crate) fn check(scene: &Scene, incident: &Incident) -> String {
     match incident.root {
         Some(root) => {

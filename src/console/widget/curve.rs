@@ -12,45 +12,35 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::sign;
+use super::level::fill;
 use crate::console::glyph::BLOCKS;
 use crate::console::theme::Theme;
 
 const STEPS: usize = BLOCKS.len();
-/// No loss is told apart from a smaller one below this.
+/// Losses below this are drawn as this.
 const LEAST: f64 = 1e-12;
 
-/// A course of losses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Curve<'a> {
-    /// From the first round on, evenly.
-    pub(crate) losses: &'a [f64],
-    /// The ends of its scale; those of the losses where absent.
-    pub(crate) ends: Option<(f64, f64)>,
-    pub(crate) theme: &'a Theme,
+    pub losses: &'a [f64],
+    pub theme: &'a Theme,
 }
 
 impl Curve<'_> {
-    /// Draws the curve alone; nothing where there is no finite loss.
     pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
-        let Some((low, high)) = self.ends.or_else(|| ends(self.losses)) else { return };
+        let Some((low, high)) = ends(self.losses) else { return };
         let (low, span) = (log(low), (log(high) - log(low)).max(1e-9));
         let steps = usize::from(area.height) * STEPS;
         for (x, loss) in (area.left()..area.right()).zip(columns(self.losses, area.width)) {
             let Some(loss) = loss else { continue };
             let place = ((log(loss) - low) / span).clamp(0.0, 1.0);
-            let mut left = 1 + (place * (steps.max(1) - 1) as f64).round() as usize;
-            for y in (area.top()..area.bottom()).rev() {
-                let Some(top) = left.min(STEPS).checked_sub(1) else { break };
-                sign(buffer, x, y, BLOCKS[top], self.theme.trend);
-                left = left.saturating_sub(STEPS);
-            }
+            let filled = 1 + (place * (steps.max(1) - 1) as f64).round() as usize;
+            fill(filled, self.theme.trend, Rect { x, width: 1, ..area }, buffer);
         }
     }
 }
 
-/// The least and the greatest finite loss.
 pub(crate) fn ends(losses: &[f64]) -> Option<(f64, f64)> {
     let finite = losses.iter().copied().filter(|loss| loss.is_finite());
     finite.fold(None, |ends, loss| match ends {
@@ -83,7 +73,7 @@ mod tests {
 
     fn rows(losses: &[f64], width: u16, height: u16) -> Vec<String> {
         let theme = Theme::new(Choice::Mono, Terminal::default());
-        let curve = Curve { losses, ends: None, theme: &theme };
+        let curve = Curve { losses, theme: &theme };
         drawn::rows(width, height, |area, buffer| curve.draw(area, buffer))
     }
 

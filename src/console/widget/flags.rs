@@ -1,4 +1,4 @@
-//! What a client said at every moment, a cell a column.
+//! The flags or symbols of a client over time, a cell a column.
 //!
 //! ```text
 //!  one row, flags:    ····cc###aa??··      · none, c only Z_c, a only Z_a, # both, ? nothing came
@@ -7,7 +7,7 @@
 //!  symbols:           ····1123321··        grades from calm to certain
 //! ```
 //!
-//! Of all that was said in a column's stretch of time the most alarming is shown. With a threshold
+//! A column shows the most alarming of its stretch of time. With a threshold
 //! on trial a cell shows what it would be, in the ghost's style where that differs; `-` is a flag
 //! that would be gone.
 
@@ -20,65 +20,13 @@ use crate::console::glyph::{MISSING, NONE};
 use crate::console::theme::Theme;
 use crate::console::watched::FlagCell;
 use crate::evidence::threshold::Flags;
-use crate::history::Bucket;
 
-/// What one column says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// Before the first step or after the last.
-    Outside,
-    /// It should have been said, and was not.
-    Missing,
-    /// A pair of flags, and what it would be under the threshold on trial.
-    Flags {
-        /// By the thresholds that stand.
-        stands: Flags,
-        /// As they would be, where that differs.
-        trial: Option<Flags>,
-    },
-    Grade(u8),
-}
-
-impl Said {
-    /// Flags as they stand.
-    pub(crate) fn flags(stands: FlagCell) -> Self {
-        match stands {
-            FlagCell::Outside => Self::Outside,
-            FlagCell::Missing => Self::Missing,
-            FlagCell::Flags { z_c, z_a } => {
-                Self::Flags { stands: Flags::new(z_c, z_a), trial: None }
-            }
-        }
-    }
-
-    /// A symbol from the history of grades.
-    pub(crate) fn grade(grade: Bucket) -> Self {
-        match grade {
-            Bucket::Outside => Self::Outside,
-            Bucket::Missing => Self::Missing,
-            Bucket::Values { high, .. } => Self::Grade(high.round().clamp(0.0, 9.0) as u8),
-        }
-    }
-
-    /// The same with what a threshold on trial makes of it.
-    pub(crate) fn on_trial(self, would_be: FlagCell) -> Self {
-        match (self, would_be) {
-            (Self::Flags { stands, .. }, FlagCell::Flags { z_c, z_a }) => {
-                let trial = Some(Flags::new(z_c, z_a)).filter(|flags| *flags != stands);
-                Self::Flags { stands, trial }
-            }
-            (other, _) => other,
-        }
-    }
-}
-
-/// What a client said, from left to right.
 #[derive(Debug)]
 pub(crate) struct FlagGrid<'a> {
-    pub(crate) columns: &'a [Said],
-    /// The style of what is said, as the client stands.
-    pub(crate) said: Style,
-    pub(crate) theme: &'a Theme,
+    pub columns: &'a [FlagCell],
+    /// The style of a raised flag or a grade.
+    pub raised: Style,
+    pub theme: &'a Theme,
 }
 
 impl FlagGrid<'_> {
@@ -89,21 +37,23 @@ impl FlagGrid<'_> {
         for (column, said) in area.columns().zip(self.columns) {
             let (x, y) = (column.x, column.y);
             match *said {
-                Said::Outside => {}
-                Said::Missing => {
+                FlagCell::Outside => {}
+                FlagCell::Missing => {
                     let rows = if split { 2 } else { 1 };
                     (y..y + rows).for_each(|y| sign(buffer, x, y, MISSING, self.theme.missing));
                 }
-                Said::Grade(grade) => self.put(grade_sign(grade), false, x, y, buffer),
-                Said::Flags { stands, trial } if split => {
+                FlagCell::Grade(grade) => self.put(grade_sign(grade), false, x, y, buffer),
+                FlagCell::Flags { stands, trial } if split => {
                     let would_be = trial.unwrap_or(stands);
                     let upper = one("c", stands.z_c, would_be.z_c);
                     let lower = one("a", stands.z_a, would_be.z_a);
                     self.put(upper, stands.z_c != would_be.z_c, x, y, buffer);
                     self.put(lower, stands.z_a != would_be.z_a, x, y + 1, buffer);
                 }
-                Said::Flags { stands, trial } => {
-                    self.put(both(stands, trial), trial.is_some(), x, y, buffer);
+                FlagCell::Flags { stands, trial } => {
+                    let sign = sign_of(trial.unwrap_or(stands));
+                    let gone = trial.is_some() && sign == NONE;
+                    self.put(if gone { GONE } else { sign }, trial.is_some(), x, y, buffer);
                 }
             }
         }
@@ -113,7 +63,7 @@ impl FlagGrid<'_> {
         let style = match glyph {
             _ if ghost => self.theme.ghost,
             NONE => self.theme.frame,
-            _ => self.said,
+            _ => self.raised,
         };
         sign(buffer, x, y, glyph, style);
     }
@@ -129,13 +79,12 @@ fn one(letter: &'static str, stands: bool, would_be: bool) -> &'static str {
     }
 }
 
-fn both(stands: Flags, trial: Option<Flags>) -> &'static str {
-    match trial.unwrap_or(stands) {
-        Flags { z_c: true, z_a: true } => "#",
-        Flags { z_c: true, .. } => "c",
-        Flags { z_a: true, .. } => "a",
-        Flags { .. } if trial.is_some() => GONE,
-        Flags { .. } => NONE,
+pub(crate) fn sign_of(flags: Flags) -> &'static str {
+    match (flags.z_c, flags.z_a) {
+        (true, true) => "#",
+        (true, false) => "c",
+        (false, true) => "a",
+        (false, false) => NONE,
     }
 }
 
@@ -149,16 +98,17 @@ mod tests {
     use super::*;
     use crate::console::theme::{Choice, Terminal};
     use crate::console::widget::drawn;
+    use crate::history::Bucket;
 
-    fn rows(columns: &[Said], height: u16) -> Vec<String> {
+    fn rows(columns: &[FlagCell], height: u16) -> Vec<String> {
         let theme = Theme::new(Choice::Mono, Terminal::default());
         drawn::rows(columns.len() as u16, height, |area, buffer| {
-            FlagGrid { columns, said: theme.over, theme: &theme }.draw(area, buffer);
+            FlagGrid { columns, raised: theme.over, theme: &theme }.draw(area, buffer);
         })
     }
 
-    fn stands(c: bool, a: bool) -> Said {
-        Said::Flags { stands: Flags::new(c, a), trial: None }
+    fn stands(c: bool, a: bool) -> FlagCell {
+        FlagCell::Flags { stands: Flags::new(c, a), trial: None }
     }
 
     #[test]
@@ -168,9 +118,9 @@ mod tests {
             stands(true, false),
             stands(false, true),
             stands(true, true),
-            Said::Missing,
-            Said::Outside,
-            Said::Grade(3),
+            FlagCell::Missing,
+            FlagCell::Outside,
+            FlagCell::Grade(3),
         ];
         assert_eq!(rows(&all, 1), ["·ca#? 3"]);
         assert_eq!(rows(&all, 2), ["·c·c? 3", "··aa?  "]);
@@ -178,8 +128,7 @@ mod tests {
 
     #[test]
     fn a_threshold_on_trial_shows_what_would_come_and_what_would_go() {
-        let on = FlagCell::Flags { z_c: true, z_a: false };
-        let off = FlagCell::Flags { z_c: false, z_a: false };
+        let (on, off) = (stands(true, false), stands(false, false));
         let columns = [
             stands(true, false).on_trial(off),
             stands(false, false).on_trial(on),
@@ -187,14 +136,14 @@ mod tests {
             stands(true, true).on_trial(FlagCell::Missing),
         ];
         assert_eq!(rows(&columns, 1), ["-cc#"]);
-        assert!(matches!(columns[2], Said::Flags { trial: None, .. }), "nothing would change");
+        assert!(matches!(columns[2], FlagCell::Flags { trial: None, .. }), "nothing would change");
     }
 
     #[test]
     fn of_several_grades_the_highest_is_said() {
         assert_eq!(
-            Said::grade(Bucket::Values { low: 0.0, high: 2.0, whole: true }),
-            Said::Grade(2)
+            FlagCell::grade(Bucket::Values { low: 0.0, high: 2.0, whole: true }),
+            FlagCell::Grade(2)
         );
     }
 }

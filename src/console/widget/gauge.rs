@@ -1,30 +1,25 @@
-//! A knob between its ends, and a part of a whole.
+//! A knob between its ends.
 //!
 //! ```text
-//!  knob:   ├────────●────○────┤      ● as it stands, ○ as it would be
-//!  share:  ███████▒▒▒··········      spent, about to be spent, left
+//!  ├────────●────○────┤      ● as it stands, ○ as it would be
 //! ```
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::sign;
-use crate::console::glyph::NONE;
 use crate::console::theme::Theme;
 
 /// A knob between its ends; places are shares of the way from the lower to the upper one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Knob<'a> {
-    pub(crate) at: f64,
-    /// As it would be.
-    pub(crate) trial: Option<f64>,
-    /// Whether it is being turned.
-    pub(crate) held: bool,
-    pub(crate) theme: &'a Theme,
+pub(crate) struct Gauge<'a> {
+    pub at: f64,
+    pub trial: Option<f64>,
+    pub held: bool,
+    pub theme: &'a Theme,
 }
 
-impl Knob<'_> {
-    /// Draws it into the first row of `area`.
+impl Gauge<'_> {
     pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
         if area.width < 3 || area.height == 0 {
@@ -52,39 +47,6 @@ impl Knob<'_> {
     }
 }
 
-/// A part of a whole; shares are of the whole.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Share<'a> {
-    pub(crate) spent: f64,
-    pub(crate) next: f64,
-    pub(crate) theme: &'a Theme,
-}
-
-impl Share<'_> {
-    /// Draws it into the first row of `area`.
-    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
-        let area = area.intersection(buffer.area);
-        if area.is_empty() {
-            return;
-        }
-        let cells = |share: f64| {
-            let cells = (share.clamp(0.0, 1.0) * f64::from(area.width)).round();
-            if share.is_nan() { 0 } else { cells as u16 }
-        };
-        let (spent, next) = (cells(self.spent), cells(self.spent + self.next));
-        for at in 0..area.width {
-            let (glyph, style) = if at < spent {
-                ("█", self.theme.trend)
-            } else if at < next {
-                ("▒", self.theme.ghost)
-            } else {
-                (NONE, self.theme.frame)
-            };
-            sign(buffer, area.x + at, area.y, glyph, style);
-        }
-    }
-}
-
 /// The cell of `cells` that a share of the way falls on.
 fn cell(share: f64, cells: u16) -> u16 {
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
@@ -106,7 +68,7 @@ mod tests {
 
     fn knob(at: f64, trial: Option<f64>, width: u16) -> String {
         let theme = Theme::new(Choice::Mono, Terminal::default());
-        let knob = Knob { at, trial, held: true, theme: &theme };
+        let knob = Gauge { at, trial, held: true, theme: &theme };
         drawn::rows(width, 1, |area, buffer| knob.draw(area, buffer)).concat()
     }
 
@@ -115,15 +77,6 @@ mod tests {
         assert_eq!(knob(0.0, None, 7), "├●────┤");
         assert_eq!(knob(1.0, Some(0.0), 7), "├○───●┤");
         assert_eq!(knob(f64::NAN, None, 2), "  ");
-    }
-
-    #[test]
-    fn what_is_spent_and_what_would_be_fill_the_whole() {
-        let theme = Theme::new(Choice::Mono, Terminal::default());
-        let share = Share { spent: 0.4, next: 0.2, theme: &theme };
-        assert_eq!(drawn::rows(10, 1, |a, b| share.draw(a, b)), ["████▒▒····"]);
-        let share = Share { spent: 3.0, next: f64::NAN, theme: &theme };
-        assert_eq!(drawn::rows(4, 1, |a, b| share.draw(a, b)), ["████"]);
     }
 
     proptest! {

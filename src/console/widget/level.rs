@@ -19,22 +19,26 @@ use crate::history::Bucket;
 
 const STEPS: usize = BLOCKS.len();
 
-/// A quantity against its limit.
 #[derive(Debug)]
 pub(crate) struct Level<'a> {
-    /// From left to right, one a column.
-    pub(crate) columns: &'a [Bucket],
-    /// What must not be passed.
-    pub(crate) limit: f32,
-    /// The style of what passes it.
-    pub(crate) over: Style,
-    pub(crate) theme: &'a Theme,
+    pub columns: &'a [Bucket],
+    /// What must not be passed; without it the full height is the largest value of all.
+    pub limit: Option<f32>,
+    pub over: Style,
+    pub theme: &'a Theme,
 }
 
 impl Level<'_> {
-    /// Draws it into `area`; columns that do not fit are left out.
     pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
+        let all = usize::from(area.height) * STEPS;
+        let largest = match self.limit {
+            Some(limit) => limit,
+            None => self.columns.iter().fold(0.0, |top: f32, bucket| match bucket {
+                Bucket::Values { high, .. } => top.max(*high),
+                Bucket::Outside | Bucket::Missing => top,
+            }),
+        };
         for (column, bucket) in area.columns().zip(self.columns) {
             match *bucket {
                 Bucket::Outside => {}
@@ -42,54 +46,26 @@ impl Level<'_> {
                     sign(buffer, column.x, column.bottom() - 1, MISSING, self.theme.missing);
                 }
                 Bucket::Values { high, whole, .. } => {
-                    self.bar(high, self.style(high, whole), column, buffer);
+                    let times = ratio(high, largest);
+                    let filled = match self.limit {
+                        Some(_) => steps(times, all),
+                        None => ((times * all as f32).ceil() as usize).clamp(1, all.max(1)),
+                    };
+                    // Being above the limit is shown first, a hole next.
+                    let style = match whole {
+                        _ if self.limit.is_some() && times > 1.0 => self.over,
+                        true => self.theme.trend,
+                        false => self.theme.missing,
+                    };
+                    fill(filled, style, column, buffer);
                 }
             }
         }
-    }
-
-    /// Draws it without a limit: the full height is the largest value of all.
-    pub(crate) fn draw_freely(&self, area: Rect, buffer: &mut Buffer) {
-        let top = self.columns.iter().fold(0.0, |top: f32, bucket| match bucket {
-            Bucket::Values { high, .. } => top.max(*high),
-            _ => top,
-        });
-        let area = area.intersection(buffer.area);
-        for (column, bucket) in area.columns().zip(self.columns) {
-            match *bucket {
-                Bucket::Outside => {}
-                Bucket::Missing => {
-                    sign(buffer, column.x, column.bottom() - 1, MISSING, self.theme.missing);
-                }
-                Bucket::Values { high, whole, .. } => {
-                    let all = usize::from(column.height) * STEPS;
-                    let filled = (ratio(high, top) * all as f32).ceil() as usize;
-                    let style = if whole { self.theme.trend } else { self.theme.missing };
-                    fill(filled.clamp(1, all.max(1)), style, column, buffer);
-                }
-            }
-        }
-    }
-
-    /// What is above the limit says so first; what has holes says so next.
-    fn style(&self, value: f32, whole: bool) -> Style {
-        if ratio(value, self.limit) > 1.0 {
-            self.over
-        } else if whole {
-            self.theme.trend
-        } else {
-            self.theme.missing
-        }
-    }
-
-    fn bar(&self, value: f32, style: Style, column: Rect, buffer: &mut Buffer) {
-        let filled = steps(ratio(value, self.limit), usize::from(column.height) * STEPS);
-        fill(filled, style, column, buffer);
     }
 }
 
 /// Fills `steps` eighths of a row, from the bottom of a column up.
-fn fill(steps: usize, style: Style, column: Rect, buffer: &mut Buffer) {
+pub(super) fn fill(steps: usize, style: Style, column: Rect, buffer: &mut Buffer) {
     let mut left = steps;
     for y in (column.top()..column.bottom()).rev() {
         let Some(top) = left.min(STEPS).checked_sub(1) else { break };
@@ -98,7 +74,7 @@ fn fill(steps: usize, style: Style, column: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// `value` in limits; 0 where the limit says nothing.
+/// `value` in limits; 0 where the limit is no limit.
 pub(crate) fn ratio(value: f32, limit: f32) -> f32 {
     let ratio = value / limit;
     if ratio.is_nan() || limit <= 0.0 { 0.0 } else { ratio.max(0.0) }
@@ -131,7 +107,8 @@ mod tests {
     fn rows(columns: &[Bucket], limit: f32, height: u16) -> Vec<String> {
         let theme = Theme::new(Choice::Mono, Terminal::default());
         drawn::rows(columns.len() as u16, height, |area, buffer| {
-            Level { columns, limit, over: theme.over, theme: &theme }.draw(area, buffer);
+            Level { columns, limit: Some(limit), over: theme.over, theme: &theme }
+                .draw(area, buffer);
         })
     }
 
@@ -152,9 +129,8 @@ mod tests {
     fn without_a_limit_the_largest_value_fills_the_height() {
         let columns = [value(1.0), value(4.0), value(0.0)];
         let theme = Theme::new(Choice::Mono, Terminal::default());
-        let level =
-            Level { columns: &columns, limit: f32::INFINITY, over: theme.over, theme: &theme };
-        assert_eq!(drawn::rows(3, 1, |a, b| level.draw_freely(a, b)), ["▂█▁"]);
+        let level = Level { columns: &columns, limit: None, over: theme.over, theme: &theme };
+        assert_eq!(drawn::rows(3, 1, |a, b| level.draw(a, b)), ["▂█▁"]);
     }
 
     #[test]

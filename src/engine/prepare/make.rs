@@ -160,6 +160,7 @@ fn site_fits(
         SiteFit {
             inputs: client.inputs.clone(),
             habits: fit::habits(client),
+            seen: client.seen.clone(),
             grader,
             summary: summaries.next(),
             informed: informed.map(|(by, fit)| (by, fit.keeping(measured))),

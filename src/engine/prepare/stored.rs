@@ -107,7 +107,11 @@ pub(super) fn restore(
                     mean: models.mean,
                     std: models.std,
                 },
-                left_out: calibration.left_out,
+                left_out: calibration
+                    .left_out
+                    .into_iter()
+                    .filter(|(sensor, _)| !fit.seen.watches(sensor))
+                    .collect(),
                 sending: models.sending.unwrap_or_else(|| models.proprietary.clone()),
                 watching: models.proprietary,
                 phi: models.augment.ok_or_else(|| lacks("network φ"))?,

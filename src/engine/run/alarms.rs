@@ -46,5 +46,7 @@ fn update(incident: &Incident) -> AlarmUpdate {
         root: RootUpdate::To(incident.root.clone()),
         posterior: Some(posterior.collect()),
         effects: Some(effects.collect()),
+        step: Some(incident.step),
+        silent_source: incident.silent_source.clone(),
     }
 }

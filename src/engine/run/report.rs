@@ -9,7 +9,7 @@ use crate::fact::{self, Fact, Number};
 use crate::incident::Place;
 use crate::privacy::Provenance;
 use crate::score::{Judgement, Watched};
-use crate::server::health::CalibrationHealth;
+use crate::server::health::{CalibrationHealth, insensitive};
 use crate::site::material::LeftOut;
 use crate::stream::{Stream as _, UnusedRows};
 
@@ -19,14 +19,17 @@ impl Run {
     pub(crate) fn calibrated(&self) -> Vec<Fact> {
         let hidden = self.session.privacy.epsilon_flag.is_some();
         let told = |tau: f32| if hidden { None } else { Number::new(f64::from(tau)) };
+        let server = self.exchange.server();
         self.names()
             .zip(&self.thresholds)
-            .map(|(client, tau)| {
+            .enumerate()
+            .map(|(m, (client, tau))| {
                 Fact::Calibrated(fact::Calibrated {
                     client,
                     tau_c: told(tau.tau_c),
                     tau_a: told(tau.tau_a),
                     arl0_target: Number::new(self.session.thresholds.arl0.seconds),
+                    alarm_steps: server.alarm_steps(m).and_then(Number::new),
                 })
             })
             .collect()
@@ -64,6 +67,9 @@ impl Run {
             let what = "sensors at fault are known to their client alone (privacy.reveal_faults)";
             facts.push(self.annunciator.note(time, None, what));
         }
+        for (client, what) in self.insensitive() {
+            facts.push(self.annunciator.note(time, Some(client), &what));
+        }
         for client in 0..self.layout.clients.len() {
             let Some(health) = self.exchange.server().calibration(client) else { continue };
             let what = match health {
@@ -75,6 +81,13 @@ impl Run {
             };
             facts.push(self.annunciator.note(time, Some(client), &what));
         }
+    }
+
+    /// Clients that need too many steps for an alarm, with what is to be said about each.
+    pub(crate) fn insensitive(&self) -> Vec<(usize, String)> {
+        let server = self.exchange.server();
+        let of = |m: usize| Some((m, insensitive(server.alarm_steps(m)?)?));
+        (0..self.layout.clients.len()).filter_map(of).collect()
     }
 
     /// Rows that had to be left out, and clocks that moved: a fact and a line of the log a stretch.
@@ -103,7 +116,7 @@ impl Run {
     }
 
     /// How many rows of the nominal data were left out.
-    pub(crate) fn unused_nominal_rows(&self) -> UnusedRows {
+    pub(crate) fn unused_nominal(&self) -> UnusedRows {
         self.unused_nominal
     }
 

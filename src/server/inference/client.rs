@@ -3,7 +3,7 @@
 use super::Rules;
 use crate::evidence::cusum::{Cusum, alarm_threshold};
 use crate::evidence::enrolment::Enrolment;
-use crate::evidence::likelihood::{Ratios, Tables};
+use crate::evidence::likelihood::{Hypotheses, Ratios, Tables};
 use crate::evidence::symbol::{Grading, Symbol};
 use crate::evidence::watch::Odds;
 use crate::server::health::{Report, Standing, Watch};
@@ -22,6 +22,10 @@ pub(super) struct Client {
     pub(crate) watch: Watch,
     /// Evidence that it is quiet again, while an incident is open or glows on.
     pub(crate) quiet: f64,
+    /// B: evidence that it is back to normal.
+    pub(crate) recovered: f64,
+    /// What its symbols, its silence and its raised watch say for not having recovered.
+    disturbed: (Ratios, Odds),
     /// Until when it raises no alarm.
     pub(crate) glows_until: u64,
     /// Steps since it said anything.
@@ -51,7 +55,13 @@ impl Client {
             threshold: alarm_threshold(&remainder.tail, clients, rules.arl0),
             cusum: Cusum::default(),
         });
+        let disturbed = Hypotheses { root_cause: rules.disturbed, ..rules.hypotheses };
         Self {
+            recovered: 2.0 * rules.recovery,
+            disturbed: (
+                enrolment.tables(grading, &disturbed).ratios(&disturbed),
+                enrolment.odds(grading, &disturbed),
+            ),
             odds: enrolment.odds(grading, &rules.hypotheses),
             raised: false,
             threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
@@ -84,6 +94,18 @@ impl Client {
             }
             Report::Missing | Report::Invalid => Weights::default(),
         }
+    }
+
+    /// Adds what a report says about its recovery: B ← clamp(B + ln N/D, 0, 2·bound).
+    pub(crate) fn recover(&mut self, report: Report, rules: &Rules) {
+        let (ratios, odds) = &self.disturbed;
+        let disturbed = match report {
+            Report::Symbol(symbol) | Report::Informed(symbol, _) => ratios.root_cause(symbol),
+            Report::Raised(symbol) => odds.raised().0 + ratios.root_cause(symbol),
+            Report::Quiet => odds.quiet().0,
+            Report::Missing | Report::Invalid => 0.0,
+        };
+        self.recovered = (self.recovered - disturbed).clamp(0.0, 2.0 * rules.recovery);
     }
 
     /// Adds what a step says to its evidence.

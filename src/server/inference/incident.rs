@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Closing;
+
 /// A client that feels a disturbance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Effect {
@@ -33,9 +35,65 @@ pub(crate) struct Incident {
     pub(crate) posterior: Vec<f64>,
     /// Who else feels it, in the order in which they joined.
     pub(crate) effects: Vec<Effect>,
+    /// The client that raised the alarm; it takes part whether or not anybody is named.
+    pub(crate) winner: usize,
+    /// The final root that was revised.
+    pub(crate) revised_from: Option<usize>,
+    /// How often it has begun again.
+    pub(crate) continued: u64,
+    /// The root of the episode that continued it last.
+    pub(crate) latest: Option<usize>,
+    /// How its last episode ended, while it stands.
+    pub(crate) stands: Option<Closing>,
 }
 
 impl Incident {
+    /// An incident whose evidence begins at `onset` and whose alarm `winner` raises at `opened`.
+    pub(super) fn new(
+        onset: u64,
+        opened: u64,
+        root: Option<usize>,
+        winner: usize,
+        clients: usize,
+    ) -> Self {
+        Self {
+            number: 0,
+            onset,
+            opened,
+            last_evidence: opened,
+            root,
+            frozen: false,
+            would_now_say: root,
+            posterior: vec![0.0; clients],
+            effects: Vec::new(),
+            winner,
+            revised_from: None,
+            continued: 0,
+            latest: None,
+            stands: None,
+        }
+    }
+
+    /// The same in one more episode, whose root is `root`.
+    pub(super) fn again(self, root: Option<usize>) -> Self {
+        Self { continued: self.continued + 1, latest: root, stands: None, ..self }
+    }
+
+    /// Its present episode speaks for `root`, which is not final.
+    pub(super) fn follow(&mut self, root: Option<usize>) {
+        if self.continued > 0 {
+            self.latest = root;
+        } else if !self.frozen {
+            self.root = root;
+        }
+    }
+
+    /// Everybody who takes part: the root, or whoever raised the alarm, and whoever feels it.
+    pub(super) fn taking_part(&self) -> impl Iterator<Item = usize> + '_ {
+        let first = self.root.unwrap_or(self.winner);
+        [first].into_iter().chain(self.effects.iter().map(|effect| effect.client))
+    }
+
     /// Its root and whoever feels it, each with the first step of its evidence.
     pub(crate) fn members(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let root = self.root.map(|root| (root, self.onset));

@@ -1,4 +1,4 @@
-//! The widget of the console: one sensor against time, on its fixed scale.
+//! One sensor against time, on its fixed scale.
 //!
 //! ```text
 //!  one row:   ▃▃▄▄▅▃▂▂??▂▃▄↑↑▄▃      height is the middle between a column's least and greatest value
@@ -11,9 +11,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::glyph::BLOCKS;
-use super::scale::{Place, Scale};
-use super::theme::Theme;
+use super::sign;
+use crate::console::glyph::BLOCKS;
+use crate::console::scale::{Place, Scale};
+use crate::console::theme::Theme;
 use crate::history::Bucket;
 
 /// Dots of a braille cell, from the bottom up, in its left and its right half.
@@ -23,77 +24,43 @@ const DOTS_PER_ROW: u16 = 4;
 /// One sensor's values, two buckets to a column of the screen.
 #[derive(Debug)]
 pub(crate) struct Trend<'a> {
-    /// From left to right.
-    pub(crate) halves: &'a [Bucket],
-    /// What they are drawn on.
-    pub(crate) scale: &'a Scale,
-    pub(crate) theme: &'a Theme,
-}
-
-/// What a column shows besides its values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    None,
-    Missing,
-    Below,
-    Above,
+    pub halves: &'a [Bucket],
+    pub scale: &'a Scale,
+    pub theme: &'a Theme,
 }
 
 impl Trend<'_> {
-    /// Draws it into `area`; columns that do not fit are left out.
     pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
         if area.is_empty() {
             return;
         }
+        let theme = self.theme;
         let mut before = None;
         for (x, halves) in area.columns().zip(self.halves.chunks(2)) {
+            let (top, bottom) = (x.y, x.bottom() - 1);
             let column = halves.iter().copied().reduce(Bucket::join).unwrap_or(Bucket::Outside);
-            let style = self.style(column);
-            if area.height == 1 {
-                if let Some(place) = self.middle(column) {
-                    put(buffer, x.x, x.y, BLOCKS[level(place, 8)], style);
+            let Bucket::Values { low, high, whole } = column else {
+                before = None;
+                if column == Bucket::Missing {
+                    sign(buffer, x.x, bottom, "?", theme.missing);
                 }
+                continue;
+            };
+            let (low, high) = (f64::from(low), f64::from(high));
+            // A column with holes is drawn as far as it is known, in the style of what is missing.
+            let style = if whole { theme.trend } else { theme.missing };
+            if area.height == 1 {
+                let place = self.height(f64::midpoint(low, high));
+                sign(buffer, x.x, top, BLOCKS[level(place, 8)], style);
             } else {
                 self.braille(halves, x, style, &mut before, buffer);
             }
-            match self.mark(column) {
-                Mark::None => {}
-                Mark::Missing => put(buffer, x.x, x.bottom() - 1, "?", self.theme.missing),
-                Mark::Below => put(buffer, x.x, x.bottom() - 1, "↓", self.theme.beyond),
-                Mark::Above => put(buffer, x.x, x.y, "↑", self.theme.beyond),
+            if self.scale.place(high) == Place::Above {
+                sign(buffer, x.x, top, "↑", theme.beyond);
+            } else if self.scale.place(low) == Place::Below {
+                sign(buffer, x.x, bottom, "↓", theme.beyond);
             }
-        }
-    }
-
-    /// A column with holes is drawn as far as it is known, in the style of what is missing.
-    fn style(&self, column: Bucket) -> Style {
-        match column {
-            Bucket::Values { whole: false, .. } => self.theme.missing,
-            _ => self.theme.trend,
-        }
-    }
-
-    fn mark(&self, column: Bucket) -> Mark {
-        match column {
-            Bucket::Outside => Mark::None,
-            Bucket::Missing => Mark::Missing,
-            Bucket::Values { low, high, .. } => {
-                match (self.scale.place(low.into()), self.scale.place(high.into())) {
-                    (_, Place::Above) => Mark::Above,
-                    (Place::Below, _) => Mark::Below,
-                    _ => Mark::None,
-                }
-            }
-        }
-    }
-
-    fn middle(&self, column: Bucket) -> Option<f64> {
-        match column {
-            Bucket::Values { low, high, .. } => {
-                Some(self.height(f64::midpoint(low.into(), high.into())))
-            }
-            Bucket::Outside | Bucket::Missing => None,
         }
     }
 
@@ -137,7 +104,7 @@ impl Trend<'_> {
         }
         for (row, dots) in cells.into_iter().enumerate().filter(|(_, dots)| *dots != 0) {
             let glyph = char::from_u32(0x2800 + u32::from(dots)).unwrap_or('?');
-            put(buffer, column.x, column.y + row as u16, glyph.encode_utf8(&mut [0; 4]), style);
+            sign(buffer, column.x, column.y + row as u16, glyph.encode_utf8(&mut [0; 4]), style);
         }
     }
 }
@@ -145,12 +112,6 @@ impl Trend<'_> {
 /// The step of `steps` that a height from 0 to 1 falls on.
 fn level(height: f64, steps: usize) -> usize {
     ((height * steps as f64) as usize).min(steps - 1)
-}
-
-fn put(buffer: &mut Buffer, x: u16, y: u16, glyph: &str, style: Style) {
-    if let Some(cell) = buffer.cell_mut((x, y)) {
-        cell.set_symbol(glyph).set_style(style);
-    }
 }
 
 #[cfg(test)]

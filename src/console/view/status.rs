@@ -1,4 +1,6 @@
-//! How a client or an incident is told: its state, and the words beside it.
+//! How a client or an incident is shown: its state, and the words beside it.
+//!
+//! The verdict is the engine's; here it gets its sign and its words.
 
 use jiff::Timestamp;
 
@@ -6,25 +8,22 @@ use super::scene::Scene;
 use crate::console::clock::length;
 use crate::console::theme::State;
 use crate::console::watched::{Trace, Watched};
-use crate::incident::{AlarmState, Closing, Incident, Origin};
+use crate::incident::{AlarmState, Closing, Incident, Verdict};
 
-/// What a client is at the moment looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Verdict {
-    /// Glyph, word and style.
-    pub(crate) state: State,
-    /// The incident it takes part in.
-    pub(crate) incident: Option<u64>,
-    pub(crate) since: Option<Timestamp>,
+pub(crate) struct Status {
+    pub state: State,
+    pub incident: Option<u64>,
+    pub since: Option<Timestamp>,
 }
 
-impl Verdict {
-    const NORMAL: Verdict = Verdict { state: State::Normal, incident: None, since: None };
+impl Status {
+    const NORMAL: Status = Status { state: State::Normal, incident: None, since: None };
 
-    /// What `client` is at the moment looked at.
     pub(crate) fn of(scene: &Scene, client: usize) -> Self {
         let Some(watched) = scene.watched else { return Self::NORMAL };
-        if alarm(watched, client) == AlarmState::OutOfService {
+        let alarm = scene.snapshot().and_then(|snapshot| snapshot.clients.get(client));
+        if alarm == Some(&AlarmState::OutOfService) {
             return Self { state: State::OutOfService, ..Self::NORMAL };
         }
         let Some(found) = watched.verdict_at(client, scene.moment) else {
@@ -32,18 +31,11 @@ impl Verdict {
         };
         let Some(incident) = watched.incident(found.incident) else { return Self::NORMAL };
         let state = match found.verdict {
-            crate::incident::Verdict::PropagatedEffect => State::Effect,
-            crate::incident::Verdict::RootCause
-            | crate::incident::Verdict::Single
-            | crate::incident::Verdict::Unknown => state_of(incident),
+            Verdict::PropagatedEffect => State::Effect,
+            Verdict::RootCause | Verdict::Single | Verdict::Unknown => state_of(incident),
         };
         Self { state, incident: Some(found.incident), since: Some(found.since) }
     }
-}
-
-fn alarm(watched: &Watched, client: usize) -> AlarmState {
-    let standing = watched.snapshot.as_ref();
-    standing.and_then(|s| s.clients.get(client)).copied().unwrap_or(AlarmState::Normal)
 }
 
 /// Nothing is the matter with a client, or nothing comes from it.
@@ -55,29 +47,32 @@ fn quiet(scene: &Scene, watched: &Watched, client: usize) -> State {
     if silent && begun { State::Missing } else { State::Normal }
 }
 
-/// How an incident stands.
+/// How an incident stands: its verdict, and what was done about it.
 pub(crate) fn state_of(incident: &Incident) -> State {
-    let unseen = incident.alarm.state == AlarmState::Unacknowledged;
-    match (incident.alarm.state, incident.root) {
-        (AlarmState::Shelved, _) => State::Shelved,
-        (AlarmState::OutOfService, _) => State::OutOfService,
-        (AlarmState::Returned, _) => State::Returned,
-        (AlarmState::Latched, _) => State::Latched,
-        (_, None) if unseen => State::UnknownUnseen,
-        (_, None) => State::Unknown,
-        (_, Some(_)) if incident.origin == Origin::Single && unseen => State::SingleUnseen,
-        (_, Some(_)) if incident.origin == Origin::Single => State::Single,
-        (_, Some(_)) if unseen => State::RootUnseen,
-        (_, Some(_)) => State::Root,
+    let unseen = match incident.alarm.state {
+        AlarmState::Shelved => return State::Shelved,
+        AlarmState::OutOfService => return State::OutOfService,
+        AlarmState::Returned => return State::Returned,
+        AlarmState::Latched => return State::Latched,
+        AlarmState::Unacknowledged => true,
+        AlarmState::Normal | AlarmState::Acknowledged | AlarmState::SuppressedByDesign => false,
+    };
+    match (incident.verdict(), unseen) {
+        (Verdict::Unknown, true) => State::UnknownUnseen,
+        (Verdict::Unknown, false) => State::Unknown,
+        (Verdict::Single, true) => State::SingleUnseen,
+        (Verdict::Single, false) => State::Single,
+        (Verdict::RootCause | Verdict::PropagatedEffect, true) => State::RootUnseen,
+        (Verdict::RootCause | Verdict::PropagatedEffect, false) => State::Root,
     }
 }
 
 /// What an incident is, whatever became of it: a word.
 pub(crate) fn nature(incident: &Incident) -> &'static str {
-    match (incident.root, incident.origin) {
-        (None, _) => "ROOT ?",
-        (Some(_), Origin::Single) => "single",
-        (Some(_), _) => "ROOT",
+    match incident.verdict() {
+        Verdict::Unknown => "ROOT ?",
+        Verdict::Single => "single",
+        Verdict::RootCause | Verdict::PropagatedEffect => "ROOT",
     }
 }
 

@@ -1,0 +1,126 @@
+//! What an alarm said on the way: its root at the alarm, a few steps later and at the end, and when it
+//! named which effect.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Outcome, seconds};
+use crate::score::metrics::delay::Delays;
+use crate::score::metrics::share;
+use crate::stream::Event;
+
+/// Steps after the alarm at which its root counts for the second time.
+const FIVE: u64 = 5;
+
+/// What an alarm said on the way.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Course {
+    /// The root it named at once.
+    pub(crate) root_at_alarm: Option<String>,
+    /// The root it named five steps later; the last one where steps are not told.
+    pub root_after_5: Option<String>,
+    /// A declared source above the root that it showed as a second name.
+    pub(crate) silent_source: Option<String>,
+    /// When each effect was first said.
+    pub(crate) effects: Vec<(String, Timestamp)>,
+    opened_step: Option<u64>,
+}
+
+impl Course {
+    /// The course of an alarm that has just been raised.
+    pub(crate) fn new(root: Option<String>) -> Self {
+        Self { root_after_5: root.clone(), root_at_alarm: root, ..Self::default() }
+    }
+
+    /// What is said at a step; `opening` is the alarm itself.
+    pub(crate) fn hear(&mut self, root: Option<&String>, step: Option<u64>, opening: bool) {
+        if opening {
+            self.root_at_alarm = root.cloned();
+            self.opened_step = step;
+        }
+        let is_early = match (self.opened_step, step) {
+            (Some(opened), Some(step)) => step <= opened + FIVE,
+            _ => true,
+        };
+        if is_early {
+            self.root_after_5 = root.cloned();
+        }
+    }
+
+    /// Effects as they are said at `time`.
+    pub(crate) fn hear_effects<'a>(
+        &mut self,
+        said: impl Iterator<Item = &'a String>,
+        time: Timestamp,
+    ) {
+        for client in said {
+            if !self.effects.iter().any(|(known, _)| known == client) {
+                self.effects.push((client.clone(), time));
+            }
+        }
+    }
+}
+
+/// In how many events the named root was right, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct RootCourse {
+    /// At the alarm.
+    pub(crate) at_alarm: usize,
+    /// Five steps later.
+    pub after_5_steps: usize,
+    /// In the end.
+    pub(crate) at_close: usize,
+    /// In the end, the root or the silent source above it.
+    pub(crate) with_source: usize,
+}
+
+impl RootCourse {
+    pub(super) fn of(outcomes: &[Outcome<'_>]) -> Self {
+        let mut found = Self::default();
+        for outcome in outcomes {
+            let Some(alarm) = outcome.alarm else { continue };
+            let is_right = |root: &Option<String>| {
+                root.as_ref().is_some_and(|r| outcome.event.origins.contains(r))
+            };
+            found.at_alarm += usize::from(is_right(&alarm.course.root_at_alarm));
+            found.after_5_steps += usize::from(is_right(&alarm.course.root_after_5));
+            found.at_close += usize::from(is_right(&alarm.root));
+            let either = is_right(&alarm.root) || is_right(&alarm.course.silent_source);
+            found.with_source += usize::from(either);
+        }
+        found
+    }
+}
+
+/// How good the list of propagated effects is: over detected events whose affected clients are known.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct EffectScore {
+    /// Right ones among those that were said.
+    pub(crate) precision: Option<f64>,
+    /// Those that were said among the affected.
+    pub(crate) recall: Option<f64>,
+    /// From the start of an event until an effect was said.
+    pub(crate) delay_s: Delays,
+}
+
+impl EffectScore {
+    pub(super) fn of(outcomes: &[Outcome<'_>]) -> Self {
+        let (mut said, mut right, mut affected) = (0, 0, 0);
+        let mut delays = Vec::new();
+        let known = |event: &Event| !event.affected.is_empty();
+        for outcome in outcomes.iter().filter(|outcome| known(outcome.event)) {
+            let Some(alarm) = outcome.alarm else { continue };
+            let is_right = |client: &String| outcome.event.affected.contains(client);
+            said += alarm.effects.len();
+            right += alarm.effects.iter().filter(|client| is_right(client)).count();
+            affected += outcome.event.affected.len();
+            let first = alarm.course.effects.iter().filter(|(client, _)| is_right(client));
+            delays.extend(first.map(|(_, time)| seconds(outcome.event.start, *time)));
+        }
+        Self {
+            precision: share(right, said),
+            recall: share(right, affected),
+            delay_s: Delays::of(&delays),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! One disturbance is one incident, and a final root can be revised by what explains it.
+
+use super::*;
+
+/// Reports of levels, one row a step.
+fn levels(rows: &[[usize; 4]]) -> Vec<Vec<Report>> {
+    rows.iter().map(|row| row.iter().map(|level| Report::Symbol(at(*level))).collect()).collect()
+}
+
+/// Client 1 is in trouble, its evidence ends, and it has not recovered.
+fn trouble_at_1() -> Vec<[usize; 4]> {
+    let of = |level| [0, level, 0, 0];
+    let mut rows = vec![[0; 4]; 30];
+    rows.extend(vec![of(4); 10]);
+    rows.extend([0, 1, 1, 1, 0, 0, 0].map(of));
+    rows
+}
+
+/// What each change says, without standings.
+fn course(changes: &[Change]) -> Vec<(&'static str, u64, Option<usize>)> {
+    let of = |change: &Change| match change {
+        Change::Opened(i) => Some(("opened", i.number, i.root)),
+        Change::Continued(i) => Some(("continued", i.number, i.root)),
+        Change::Revised(i) => Some(("revised", i.number, i.root)),
+        Change::Ended(i, _) => Some(("ended", i.number, i.root)),
+        Change::Closed(i, _) => Some(("closed", i.number, i.root)),
+        Change::Frozen(_) | Change::Affected { .. } | Change::Standing { .. } => None,
+    };
+    changes.iter().filter_map(of).collect()
+}
+
+#[test]
+fn an_incident_stands_until_everybody_has_recovered() {
+    let mut server = server(4, &[]);
+    let mut changes = Vec::new();
+    for reports in levels(&trouble_at_1()) {
+        changes.extend(server.step(&reports).to_vec());
+    }
+    assert_eq!(course(&changes), [("opened", 1, Some(1)), ("ended", 1, Some(1))]);
+    assert!(server.incident().is_none() && server.standing_incident().is_some());
+    let closed = server.step(&levels(&[[0; 4]])[0]).to_vec();
+    assert_eq!(course(&closed), [("closed", 1, Some(1))], "one more quiet step is enough");
+    assert!(matches!(closed[0], Change::Closed(_, Closing::Quiet)));
+}
+
+#[test]
+fn what_shows_itself_again_before_it_has_recovered_is_the_same_incident() {
+    let mut rows = trouble_at_1();
+    rows.extend(vec![[0, 4, 0, 0]; 4]);
+    let mut server = server(4, &[]);
+    let mut changes = Vec::new();
+    for reports in levels(&rows) {
+        changes.extend(server.step(&reports).to_vec());
+    }
+    let expected = [("opened", 1, Some(1)), ("ended", 1, Some(1)), ("continued", 1, Some(1))];
+    assert_eq!(course(&changes), expected);
+    let incident = server.incident().expect("it is open again");
+    assert_eq!((incident.continued, incident.latest, incident.root), (1, Some(1), Some(1)));
+}
+
+#[test]
+fn a_stranger_opens_an_incident_of_its_own_while_another_stands_and_a_relative_continues_it() {
+    let mut rows = trouble_at_1();
+    // Client 1 is not quite quiet, so that its incident stands, while client 2 raises an alarm.
+    rows.extend(vec![[0, 1, 4, 0]; 4]);
+    let said = |edges: &[(usize, usize)]| {
+        let mut server = server(4, edges);
+        let changes: Vec<Change> =
+            levels(&rows).iter().flat_map(|r| server.step(r).to_vec()).collect();
+        course(&changes)
+    };
+    let strangers = said(&[]);
+    let begin = [("opened", 1, Some(1)), ("ended", 1, Some(1))];
+    assert_eq!(strangers[..2], begin, "{strangers:?}");
+    assert_eq!(strangers[2..4], [("closed", 1, Some(1)), ("opened", 2, Some(2))], "{strangers:?}");
+    for edges in [[(2, 1)], [(1, 2)]] {
+        let related = said(&edges);
+        assert!(related.iter().all(|(_, number, _)| *number == 1), "{edges:?}: {related:?}");
+    }
+}
+
+#[test]
+fn after_a_change_that_stays_an_incident_stands_for_its_time() {
+    let mut server = server(4, &[]);
+    let mut ended = None;
+    let mut closed = None;
+    for (t, reports) in world(4, 900, 4, &[(1, 300..452, 0.1)]).iter().enumerate() {
+        for change in server.step(reports) {
+            match change {
+                Change::Ended(_, closing) => {
+                    assert_eq!(*closing, Closing::PersistentChange);
+                    ended = Some(t);
+                }
+                Change::Closed(..) => closed = Some(t),
+                _ => {}
+            }
+        }
+    }
+    let (ended, closed) = (ended.expect("it ended"), closed.expect("it closed"));
+    assert!((150..170).contains(&(closed - ended)), "{ended} to {closed}");
+}
+
+#[test]
+fn a_strict_ancestor_that_alarms_soon_after_revises_the_root() {
+    let faults = [(1, 500..560, 0.05), (0, 512..580, 0.1)];
+    let mut server = server(4, &[(0, 1), (1, 2)]);
+    let mut changes = Vec::new();
+    for reports in world(4, 700, 8, &faults) {
+        changes.extend(server.step(&reports).to_vec());
+        assert!((0..4).all(|m| !server.has_own_fault(m)), "it explains the root");
+    }
+    let course = course(&changes);
+    assert_eq!(course[..2], [("opened", 1, Some(1)), ("revised", 1, Some(0))], "{course:?}");
+    let closed = closed(&changes);
+    assert_eq!(closed.len(), 1, "{closed:?}");
+    assert_eq!((closed[0].0.root, closed[0].0.revised_from), (Some(0), Some(1)));
+}
+
+#[test]
+fn an_ancestor_that_alarms_after_the_window_leaves_the_root_alone() {
+    let faults = [(1, 500..640, 0.05), (0, 590..700, 0.05)];
+    let mut server = server(4, &[(0, 1), (1, 2)]);
+    let mut changes = Vec::new();
+    for reports in world(4, 800, 8, &faults) {
+        changes.extend(server.step(&reports).to_vec());
+        assert!(!server.has_own_fault(0), "it may explain the root");
+    }
+    assert!(course(&changes).iter().all(|(what, ..)| *what != "revised"));
+    assert_eq!(closed(&changes)[0].0.root, Some(1));
+}
+
+#[test]
+fn in_a_loop_nobody_is_a_strict_ancestor() {
+    let faults = [(1, 500..560, 0.05), (0, 512..580, 0.1)];
+    let mut server = server(4, &[(0, 1), (1, 0)]);
+    let changes = run(&mut server, &world(4, 700, 8, &faults));
+    assert!(course(&changes).iter().all(|(what, ..)| *what != "revised"));
+}
+
+#[test]
+fn a_quiet_source_above_the_root_is_known_as_a_second_name() {
+    let server_of = |faults: &[(usize, std::ops::Range<usize>, f64)]| {
+        let mut server = server(4, &[(0, 1), (1, 2)]);
+        for reports in world(4, 520, 8, faults) {
+            server.step(&reports);
+        }
+        server
+    };
+    let quiet = server_of(&[(1, 500..520, 0.1)]);
+    assert_eq!(quiet.incident().and_then(|i| i.root), Some(1));
+    assert_eq!(quiet.silent_source(1), Some(0));
+    assert_eq!(quiet.silent_source(2), None, "its parent is no source");
+    let stirring = server_of(&[(1, 500..520, 0.1), (0, 500..520, 0.1)]);
+    assert_eq!(stirring.silent_source(1), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn evidence_of_recovery_stays_between_nothing_and_twice_its_bound(
+        levels in prop::collection::vec(0usize..5, 1..200),
+    ) {
+        let mut server = server(1, &[]);
+        for level in levels {
+            server.step(&[Report::Symbol(at(level))]);
+            let (b, bound) = (server.clients[0].recovered, server.rules.recovery);
+            prop_assert!((0.0..=2.0 * bound).contains(&b));
+            // The highest level takes everything away; from then on five quiet steps are enough.
+            if level == 4 {
+                prop_assert!(b < 1e-9 || b < 2.0 * bound);
+            }
+        }
+        (0..5).for_each(|_| { server.step(&[Report::Symbol(at(0))]); });
+        prop_assert!(server.clients[0].recovered > server.rules.recovery);
+    }
+
+    #[test]
+    fn an_incident_never_stands_and_is_open_at_once(
+        reports in prop::collection::vec(prop::collection::vec(any_report(), 4), 1..250),
+    ) {
+        let mut server = server(4, &[(0, 1), (1, 2)]);
+        for reports in &reports {
+            server.step(reports);
+            prop_assert!(server.incident().is_none() || server.standing_incident().is_none());
+        }
+    }
+}
