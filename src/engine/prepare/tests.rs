@@ -196,5 +196,5 @@ fn a_change_that_shapes_the_models_is_another_preparation_and_others_are_not() {
         |text: &str| of(&SHORT.replace("hours: 1)", &format!("hours: 1), privacy: ({text})")));
     assert_ne!(base, private("epsilon_c: 4"));
     assert_ne!(private("epsilon_c: 4"), private("epsilon_c: 4, sigma: Classic"));
-    assert_eq!(base, private("epsilon_flag: 4, thrift: Window(3)"), "symbols come after training");
+    assert_eq!(base, private("epsilon_flag: 4, send: Window(3)"), "symbols come after training");
 }
