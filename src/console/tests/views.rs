@@ -303,9 +303,8 @@ fn the_method_that_does_not_decide_is_labelled_as_rehearsed() {
         ("evidence", "symbols sent", "flags Z, rehearsed"),
         ("paper", "flags Z ", "symbols, rehearsed"),
     ] {
-        desk.keys(&format!(":mode {mode}<enter>"));
+        desk.keys(&format!(":mode {mode}<enter>2"));
         desk.steps(3);
-        desk.keys("2");
         let shown = said(&desk).join("\n");
         assert!(shown.contains(sent) && shown.contains(rehearsed), "{mode}:\n{shown}");
     }
