@@ -92,7 +92,7 @@ pub(crate) enum FederationError {
     )]
     Diverged {
         round: usize,
-        /// Mean L_s of the rounds since the last word.
+        /// Mean L_s of the rounds since the last report.
         server_loss: f64,
         /// Mean L_a of each client.
         client_loss: Vec<f64>,
@@ -175,7 +175,7 @@ impl Federation {
         self.monitor = Some(Box::new(monitor));
     }
 
-    pub(super) fn tell_monitor(&mut self) {
+    pub(super) fn show_monitor(&mut self) {
         let Some(mut monitor) = self.monitor.take() else { return };
         monitor(&self.weights());
         self.monitor = Some(monitor);
@@ -186,7 +186,7 @@ impl Federation {
         self.wire = wire;
     }
 
-    /// The carrier, for whoever sends next.
+    /// The carrier, to be used again.
     pub(crate) fn into_wire(self) -> Box<dyn Wire> {
         self.wire
     }

@@ -25,6 +25,10 @@ fn sources() -> Vec<(String, String)> {
     files.iter().map(read).collect()
 }
 
+fn is_source(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|end| end == "rs")
+}
+
 /// The code of a file without its tests and comments. Test modules stand at the end of a file or in
 /// files of their own.
 fn production(name: &str, text: &str) -> Option<String> {
@@ -154,7 +158,7 @@ fn map() -> Vec<String> {
 fn every_file_that_the_way_of_a_sample_names_exists() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let lib = fs::read_to_string(src.join("lib.rs")).expect("the library's own page");
-    let names: Vec<&str> = lib.split('`').filter(|name| name.ends_with(".rs")).collect();
+    let names: Vec<&str> = lib.split('`').filter(|name| is_source(name)).collect();
     assert!(names.len() > 10, "{names:?}");
     for name in names.iter().filter(|name| !name.starts_with("tests/")) {
         assert!(src.join(name).is_file(), "there is no file {name}");
@@ -360,7 +364,7 @@ fn every_file_on_the_way_of_a_sample_exists_and_the_way_has_at_most_ten_steps() 
     let steps: Vec<&str> = page.lines().filter(is_step).collect();
     assert!((5..=10).contains(&steps.len()), "{steps:?}");
     for step in steps {
-        let files: Vec<&str> = step.split('`').filter(|part| part.ends_with(".rs")).collect();
+        let files: Vec<&str> = step.split('`').filter(|part| is_source(part)).collect();
         assert!(!files.is_empty(), "{step}");
         for file in files {
             assert!(source.join(file).is_file(), "there is no src/{file}");

@@ -9,7 +9,7 @@ use ndarray::Array2;
 use super::prepare;
 use super::prepare::{FEDERATION, PrepareError, Prepared};
 use crate::base::rng;
-use crate::federation::convergence::{self, Beside};
+use crate::federation::convergence::{self, OracleDistance};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::federation::states::{replay, series, square_norm};
 use crate::federation::variant::{Fitted, Variant};
@@ -44,8 +44,8 @@ pub(crate) struct ClientComparison {
     pub(crate) r_c: f64,
     /// Mean ‖r_a‖².
     pub(crate) r_a: f64,
-    /// Beside the oracle after every pass of training, where one was made; the last is the end.
-    pub(crate) beside: Vec<Beside>,
+    /// Distances from the oracle after every pass of training, where one was made; the last is the end.
+    pub(crate) beside: Vec<OracleDistance>,
 }
 
 /// Compares; with `oracle` the centralised model is trained too, which takes a while.

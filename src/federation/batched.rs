@@ -25,8 +25,8 @@ use crate::site::batch::BatchEstimate;
 use crate::site::training::TrainingSite;
 use crate::wire::{Order, ToSite, Wire};
 
-/// Rounds between two words of progress.
-const WORD: usize = 10;
+/// Rounds between two reports of progress.
+const REPORT_EVERY: usize = 10;
 
 /// Runs one stage; whether it was asked to stop.
 pub(super) fn run(
@@ -47,7 +47,7 @@ pub(super) fn run(
     let mut order = rng::stream(rng::child(federation.seed, ORDER), 0);
     let mut learners = Learners::new(federation)?;
     let clients = federation.clients.len();
-    let mut course = Course::new(history, on_progress, rounds, WORD, clients);
+    let mut course = Course::new(history, on_progress, rounds, REPORT_EVERY, clients);
     let mut stopped = false;
     for round in 0..rounds {
         if round == rounds / 2 {
@@ -57,7 +57,7 @@ pub(super) fn run(
             (0..batch).map(|_| starts[order.random_range(0..starts.len())]).collect();
         let windows = BatchWindows { starts: &chosen, length, warm_up: WARM_UP };
         let round = learners.round(federation, stage, windows)?;
-        let flow = course.batch(round.server_loss, &round.client_loss, round.sent)?;
+        let flow = course.round(round.server_loss, round.client_loss, round.sent)?;
         if flow == ControlFlow::Break(()) {
             stopped = true;
             break;

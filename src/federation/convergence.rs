@@ -30,14 +30,14 @@ const QUANTILE: f64 = 0.95;
 
 /// A quantity along a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Along {
+pub(crate) struct MaxQ95 {
     /// Its largest value: the estimate of a Lipschitz constant or a supremum.
     pub(crate) max: f64,
     /// Its 95 % quantile: the same without the worst moments.
     pub(crate) q95: f64,
 }
 
-impl Along {
+impl MaxQ95 {
     fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let at = |q: f64| values.get((q * (values.len().max(1) - 1) as f64).round() as usize);
@@ -48,7 +48,7 @@ impl Along {
 
 /// One client beside the oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Beside {
+pub(crate) struct OracleDistance {
     /// Mean ‖x_c − x_o‖: how far the proprietary model is.
     pub(crate) x_c: f64,
     /// Mean ‖x_a − x_o‖.
@@ -59,11 +59,11 @@ pub(crate) struct Beside {
     /// models do not describe the same thing and the distances above mean little.
     pub(crate) unexplained: f64,
     /// ‖F‖ along the run: L_f.
-    pub(crate) l_f: Along,
+    pub(crate) l_f: MaxQ95,
     /// ‖H‖ along the run: L_h.
-    pub(crate) l_h: Along,
+    pub(crate) l_h: MaxQ95,
     /// ‖ΔK‖ = ‖K_c − Extract(K_o)‖ along the run.
-    pub(crate) delta_k: Along,
+    pub(crate) delta_k: MaxQ95,
     /// sup ‖r_o‖.
     pub(crate) r_o: f64,
     /// C_x: mean ‖x_o‖.
@@ -77,7 +77,7 @@ pub(crate) struct Beside {
     pub(crate) holds_mostly: bool,
 }
 
-impl Beside {
+impl OracleDistance {
     /// The words for a screen.
     pub(crate) fn verdict(&self) -> &'static str {
         match (self.holds, self.holds_mostly) {
@@ -95,14 +95,14 @@ pub(crate) fn compare(
     weights: &FederatedWeights,
     oracle: &Oracle,
     calibration: usize,
-) -> Result<Vec<Beside>, FederationError> {
-    Yardstick::new(sites, oracle, calibration)?.compare(weights)
+) -> Result<Vec<OracleDistance>, FederationError> {
+    OracleAlignment::new(sites, oracle, calibration)?.compare(weights)
 }
 
 /// The oracle beside every client, on given rows: all of a comparison that does not depend on what
 /// the federation learns, made once for as many weights as there are to compare.
 #[derive(Debug)]
-pub(crate) struct Yardstick<'a> {
+pub(crate) struct OracleAlignment<'a> {
     sites: Vec<SiteData<'a>>,
     compared: std::ops::Range<usize>,
     clients: Vec<Fixed>,
@@ -117,7 +117,7 @@ struct Fixed {
     bounds: Bounds,
 }
 
-impl<'a> Yardstick<'a> {
+impl<'a> OracleAlignment<'a> {
     /// Runs the oracle over nominal rows; the first `calibration` of them are used to align its
     /// states, the rest to compare.
     pub(crate) fn new(
@@ -167,7 +167,7 @@ impl<'a> Yardstick<'a> {
             let bounds = Bounds {
                 l_f,
                 l_h,
-                delta_k: Along::of(delta_k.collect()),
+                delta_k: MaxQ95::of(delta_k.collect()),
                 r_o: r_o.fold(0.0, f64::max),
                 c_x: mean_norm(&aligned),
                 clients: sites.len(),
@@ -183,7 +183,7 @@ impl<'a> Yardstick<'a> {
     pub(crate) fn compare(
         &self,
         weights: &FederatedWeights,
-    ) -> Result<Vec<Beside>, FederationError> {
+    ) -> Result<Vec<OracleDistance>, FederationError> {
         let federation = replay(&self.sites, weights)?;
         let mut first = 0;
         let clients = self.clients.iter().zip(&federation.clients);
@@ -194,7 +194,7 @@ impl<'a> Yardstick<'a> {
                 first += p;
                 let x_a = own.augmented.as_ref();
                 let x_a = x_a.map(|a| matrix(&a.x_a.view(), self.compared.clone(), 0..p));
-                Beside {
+                OracleDistance {
                     x_c: mean_norm(&(x_c - x_o)),
                     x_a: x_a.map_or(f64::NAN, |x_a| mean_norm(&(x_a - x_o))),
                     x_s: mean_norm(&(x_s - x_o)),
@@ -216,9 +216,9 @@ impl<'a> Yardstick<'a> {
 /// What theorem 6.10 is made of.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    l_f: Along,
-    l_h: Along,
-    delta_k: Along,
+    l_f: MaxQ95,
+    l_h: MaxQ95,
+    delta_k: MaxQ95,
     r_o: f64,
     c_x: f64,
     clients: usize,
@@ -226,7 +226,7 @@ struct Bounds {
 
 impl Bounds {
     /// 1 − (1 + ‖ΔK‖ L_h) L_f: positive where the condition holds.
-    fn margin(&self, of: impl Fn(Along) -> f64) -> f64 {
+    fn margin(&self, of: impl Fn(MaxQ95) -> f64) -> f64 {
         1.0 - (1.0 + of(self.delta_k) * of(self.l_h)) * of(self.l_f)
     }
 
@@ -278,9 +278,9 @@ fn slopes(
     site: &SiteData,
     own: &Series,
     compared: std::ops::Range<usize>,
-) -> Result<(Along, Along), FederationError> {
+) -> Result<(MaxQ95, MaxQ95), FederationError> {
     let Some(filter) = site.model.filter() else {
-        return Ok((Along::of(vec![]), Along::of(vec![])));
+        return Ok((MaxQ95::of(vec![]), MaxQ95::of(vec![])));
     };
     let frozen = Frozen::new(filter)?;
     let mut carried = frozen.carried();
@@ -298,7 +298,7 @@ fn slopes(
         f.push(columns(&|k| wide(carried.f_column(k))));
         h.push(columns(&|k| wide(carried.h_column(k))));
     }
-    Ok((Along::of(f), Along::of(h)))
+    Ok((MaxQ95::of(f), MaxQ95::of(h)))
 }
 
 /// (h, c) of f_m after each row.
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn the_condition_of_theorem_6_10_is_read_as_printed() {
-        let at = |value| Along { max: value, q95: value };
+        let at = |value| MaxQ95 { max: value, q95: value };
         let bounds = |l_f, delta_k| Bounds {
             l_f: at(l_f),
             l_h: at(2.0),

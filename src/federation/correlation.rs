@@ -71,7 +71,7 @@ pub(crate) fn canonical_between(correlation: &ArrayView2<f64>, states: &[usize])
 
 /// Largest singular value of C₁₁^(−½) C₁₂ C₂₂^(−½).
 fn canonical(one: DMatrix<f64>, other: DMatrix<f64>, between: &DMatrix<f64>) -> f64 {
-    // States that say the same thing twice are no obstacle with a trace of noise on each.
+    // A trace of noise on each state keeps repeated states solvable.
     let factor = |mut own: DMatrix<f64>| {
         (0..own.nrows()).for_each(|i| own[(i, i)] += 1e-9);
         own.cholesky()

@@ -1,16 +1,15 @@
-//! How training goes: losses and bytes, a word now and then, and the end when it goes wrong.
+//! How training goes: losses and bytes, a report now and then, and the end when it goes wrong.
 
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
 use super::{FederationError, Sent};
-use crate::site::training::TrainingSite;
 
 /// A mean loss this many times the first one is divergence, not noise.
 const DIVERGENCE: f64 = 20.0;
 
-/// How far training has come. Losses are means over the rounds since the last word.
+/// How far training has come. Losses are means over the rounds since the last report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Progress<'a> {
     pub(crate) round: usize,
@@ -23,15 +22,15 @@ pub(crate) struct Progress<'a> {
     pub(crate) bytes: u64,
 }
 
-/// What is told now and then; `Break` ends training with what was learned.
+/// Called now and then; `Break` ends training with what was learned.
 pub(crate) type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reached {
     pub(crate) round: usize,
-    /// Mean L_s since the word before.
+    /// Mean L_s since the report before.
     pub(crate) server_loss: f64,
-    /// Mean L_a of each client since the word before.
+    /// Mean L_a of each client since the report before.
     pub(crate) client_loss: Vec<f64>,
 }
 
@@ -42,7 +41,7 @@ pub(crate) struct History {
     pub(crate) rounds: usize,
     /// Bytes of all messages, both directions.
     pub(crate) bytes: u64,
-    /// Those of the server to the clients; not told by what was kept before they were counted.
+    /// Those of the server to the clients; absent from older files.
     #[serde(default)]
     pub(crate) bytes_down: u64,
 }
@@ -60,7 +59,7 @@ pub(super) struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    /// A stage of `rounds` rounds, with a word after `every` of them.
+    /// A stage of `rounds` rounds, with a report after `every` of them.
     pub(super) fn new(
         history: &'a mut History,
         on_progress: OnProgress<'a>,
@@ -80,32 +79,16 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// The losses of one online round.
+    /// Takes in the losses of one round or batch.
     pub(super) fn round(
         &mut self,
         server_loss: f64,
-        clients: &[TrainingSite],
-        sent: Sent,
-    ) -> Result<ControlFlow<()>, FederationError> {
-        for (sum, client) in self.client_sums.iter_mut().zip(clients) {
-            *sum += client.loss();
-        }
-        self.count(server_loss, sent)
-    }
-
-    pub(super) fn batch(
-        &mut self,
-        server_loss: f64,
-        client_loss: &[f64],
+        client_loss: impl IntoIterator<Item = f64>,
         sent: Sent,
     ) -> Result<ControlFlow<()>, FederationError> {
         for (sum, loss) in self.client_sums.iter_mut().zip(client_loss) {
             *sum += loss;
         }
-        self.count(server_loss, sent)
-    }
-
-    fn count(&mut self, server_loss: f64, sent: Sent) -> Result<ControlFlow<()>, FederationError> {
         self.server_sum += server_loss;
         self.since += 1;
         self.history.rounds += 1;
@@ -115,10 +98,10 @@ impl<'a> Course<'a> {
         if finite && self.since < self.every && self.history.rounds < self.rounds {
             return Ok(ControlFlow::Continue(()));
         }
-        self.word()
+        self.report()
     }
 
-    fn word(&mut self) -> Result<ControlFlow<()>, FederationError> {
+    fn report(&mut self) -> Result<ControlFlow<()>, FederationError> {
         let n = self.since as f64;
         let server_loss = self.server_sum / n;
         let client_loss: Vec<f64> = self.client_sums.iter().map(|sum| sum / n).collect();

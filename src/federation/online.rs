@@ -8,9 +8,10 @@ use std::ops::ControlFlow;
 
 use super::course::{Course, History, OnProgress};
 use super::{Federation, FederationError, Stage};
+use crate::site::training::TrainingSite;
 
-/// Rounds between two words of progress.
-const WORD: usize = 250;
+/// Rounds between two reports of progress.
+const REPORT_EVERY: usize = 250;
 
 /// The share of the full step size when `done` of all rounds are behind: all of it for the first
 /// half, then falling in a straight line to a fiftieth.
@@ -42,19 +43,20 @@ fn over(
 ) -> Result<bool, FederationError> {
     let rounds = passes * ticks.len();
     let clients = federation.clients.len();
-    let mut course = Course::new(history, on_progress, rounds, WORD, clients);
+    let mut course = Course::new(history, on_progress, rounds, REPORT_EVERY, clients);
     for pass in 0..passes {
-        federation.clients.iter_mut().for_each(crate::site::training::TrainingSite::forget);
+        federation.clients.iter_mut().for_each(TrainingSite::forget);
         federation.server.forget();
         for (i, &t) in ticks.iter().enumerate() {
             let pace = pace((pass * ticks.len() + i) as f64 / rounds as f64);
             let round = federation.round(t, stage, pace)?;
-            let flow = course.round(round.server_loss, &federation.clients, round.sent)?;
+            let losses = federation.clients.iter().map(TrainingSite::loss);
+            let flow = course.round(round.server_loss, losses, round.sent)?;
             if flow == ControlFlow::Break(()) {
                 return Ok(true);
             }
         }
-        federation.tell_monitor();
+        federation.show_monitor();
     }
     Ok(false)
 }

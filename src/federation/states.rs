@@ -1,4 +1,4 @@
-//! What the models say about given rows, step by step, through the same inference path for all.
+//! States and residuals of given rows, step by step, through the same inference path for all models.
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
@@ -11,7 +11,7 @@ fn set(matrix: &mut Array2<f32>, t: usize, values: &[f32]) {
     matrix.row_mut(t).iter_mut().zip(values).for_each(|(to, &v)| *to = v);
 }
 
-/// What a trained federation says about given rows.
+/// A trained federation run over given rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Replay {
     pub(crate) clients: Vec<Series>,

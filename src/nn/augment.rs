@@ -2,7 +2,7 @@
 //!
 //! f and h are the proprietary model's own, with its memory as after the step; φ has a memory of its
 //! own. A missing sensor enters φ as the proprietary prediction ŷ, the best guess the client has; a
-//! step without any measurement gives φ nothing to see, so x̂_a = x̂_c and its memory waits. This
+//! step without any measurement leaves φ and its memory as they are, so x̂_a = x̂_c. This
 //! module must not know how φ is trained.
 
 use super::kernel::isa::{Isa, Kernel};
@@ -10,7 +10,7 @@ use super::kernel::lanes::Arithmetic;
 use super::kernel::lstm::{Lstm, Memory};
 use super::kernel::rows::Rows;
 use super::kernel::{WeightsError, check_dimension};
-use super::proprietary::{Beside, Output, Proprietary};
+use super::proprietary::{Output, Proprietary, SecondEstimate};
 use super::weights::LstmFc;
 
 /// Measurements enter φ inside ±this many standard deviations: no statistic, only a guard against
@@ -46,8 +46,8 @@ impl Augmentation {
     ) -> Result<Self, WeightsError> {
         let (sensors, states) = (model.sensors(), model.states());
         let phi = Lstm::new(weights)?;
-        check_dimension("input of φ", phi.inputs(), sensors)?;
-        check_dimension("output of φ", phi.outputs(), states)?;
+        check_dimension("input of φ", phi.inputs, sensors)?;
+        check_dimension("output of φ", phi.outputs, states)?;
         Ok(Self {
             isa,
             memory: phi.memory(),
@@ -83,8 +83,8 @@ impl Augmentation {
     }
 
     /// What the model carries through f and h beside its own state.
-    pub(crate) fn beside(&mut self) -> Beside<'_> {
-        Beside { x_hat: &self.x_hat, x: &mut self.x, y_hat: &mut self.y_hat }
+    pub(crate) fn second_estimate(&mut self) -> SecondEstimate<'_> {
+        SecondEstimate { x_hat: &self.x_hat, x: &mut self.x, y_hat: &mut self.y_hat }
     }
 
     /// After the model's step: r_a, and x̂_a for the next one.

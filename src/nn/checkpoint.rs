@@ -47,9 +47,9 @@ pub(crate) struct Checkpoint {
     pub(crate) server: Option<LstmFc>,
     /// The centralised oracle, when a study asked for it.
     pub(crate) oracle: Option<Oracle>,
-    /// Thresholds and calibration, as JSON text that belongs to whoever wrote it.
+    /// Thresholds and calibration, as JSON text that its writer reads.
     pub(crate) thresholds: String,
-    /// What sites fitted beside their models, as bytes that belong to whoever wrote them; may be empty.
+    /// What sites fitted beside their models, as bytes that their writer reads; may be empty.
     pub(crate) fits: Vec<u8>,
 }
 

@@ -1,5 +1,5 @@
 //! The Extended Kalman Filter as the textbooks write it, in `f64`, for any model: the readable
-//! reference that the fast kernels are held against.
+//! reference that the fast kernels are compared with.
 //!
 //! ```text
 //! x  = f(x̂)                 P⁻ = F P Fᵀ + Q            (eq. 2)

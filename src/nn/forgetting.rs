@@ -37,8 +37,7 @@ const LEAST: f64 = 1e-6;
 
 /// The largest move that was seen `k` steps after the changed sample, for every k below [`HORIZON`],
 /// in units of the largest of all: of x̂_c and ŷ, and of x_a and ŷ_a where there is a φ, whichever
-/// moves more. Not a number where a model lost its footing, and none where the rows are too few to
-/// follow anything.
+/// moves more. NaN where a model's state left its range, and none where the rows are too few.
 pub(crate) fn moves(
     model: &ProprietaryWeights,
     phi: Option<&LstmFc>,
@@ -51,7 +50,7 @@ pub(crate) fn moves(
     if places.is_empty() {
         return Ok(None);
     }
-    let mut usual = told(&client).map(|values| vec![Moments::default(); values.len()]);
+    let mut usual = followed(&client).map(|values| vec![Moments::default(); values.len()]);
     let mut waiting = Vec::new();
     let mut y = vec![f32::NAN; rows.ncols()];
     for (t, row) in rows.outer_iter().enumerate() {
@@ -65,7 +64,7 @@ pub(crate) fn moves(
         y.iter_mut().zip(row).for_each(|(y, v)| *y = *v);
         client.step(&y);
         if t >= SETTLING {
-            for (usual, values) in usual.iter_mut().zip(told(&client)) {
+            for (usual, values) in usual.iter_mut().zip(followed(&client)) {
                 usual.iter_mut().zip(values).for_each(|(usual, v)| usual.add(f64::from(*v)));
             }
         }
@@ -86,7 +85,7 @@ pub(crate) fn moves(
 }
 
 /// Runs a client twice over `rows`, the first of them at one end of the range and at the other, and
-/// keeps the largest differences; false when one of the two loses its footing.
+/// keeps the largest differences; false when the state of one of the two leaves its range.
 fn follow(
     client: &ClientStep,
     rows: &ArrayView2<f32>,
@@ -105,7 +104,7 @@ fn follow(
             }
             client.step(&y);
         }
-        let both = told(&up).into_iter().zip(told(&down));
+        let both = followed(&up).into_iter().zip(followed(&down));
         let mut together = true;
         for ((seen, usual), (a, b)) in seen.iter_mut().zip(usual).zip(both) {
             let size = difference(a, b, usual);
@@ -126,7 +125,7 @@ fn follow(
 const KINDS: usize = 4;
 
 /// x̂_c, ŷ, x_a, ŷ_a after a step; the last two are empty without φ.
-fn told(client: &ClientStep) -> [&[f32]; KINDS] {
+fn followed(client: &ClientStep) -> [&[f32]; KINDS] {
     let output = client.output();
     let (x_a, y_a) = client.augmentation().map_or((&[][..], &[][..]), |a| (a.x(), a.y_hat()));
     [&output.x_hat, &output.y_hat, x_a, y_a]

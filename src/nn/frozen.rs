@@ -38,13 +38,13 @@ impl Frozen {
             (Lstm::new(&weights.transition)?, Mlp::new(&weights.measurement)?);
         let states = weights.states();
         check_dimension("loadings", weights.loadings.as_ref().map_or(0, Vec::len), 0)?;
-        check_dimension("input of the transition", transition.inputs(), states)?;
-        check_dimension("input of the measurement", measurement.inputs(), states)?;
+        check_dimension("input of the transition", transition.inputs, states)?;
+        check_dimension("input of the measurement", measurement.inputs, states)?;
         Ok(Self { isa, transition, measurement })
     }
 
     pub(crate) fn carried(&self) -> Carried {
-        let (states, sensors) = (self.transition.outputs(), self.measurement.outputs());
+        let (states, sensors) = (self.transition.outputs, self.measurement.outputs);
         Carried {
             memory: self.transition.memory(),
             states,

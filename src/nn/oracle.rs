@@ -5,8 +5,8 @@
 //! between them. The measurement is one head per client, `ŷ_m = h_m(Extract_m x_o)`, as the paper
 //! defines the oracle's residual; the heads lie as blocks in one network, so that the oracle is a filter like
 //! any other and runs in the same kernels. The paper prints a head of width 4, fewer than most
-//! clients have sensors; the heads here are as wide as the clients' own, lest the upper bound be
-//! below what it bounds. This module sees all raw data and so must never be part of a federation.
+//! clients have sensors; the heads here are as wide as the clients' own, so that the oracle stays
+//! an upper bound. This module sees all raw data and so must never be part of a federation.
 
 use std::ops::Range;
 

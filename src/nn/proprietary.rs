@@ -24,7 +24,7 @@ const LARGEST: f32 = 1e4;
 /// A gap of more steps than this is a new run.
 pub(crate) const LONGEST_GAP: usize = 10_000;
 
-/// What a model says about one step. A buffer keeps its place for the life of its model.
+/// The results of one step. Buffers are allocated once, with the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Output {
     /// ŷ = h(x): the measurement predicted before it was seen.
@@ -62,7 +62,7 @@ impl Output {
 /// A second estimate of the last state, carried through the same f and h, beside the model's own
 /// and without a trace in it: the augmented chain x_a = f(x̂_a), ŷ_a = h(x_a) (eq. 3).
 #[derive(Debug)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct SecondEstimate<'a> {
     /// x̂_a of the step before.
     pub(crate) x_hat: &'a [f32],
     /// Receives x_a.
@@ -79,7 +79,7 @@ pub(crate) trait Proprietary: Send {
 
     /// One step with a measurement of D numbers; a missing one is not finite. With all of them
     /// missing, or with no numbers at all, the step is a prediction only.
-    fn step(&mut self, y: &[f32], beside: Option<Beside<'_>>);
+    fn step(&mut self, y: &[f32], beside: Option<SecondEstimate<'_>>);
 
     /// The result of the last step.
     fn output(&self) -> &Output;
@@ -167,7 +167,7 @@ impl Proprietary for VendorModel {
         self.model().may_send_states()
     }
 
-    fn step(&mut self, y: &[f32], beside: Option<Beside<'_>>) {
+    fn step(&mut self, y: &[f32], beside: Option<SecondEstimate<'_>>) {
         self.model_mut().step(y, beside);
     }
 

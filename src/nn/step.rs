@@ -57,7 +57,7 @@ impl<M: Proprietary> ClientStep<M> {
     /// One step with a measurement of D numbers; a missing one is not finite.
     pub(crate) fn step(&mut self, y: &[f32]) -> Distances {
         let Self { model, augmentation, distance_c, distance_a } = self;
-        model.step(y, augmentation.as_mut().map(Augmentation::beside));
+        model.step(y, augmentation.as_mut().map(Augmentation::second_estimate));
         let output = model.output();
         let c = distance_c.as_mut().and_then(|distance| distance.squared(&output.r));
         let a = augmentation.as_mut().and_then(|augmentation| {

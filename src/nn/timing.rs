@@ -29,7 +29,7 @@ pub(crate) fn client_step_ns(sensors: usize) -> f64 {
 
 /// Nanoseconds per step of a client with everything the paper's method asks of it: a filter of two
 /// states and width 16, φ of width `phi_width`, both residuals and both distances. The best of many
-/// samples taken in `budget`: what the machine can do when nobody else uses it.
+/// samples taken in `budget`: the speed of an idle machine.
 pub(crate) fn best_ns(
     sensors: usize,
     phi_width: usize,

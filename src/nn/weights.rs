@@ -2,8 +2,8 @@
 //! checkpoint holds.
 //!
 //! Matrices are row-major, one row per output; LSTM gates stand in the order i, f, g, o.
-//! [`Parameters`] gives every tensor the name and the shape that candle-nn gives it. This module must
-//! not know how a network is trained or run.
+//! [`Parameters::shapes`] gives every tensor the name and the shape that candle-nn gives it. This
+//! module must not know how a network is trained or run.
 
 use rand::distr::{Distribution, Uniform};
 
@@ -13,20 +13,13 @@ use crate::base::rng::Rng;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LstmFc {
     pub(crate) inputs: usize,
-    /// Size of the hidden state.
     pub(crate) width: usize,
     pub(crate) outputs: usize,
-    /// 4·width × inputs.
     pub(crate) weight_ih: Vec<f32>,
-    /// 4·width × width.
     pub(crate) weight_hh: Vec<f32>,
-    /// 4·width.
     pub(crate) bias_ih: Vec<f32>,
-    /// 4·width.
     pub(crate) bias_hh: Vec<f32>,
-    /// outputs × width.
     pub(crate) fc_weight: Vec<f32>,
-    /// outputs.
     pub(crate) fc_bias: Vec<f32>,
 }
 
@@ -34,16 +27,11 @@ pub(crate) struct LstmFc {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Mlp {
     pub(crate) inputs: usize,
-    /// Size of the hidden layer.
     pub(crate) width: usize,
     pub(crate) outputs: usize,
-    /// width × inputs.
     pub(crate) weight_1: Vec<f32>,
-    /// width.
     pub(crate) bias_1: Vec<f32>,
-    /// outputs × width.
     pub(crate) weight_2: Vec<f32>,
-    /// outputs.
     pub(crate) bias_2: Vec<f32>,
 }
 

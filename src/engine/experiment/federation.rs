@@ -15,7 +15,7 @@ use super::residual_norms::{NormSeries, NormTrace, ResidualNorms};
 use super::{Failure, models, to_the_end, unprotected};
 use crate::base::rng;
 use crate::federation::FederationError;
-use crate::federation::convergence::Yardstick;
+use crate::federation::convergence::OracleAlignment;
 use crate::federation::states::{replay, series};
 use crate::federation::variant::{Fitted, Variant};
 use crate::nn::oracle::Oracle;
@@ -149,7 +149,7 @@ impl FederationExperiment {
         let compared =
             dataset.nominal.start..dataset.nominal.end.min(dataset.nominal.start + COMPARED);
         let held_out = dataset.sites(&models, compared.clone());
-        let alignment = Yardstick::new(&held_out, &oracle, 2 * compared.len() / 5)?;
+        let alignment = OracleAlignment::new(&held_out, &oracle, 2 * compared.len() / 5)?;
         let learning = dataset.sites(&models, fit.clone());
         let seed = rng::child(self.seed, FEDERATION);
         let (mut curves, mut published) = (Vec::new(), None);

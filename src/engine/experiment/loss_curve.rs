@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::{to_the_end, unprotected};
-pub(crate) use crate::federation::convergence::Beside;
-use crate::federation::convergence::Yardstick;
+use crate::federation::convergence::OracleAlignment;
+pub(crate) use crate::federation::convergence::OracleDistance;
 use crate::federation::states::replay;
 use crate::federation::{FederatedWeights, Federation, FederationError, History};
 use crate::nn::train::SETTLING;
@@ -32,7 +32,7 @@ pub(crate) struct LossCurve {
     /// After every pass, means over clients.
     pub passes: Vec<Pass>,
     /// Every client beside the oracle at the end of training.
-    pub end: Vec<Beside>,
+    pub end: Vec<OracleDistance>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ pub(crate) struct Pass {
 pub(super) fn follow(
     fit: &[SiteData],
     held_out: &[SiteData],
-    alignment: &Yardstick,
+    alignment: &OracleAlignment,
     settings: &ModelSettings,
     seed: u64,
 ) -> Result<(LossCurve, FederatedWeights), FederationError> {
@@ -89,8 +89,8 @@ pub(super) fn follow(
     Ok((curve, outcome.weights))
 }
 
-fn pass(clients: &[Beside]) -> Pass {
-    let mean = |of: &dyn Fn(&Beside) -> f64| {
+fn pass(clients: &[OracleDistance]) -> Pass {
+    let mean = |of: &dyn Fn(&OracleDistance) -> f64| {
         clients.iter().map(of).sum::<f64>() / clients.len().max(1) as f64
     };
     Pass { x_a: mean(&|b| b.x_a), x_s: mean(&|b| b.x_s) }

@@ -69,7 +69,7 @@ impl Tensors {
         self.add(format!("{name}.bias"), &[w.sensors], &w.bias)
     }
 
-    /// Adds the model and says what of it is not in a tensor.
+    /// Adds the model; returns what of it is not in a tensor.
     pub(crate) fn add_proprietary(
         &mut self,
         name: &str,

@@ -1,7 +1,7 @@
 //! A fingerprint of what a model was made from: session, data, seed.
 //!
 //! FNV-1a over 128 bits. It tells changed input from unchanged, on every machine alike and for
-//! ever; it is not cryptographic and protects against nobody who wants a collision.
+//! ever; it is not cryptographic: collisions can be made on purpose.
 
 use std::fmt;
 use std::str::FromStr;

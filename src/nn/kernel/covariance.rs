@@ -8,7 +8,7 @@
 use super::lanes::Arithmetic;
 use super::rows::Rows;
 
-/// A variance beyond this says that the filter has lost its state.
+/// A variance beyond this means that the filter has lost its state.
 const LARGEST_VARIANCE: f64 = 1e9;
 
 /// P and the buffers of its recursion.
@@ -121,7 +121,7 @@ impl Covariance {
     }
 
     /// K, x̂ − x = K ν and P from the innovation ν. Rows 1 to P of `measurement` hold ∂h/∂x_k; where
-    /// a sensor is missing they and its innovation are zero, so that it has no say.
+    /// a sensor is missing they and its innovation are zero, so that it has no effect.
     #[inline(always)]
     pub(crate) fn update<A: Arithmetic>(&mut self, a: A, measurement: &Rows, innovation: &[f32]) {
         if self.states == 2 {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// never moved, or that repeats another, a small but positive variance of its own.
 pub(crate) const RIDGE: f64 = 1e-6;
 
-/// A residual beyond this is as far away as can be told.
+/// Residuals are clipped to ± this.
 pub(super) const FARTHEST: f32 = 1e6;
 
 /// Mean µ and covariance Σ of a residual on nominal data; Σ is positive definite.

@@ -17,9 +17,9 @@ use crate::nn::weights::LstmFc;
 /// that one walk along the columns yields a whole cell.
 #[derive(Debug, Clone)]
 pub(crate) struct Lstm {
-    inputs: usize,
-    width: usize,
-    outputs: usize,
+    pub(crate) inputs: usize,
+    pub(crate) width: usize,
+    pub(crate) outputs: usize,
     /// block × gate × lane, both biases added.
     bias: Vec<f32>,
     /// block × input × gate × lane.
@@ -80,19 +80,6 @@ impl Lstm {
             fc: Packed::new(outputs, width, &weights.fc_weight),
             fc_bias: pad(&weights.fc_bias),
         })
-    }
-
-    pub(crate) fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    /// Size of the hidden state.
-    pub(crate) fn width(&self) -> usize {
-        self.width
-    }
-
-    pub(crate) fn outputs(&self) -> usize {
-        self.outputs
     }
 
     /// A memory that holds nothing yet.

@@ -13,9 +13,9 @@ use crate::nn::weights;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Mlp {
-    inputs: usize,
-    width: usize,
-    outputs: usize,
+    pub(crate) inputs: usize,
+    pub(crate) width: usize,
+    pub(crate) outputs: usize,
     first: Packed,
     bias_1: Vec<f32>,
     second: Packed,
@@ -35,14 +35,6 @@ impl Mlp {
             second: Packed::new(outputs, width, &weights.weight_2),
             bias_2: pad(&weights.bias_2),
         })
-    }
-
-    pub(crate) fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    pub(crate) fn outputs(&self) -> usize {
-        self.outputs
     }
 
     /// Room for an output, its derivatives with respect to each input, and a second output.

@@ -5,7 +5,7 @@
 //! frozen (h, c). Measurements are clipped for the update only, so that one wild sensor cannot drag
 //! the state away; the residual shows it in full.
 
-use super::{Beside, LARGEST, Output, Proprietary};
+use super::{LARGEST, Output, Proprietary, SecondEstimate};
 use crate::nn::kernel::covariance::Covariance;
 use crate::nn::kernel::isa::{Isa, Kernel};
 use crate::nn::kernel::lanes::Arithmetic;
@@ -43,8 +43,8 @@ impl Filter {
         let (states, sensors) = (weights.states(), weights.sensors());
         let transition = Lstm::new(&weights.transition)?;
         let measurement = Mlp::new(&weights.measurement)?;
-        check_dimension("input of the transition", transition.inputs(), states)?;
-        check_dimension("input of the measurement", measurement.inputs(), states)?;
+        check_dimension("input of the transition", transition.inputs, states)?;
+        check_dimension("input of the measurement", measurement.inputs, states)?;
         if !(weights.q.is_finite() && weights.q >= 0.0) {
             return Err(WeightsError::Noise { what: "q", found: weights.q });
         }
@@ -79,7 +79,7 @@ impl Filter {
     }
 
     pub(crate) fn transition_width(&self) -> usize {
-        self.transition.width()
+        self.transition.width
     }
 
     /// P, row-major.
@@ -115,7 +115,7 @@ impl Proprietary for Filter {
         self.loadings.is_none()
     }
 
-    fn step(&mut self, y: &[f32], beside: Option<Beside<'_>>) {
+    fn step(&mut self, y: &[f32], beside: Option<SecondEstimate<'_>>) {
         debug_assert!(y.is_empty() || y.len() == self.sensors());
         let isa = self.isa;
         isa.run(Step { filter: self, y, beside });
@@ -141,7 +141,7 @@ impl Proprietary for Filter {
 struct Step<'a, 'b> {
     filter: &'a mut Filter,
     y: &'a [f32],
-    beside: Option<Beside<'b>>,
+    beside: Option<SecondEstimate<'b>>,
 }
 
 impl Kernel for Step<'_, '_> {
@@ -160,7 +160,7 @@ impl Kernel for Step<'_, '_> {
 impl Filter {
     /// x = f(x̂; h, c), F, and x_a = f(x̂_a; h, c) with the same memory.
     #[inline(always)]
-    fn predict_state<A: Arithmetic>(&mut self, a: A, beside: Option<&mut Beside<'_>>) {
+    fn predict_state<A: Arithmetic>(&mut self, a: A, beside: Option<&mut SecondEstimate<'_>>) {
         let residual_form = self.loadings.is_some();
         let second = beside.as_ref().map(|beside| beside.x_hat);
         self.transition.step(
@@ -187,7 +187,11 @@ impl Filter {
 
     /// ŷ = h(x), H, and ŷ_a = h(x_a).
     #[inline(always)]
-    fn predict_measurement<A: Arithmetic>(&mut self, a: A, beside: Option<&mut Beside<'_>>) {
+    fn predict_measurement<A: Arithmetic>(
+        &mut self,
+        a: A,
+        beside: Option<&mut SecondEstimate<'_>>,
+    ) {
         let states = self.states();
         let second = beside.as_ref().map(|beside| &*beside.x);
         let rows = &mut self.measurement_rows;

@@ -3,7 +3,7 @@
 //! As a state-space model its state is the measurement itself: x = ŷ, and x̂ is y with what is
 //! missing filled in by the prediction. So its states are raw data and never leave the client.
 
-use super::{Beside, LARGEST, Output, Proprietary};
+use super::{LARGEST, Output, Proprietary, SecondEstimate};
 use crate::nn::kernel::isa::{Isa, Kernel};
 use crate::nn::kernel::lanes::Arithmetic;
 use crate::nn::kernel::packed::{Packed, padded};
@@ -50,7 +50,7 @@ impl OwnLag {
         self.started = false;
     }
 
-    /// The next sample as the last ones foretell it.
+    /// The next sample, predicted from the last ones.
     pub(super) fn predict(&mut self, y_hat: &mut [f32]) {
         self.isa.run(Product { weight: &self.weight, lags: &self.lags, out: &mut self.product });
         for (y_hat, (product, bias)) in y_hat.iter_mut().zip(self.product.iter().zip(&self.bias)) {
@@ -127,7 +127,7 @@ impl Proprietary for Linear {
         false
     }
 
-    fn step(&mut self, y: &[f32], beside: Option<Beside<'_>>) {
+    fn step(&mut self, y: &[f32], beside: Option<SecondEstimate<'_>>) {
         let Output { y_hat, r, x, x_hat, e } = &mut self.output;
         if let Some(beside) = beside {
             self.front.predict_from(beside.x_hat, beside.x);

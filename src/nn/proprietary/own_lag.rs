@@ -4,7 +4,7 @@
 //! left, so they are small and may be sent.
 
 use super::linear::{OwnLag, subtract};
-use super::{Beside, Filter, LARGEST, Output, Proprietary};
+use super::{Filter, LARGEST, Output, Proprietary, SecondEstimate};
 use crate::nn::kernel::isa::Isa;
 use crate::nn::kernel::{WeightsError, check, check_dimension};
 use crate::nn::weights::{FilterWeights, OwnLagWeights};
@@ -57,7 +57,7 @@ impl Proprietary for OwnLagFilter {
         self.filter.may_send_states()
     }
 
-    fn step(&mut self, y: &[f32], beside: Option<Beside<'_>>) {
+    fn step(&mut self, y: &[f32], beside: Option<SecondEstimate<'_>>) {
         self.front.predict(&mut self.front_hat);
         let to_measurement = |y_hat: &mut f32, (front, scale): (&f32, &f32)| {
             *y_hat = (front + scale * *y_hat).clamp(-LARGEST, LARGEST);
@@ -69,8 +69,9 @@ impl Proprietary for OwnLagFilter {
             });
         }
         match beside {
-            Some(Beside { x_hat, x, y_hat }) => {
-                self.filter.step(&self.left_over, Some(Beside { x_hat, x, y_hat: &mut *y_hat }));
+            Some(SecondEstimate { x_hat, x, y_hat }) => {
+                self.filter
+                    .step(&self.left_over, Some(SecondEstimate { x_hat, x, y_hat: &mut *y_hat }));
                 let units = self.front_hat.iter().zip(&self.scale);
                 y_hat.iter_mut().zip(units).for_each(|(y_hat, unit)| to_measurement(y_hat, unit));
             }

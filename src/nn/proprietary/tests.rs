@@ -233,7 +233,7 @@ fn the_second_estimate_passes_through_the_same_functions_and_leaves_no_trace() {
         let before = model.output().x_hat.clone();
         let x_hat: Vec<f32> = before.iter().map(|x| x + 0.3).collect();
         let (mut x, mut y_hat) = ([0.0; 2], [0.0; 4]);
-        model.step(&y, Some(Beside { x_hat: &x_hat, x: &mut x, y_hat: &mut y_hat }));
+        model.step(&y, Some(SecondEstimate { x_hat: &x_hat, x: &mut x, y_hat: &mut y_hat }));
         alone.step(&y, None);
         assert_eq!(model.output(), alone.output());
         let expected = reference::lstm(&weights.transition, &memory, &exact(&x_hat)).0;
@@ -251,7 +251,7 @@ fn every_model_carries_its_own_estimate_to_its_own_prediction() {
             let x_hat = model.output().x_hat.clone();
             let (mut x, mut y_hat) = (vec![0.0; x_hat.len()], vec![0.0; 5]);
             let first = model.output().r[0].is_nan();
-            model.step(&y, Some(Beside { x_hat: &x_hat, x: &mut x, y_hat: &mut y_hat }));
+            model.step(&y, Some(SecondEstimate { x_hat: &x_hat, x: &mut x, y_hat: &mut y_hat }));
             let output = model.output();
             if !first {
                 let apart = |a: &[f32], b: &[f32]| (exact(a) - exact(b)).amax();

@@ -8,7 +8,7 @@
 //! other, so how they are split over blocks changes no bit. It must not know what a loss is.
 
 use super::lanes::{
-    LANES, Lane, WIDE_ZERO, Wide, ZERO, accumulate, accumulate_wide, affine, widen,
+    LANES, Lane, WIDE_ZERO, Wide, ZERO, accumulate, accumulate_product, affine, widen,
 };
 use crate::nn::cell::Cell;
 use crate::nn::network::{SELU_ALPHA, SELU_LAMBDA};
@@ -197,7 +197,7 @@ impl<'a> Block<'a> {
                 let mut sum = WIDE_ZERO;
                 for k in 0..p {
                     let (f, c) = (&self.f[i * p + k], &self.covariance[k * p + j]);
-                    accumulate_wide(&mut sum, f, c);
+                    accumulate_product(&mut sum, f, c);
                 }
                 self.fp[i * p + j] = sum;
             }
@@ -206,7 +206,7 @@ impl<'a> Block<'a> {
             for j in i..p {
                 let mut sum = [if i == j { self.weights.q } else { 0.0 }; LANES];
                 for k in 0..p {
-                    accumulate_wide(&mut sum, &self.fp[i * p + k], &self.f[j * p + k]);
+                    accumulate_product(&mut sum, &self.fp[i * p + k], &self.f[j * p + k]);
                 }
                 self.covariance[i * p + j] = sum;
                 self.covariance[j * p + i] = sum;
@@ -254,10 +254,10 @@ impl<'a> Block<'a> {
             for i in 0..p {
                 let mut sum = WIDE_ZERO;
                 for (covariance, h) in self.covariance[i * p..].iter().zip(row) {
-                    accumulate_wide(&mut sum, covariance, h);
+                    accumulate_product(&mut sum, covariance, h);
                 }
                 self.ph[i] = sum;
-                accumulate_wide(&mut s, &sum, &row[i]);
+                accumulate_product(&mut s, &sum, &row[i]);
             }
             let mut inverse = WIDE_ZERO;
             for l in 0..LANES {
@@ -267,7 +267,7 @@ impl<'a> Block<'a> {
                 let mut scaled = self.ph[i];
                 scaled.iter_mut().zip(&inverse).for_each(|(v, i)| *v *= i);
                 for k in i..p {
-                    accumulate_wide(&mut self.covariance[i * p + k], &scaled, &self.ph[k]);
+                    accumulate_product(&mut self.covariance[i * p + k], &scaled, &self.ph[k]);
                     self.covariance[k * p + i] = self.covariance[i * p + k];
                 }
             }
@@ -278,7 +278,7 @@ impl<'a> Block<'a> {
                 let mut sum = WIDE_ZERO;
                 for k in 0..p {
                     let (c, h) = (&self.covariance[i * p + k], &self.h_jacobian[j * p + k]);
-                    accumulate_wide(&mut sum, c, h);
+                    accumulate_product(&mut sum, c, h);
                 }
                 let gain = &mut t.gain[i * d + j];
                 for l in 0..LANES {

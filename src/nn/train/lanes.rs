@@ -1,5 +1,7 @@
 //! Eight windows side by side: the loops a compiler turns into vector instructions by itself.
 
+use crate::nn::cell::Real;
+
 /// Windows side by side: one to four registers on any machine.
 pub(crate) const LANES: usize = 8;
 
@@ -20,16 +22,9 @@ pub(crate) fn accumulate(sum: &mut Lane, weight: f32, value: &Lane) {
 }
 
 /// sum += a · b.
-pub(crate) fn accumulate_product(sum: &mut Lane, a: &Lane, b: &Lane) {
+pub(crate) fn accumulate_product<T: Real>(sum: &mut [T; LANES], a: &[T; LANES], b: &[T; LANES]) {
     for l in 0..LANES {
-        sum[l] += a[l] * b[l];
-    }
-}
-
-/// sum += a · b in f64.
-pub(crate) fn accumulate_wide(sum: &mut Wide, a: &Wide, b: &Wide) {
-    for l in 0..LANES {
-        sum[l] += a[l] * b[l];
+        sum[l] = sum[l] + a[l] * b[l];
     }
 }
 

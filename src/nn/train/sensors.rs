@@ -1,4 +1,4 @@
-//! What the training data says about its sensors: principal directions and repeated columns.
+//! Properties of the training data: principal directions and repeated columns.
 
 use nalgebra::{DMatrix, SymmetricEigen};
 use ndarray::{ArrayView1, ArrayView2};

@@ -28,8 +28,8 @@ impl<'a> Windows<'a> {
     }
 
     /// Every window of `length` steps of `rows` without an empty row, one starting at each step; `rows`
-    /// were computed from `measured`, which says where the gaps are: one
-    /// missing sensor may leave a computed row empty.
+    /// were computed from `measured`, which has the gaps: one missing sensor may leave a computed row
+    /// empty.
     pub(crate) fn between_gaps(
         rows: &ArrayView2<'a, f32>,
         measured: &ArrayView2<f32>,

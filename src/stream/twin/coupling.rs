@@ -59,7 +59,7 @@ impl Coupling {
     }
 
     /// Runs over a parent's nominal states and returns its influence on the child; on the way
-    /// `g_dep` is calibrated, leaving out the first `settling` steps. Begins and ends forgetful.
+    /// `g_dep` is calibrated, leaving out the first `settling` steps. Begins and ends with an empty memory.
     pub(super) fn rehearse(&mut self, parent: &[State], settling: usize) -> Vec<State> {
         match self {
             Self::Lstm(g) => g.calibrate(parent, settling),

@@ -20,7 +20,7 @@ use crate::stream::StreamError;
 const MAX_DELAY: usize = 4;
 /// Steps before the first one shown: the plant is running when the stream begins.
 const SETTLING: usize = 200;
-/// More clients than any study needs; beyond it a session surely has a slip of the pen.
+/// More clients than any study needs: a larger number in a session is a typing error.
 const MAX_CLIENTS: usize = 1024;
 
 /// A synthetic plant with its graph, its faults and its true states.
@@ -217,7 +217,7 @@ fn inflows(family: Family, graph: &Graph, child: usize, sources: Sources) -> Vec
 /// Runs the plant nominally, parents before children, to find the scale of couplings and channels.
 fn rehearse(family: Family, graph: &Graph, clients: &mut [Client], sources: Sources) {
     let steps = match family {
-        // g_dep is dear; its signal repeats with the target's period and amplitude block.
+        // g_dep is slow to run; its signal repeats with the target's period and amplitude block.
         Family::A => 2000,
         // Set points wander slowly; a short run would see too few of them.
         Family::B | Family::H => 20_000,

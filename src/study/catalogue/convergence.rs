@@ -6,7 +6,7 @@
 //! it no gradient is sent back.
 
 use crate::engine::experiment::federation::{ETA2, PUBLISHED, Results};
-use crate::engine::experiment::loss_curve::{Beside, LossCurve, LossPoint, Pass};
+use crate::engine::experiment::loss_curve::{LossCurve, LossPoint, OracleDistance, Pass};
 use crate::study::experiments::{by_family, experiments, oracle_note};
 use crate::study::frame::{Done, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, all, family, json, mean, method, seeds, shown};
@@ -47,7 +47,7 @@ const COLUMNS: Columns<LossCurve> = Columns(&[
 ]);
 
 /// The condition of theorem 6.10, a line per client.
-const CONDITION: Columns<Beside> = Columns(&[
+const CONDITION: Columns<OracleDistance> = Columns(&[
     family("family"),
     method("client"),
     seeds("seeds"),
@@ -96,7 +96,7 @@ fn lines((family, seeds): &Family) -> Vec<Line<'_>> {
     Line::group(courses.map(|(method, course)| (family, method, course)))
 }
 
-fn of_clients((family, seeds): &Family) -> Vec<columns::Line<'_, Beside>> {
+fn of_clients((family, seeds): &Family) -> Vec<columns::Line<'_, OracleDistance>> {
     let clients = seeds.first().map(|found| found.clients.as_slice()).unwrap_or_default();
     let ends = clients.iter().enumerate().flat_map(|(m, client)| {
         published(seeds).filter_map(move |course| Some((client, course.end.get(m)?)))
@@ -108,7 +108,7 @@ fn client_loss(course: &LossCurve) -> f64 {
     course.client_loss.iter().sum::<f64>() / course.client_loss.len().max(1) as f64
 }
 
-fn over_clients(course: &LossCurve, of: impl Fn(&Beside) -> f64) -> f64 {
+fn over_clients(course: &LossCurve, of: impl Fn(&OracleDistance) -> f64) -> f64 {
     course.end.iter().map(of).sum::<f64>() / course.end.len().max(1) as f64
 }
 
@@ -179,12 +179,12 @@ fn reading(families: &[Family]) -> Vec<String> {
         .iter()
         .filter(|c| c.passes.last().is_some_and(|last| last.x_s < first_pass(c)))
         .count();
-    let ends: Vec<&Beside> = courses.iter().flat_map(|c| &c.end).collect();
-    let judged: Vec<&&Beside> = ends.iter().filter(|b| b.unexplained < UNLIKE).collect();
+    let ends: Vec<&OracleDistance> = courses.iter().flat_map(|c| &c.end).collect();
+    let judged: Vec<&&OracleDistance> = ends.iter().filter(|b| b.unexplained < UNLIKE).collect();
     let server = judged.iter().filter(|b| b.x_s < b.x_c).count();
     let augmented = judged.iter().filter(|b| b.x_a < b.x_c).count();
     let change = Spread::of(judged.iter().map(|b| Some(100.0 * (b.x_a / b.x_c - 1.0))));
-    let holds: Vec<&&Beside> = ends.iter().filter(|b| b.holds).collect();
+    let holds: Vec<&&OracleDistance> = ends.iter().filter(|b| b.holds).collect();
     let loose = Spread::of(holds.iter().map(|b| Some(b.rho? * b.l_f.max / b.x_a)));
     let loose = loose.map_or(String::new(), |loose| {
         format!(", and its bound is then {:.0} times the distance found", loose.mean)
