@@ -164,15 +164,11 @@ mod tests {
         let moved = trainer.weights().unwrap();
         assert_eq!(moved.weight_1[0].to_bits(), weights.weight_1[0].to_bits());
         assert!(
-                    moved.weight_1[1..]
-                        .iter()
-                        .zip(&weights.weight_1[1..])
-        <<<<<<< HEAD
-                        .all(|(a, b)| a.total_cmp(b).is_ne())
-        =======
-                        .all(|(a, b)| a.to_bits() != b.to_bits())
-        >>>>>>> main
-                );
+            moved.weight_1[1..]
+                .iter()
+                .zip(&weights.weight_1[1..])
+                .all(|(a, b)| a.to_bits() != b.to_bits())
+        );
         let mut broken = weights.clone();
         broken.bias_1[0] = f32::NAN;
         assert!(!trainer.descend(along(&trainer, &broken).backward().unwrap()).unwrap());
