@@ -193,18 +193,16 @@ fn every_command_says_which_sensors_are_not_watched_and_why() {
         .collect();
     plant.write("nominal.csv", &doubled);
     let facts = plant.run();
-    let expected = serde_json::json!([
-        {"client": "A", "sensor": "a2", "why": "repeats a1"},
-        {"client": "B", "sensor": "b2", "why": "never changes"},
-    ]);
+    // A constant is watched by its value.
+    let expected = serde_json::json!([{"client": "A", "sensor": "a2", "why": "repeats a1"}]);
     assert_eq!(summary(&facts)["not_watched"], expected);
     let words = plant.said(&["run", "plant.ron"]);
     assert!(words.contains("A is watched without a2 (repeats a1)"), "{words}");
     let check = plant.check();
     assert!(check.contains("not watched A          a2: repeats a1"), "{check}");
-    assert!(check.contains("            B          b2: never changes"), "{check}");
+    assert!(check.contains("by value    B          b2: at most one false alarm in"), "{check}");
     let train = plant.said(&["train", "plant.ron"]);
-    assert!(train.contains("without b2: never changes"), "{train}");
+    assert!(train.contains("without a2: repeats a1"), "{train}");
 }
 
 #[test]

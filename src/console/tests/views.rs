@@ -411,7 +411,7 @@ fn an_incident_that_is_answered_shelved_or_noted_says_so() {
     let head = |desk: &Desk| {
         let (buffer, _) = picture(&desk.console, 120, 40);
         let rows = text(&buffer);
-        rows.into_iter().find(|row| row.contains("#2  01:")).unwrap_or_default()
+        rows.into_iter().find(|row| row.contains("#1  01:")).unwrap_or_default()
     };
     assert!(head(&desk).contains("UNACK"), "{}", head(&desk));
     desk.keys("s1");
