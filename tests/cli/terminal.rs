@@ -210,6 +210,8 @@ fn a_shell_gets_the_terminal_and_gives_it_back() {
     }
     tty.keys("q");
     tty.wait_restored();
+    // What is typed before the program has ended is still read by it.
+    tty.wait("a prompt", |seen| seen.text().trim_end().ends_with("ready$"));
     tty.keys("echo left with $?\r");
     tty.wait_for("left with 0");
 }
