@@ -132,10 +132,16 @@ mod unix {
             let place =
                 |seen: &[u8], word: &[u8]| seen.windows(word.len()).position(|part| part == word);
             let mut seen = Vec::new();
+            let until = Instant::now() + PATIENCE;
             loop {
-                let Ok(bytes) = self.output.recv_timeout(PATIENCE) else {
+                // A replay at full speed draws without end: the whole wait is bounded.
+                let left = until.saturating_duration_since(Instant::now());
+                let Ok(bytes) = self.output.recv_timeout(left) else {
                     return Err(io::ErrorKind::TimedOut.into());
                 };
+                if left.is_zero() {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
                 seen.extend_from_slice(&bytes);
                 let shown = words.iter().filter_map(|word| place(&seen, word)).min();
                 if shown.is_some_and(|at| place(&seen[at..], END).is_some()) {
