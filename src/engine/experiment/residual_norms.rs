@@ -1,4 +1,4 @@
-//! ResidualNorms of what the models leave over, and in which order they stand.
+//! Norms of what the models leave over, and in which order they stand.
 
 use std::ops::Range;
 
@@ -63,7 +63,7 @@ pub(crate) struct ResidualNorms {
     pub ordered: f64,
 }
 
-/// ResidualNorms of one client, step by step.
+/// Norms of one client, step by step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NormTrace {
     pub client: String,

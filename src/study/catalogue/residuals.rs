@@ -54,7 +54,7 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let families = by_family(done)?;
     let lines: Vec<Line> = families.iter().flat_map(lines).collect();
     let table = COLUMNS
-        .table("ResidualNorms of residuals (Fig. 7)", 3, &lines)
+        .table("Norms of residuals (Fig. 7)", 3, &lines)
         .note(
             "mean norms in standard deviations of the sensors; server: y − h(x_s); then shares of \
              steps; means: seeds in which the mean norms stand in order",
