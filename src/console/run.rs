@@ -118,10 +118,12 @@ pub(crate) fn run(session: &Session, look: Appearance) -> Result<Ending, Console
         // First the signals: from the moment the terminal is ours it can be given back.
         let mut signals = Signals::listen()?;
         let mut console = Console::start(session, look)?;
+        // Dropped before the console on an error: reading ends before the terminal is given back.
         let mut input = Input::listen()?;
         loop {
             match console.run(&mut signals, &mut input).await? {
                 Left::For(ending) => {
+                    input.stop();
                     console.leave();
                     return Ok(ending);
                 }
@@ -267,9 +269,11 @@ impl Console {
                     };
                 }
                 Some(Effect::Suspend) => {
+                    input.stop();
                     term::restore();
                     signals.stop().await?;
                     self.term.enter()?;
+                    input.resume()?;
                 }
                 Some(Effect::Open(name)) => match Session::open(&name) {
                     Ok(session) => return Ok(Left::To(Box::new(session))),
