@@ -12,6 +12,7 @@ mod elsewhere;
 mod faults;
 mod ledger;
 mod manners;
+mod recording;
 mod run;
 mod steady;
 #[cfg(unix)]
@@ -33,6 +34,7 @@ fn headwater() -> Command {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
     command.env("HEADWATER_CONFIG", own.join("config"));
     command.env("HEADWATER_LEDGERS", own.join("ledgers"));
+    command.env("HEADWATER_RECORDINGS", own.join("recordings"));
     command
 }
 
