@@ -164,6 +164,7 @@ impl Day {
             | Fact::Calibrated(_)
             | Fact::Setting(_)
             | Fact::Ledger(_)
+            | Fact::Verdict(_)
             | Fact::Quality(_) => {}
         }
     }
@@ -218,6 +219,7 @@ fn apply(session: &mut Session, turn: Turn) -> Result<()> {
         Knob::Arl0 => tau.arl0.seconds = number.unwrap_or(tau.arl0.seconds),
         Knob::Mode => session.mode = turn.to.mode().unwrap_or(session.mode),
         Knob::EpsilonFlag => privacy.epsilon_flag = number,
+        Knob::EpsilonFlagA => privacy.epsilon_flag_a = number,
         Knob::EpsilonC => privacy.epsilon_c = number,
         Knob::EpsilonA => privacy.epsilon_a = number,
         Knob::EpsilonG => privacy.epsilon_g = number,

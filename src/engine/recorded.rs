@@ -90,6 +90,7 @@ impl Recorded {
                 | Fact::Updated(_)
                 | Fact::Closed(_)
                 | Fact::Setting(_)
+                | Fact::Verdict(_)
                 | Fact::Quality(_) => {}
             }
         }

@@ -223,7 +223,10 @@ impl Run {
                     site.set_epsilon_a(number)?;
                 }
                 privacy.epsilon_flag_a = number;
-                if !privacy.tells_faults() {
+                if number.is_some() && Provenance::of(&self.session) != Provenance::Seeded {
+                    self.exchange.protects();
+                }
+                if !self.session.privacy.tells_faults() {
                     self.exchange.servers_mut().for_each(Server::forget_faults);
                 }
             }
