@@ -7,20 +7,24 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
 use clap::{Args, Parser, Subcommand};
-use color_eyre::eyre::{Result, WrapErr};
+use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 
 use crate::base::atomic_file;
 use crate::bench;
-use crate::console::{self, Appearance, ThemeChoice};
+use crate::console::{self, Appearance, Subject, ThemeChoice};
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
+use crate::record;
 use crate::score;
 use crate::session::{SHIPPED, Session, Span};
 
 mod check;
+mod compare;
+mod export;
 mod interrupt;
 mod ledger;
 mod make;
 mod manual;
+mod recordings;
 mod run;
 mod screen;
 mod sessions;
@@ -42,6 +46,8 @@ mod train;
 struct Cli {
     #[command(flatten)]
     look: LookArgs,
+    #[command(flatten)]
+    keep: KeepArgs,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -60,6 +66,14 @@ struct LookArgs {
     no_mouse: bool,
 }
 
+/// What the console stores.
+#[derive(Debug, Clone, Copy, Args)]
+struct KeepArgs {
+    /// Do not record the run
+    #[arg(long)]
+    no_record: bool,
+}
+
 impl From<LookArgs> for Appearance {
     fn from(args: LookArgs) -> Self {
         let LookArgs { theme, ascii, no_mouse } = args;
@@ -69,14 +83,16 @@ impl From<LookArgs> for Appearance {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Open the console on a session
+    /// Open the console on a session or a recording
     Open {
         #[command(flatten)]
         session: SessionArgs,
         #[command(flatten)]
         look: LookArgs,
+        #[command(flatten)]
+        keep: KeepArgs,
     },
-    /// List the sessions that come with the program
+    /// List the sessions that come with the program, and the recordings at hand
     Sessions,
     /// Say whether a session can be used, and what it holds
     Check {
@@ -99,6 +115,10 @@ enum Command {
     },
     /// Run a session without a screen: one fact a line, a summary last
     Run(run::RunArgs),
+    /// Write tables, reports or a terminal cast of a recording
+    Export(export::ExportArgs),
+    /// Compare two recordings, or two settings of one session
+    Compare(compare::CompareArgs),
     /// Verify a ledger that a run wrote, and say what was spent
     Ledger(ledger::LedgerArgs),
     /// Make a table or figure of the paper, with what comes out here beside it
@@ -125,7 +145,7 @@ enum Command {
 /// Which session, and where its data stands.
 #[derive(Debug, Args)]
 struct SessionArgs {
-    /// A session file, or the name of a shipped session (see `headwater sessions`)
+    /// A session file, the name of a shipped session, or a recording (see `headwater sessions`)
     session: String,
     /// Folder that holds the session's data files
     #[arg(long, value_name = "DIR")]
@@ -159,6 +179,25 @@ impl SessionArgs {
     /// What opens when nothing is asked for.
     fn first() -> Self {
         Self { session: SHIPPED[0].name.into(), data: None, seed: None }
+    }
+
+    /// The file, where it is a recording and not a session.
+    fn recording(&self) -> Option<&Path> {
+        let file = Path::new(&self.session);
+        record::is_recording(file).then_some(file)
+    }
+
+    /// The session or the recording.
+    fn subject(&self) -> Result<Subject> {
+        match self.recording() {
+            Some(file) if self.data.is_none() && self.seed.is_none() => {
+                Subject::recording(file).map_err(|error| eyre!(error))
+            }
+            Some(file) => {
+                bail!("--data and --seed are for sessions; {} is a recording", file.display())
+            }
+            None => Ok(Subject::Session(Box::new(self.open()?))),
+        }
     }
 
     fn open(&self) -> Result<Session> {
@@ -232,9 +271,12 @@ fn execute(cli: Cli) -> Result<ExitCode> {
     }
     let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
-        None => return watch(SessionArgs::first(), cli.look, out),
-        Some(Command::Open { session, look }) => return watch(session, look, out),
-        Some(Command::Sessions) => sessions::list(&mut out)?,
+        None => return watch(SessionArgs::first(), cli.look, cli.keep, out),
+        Some(Command::Open { session, look, keep }) => return watch(session, look, keep, out),
+        Some(Command::Sessions) => {
+            sessions::list(&mut out)?;
+            recordings::list(&mut out)?;
+        }
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
         Some(Command::Train(args)) => train::run(&mut out, &args)?,
@@ -247,6 +289,8 @@ fn execute(cli: Cli) -> Result<ExitCode> {
             }
         }
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
+        Some(Command::Export(args)) => export::run(&mut out, &args)?,
+        Some(Command::Compare(args)) => compare::run(&mut out, &args)?,
         Some(Command::Ledger(args)) => ledger::run(&mut out, &args)?,
         Some(Command::Study(args)) => study::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
@@ -276,12 +320,17 @@ fn execute(cli: Cli) -> Result<ExitCode> {
 }
 
 /// The console where there is a terminal, the plain facts where there is none.
-fn watch(args: SessionArgs, look: LookArgs, mut out: impl Write + Send) -> Result<ExitCode> {
+fn watch(
+    args: SessionArgs,
+    look: LookArgs,
+    keep: KeepArgs,
+    mut out: impl Write + Send,
+) -> Result<ExitCode> {
     if !console::is_possible() {
         run::run(&mut out, &run::RunArgs::plain(args))?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
-    Ok(console::run(&args.open()?, look.into())?.report())
+    Ok(console::run(args.subject()?, look.into(), !keep.no_record)?.report())
 }

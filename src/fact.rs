@@ -419,7 +419,7 @@ impl Fact {
         serde_json::to_string(self).expect("a fact has string keys and infallible values")
     }
 
-    #[cfg(test)]
+    /// Reads a line that [`Fact::to_line`] wrote.
     pub(crate) fn from_line(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
     }

@@ -45,6 +45,9 @@
 //! |---|---|---|
 //! | a killed run | its ledger is continued, a torn last line is noted | `a_second_writer_is_refused_and_a_killed_run_is_continued`, `a_torn_last_line_is_noted_and_the_ledger_goes_on` |
 //! | a power loss | at most the last second of a ledger is missing: entries reach the disk once a second | no test cuts the power |
+//! | a process that records is killed | every file opens, at most the last second is missing, and its facts are the beginning of those of the whole run | `a_recording_that_is_killed_opens_and_holds_the_beginning_of_the_facts` |
+//! | a full disk, a read-only folder or a taken file for a recording | the run goes on without it, and says so | `a_run_goes_on_without_a_recording_that_cannot_be_written_and_says_so` |
+//! | a recording that is cut, changed, of a newer program or of none | it is refused in words | `cut_and_changed_files_give_errors_in_words_and_never_a_panic`, `a_newer_file_and_another_database_are_refused_in_words` |
 //! | a killed `make` or `train` | no partial file is taken for a whole one, and the next start removes it | `a_partial_file_of_a_killed_make_is_removed_by_the_next_one` |
 //! | SIGTERM at any moment of training | no partial file, a clear word, an exit code that is not 0, the terminal as it was | `sigterm_at_any_moment_of_training_leaves_no_partial_file_and_ends_with_an_error`, `sigterm_at_any_moment_of_a_console_that_trains_gives_the_terminal_back` |
 //! | an interrupt | partial files are removed and what remains is said | `an_interrupted_make_leaves_no_partial_file_and_says_what_remains` |
