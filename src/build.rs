@@ -1,5 +1,5 @@
-//! Tells the compiler whether `../shared` is there: golden values and real data, which are not
-//! shipped.
+//! Tells the compiler what tests need that is not shipped: `../shared` with golden values and real data,
+//! and the MQTT broker mosquitto.
 //!
 //! Tests that need it carry `cfg_attr(no_shared, ignore = …)`. Without it `cargo test` counts them
 //! as ignored. A test cannot do that by itself once it runs: it could only pass or fail.
@@ -7,6 +7,10 @@
 use std::path::Path;
 
 fn main() {
+    println!("cargo::rustc-check-cfg=cfg(no_mosquitto)");
+    if !is_program("mosquitto") {
+        println!("cargo::rustc-cfg=no_mosquitto");
+    }
     println!("cargo::rustc-check-cfg=cfg(no_shared)");
     println!("cargo::rerun-if-changed=src/build.rs");
     if Path::new("../shared").is_dir() {
@@ -17,4 +21,11 @@ fn main() {
         // when the folder has come since.
         println!("cargo::rustc-cfg=no_shared");
     }
+}
+
+/// Whether a program is installed. Brokers often stand where only the system looks.
+fn is_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/sbin", "/usr/local/sbin"].map(std::path::PathBuf::from);
+    std::env::split_paths(&path).chain(usual).any(|folder| folder.join(name).is_file())
 }

@@ -27,7 +27,9 @@ mod manual;
 mod recordings;
 mod run;
 mod screen;
+mod serve;
 mod sessions;
+mod site;
 mod study;
 mod train;
 
@@ -119,6 +121,10 @@ enum Command {
     Export(export::ExportArgs),
     /// Compare two recordings, or two settings of one session
     Compare(compare::CompareArgs),
+    /// Run the server of a session whose sites are processes of their own, over an MQTT broker
+    Serve(serve::ServeArgs),
+    /// Run one client of a session as a process of its own, over an MQTT broker
+    Site(site::SiteArgs),
     /// Verify a ledger that a run wrote, and say what was spent
     Ledger(ledger::LedgerArgs),
     /// Make a table or figure of the paper, with what comes out here beside it
@@ -291,6 +297,8 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
         Some(Command::Export(args)) => export::run(&mut out, &args)?,
         Some(Command::Compare(args)) => compare::run(&mut out, &args)?,
+        Some(Command::Serve(args)) => serve::run(&mut out, &args)?,
+        Some(Command::Site(args)) => site::run(&mut out, &args)?,
         Some(Command::Ledger(args)) => ledger::run(&mut out, &args)?,
         Some(Command::Study(args)) => study::run(&mut out, &args)?,
         Some(Command::Score(args)) => {

@@ -2,10 +2,12 @@
 //!
 //! | page | what it says |
 //! |---|---|
+//! | [`across_machines`] | sites and server as processes of their own, over a broker |
 //! | [`guarantees`] | what is promised under which fault, and the test that shows it |
 //! | [`recordings`] | what is stored of a run, how it is read again, the tables |
 //! | [`hostile`] | how the program is attacked, and how to attack it with other seeds |
 
+pub mod across_machines;
 pub mod guarantees;
 pub mod hostile;
 pub mod recordings;

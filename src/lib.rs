@@ -23,6 +23,7 @@
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`record`] | recordings: a run stored while it happens in one SQLite file, and read again |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
+//! | [`remote`] | sites and server as processes of their own, over an MQTT broker |
 //! | [`study`] | how good the answers are: every table and figure |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`bench`] | speed and memory on this machine |
@@ -62,6 +63,7 @@ mod make;
 mod nn;
 mod privacy;
 mod record;
+mod remote;
 mod score;
 mod server;
 mod session;

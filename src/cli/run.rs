@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use clap::{Args, ValueEnum};
 use color_eyre::eyre::{Result, bail, eyre};
 
-use self::bar::Bar;
+pub(super) use self::bar::Bar;
 use super::{SessionArgs, interrupt};
 use crate::engine;
 use crate::engine::handle::{EngineEvent, Options, RecordState, RecordTo};
@@ -69,7 +69,7 @@ impl RunArgs {
 
 /// The two methods, as they are typed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Method {
+pub(super) enum Method {
     /// Graded symbols and a sequential decision at a chosen false-alarm rate
     Evidence,
     /// The published method: flags at a percentile and the look-up table
@@ -85,7 +85,7 @@ impl From<Method> for Mode {
     }
 }
 
-fn mark(text: &str) -> Result<Mark, String> {
+pub(super) fn mark(text: &str) -> Result<Mark, String> {
     Mark::try_from(text.to_owned())
 }
 
@@ -148,15 +148,15 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
 }
 
 /// Where facts go.
-struct Printer<'a, W> {
-    out: &'a mut W,
-    json: bool,
-    bar: &'a Bar,
+pub(super) struct Printer<'a, W> {
+    pub(super) out: &'a mut W,
+    pub(super) json: bool,
+    pub(super) bar: &'a Bar,
 }
 
 impl<W: Write> Printer<'_, W> {
     /// A word beside the facts.
-    fn notice(&self, notice: &str) {
+    pub(super) fn notice(&self, notice: &str) {
         // If stderr is closed, the message is lost.
         self.bar.aside(|| {
             let _ = writeln!(std::io::stderr(), "headwater: {notice}");
@@ -173,7 +173,7 @@ impl<W: Write> Printer<'_, W> {
     }
 
     /// Writes facts and hands them over at once: whoever reads along sees them when they happen.
-    fn print(&mut self, facts: &[Fact]) -> Result<()> {
+    pub(super) fn print(&mut self, facts: &[Fact]) -> Result<()> {
         if facts.is_empty() {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl<W: Write> Printer<'_, W> {
         Ok(())
     }
 
-    fn sum_up(&mut self, ending: &Ending) -> Result<()> {
+    pub(super) fn sum_up(&mut self, ending: &Ending) -> Result<()> {
         if self.json {
             return self.print(&[Fact::Summary(Box::new(ending.summary.clone()))]);
         }

@@ -118,12 +118,21 @@ pub(crate) struct RunOptions {
     pub(crate) wire: Box<dyn Wire>,
     /// Ledgers to be continued; with none of them lines are not written.
     pub(crate) ledger: Option<Vec<Ledger>>,
+    /// Sites are processes of their own: the run is the server's half, and `wire` is all it has of them.
+    pub(crate) elsewhere: bool,
 }
 
 impl RunOptions {
     /// One method, to the end, within the process, without a written ledger.
     pub(crate) fn new(mode: Mode) -> Self {
-        Self { mode, until: None, both: false, wire: Box::new(Memory::default()), ledger: None }
+        Self {
+            mode,
+            until: None,
+            both: false,
+            wire: Box::new(Memory::default()),
+            ledger: None,
+            elsewhere: false,
+        }
     }
 }
 
@@ -348,20 +357,13 @@ impl Run {
 
     /// From the step before to this one: next to it, over a gap, or into another run, which is said.
     fn bridge(&mut self, continuity: Continuity, facts: &mut Vec<Fact>) -> Follows {
-        let missing = match continuity {
-            Continuity::Next => return Follows::Next,
-            Continuity::Gap { seconds } => (seconds / self.layout.period_s).round() as usize,
-            Continuity::NewRun => usize::MAX,
+        let follows = follows(continuity, self.layout.period_s);
+        let why = match follows {
+            Follows::Next | Follows::After { .. } => return follows,
+            Follows::NewRun => Closing::EndOfRun,
+            Follows::Anew => Closing::NoData,
         };
-        if missing <= LONGEST_BRIDGE {
-            return Follows::After { missing };
-        }
         // What is open belongs to the run that ended, and closes at its last instant.
-        let (follows, why) = if continuity == Continuity::NewRun {
-            (Follows::NewRun, Closing::EndOfRun)
-        } else {
-            (Follows::Anew, Closing::NoData)
-        };
         facts.append(&mut self.annunciator.end(why));
         follows
     }
@@ -439,6 +441,23 @@ impl Stream for NoFrames {
     fn events(&self) -> &[stream::Event] {
         &[]
     }
+}
+
+/// How a frame follows the one before, on a grid of steps of `period_s`.
+pub(crate) fn follows(continuity: Continuity, period_s: f64) -> Follows {
+    match continuity {
+        Continuity::Next => Follows::Next,
+        Continuity::NewRun => Follows::NewRun,
+        Continuity::Gap { seconds } => {
+            let missing = (seconds / period_s).round() as usize;
+            if missing <= LONGEST_BRIDGE { Follows::After { missing } } else { Follows::Anew }
+        }
+    }
+}
+
+/// The fact about what a ledger has entered; none where nothing was released.
+pub(crate) fn ledger_fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
+    ledger::fact(ledger, now)
 }
 
 /// How far clients are believed is known by the method that weighs what they send.

@@ -14,6 +14,8 @@ mod ledger;
 mod ledger_budget;
 mod manners;
 mod recording;
+#[cfg(unix)]
+mod remote;
 mod run;
 mod steady;
 #[cfg(unix)]

@@ -36,15 +36,26 @@ impl Run {
         prepared: &Prepared,
         options: RunOptions,
     ) -> Result<Self, RunError> {
-        let RunOptions { mode, until, both, wire, ledger } = options;
-        let stream: Box<dyn Stream> = Box::new(Decimated::new(stream, prepared.every));
+        let steps = Box::new(Decimated::new(stream, prepared.every));
+        Self::over_steps(steps, session, prepared, options)
+    }
+
+    /// The same over steps: one frame each.
+    pub(crate) fn over_steps(
+        stream: Box<dyn Stream>,
+        session: &Session,
+        prepared: &Prepared,
+        options: RunOptions,
+    ) -> Result<Self, RunError> {
+        let RunOptions { mode, until, both, wire, ledger, elsewhere } = options;
         let layout = stream.layout().clone();
         if !prepare::fits(prepared, &layout) {
             return Err(RunError::Layout);
         }
         let period_s = layout.period_s;
         let mut sites = Vec::new();
-        for (m, client) in prepared.clients.iter().enumerate() {
+        let here = if elsewhere { &[][..] } else { &prepared.clients[..] };
+        for (m, client) in here.iter().enumerate() {
             let options = SiteOptions {
                 client: m,
                 prepared: client,
