@@ -135,12 +135,11 @@ impl Watch {
     pub(crate) fn recorded(mut recorded: Recorded, keep: bool) -> Result<Self, RunError> {
         let mut run = Run::recorded(&mut recorded, keep)?;
         let (sender, frames) = mpsc::channel();
-        let raw = match &recorded.measured {
-            Some(raw) => raw.clone(),
-            None => {
-                run.tap(|stream| Box::new(Tapped { stream, frames: sender }));
-                run.layout().clone()
-            }
+        let raw = if let Some(raw) = &recorded.measured {
+            raw.clone()
+        } else {
+            run.tap(|stream| Box::new(Tapped { stream, frames: sender }));
+            run.layout().clone()
         };
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
         let recorded = Some(FromRecording {
