@@ -57,6 +57,7 @@ pub(crate) use self::what_if::Outlook;
 #[cfg(test)]
 use super::prepare::Prepared;
 use super::prepare::TrainingSpent;
+use super::recorded::NOT_SENT;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::Fact;
 use crate::incident::{Annunciator, Closing, Incident, QualityKind, QualityNote, Step};
@@ -78,9 +79,6 @@ use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
 /// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
 const LONGEST_BRIDGE: usize = 40;
-
-/// How a note about something that was not sent begins.
-pub(super) const NOT_SENT: &str = "nothing was sent: ";
 
 /// Why a session cannot be run.
 #[derive(Debug, Error)]

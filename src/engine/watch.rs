@@ -26,6 +26,7 @@ use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Event, Figures, Incident, Order};
 use crate::privacy::EpsilonOption;
+use crate::record::Seen;
 use crate::record::recording::StoredEvent;
 use crate::session::{Mode, Session};
 use crate::stream::resolution::Grids;
@@ -327,7 +328,7 @@ impl Watch {
 struct FromRecording {
     frames: VecDeque<Frame>,
     /// What was seen at every step, a row of clients each.
-    readouts: Vec<ClientReadout>,
+    readouts: Vec<Seen>,
     orders: VecDeque<StoredEvent>,
     /// The run came to its end.
     ended: bool,
