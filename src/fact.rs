@@ -325,7 +325,7 @@ pub(crate) struct Spent {
     /// The stretch of time, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) over: Option<String>,
-    /// ε; `null` when something was sent as it is.
+    /// ε; `null` when something was sent without noise.
     pub(crate) epsilon: Option<Number>,
     /// ε by adding up.
     pub(crate) basic: Option<Number>,

@@ -47,6 +47,8 @@ pub(crate) mod unused_columns;
 pub(crate) mod window;
 
 #[cfg(test)]
+pub(crate) mod test_faults;
+#[cfg(test)]
 pub(crate) mod test_support;
 
 pub(crate) use error::StreamError;

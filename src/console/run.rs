@@ -126,10 +126,12 @@ pub(crate) fn run(
         let mut signals = Signals::listen()?;
         let mut console = Console::start(subject, look, record)?;
         console.model.open_at = at;
+        // Dropped before the console on an error: reading ends before the terminal is given back.
         let mut input = Input::listen()?;
         loop {
             match console.run(&mut signals, &mut input).await? {
                 Left::For(ending) => {
+                    input.stop();
                     console.leave();
                     return Ok(ending);
                 }
@@ -282,9 +284,11 @@ impl Console {
                     };
                 }
                 Some(Effect::Suspend) => {
+                    input.stop();
                     term::restore();
                     signals.stop().await?;
                     self.term.enter()?;
+                    input.resume()?;
                 }
                 Some(Effect::Open(name)) => match Subject::named(&name) {
                     Ok(subject) => return Ok(Left::To(subject)),

@@ -27,6 +27,8 @@ mod alarms;
 mod ending;
 mod exchange;
 mod explain;
+#[cfg(test)]
+mod fault_tests;
 mod ledger;
 mod operate;
 pub(crate) mod readout;

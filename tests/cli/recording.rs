@@ -85,7 +85,7 @@ fn exports(folder: &Path) {
     assert_eq!(part.lines().count(), 1 + 121 * 3, "both ends are included");
     let messages: Value =
         serde_json::from_str(&export(&["messages", "--format", "json"])).expect("JSON");
-    assert!(messages.as_array().is_some_and(|rows| rows.len() > 1440 * 3));
+    assert!(messages.as_array().is_some_and(|rows| rows.len() > 4000));
     assert!(export(&["ledger"]).lines().count() > 3);
     let page = export(&["report", "--incident", "1", "--format", "html"]);
     assert!(
