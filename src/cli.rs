@@ -2,12 +2,12 @@
 //!
 //! 0 is done, 1 a failure said in words, 2 wrong usage. Nothing else imports this module.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
 use clap::{Args, Parser, Subcommand};
-use color_eyre::eyre::{Result, WrapErr};
+use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 
 use crate::base::atomic_file;
 use crate::bench;
@@ -17,6 +17,7 @@ use crate::score;
 use crate::session::{SHIPPED, Session, Span};
 
 mod check;
+mod init;
 mod interrupt;
 mod ledger;
 mod make;
@@ -86,7 +87,9 @@ enum Command {
         #[arg(long)]
         full: bool,
     },
-    /// Write data of the built-in plants, with its ground truth
+    /// Look at data and write a session for it
+    Init(init::InitArgs),
+    /// Write data of the built-in plants, with its ground truth, or be a live plant
     #[command(subcommand)]
     Make(make::Make),
     /// Make the models of a session and keep them
@@ -125,8 +128,12 @@ enum Command {
 /// Which session, and where its data stands.
 #[derive(Debug, Args)]
 struct SessionArgs {
-    /// A session file, or the name of a shipped session (see `headwater sessions`)
+    /// A session file, or the name of a shipped session (see `headwater sessions`); `-` reads live
+    /// rows from standard input, with --session
     session: String,
+    /// The session that says what live rows mean, where they come from standard input
+    #[arg(long = "session", value_name = "FILE", id = "meaning")]
+    meaning: Option<String>,
     /// Folder that holds the session's data files
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -158,11 +165,22 @@ fn span(text: &str) -> Result<Span, String> {
 impl SessionArgs {
     /// What opens when nothing is asked for.
     fn first() -> Self {
-        Self { session: SHIPPED[0].name.into(), data: None, seed: None }
+        Self { session: SHIPPED[0].name.into(), meaning: None, data: None, seed: None }
     }
 
     fn open(&self) -> Result<Session> {
-        let mut session = Session::open(&self.session)?;
+        let mut session = match (self.session.as_str(), &self.meaning) {
+            ("-", Some(meaning)) => {
+                let mut session = Session::open(meaning)?;
+                session.read_standard_input().map_err(|why| eyre!(why))?;
+                session
+            }
+            ("-", None) => {
+                bail!("live rows need a session that says what they mean: --session FILE")
+            }
+            (_, Some(_)) => bail!("--session belongs to `-`, live rows from standard input"),
+            (session, None) => Session::open(session)?,
+        };
         for note in &session.notes {
             eprintln!("{note}");
         }
@@ -236,6 +254,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Some(Command::Open { session, look }) => return watch(session, look, out),
         Some(Command::Sessions) => sessions::list(&mut out)?,
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
+        Some(Command::Init(args)) => init::run(&mut out, &args)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
         Some(Command::Train(args)) => train::run(&mut out, &args)?,
         Some(Command::Bench { json }) => {
@@ -277,11 +296,19 @@ fn execute(cli: Cli) -> Result<ExitCode> {
 
 /// The console where there is a terminal, the plain facts where there is none.
 fn watch(args: SessionArgs, look: LookArgs, mut out: impl Write + Send) -> Result<ExitCode> {
-    if !console::is_possible() {
+    // Standard input is not free for keys where it brings measurements.
+    let rows_come_in =
+        || args.session == "-" || args.open().is_ok_and(|s| s.reads_standard_input());
+    let keys = if io::stdin().is_terminal() || !rows_come_in() {
+        console::Keys::StandardInput
+    } else {
+        console::Keys::Terminal
+    };
+    if !console::is_possible(keys) {
         run::run(&mut out, &run::RunArgs::plain(args))?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
-    Ok(console::run(&args.open()?, look.into())?.report())
+    Ok(console::run(&args.open()?, look.into(), keys)?.report())
 }

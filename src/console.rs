@@ -42,6 +42,7 @@ mod window;
 mod tests;
 
 pub(crate) use export::Format;
+pub(crate) use input::Keys;
 pub(crate) use keymap::{KEYS_FILE, actions, example_keys, keys_in_force, keys_of, keys_table};
 pub(crate) use run::{Appearance, is_possible, run};
 pub(crate) use still::{Still, moment, still, view_names};

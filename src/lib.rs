@@ -6,7 +6,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`base`] | randomness, threads, folders, digests, atomic files, names that were probably meant |
+//! | [`base`] | randomness, threads, folders, digests, atomic files, a broker's address, names that were probably meant |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`nn`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) mod bounds;
 pub(crate) mod clock;
+pub(crate) mod live;
 mod locate;
 pub(crate) mod mark;
 pub(crate) mod privacy;
@@ -20,6 +21,7 @@ pub(crate) mod source;
 mod validate;
 
 pub(crate) use clock::Clock;
+pub(crate) use live::{LiveHistory, LiveInput, LiveSource, MqttSource, MqttTopics};
 pub(crate) use mark::Mark;
 pub(crate) use privacy::{Alphabet, PrivacySettings, SendPolicy};
 pub(crate) use problem::{Problem, SessionError};
@@ -212,6 +214,8 @@ macro_rules! shipped {
 pub(crate) const SHIPPED: &[Shipped] = shipped![
     "plant-attack-day",
     "plant-normal",
+    "plant-live",
+    "plant-live-mqtt",
     "twin",
     "twin-8",
     "hai-23.05-aug-12",
@@ -287,6 +291,7 @@ impl Session {
         let data = match &self.source {
             Source::Table(table) => &table.data,
             Source::Hai(hai) => &hai.data,
+            Source::Live(live) => &live.table()?.data,
             Source::Plant(_) | Source::Twin(_) => return None,
         };
         Some(self.folder.join(data))
@@ -302,6 +307,40 @@ impl Session {
         self.is_built_in() || self.seed_asked_for
     }
 
+    /// The live source, where it is one.
+    pub(crate) fn live(&self) -> Option<&LiveSource> {
+        match &self.source {
+            Source::Live(live) => Some(live),
+            Source::Plant(_) | Source::Twin(_) | Source::Table(_) | Source::Hai(_) => None,
+        }
+    }
+
+    /// Whether its measurements come from standard input.
+    pub(crate) fn reads_standard_input(&self) -> bool {
+        self.live().is_some_and(|live| live.input == LiveInput::Stdin)
+    }
+
+    /// Takes its measurements from standard input.
+    pub(crate) fn read_standard_input(&mut self) -> Result<(), String> {
+        match &mut self.source {
+            Source::Live(live) => live.input = LiveInput::Stdin,
+            Source::Table(table) => {
+                let mut live = LiveSource::of_table(table)?;
+                live.grid_s = self.sampling.period_s.unwrap_or(live.grid_s);
+                self.source = Source::Live(live);
+                self.labels = Labels::Source;
+                self.ranges.replay = Stretch::default();
+            }
+            Source::Plant(_) | Source::Twin(_) | Source::Hai(_) => {
+                let name = &self.name;
+                return Err(format!(
+                    "{name} has no live rows: a session with `source: Live(…)` or `Table(…)` has"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Draws everything from `seed`.
     pub(crate) fn set_seed(&mut self, seed: u64) {
         (self.seed, self.seed_asked_for) = (seed, true);
@@ -313,7 +352,10 @@ impl Session {
         match &mut self.source {
             Source::Table(table) => table.data = text,
             Source::Hai(hai) => hai.data = text,
-            Source::Plant(_) | Source::Twin(_) => return,
+            Source::Live(LiveSource { history: LiveHistory::Table(table), .. }) => {
+                table.data = text;
+            }
+            Source::Live(_) | Source::Plant(_) | Source::Twin(_) => return,
         }
         self.folder = PathBuf::new();
     }

@@ -81,6 +81,7 @@ fn source(session: &Session) -> String {
         Source::Hai(hai) => {
             format!("HAI {} in {}", hai.version, show_folder(session, &hai.data))
         }
+        Source::Live(live) => format!("live: {}", stream::live::place(&live.input)),
     };
     let noise = Provenance::of(session);
     match noise {

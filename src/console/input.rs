@@ -20,6 +20,24 @@ mod bytes;
 /// Events that may wait. Nobody types so far ahead; a paste without brackets does.
 const MOST: usize = 1024;
 
+/// Where keys come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keys {
+    StandardInput,
+    /// The terminal that the program was started from: standard input brings measurements.
+    Terminal,
+}
+
+impl Keys {
+    /// Whether they can come from there.
+    pub(crate) fn are_there(self) -> bool {
+        match self {
+            Self::StandardInput => io::IsTerminal::is_terminal(&io::stdin()),
+            Self::Terminal => std::fs::File::open("/dev/tty").is_ok(),
+        }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     Event(Event),
@@ -107,11 +125,11 @@ pub(crate) struct Input {
 
 impl Input {
     /// Reads the terminal from now on. The thread sleeps in the system until something is sent.
-    pub(crate) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen(keys: Keys) -> io::Result<Self> {
         let input = Self::default();
         let shared = Arc::clone(&input.shared);
         thread::Builder::new().name("keys".into()).spawn(move || {
-            let end = read(&mut |event| {
+            let end = read(keys, &mut |event| {
                 shared.queue().add(event);
                 shared.added.notify_one();
             });
@@ -148,14 +166,18 @@ impl Input {
 ///
 /// crossterm would wait for the end of a paste before it tells anything more, Ctrl-C included.
 #[cfg(unix)]
-fn read(on_event: &mut dyn FnMut(Event)) -> io::Error {
+fn read(keys: Keys, on_event: &mut dyn FnMut(Event)) -> io::Error {
     use std::fs::File;
     use std::io::{ErrorKind, Read as _, stdin};
     use std::os::fd::AsFd as _;
 
     // Without the buffer of the standard library: an escape is a key only if nothing waits behind it.
-    let mut terminal = match stdin().as_fd().try_clone_to_owned() {
-        Ok(terminal) => File::from(terminal),
+    let terminal = match keys {
+        Keys::StandardInput => stdin().as_fd().try_clone_to_owned().map(File::from),
+        Keys::Terminal => File::open("/dev/tty"),
+    };
+    let mut terminal = match terminal {
+        Ok(terminal) => terminal,
         Err(error) => return error,
     };
     let mut parser = bytes::Parser::default();
@@ -176,7 +198,7 @@ fn read(on_event: &mut dyn FnMut(Event)) -> io::Error {
 
 /// The same where there is no Unix terminal.
 #[cfg(not(unix))]
-fn read(on_event: &mut dyn FnMut(Event)) -> io::Error {
+fn read(_keys: Keys, on_event: &mut dyn FnMut(Event)) -> io::Error {
     loop {
         match crossterm::event::read() {
             Ok(event) => on_event(event),

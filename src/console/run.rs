@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::app::{Effect, Model, Msg, Stage, update};
 use super::export::{self, Format};
-use super::input::{Input, Sent};
+use super::input::{Input, Keys, Sent};
 use super::key::Key;
 use super::keymap;
 use super::mouse::{Hit, Mouse};
@@ -99,8 +99,8 @@ impl Appearance {
 }
 
 /// Whether a console can be shown: input and output are a terminal that can place its cursor.
-pub(crate) fn is_possible() -> bool {
-    io::stdin().is_terminal()
+pub(crate) fn is_possible(keys: Keys) -> bool {
+    keys.are_there()
         && io::stdout().is_terminal()
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -109,8 +109,8 @@ pub(crate) fn is_possible() -> bool {
 /// another thread, and the screen shows how far it is. Another session may be opened from within.
 ///
 /// A failure of the stream is shown, and returned once the operator has left.
-pub(crate) fn run(session: &Session, look: Appearance) -> Result<Ending, ConsoleError> {
-    if !is_possible() {
+pub(crate) fn run(session: &Session, look: Appearance, keys: Keys) -> Result<Ending, ConsoleError> {
+    if !is_possible(keys) {
         return Err(ConsoleError::NotATerminal);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -118,7 +118,7 @@ pub(crate) fn run(session: &Session, look: Appearance) -> Result<Ending, Console
         // First the signals: from the moment the terminal is ours it can be given back.
         let mut signals = Signals::listen()?;
         let mut console = Console::start(session, look)?;
-        let mut input = Input::listen()?;
+        let mut input = Input::listen(keys)?;
         loop {
             match console.run(&mut signals, &mut input).await? {
                 Left::For(ending) => {

@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 
 pub(crate) use super::error::OpenError;
 use super::ledger_file::KeptLedger;
+use super::live;
 use super::player::{Gone, Player};
 use super::prepare::{self, PrepareError, Prepared};
 use super::progress::{ProgressWords, Training};
@@ -35,6 +36,8 @@ use super::train::{enter_failed, enter_prepared};
 use super::watch::Watch;
 use crate::privacy::Head;
 use crate::session::Session;
+use crate::stream::live::LiveStream;
+use crate::stream::live::status::Shared;
 
 /// Events that may lie unread.
 const QUEUE: usize = 4;
@@ -115,9 +118,10 @@ pub(crate) fn spawn(session: &Session, options: Options) -> io::Result<Handle> {
     thread::Builder::new().name("engine".into()).spawn(move || {
         // A hang-up means that the holder is gone: there is nobody left to tell.
         let _gone = match open(&session, &options, &sender) {
-            Ok((watch, prepared, kept)) => {
+            Ok(Ready { watch, prepared, kept, live }) => {
                 is_kept.store(kept.is_kept(), Ordering::Relaxed);
                 let mut player = Player::new(watch, kept, &session, &options, sender, commands);
+                player.follow(live);
                 let played = player.play(prepared);
                 // Whoever has left does not wait for it.
                 let _ = finish.try_send(player.close());
@@ -129,8 +133,15 @@ pub(crate) fn spawn(session: &Session, options: Options) -> io::Result<Handle> {
     Ok(Handle { events, commands: Some(command_sender), keeps, finished })
 }
 
-/// A session that can be played, its models, and where its ledger is stored.
-type Ready = (Watch, Arc<Prepared>, KeptLedger);
+/// A session that can be played.
+struct Ready {
+    watch: Watch,
+    prepared: Arc<Prepared>,
+    /// Where its ledger is stored.
+    kept: KeptLedger,
+    /// How its source stands, where that is a live one.
+    live: Option<Shared>,
+}
 
 fn open(
     session: &Session,
@@ -142,6 +153,9 @@ fn open(
         // Without a holder there is nobody to tell, which the first measurement will find out.
         let _ = sender.blocking_send(EngineEvent::Notice(notice.clone()));
     }
+    let source = session.live().map(|live| live::begin(session, live, options, sender));
+    let source = source.transpose()?;
+    let live = source.as_ref().map(LiveStream::status);
     let prepared = if let Some(prepared) = &options.prepared {
         Arc::clone(prepared)
     } else {
@@ -154,8 +168,12 @@ fn open(
         ledger: opened.ledgers.clone(),
         ..RunOptions::new(options.mode.unwrap_or(session.mode))
     };
-    match Watch::open(session, &prepared, run, options.watched) {
-        Ok(watch) => Ok((watch, prepared, kept)),
+    let watch = match source {
+        Some(source) => Watch::live(Box::new(source), session, &prepared, run, options.watched),
+        None => Watch::open(session, &prepared, run, options.watched),
+    };
+    match watch {
+        Ok(watch) => Ok(Ready { watch, prepared, kept, live }),
         Err(why) => {
             enter_prepared(session, &opened, &mut kept, &prepared)?;
             Err(why.into())

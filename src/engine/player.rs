@@ -17,11 +17,16 @@ use super::ledger_file::KeptLedger;
 use super::pace::{Pace, Pacer};
 use super::prepare::Prepared;
 use super::protocol::{Command, EngineEvent, Moment, Opened, Options, Tried, Update};
+use super::run::Stepped;
 use super::watch::{News, Watch};
 use crate::incident::Order;
 use crate::privacy::Head;
 use crate::session::{Clock, Mark, Session};
 use crate::stream::{Continuity, Frame};
+
+mod following;
+
+use following::Following;
 
 /// Frames that travel together at most.
 const BATCH: usize = 2048;
@@ -103,6 +108,8 @@ pub(super) struct Player {
     spent: (Duration, u32),
     /// When the first step was taken.
     begun: Instant,
+    /// The source, where it is a live one.
+    live: Option<Following>,
 }
 
 impl Player {
@@ -138,6 +145,7 @@ impl Player {
             batch_since: Instant::now(),
             spent: (Duration::ZERO, 0),
             begun: Instant::now(),
+            live: None,
         }
     }
 
@@ -164,8 +172,18 @@ impl Player {
             self.amid = true;
             let mut news = News::default();
             let begun = Instant::now();
-            let step = self.watch.step(&mut news);
+            let step = self.watch.poll(&mut news);
             self.spent.0 += begun.elapsed();
+            let step = match step {
+                Ok(Stepped::NotYet) => {
+                    self.amid = false;
+                    self.wait_for_rows(news)?;
+                    continue;
+                }
+                Ok(Stepped::Taken(time)) => Ok(Some(time)),
+                Ok(Stepped::End) => Ok(None),
+                Err(error) => Err(error),
+            };
             self.spent.1 += 1;
             if let Err(error) = self.kept.store(&mut self.watch) {
                 return self.tell(EngineEvent::Failed(error));
@@ -193,6 +211,7 @@ impl Player {
             if let (false, Ok(Some(time))) = (self.is_watched(), &step) {
                 self.hold_back(*time)?;
             }
+            self.look_at_source(&mut news);
             self.add(news);
             self.amid = false;
             for order in std::mem::take(&mut self.orders) {
@@ -236,6 +255,7 @@ impl Player {
             self.tell(EngineEvent::Failed(error))?;
             return self.answer();
         }
+        self.sum_up_source()?;
         let mut news = News::default();
         self.watch.end(&mut news);
         let stored = self.kept.finish(&mut self.watch);
@@ -344,6 +364,8 @@ impl Player {
 
     fn obey(&mut self, command: Command) -> Result<(), Gone> {
         match command {
+            // What is live goes at its own speed.
+            Command::Pace(_) | Command::Step | Command::RunTo(_) if self.live.is_some() => {}
             Command::Pace(pace) => {
                 self.pace = pace;
                 self.goal = None;
@@ -419,7 +441,8 @@ impl Player {
     }
 
     fn send(&mut self) -> Result<(), Gone> {
-        if self.batch.news.is_empty() && self.batch.snapshot.is_none() {
+        let is_empty = self.batch.news.is_empty() && self.batch.snapshot.is_none();
+        if is_empty && self.batch.live.is_none() {
             return Ok(());
         }
         let mut batch = std::mem::take(&mut self.batch);

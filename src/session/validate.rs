@@ -1,5 +1,6 @@
 //! What no type can rule out: values that are well-formed and still make no sense.
 
+mod live;
 mod privacy;
 
 use std::collections::HashSet;
@@ -162,15 +163,16 @@ impl Check {
                 );
                 self.that(!hai.data.is_empty(), "source.data", "expected the folder of the files");
             }
+            Source::Live(live) => self.live(live),
         }
     }
 
     fn clients(&mut self, session: &Session) {
         match session.source {
-            Source::Table(_) => self.that(
+            Source::Table(_) | Source::Live(_) => self.that(
                 !session.clients.is_empty(),
                 "clients",
-                "a table needs to be told which columns belong to which client, such as \
+                "this source needs to be told which columns belong to which client, such as \
                  [(name: \"P1\", columns: [\"P1_*\"])]",
             ),
             Source::Twin(_) => self.that(
@@ -258,6 +260,9 @@ impl Check {
 
     fn ranges(&mut self, session: &Session) {
         let ranges = &session.ranges;
+        if let Source::Live(live) = &session.source {
+            return self.live_ranges(session, live);
+        }
         let of_files = matches!(session.source, Source::Table(_) | Source::Hai(_));
         for (name, stretch) in
             [("fit", &ranges.fit), ("calibration", &ranges.calibration), ("replay", &ranges.replay)]
