@@ -185,7 +185,7 @@ impl SessionArgs {
             eprintln!("{note}");
         }
         if let Some(folder) = &self.data {
-            session.set_data_folder(folder);
+            session.find_data_in(folder);
         }
         if let Some(seed) = self.seed {
             session.set_seed(seed);

@@ -216,9 +216,12 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
     "plant-normal",
     "plant-live",
     "plant-live-mqtt",
+    "plant-paper",
     "twin",
     "twin-8",
     "hai-23.05-aug-12",
+    "hai-23.05-aug-12-paper",
+    "hai-23.05-test2",
     "hai-22.04",
     "hai-21.03",
     "hai-21.03-fragments",
@@ -344,6 +347,18 @@ impl Session {
     /// Draws everything from `seed`.
     pub(crate) fn set_seed(&mut self, seed: u64) {
         (self.seed, self.seed_asked_for) = (seed, true);
+    }
+
+    /// Reads its files from `folder` instead, or from the folder in it that bears the name of the
+    /// session's own: the root of a clone of a data set holds one folder a release.
+    pub(crate) fn find_data_in(&mut self, folder: &Path) {
+        let own = match &self.source {
+            Source::Table(table) => Path::new(&table.data).file_name(),
+            Source::Hai(hai) => Path::new(&hai.data).file_name(),
+            Source::Plant(_) | Source::Twin(_) => None,
+        };
+        let inner = own.map(|own| folder.join(own)).filter(|inner| inner.is_dir());
+        self.set_data_folder(inner.as_deref().unwrap_or(folder));
     }
 
     /// Reads its files from `folder` instead.

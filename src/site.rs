@@ -420,6 +420,19 @@ impl Site {
         self.enrol(send)
     }
 
+    /// Another ε of Z_a from now on; with none it has that of Z_c.
+    pub(crate) fn set_epsilon_a(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        if let Some(flags) = &mut self.flags {
+            flags.sender.set_epsilon_a(epsilon)?;
+        }
+        self.session.privacy.epsilon_flag_a = epsilon;
+        self.was_protected |= epsilon.is_some();
+        if !self.session.privacy.tells_faults() {
+            self.told_faults = Faults::default();
+        }
+        Ok(())
+    }
+
     /// Flags follow another rule from now on.
     pub(crate) fn set_rule(&mut self, rule: FlagRule) {
         if let Some(flags) = &mut self.flags {
@@ -495,6 +508,11 @@ impl Site {
         self.session.privacy.epsilon_flag
     }
 
+    /// ε of each Z_a, where it has one of its own.
+    pub(crate) fn epsilon_a(&self) -> Option<f64> {
+        self.session.privacy.epsilon_flag_a
+    }
+
     /// The steps of its run so far, where they are kept.
     pub(crate) fn kept_ticks(&self) -> &[Tick] {
         self.tape.as_ref().map_or(&[], |tape| &tape.ticks)
@@ -520,7 +538,7 @@ impl Site {
 /// Whether noise hides anything that a site sends while it watches.
 fn is_protected(session: &Session) -> bool {
     let states = session.thresholds.tier == Tier::States;
-    session.privacy.epsilon_flag.is_some() || states && session.privacy.epsilon_c.is_some()
+    session.privacy.protects_flags() || states && session.privacy.epsilon_c.is_some()
 }
 
 /// Enters what an enrolment costs: it is about the samples of the calibration.

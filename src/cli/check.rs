@@ -12,7 +12,7 @@ use crate::engine::prepare::{self, Unmodelled};
 use crate::engine::run::{Run, RunOptions};
 use crate::privacy::Provenance;
 use crate::privacy::words::explain;
-use crate::session::{Mode, Session, Source};
+use crate::session::{Clock, Mark, Mode, Session, Source};
 use crate::site::local;
 use crate::site::seen::HELD;
 use crate::stream::resolution::Grids;
@@ -51,7 +51,7 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
         survey = Some(found);
     }
     if let Some(survey) = survey {
-        survey.print_events(out)?;
+        survey.print_events(out, session)?;
     }
     if full {
         print_unmodelled(out, session)?;
@@ -376,9 +376,25 @@ impl Survey {
         lines
     }
 
-    fn print_events(&self, out: &mut impl Write) -> Result<()> {
+    /// Whether an event begins in the replay range. Where only its beginning was read, the range ends at
+    /// the civil time that the session gives, or with its data.
+    fn holds(&self, event: &stream::Event, session: &Session) -> bool {
+        let Some((first, last)) = self.span else { return false };
+        let until = Part::Replay.stretch(session).until;
+        let clock = Clock::of(session);
+        let is_after = match until.filter(|mark| matches!(mark, Mark::At(_))) {
+            _ if self.whole => event.start > last,
+            Some(mark) => mark.is_reached(clock, first, 0, event.start),
+            None => false,
+        };
+        event.start >= first && !is_after
+    }
+
+    fn print_events(&self, out: &mut impl Write, session: &Session) -> Result<()> {
         let mut by_origin: BTreeMap<String, usize> = BTreeMap::new();
-        for event in &self.events {
+        let held: Vec<&stream::Event> =
+            self.events.iter().filter(|event| self.holds(event, session)).collect();
+        for event in &held {
             let origin = if event.origins.is_empty() {
                 "origin unknown".to_owned()
             } else {
@@ -389,7 +405,14 @@ impl Survey {
         if !self.events.is_empty() {
             let parts: Vec<String> =
                 by_origin.iter().map(|(origin, n)| format!("{n} {origin}")).collect();
-            writeln!(out, "{:<12}{} known: {}", "events", self.events.len(), parts.join(", "))?;
+            let known = if held.len() == self.events.len() {
+                String::new()
+            } else {
+                format!(" of {} known", self.events.len())
+            };
+            let of = if parts.is_empty() { "none".into() } else { parts.join(", ") };
+            let held = held.len();
+            writeln!(out, "{:<12}{held}{known} in the replay range: {of}", "events")?;
         }
         Ok(())
     }

@@ -34,6 +34,8 @@ mod report;
 mod setup;
 mod spending;
 #[cfg(test)]
+mod table_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tier2_tests;
@@ -326,6 +328,7 @@ impl Run {
             number: self.steps,
             clients: &decision.clients,
             outcomes: decision.outcomes(),
+            table: decision.table,
             quality: &self.quality,
         };
         facts.append(&mut self.annunciator.step(&step));

@@ -325,6 +325,7 @@ impl Check {
             ("model.eta1", model.eta1),
             ("model.eta2", model.eta2),
             ("model.eta3", model.eta3),
+            ("model.augment_scale", model.augment_scale),
         ] {
             self.number(key, value);
         }

@@ -4,6 +4,8 @@ mod acceptance;
 mod convergence;
 mod correlation;
 mod detection;
+mod deviations;
+mod graph;
 mod plant;
 mod privacy;
 mod recorded;
@@ -16,7 +18,7 @@ use super::frame::Study;
 use crate::base::suggest;
 
 /// Every study.
-pub(crate) const ALL: [&Study; 13] = [
+pub(crate) const ALL: [&Study; 15] = [
     &detection::STUDY,
     &scalability::STUDY,
     &threshold::STUDY,
@@ -24,6 +26,8 @@ pub(crate) const ALL: [&Study; 13] = [
     &convergence::STUDY,
     &correlation::STUDY,
     &residuals::STUDY,
+    &graph::STUDY,
+    &deviations::STUDY,
     &plant::STUDY,
     &recorded::HAI,
     &recorded::TEP,

@@ -11,6 +11,7 @@ mod data;
 mod elsewhere;
 mod faults;
 mod ledger;
+mod ledger_budget;
 mod live;
 mod manners;
 mod run;

@@ -12,6 +12,7 @@ use ratatui::style::Style;
 use super::pen::{Canvas, width};
 use crate::console::app::{Model, Sorting, Stage};
 use crate::console::clock::length;
+use crate::incident::TableVerdict;
 use crate::session::Mode;
 
 /// The mark of every view where noise is drawn from a seed, and its short form.
@@ -176,6 +177,13 @@ fn engine(model: &Model, parts: &mut Parts) {
             Mode::Paper => "paper",
         };
         parts.add_or(4, format!("{word} mode"), word, theme.text);
+        // What is declared and names no root is on no list of incidents.
+        let without_root = |verdict: &TableVerdict| {
+            verdict.root().is_none() && *verdict != TableVerdict::NoAnomaly
+        };
+        if let Some(verdict) = snapshot.figures.declared.filter(without_root) {
+            parts.add_or(3, format!("Table 1: {}", verdict.said()), verdict.said(), theme.single);
+        }
     }
     let load = model.load;
     if load.behind >= LATE {

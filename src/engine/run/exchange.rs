@@ -271,7 +271,8 @@ impl Exchange {
         let ticks = sites.first().map_or_else(Vec::new, |site| site.kept_ticks().to_vec());
         let mut sending = Vec::with_capacity(sites.len());
         for (site, rule) in sites.iter().zip(rules) {
-            let trial = Trial { mode, rule: *rule, epsilon: site.epsilon() };
+            let (epsilon, epsilon_a) = (site.epsilon(), site.epsilon_a());
+            let trial = Trial { mode, rule: *rule, epsilon, epsilon_a };
             let mut again = site.again(&trial, Paying::Always)?;
             if let Some(enrolment) = again.enrol()? {
                 wire.send(enrolment)?;

@@ -51,6 +51,7 @@ impl Run {
             Knob::Arl0 => knob.at(tau.arl0.seconds),
             Knob::Mode => knob.at(self.mode),
             Knob::EpsilonFlag => knob.at(privacy.epsilon_flag),
+            Knob::EpsilonFlagA => knob.at(privacy.epsilon_flag_a),
             Knob::EpsilonC => knob.at(privacy.epsilon_c),
             Knob::EpsilonA => knob.at(privacy.epsilon_a),
             Knob::EpsilonG => knob.at(privacy.epsilon_g),
@@ -163,6 +164,8 @@ impl Run {
             | Knob::Vote
             | Knob::Deadband
             | Knob::Arl0
+            // Every value that the knob can have is one that a flag can have.
+            | Knob::EpsilonFlagA
             | Knob::EpsilonC
             | Knob::EpsilonA
             | Knob::EpsilonG => Ok(()),
@@ -208,6 +211,15 @@ impl Run {
             Knob::EpsilonFlag => {
                 self.exchange.each_site(|site, send| site.set_epsilon(number, send))?;
                 privacy.epsilon_flag = number;
+                if !privacy.tells_faults() {
+                    self.exchange.servers_mut().for_each(Server::forget_faults);
+                }
+            }
+            Knob::EpsilonFlagA => {
+                for site in self.exchange.sites_mut() {
+                    site.set_epsilon_a(number)?;
+                }
+                privacy.epsilon_flag_a = number;
                 if !privacy.tells_faults() {
                     self.exchange.servers_mut().for_each(Server::forget_faults);
                 }
@@ -281,6 +293,7 @@ impl Run {
                 | Knob::Arl0
                 | Knob::Mode
                 | Knob::EpsilonFlag
+                | Knob::EpsilonFlagA
                 | Knob::EpsilonC
                 | Knob::EpsilonA
                 | Knob::EpsilonG

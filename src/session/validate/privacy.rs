@@ -12,6 +12,7 @@ impl Check {
             ("privacy.epsilon_a", privacy.epsilon_a),
             ("privacy.epsilon_g", privacy.epsilon_g),
             ("privacy.epsilon_flag", privacy.epsilon_flag),
+            ("privacy.epsilon_flag_a", privacy.epsilon_flag_a),
             ("privacy.delta", Some(privacy.delta)),
             ("privacy.clip_state", Some(privacy.clip_state)),
             ("privacy.clip_gradient", Some(privacy.clip_gradient)),

@@ -125,6 +125,7 @@ impl Gathered {
             Fact::Ledger(ledger) => self.ledgers.push(ledger.clone()),
             Fact::Training(_)
             | Fact::Calibrated(_)
+            | Fact::Verdict(_)
             | Fact::Setting(_)
             | Fact::Quality(_)
             | Fact::Summary(_) => {}
