@@ -355,7 +355,7 @@ impl Session {
         let own = match &self.source {
             Source::Table(table) => Path::new(&table.data).file_name(),
             Source::Hai(hai) => Path::new(&hai.data).file_name(),
-            Source::Plant(_) | Source::Twin(_) => None,
+            Source::Plant(_) | Source::Twin(_) | Source::Live(_) => None,
         };
         let inner = own.map(|own| folder.join(own)).filter(|inner| inner.is_dir());
         self.set_data_folder(inner.as_deref().unwrap_or(folder));

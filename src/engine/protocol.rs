@@ -21,7 +21,7 @@ use super::watch::{News, Snapshot, Watch};
 use crate::fact::Fact;
 use crate::incident::Order;
 use crate::session::{Mark, Mode};
-use crate::stream::live::status::Status;
+use crate::stream::live::status::Shown;
 use crate::stream::{Event, Layout};
 
 /// What the stream looks like, and what it knows about disturbances.
@@ -69,7 +69,7 @@ pub(crate) struct Update {
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) load: Load,
     /// How a live source stands, where the session has one and that may have changed.
-    pub(crate) live: Option<Box<Status>>,
+    pub(crate) live: Option<Box<Shown>>,
 }
 
 /// What the day so far would have been with one knob turned.

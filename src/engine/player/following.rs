@@ -94,7 +94,7 @@ impl Player {
             tracing::info!("{words}");
             news.facts.extend(self.watch.note(&words));
         }
-        self.batch.live = Some(Box::new(status));
+        self.batch.live = Some(Box::new(status.shown(now)));
     }
 
     /// Says how the source did, once it is over.

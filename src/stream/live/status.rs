@@ -102,6 +102,41 @@ impl Status {
     }
 }
 
+/// A status at one moment, for a screen that has no clock.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shown {
+    pub(crate) standing: Standing,
+    pub(crate) words: String,
+    /// How long ago the first value of the newest row arrived.
+    pub(crate) lag: Option<Duration>,
+    pub(crate) rows_per_s: f64,
+    /// Values that were left out: late, doubled, bad, wrongly stamped, not readable.
+    pub(crate) left_out: u64,
+    /// Clients that nothing has arrived of for too long, and for how long.
+    pub(crate) stale: Vec<(usize, Option<Duration>)>,
+}
+
+impl Status {
+    pub(crate) fn shown(&self, now: Instant) -> Shown {
+        let standing = self.standing(now);
+        // A client is stale while others send: otherwise it is the source that is late.
+        let is_stale = |heard: &Heard| heard.ago.is_none_or(|ago| ago > self.patience());
+        let clients = self.clients.iter().enumerate();
+        let stale = clients
+            .filter(|(_, heard)| standing == Standing::Live && is_stale(heard))
+            .map(|(client, heard)| (client, heard.ago));
+        let Counts { late, doubled, bad, wrong_stamp, .. } = self.counts;
+        Shown {
+            standing,
+            words: self.words(now),
+            lag: self.newest.map(|(_, arrived)| now.saturating_duration_since(arrived)),
+            rows_per_s: self.rows_per_s,
+            left_out: late + doubled + bad + wrong_stamp + self.unreadable,
+            stale: stale.collect(),
+        }
+    }
+}
+
 /// A status that one thread changes and others read.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared(Arc<Mutex<Status>>);
