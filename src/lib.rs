@@ -19,6 +19,7 @@
 //! | [`federation`] | Algorithm 1 over sites and server, the baselines, and how near they come to the oracle |
 //! | [`score`] | metrics, and the score of a list of alarms: sees verdicts and labels only |
 //! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
+//! | [`output`] | facts for receivers outside: a queue on disk for each, and figures for a monitoring system |
 //! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
@@ -59,6 +60,7 @@ mod history;
 mod incident;
 mod make;
 mod nn;
+mod output;
 mod privacy;
 mod score;
 mod server;

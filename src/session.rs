@@ -14,6 +14,7 @@ pub(crate) mod clock;
 pub(crate) mod live;
 mod locate;
 pub(crate) mod mark;
+pub(crate) mod output;
 pub(crate) mod privacy;
 mod problem;
 pub(crate) mod settings;
@@ -74,6 +75,13 @@ pub struct Session {
     /// How much preparing it may take.
     #[serde(default)]
     pub(crate) limits: Limits,
+    /// Who gets facts besides the screen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) outputs: Vec<output::OutputSettings>,
+    /// An address of this machine, such as "127.0.0.1:9464", that tells figures of a live session as
+    /// Prometheus reads them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics: Option<String>,
     /// Influences that engineers know of, (from, to).
     #[serde(default)]
     pub(crate) edges: Vec<(String, String)>,

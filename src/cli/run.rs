@@ -1,6 +1,7 @@
 //! `headwater run`: a session without a screen, one fact a line, a summary last.
 
 mod bar;
+mod service;
 mod text;
 
 pub(super) use text::print_head;
@@ -14,6 +15,7 @@ use clap::{Args, ValueEnum};
 use color_eyre::eyre::{Result, bail, eyre};
 
 use self::bar::Bar;
+use self::service::Service;
 use super::{SessionArgs, interrupt};
 use crate::engine;
 use crate::engine::handle::{EngineEvent, Options};
@@ -39,6 +41,9 @@ pub(super) struct RunArgs {
     /// Write every release to a signed ledger; a ledger that is there is continued
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// Let outputs of the session run the commands that it names
+    #[arg(long)]
+    allow_exec: bool,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
@@ -47,7 +52,15 @@ pub(super) struct RunArgs {
 impl RunArgs {
     /// All of a session in words, as fast as it goes.
     pub(super) fn plain(session: SessionArgs) -> Self {
-        Self { session, mode: None, until: None, speed: Speed::Max, ledger: None, json: false }
+        Self {
+            session,
+            mode: None,
+            until: None,
+            speed: Speed::Max,
+            ledger: None,
+            allow_exec: false,
+            json: false,
+        }
     }
 }
 
@@ -81,13 +94,17 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         until: args.until,
         ledger: args.ledger.clone(),
         interrupt: Some(Arc::clone(&interrupt)),
+        allow_exec: args.allow_exec,
         ..Options::facts(args.speed)
     };
+    service::log();
+    let mut service = Service::of_environment();
     let bar = Bar::new();
     let mut printer = Printer { out, json: args.json, bar: &bar };
     let mut engine = engine::spawn(&session, options)?;
     let mut failed = None;
     while let Some(event) = engine.events.blocking_recv() {
+        service.lives();
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),
             EngineEvent::Training(training) => printer.train(&training)?,
@@ -111,6 +128,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         }
     }
     bar.clear();
+    service.stops();
     failed.unwrap_or_else(|| bail!("the engine ended unexpectedly, as told above"))?;
     if interrupt.load(Ordering::Relaxed) {
         bail!("interrupted: the summary is of what was done until then");

@@ -34,10 +34,12 @@ pub(crate) use super::protocol::{
 use super::run::{Ending, RunOptions};
 use super::train::{enter_failed, enter_prepared};
 use super::watch::Watch;
+use crate::output::Outputs;
+use crate::output::metrics::Metrics;
 use crate::privacy::Head;
 use crate::session::Session;
-use crate::stream::live::LiveStream;
 use crate::stream::live::status::Shared;
+use crate::stream::live::{LiveStream, kept as kept_rows};
 
 /// Events that may lie unread.
 const QUEUE: usize = 4;
@@ -118,10 +120,11 @@ pub(crate) fn spawn(session: &Session, options: Options) -> io::Result<Handle> {
     thread::Builder::new().name("engine".into()).spawn(move || {
         // A hang-up means that the holder is gone: there is nobody left to tell.
         let _gone = match open(&session, &options, &sender) {
-            Ok(Ready { watch, prepared, kept, live }) => {
+            Ok(Ready { watch, prepared, kept, live, outputs, metrics }) => {
                 is_kept.store(kept.is_kept(), Ordering::Relaxed);
                 let mut player = Player::new(watch, kept, &session, &options, sender, commands);
                 player.follow(live);
+                player.hand_out(outputs, metrics);
                 let played = player.play(prepared);
                 // Whoever has left does not wait for it.
                 let _ = finish.try_send(player.close());
@@ -141,6 +144,9 @@ struct Ready {
     kept: KeptLedger,
     /// How its source stands, where that is a live one.
     live: Option<Shared>,
+    /// Who gets facts outside, and who may ask for figures.
+    outputs: Option<Outputs>,
+    metrics: Option<Metrics>,
 }
 
 fn open(
@@ -153,6 +159,13 @@ fn open(
         // Without a holder there is nobody to tell, which the first measurement will find out.
         let _ = sender.blocking_send(EngineEvent::Notice(notice.clone()));
     }
+    let outputs = if options.outputs && !session.outputs.is_empty() {
+        Outputs::open(session, &kept_rows::folder(session)?, options.allow_exec)?
+    } else {
+        None
+    };
+    let metrics = session.metrics.as_deref().filter(|_| options.outputs);
+    let metrics = metrics.map(Metrics::listen).transpose()?;
     let source = session.live().map(|live| live::begin(session, live, options, sender));
     let source = source.transpose()?;
     let live = source.as_ref().map(LiveStream::status);
@@ -173,7 +186,7 @@ fn open(
         None => Watch::open(session, &prepared, run, options.watched),
     };
     match watch {
-        Ok(watch) => Ok(Ready { watch, prepared, kept, live }),
+        Ok(watch) => Ok(Ready { watch, prepared, kept, live, outputs, metrics }),
         Err(why) => {
             enter_prepared(session, &opened, &mut kept, &prepared)?;
             Err(why.into())

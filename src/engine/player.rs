@@ -20,6 +20,8 @@ use super::protocol::{Command, EngineEvent, Moment, Opened, Options, Tried, Upda
 use super::run::Stepped;
 use super::watch::{News, Watch};
 use crate::incident::Order;
+use crate::output::Outputs;
+use crate::output::metrics::Metrics;
 use crate::privacy::Head;
 use crate::session::{Clock, Mark, Session};
 use crate::stream::{Continuity, Frame};
@@ -34,6 +36,8 @@ const BATCH: usize = 2048;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 /// A hole in the data is waited through for so long, not for as long as it lasted.
 const LONGEST_HOLE: Duration = Duration::from_secs(1);
+/// How long the last facts may take to be delivered; what is left waits for the next start.
+const LAST_FACTS: Duration = Duration::from_secs(3);
 /// No single wait is longer where an interrupt may come.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -110,6 +114,9 @@ pub(super) struct Player {
     begun: Instant,
     /// The source, where it is a live one.
     live: Option<Following>,
+    /// Who gets facts outside, and who may ask for figures.
+    outputs: Option<Outputs>,
+    metrics: Option<Metrics>,
 }
 
 impl Player {
@@ -146,6 +153,8 @@ impl Player {
             spent: (Duration::ZERO, 0),
             begun: Instant::now(),
             live: None,
+            outputs: None,
+            metrics: None,
         }
     }
 
@@ -277,6 +286,9 @@ impl Player {
     /// says where their file ends.
     pub(crate) fn close(&mut self) -> Option<Head> {
         self.watch.run_mut().close_ledgers();
+        if let Some(outputs) = self.outputs.take() {
+            outputs.finish(LAST_FACTS);
+        }
         // The holder is gone: a file that cannot be written is noticed by who goes on with it.
         self.kept.finish(&mut self.watch).ok().flatten()
     }
@@ -437,6 +449,9 @@ impl Player {
         }
         batch.incidents.sort_by_key(|incident| incident.number);
         batch.events.append(&mut news.events);
+        if let Some(outputs) = &mut self.outputs {
+            news.facts.iter().for_each(|fact| outputs.take(fact));
+        }
         batch.facts.append(&mut news.facts);
     }
 

@@ -160,6 +160,10 @@ pub(crate) struct Options {
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
     /// Models that are made already.
     pub(crate) prepared: Option<Arc<Prepared>>,
+    /// Outputs of the session may run commands.
+    pub(crate) allow_exec: bool,
+    /// Facts go to the outputs of the session.
+    pub(crate) outputs: bool,
 }
 
 impl Options {
@@ -175,12 +179,14 @@ impl Options {
             ledger: None,
             interrupt: None,
             prepared: None,
+            allow_exec: false,
+            outputs: true,
         }
     }
 
     /// For a study: models that are made already, as fast as it goes, every step told by itself.
     pub(crate) fn study(prepared: Arc<Prepared>) -> Self {
-        Self { prepared: Some(prepared), batched: false, ..Self::facts(Speed::Max) }
+        Self { prepared: Some(prepared), batched: false, outputs: false, ..Self::facts(Speed::Max) }
     }
 
     /// For facts alone, at a speed.

@@ -28,6 +28,7 @@ pub(super) fn problems(session: &Session) -> Vec<Problem> {
     check.privacy(session);
     check.replay(session);
     check.limits(session);
+    check.outputs(session);
     check.edges(session);
     check.problems
 }
@@ -172,8 +173,11 @@ impl Check {
             Source::Table(_) | Source::Live(_) => self.that(
                 !session.clients.is_empty(),
                 "clients",
-                "this source needs to be told which columns belong to which client, such as \
-                 [(name: \"P1\", columns: [\"P1_*\"])]",
+                format!(
+                    "a {} needs to be told which columns belong to which client, such as \
+                     [(name: \"P1\", columns: [\"P1_*\"])]",
+                    if session.live().is_some() { "live source" } else { "table" }
+                ),
             ),
             Source::Twin(_) => self.that(
                 session.clients.is_empty(),
@@ -378,6 +382,22 @@ impl Check {
         }
         if let Some(hours) = session.limits.preparation_h {
             self.number("limits.preparation_h", hours);
+        }
+    }
+
+    fn outputs(&mut self, session: &Session) {
+        let mut seen = HashSet::new();
+        for (i, output) in session.outputs.iter().enumerate() {
+            self.that(
+                !output.name.trim().is_empty() && seen.insert(&output.name),
+                format!("outputs[{i}].name"),
+                "expected a name that no other output has: its queue goes by it",
+            );
+            self.that(
+                !output.facts.is_empty(),
+                format!("outputs[{i}].facts"),
+                "expected at least one kind of fact, such as [Opened, Closed]",
+            );
         }
     }
 

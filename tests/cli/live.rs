@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// The program with folders of its own.
-fn program(folder: &Path) -> Command {
+pub(crate) fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
     let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
     command
@@ -66,30 +66,30 @@ fn rows() -> &'static [String] {
 }
 
 /// What a run on standard input told: facts, and words beside them.
-struct Told {
-    facts: Vec<Value>,
-    words: String,
+pub(crate) struct Told {
+    pub(crate) facts: Vec<Value>,
+    pub(crate) words: String,
 }
 
 impl Told {
-    fn of(&self, fact: &str) -> Vec<&Value> {
+    pub(crate) fn of(&self, fact: &str) -> Vec<&Value> {
         self.facts.iter().filter(|of| of["fact"] == fact).collect()
     }
 
     /// Whether a fact about the quality of data says `what`.
-    fn says(&self, what: &str) -> bool {
+    pub(crate) fn says(&self, what: &str) -> bool {
         self.of("quality").iter().any(|of| of["what"].as_str().is_some_and(|w| w.contains(what)))
     }
 
     /// The number that stands before `what` in the summary of the source.
-    fn count(&self, what: &str) -> u64 {
+    pub(crate) fn count(&self, what: &str) -> u64 {
         let before = self.words.split(&format!(" {what}")).next().expect("a beginning");
         let number = before.rsplit([' ', ';', ':']).next().expect("an end");
         number.parse().unwrap_or_else(|_| panic!("no count of {what} in {}", self.words))
     }
 }
 
-fn told(output: &std::process::Output) -> Told {
+pub(crate) fn told(output: &std::process::Output) -> Told {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{words}");
     let facts = String::from_utf8_lossy(&output.stdout);
@@ -142,7 +142,7 @@ fn the_plant_on_standard_input_opens_the_incidents_of_the_built_in_day() {
 }
 
 /// What was opened and closed: number, time, root, posterior.
-fn incidents(told: &Told) -> Vec<String> {
+pub(crate) fn incidents(told: &Told) -> Vec<String> {
     let facts = told.facts.iter().filter(|of| of["fact"] == "opened" || of["fact"] == "closed");
     let text = |of: &Value| {
         let keys = ["fact", "incident", "time", "root", "posterior", "first_out"];
@@ -261,7 +261,7 @@ fn too_little_history_is_an_error_that_says_how_much_is_needed() {
 }
 
 /// Waits until `holds`, for a minute at most.
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < Duration::from_mins(2), "{what} took too long");
@@ -270,14 +270,14 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// A run in the background whose facts and words go to files.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     out: PathBuf,
     err: PathBuf,
 }
 
 impl Running {
-    fn start(folder: &Path, session: &Path) -> Self {
+    pub(crate) fn start(folder: &Path, session: &Path) -> Self {
         let (out, err) = (folder.join("out.jsonl"), folder.join("err.txt"));
         let child = program(folder)
             .args(["run", "--json", "--seed", "1"])
@@ -289,12 +289,19 @@ impl Running {
         Self { child, out, err }
     }
 
-    fn facts(&self) -> String {
+    pub(crate) fn facts(&self) -> String {
         fs::read_to_string(&self.out).expect("readable")
     }
 
+    /// Whether no fact has come for four seconds: there are many in a day of attacks.
+    pub(crate) fn rows_are_quiet(&self) -> bool {
+        let before = self.facts().len();
+        thread::sleep(Duration::from_secs(4));
+        before == self.facts().len()
+    }
+
     /// Ends it as a service is ended, and gives what it told.
-    fn end(mut self) -> Told {
+    pub(crate) fn end(mut self) -> Told {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill runs").success());
         self.child.wait().expect("it ends");

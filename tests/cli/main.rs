@@ -6,6 +6,8 @@ use std::process::Output;
 use assert_cmd::Command;
 
 mod broken_sessions;
+#[cfg(unix)]
+mod broker;
 mod cache;
 mod data;
 mod elsewhere;

@@ -7,6 +7,8 @@ use super::{Gone, Pace, Player};
 use crate::engine::pace::Speed;
 use crate::engine::protocol::EngineEvent;
 use crate::engine::watch::News;
+use crate::output::Outputs;
+use crate::output::metrics::{Figures, Metrics};
 use crate::stream::live::status::{Shared, Standing, Status};
 
 /// How long the engine rests when nothing has arrived: a row is taken so much later at most.
@@ -58,6 +60,15 @@ impl Player {
         self.live = live.map(Following::new);
     }
 
+    /// Hands facts to these receivers, and figures to whoever asks there.
+    pub(in crate::engine) fn hand_out(
+        &mut self,
+        outputs: Option<Outputs>,
+        metrics: Option<Metrics>,
+    ) {
+        (self.outputs, self.metrics) = (outputs, metrics);
+    }
+
     /// Nothing has arrived that would make a step: shows what there is, and obeys meanwhile.
     pub(super) fn wait_for_rows(&mut self, mut news: News) -> Result<(), Gone> {
         let frames = std::mem::take(&mut news.frames);
@@ -94,6 +105,15 @@ impl Player {
             tracing::info!("{words}");
             news.facts.extend(self.watch.note(&words));
         }
+        if let Some(trouble) = self.outputs.as_mut().and_then(Outputs::take_trouble) {
+            news.facts.extend(self.watch.note(&trouble));
+        }
+        if let Some(metrics) = &self.metrics {
+            let steps = self.watch.run().steps();
+            let open = self.watch.run().annunciator().figures().open;
+            let waiting = self.outputs.as_ref().map(Outputs::waiting).unwrap_or_default();
+            metrics.set(figures(&status, now, steps, open, &waiting));
+        }
         self.batch.live = Some(Box::new(status.shown(now)));
     }
 
@@ -102,6 +122,44 @@ impl Player {
         let Some(following) = &self.live else { return Ok(()) };
         self.tell(EngineEvent::Notice(summary(following, &following.status.get())))
     }
+}
+
+/// What a monitoring system is told.
+fn figures(
+    status: &Status,
+    now: Instant,
+    steps: u64,
+    open: usize,
+    waiting: &[(String, u64, u64)],
+) -> Figures {
+    let standing = status.standing(now);
+    let counts = status.counts;
+    let left_out = [
+        ("late", counts.late),
+        ("doubled", counts.doubled),
+        ("bad", counts.bad),
+        ("wrong_stamp", counts.wrong_stamp),
+        ("unreadable", status.unreadable),
+    ];
+    let mut values = vec![
+        ("headwater_source_up".to_owned(), f64::from(u8::from(standing == Standing::Live))),
+        ("headwater_silence_seconds".to_owned(), status.silence(now).as_secs_f64()),
+        ("headwater_rows_total".to_owned(), counts.rows as f64),
+        ("headwater_steps_total".to_owned(), steps as f64),
+        ("headwater_reconnects_total".to_owned(), status.reconnects as f64),
+        ("headwater_incidents_open".to_owned(), open as f64),
+    ];
+    for (why, count) in left_out {
+        values.push((format!("headwater_left_out_total{{why=\"{why}\"}}"), count as f64));
+    }
+    for (name, count, given_up) in waiting {
+        let name = name.replace(['"', '\\', '\n'], "_");
+        values.push((format!("headwater_queue{{output=\"{name}\"}}"), *count as f64));
+        let given_up = *given_up as f64;
+        values.push((format!("headwater_given_up_total{{output=\"{name}\"}}"), given_up));
+    }
+    let trouble = (standing != Standing::Live).then(|| status.words(now));
+    Figures { values, trouble }
 }
 
 fn summary(following: &Following, status: &Status) -> String {

@@ -87,6 +87,10 @@ fn with(bound: &Bound, value: &str) -> String {
             let time = format!("time: (column: \"t\",\n\n    utc_offset_h: {value})");
             return ALL_NUMBERS[3].replace("time: (column: \"t\")", &time);
         }
+        ("source.grid_s" | "source.lateness_s" | "source.hold_s", _) => {
+            let input = format!("input: Stdin,\n\n    {last}: {value}");
+            return ALL_NUMBERS[4].replace("input: Stdin", &input);
+        }
         ("labels.unlabelled", _) => {
             let label = format!("unlabelled: [\n\n    {value}]");
             return ALL_NUMBERS[3].replace("unlabelled: [-1.0]", &label);

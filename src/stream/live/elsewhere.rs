@@ -15,8 +15,9 @@ const NEAR_ROWS: usize = 5;
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
     rows: VecDeque<OpenRow>,
-    /// Pieces that are kept.
-    pieces: u64,
+    /// Pieces that are late by a little, and pieces that are far away.
+    late: u64,
+    far: u64,
     /// They are far away, not late by a little.
     is_far: bool,
 }
@@ -38,7 +39,7 @@ impl Elsewhere {
             self.rows.clear();
         }
         self.is_far = if self.rows.is_empty() { is_far } else { self.is_far && is_far };
-        self.pieces += 1;
+        *(if is_far { &mut self.far } else { &mut self.late }) += 1;
         if self.rows.back().is_none_or(|row| row.slot != slot) {
             let (values, answered) = (vec![f64::NAN; width], vec![false; width]);
             self.rows.push_back(OpenRow { slot, since: arrived, values, answered, whole: false });
@@ -77,15 +78,14 @@ impl Elsewhere {
     pub(super) fn take(&mut self) -> Option<OpenRow> {
         let row = self.rows.pop_front();
         if self.rows.is_empty() {
-            self.pieces = 0;
+            (self.late, self.far) = (0, 0);
         }
         row
     }
 
     /// Forgets what is kept; how many pieces were late, and how many had a wrong stamp.
     pub(super) fn give_up(&mut self) -> (u64, u64) {
-        let pieces = std::mem::take(&mut self.pieces);
         self.rows.clear();
-        if self.is_far { (0, pieces) } else { (pieces, 0) }
+        (std::mem::take(&mut self.late), std::mem::take(&mut self.far))
     }
 }
