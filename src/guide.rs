@@ -3,7 +3,9 @@
 //! | page | what it says |
 //! |---|---|
 //! | [`guarantees`] | what is promised under which fault, and the test that shows it |
+//! | [`recordings`] | what is stored of a run, how it is read again, the tables |
 //! | [`hostile`] | how the program is attacked, and how to attack it with other seeds |
 
 pub mod guarantees;
 pub mod hostile;
+pub mod recordings;

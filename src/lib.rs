@@ -22,6 +22,7 @@
 //! | [`output`] | facts for receivers outside: a queue on disk for each, and figures for a monitoring system |
 //! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
+//! | [`record`] | recordings: a run stored while it happens in one SQLite file, and read again |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
 //! | [`study`] | how good the answers are: every table and figure |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
@@ -62,6 +63,7 @@ mod make;
 mod nn;
 mod output;
 mod privacy;
+mod record;
 mod score;
 mod server;
 mod session;

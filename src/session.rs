@@ -27,8 +27,8 @@ pub(crate) use mark::Mark;
 pub(crate) use privacy::{Alphabet, PrivacySettings, SendPolicy};
 pub(crate) use problem::{Problem, SessionError};
 pub(crate) use settings::{
-    Decimation, Limits, Mode, ModelSettings, Proprietary, ReplaySettings, Sampling, Span, Tau,
-    Thresholds, Tier, Vote,
+    Decimation, Limits, Mode, ModelSettings, Proprietary, RecordSettings, ReplaySettings, Sampling,
+    Span, Tau, Thresholds, Tier, Vote,
 };
 pub(crate) use source::{
     Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Shape, Source,
@@ -72,6 +72,9 @@ pub struct Session {
     /// How it is played.
     #[serde(default)]
     pub(crate) replay: ReplaySettings,
+    /// What a recording of it holds.
+    #[serde(default)]
+    pub(crate) record: RecordSettings,
     /// How much preparing it may take.
     #[serde(default)]
     pub(crate) limits: Limits,

@@ -48,6 +48,8 @@ pub(crate) mod unused_columns;
 pub(crate) mod window;
 
 #[cfg(test)]
+pub(crate) mod test_faults;
+#[cfg(test)]
 pub(crate) mod test_support;
 
 pub(crate) use error::StreamError;
@@ -152,7 +154,7 @@ pub(crate) enum Label {
 
 /// Why rows were left out. Notes travel with the next frame; those after the last frame are in the
 /// frame that [`Stream::next`] answered `false` for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     /// The file (or generator) concerned.
     pub(crate) place: String,
@@ -165,7 +167,7 @@ pub(crate) struct Note {
 }
 
 /// The kinds of [`Note`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum NoteKind {
     /// A row with the stamp of the row before; the first one counts.
     DuplicateStamp,
@@ -283,6 +285,11 @@ impl Frame {
             inputs: vec![f64::NAN; layout.input_width()],
             ..Self::default()
         }
+    }
+
+    /// A frame with measurements that were stored earlier.
+    pub(crate) fn with_values(values: Vec<f64>) -> Self {
+        Self { values, ..Self::default() }
     }
 
     /// Client `client`'s measurements.

@@ -1,4 +1,4 @@
-//! Where the program keeps files of its own: the user's settings and keys, and ledgers.
+//! Where the program keeps files of its own: the user's settings and keys, ledgers, recordings.
 //!
 //! It must not know what stands in them.
 
@@ -33,6 +33,16 @@ pub(crate) fn live(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf>
 pub(crate) fn ledgers(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let below = |folder: PathBuf| folder.join("headwater").join("ledgers");
     set(&variable, "HEADWATER_LEDGERS")
+        .or_else(|| Some(below(set(&variable, "XDG_DATA_HOME")?)))
+        .or_else(|| Some(below(set(&variable, "HOME")?.join(".local").join("share"))))
+        .or_else(|| Some(below(set(&variable, "LOCALAPPDATA")?)))
+}
+
+/// The folder of recordings that nobody named: `HEADWATER_RECORDINGS`, else where the system keeps data
+/// of programs; `None` where it keeps none.
+pub(crate) fn recordings(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let below = |folder: PathBuf| folder.join("headwater").join("recordings");
+    set(&variable, "HEADWATER_RECORDINGS")
         .or_else(|| Some(below(set(&variable, "XDG_DATA_HOME")?)))
         .or_else(|| Some(below(set(&variable, "HOME")?.join(".local").join("share"))))
         .or_else(|| Some(below(set(&variable, "LOCALAPPDATA")?)))

@@ -119,7 +119,7 @@ fn source(session: &Session) -> String {
 /// What its settings protect and what they do not, where anything is set.
 fn print_privacy(out: &mut impl Write, session: &Session) -> Result<()> {
     if !session.privacy.protects() {
-        writeln!(out, "privacy     no ε is set: states and symbols are sent as they are")?;
+        writeln!(out, "privacy     no ε is set: states and symbols are sent without noise")?;
         return Ok(());
     }
     let mut head = "privacy";

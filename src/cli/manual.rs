@@ -13,7 +13,7 @@ use crate::console::{KEYS_FILE, actions};
 use crate::engine::ledger_key::KEY_FILE;
 
 /// What the environment may say.
-const ENVIRONMENT: [(&str, &str); 16] = [
+const ENVIRONMENT: [(&str, &str); 17] = [
     ("HEADWATER_OPERATOR", "who is at the console, for its log; else USER or LOGNAME"),
     ("HEADWATER_CACHE", "the folder in which models are kept between runs"),
     ("HEADWATER_THREADS", "threads to work with; when not set, as many as there are processors"),
@@ -27,7 +27,8 @@ const ENVIRONMENT: [(&str, &str); 16] = [
     ("XDG_STATE_HOME, HOME", "the folder above it when HEADWATER_LIVE is not set"),
     ("HEADWATER_LOG", "how much `run` logs to standard error: error, warn, info, debug"),
     ("HEADWATER_LEDGERS", "the folder of ledgers that count a budget for the whole history"),
-    ("XDG_DATA_HOME, HOME", "the folder above it when HEADWATER_LEDGERS is not set"),
+    ("HEADWATER_RECORDINGS", "the folder of recordings that nobody named"),
+    ("XDG_DATA_HOME, HOME", "the folder above these two when they are not set"),
     ("HEADWATER_FAULT", "a fault for tests: engine-panic ends the engine's thread"),
     ("NO_COLOR", "no colours: bold, dim, underlined and reversed text instead"),
     ("COLORTERM, TERM", "how many colours the terminal has"),

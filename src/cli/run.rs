@@ -1,6 +1,7 @@
 //! `headwater run`: a session without a screen, one fact a line, a summary last.
 
 mod bar;
+mod recorded;
 mod service;
 mod text;
 
@@ -18,7 +19,7 @@ use self::bar::Bar;
 use self::service::Service;
 use super::{SessionArgs, interrupt};
 use crate::engine;
-use crate::engine::handle::{EngineEvent, Options};
+use crate::engine::handle::{EngineEvent, Options, RecordState, RecordTo};
 use crate::engine::pace::Speed;
 use crate::engine::progress::Training;
 use crate::engine::run::Ending;
@@ -44,6 +45,12 @@ pub(super) struct RunArgs {
     /// Let outputs of the session run the commands that it names
     #[arg(long)]
     allow_exec: bool,
+    /// Store the run in this file while it happens
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Let the server decide again on the messages of a recording
+    #[arg(long)]
+    recompute: bool,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
@@ -59,6 +66,8 @@ impl RunArgs {
             speed: Speed::Max,
             ledger: None,
             allow_exec: false,
+            record: None,
+            recompute: false,
             json: false,
         }
     }
@@ -87,12 +96,19 @@ fn mark(text: &str) -> Result<Mark, String> {
 }
 
 pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
+    if let Some(file) = args.session.recording() {
+        return recorded::run(out, args, file);
+    }
+    if args.recompute {
+        bail!("--recompute needs a recording; {} is a session", args.session.session);
+    }
     let interrupt = interrupt::watch("the summary tells what was done");
     let session = args.session.open()?;
     let options = Options {
         mode: args.mode.map(Mode::from),
         until: args.until,
         ledger: args.ledger.clone(),
+        record: args.record.clone().map(RecordTo::File),
         interrupt: Some(Arc::clone(&interrupt)),
         allow_exec: args.allow_exec,
         ..Options::facts(args.speed)
@@ -102,11 +118,17 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let bar = Bar::new();
     let mut printer = Printer { out, json: args.json, bar: &bar };
     let mut engine = engine::spawn(&session, options)?;
-    let mut failed = None;
+    let (mut failed, mut unrecorded) = (None, None);
     while let Some(event) = engine.events.blocking_recv() {
         service.lives();
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),
+            EngineEvent::Recording(RecordState::On(_)) => {}
+            // Whoever asks for a recording wants to know at once that there is none.
+            EngineEvent::Recording(RecordState::Failed(why)) => {
+                printer.notice(&format!("the run goes on without a recording: {why}"));
+                unrecorded = Some(why);
+            }
             EngineEvent::Training(training) => printer.train(&training)?,
             EngineEvent::Opened(opened) => printer.print(&opened.calibrated)?,
             EngineEvent::News(update) => {
@@ -133,7 +155,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     if interrupt.load(Ordering::Relaxed) {
         bail!("interrupted: the summary is of what was done until then");
     }
-    Ok(())
+    unrecorded.map_or(Ok(()), |why| Err(eyre!("the run was not recorded to its end: {why}")))
 }
 
 /// Where facts go.

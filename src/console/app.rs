@@ -34,7 +34,7 @@ use super::theme::Theme;
 use super::training::Course;
 use super::watched::Watched;
 use super::window::ZOOMS;
-use crate::engine::handle::{Command, EngineEvent, Load, OpenError};
+use crate::engine::handle::{Command, EngineEvent, Load, OpenError, RecordState};
 use crate::engine::knob::{Knob, Scope};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
@@ -177,6 +177,10 @@ pub(crate) struct Model {
     pub mouse: bool,
     pub bell: bool,
     pub remark: Option<Remark>,
+    /// What is shown is a recording: it is over, and nothing can be done about it.
+    pub is_recording: bool,
+    /// Whether the run is recorded; nothing where nobody asked for it.
+    pub recording: Option<RecordState>,
     /// Place of the length of a column in [`ZOOMS`].
     zoom: usize,
 }
@@ -268,6 +272,8 @@ impl Model {
             mouse: true,
             bell: false,
             remark: None,
+            is_recording: false,
+            recording: None,
             zoom: first_zoom(FIRST_COLUMN_S),
         }
     }
@@ -433,6 +439,12 @@ fn is_counted(action: Action) -> bool {
 fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
     match report {
         EngineEvent::Notice(notice) => model.message(notice),
+        EngineEvent::Recording(state) => {
+            if let RecordState::Failed(why) = &state {
+                model.failure(format!("not recorded: {why}"));
+            }
+            model.recording = Some(state);
+        }
         EngineEvent::Training(training) => model.course.take(training),
         EngineEvent::Opened(opened) => {
             let clients = &opened.layout.clients;

@@ -122,6 +122,11 @@ impl KeptLedger {
         Ok((Opened { ledgers: Some(kept), notices }, Self(Some(writer))))
     }
 
+    /// No file: the run releases nothing.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
     /// Whether there is a file.
     pub(crate) fn is_kept(&self) -> bool {
         self.0.is_some()

@@ -16,6 +16,7 @@ mod ledger;
 mod ledger_budget;
 mod live;
 mod manners;
+mod recording;
 mod run;
 mod steady;
 #[cfg(unix)]
@@ -37,6 +38,7 @@ fn headwater() -> Command {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
     command.env("HEADWATER_CONFIG", own.join("config"));
     command.env("HEADWATER_LEDGERS", own.join("ledgers"));
+    command.env("HEADWATER_RECORDINGS", own.join("recordings"));
     command
 }
 

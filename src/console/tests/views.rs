@@ -45,7 +45,7 @@ fn theme(choice: Choice, ascii: bool) -> Theme {
 /// What the engine says of the morning until 01:30:10: said once for all pictures.
 static MORNING: LazyLock<(Opened, News, Snapshot)> = LazyLock::new(|| {
     let (mut watch, prepared) = plant::ready();
-    let opened = Opened::of(&watch, prepared);
+    let opened = Opened::of(&watch, Some(prepared));
     let mut news = News::default();
     for _ in 0..DURING {
         watch.step(&mut news).expect("a built-in plant has no bad rows");

@@ -12,6 +12,7 @@ use ratatui::style::Style;
 use super::pen::{Canvas, width};
 use crate::console::app::{Model, Sorting, Stage};
 use crate::console::clock::length;
+use crate::engine::handle::RecordState;
 use crate::incident::TableVerdict;
 use crate::session::Mode;
 use crate::stream::live::status::Standing;
@@ -123,6 +124,13 @@ fn parts(model: &Model) -> Parts {
             let text = format!("? {nominal} nominal rows left out");
             parts.add_or(4, text, format!("? {nominal} nominal"), theme.missing);
         }
+    }
+    match &model.recording {
+        Some(RecordState::On(_)) => parts.add(ELSEWHERE, "recorded", theme.label),
+        Some(RecordState::Failed(_)) => {
+            parts.add_or(1, "? NOT RECORDED".into(), "? NOT REC", theme.missing);
+        }
+        None => {}
     }
     if model.sorting == Sorting::Severity {
         parts.add_or(4, "sorted by severity".into(), "sorted", theme.text);

@@ -11,7 +11,7 @@ use crate::privacy::Provenance;
 use crate::score::{Judgement, Watched};
 use crate::server::health::{CalibrationHealth, insensitive};
 use crate::site::material::LeftOut;
-use crate::stream::{Stream as _, UnusedRows};
+use crate::stream::UnusedRows;
 
 impl Run {
     /// The thresholds of every client. They are percentiles of its distances: where flags are
