@@ -42,6 +42,7 @@ use crate::engine::watch::Snapshot;
 use crate::fact::Priority;
 use crate::incident::{Action as Deed, What};
 use crate::session::Session;
+use crate::stream::live::status::Shown;
 
 mod act;
 mod answer;
@@ -133,6 +134,10 @@ pub(crate) struct Model {
     pub names: Vec<String>,
     raw_names: Vec<String>,
     pub load: Load,
+    /// Measurements arrive now: they go at their own speed.
+    pub is_live: bool,
+    /// How their source stands, as far as it is known.
+    pub live: Option<Box<Shown>>,
     pub pace: Pace,
     /// The time ahead that is being run to.
     pub seeking: Option<Timestamp>,
@@ -236,6 +241,8 @@ impl Model {
             names: Vec::new(),
             raw_names: Vec::new(),
             load: Load::default(),
+            is_live: session.live().is_some(),
+            live: None,
             pace: Pace { speed: Speed::new(session.replay.speed), paused: false },
             seeking: None,
             look: None,
@@ -477,6 +484,7 @@ fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
                 watched.snapshot = bulletin.snapshot.or(watched.snapshot.take());
             }
             model.load = bulletin.load;
+            model.live = bulletin.live.or(model.live.take());
             if model.seeking.is_some_and(|goal| model.newest().is_some_and(|now| now >= goal)) {
                 model.seeking = None;
             }

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::app::{Effect, Goal, Model, Msg, Stage, update};
 use super::export::{self, Format};
-use super::input::{Input, Sent};
+use super::input::{Input, Keys, Sent};
 use super::key::Key;
 use super::keymap;
 use super::mouse::{Hit, Mouse};
@@ -100,8 +100,8 @@ impl Appearance {
 }
 
 /// Whether a console can be shown: input and output are a terminal that can place its cursor.
-pub(crate) fn is_possible() -> bool {
-    io::stdin().is_terminal()
+pub(crate) fn is_possible(keys: Keys) -> bool {
+    keys.are_there()
         && io::stdout().is_terminal()
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -116,8 +116,9 @@ pub(crate) fn run(
     look: Appearance,
     record: bool,
     at: Option<Goal>,
+    keys: Keys,
 ) -> Result<Ending, ConsoleError> {
-    if !is_possible() {
+    if !is_possible(keys) {
         return Err(ConsoleError::NotATerminal);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -127,7 +128,7 @@ pub(crate) fn run(
         let mut console = Console::start(subject, look, record)?;
         console.model.open_at = at;
         // Dropped before the console on an error: reading ends before the terminal is given back.
-        let mut input = Input::listen()?;
+        let mut input = Input::listen(keys)?;
         loop {
             match console.run(&mut signals, &mut input).await? {
                 Left::For(ending) => {
