@@ -2,7 +2,7 @@
 //!
 //! 0 is done, 1 a failure said in words, 2 wrong usage. Nothing else imports this module.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
@@ -11,7 +11,7 @@ use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 
 use crate::base::atomic_file;
 use crate::bench;
-use crate::console::{self, Appearance, Subject, ThemeChoice};
+use crate::console::{self, Appearance, Goal, Subject, ThemeChoice};
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
 use crate::record;
 use crate::score;
@@ -20,6 +20,7 @@ use crate::session::{SHIPPED, Session, Span};
 mod check;
 mod compare;
 mod export;
+mod init;
 mod interrupt;
 mod ledger;
 mod make;
@@ -93,6 +94,9 @@ enum Command {
         look: LookArgs,
         #[command(flatten)]
         keep: KeepArgs,
+        /// Go there first: a time of the data's clock such as 10:38, an incident such as #7, start or end
+        #[arg(long, value_name = "T", value_parser = console::goal)]
+        at: Option<Goal>,
     },
     /// List the sessions that come with the program, and the recordings at hand
     Sessions,
@@ -104,7 +108,9 @@ enum Command {
         #[arg(long)]
         full: bool,
     },
-    /// Write data of the built-in plants, with its ground truth
+    /// Look at data and write a session for it
+    Init(init::InitArgs),
+    /// Write data of the built-in plants, with its ground truth, or be a live plant
     #[command(subcommand)]
     Make(make::Make),
     /// Make the models of a session and keep them
@@ -151,8 +157,12 @@ enum Command {
 /// Which session, and where its data stands.
 #[derive(Debug, Args)]
 struct SessionArgs {
-    /// A session file, the name of a shipped session, or a recording (see `headwater sessions`)
+    /// A session file, the name of a shipped session, or a recording (see `headwater sessions`); `-`
+    /// reads live rows from standard input, with --session
     session: String,
+    /// The session that says what live rows mean, where they come from standard input
+    #[arg(long = "session", value_name = "FILE", id = "meaning")]
+    meaning: Option<String>,
     /// Folder that holds the session's data files
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -184,7 +194,7 @@ fn span(text: &str) -> Result<Span, String> {
 impl SessionArgs {
     /// What opens when nothing is asked for.
     fn first() -> Self {
-        Self { session: SHIPPED[0].name.into(), data: None, seed: None }
+        Self { session: SHIPPED[0].name.into(), meaning: None, data: None, seed: None }
     }
 
     /// The file, where it is a recording and not a session.
@@ -207,7 +217,18 @@ impl SessionArgs {
     }
 
     fn open(&self) -> Result<Session> {
-        let mut session = Session::open(&self.session)?;
+        let mut session = match (self.session.as_str(), &self.meaning) {
+            ("-", Some(meaning)) => {
+                let mut session = Session::open(meaning)?;
+                session.read_standard_input().map_err(|why| eyre!(why))?;
+                session
+            }
+            ("-", None) => {
+                bail!("live rows need a session that says what they mean: --session FILE")
+            }
+            (_, Some(_)) => bail!("--session belongs to `-`, live rows from standard input"),
+            (session, None) => Session::open(session)?,
+        };
         for note in &session.notes {
             eprintln!("{note}");
         }
@@ -277,13 +298,16 @@ fn execute(cli: Cli) -> Result<ExitCode> {
     }
     let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
-        None => return watch(SessionArgs::first(), cli.look, cli.keep, out),
-        Some(Command::Open { session, look, keep }) => return watch(session, look, keep, out),
+        None => return watch(SessionArgs::first(), cli.look, cli.keep, None, out),
+        Some(Command::Open { session, look, keep, at }) => {
+            return watch(session, look, keep, at, out);
+        }
         Some(Command::Sessions) => {
             sessions::list(&mut out)?;
             recordings::list(&mut out)?;
         }
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
+        Some(Command::Init(args)) => init::run(&mut out, &args)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
         Some(Command::Train(args)) => train::run(&mut out, &args)?,
         Some(Command::Bench { json }) => {
@@ -332,13 +356,24 @@ fn watch(
     args: SessionArgs,
     look: LookArgs,
     keep: KeepArgs,
+    at: Option<Goal>,
     mut out: impl Write + Send,
 ) -> Result<ExitCode> {
-    if !console::is_possible() {
+    // Standard input is not free for keys where it brings measurements.
+    let rows_come_in = || {
+        let opened = || args.open().is_ok_and(|session| session.reads_standard_input());
+        args.session == "-" || args.recording().is_none() && opened()
+    };
+    let keys = if io::stdin().is_terminal() || !rows_come_in() {
+        console::Keys::StandardInput
+    } else {
+        console::Keys::Terminal
+    };
+    if !console::is_possible(keys) {
         run::run(&mut out, &run::RunArgs::plain(args))?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
-    Ok(console::run(args.subject()?, look.into(), !keep.no_record)?.report())
+    Ok(console::run(args.subject()?, look.into(), !keep.no_record, at, keys)?.report())
 }

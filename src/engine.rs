@@ -13,6 +13,7 @@
 //! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
 //! | [`handle`], `player`, [`places`], `protocol`, [`pace`], [`progress`] | [`spawn`]: all of it on a thread of its own, commands in, events out |
 //! | [`ledger_file`], [`ledger_key`] | where the ledgers of a run are kept, and what signs them |
+//! | `live` | nominal rows of a live source are gathered before it is watched |
 //! | [`kept_run`], [`recorded`] | a run that is recorded, and a recording as the source of a run |
 //! | [`cost`] | what preparing a session takes, estimated before anything is allocated |
 //!
@@ -29,6 +30,7 @@ pub(crate) mod kept_run;
 pub(crate) mod knob;
 pub(crate) mod ledger_file;
 pub(crate) mod ledger_key;
+mod live;
 pub(crate) mod pace;
 pub(crate) mod places;
 mod player;

@@ -36,6 +36,7 @@ pub(crate) mod decimate;
 pub(crate) mod error;
 pub(crate) mod extent;
 pub(crate) mod hai;
+pub(crate) mod live;
 pub(crate) mod open;
 pub(crate) mod plant;
 pub(crate) mod resolution;
@@ -178,6 +179,12 @@ pub(crate) enum NoteKind {
     TruncatedRow,
     /// A row of a long table with a tag that has a value at that instant already; the first counts.
     DuplicateTag,
+    /// A live value or row that came after its row was handed out.
+    Late,
+    /// A live value or row that came before with the same stamp.
+    Doubled,
+    /// A live line or message that cannot be read.
+    Unreadable,
     /// The clock of the data jumped and stayed where it went; its rows are used.
     ClockMoved {
         /// The last stamp before.
@@ -200,6 +207,9 @@ impl NoteKind {
             NoteKind::WrongStamp => "time stamp does not fit the rows around it",
             NoteKind::TruncatedRow => "file ends in the middle of a row",
             NoteKind::DuplicateTag => "second value of a tag at one instant",
+            NoteKind::Late => "came too late",
+            NoteKind::Doubled => "came twice",
+            NoteKind::Unreadable => "cannot be read",
             NoteKind::ClockMoved { .. } => "the clock of the data moved",
         }
     }
@@ -362,6 +372,16 @@ pub(crate) struct Event {
     pub(crate) what: String,
 }
 
+/// What a stream has at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A frame was filled.
+    Frame,
+    /// Nothing has arrived yet.
+    NotYet,
+    End,
+}
+
 pub(crate) trait Stream: Send {
     fn layout(&self) -> &Layout;
 
@@ -369,6 +389,11 @@ pub(crate) trait Stream: Send {
     ///
     /// After an error the stream is over. Frames handed out before it stand.
     fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError>;
+
+    /// The same without waiting: a live stream may have nothing yet.
+    fn poll(&mut self, frame: &mut Frame) -> Result<Next, StreamError> {
+        Ok(if self.next(frame)? { Next::Frame } else { Next::End })
+    }
 
     /// Disturbances known so far. May be empty in a labelled data set.
     ///
@@ -386,6 +411,10 @@ impl Stream for Box<dyn Stream> {
 
     fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
         (**self).next(frame)
+    }
+
+    fn poll(&mut self, frame: &mut Frame) -> Result<Next, StreamError> {
+        (**self).poll(frame)
     }
 
     fn events(&self) -> &[Event] {

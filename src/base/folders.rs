@@ -18,6 +18,16 @@ pub(crate) fn configuration(variable: impl Fn(&str) -> Option<String>) -> Option
         .or_else(|| Some(set(&variable, "APPDATA")?.join("headwater")))
 }
 
+/// The folder of what live sources keep: history that was learned from, queues of outputs.
+/// `HEADWATER_LIVE`, else where the system keeps the state of programs; `None` where it keeps none.
+pub(crate) fn live(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let below = |folder: PathBuf| folder.join("headwater").join("live");
+    set(&variable, "HEADWATER_LIVE")
+        .or_else(|| Some(below(set(&variable, "XDG_STATE_HOME")?)))
+        .or_else(|| Some(below(set(&variable, "HOME")?.join(".local").join("state"))))
+        .or_else(|| Some(below(set(&variable, "LOCALAPPDATA")?)))
+}
+
 /// The folder of ledgers that nobody named: `HEADWATER_LEDGERS`, else where the system keeps data of
 /// programs; `None` where it keeps none. It is no cache: what is removed from it was not counted.
 pub(crate) fn ledgers(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {

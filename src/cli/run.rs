@@ -2,6 +2,7 @@
 
 mod bar;
 mod recorded;
+mod service;
 mod text;
 
 pub(super) use text::print_head;
@@ -15,6 +16,7 @@ use clap::{Args, ValueEnum};
 use color_eyre::eyre::{Result, bail, eyre};
 
 pub(super) use self::bar::Bar;
+use self::service::Service;
 use super::{SessionArgs, interrupt};
 use crate::engine;
 use crate::engine::handle::{EngineEvent, Options, RecordState, RecordTo};
@@ -40,6 +42,9 @@ pub(super) struct RunArgs {
     /// Write every release to a signed ledger; a ledger that is there is continued
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// Let outputs of the session run the commands that it names
+    #[arg(long)]
+    allow_exec: bool,
     /// Store the run in this file while it happens
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -60,6 +65,7 @@ impl RunArgs {
             until: None,
             speed: Speed::Max,
             ledger: None,
+            allow_exec: false,
             record: None,
             recompute: false,
             json: false,
@@ -104,16 +110,19 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         ledger: args.ledger.clone(),
         record: args.record.clone().map(RecordTo::File),
         interrupt: Some(Arc::clone(&interrupt)),
+        allow_exec: args.allow_exec,
         ..Options::facts(args.speed)
     };
+    service::log();
+    let mut service = Service::of_environment();
     let bar = Bar::new();
     let mut printer = Printer { out, json: args.json, bar: &bar };
     let mut engine = engine::spawn(&session, options)?;
     let (mut failed, mut unrecorded) = (None, None);
     while let Some(event) = engine.events.blocking_recv() {
+        service.lives();
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),
-            EngineEvent::Recording(RecordState::On(_)) => {}
             // Whoever asks for a recording wants to know at once that there is none.
             EngineEvent::Recording(RecordState::Failed(why)) => {
                 printer.notice(&format!("the run goes on without a recording: {why}"));
@@ -133,13 +142,15 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
             }
             // Data that broke off is an error, after all that it gave has been told.
             EngineEvent::Failed(error) => failed = Some(Err(eyre!(error))),
-            EngineEvent::Playing
+            EngineEvent::Recording(RecordState::On(_))
+            | EngineEvent::Playing
             | EngineEvent::Ordered(_)
             | EngineEvent::Tried(_)
             | EngineEvent::Stopped => {}
         }
     }
     bar.clear();
+    service.stops();
     failed.unwrap_or_else(|| bail!("the engine ended unexpectedly, as told above"))?;
     if interrupt.load(Ordering::Relaxed) {
         bail!("interrupted: the summary is of what was done until then");

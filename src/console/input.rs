@@ -24,6 +24,25 @@ use reader::Reader;
 /// Events that may wait. Nobody types so far ahead; a paste without brackets does.
 const MOST: usize = 1024;
 
+/// Where keys come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Keys {
+    #[default]
+    StandardInput,
+    /// The terminal that the program was started from: standard input brings measurements.
+    Terminal,
+}
+
+impl Keys {
+    /// Whether they can come from there.
+    pub(crate) fn are_there(self) -> bool {
+        match self {
+            Self::StandardInput => io::IsTerminal::is_terminal(&io::stdin()),
+            Self::Terminal => std::fs::File::open("/dev/tty").is_ok(),
+        }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     Event(Event),
@@ -108,12 +127,13 @@ impl Shared {
 pub(crate) struct Input {
     shared: Arc<Shared>,
     reader: Option<Reader>,
+    keys: Keys,
 }
 
 impl Input {
     /// Reads the terminal from now on. The thread sleeps in the system until something is sent.
-    pub(crate) fn listen() -> io::Result<Self> {
-        let mut input = Self::default();
+    pub(crate) fn listen(keys: Keys) -> io::Result<Self> {
+        let mut input = Self { keys, ..Self::default() };
         input.resume()?;
         Ok(input)
     }
@@ -129,6 +149,7 @@ impl Input {
         let shared = Arc::clone(&self.shared);
         let ended = Arc::clone(&self.shared);
         self.reader = Some(Reader::start(
+            self.keys,
             move |event| {
                 shared.queue().add(event);
                 shared.added.notify_one();

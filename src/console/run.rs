@@ -8,9 +8,9 @@ use std::{env, fmt, fs};
 use crossterm::event::Event;
 use thiserror::Error;
 
-use super::app::{Effect, Model, Msg, Stage, update};
+use super::app::{Effect, Goal, Model, Msg, Stage, update};
 use super::export::{self, Format};
-use super::input::{Input, Sent};
+use super::input::{Input, Keys, Sent};
 use super::key::Key;
 use super::keymap;
 use super::mouse::{Hit, Mouse};
@@ -25,6 +25,7 @@ use super::theme::{Choice, Theme};
 use super::view::view;
 use crate::engine::Handle;
 use crate::engine::handle::{OpenError, Options};
+use crate::record;
 use ratatui::buffer::Buffer;
 
 /// How long the last lines of a ledger may take.
@@ -99,8 +100,8 @@ impl Appearance {
 }
 
 /// Whether a console can be shown: input and output are a terminal that can place its cursor.
-pub(crate) fn is_possible() -> bool {
-    io::stdin().is_terminal()
+pub(crate) fn is_possible(keys: Keys) -> bool {
+    keys.are_there()
         && io::stdout().is_terminal()
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -108,14 +109,16 @@ pub(crate) fn is_possible() -> bool {
 /// Shows `session` until the operator leaves. Making its models may take its time: that happens on
 /// another thread, and the screen shows how far it is. Another session may be opened from within.
 ///
-/// With `record` every run is recorded. A failure of the stream is shown, and returned once the
+/// With `record` every run is recorded; `at` is the place in time to go to first. A failure of the stream is shown, and returned once the
 /// operator has left.
 pub(crate) fn run(
     subject: Subject,
     look: Appearance,
     record: bool,
+    at: Option<Goal>,
+    keys: Keys,
 ) -> Result<Ending, ConsoleError> {
-    if !is_possible() {
+    if !is_possible(keys) {
         return Err(ConsoleError::NotATerminal);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -123,8 +126,9 @@ pub(crate) fn run(
         // First the signals: from the moment the terminal is ours it can be given back.
         let mut signals = Signals::listen()?;
         let mut console = Console::start(subject, look, record)?;
+        console.model.open_at = at;
         // Dropped before the console on an error: reading ends before the terminal is given back.
-        let mut input = Input::listen()?;
+        let mut input = Input::listen(keys)?;
         loop {
             match console.run(&mut signals, &mut input).await? {
                 Left::For(ending) => {
@@ -155,8 +159,8 @@ struct Console {
 }
 
 /// The console before anything is known but what it is opened on.
-fn model_of(subject: &Subject, theme: Theme) -> Model {
-    let mut model = Model::new(subject.session(), theme);
+fn model_of(subject: &Subject, theme: &Theme) -> Model {
+    let mut model = Model::new(subject.session(), *theme);
     model.name = clean(&subject.title());
     model.pace = subject.pace();
     model.is_recording = matches!(subject, Subject::Recording(_));
@@ -172,7 +176,7 @@ fn who() -> String {
 impl Console {
     /// Shows the first picture before anything that could take time.
     fn start(subject: Subject, look: Appearance, record: bool) -> Result<Self, ConsoleError> {
-        let mut model = model_of(&subject, look.resolve());
+        let mut model = model_of(&subject, &look.resolve());
         model.mouse = !look.no_mouse;
         model.who = who();
         let mut term = Term::take(model.mouse)?;
@@ -202,7 +206,7 @@ impl Console {
 
     /// Begins anew with another session; what the operator chose about the screen stays.
     fn change(&mut self, subject: Subject) -> io::Result<()> {
-        let mut model = model_of(&subject, self.model.theme);
+        let mut model = model_of(&subject, &self.model.theme);
         std::mem::swap(&mut model.keymap, &mut self.model.keymap);
         std::mem::swap(&mut model.who, &mut self.model.who);
         (model.mouse, model.bell) = (self.model.mouse, self.model.bell);
@@ -305,7 +309,9 @@ impl Console {
                 }
             }
             Effect::ListSessions => {
-                let found = env::current_dir().map(|folder| sessions::list(&folder));
+                let recordings = record::folder::folder();
+                let found = env::current_dir();
+                let found = found.map(|folder| sessions::list(&folder, recordings.as_deref()));
                 update(&mut self.model, Msg::Sessions(found.unwrap_or_default()));
             }
             Effect::Bell => term::ring()?,

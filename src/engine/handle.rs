@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 pub(crate) use super::error::OpenError;
 use super::kept_run::KeptRun;
 use super::ledger_file::KeptLedger;
+use super::live;
 use super::player::{Gone, Player};
 use super::prepare::{self, PrepareError, Prepared};
 use super::progress::{ProgressWords, Training};
@@ -35,8 +36,12 @@ use super::recorded::Recorded;
 use super::run::{Ending, RunOptions};
 use super::train::{enter_failed, enter_prepared};
 use super::watch::Watch;
+use crate::output::Outputs;
+use crate::output::metrics::Metrics;
 use crate::privacy::Head;
 use crate::session::Session;
+use crate::stream::live::status::Shared;
+use crate::stream::live::{LiveStream, kept as kept_rows};
 use crate::wire::Memory;
 
 /// Events that may lie unread.
@@ -127,7 +132,8 @@ pub(crate) fn spawn_recorded(recorded: Recorded, options: Options) -> io::Result
             let _ = sender.blocking_send(EngineEvent::Training(training));
         }
         let watch = Watch::recorded(recorded, options.watched)?;
-        Ok(((watch, None, KeptLedger::none(), KeptRun::default()), session))
+        let kept = (KeptLedger::none(), KeptRun::default());
+        Ok(((watch, None, kept.0, kept.1, Outside::default()), session))
     })
 }
 
@@ -146,10 +152,12 @@ fn spawn_on(
     thread::Builder::new().name("engine".into()).spawn(move || {
         // A hang-up means that the holder is gone: there is nobody left to tell.
         let _gone = match open(&options, &sender) {
-            Ok(((watch, prepared, kept, record), session)) => {
+            Ok(((watch, prepared, kept, record, outside), session)) => {
                 is_kept.store(kept.is_kept() || record.is_on(), Ordering::Relaxed);
                 let kept = (kept, record);
                 let mut player = Player::new(watch, kept, &session, &options, sender, commands);
+                player.follow(outside.live);
+                player.hand_out(outside.outputs, outside.metrics);
                 let played = player.play(prepared);
                 // Whoever has left does not wait for it.
                 let _ = finish.try_send(player.close());
@@ -161,8 +169,19 @@ fn spawn_on(
     Ok(Handle { events, commands: Some(command_sender), keeps, finished })
 }
 
-/// A session that can be played, its models, and where its ledger and the run itself are stored.
-type Ready = (Watch, Option<Arc<Prepared>>, KeptLedger, KeptRun);
+/// A session that can be played, its models, where its ledger and the run itself are stored, and what
+/// it has to do with the world outside.
+type Ready = (Watch, Option<Arc<Prepared>>, KeptLedger, KeptRun, Outside);
+
+/// What a run has to do with the world outside.
+#[derive(Default)]
+struct Outside {
+    /// How its source stands, where that is a live one.
+    live: Option<Shared>,
+    /// Who gets facts, and who may ask for figures.
+    outputs: Option<Outputs>,
+    metrics: Option<Metrics>,
+}
 
 fn open(
     session: &Session,
@@ -174,6 +193,16 @@ fn open(
         // Without a holder there is nobody to tell, which the first measurement will find out.
         let _ = sender.blocking_send(EngineEvent::Notice(notice.clone()));
     }
+    let outputs = if options.outputs && !session.outputs.is_empty() {
+        Outputs::open(session, &kept_rows::folder(session)?, options.allow_exec)?
+    } else {
+        None
+    };
+    let metrics = session.metrics.as_deref().filter(|_| options.outputs);
+    let metrics = metrics.map(Metrics::listen).transpose()?;
+    let source = session.live().map(|live| live::begin(session, live, options, sender));
+    let source = source.transpose()?;
+    let outside = Outside { live: source.as_ref().map(LiveStream::status), outputs, metrics };
     let mut record = KeptRun::open(session, options.record.as_ref());
     if let Some(file) = record.file() {
         let _ = sender.blocking_send(EngineEvent::Recording(RecordState::On(file)));
@@ -193,10 +222,14 @@ fn open(
         ..RunOptions::new(mode)
     };
     let with_frames = options.watched || (record.is_on() && session.record.measurements);
-    match Watch::open(session, &prepared, run, with_frames) {
+    let watch = match source {
+        Some(source) => Watch::live(Box::new(source), session, &prepared, run, with_frames),
+        None => Watch::open(session, &prepared, run, with_frames),
+    };
+    match watch {
         Ok(watch) => {
             record.describe(session, (mode, options.watched), &watch, &prepared);
-            Ok((watch, Some(prepared), kept, record))
+            Ok((watch, Some(prepared), kept, record, outside))
         }
         Err(why) => {
             enter_prepared(session, &opened, &mut kept, &prepared)?;

@@ -19,12 +19,19 @@ use super::pace::{Pace, Pacer};
 use super::places::{From, StopAt};
 use super::prepare::Prepared;
 use super::protocol::{Command, EngineEvent, Opened, Options, RecordState, Tried, Update};
+use super::run::Stepped;
 use super::watch::{News, Watch};
 use crate::fact::Fact;
 use crate::incident::Order;
+use crate::output::Outputs;
+use crate::output::metrics::Metrics;
 use crate::privacy::Head;
 use crate::session::Session;
 use crate::stream::{Continuity, Frame};
+
+mod following;
+
+use following::Following;
 
 /// Frames that travel together at most.
 const BATCH: usize = 2048;
@@ -32,6 +39,8 @@ const BATCH: usize = 2048;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 /// A hole in the data is waited through for so long, not for as long as it lasted.
 const LONGEST_HOLE: Duration = Duration::from_secs(1);
+/// How long the last facts may take to be delivered; what is left waits for the next start.
+const LAST_FACTS: Duration = Duration::from_secs(3);
 /// No single wait is longer where an interrupt may come.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -85,6 +94,11 @@ pub(super) struct Player {
     spent: (Duration, u32),
     /// When the first step was taken.
     begun: Instant,
+    /// The source, where it is a live one.
+    live: Option<Following>,
+    /// Who gets facts outside, and who may ask for figures.
+    outputs: Option<Outputs>,
+    metrics: Option<Metrics>,
 }
 
 impl Player {
@@ -121,6 +135,9 @@ impl Player {
             batch_since: Instant::now(),
             spent: (Duration::ZERO, 0),
             begun: Instant::now(),
+            live: None,
+            outputs: None,
+            metrics: None,
         }
     }
 
@@ -148,8 +165,18 @@ impl Player {
             self.amid = true;
             let mut news = News::default();
             let begun = Instant::now();
-            let step = self.watch.step(&mut news);
+            let step = self.watch.poll(&mut news);
             self.spent.0 += begun.elapsed();
+            let step = match step {
+                Ok(Stepped::NotYet) => {
+                    self.amid = false;
+                    self.wait_for_rows(news)?;
+                    continue;
+                }
+                Ok(Stepped::Taken(time)) => Ok(Some(time)),
+                Ok(Stepped::End) => Ok(None),
+                Err(error) => Err(error),
+            };
             self.spent.1 += 1;
             if let Err(error) = self.kept.store(&mut self.watch) {
                 return self.tell(EngineEvent::Failed(error));
@@ -183,6 +210,7 @@ impl Player {
             if let (false, Ok(Some(time))) = (self.is_watched(), &step) {
                 self.hold_back(*time)?;
             }
+            self.look_at_source(&mut news);
             self.add(news);
             self.amid = false;
             for order in std::mem::take(&mut self.orders) {
@@ -226,6 +254,7 @@ impl Player {
             self.tell(EngineEvent::Failed(error))?;
             return self.answer();
         }
+        self.sum_up_source()?;
         let mut news = News::default();
         self.watch.end(&mut news);
         let stored = self.kept.finish(&mut self.watch);
@@ -254,6 +283,9 @@ impl Player {
     pub(crate) fn close(&mut self) -> Option<Head> {
         self.record.finish();
         self.watch.run_mut().close_ledgers();
+        if let Some(outputs) = self.outputs.take() {
+            outputs.finish(LAST_FACTS);
+        }
         // The holder is gone: a file that cannot be written is noticed by who goes on with it.
         self.kept.finish(&mut self.watch).ok().flatten()
     }
@@ -341,6 +373,8 @@ impl Player {
 
     fn obey(&mut self, command: Command) -> Result<(), Gone> {
         match command {
+            // What is live goes at its own speed.
+            Command::Pace(_) | Command::Step | Command::RunTo(_) if self.live.is_some() => {}
             Command::Pace(pace) => {
                 self.pace = pace;
                 self.goal = None;
@@ -417,6 +451,9 @@ impl Player {
         }
         batch.incidents.sort_by_key(|incident| incident.number);
         batch.events.append(&mut news.events);
+        if let Some(outputs) = &mut self.outputs {
+            news.facts.iter().for_each(|fact| outputs.take(fact));
+        }
         batch.facts.append(&mut news.facts);
     }
 
@@ -434,7 +471,8 @@ impl Player {
     fn send(&mut self) -> Result<(), Gone> {
         self.record.flush();
         self.report_recording()?;
-        if self.batch.news.is_empty() && self.batch.snapshot.is_none() {
+        let is_empty = self.batch.news.is_empty() && self.batch.snapshot.is_none();
+        if is_empty && self.batch.live.is_none() {
             return Ok(());
         }
         let mut batch = std::mem::take(&mut self.batch);

@@ -22,6 +22,7 @@ use super::watch::{News, Snapshot, Watch};
 use crate::fact::Fact;
 use crate::incident::Order;
 use crate::session::{Mark, Mode};
+use crate::stream::live::status::Shown;
 use crate::stream::{Event, Layout};
 
 /// What the stream looks like, and what it knows about disturbances.
@@ -68,6 +69,8 @@ pub(crate) struct Update {
     /// How everything stands, where that may have changed.
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) load: Load,
+    /// How a live source stands, where the session has one and that may have changed.
+    pub(crate) live: Option<Box<Shown>>,
 }
 
 /// What the day so far would have been with one knob turned.
@@ -163,6 +166,10 @@ pub(crate) struct Options {
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
     /// Models that are made already.
     pub(crate) prepared: Option<Arc<Prepared>>,
+    /// Outputs of the session may run commands.
+    pub(crate) allow_exec: bool,
+    /// Facts go to the outputs of the session.
+    pub(crate) outputs: bool,
 }
 
 impl Options {
@@ -179,12 +186,14 @@ impl Options {
             record: None,
             interrupt: None,
             prepared: None,
+            allow_exec: false,
+            outputs: true,
         }
     }
 
     /// For a study: models that are made already, as fast as it goes, every step told by itself.
     pub(crate) fn study(prepared: Arc<Prepared>) -> Self {
-        Self { prepared: Some(prepared), batched: false, ..Self::facts(Speed::Max) }
+        Self { prepared: Some(prepared), batched: false, outputs: false, ..Self::facts(Speed::Max) }
     }
 
     /// For facts alone, at a speed.

@@ -59,6 +59,7 @@ pub(crate) use self::what_if::Outlook;
 #[cfg(test)]
 use super::prepare::Prepared;
 use super::prepare::TrainingSpent;
+use super::recorded::NOT_SENT;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::Fact;
 use crate::incident::{Annunciator, Closing, Incident, QualityKind, QualityNote, Step};
@@ -70,19 +71,15 @@ use crate::session::privacy::BudgetSettings;
 use crate::session::{Clock, Mark, Mode, Session, Tau};
 use crate::site::again::AgainError;
 use crate::site::material::LeftOut;
-use crate::site::{Site, SiteError};
+use crate::site::{LONGEST_BRIDGE, Site, SiteError};
 #[cfg(test)]
 use crate::stream::Part;
 #[cfg(test)]
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Continuity, Frame, Label, Layout, Stream, StreamError, UnusedRows};
+use crate::stream::{
+    self, Continuity, Frame, Label, Layout, Next, Stream, StreamError, UnusedRows,
+};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
-
-/// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
-const LONGEST_BRIDGE: usize = 40;
-
-/// How a note about something that was not sent begins.
-pub(super) const NOT_SENT: &str = "nothing was sent: ";
 
 /// Why a session cannot be run.
 #[derive(Debug, Error)]
@@ -134,6 +131,16 @@ impl RunOptions {
             elsewhere: false,
         }
     }
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stepped {
+    Taken(Timestamp),
+    /// Its measurements have not arrived yet.
+    NotYet,
+    /// The end of what is to be run.
+    End,
 }
 
 /// A session on its way through its replay range.
@@ -265,15 +272,31 @@ impl Run {
 
     /// Takes the next step and appends what is new to `facts`; the time of the step, or none at the
     /// end of what is to be run.
+    #[cfg(test)]
     pub(crate) fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, RunError> {
-        if !self.stream.next(&mut self.frame)? {
-            // What was left out after the last frame.
-            self.frame.time = self.now();
-            self.tell_notes(facts);
-            return Ok(None);
+        loop {
+            match self.poll(facts)? {
+                Stepped::Taken(time) => return Ok(Some(time)),
+                Stepped::End => return Ok(None),
+                Stepped::NotYet => {}
+            }
+        }
+    }
+
+    /// The same without waiting for measurements that have not arrived yet.
+    pub(crate) fn poll(&mut self, facts: &mut Vec<Fact>) -> Result<Stepped, RunError> {
+        match self.stream.poll(&mut self.frame)? {
+            Next::Frame => {}
+            Next::NotYet => return Ok(Stepped::NotYet),
+            Next::End => {
+                // What was left out after the last frame.
+                self.frame.time = self.now();
+                self.tell_notes(facts);
+                return Ok(Stepped::End);
+            }
         }
         if self.is_past_the_end() {
-            return Ok(None);
+            return Ok(Stepped::End);
         }
         let said = facts.len();
         let (time, continuity) = (self.frame.time, self.frame.continuity);
@@ -326,7 +349,7 @@ impl Run {
         for fact in &facts[said..] {
             self.alarms.hear(fact);
         }
-        Ok(Some(time))
+        Ok(Stepped::Taken(time))
     }
 
     /// Adds what is known beside the decision: how effects can have come about, and, where the

@@ -21,15 +21,16 @@ use super::prepare::Prepared;
 use super::recorded::{Recorded, order_of};
 use super::run::readout::ClientReadout;
 use super::run::what_if::NoAnswer;
-use super::run::{ActError, Outlook, Run, RunError, RunOptions};
+use super::run::{ActError, Outlook, Run, RunError, RunOptions, Stepped};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Event, Figures, Incident, Order};
 use crate::privacy::EpsilonOption;
+use crate::record::Seen;
 use crate::record::recording::StoredEvent;
 use crate::session::{Mode, Session};
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Frame, Layout, Part, Stream, StreamError};
+use crate::stream::{self, Frame, Layout, Next, Part, Stream, StreamError};
 
 pub(crate) use spent::Spent;
 
@@ -120,7 +121,29 @@ impl Watch {
         options: RunOptions,
         with_frames: bool,
     ) -> Result<Self, RunError> {
-        let mut stream = Grids::of(session)?.open(session, Part::Replay)?;
+        let stream = Grids::of(session)?.open(session, Part::Replay)?;
+        Self::over(stream, session, prepared, options, with_frames)
+    }
+
+    /// The same over measurements that arrive now.
+    pub(crate) fn live(
+        stream: Box<dyn Stream>,
+        session: &Session,
+        prepared: &Prepared,
+        options: RunOptions,
+        with_frames: bool,
+    ) -> Result<Self, RunError> {
+        let stream = Grids::of(session)?.rounded(stream);
+        Self::over(stream, session, prepared, options, with_frames)
+    }
+
+    fn over(
+        mut stream: Box<dyn Stream>,
+        session: &Session,
+        prepared: &Prepared,
+        options: RunOptions,
+        with_frames: bool,
+    ) -> Result<Self, RunError> {
         let raw = stream.layout().clone();
         let (sender, frames) = mpsc::channel();
         if with_frames {
@@ -135,12 +158,11 @@ impl Watch {
     pub(crate) fn recorded(mut recorded: Recorded, keep: bool) -> Result<Self, RunError> {
         let mut run = Run::recorded(&mut recorded, keep)?;
         let (sender, frames) = mpsc::channel();
-        let raw = match &recorded.measured {
-            Some(raw) => raw.clone(),
-            None => {
-                run.tap(|stream| Box::new(Tapped { stream, frames: sender }));
-                run.layout().clone()
-            }
+        let raw = if let Some(raw) = &recorded.measured {
+            raw.clone()
+        } else {
+            run.tap(|stream| Box::new(Tapped { stream, frames: sender }));
+            run.layout().clone()
         };
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
         let recorded = Some(FromRecording {
@@ -186,11 +208,23 @@ impl Watch {
     }
 
     /// Takes the next step and adds what is new; its time, or none at the end.
+    #[cfg(test)]
     pub(crate) fn step(&mut self, news: &mut News) -> Result<Option<Timestamp>, RunError> {
-        let step = self.run.step(&mut news.facts);
+        loop {
+            match self.poll(news)? {
+                Stepped::Taken(time) => return Ok(Some(time)),
+                Stepped::End => return Ok(None),
+                Stepped::NotYet => {}
+            }
+        }
+    }
+
+    /// Takes the next step, if its measurements have arrived, and adds what is new.
+    pub(crate) fn poll(&mut self, news: &mut News) -> Result<Stepped, RunError> {
+        let step = self.run.poll(&mut news.facts);
         news.frames.extend(self.frames.try_iter());
         let step = step?;
-        if let Some(time) = step {
+        if let Stepped::Taken(time) = step {
             self.last = Some(time);
             news.times.push(time);
             let seen = news.readouts.len();
@@ -206,6 +240,11 @@ impl Watch {
         }
         self.tell(news);
         Ok(step)
+    }
+
+    /// Enters a word about the source in the log, once there is a log.
+    pub(crate) fn note(&mut self, what: &str) -> Option<Fact> {
+        self.run.note(what)
     }
 
     /// The run is over: closes what is open.
@@ -328,7 +367,7 @@ impl Watch {
 struct FromRecording {
     frames: VecDeque<Frame>,
     /// What was seen at every step, a row of clients each.
-    readouts: Vec<ClientReadout>,
+    readouts: Vec<Seen>,
     orders: VecDeque<StoredEvent>,
     /// The run came to its end.
     ended: bool,
@@ -367,6 +406,14 @@ impl Stream for Tapped {
             let _ = self.frames.send(frame.clone());
         }
         Ok(more)
+    }
+
+    fn poll(&mut self, frame: &mut Frame) -> Result<Next, StreamError> {
+        let next = self.stream.poll(frame)?;
+        if next == Next::Frame {
+            let _ = self.frames.send(frame.clone());
+        }
+        Ok(next)
     }
 
     fn events(&self) -> &[stream::Event] {

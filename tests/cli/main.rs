@@ -6,12 +6,15 @@ use std::process::Output;
 use assert_cmd::Command;
 
 mod broken_sessions;
+#[cfg(unix)]
+mod broker;
 mod cache;
 mod data;
 mod elsewhere;
 mod faults;
 mod ledger;
 mod ledger_budget;
+mod live;
 mod manners;
 mod recording;
 #[cfg(unix)]

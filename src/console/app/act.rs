@@ -12,6 +12,13 @@ const FAR_TURN: i32 = 10;
 
 pub(super) fn act(model: &mut Model, action: Action) -> Option<Effect> {
     match action {
+        Action::Pause | Action::Faster | Action::Slower | Action::StepOnce
+            if model.is_live && model.playback.is_none() =>
+        {
+            model.message(
+                "live data goes at its own speed; look back instead, it goes on meanwhile",
+            );
+        }
         Action::Pause => return model.pause(),
         Action::Faster => return Some(model.set_speed(model.pace.speed.faster())),
         Action::Slower => return Some(model.set_speed(model.pace.speed.slower())),

@@ -19,6 +19,7 @@ mod unix {
 
     use rustix::event::{PollFd, PollFlags, poll};
 
+    use super::super::Keys;
     use super::super::bytes::Parser;
     use super::{Event, io};
 
@@ -31,14 +32,18 @@ mod unix {
     }
 
     impl Reader {
-        /// Reads standard input. `on_end` gets the reason where nothing more can come.
+        /// Reads the terminal. `on_end` gets the reason where nothing more can come.
         pub(crate) fn start(
+            keys: Keys,
             on_event: impl FnMut(Event) + Send + 'static,
             on_end: impl FnOnce(io::Error) + Send + 'static,
         ) -> io::Result<Self> {
             // Without the buffer of the standard library: an escape is a key only if nothing waits
             // behind it.
-            let terminal = File::from(stdin().as_fd().try_clone_to_owned()?);
+            let terminal = match keys {
+                Keys::StandardInput => File::from(stdin().as_fd().try_clone_to_owned()?),
+                Keys::Terminal => File::open("/dev/tty")?,
+            };
             Self::of(terminal, on_event, on_end)
         }
 
@@ -141,6 +146,7 @@ mod unix {
 mod other {
     use std::thread;
 
+    use super::super::Keys;
     use super::{Event, io};
 
     /// A thread that reads. It cannot be stopped here: crossterm's wait has no end.
@@ -149,6 +155,7 @@ mod other {
 
     impl Reader {
         pub(crate) fn start(
+            _keys: Keys,
             mut on_event: impl FnMut(Event) + Send + 'static,
             on_end: impl FnOnce(io::Error) + Send + 'static,
         ) -> io::Result<Self> {

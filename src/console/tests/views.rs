@@ -59,7 +59,7 @@ fn shown(opened: Opened, news: News, standing: Snapshot) -> Console {
     console.model.theme = theme(Choice::Dark, false);
     console.report(EngineEvent::Opened(Box::new(opened)));
     console.report(EngineEvent::Playing);
-    let bulletin = Update { news, snapshot: Some(standing), load: Load::default() };
+    let bulletin = Update { news, snapshot: Some(standing), load: Load::default(), live: None };
     console.report(EngineEvent::News(Box::new(bulletin)));
     let sessions = SHIPPED.iter().map(|session| Openable {
         name: session.name.to_owned(),

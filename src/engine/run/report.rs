@@ -98,6 +98,11 @@ impl Run {
         }
     }
 
+    /// A word about the source, for the log; none before the first step.
+    pub(crate) fn note(&mut self, what: &str) -> Option<Fact> {
+        (self.steps > 0).then(|| self.annunciator.note(self.now(), None, what))
+    }
+
     pub(super) fn quality(&self, client: Option<String>, what: String) -> Fact {
         let time = self.frame.time;
         let Place { file, run } = self.place();
