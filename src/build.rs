@@ -1,5 +1,5 @@
-//! Tells the compiler what tests need that is not shipped: `../shared` with golden values and real data,
-//! and the MQTT broker mosquitto.
+//! Tells the compiler whether `../shared` is there: golden values and real data, which are not
+//! shipped.
 //!
 //! Tests that need it carry `cfg_attr(no_shared, ignore = …)`. Without it `cargo test` counts them
 //! as ignored. A test cannot do that by itself once it runs: it could only pass or fail. The same
@@ -8,10 +8,6 @@
 use std::path::Path;
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(no_mosquitto)");
-    if !is_program("mosquitto") {
-        println!("cargo::rustc-cfg=no_mosquitto");
-    }
     println!("cargo::rustc-check-cfg=cfg(no_shared)");
     println!("cargo::rustc-check-cfg=cfg(no_mosquitto)");
     println!("cargo::rerun-if-changed=src/build.rs");
@@ -30,11 +26,4 @@ fn main() {
         // when the folder has come since.
         println!("cargo::rustc-cfg=no_shared");
     }
-}
-
-/// Whether a program is installed. Brokers often stand where only the system looks.
-fn is_program(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/usr/local/sbin"].map(std::path::PathBuf::from);
-    std::env::split_paths(&path).chain(usual).any(|folder| folder.join(name).is_file())
 }
