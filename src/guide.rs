@@ -3,7 +3,9 @@
 //! | page | what it says |
 //! |---|---|
 //! | [`guarantees`] | what is promised under which fault, and the test that shows it |
+//! | [`paper`] | the published method to the letter, every table and figure with its command |
 //! | [`hostile`] | how the program is attacked, and how to attack it with other seeds |
 
 pub mod guarantees;
 pub mod hostile;
+pub mod paper;
