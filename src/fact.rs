@@ -325,7 +325,7 @@ pub(crate) struct Spent {
     /// The stretch of time, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) over: Option<String>,
-    /// ε; `null` when something was sent as it is.
+    /// ε; `null` when something was sent without noise.
     pub(crate) epsilon: Option<Number>,
     /// ε by adding up.
     pub(crate) basic: Option<Number>,
@@ -419,7 +419,7 @@ impl Fact {
         serde_json::to_string(self).expect("a fact has string keys and infallible values")
     }
 
-    #[cfg(test)]
+    /// Reads a line that [`Fact::to_line`] wrote.
     pub(crate) fn from_line(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
     }

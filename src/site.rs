@@ -73,6 +73,8 @@ use crate::wire::{Follows, Order, Outgoing, Rehearsed, StatesStay, Tick, ToSite}
 
 /// Sensors that a root names, where it may.
 const NAMED: usize = 3;
+/// A gap of up to so many steps is bridged by prediction; after a longer one a site begins anew.
+pub(crate) const LONGEST_BRIDGE: usize = 40;
 
 /// Why a site cannot be set up.
 #[derive(Debug, Error)]
@@ -153,6 +155,8 @@ pub(crate) struct Site {
     rehearsal: Ledger,
     /// What was told about sensors at fault last.
     told_faults: Faults,
+    /// Steps in succession without a value of its own.
+    absent: usize,
     /// Noise has hidden something about its samples at some step: sending it again tells more.
     was_protected: bool,
     tape: Option<SiteTape>,
@@ -189,6 +193,7 @@ impl Site {
             ledger,
             rehearsal: Ledger::unwritten(&prepared.name, Terms { budget: None, ..terms })?,
             told_faults: Faults::default(),
+            absent: 0,
             was_protected: is_protected(session),
             tape: keep.then(SiteTape::default),
             prepared: prepared.clone(),
@@ -278,6 +283,24 @@ impl Site {
         }
     }
 
+    /// A client whose own data was away for longer than can be bridged begins anew when it comes
+    /// back, while others went on: what a prediction has become by then is no evidence.
+    fn begin_after_absence(&mut self) {
+        if self.y.iter().all(|y| y.is_nan()) {
+            self.absent += 1;
+            return;
+        }
+        if std::mem::take(&mut self.absent) > LONGEST_BRIDGE {
+            self.values.reset();
+            if let Some(evidence) = &mut self.evidence {
+                evidence.reset();
+            }
+            if let Some(flags) = &mut self.flags {
+                flags.reset();
+            }
+        }
+    }
+
     /// `steps` without data: models predict, nothing is seen.
     fn skip(&mut self, steps: usize) {
         self.y.fill(f32::NAN);
@@ -302,6 +325,7 @@ impl Site {
     pub(crate) fn step(&mut self, row: Row<'_>, tick: Tick, send: &mut dyn FnMut(Sent)) {
         self.prepared.view.see(row, &mut self.y);
         self.prepared.fit.inputs.standardise(row.raw_inputs(), &mut self.known);
+        self.begin_after_absence();
         self.watch.step(self.y.iter().map(|y| f64::from(*y)));
         self.values.step(row.raw_sensors());
         self.tell_faults(tick, send);

@@ -1,6 +1,8 @@
 //! `headwater run`: a session without a screen, one fact a line, a summary last.
 
 mod bar;
+mod recorded;
+mod service;
 mod text;
 
 pub(super) use text::print_head;
@@ -14,9 +16,10 @@ use clap::{Args, ValueEnum};
 use color_eyre::eyre::{Result, bail, eyre};
 
 use self::bar::Bar;
+use self::service::Service;
 use super::{SessionArgs, interrupt};
 use crate::engine;
-use crate::engine::handle::{EngineEvent, Options};
+use crate::engine::handle::{EngineEvent, Options, RecordState, RecordTo};
 use crate::engine::pace::Speed;
 use crate::engine::progress::Training;
 use crate::engine::run::Ending;
@@ -39,6 +42,15 @@ pub(super) struct RunArgs {
     /// Write every release to a signed ledger; a ledger that is there is continued
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// Let outputs of the session run the commands that it names
+    #[arg(long)]
+    allow_exec: bool,
+    /// Store the run in this file while it happens
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Let the server decide again on the messages of a recording
+    #[arg(long)]
+    recompute: bool,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
@@ -47,7 +59,17 @@ pub(super) struct RunArgs {
 impl RunArgs {
     /// All of a session in words, as fast as it goes.
     pub(super) fn plain(session: SessionArgs) -> Self {
-        Self { session, mode: None, until: None, speed: Speed::Max, ledger: None, json: false }
+        Self {
+            session,
+            mode: None,
+            until: None,
+            speed: Speed::Max,
+            ledger: None,
+            allow_exec: false,
+            record: None,
+            recompute: false,
+            json: false,
+        }
     }
 }
 
@@ -74,22 +96,39 @@ fn mark(text: &str) -> Result<Mark, String> {
 }
 
 pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
+    if let Some(file) = args.session.recording() {
+        return recorded::run(out, args, file);
+    }
+    if args.recompute {
+        bail!("--recompute needs a recording; {} is a session", args.session.session);
+    }
     let interrupt = interrupt::watch("the summary tells what was done");
     let session = args.session.open()?;
     let options = Options {
         mode: args.mode.map(Mode::from),
         until: args.until,
         ledger: args.ledger.clone(),
+        record: args.record.clone().map(RecordTo::File),
         interrupt: Some(Arc::clone(&interrupt)),
+        allow_exec: args.allow_exec,
         ..Options::facts(args.speed)
     };
+    service::log();
+    let mut service = Service::of_environment();
     let bar = Bar::new();
     let mut printer = Printer { out, json: args.json, bar: &bar };
     let mut engine = engine::spawn(&session, options)?;
-    let mut failed = None;
+    let (mut failed, mut unrecorded) = (None, None);
     while let Some(event) = engine.events.blocking_recv() {
+        service.lives();
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),
+            EngineEvent::Recording(RecordState::On(_)) => {}
+            // Whoever asks for a recording wants to know at once that there is none.
+            EngineEvent::Recording(RecordState::Failed(why)) => {
+                printer.notice(&format!("the run goes on without a recording: {why}"));
+                unrecorded = Some(why);
+            }
             EngineEvent::Training(training) => printer.train(&training)?,
             EngineEvent::Opened(opened) => printer.print(&opened.calibrated)?,
             EngineEvent::News(update) => {
@@ -111,11 +150,12 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         }
     }
     bar.clear();
+    service.stops();
     failed.unwrap_or_else(|| bail!("the engine ended unexpectedly, as told above"))?;
     if interrupt.load(Ordering::Relaxed) {
         bail!("interrupted: the summary is of what was done until then");
     }
-    Ok(())
+    unrecorded.map_or(Ok(()), |why| Err(eyre!("the run was not recorded to its end: {why}")))
 }
 
 /// Where facts go.

@@ -12,6 +12,7 @@ pub(super) fn list(out: &mut impl Write) -> Result<()> {
     for shipped in SHIPPED {
         let session = Session::open(shipped.name)?;
         let data = match session.data_folder() {
+            None if session.live().is_some() => "live".to_owned(),
             None => "built in".to_owned(),
             Some(folder) if folder.is_dir() => format!("{}/", folder.display()),
             Some(_) => {

@@ -34,7 +34,7 @@ use super::theme::Theme;
 use super::training::Course;
 use super::watched::Watched;
 use super::window::ZOOMS;
-use crate::engine::handle::{Command, EngineEvent, Load, OpenError};
+use crate::engine::handle::{Command, EngineEvent, Load, OpenError, RecordState};
 use crate::engine::knob::{Knob, Scope};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
@@ -42,6 +42,7 @@ use crate::engine::watch::Snapshot;
 use crate::fact::Priority;
 use crate::incident::{Action as Deed, What};
 use crate::session::Session;
+use crate::stream::live::status::Shown;
 
 mod act;
 mod answer;
@@ -132,6 +133,10 @@ pub(crate) struct Model {
     pub names: Vec<String>,
     raw_names: Vec<String>,
     pub load: Load,
+    /// Measurements arrive now: they go at their own speed.
+    pub is_live: bool,
+    /// How their source stands, as far as it is known.
+    pub live: Option<Box<Shown>>,
     pub pace: Pace,
     /// The time ahead that is being run to.
     pub seeking: Option<Timestamp>,
@@ -172,6 +177,10 @@ pub(crate) struct Model {
     pub mouse: bool,
     pub bell: bool,
     pub remark: Option<Remark>,
+    /// What is shown is a recording: it is over, and nothing can be done about it.
+    pub is_recording: bool,
+    /// Whether the run is recorded; nothing where nobody asked for it.
+    pub recording: Option<RecordState>,
     /// Place of the length of a column in [`ZOOMS`].
     zoom: usize,
 }
@@ -229,6 +238,8 @@ impl Model {
             names: Vec::new(),
             raw_names: Vec::new(),
             load: Load::default(),
+            is_live: session.live().is_some(),
+            live: None,
             pace: Pace { speed: Speed::new(session.replay.speed), paused: false },
             seeking: None,
             look: None,
@@ -261,6 +272,8 @@ impl Model {
             mouse: true,
             bell: false,
             remark: None,
+            is_recording: false,
+            recording: None,
             zoom: first_zoom(FIRST_COLUMN_S),
         }
     }
@@ -426,6 +439,12 @@ fn is_counted(action: Action) -> bool {
 fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
     match report {
         EngineEvent::Notice(notice) => model.message(notice),
+        EngineEvent::Recording(state) => {
+            if let RecordState::Failed(why) = &state {
+                model.failure(format!("not recorded: {why}"));
+            }
+            model.recording = Some(state);
+        }
         EngineEvent::Training(training) => model.course.take(training),
         EngineEvent::Opened(opened) => {
             let clients = &opened.layout.clients;
@@ -452,6 +471,7 @@ fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
                 watched.snapshot = bulletin.snapshot.or(watched.snapshot.take());
             }
             model.load = bulletin.load;
+            model.live = bulletin.live.or(model.live.take());
             if model.seeking.is_some_and(|goal| model.newest().is_some_and(|now| now >= goal)) {
                 model.seeking = None;
             }

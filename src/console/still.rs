@@ -12,12 +12,13 @@ use super::app::{Effect, Model, Msg, SCREENS, Screen, update};
 use super::export::{self, Format};
 use super::run::{Appearance, ConsoleError, LAST_LINES};
 use super::sessions;
+use super::subject::Subject;
 use super::theme::{Choice, Depth, Terminal, Theme};
 use super::view::view;
-use crate::engine;
+use crate::engine::Handle;
 use crate::engine::handle::{EngineEvent, Moment, Options};
 use crate::engine::pace::{Pace, Speed};
-use crate::session::{Mark, Session};
+use crate::session::Mark;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Still<'a> {
@@ -42,12 +43,12 @@ pub(crate) fn view_names() -> impl Iterator<Item = &'static str> {
     SCREENS.into_iter().map(|action| action.row().name)
 }
 
-pub(crate) fn still(session: &Session, still: &Still) -> Result<String, ConsoleError> {
+pub(crate) fn still(subject: Subject, still: &Still) -> Result<String, ConsoleError> {
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: still.look.ascii };
     let theme = Theme::new(still.look.theme.unwrap_or(Choice::Auto), terminal);
-    let mut model = Model::new(session, theme);
+    let mut model = Model::new(subject.session(), theme);
     let options = Options { stop_at: still.at, ..Options::watched(FULL_SPEED) };
-    run_to(&mut model, session, options)?;
+    run_to(&mut model, subject.spawn(options, false)?)?;
     show(&mut model, still.view)?;
     let mut buffer = Buffer::empty(Rect::new(0, 0, still.size.0, still.size.1));
     view(&model, &mut buffer);
@@ -56,12 +57,7 @@ pub(crate) fn still(session: &Session, still: &Still) -> Result<String, ConsoleE
 
 pub(super) const FULL_SPEED: Pace = Pace { speed: Speed::Max, paused: false };
 
-pub(super) fn run_to(
-    model: &mut Model,
-    session: &Session,
-    options: Options,
-) -> Result<(), ConsoleError> {
-    let mut engine = engine::spawn(session, options)?;
+pub(super) fn run_to(model: &mut Model, mut engine: Handle) -> Result<(), ConsoleError> {
     loop {
         match engine.events.blocking_recv() {
             None => return Err(ConsoleError::FeedDied),

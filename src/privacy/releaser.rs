@@ -120,7 +120,7 @@ enum WatchState {
 /// Releases one client's symbols or flags.
 #[derive(Debug)]
 pub(crate) struct Releaser {
-    /// Absent: sent as it is.
+    /// Absent: no noise.
     response: Option<Response>,
     /// Of Z_a, where it has an ε of its own.
     response_a: Option<Response>,

@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is added before a number leaves a client. Absent means: sent as it is.
+/// What is added before a number leaves a client. Absent means: no noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PrivacySettings {

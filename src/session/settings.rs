@@ -343,6 +343,14 @@ impl Default for ReplaySettings {
     }
 }
 
+/// What a recording of a session holds beside what is always stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RecordSettings {
+    /// The measurements too. Whoever has the file has them.
+    pub(crate) measurements: bool,
+}
+
 /// How much preparing a session may take. What is estimated to take more is refused before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

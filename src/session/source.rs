@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::live::LiveSource;
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum Source {
@@ -13,6 +15,8 @@ pub(crate) enum Source {
     Table(TableSource),
     /// A release of the HAI data set.
     Hai(HaiSource),
+    /// Values that arrive now.
+    Live(LiveSource),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -310,6 +310,11 @@ impl Message {
         Ok(Self(body))
     }
 
+    /// Appends the message as it crossed.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        encode(&self.0, out);
+    }
+
     /// The place of the client in the federation, as it says.
     pub(crate) fn client(&self) -> usize {
         self.0.client as usize

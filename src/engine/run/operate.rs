@@ -6,7 +6,7 @@ use super::super::knob::{Knob, Scope, Turn, Unsettable};
 use super::{Run, RunError};
 use crate::fact::{Fact, Value};
 use crate::incident::{Action, Closed, Closing, Edit, Order, Refusal};
-use crate::privacy::{Budget, PrivacyError};
+use crate::privacy::{Budget, PrivacyError, Provenance};
 use crate::server::Server;
 use crate::session::Mode;
 use crate::session::privacy::BudgetSettings;
@@ -211,7 +211,10 @@ impl Run {
             Knob::EpsilonFlag => {
                 self.exchange.each_site(|site, send| site.set_epsilon(number, send))?;
                 privacy.epsilon_flag = number;
-                if !privacy.tells_faults() {
+                if number.is_some() && Provenance::of(&self.session) != Provenance::Seeded {
+                    self.exchange.protects();
+                }
+                if !self.session.privacy.tells_faults() {
                     self.exchange.servers_mut().for_each(Server::forget_faults);
                 }
             }
@@ -220,7 +223,10 @@ impl Run {
                     site.set_epsilon_a(number)?;
                 }
                 privacy.epsilon_flag_a = number;
-                if !privacy.tells_faults() {
+                if number.is_some() && Provenance::of(&self.session) != Provenance::Seeded {
+                    self.exchange.protects();
+                }
+                if !self.session.privacy.tells_faults() {
                     self.exchange.servers_mut().for_each(Server::forget_faults);
                 }
             }
@@ -244,7 +250,7 @@ impl Run {
                 privacy.budget = settings;
             }
         }
-        if turn.knob.row().scope == Scope::Flags {
+        if turn.knob.row().scope == Scope::Flags && !self.exchange.is_recorded() {
             let rules = self.rules_with(None);
             self.thresholds = rules.iter().map(|rule| rule.thresholds).collect();
             for (site, rule) in self.exchange.sites_mut().iter_mut().zip(rules) {

@@ -11,7 +11,7 @@ use crate::privacy::Provenance;
 use crate::score::{Judgement, Watched};
 use crate::server::health::{CalibrationHealth, insensitive};
 use crate::site::material::LeftOut;
-use crate::stream::{Stream as _, UnusedRows};
+use crate::stream::UnusedRows;
 
 impl Run {
     /// The thresholds of every client. They are percentiles of its distances: where flags are
@@ -96,6 +96,11 @@ impl Run {
             let fact = self.annunciator.note(self.frame.time, None, &what);
             facts.push(in_file(fact, file));
         }
+    }
+
+    /// A word about the source, for the log; none before the first step.
+    pub(crate) fn note(&mut self, what: &str) -> Option<Fact> {
+        (self.steps > 0).then(|| self.annunciator.note(self.now(), None, what))
     }
 
     pub(super) fn quality(&self, client: Option<String>, what: String) -> Fact {

@@ -21,7 +21,6 @@ use crate::session::Mode;
 use crate::site::Trial;
 use crate::site::again::{Again, AgainError, Paying, Settled};
 use crate::site::flags::FlagRule;
-use crate::stream::Stream as _;
 use crate::wire::{Memory, Tick, Wire as _};
 
 /// The run so far, decided under some setting.
@@ -73,6 +72,11 @@ impl Run {
     }
 
     fn tried(&self, turn: Turn, pay: bool) -> Result<(Outlook, Vec<Settled>), NoAnswer> {
+        // A recording holds what crossed the wire: only the server can decide again.
+        let is_recorded = self.exchange.is_recorded();
+        if is_recorded && !matches!(turn.knob, Knob::Vote | Knob::Arl0) {
+            return Err(NoAnswer::NothingKept);
+        }
         let rules = self.rules_with(Some(turn));
         let mode = turn.to.mode().unwrap_or(self.mode);
         let heard = self.exchange.of(mode).ok_or(NoAnswer::NothingKept)?;
@@ -108,7 +112,11 @@ impl Run {
         } else {
             again.by(server, |server, t| server.hear_again(heard, t))
         };
-        let thresholds = rules.iter().map(|rule| rule.thresholds).collect();
+        let thresholds = if is_recorded {
+            self.thresholds.clone()
+        } else {
+            rules.iter().map(|rule| rule.thresholds).collect()
+        };
         let flags = self.flags_by(&rules);
         Ok((self.outlook(alarms.list(), thresholds, flags), settled))
     }
