@@ -272,7 +272,6 @@ impl Run {
 
     /// Takes the next step and appends what is new to `facts`; the time of the step, or none at the
     /// end of what is to be run.
-    #[cfg(test)]
     pub(crate) fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, RunError> {
         loop {
             match self.poll(facts)? {
