@@ -11,7 +11,7 @@ use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 
 use crate::base::atomic_file;
 use crate::bench;
-use crate::console::{self, Appearance, Subject, ThemeChoice};
+use crate::console::{self, Appearance, Goal, Subject, ThemeChoice};
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
 use crate::record;
 use crate::score;
@@ -92,6 +92,9 @@ enum Command {
         look: LookArgs,
         #[command(flatten)]
         keep: KeepArgs,
+        /// Go there first: a time of the data's clock such as 10:38, an incident such as #7, start or end
+        #[arg(long, value_name = "T", value_parser = console::goal)]
+        at: Option<Goal>,
     },
     /// List the sessions that come with the program, and the recordings at hand
     Sessions,
@@ -289,8 +292,10 @@ fn execute(cli: Cli) -> Result<ExitCode> {
     }
     let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
-        None => return watch(SessionArgs::first(), cli.look, cli.keep, out),
-        Some(Command::Open { session, look, keep }) => return watch(session, look, keep, out),
+        None => return watch(SessionArgs::first(), cli.look, cli.keep, None, out),
+        Some(Command::Open { session, look, keep, at }) => {
+            return watch(session, look, keep, at, out);
+        }
         Some(Command::Sessions) => {
             sessions::list(&mut out)?;
             recordings::list(&mut out)?;
@@ -343,6 +348,7 @@ fn watch(
     args: SessionArgs,
     look: LookArgs,
     keep: KeepArgs,
+    at: Option<Goal>,
     mut out: impl Write + Send,
 ) -> Result<ExitCode> {
     // Standard input is not free for keys where it brings measurements.
@@ -361,5 +367,5 @@ fn watch(
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
-    Ok(console::run(args.subject()?, look.into(), !keep.no_record, keys)?.report())
+    Ok(console::run(args.subject()?, look.into(), !keep.no_record, at, keys)?.report())
 }

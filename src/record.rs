@@ -88,8 +88,8 @@ impl RecordError {
         |source| Self::Sqlite { file: file.to_path_buf(), source }
     }
 
-    fn damaged(file: &Path, what: impl ToString) -> Self {
-        Self::Damaged { file: file.to_path_buf(), what: what.to_string() }
+    fn damaged(file: &Path, what: impl Into<String>) -> Self {
+        Self::Damaged { file: file.to_path_buf(), what: what.into() }
     }
 }
 

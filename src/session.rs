@@ -413,6 +413,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_root_of_a_clone_leads_to_the_folder_of_the_release() {
+        let root = tempfile::tempdir().expect("a folder for the test");
+        let release = root.path().join("hai-23.05");
+        let found = |folder: &Path| {
+            let mut session = Session::open("hai-23.05-test2").expect("a shipped session");
+            session.find_data_in(folder);
+            session.data_folder()
+        };
+        assert_eq!(found(root.path()), Some(root.path().to_owned()), "there is no such folder yet");
+        std::fs::create_dir(&release).expect("a folder can be made");
+        assert_eq!(found(root.path()), Some(release.clone()));
+        assert_eq!(found(&release), Some(release.clone()), "the folder itself is taken as it is");
+    }
+
+    #[test]
+    fn sessions_named_after_the_paper_have_its_settings() {
+        for name in ["hai-23.05-aug-12-paper", "plant-paper"] {
+            let session = Session::open(name).expect("a shipped session");
+            let model = &session.model;
+            assert_eq!(session.ranges.fit.until, Some(Mark::Step(10_000)), "{name}");
+            assert_eq!(session.sampling.decimate, Decimation::Every(1), "{name}");
+            assert_eq!((model.augment_width, model.proprietary), (1, Proprietary::Paper));
+            assert_eq!(model.federation, settings::Federation::Online { passes: 1 });
+            assert_eq!(model.step_size, settings::StepSize::Constant);
+            assert_eq!((session.mode, session.thresholds.vote), (Mode::Paper, None));
+        }
+    }
+
+    #[test]
     fn an_old_key_is_read_and_noted_with_its_place() {
         let read = |key: &str| {
             let text = format!(

@@ -308,7 +308,13 @@ fn print(out: &mut impl Write, comparison: &Comparison) -> std::io::Result<()> {
         let differs =
             row.a.as_ref().map(|said| &said.root) != row.b.as_ref().map(|said| &said.root);
         let mark = if differs { "  differs" } else { "" };
-        writeln!(out, "{:<24} {:<26} {:<26}{mark}", row.id, words(&row.a), words(&row.b))?;
+        writeln!(
+            out,
+            "{:<24} {:<26} {:<26}{mark}",
+            row.id,
+            words(row.a.as_ref()),
+            words(row.b.as_ref())
+        )?;
     }
     let count = |n: Option<usize>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
     let Pair { a, b } = comparison.false_alarms;
@@ -321,7 +327,7 @@ fn print(out: &mut impl Write, comparison: &Comparison) -> std::io::Result<()> {
     writeln!(out, "{:<24} {:<26} {:<26}", "median delay", median(a), median(b))
 }
 
-fn words(said: &Option<Said>) -> String {
+fn words(said: Option<&Said>) -> String {
     let Some(Said { delay_s, root, right }) = said else { return "–".to_owned() };
     let root = root.as_deref().unwrap_or("?");
     let right = match right {

@@ -123,7 +123,6 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         service.lives();
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),
-            EngineEvent::Recording(RecordState::On(_)) => {}
             // Whoever asks for a recording wants to know at once that there is none.
             EngineEvent::Recording(RecordState::Failed(why)) => {
                 printer.notice(&format!("the run goes on without a recording: {why}"));
@@ -143,7 +142,8 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
             }
             // Data that broke off is an error, after all that it gave has been told.
             EngineEvent::Failed(error) => failed = Some(Err(eyre!(error))),
-            EngineEvent::Playing
+            EngineEvent::Recording(RecordState::On(_))
+            | EngineEvent::Playing
             | EngineEvent::Ordered(_)
             | EngineEvent::Tried(_)
             | EngineEvent::Stopped => {}

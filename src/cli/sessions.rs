@@ -33,5 +33,5 @@ pub(super) fn list(out: &mut impl Write) -> Result<()> {
 }
 
 fn line(out: &mut impl Write, name: &str, data: &str, about: &str) -> io::Result<()> {
-    writeln!(out, "{name:<19} {data:<13} {about}")
+    writeln!(out, "{name:<22} {data:<13} {about}")
 }

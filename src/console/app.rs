@@ -63,6 +63,7 @@ pub(crate) mod tuning;
 pub(crate) mod turning;
 
 pub(crate) use filter::Filter;
+pub(crate) use goal::Goal;
 pub(crate) use prompt::Prompt;
 pub(crate) use question::Question;
 pub(crate) use screen::{Focus, Screen, Sorting};
@@ -177,6 +178,8 @@ pub(crate) struct Model {
     pub mouse: bool,
     pub bell: bool,
     pub remark: Option<Remark>,
+    /// The place in time that the console was opened at, until it is reached.
+    pub open_at: Option<Goal>,
     /// What is shown is a recording: it is over, and nothing can be done about it.
     pub is_recording: bool,
     /// Whether the run is recorded; nothing where nobody asked for it.
@@ -272,6 +275,7 @@ impl Model {
             mouse: true,
             bell: false,
             remark: None,
+            open_at: None,
             is_recording: false,
             recording: None,
             zoom: first_zoom(FIRST_COLUMN_S),
@@ -319,6 +323,15 @@ impl Model {
     /// How everything stood after the last step; nothing before the first.
     pub(crate) fn snapshot(&self) -> Option<&Snapshot> {
         self.watched.as_ref()?.snapshot.as_ref()
+    }
+
+    /// Goes to the place in time that the console was opened at.
+    fn go_where_opened(&mut self) -> Option<Effect> {
+        let goal = self.open_at.take()?;
+        self.go(goal).unwrap_or_else(|why| {
+            self.failure(why);
+            None
+        })
     }
 
     fn message(&mut self, text: impl AsRef<str>) {
@@ -492,12 +505,21 @@ fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
             }
             return tuning.ask().map(|turn| Effect::Command(Command::WhatIf(turn)));
         }
-        EngineEvent::Playing => model.stage = Stage::Playing,
+        EngineEvent::Playing => {
+            model.stage = Stage::Playing;
+            // A recording is read to its end first.
+            if !model.is_recording {
+                return model.go_where_opened();
+            }
+        }
         // The picture is complete: nothing follows.
         EngineEvent::Stopped => {}
         EngineEvent::Ended(_) => {
             model.seeking = None;
             model.stage = Stage::Ended;
+            if model.is_recording {
+                return model.go_where_opened();
+            }
         }
         EngineEvent::Failed(error) => {
             model.seeking = None;

@@ -56,7 +56,8 @@ pub(crate) fn cast(subject: Subject, cast: &Cast) -> Result<String, ConsoleError
         let bytes = page(&shown, &next, at == 0)?;
         let time = SHOWN.as_secs_f64() * at as f64;
         let text = String::from_utf8_lossy(&bytes);
-        lines.push_str(&format!("{}\n", serde_json::json!([time, "o", text])));
+        lines.push_str(&serde_json::json!([time, "o", text]).to_string());
+        lines.push('\n');
         shown = next;
     }
     Ok(lines)

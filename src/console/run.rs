@@ -8,7 +8,7 @@ use std::{env, fmt, fs};
 use crossterm::event::Event;
 use thiserror::Error;
 
-use super::app::{Effect, Model, Msg, Stage, update};
+use super::app::{Effect, Goal, Model, Msg, Stage, update};
 use super::export::{self, Format};
 use super::input::{Input, Keys, Sent};
 use super::key::Key;
@@ -25,6 +25,7 @@ use super::theme::{Choice, Theme};
 use super::view::view;
 use crate::engine::Handle;
 use crate::engine::handle::{OpenError, Options};
+use crate::record;
 use ratatui::buffer::Buffer;
 
 /// How long the last lines of a ledger may take.
@@ -108,12 +109,13 @@ pub(crate) fn is_possible(keys: Keys) -> bool {
 /// Shows `session` until the operator leaves. Making its models may take its time: that happens on
 /// another thread, and the screen shows how far it is. Another session may be opened from within.
 ///
-/// With `record` every run is recorded. A failure of the stream is shown, and returned once the
+/// With `record` every run is recorded; `at` is the place in time to go to first. A failure of the stream is shown, and returned once the
 /// operator has left.
 pub(crate) fn run(
     subject: Subject,
     look: Appearance,
     record: bool,
+    at: Option<Goal>,
     keys: Keys,
 ) -> Result<Ending, ConsoleError> {
     if !is_possible(keys) {
@@ -124,6 +126,7 @@ pub(crate) fn run(
         // First the signals: from the moment the terminal is ours it can be given back.
         let mut signals = Signals::listen()?;
         let mut console = Console::start(subject, look, record)?;
+        console.model.open_at = at;
         // Dropped before the console on an error: reading ends before the terminal is given back.
         let mut input = Input::listen(keys)?;
         loop {
@@ -156,8 +159,8 @@ struct Console {
 }
 
 /// The console before anything is known but what it is opened on.
-fn model_of(subject: &Subject, theme: Theme) -> Model {
-    let mut model = Model::new(subject.session(), theme);
+fn model_of(subject: &Subject, theme: &Theme) -> Model {
+    let mut model = Model::new(subject.session(), *theme);
     model.name = clean(&subject.title());
     model.pace = subject.pace();
     model.is_recording = matches!(subject, Subject::Recording(_));
@@ -173,7 +176,7 @@ fn who() -> String {
 impl Console {
     /// Shows the first picture before anything that could take time.
     fn start(subject: Subject, look: Appearance, record: bool) -> Result<Self, ConsoleError> {
-        let mut model = model_of(&subject, look.resolve());
+        let mut model = model_of(&subject, &look.resolve());
         model.mouse = !look.no_mouse;
         model.who = who();
         let mut term = Term::take(model.mouse)?;
@@ -203,7 +206,7 @@ impl Console {
 
     /// Begins anew with another session; what the operator chose about the screen stays.
     fn change(&mut self, subject: Subject) -> io::Result<()> {
-        let mut model = model_of(&subject, self.model.theme);
+        let mut model = model_of(&subject, &self.model.theme);
         std::mem::swap(&mut model.keymap, &mut self.model.keymap);
         std::mem::swap(&mut model.who, &mut self.model.who);
         (model.mouse, model.bell) = (self.model.mouse, self.model.bell);
@@ -306,7 +309,9 @@ impl Console {
                 }
             }
             Effect::ListSessions => {
-                let found = env::current_dir().map(|folder| sessions::list(&folder));
+                let recordings = record::folder::folder();
+                let found = env::current_dir();
+                let found = found.map(|folder| sessions::list(&folder, recordings.as_deref()));
                 update(&mut self.model, Msg::Sessions(found.unwrap_or_default()));
             }
             Effect::Bell => term::ring()?,

@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 
 use super::action::Action;
 use super::app::goal;
-use super::app::{Effect, Model, Msg, SCREENS, Screen, update};
+use super::app::{Effect, Goal, Model, Msg, SCREENS, Screen, update};
 use super::export::{self, Format};
 use super::run::{Appearance, ConsoleError, LAST_LINES};
 use super::sessions;
@@ -37,6 +37,11 @@ pub(crate) fn moment(text: &str) -> Result<Moment, String> {
         return Ok(Moment::Clock(time));
     }
     Mark::try_from(text.to_owned()).map(Moment::Mark).map_err(|why| format!("{why}; or 10:38"))
+}
+
+/// Reads where a console is to be opened: a time of the clock, a time, an incident, or an end.
+pub(crate) fn goal(text: &str) -> Result<Goal, String> {
+    Goal::read(text).ok_or_else(|| format!("expected {}", goal::EXPECTED))
 }
 
 pub(crate) fn view_names() -> impl Iterator<Item = &'static str> {
@@ -79,7 +84,8 @@ fn show(model: &mut Model, name: &str) -> Result<(), ConsoleError> {
     let action = SCREENS.into_iter().find(|action| action.row().name == name);
     let Some(action) = action else { return Err(ConsoleError::NoView(name.to_owned())) };
     if let Some(Effect::ListSessions) = model.choose_screen(action) {
-        let found = env::current_dir().map(|folder| sessions::list(&folder)).unwrap_or_default();
+        let found =
+            env::current_dir().map(|folder| sessions::list(&folder, None)).unwrap_or_default();
         update(model, Msg::Sessions(found));
     }
     if action == Action::ShowIncident && !matches!(model.screen, Screen::Incident(_)) {

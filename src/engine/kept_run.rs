@@ -11,7 +11,6 @@ use super::run::readout::ClientReadout;
 use super::watch::{News, Watch};
 use crate::base::digest;
 use crate::fact::Fact;
-use crate::incident::{Event, What};
 use crate::privacy::Provenance;
 use crate::record::batch::AboutTable::{Both, Server, Site};
 use crate::record::folder::{self, Retention};
@@ -320,11 +319,6 @@ fn without_credentials(text: &str) -> String {
 /// Types of this program whose keys are strings can always be written.
 fn json(value: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
-}
-
-/// The operators' orders among events.
-pub(super) fn is_order(event: &Event) -> bool {
-    matches!(event.what, What::Did(_))
 }
 
 #[cfg(test)]

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::influence::OfServer;
-use super::kept_run::is_order;
-use super::run::readout::ClientReadout;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{Fact, Summary};
 use crate::incident::{Event, Order, What};
 use crate::record::batch::AboutTable::{Both, Server, Site};
 use crate::record::recording::StoredEvent;
-use crate::record::{RecordError, Recording, StepMark, StepNote};
+use crate::record::{RecordError, Recording, Seen, StepMark, StepNote};
 use crate::session::{Mode, Session};
 use crate::site::material::LeftOut;
 use crate::stream::{self, Continuity, Frame, Layout, Place, Stream, StreamError, UnusedRows};
 use crate::wire::Recorded as RecordedWire;
+
+/// How a note about something that was not sent begins.
+pub(super) const NOT_SENT: &str = "nothing was sent: ";
 
 /// A recording, read for a run over it.
 pub(crate) struct Recorded {
@@ -32,7 +33,7 @@ pub(crate) struct Recorded {
     pub(super) steps: Vec<StepMark>,
     pub(super) notes: VecDeque<(u64, StepNote)>,
     /// What was seen at every step, a row of clients each.
-    pub(super) readouts: Vec<ClientReadout>,
+    pub(super) readouts: Vec<Seen>,
     /// Everything that crossed between sites and server.
     pub(super) log: Vec<u8>,
     pub(super) influences: OfServer,
@@ -66,7 +67,7 @@ impl Recorded {
         let layout: Layout = recording.value(Site, "step_layout")?;
         let steps = recording.steps()?;
         let clients = layout.clients.len();
-        let mut readouts = vec![ClientReadout::default(); steps.len() * clients];
+        let mut readouts = vec![Seen::default(); steps.len() * clients];
         for client in 0..clients {
             let (local, decided) = (recording.residuals(client)?, recording.decisions(client)?);
             if local.len() != steps.len() || decided.len() != steps.len() {
@@ -74,7 +75,7 @@ impl Recorded {
             }
             let rows = readouts.iter_mut().skip(client).step_by(clients);
             for ((readout, local), [server, rehearsed]) in rows.zip(local).zip(decided) {
-                *readout = ClientReadout { local, server, rehearsed };
+                *readout = Seen { local, server, rehearsed };
             }
         }
         let (mut ledgers, mut training, mut summary) = (Vec::new(), Vec::new(), None);
@@ -97,7 +98,7 @@ impl Recorded {
         let events = recording.events()?;
         let trouble = |stored: &StoredEvent| match &stored.event.what {
             What::Noted { client: None, text } => {
-                Some((stored.step, text.strip_prefix(super::run::NOT_SENT)?.to_owned()))
+                Some((stored.step, text.strip_prefix(NOT_SENT)?.to_owned()))
             }
             _ => None,
         };
@@ -153,6 +154,11 @@ impl Recorded {
             step: 0,
         }
     }
+}
+
+/// The operators' orders among events.
+fn is_order(event: &Event) -> bool {
+    matches!(event.what, What::Did(_))
 }
 
 /// The order that an entry of the log was.

@@ -59,6 +59,7 @@ pub(crate) use self::what_if::Outlook;
 #[cfg(test)]
 use super::prepare::Prepared;
 use super::prepare::TrainingSpent;
+use super::recorded::NOT_SENT;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::Fact;
 use crate::incident::{Annunciator, Closing, Incident, QualityKind, QualityNote, Step};
@@ -79,9 +80,6 @@ use crate::stream::{
     self, Continuity, Frame, Label, Layout, Next, Stream, StreamError, UnusedRows,
 };
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
-
-/// How a note about something that was not sent begins.
-pub(super) const NOT_SENT: &str = "nothing was sent: ";
 
 /// Why a session cannot be run.
 #[derive(Debug, Error)]

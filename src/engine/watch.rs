@@ -26,6 +26,7 @@ use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Event, Figures, Incident, Order};
 use crate::privacy::EpsilonOption;
+use crate::record::Seen;
 use crate::record::recording::StoredEvent;
 use crate::session::{Mode, Session};
 use crate::stream::resolution::Grids;
@@ -157,12 +158,11 @@ impl Watch {
     pub(crate) fn recorded(mut recorded: Recorded, keep: bool) -> Result<Self, RunError> {
         let mut run = Run::recorded(&mut recorded, keep)?;
         let (sender, frames) = mpsc::channel();
-        let raw = match &recorded.measured {
-            Some(raw) => raw.clone(),
-            None => {
-                run.tap(|stream| Box::new(Tapped { stream, frames: sender }));
-                run.layout().clone()
-            }
+        let raw = if let Some(raw) = &recorded.measured {
+            raw.clone()
+        } else {
+            run.tap(|stream| Box::new(Tapped { stream, frames: sender }));
+            run.layout().clone()
         };
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
         let recorded = Some(FromRecording {
@@ -367,7 +367,7 @@ impl Watch {
 struct FromRecording {
     frames: VecDeque<Frame>,
     /// What was seen at every step, a row of clients each.
-    readouts: Vec<ClientReadout>,
+    readouts: Vec<Seen>,
     orders: VecDeque<StoredEvent>,
     /// The run came to its end.
     ended: bool,

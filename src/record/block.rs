@@ -151,7 +151,7 @@ fn label_number(label: Label) -> i32 {
 }
 
 /// d_c │ d_a │ r_c │ r_a │ surprise, all f32.
-pub(super) fn pack_site<'a>(seen: impl Iterator<Item = &'a Seen> + Clone) -> Vec<u8> {
+pub(super) fn pack_site<'a>(seen: &(impl Iterator<Item = &'a Seen> + Clone)) -> Vec<u8> {
     let columns: [fn(&LocalView) -> f32; 5] =
         [|l| l.d_c, |l| l.d_a, |l| l.r_c, |l| l.r_a, |l| l.surprise];
     let mut bytes = Vec::new();
@@ -177,7 +177,7 @@ pub(super) fn unpack_site(packed: &[u8], rows: usize) -> Result<Vec<LocalView>, 
 
 /// evidence (f32) │ flags (u8) │ level (u8) │ standing (u8): first of the server that decides, then of
 /// the rehearsal. No flags are 0, otherwise 1 + Z_c + 2 Z_a; no level is 255.
-pub(super) fn pack_server<'a>(seen: impl Iterator<Item = &'a Seen> + Clone) -> Vec<u8> {
+pub(super) fn pack_server<'a>(seen: &(impl Iterator<Item = &'a Seen> + Clone)) -> Vec<u8> {
     let views: [fn(&Seen) -> &ServerView; 2] = [|seen| &seen.server, |seen| &seen.rehearsed];
     let mut bytes = Vec::new();
     for view in views {
@@ -338,8 +338,8 @@ mod tests {
             steps in prop::collection::vec(step(), 0..40),
         ) {
             let n = seen.len();
-            let local = unpack_site(&pack_site(seen.iter()), n).expect("a block");
-            let server = unpack_server(&pack_server(seen.iter()), n).expect("a block");
+            let local = unpack_site(&pack_site(&seen.iter()), n).expect("a block");
+            let server = unpack_server(&pack_server(&seen.iter()), n).expect("a block");
             let again: Vec<Seen> = local
                 .into_iter()
                 .zip(server)
@@ -355,10 +355,10 @@ mod tests {
             at in any::<prop::sample::Index>(), bit in 0_u8..8,
             bytes in prop::collection::vec(any::<u8>(), 0..200), rows in 0_usize..50,
         ) {
-            let mut packed = pack_site(seen.iter());
+            let mut packed = pack_site(&seen.iter());
             let at = at.index(packed.len());
             packed[at] ^= 1 << bit;
-            let sound = pack_site(seen.iter());
+            let sound = pack_site(&seen.iter());
             // Some bits of the header say nothing about the content.
             if let Ok(found) = unpack("test", &packed) {
                 prop_assert_eq!(found, unpack("test", &sound).expect("sound"));

@@ -191,7 +191,7 @@ pub(crate) fn table(
             };
             let log = recording.messages()?;
             for entry in Entries::of(&log) {
-                let entry = entry.map_err(|why| recording.damaged(why))?;
+                let entry = entry.map_err(|why| recording.damaged(why.to_string()))?;
                 let (step, direction, client, text) = match &entry {
                     Crossed::Up(message) => {
                         (message.step(), "to the server", message.client(), message.text())

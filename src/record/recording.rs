@@ -91,7 +91,7 @@ impl Recording {
         &self.file
     }
 
-    pub(crate) fn damaged(&self, what: impl ToString) -> RecordError {
+    pub(crate) fn damaged(&self, what: impl Into<String>) -> RecordError {
         RecordError::damaged(&self.file, what)
     }
 
@@ -252,7 +252,7 @@ impl Recording {
             }
             next = first.saturating_add(steps);
             let block = block::unpack_steps(&data, steps as usize);
-            all.append(&mut block.map_err(|bad| self.damaged(bad))?);
+            all.append(&mut block.map_err(|bad| self.damaged(bad.to_string()))?);
             Ok(())
         })?;
         Ok(all)
@@ -279,7 +279,7 @@ impl Recording {
         );
         let blocks = self.rows(&query, |row| {
             let (steps, data): (u64, Vec<u8>) = (self.get(row, 0)?, self.get(row, 1)?);
-            unpack(&data, steps as usize).map_err(|bad| self.damaged(bad))
+            unpack(&data, steps as usize).map_err(|bad| self.damaged(bad.to_string()))
         })?;
         Ok(blocks.into_iter().flatten().collect())
     }
@@ -298,7 +298,7 @@ impl Recording {
     pub(crate) fn messages(&self) -> Result<Vec<u8>, RecordError> {
         let blocks = self.rows("SELECT data FROM server_messages ORDER BY first", |row| {
             let data: Vec<u8> = self.get(row, 0)?;
-            block::unpack("messages", &data).map_err(|bad| self.damaged(bad))
+            block::unpack("messages", &data).map_err(|bad| self.damaged(bad.to_string()))
         })?;
         Ok(blocks.concat())
     }
@@ -308,8 +308,8 @@ impl Recording {
         let mut frames: Vec<Frame> = Vec::new();
         self.rows("SELECT frames, data FROM site_measurements ORDER BY first", |row| {
             let (rows, data): (u64, Vec<u8>) = (self.get(row, 0)?, self.get(row, 1)?);
-            let (marks, values) =
-                block::unpack_frames(&data, rows as usize).map_err(|bad| self.damaged(bad))?;
+            let (marks, values) = block::unpack_frames(&data, rows as usize)
+                .map_err(|bad| self.damaged(bad.to_string()))?;
             for (mark, values) in marks.into_iter().zip(values) {
                 if values.len() != width {
                     return Err(self.damaged("measurements of other sensors"));

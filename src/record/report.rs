@@ -129,12 +129,10 @@ impl Report {
         };
         let events: Vec<Event> =
             recording.events()?.into_iter().map(|stored| stored.event).collect();
-        let is_about = |incident: &Incident| match only {
-            Some(number) => incident.number == number,
-            None => {
-                let end = incident.closed.map_or(Timestamp::MAX, |closed| closed.time);
-                incident.opened <= stretch.to && end >= stretch.from
-            }
+        let is_about = |incident: &Incident| {
+            let end = incident.closed.map_or(Timestamp::MAX, |closed| closed.time);
+            let is_within = incident.opened <= stretch.to && end >= stretch.from;
+            only.map_or(is_within, |number| incident.number == number)
         };
         let cases: Vec<Case> = incidents
             .iter()

@@ -206,10 +206,10 @@ impl Writer {
         for client in 0..clients {
             let seen = seen.iter().skip(client).step_by(clients);
             let insert = "INSERT OR REPLACE INTO site_steps VALUES (?1, ?2, ?3)";
-            let row = params![*first, client as u64, block::pack_site(seen.clone())];
+            let row = params![*first, client as u64, block::pack_site(&seen)];
             self.db.prepare_cached(insert)?.execute(row)?;
             let insert = "INSERT OR REPLACE INTO server_steps VALUES (?1, ?2, ?3)";
-            let row = params![*first, client as u64, block::pack_server(seen)];
+            let row = params![*first, client as u64, block::pack_server(&seen)];
             self.db.prepare_cached(insert)?.execute(row)?;
         }
         Ok(())

@@ -75,7 +75,7 @@ impl TableVerdict {
             Self::ImperfectTraining => "imperfect training",
             Self::IndependentClients => "independent clients",
             Self::ViolatesAssumptions => "violates assumptions",
-            Self::NotInTable => "not in Table 1",
+            Self::NotInTable => "not in the table",
         }
     }
 }

@@ -102,7 +102,7 @@ pub(crate) enum Crossed {
 }
 
 /// Reads the entries of a log, one by one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Entries<'a>(&'a [u8]);
 
 impl<'a> Entries<'a> {

@@ -17,6 +17,8 @@ const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only
 fn place() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("short.ron"), SHORT).expect("the session can be written");
+    // Models are made once: the course of training is told by the run that trains.
+    text(folder.path(), &["run", "short.ron", "--json", "--until", "+1m"]);
     folder
 }
 
@@ -83,7 +85,7 @@ fn exports(folder: &Path) {
     assert_eq!(part.lines().count(), 1 + 121 * 3, "both ends are included");
     let messages: Value =
         serde_json::from_str(&export(&["messages", "--format", "json"])).expect("JSON");
-    assert!(messages.as_array().is_some_and(|rows| rows.len() > 1440 * 3));
+    assert!(messages.as_array().is_some_and(|rows| rows.len() > 4000));
     assert!(export(&["ledger"]).lines().count() > 3);
     let page = export(&["report", "--incident", "1", "--format", "html"]);
     assert!(
@@ -159,7 +161,6 @@ fn a_disk_that_becomes_full_ends_the_recording_and_not_the_run() {
 #[test]
 fn a_file_that_is_recorded_to_is_refused_to_another_run() {
     let folder = place();
-    text(folder.path(), &["run", "short.ron", "--json", "--until", "+1m"]);
     let mut first = paced(folder.path(), "a.hwrec", "600");
     wait_for(&folder.path().join("a.hwrec"));
     let second =

@@ -367,6 +367,27 @@ mod tests {
     }
 
     #[test]
+    fn the_parts_of_a_session_stand_one_after_the_other_scaled_by_the_first() {
+        let text = "Session(about: \"short\", source: Plant(attacks: Day, history_h: 2, hours: 2), \
+             ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+2h\"), \
+             replay: (from: \"+2h\")), sampling: (decimate: Every(5)))";
+        let session = Session::parse("short", Path::new(""), text).expect("a sound session");
+        let dataset = of_session(&session, 5).expect("a built-in plant");
+        assert_eq!((dataset.fit, dataset.nominal), (0..720, 720..1440));
+        assert_eq!(dataset.anomalous.len(), 2880);
+        assert!(!dataset.events.is_empty() && !dataset.anomalous[..1440].contains(&true));
+        for rows in &dataset.rows {
+            assert!(rows.ncols() > 0);
+            for column in rows.slice_axis(Axis(0), Slice::from(0..720)).columns() {
+                let (mean, std) = (column.mean().expect("rows"), column.std(0.0));
+                assert!(mean.abs() < 1e-3 && (std - 1.0).abs() < 1e-3, "{mean} {std}");
+            }
+        }
+        let still = Array2::from_shape_fn((10, 2), |(t, i)| if i == 0 { 7.0 } else { t as f64 });
+        assert_eq!(moving(&still.view(), &(0..10)).ncols(), 1, "one of them stands still");
+    }
+
+    #[test]
     fn null_correlation_are_compared_across_plants_and_never_with_their_like() {
         let wave = |t: usize, k: f64| (t as f64 * k).sin() as f32;
         // Both clients here move alike; of the two there, the first moves like them.

@@ -1,7 +1,7 @@
 //! One federation on the paper's plant with other settings than ours: what a setting changes in the
 //! losses and in the flags. Only A2 is used, where everything takes seconds.
 
-use super::dataset::DatasetSource;
+use super::dataset::{Dataset, DatasetSource};
 use super::flags::{FlagSeries, ModelDistances};
 use super::noise::TOGETHER;
 use super::{Failure, models, to_the_end, unprotected};
@@ -10,6 +10,7 @@ use crate::federation::Federation;
 use crate::federation::states::replay;
 use crate::federation::variant::Fitted;
 use crate::nn::train::SETTLING;
+use crate::nn::weights::ProprietaryWeights;
 use crate::score::steps::{Truth, TruthEvent};
 use crate::session::TwinSource;
 use crate::session::settings::{ModelSettings, PrivacySettings};
@@ -30,20 +31,36 @@ pub(crate) struct Outcome {
     pub truth: Truth,
 }
 
-/// Trains everything of A2 with `settings` and flags it at `percentile`.
-pub(crate) fn train(
+/// A2 and its proprietary models, which no setting of the federation changes.
+#[derive(Debug)]
+pub(crate) struct Clients {
     seed: u64,
+    dataset: Dataset,
+    filters: Vec<ProprietaryWeights>,
+}
+
+impl Clients {
+    pub(crate) fn new(seed: u64) -> Result<Self, Failure> {
+        let dataset = DatasetSource::Twin(2).dataset(seed, usize::MAX)?;
+        let settings = ModelSettings::default();
+        let filters = models(&dataset, &settings, rng::child(seed, MODELS))?;
+        Ok(Self { seed, dataset, filters })
+    }
+}
+
+/// Trains the federation of `clients` with `settings` and flags it at `percentile`.
+pub(crate) fn train(
+    clients: &Clients,
     settings: &ModelSettings,
     percentile: f64,
 ) -> Result<Outcome, Failure> {
-    let dataset = DatasetSource::Twin(2).dataset(seed, usize::MAX)?;
-    let filters = models(&dataset, settings, rng::child(seed, MODELS))?;
+    let Clients { seed, dataset, filters } = clients;
     let privacy = PrivacySettings::default();
-    let fit = dataset.sites(&filters, dataset.fit.clone());
-    let seed = rng::child(seed, TOGETHER);
+    let fit = dataset.sites(filters, dataset.fit.clone());
+    let seed = rng::child(*seed, TOGETHER);
     let mut federation = Federation::new(&fit, settings, unprotected(&privacy), seed)?;
     let weights = federation.run(&mut to_the_end)?.weights;
-    let nominal = replay(&dataset.sites(&filters, dataset.nominal.clone()), &weights)?;
+    let nominal = replay(&dataset.sites(filters, dataset.nominal.clone()), &weights)?;
     let client_loss = nominal.client_loss(SETTLING);
     let (from, steps) = (dataset.fit.end, dataset.steps());
     let rows: Vec<_> = (0..filters.len()).map(|m| dataset.view(m, from..steps)).collect();

@@ -443,6 +443,20 @@ mod tests {
     }
 
     #[test]
+    fn a_minute_is_flagged_by_any_or_by_most_of_its_steps() {
+        let raised = [false, true, false, true, true, false, false, false, false, true];
+        assert_eq!(Span::AnyOfAMinute.gather(&raised, 3), [true, true, false]);
+        assert_eq!(Span::MostOfAMinute.gather(&raised, 3), [false, true, false]);
+        let flagged = ModelDistances::new(&residuals(), CALIBRATION);
+        let minutes = ModelFlags::of_minutes(Variant::Federated, &flagged, &[event()], 20);
+        assert_eq!(minutes.len(), PERCENTILES.len() * Span::MINUTES.len());
+        // The second client is flagged throughout steps 200 to 219, one whole minute.
+        assert!(minutes.iter().all(|flags| flags.runs.arl1.ended == 1), "{minutes:?}");
+        let at = |span| minutes.iter().find(|f| f.span == span).map(|f| f.runs.arl0.ended);
+        assert!(at(Span::AnyOfAMinute) > at(Span::MostOfAMinute));
+    }
+
+    #[test]
     fn a_model_with_one_residual_is_flagged_and_names_nobody() {
         let only: Vec<Residuals> =
             residuals().into_iter().map(|r| Residuals { a: None, ..r }).collect();

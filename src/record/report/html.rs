@@ -105,10 +105,12 @@ fn table(
     if rows.peek().is_none() {
         return writeln!(out, "<p>None.</p>");
     }
-    let names: String = names.iter().map(|name| format!("<th>{name}</th>")).collect();
+    let names = names.iter().map(|name| format!("<th>{name}</th>")).collect::<Vec<_>>().concat();
     writeln!(out, "<table>\n<thead><tr>{names}</tr></thead>\n<tbody>")?;
     for row in rows {
-        let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+        let cells: Vec<String> =
+            row.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+        let cells = cells.concat();
         writeln!(out, "<tr>{cells}</tr>")?;
     }
     writeln!(out, "</tbody>\n</table>")

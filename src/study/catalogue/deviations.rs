@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::engine::experiment::deviation::{Outcome, train};
+use crate::engine::experiment::deviation::{Clients, Outcome, train};
 use crate::session::settings::{Federation, ModelSettings, Optimiser, StepSize};
 use crate::study::detection::figures::{Figures, MethodOutput};
 use crate::study::frame::{Done, Failure, Job, Study, StudyError, StudyOptions};
@@ -228,11 +228,12 @@ fn jobs(options: &StudyOptions) -> Vec<Job> {
 }
 
 fn measured(seed: u64) -> Result<Vec<Measured>, Failure> {
+    let clients = Clients::new(seed)?;
     let of = |variant: &Variant| {
         let mut settings = ModelSettings::default();
         (variant.change)(&mut settings);
         let Outcome { server_loss, client_loss, flags, truth } =
-            train(seed, &settings, PERCENTILE)?;
+            train(&clients, &settings, PERCENTILE)?;
         let figures = Figures::of(&truth, &MethodOutput::from_names(flags.look_up(None)));
         let felt = |client: usize, step: usize| {
             truth.events.iter().any(|e| e.is_on(step) && e.affected.contains(&client))
