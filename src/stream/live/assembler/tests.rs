@@ -208,8 +208,8 @@ proptest! {
         }
         prop_assert_eq!(rows.len(), delays.len());
         for (t, row) in rows.iter().enumerate() {
-            prop_assert_eq!(row.time.as_second(), t as i64);
-            prop_assert!(row.values.iter().all(|value| *value == t as f64));
+            prop_assert_eq!(row.time.as_second(), i64::try_from(t).expect("few rows"));
+            prop_assert!(row.values.iter().all(|value| value.to_bits() == (t as f64).to_bits()));
         }
         prop_assert_eq!(assembler.counts().late, 0);
     }
