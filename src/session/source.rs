@@ -69,6 +69,9 @@ pub(crate) enum Attacks {
     Day,
     /// Those of the day with these ids ("S101"), at their own time of day.
     Only(Vec<String>),
+    /// The day of twenty in ten pairs: every second attack begins so many seconds after the end of the
+    /// one before it.
+    Pairs(u32),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
