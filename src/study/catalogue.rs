@@ -1,6 +1,7 @@
 //! The studies by name, in the order in which `all` runs them.
 
 mod acceptance;
+mod calibration;
 mod convergence;
 mod correlation;
 mod detection;
@@ -11,6 +12,7 @@ mod privacy;
 mod recorded;
 mod residuals;
 mod scalability;
+mod splices;
 mod threshold;
 mod watched;
 
@@ -18,7 +20,7 @@ use super::frame::Study;
 use crate::base::suggest;
 
 /// Every study.
-pub(crate) const ALL: [&Study; 15] = [
+pub(crate) const ALL: [&Study; 17] = [
     &detection::STUDY,
     &scalability::STUDY,
     &threshold::STUDY,
@@ -32,14 +34,18 @@ pub(crate) const ALL: [&Study; 15] = [
     &recorded::HAI,
     &recorded::TEP,
     &recorded::BATADAL,
+    &splices::STUDY,
+    &calibration::STUDY,
     &acceptance::OUTSIDE,
     &acceptance::ACCEPTANCE,
 ];
 
 impl Study {
-    /// Whether it measures again what the others measure: `all` leaves it out.
+    /// Whether it measures again what the others measure, or for long: `all` leaves it out.
     pub(crate) fn repeats(&self) -> bool {
-        [acceptance::OUTSIDE.name, acceptance::ACCEPTANCE.name].contains(&self.name)
+        let long = [splices::STUDY.name, calibration::STUDY.name];
+        let again = [acceptance::OUTSIDE.name, acceptance::ACCEPTANCE.name];
+        long.contains(&self.name) || again.contains(&self.name)
     }
 }
 

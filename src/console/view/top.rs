@@ -128,7 +128,8 @@ fn parts(model: &Model) -> Parts {
     match &model.recording {
         Some(RecordState::On(_)) => parts.add(ELSEWHERE, "recorded", theme.label),
         Some(RecordState::Failed(_)) => {
-            parts.add_or(1, "? NOT RECORDED".into(), "? NOT REC", theme.missing);
+            let (text, short) = ("? NOT RECORDED".to_owned(), Some("? NOT REC".to_owned()));
+            parts.0.push(Part { text, short, rank: 1, kept: true, style: theme.missing });
         }
         None => {}
     }
