@@ -19,7 +19,7 @@ pub(super) use self::bar::Bar;
 use self::service::Service;
 use super::{SessionArgs, interrupt};
 use crate::engine;
-use crate::engine::handle::{EngineEvent, Options, RecordState, RecordTo};
+use crate::engine::handle::{EngineEvent, Options, RecordState, RecordTo, SendFacts};
 use crate::engine::pace::Speed;
 use crate::engine::progress::Training;
 use crate::engine::run::Ending;
@@ -110,7 +110,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         ledger: args.ledger.clone(),
         record: args.record.clone().map(RecordTo::File),
         interrupt: Some(Arc::clone(&interrupt)),
-        allow_exec: args.allow_exec,
+        outputs: if args.allow_exec { SendFacts::Everywhere } else { SendFacts::ExceptCommands },
         ..Options::facts(args.speed)
     };
     service::log();

@@ -30,7 +30,8 @@ use super::player::{Gone, Player};
 use super::prepare::{self, PrepareError, Prepared};
 use super::progress::{ProgressWords, Training};
 pub(crate) use super::protocol::{
-    Command, EngineEvent, Load, Moment, Opened, Options, RecordState, RecordTo, Tried, Update,
+    Command, EngineEvent, Load, Moment, Opened, Options, RecordState, RecordTo, SendFacts, Tried,
+    Update,
 };
 use super::recorded::Recorded;
 use super::run::{Ending, RunOptions};
@@ -193,12 +194,14 @@ fn open(
         // Without a holder there is nobody to tell, which the first measurement will find out.
         let _ = sender.blocking_send(EngineEvent::Notice(notice.clone()));
     }
-    let outputs = if options.outputs && !session.outputs.is_empty() {
-        Outputs::open(session, &kept_rows::folder(session)?, options.allow_exec)?
+    let sends = options.outputs != SendFacts::No;
+    let outputs = if sends && !session.outputs.is_empty() {
+        let allow_exec = options.outputs == SendFacts::Everywhere;
+        Outputs::open(session, &kept_rows::folder(session)?, allow_exec)?
     } else {
         None
     };
-    let metrics = session.metrics.as_deref().filter(|_| options.outputs);
+    let metrics = session.metrics.as_deref().filter(|_| sends);
     let metrics = metrics.map(Metrics::listen).transpose()?;
     let source = session.live().map(|live| live::begin(session, live, options, sender));
     let source = source.transpose()?;

@@ -166,10 +166,17 @@ pub(crate) struct Options {
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
     /// Models that are made already.
     pub(crate) prepared: Option<Arc<Prepared>>,
-    /// Outputs of the session may run commands.
-    pub(crate) allow_exec: bool,
-    /// Facts go to the outputs of the session.
-    pub(crate) outputs: bool,
+    /// Whether facts go to the outputs of the session.
+    pub(crate) outputs: SendFacts,
+}
+
+/// Whether facts go to the outputs of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SendFacts {
+    No,
+    /// To all but commands: a session that names one is refused.
+    ExceptCommands,
+    Everywhere,
 }
 
 impl Options {
@@ -186,14 +193,18 @@ impl Options {
             record: None,
             interrupt: None,
             prepared: None,
-            allow_exec: false,
-            outputs: true,
+            outputs: SendFacts::ExceptCommands,
         }
     }
 
     /// For a study: models that are made already, as fast as it goes, every step told by itself.
     pub(crate) fn study(prepared: Arc<Prepared>) -> Self {
-        Self { prepared: Some(prepared), batched: false, outputs: false, ..Self::facts(Speed::Max) }
+        Self {
+            prepared: Some(prepared),
+            batched: false,
+            outputs: SendFacts::No,
+            ..Self::facts(Speed::Max)
+        }
     }
 
     /// For facts alone, at a speed.

@@ -95,3 +95,21 @@
 //! All seven attacks of these eight hours are on P1, as the eight of the paper are. The first alarm names
 //! P1 for three of them, 43 %; the paper has 50 % at the 95th percentile and 37.5 % at the 99.5th. The row
 //! (Neither, Both), the only one of two propagated effects, occurs at 2 of 28,800 steps.
+//!
+//! # The learned graph
+//!
+//! ```text
+//! $ headwater study graph --seeds 1
+//! family  seeds  true edges  learned  right  precision  recall  SHD  SHD of no edge
+//! ──────  ─────  ──────────  ───────  ─────  ─────────  ──────  ───  ──────────────
+//! A2          1           1        0      0          –    0.00  1.0             1.0
+//! A4          1           6        5      5       1.00    0.83  1.0             6.0
+//! A8          1          11       10     10       1.00    0.91  1.0            11.0
+//! A4d05       1           6        5      5       1.00    0.83  1.0             6.0
+//! B4          1           6        6      6       1.00    1.00  0.0             6.0
+//! B8          1          11       11     10       0.91    0.91  2.0            11.0
+//! H4          1           6        6      6       1.00    1.00  0.0             6.0
+//! ```
+//!
+//! SHD: structural Hamming distance, beside that of a graph without edges. Of all learned edges 98 % are
+//! true, and 89 % of the true edges are learned. On A2, the paper's own plant, its one edge is not found.

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rumqttc::{AsyncClient, Event, Packet, PublishOptions, QoS};
+use rumqttc::{AsyncClient, ConnectionError, Event, Packet, PublishOptions, QoS};
 
 use super::live::Sink;
 use super::{MakeError, is_wanted};
@@ -64,6 +64,8 @@ impl Publisher {
                             counted.fetch_add(1, Ordering::Relaxed);
                         }
                         Ok(_) => {}
+                        // The plant is over, and every row was acknowledged.
+                        Err(ConnectionError::RequestsDone) => return,
                         Err(why) => {
                             let _ = writeln!(std::io::stderr(), "headwater: broker: {why}");
                             tokio::time::sleep(RETRY).await;

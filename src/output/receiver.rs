@@ -1,6 +1,6 @@
 //! Receivers: how one fact is handed over to each kind.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::net::UdpSocket;
@@ -48,7 +48,7 @@ pub(super) fn open(
             Box::new(Syslog { way, target, host: host_name(), runtime: net::runtime()? })
         }
         Receiver::Mqtt { broker, topic, user, password_env, ca } => Box::new(Broker {
-            broker: broker.clone(),
+            url: broker.clone(),
             topic: topic.clone(),
             user: user.clone(),
             password_env: password_env.clone(),
@@ -125,7 +125,8 @@ impl Deliver for Webhook {
         );
         if let Some(secret) = &self.secret {
             let signature = hmac::sign(secret.as_bytes(), line.as_bytes());
-            request.push_str(&format!("X-Headwater-Signature: sha256={signature}\r\n"));
+            // Text has room.
+            let _ = write!(request, "X-Headwater-Signature: sha256={signature}\r\n");
         }
         request.push_str("\r\n");
         request.push_str(line);
@@ -228,7 +229,7 @@ impl Deliver for Syslog {
 }
 
 struct Broker {
-    broker: String,
+    url: String,
     topic: String,
     user: Option<String>,
     password_env: Option<String>,
@@ -239,14 +240,14 @@ struct Broker {
 
 impl fmt::Debug for Broker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Broker").field("broker", &self.broker).finish_non_exhaustive()
+        f.debug_struct("Broker").field("url", &self.url).finish_non_exhaustive()
     }
 }
 
 impl Deliver for Broker {
     fn deliver(&mut self, _number: i64, line: &str) -> Result<(), String> {
         let access = Access {
-            url: &self.broker,
+            url: &self.url,
             user: self.user.as_deref(),
             password_env: self.password_env.as_deref(),
             ca: self.ca.as_deref(),

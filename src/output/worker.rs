@@ -111,7 +111,7 @@ mod tests {
     /// A receiver that is away until a time.
     #[derive(Debug, Default)]
     struct Away {
-        is_away: bool,
+        gone: bool,
         attempts: u64,
         got: Vec<String>,
     }
@@ -119,7 +119,7 @@ mod tests {
     impl Deliver for Away {
         fn deliver(&mut self, _number: i64, line: &str) -> Result<(), String> {
             self.attempts += 1;
-            if self.is_away {
+            if self.gone {
                 return Err("away".into());
             }
             self.got.push(line.to_owned());
@@ -131,7 +131,7 @@ mod tests {
     fn a_receiver_that_is_away_for_an_hour_gets_everything_in_order() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let mut queue = Queue::open(&folder.path().join("queue")).expect("a queue");
-        let mut receiver = Away { is_away: true, ..Away::default() };
+        let mut receiver = Away { gone: true, ..Away::default() };
         // A fact a second for an hour, and a look twice a second.
         for half in 0..7200_u32 {
             if half % 2 == 0 {
@@ -141,7 +141,7 @@ mod tests {
         }
         assert_eq!(receiver.got.len(), 0);
         assert!(receiver.attempts < 25, "it is left alone: {} attempts", receiver.attempts);
-        receiver.is_away = false;
+        receiver.gone = false;
         // Within the longest wait everything is there.
         for second in 3600..3901_u32 {
             turn("a", &queue, &mut receiver, f64::from(second));

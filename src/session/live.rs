@@ -117,6 +117,10 @@ fn value_key() -> String {
 /// Where nominal data comes from.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a session has one, and RON reads it as it is written"
+)]
 pub(crate) enum LiveHistory {
     /// The source delivers it at every start, before the rows that are watched.
     #[default]

@@ -6,6 +6,10 @@ use super::live::LiveSource;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a session has one, and RON reads it as it is written"
+)]
 pub(crate) enum Source {
     /// The built-in plant: boiler, turbine, pumped storage and a simulated grid, at 1 Hz.
     Plant(PlantSource),

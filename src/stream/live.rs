@@ -247,13 +247,11 @@ impl Stream for LiveStream {
                     None => Ok(Next::End),
                 };
             }
-            match self.inbox.try_next() {
-                Some(arrival) => self.hear(arrival)?,
-                None => {
-                    self.tell_status();
-                    return Ok(Next::NotYet);
-                }
-            }
+            let Some(arrival) = self.inbox.try_next() else {
+                self.tell_status();
+                return Ok(Next::NotYet);
+            };
+            self.hear(arrival)?;
         }
     }
 

@@ -12,6 +12,7 @@ mod cache;
 mod data;
 mod elsewhere;
 mod faults;
+mod init;
 mod ledger;
 mod ledger_budget;
 mod live;

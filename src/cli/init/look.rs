@@ -90,11 +90,14 @@ impl Tables {
     }
 }
 
+/// A header, and the files that have it with their numbers of rows.
+type Group = (Vec<String>, Vec<(PathBuf, u64)>);
+
 /// Looks at a file, or at the tables of a folder.
 pub(super) fn look(source: &Path) -> Result<Tables> {
     let (folder, found) = tables_of(source)?;
     let mut others = Vec::new();
-    let mut groups: Vec<(Vec<String>, Vec<(PathBuf, u64)>)> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     for file in found {
         let (names, rows) = match count(&file) {
             Ok(counted) => counted,
@@ -112,9 +115,8 @@ pub(super) fn look(source: &Path) -> Result<Tables> {
             None => groups.push((names, vec![(file, rows)])),
         }
     }
-    let size = |group: &(Vec<String>, Vec<(PathBuf, u64)>)| {
-        group.1.iter().map(|(_, rows)| rows).sum::<u64>() * group.0.len() as u64
-    };
+    let size =
+        |group: &Group| group.1.iter().map(|(_, rows)| rows).sum::<u64>() * group.0.len() as u64;
     groups.sort_by_key(|group| std::cmp::Reverse(size(group)));
     if groups.is_empty() {
         bail!("{}: no table of measurements: {}", source.display(), others.join("; "));
@@ -151,7 +153,7 @@ fn tables_of(source: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
         .map(|entry| entry.path())
         .filter(|path| {
             let name = files::name(path).to_lowercase();
-            name.ends_with(".csv") || name.ends_with(".csv.gz")
+            name.trim_end_matches(".gz").strip_suffix(".csv").is_some()
         })
         .collect();
     found.sort();

@@ -155,8 +155,7 @@ pub(super) fn clients(tables: &Tables) -> (Vec<Proposed>, LeftOut, bool) {
             Holds::Constant => leave("Never change in the rows that were looked at", &column.name),
             Holds::Counter => leave("Only count", &column.name),
             Holds::Text => leave("Hold text", &column.name),
-            Holds::Label => {}
-            Holds::Time | Holds::Run => {}
+            Holds::Label | Holds::Time | Holds::Run => {}
         }
     }
     let known = usable.iter().filter(|name| tags::tag(name).is_some()).count();

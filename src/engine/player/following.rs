@@ -1,6 +1,7 @@
 //! A live source while it is watched: what arrives is taken at once, and how the source stands is
 //! shown and entered in the log.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use super::{Gone, Pace, Player};
@@ -45,7 +46,7 @@ impl Following {
             seen as f64 >= share * all as f64
         };
         let class = self.latencies.iter().position(reached).filter(|_| all > 0)?;
-        Some(Duration::from_secs_f64(1e-4 * 1.25_f64.powi(class as i32 + 1)))
+        Some(Duration::from_secs_f64(1e-4 * 1.25_f64.powf(class as f64 + 1.0)))
     }
 }
 
@@ -179,11 +180,9 @@ fn summary(following: &Following, status: &Status) -> String {
     );
     if let (Some(half), Some(most)) = (following.latency(0.5), following.latency(0.99)) {
         let ms = |latency: Duration| latency.as_secs_f64() * 1000.0;
-        text.push_str(&format!(
-            "; from arrival to decision {:.1} ms (p50), {:.1} ms (p99)",
-            ms(half),
-            ms(most)
-        ));
+        let (half, most) = (ms(half), ms(most));
+        // Text has room.
+        let _ = write!(text, "; from arrival to decision {half:.1} ms (p50), {most:.1} ms (p99)");
     }
     text
 }

@@ -286,7 +286,8 @@ impl Assembler {
             self.counts.doubled += 1;
             return;
         }
-        self.elsewhere.add(slot, is_far, piece, self.tags.len(), arrived);
+        let width = self.tags.len();
+        self.elsewhere.add(slot, is_far, piece, width, arrived, &mut self.counts);
         if self.elsewhere.is_believed() {
             self.follow_the_clock(newest);
         }
@@ -338,6 +339,8 @@ impl Assembler {
             for (tag, (value, answered)) in row.values.iter().zip(&row.answered).enumerate() {
                 if *answered && value.is_finite() {
                     self.tags[tag].hear(row.slot, *value, row.since);
+                } else if *answered && !row.whole {
+                    self.counts.bad += 1;
                 }
             }
             self.open.push_back(row);

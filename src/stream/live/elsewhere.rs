@@ -23,7 +23,8 @@ pub(super) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Keeps a piece. One that does not follow the others takes their place.
+    /// Keeps a piece. One that does not follow the others takes their place, and they are counted as
+    /// late or wrongly stamped.
     pub(super) fn add(
         &mut self,
         slot: i64,
@@ -31,20 +32,28 @@ impl Elsewhere {
         piece: Piece<'_>,
         width: usize,
         arrived: Duration,
+        counts: &mut Counts,
     ) {
         let follows = self.rows.back().is_some_and(|row| (row.slot..=row.slot + 2).contains(&slot));
         if !self.rows.is_empty() && !follows {
-            // Kept pieces of a place that nobody continues are counted by whoever gives them up: a
-            // stamp in between belongs to the same trouble.
-            self.rows.clear();
+            let (late, wrong) = self.give_up();
+            (counts.late, counts.wrong_stamp) = (counts.late + late, counts.wrong_stamp + wrong);
         }
         self.is_far = if self.rows.is_empty() { is_far } else { self.is_far && is_far };
-        *(if is_far { &mut self.far } else { &mut self.late }) += 1;
         if self.rows.back().is_none_or(|row| row.slot != slot) {
             let (values, answered) = (vec![f64::NAN; width], vec![false; width]);
             self.rows.push_back(OpenRow { slot, since: arrived, values, answered, whole: false });
         }
         let Some(row) = self.rows.back_mut() else { return };
+        let is_doubled = match piece {
+            Piece::Value(tag, ..) => row.answered[tag],
+            Piece::Row(_) => row.whole,
+        };
+        if is_doubled {
+            counts.doubled += 1;
+            return;
+        }
+        *(if is_far { &mut self.far } else { &mut self.late }) += 1;
         match piece {
             Piece::Value(tag, value, quality) => {
                 // It is counted as late or wrongly stamped, or not at all.

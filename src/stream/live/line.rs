@@ -237,7 +237,7 @@ fn is_object(line: &[u8]) -> bool {
 
 /// Whichever of comma, semicolon and tab a line has most of.
 fn delimiter(line: &[u8]) -> u8 {
-    let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
+    let count = |delimiter: u8| line.split(|byte| *byte == delimiter).count();
     [b',', b';', b'\t'].into_iter().rev().max_by_key(|d| count(*d)).unwrap_or(b',')
 }
 

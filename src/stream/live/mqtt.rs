@@ -82,7 +82,7 @@ async fn receive(
                 }
             }
             Ok(Event::Incoming(Packet::SubAck(ack))) => {
-                if let Some(code) = ack.return_codes.iter().find(|code| is_refusal(code)) {
+                if let Some(code) = ack.return_codes.iter().find(|code| is_refusal(**code)) {
                     let why = format!("the broker refuses the topic {topic:?}: {code:?}");
                     outbox.send(What::Phase(Phase::Reconnecting(why)))?;
                 }
@@ -104,7 +104,7 @@ async fn receive(
     }
 }
 
-fn is_refusal(code: &rumqttc::SubscribeReasonCode) -> bool {
+fn is_refusal(code: rumqttc::SubscribeReasonCode) -> bool {
     !matches!(code, rumqttc::SubscribeReasonCode::Success(_))
 }
 

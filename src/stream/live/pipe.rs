@@ -122,7 +122,7 @@ mod tests {
         let mut cutter = Cutter::default();
         let mut lines = Vec::new();
         for _ in 0..100 {
-            cutter.cut(&[b'x'; BATCH], &mut lines);
+            cutter.cut(&vec![b'x'; BATCH], &mut lines);
         }
         cutter.cut(b"xx\n1,2\n", &mut lines);
         assert_eq!(lines.len(), 64 + 1 + 4);
