@@ -1,9 +1,10 @@
 //! What every other module may stand on: randomness, threads, folders, digests, mean and
-//! spread, files that are written whole, names that were probably meant.
+//! spread, files that are written whole, access to a broker, names that were probably meant.
 //!
 //! It must not know any other module.
 
 pub(crate) mod atomic_file;
+pub(crate) mod broker;
 pub(crate) mod digest;
 pub(crate) mod folders;
 pub(crate) mod moments;

@@ -2,28 +2,35 @@
 //!
 //! 0 is done, 1 a failure said in words, 2 wrong usage. Nothing else imports this module.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
 use clap::{Args, Parser, Subcommand};
-use color_eyre::eyre::{Result, WrapErr};
+use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 
 use crate::base::atomic_file;
 use crate::bench;
-use crate::console::{self, Appearance, ThemeChoice};
+use crate::console::{self, Appearance, Goal, Subject, ThemeChoice};
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
+use crate::record;
 use crate::score;
 use crate::session::{SHIPPED, Session, Span};
 
 mod check;
+mod compare;
+mod export;
+mod init;
 mod interrupt;
 mod ledger;
 mod make;
 mod manual;
+mod recordings;
 mod run;
 mod screen;
+mod serve;
 mod sessions;
+mod site;
 mod study;
 mod train;
 
@@ -42,6 +49,8 @@ mod train;
 struct Cli {
     #[command(flatten)]
     look: LookArgs,
+    #[command(flatten)]
+    keep: KeepArgs,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -60,6 +69,14 @@ struct LookArgs {
     no_mouse: bool,
 }
 
+/// What the console stores.
+#[derive(Debug, Clone, Copy, Args)]
+struct KeepArgs {
+    /// Do not record the run
+    #[arg(long)]
+    no_record: bool,
+}
+
 impl From<LookArgs> for Appearance {
     fn from(args: LookArgs) -> Self {
         let LookArgs { theme, ascii, no_mouse } = args;
@@ -69,14 +86,19 @@ impl From<LookArgs> for Appearance {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Open the console on a session
+    /// Open the console on a session or a recording
     Open {
         #[command(flatten)]
         session: SessionArgs,
         #[command(flatten)]
         look: LookArgs,
+        #[command(flatten)]
+        keep: KeepArgs,
+        /// Go there first: a time of the data's clock such as 10:38, an incident such as #7, start or end
+        #[arg(long, value_name = "T", value_parser = console::goal)]
+        at: Option<Goal>,
     },
-    /// List the sessions that come with the program
+    /// List the sessions that come with the program, and the recordings at hand
     Sessions,
     /// Say whether a session can be used, and what it holds
     Check {
@@ -86,7 +108,9 @@ enum Command {
         #[arg(long)]
         full: bool,
     },
-    /// Write data of the built-in plants, with its ground truth
+    /// Look at data and write a session for it
+    Init(init::InitArgs),
+    /// Write data of the built-in plants, with its ground truth, or be a live plant
     #[command(subcommand)]
     Make(make::Make),
     /// Make the models of a session and keep them
@@ -99,6 +123,14 @@ enum Command {
     },
     /// Run a session without a screen: one fact a line, a summary last
     Run(run::RunArgs),
+    /// Write tables, reports or a terminal cast of a recording
+    Export(export::ExportArgs),
+    /// Compare two recordings, or two settings of one session
+    Compare(compare::CompareArgs),
+    /// Run the server of a session whose sites are processes of their own, over an MQTT broker
+    Serve(serve::ServeArgs),
+    /// Run one client of a session as a process of its own, over an MQTT broker
+    Site(site::SiteArgs),
     /// Verify a ledger that a run wrote, and say what was spent
     Ledger(ledger::LedgerArgs),
     /// Make a table or figure of the paper, with what comes out here beside it
@@ -125,8 +157,12 @@ enum Command {
 /// Which session, and where its data stands.
 #[derive(Debug, Args)]
 struct SessionArgs {
-    /// A session file, or the name of a shipped session (see `headwater sessions`)
+    /// A session file, the name of a shipped session, or a recording (see `headwater sessions`); `-`
+    /// reads live rows from standard input, with --session
     session: String,
+    /// The session that says what live rows mean, where they come from standard input
+    #[arg(long = "session", value_name = "FILE", id = "meaning")]
+    meaning: Option<String>,
     /// Folder that holds the session's data files
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -158,16 +194,46 @@ fn span(text: &str) -> Result<Span, String> {
 impl SessionArgs {
     /// What opens when nothing is asked for.
     fn first() -> Self {
-        Self { session: SHIPPED[0].name.into(), data: None, seed: None }
+        Self { session: SHIPPED[0].name.into(), meaning: None, data: None, seed: None }
+    }
+
+    /// The file, where it is a recording and not a session.
+    fn recording(&self) -> Option<&Path> {
+        let file = Path::new(&self.session);
+        record::is_recording(file).then_some(file)
+    }
+
+    /// The session or the recording.
+    fn subject(&self) -> Result<Subject> {
+        match self.recording() {
+            Some(file) if self.data.is_none() && self.seed.is_none() => {
+                Subject::recording(file).map_err(|error| eyre!(error))
+            }
+            Some(file) => {
+                bail!("--data and --seed are for sessions; {} is a recording", file.display())
+            }
+            None => Ok(Subject::Session(Box::new(self.open()?))),
+        }
     }
 
     fn open(&self) -> Result<Session> {
-        let mut session = Session::open(&self.session)?;
+        let mut session = match (self.session.as_str(), &self.meaning) {
+            ("-", Some(meaning)) => {
+                let mut session = Session::open(meaning)?;
+                session.read_standard_input().map_err(|why| eyre!(why))?;
+                session
+            }
+            ("-", None) => {
+                bail!("live rows need a session that says what they mean: --session FILE")
+            }
+            (_, Some(_)) => bail!("--session belongs to `-`, live rows from standard input"),
+            (session, None) => Session::open(session)?,
+        };
         for note in &session.notes {
             eprintln!("{note}");
         }
         if let Some(folder) = &self.data {
-            session.set_data_folder(folder);
+            session.find_data_in(folder);
         }
         if let Some(seed) = self.seed {
             session.set_seed(seed);
@@ -232,10 +298,16 @@ fn execute(cli: Cli) -> Result<ExitCode> {
     }
     let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
-        None => return watch(SessionArgs::first(), cli.look, out),
-        Some(Command::Open { session, look }) => return watch(session, look, out),
-        Some(Command::Sessions) => sessions::list(&mut out)?,
+        None => return watch(SessionArgs::first(), cli.look, cli.keep, None, out),
+        Some(Command::Open { session, look, keep, at }) => {
+            return watch(session, look, keep, at, out);
+        }
+        Some(Command::Sessions) => {
+            sessions::list(&mut out)?;
+            recordings::list(&mut out)?;
+        }
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
+        Some(Command::Init(args)) => init::run(&mut out, &args)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
         Some(Command::Train(args)) => train::run(&mut out, &args)?,
         Some(Command::Bench { json }) => {
@@ -247,6 +319,10 @@ fn execute(cli: Cli) -> Result<ExitCode> {
             }
         }
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
+        Some(Command::Export(args)) => export::run(&mut out, &args)?,
+        Some(Command::Compare(args)) => compare::run(&mut out, &args)?,
+        Some(Command::Serve(args)) => serve::run(&mut out, &args)?,
+        Some(Command::Site(args)) => site::run(&mut out, &args)?,
         Some(Command::Ledger(args)) => ledger::run(&mut out, &args)?,
         Some(Command::Study(args)) => study::run(&mut out, &args)?,
         Some(Command::Score(args)) => {
@@ -276,12 +352,28 @@ fn execute(cli: Cli) -> Result<ExitCode> {
 }
 
 /// The console where there is a terminal, the plain facts where there is none.
-fn watch(args: SessionArgs, look: LookArgs, mut out: impl Write + Send) -> Result<ExitCode> {
-    if !console::is_possible() {
+fn watch(
+    args: SessionArgs,
+    look: LookArgs,
+    keep: KeepArgs,
+    at: Option<Goal>,
+    mut out: impl Write + Send,
+) -> Result<ExitCode> {
+    // Standard input is not free for keys where it brings measurements.
+    let rows_come_in = || {
+        let opened = || args.open().is_ok_and(|session| session.reads_standard_input());
+        args.session == "-" || args.recording().is_none() && opened()
+    };
+    let keys = if io::stdin().is_terminal() || !rows_come_in() {
+        console::Keys::StandardInput
+    } else {
+        console::Keys::Terminal
+    };
+    if !console::is_possible(keys) {
         run::run(&mut out, &run::RunArgs::plain(args))?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
-    Ok(console::run(&args.open()?, look.into())?.report())
+    Ok(console::run(args.subject()?, look.into(), !keep.no_record, at, keys)?.report())
 }

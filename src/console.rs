@@ -10,6 +10,7 @@
 
 mod action;
 mod app;
+mod cast;
 mod clock;
 mod day;
 mod export;
@@ -27,6 +28,7 @@ mod scale;
 mod sessions;
 mod signals;
 mod still;
+mod subject;
 mod term;
 mod text;
 mod theme;
@@ -41,9 +43,13 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use app::Goal;
+pub(crate) use cast::{Cast, cast};
 pub(crate) use export::Format;
+pub(crate) use input::Keys;
 pub(crate) use keymap::{KEYS_FILE, actions, example_keys, keys_in_force, keys_of, keys_table};
 pub(crate) use run::{Appearance, is_possible, run};
-pub(crate) use still::{Still, moment, still, view_names};
+pub(crate) use still::{Still, goal, moment, still, view_names};
+pub(crate) use subject::Subject;
 pub(crate) use theme::Choice as ThemeChoice;
 pub(crate) use timing::Twelve;

@@ -11,8 +11,10 @@
 //! | [`knob`] | what can be tuned while a session runs, one row of a table each |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
 //! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
-//! | [`handle`], `player`, `protocol`, [`pace`], [`progress`] | [`spawn`]: all of it on a thread of its own, commands in, events out |
+//! | [`handle`], `player`, [`places`], `protocol`, [`pace`], [`progress`] | [`spawn`]: all of it on a thread of its own, commands in, events out |
 //! | [`ledger_file`], [`ledger_key`] | where the ledgers of a run are kept, and what signs them |
+//! | `live` | nominal rows of a live source are gathered before it is watched |
+//! | [`kept_run`], [`recorded`] | a run that is recorded, and a recording as the source of a run |
 //! | [`cost`] | what preparing a session takes, estimated before anything is allocated |
 //!
 //! It must not know how anything is shown.
@@ -24,17 +26,21 @@ mod error;
 pub(crate) mod experiment;
 pub(crate) mod handle;
 pub(crate) mod influence;
+pub(crate) mod kept_run;
 pub(crate) mod knob;
 pub(crate) mod ledger_file;
 pub(crate) mod ledger_key;
+mod live;
 pub(crate) mod pace;
-pub(crate) mod player;
+pub(crate) mod places;
+mod player;
 pub(crate) mod prepare;
 pub(crate) mod progress;
 mod protocol;
+pub(crate) mod recorded;
 pub(crate) mod run;
 pub(crate) mod train;
 pub(crate) mod vendor;
 pub(crate) mod watch;
 
-pub(crate) use self::handle::{Handle, spawn};
+pub(crate) use self::handle::{Handle, spawn, spawn_recorded};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::privacy::{Counted, Head};
 use crate::score::Score;
+use crate::server::lookup::TableVerdict as Declared;
 use crate::session::Mode;
 use crate::stream::UnusedRows;
 
@@ -32,6 +33,8 @@ pub(crate) enum Fact {
     /// Something about an open incident is new.
     Updated(Incident),
     Closed(Incident),
+    /// Table 1 declared a verdict without a root, for a run of steps that is over.
+    Verdict(TableVerdict),
     Setting(Setting),
     /// What a client has released so far.
     Ledger(Ledger),
@@ -198,6 +201,74 @@ impl std::fmt::Display for Priority {
     }
 }
 
+/// {verdict, time, until, steps, clients}: an episode of paper mode that names no root. Its verdict is
+/// neither_both, imperfect_training, independent_clients, violates_assumptions or not_in_table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TableVerdict {
+    pub(crate) verdict: String,
+    /// Its first step.
+    pub(crate) time: Timestamp,
+    /// Its last step.
+    pub(crate) until: Timestamp,
+    pub(crate) steps: u64,
+    /// Who had a flag in it.
+    pub(crate) clients: Vec<String>,
+    /// The file of the data, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
+    /// The run, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<String>,
+}
+
+/// How often Table 1 declared what, in paper mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct TableCounts {
+    pub(crate) root_cause: TableCount,
+    pub(crate) neither_both: TableCount,
+    pub(crate) no_anomaly: TableCount,
+    pub(crate) imperfect_training: TableCount,
+    pub(crate) independent_clients: TableCount,
+    pub(crate) violates_assumptions: TableCount,
+    /// Flags that are none of the ten rows.
+    pub(crate) not_in_table: TableCount,
+}
+
+/// {episodes, steps} of one verdict. An episode is a run of steps with the same verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct TableCount {
+    pub(crate) episodes: u64,
+    pub(crate) steps: u64,
+}
+
+impl TableCounts {
+    /// The count of one verdict.
+    pub(crate) fn of_mut(&mut self, verdict: Declared) -> &mut TableCount {
+        match verdict {
+            Declared::RootCause(_) => &mut self.root_cause,
+            Declared::NeitherBoth => &mut self.neither_both,
+            Declared::NoAnomaly => &mut self.no_anomaly,
+            Declared::ImperfectTraining => &mut self.imperfect_training,
+            Declared::IndependentClients => &mut self.independent_clients,
+            Declared::ViolatesAssumptions => &mut self.violates_assumptions,
+            Declared::NotInTable => &mut self.not_in_table,
+        }
+    }
+
+    /// Every verdict in words, with its count.
+    pub(crate) fn each(&self) -> [(&'static str, TableCount); 7] {
+        [
+            (Declared::RootCause(0).said(), self.root_cause),
+            (Declared::NeitherBoth.said(), self.neither_both),
+            (Declared::ImperfectTraining.said(), self.imperfect_training),
+            (Declared::IndependentClients.said(), self.independent_clients),
+            (Declared::ViolatesAssumptions.said(), self.violates_assumptions),
+            (Declared::NotInTable.said(), self.not_in_table),
+            (Declared::NoAnomaly.said(), self.no_anomaly),
+        ]
+    }
+}
+
 /// {what, from, to, time}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Setting {
@@ -254,7 +325,7 @@ pub(crate) struct Spent {
     /// The stretch of time, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) over: Option<String>,
-    /// ε; `null` when something was sent as it is.
+    /// ε; `null` when something was sent without noise.
     pub(crate) epsilon: Option<Number>,
     /// ε by adding up.
     pub(crate) basic: Option<Number>,
@@ -301,6 +372,9 @@ pub(crate) struct Summary {
     /// Where the data has labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) score: Option<Score>,
+    /// What Table 1 declared, in paper mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) verdicts: Option<TableCounts>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<Timestamp>,
     /// Last instant watched.
@@ -345,7 +419,7 @@ impl Fact {
         serde_json::to_string(self).expect("a fact has string keys and infallible values")
     }
 
-    #[cfg(test)]
+    /// Reads a line that [`Fact::to_line`] wrote.
     pub(crate) fn from_line(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
     }

@@ -4,7 +4,7 @@
 //! [`online`] steps after every row, as printed, and allocates nothing on the way; [`batched`] takes
 //! windows and sends gradients through time. Beside it stand what it is compared with
 //! ([`variant`]), what comes out of it on given rows ([`states`]), how near that is to the oracle
-//! ([`convergence`]), how states move together ([`correlation`]) and what a round costs
+//! ([`convergence`], [`theory`]), how states move together ([`correlation`]) and what a round costs
 //! ([`timing`]). It must not know files, threads or screens.
 
 pub(crate) mod batched;
@@ -15,6 +15,7 @@ pub(crate) mod online;
 pub(crate) mod states;
 #[cfg(test)]
 mod tests;
+pub(crate) mod theory;
 pub(crate) mod timing;
 pub(crate) mod variant;
 
@@ -31,9 +32,6 @@ use crate::server::{Rounds, Together};
 use crate::session::settings::{self, ModelSettings, Optimiser};
 use crate::site::training::{Eta, Outbox, SiteData, SiteError, TrainingSite};
 use crate::wire::{Memory, Order, Wire, WireError};
-
-/// φ begins as a small correction (I11): its output layer is scaled by this.
-const SMALL: f32 = 0.1;
 
 /// Parts of a run with random sources of their own: clients are counted from 0, these from the end.
 const SERVER: u64 = u64::MAX;
@@ -243,7 +241,8 @@ impl Federation {
             };
             let mut init = rng::stream(rng::child(seed, part), WEIGHTS);
             let (sensors, width) = (site.rows.ncols(), settings.augment_width);
-            let phi = LstmFc::init(sensors, width, states, SMALL, &mut init);
+            let scale = settings.augment_scale as f32;
+            let phi = LstmFc::init(sensors, width, states, scale, &mut init);
             clients.push(TrainingSite::new(m, site, &phi, client_descent, eta, outbox)?);
             back.push(protection.gradient_channel(random(SERVER, NOISE + part)));
         }

@@ -2,8 +2,14 @@
 //!
 //! | page | what it says |
 //! |---|---|
+//! | [`across_machines`] | sites and server as processes of their own, over a broker |
 //! | [`guarantees`] | what is promised under which fault, and the test that shows it |
+//! | [`paper`] | the published method to the letter, every table and figure with its command |
+//! | [`recordings`] | what is stored of a run, how it is read again, the tables |
 //! | [`hostile`] | how the program is attacked, and how to attack it with other seeds |
 
+pub mod across_machines;
 pub mod guarantees;
 pub mod hostile;
+pub mod paper;
+pub mod recordings;

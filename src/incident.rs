@@ -23,6 +23,7 @@
 //! | [`state`] | the states of an alarm, as one table |
 //! | [`group`] | one incident: root, effects, first-out, priority |
 //! | [`annunciator`] | steps in, facts out |
+//! | `fold`, `table` | how verdicts become incidents: of the sequential decision, of Table 1 |
 //! | [`action`] | what an operator can do |
 //! | [`operate`] | how it is done and undone |
 //! | [`event`] | the one event: log line, fact and recording row are made from it |
@@ -47,6 +48,7 @@ mod verdict;
 mod facts;
 mod fold;
 mod quality;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -58,7 +60,7 @@ pub(crate) use figures::Figures;
 pub(crate) use group::{Closed, Incident, Member, Origin};
 #[cfg(test)]
 pub(crate) use input::{ClientState, Outcome};
-pub(crate) use input::{Closing, QualityKind, QualityNote, Step};
+pub(crate) use input::{Closing, QualityKind, QualityNote, Step, TableVerdict};
 pub(crate) use operate::Order;
 #[cfg(test)]
 pub(crate) use operate::Receipt;

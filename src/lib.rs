@@ -6,7 +6,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`base`] | randomness, threads, folders, digests, atomic files, names that were probably meant |
+//! | [`base`] | randomness, threads, folders, digests, atomic files, a broker's address, names that were probably meant |
 //! | [`session`] | what to watch: a RON file becomes a session |
 //! | [`nn`] | networks and filters, one definition each: how they are trained, how they run |
 //! | [`stream`] | time-aligned measurements from tables, HAI, the built-in plant, the synthetic plants |
@@ -19,9 +19,12 @@
 //! | [`federation`] | Algorithm 1 over sites and server, the baselines, and how near they come to the oracle |
 //! | [`score`] | metrics, and the score of a list of alarms: sees verdicts and labels only |
 //! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
+//! | [`output`] | facts for receivers outside: a queue on disk for each, and figures for a monitoring system |
 //! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
+//! | [`record`] | recordings: a run stored while it happens in one SQLite file, and read again |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
+//! | [`remote`] | sites and server as processes of their own, over an MQTT broker |
 //! | [`study`] | how good the answers are: every table and figure |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
 //! | [`bench`] | speed and memory on this machine |
@@ -59,7 +62,10 @@ mod history;
 mod incident;
 mod make;
 mod nn;
+mod output;
 mod privacy;
+mod record;
+mod remote;
 mod score;
 mod server;
 mod session;

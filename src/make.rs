@@ -1,4 +1,4 @@
-//! Data of the built-in plants, written to files together with the truth about it.
+//! Data of the built-in plants, written to files together with the truth about it, or live.
 //!
 //! It must not know who reads them: what it writes is plain CSV and JSON.
 
@@ -11,7 +11,9 @@ use thiserror::Error;
 use crate::base::atomic_file::WriteError;
 use crate::stream::StreamError;
 
+pub(crate) mod live;
 pub(crate) mod plant;
+pub(crate) mod publish;
 pub(crate) mod twin;
 
 /// Why nothing was written.
@@ -23,6 +25,12 @@ pub(crate) enum MakeError {
     /// The operating system refused.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// Whoever takes live rows cannot be written to.
+    #[error(transparent)]
+    Sink(#[from] std::io::Error),
+    /// A broker refuses, or what is said about it makes no sense.
+    #[error("{0}")]
+    Broker(String),
     /// Somebody wished for an end.
     #[error("stopped before the data was complete: no file was written")]
     Stopped,

@@ -70,7 +70,7 @@ pub(crate) use channel::{Channel, Units};
 pub(crate) use forecast::{EpsilonOption, ForecastInput};
 pub(crate) use ledger::signed::{self, SignedLedgers};
 pub(crate) use ledger::{Counted, Exhaustion, Ledger};
-pub(crate) use mechanism::Clip;
+pub(crate) use mechanism::{Clip, sigma_used};
 pub(crate) use memory::FilterMemory;
 #[cfg(test)]
 pub(crate) use memory::Known;

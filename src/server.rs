@@ -29,7 +29,7 @@
 //! |---|---|
 //! | [`inbox`] | the messages of one step, in whatever order they come |
 //! | [`inference`] | the sequential decision over symbols |
-//! | [`lookup`], `episode` | Table 1, its extension to M clients, the vote, how long a verdict holds |
+//! | [`lookup`] | Table 1, its extension to M clients, the vote |
 //! | `evidence`, `flags` | either method as one step of the server |
 //! | [`decision`] | what the server says about a step |
 //! | [`lifetime`] | how long an incident is followed |
@@ -41,7 +41,6 @@
 
 pub(crate) mod batch;
 pub(crate) mod decision;
-mod episode;
 mod evidence;
 mod flags;
 pub(crate) mod health;

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) mod bounds;
 pub(crate) mod clock;
+pub(crate) mod live;
 mod locate;
 pub(crate) mod mark;
+pub(crate) mod output;
 pub(crate) mod privacy;
 mod problem;
 pub(crate) mod settings;
@@ -20,12 +22,13 @@ pub(crate) mod source;
 mod validate;
 
 pub(crate) use clock::Clock;
+pub(crate) use live::{LiveHistory, LiveInput, LiveSource, MqttSource, MqttTopics};
 pub(crate) use mark::Mark;
 pub(crate) use privacy::{Alphabet, PrivacySettings, SendPolicy};
 pub(crate) use problem::{Problem, SessionError};
 pub(crate) use settings::{
-    Decimation, Limits, Mode, ModelSettings, Proprietary, ReplaySettings, Sampling, Span, Tau,
-    Thresholds, Tier, Vote,
+    Decimation, Limits, Mode, ModelSettings, Proprietary, RecordSettings, ReplaySettings, Sampling,
+    Span, Tau, Thresholds, Tier, Vote,
 };
 pub(crate) use source::{
     Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Shape, Source,
@@ -69,9 +72,19 @@ pub struct Session {
     /// How it is played.
     #[serde(default)]
     pub(crate) replay: ReplaySettings,
+    /// What a recording of it holds.
+    #[serde(default)]
+    pub(crate) record: RecordSettings,
     /// How much preparing it may take.
     #[serde(default)]
     pub(crate) limits: Limits,
+    /// Who gets facts besides the screen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) outputs: Vec<output::OutputSettings>,
+    /// An address of this machine, such as "127.0.0.1:9464", that tells figures of a live session as
+    /// Prometheus reads them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics: Option<String>,
     /// Influences that engineers know of, (from, to).
     #[serde(default)]
     pub(crate) edges: Vec<(String, String)>,
@@ -212,9 +225,14 @@ macro_rules! shipped {
 pub(crate) const SHIPPED: &[Shipped] = shipped![
     "plant-attack-day",
     "plant-normal",
+    "plant-live",
+    "plant-live-mqtt",
+    "plant-paper",
     "twin",
     "twin-8",
     "hai-23.05-aug-12",
+    "hai-23.05-aug-12-paper",
+    "hai-23.05-test2",
     "hai-22.04",
     "hai-21.03",
     "hai-21.03-fragments",
@@ -287,6 +305,7 @@ impl Session {
         let data = match &self.source {
             Source::Table(table) => &table.data,
             Source::Hai(hai) => &hai.data,
+            Source::Live(live) => &live.table()?.data,
             Source::Plant(_) | Source::Twin(_) => return None,
         };
         Some(self.folder.join(data))
@@ -302,9 +321,55 @@ impl Session {
         self.is_built_in() || self.seed_asked_for
     }
 
+    /// The live source, where it is one.
+    pub(crate) fn live(&self) -> Option<&LiveSource> {
+        match &self.source {
+            Source::Live(live) => Some(live),
+            Source::Plant(_) | Source::Twin(_) | Source::Table(_) | Source::Hai(_) => None,
+        }
+    }
+
+    /// Whether its measurements come from standard input.
+    pub(crate) fn reads_standard_input(&self) -> bool {
+        self.live().is_some_and(|live| live.input == LiveInput::Stdin)
+    }
+
+    /// Takes its measurements from standard input.
+    pub(crate) fn read_standard_input(&mut self) -> Result<(), String> {
+        match &mut self.source {
+            Source::Live(live) => live.input = LiveInput::Stdin,
+            Source::Table(table) => {
+                let mut live = LiveSource::of_table(table)?;
+                live.grid_s = self.sampling.period_s.unwrap_or(live.grid_s);
+                self.source = Source::Live(live);
+                self.labels = Labels::Source;
+                self.ranges.replay = Stretch::default();
+            }
+            Source::Plant(_) | Source::Twin(_) | Source::Hai(_) => {
+                let name = &self.name;
+                return Err(format!(
+                    "{name} has no live rows: a session with `source: Live(…)` or `Table(…)` has"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Draws everything from `seed`.
     pub(crate) fn set_seed(&mut self, seed: u64) {
         (self.seed, self.seed_asked_for) = (seed, true);
+    }
+
+    /// Reads its files from `folder` instead, or from the folder in it that bears the name of the
+    /// session's own: the root of a clone of a data set holds one folder a release.
+    pub(crate) fn find_data_in(&mut self, folder: &Path) {
+        let own = match &self.source {
+            Source::Table(table) => Path::new(&table.data).file_name(),
+            Source::Hai(hai) => Path::new(&hai.data).file_name(),
+            Source::Plant(_) | Source::Twin(_) | Source::Live(_) => None,
+        };
+        let inner = own.map(|own| folder.join(own)).filter(|inner| inner.is_dir());
+        self.set_data_folder(inner.as_deref().unwrap_or(folder));
     }
 
     /// Reads its files from `folder` instead.
@@ -313,7 +378,10 @@ impl Session {
         match &mut self.source {
             Source::Table(table) => table.data = text,
             Source::Hai(hai) => hai.data = text,
-            Source::Plant(_) | Source::Twin(_) => return,
+            Source::Live(LiveSource { history: LiveHistory::Table(table), .. }) => {
+                table.data = text;
+            }
+            Source::Live(_) | Source::Plant(_) | Source::Twin(_) => return,
         }
         self.folder = PathBuf::new();
     }
@@ -343,6 +411,35 @@ fn dialect() -> ron::Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_root_of_a_clone_leads_to_the_folder_of_the_release() {
+        let root = tempfile::tempdir().expect("a folder for the test");
+        let release = root.path().join("hai-23.05");
+        let found = |folder: &Path| {
+            let mut session = Session::open("hai-23.05-test2").expect("a shipped session");
+            session.find_data_in(folder);
+            session.data_folder()
+        };
+        assert_eq!(found(root.path()), Some(root.path().to_owned()), "there is no such folder yet");
+        std::fs::create_dir(&release).expect("a folder can be made");
+        assert_eq!(found(root.path()), Some(release.clone()));
+        assert_eq!(found(&release), Some(release.clone()), "the folder itself is taken as it is");
+    }
+
+    #[test]
+    fn sessions_named_after_the_paper_have_its_settings() {
+        for name in ["hai-23.05-aug-12-paper", "plant-paper"] {
+            let session = Session::open(name).expect("a shipped session");
+            let model = &session.model;
+            assert_eq!(session.ranges.fit.until, Some(Mark::Step(10_000)), "{name}");
+            assert_eq!(session.sampling.decimate, Decimation::Every(1), "{name}");
+            assert_eq!((model.augment_width, model.proprietary), (1, Proprietary::Paper));
+            assert_eq!(model.federation, settings::Federation::Online { passes: 1 });
+            assert_eq!(model.step_size, settings::StepSize::Constant);
+            assert_eq!((session.mode, session.thresholds.vote), (Mode::Paper, None));
+        }
+    }
 
     #[test]
     fn an_old_key_is_read_and_noted_with_its_place() {

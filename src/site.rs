@@ -73,6 +73,8 @@ use crate::wire::{Follows, Order, Outgoing, Rehearsed, StatesStay, Tick, ToSite}
 
 /// Sensors that a root names, where it may.
 const NAMED: usize = 3;
+/// A gap of up to so many steps is bridged by prediction; after a longer one a site begins anew.
+pub(crate) const LONGEST_BRIDGE: usize = 40;
 
 /// Why a site cannot be set up.
 #[derive(Debug, Error)]
@@ -153,6 +155,8 @@ pub(crate) struct Site {
     rehearsal: Ledger,
     /// What was told about sensors at fault last.
     told_faults: Faults,
+    /// Steps in succession without a value of its own.
+    absent: usize,
     /// Noise has hidden something about its samples at some step: sending it again tells more.
     was_protected: bool,
     tape: Option<SiteTape>,
@@ -189,6 +193,7 @@ impl Site {
             ledger,
             rehearsal: Ledger::unwritten(&prepared.name, Terms { budget: None, ..terms })?,
             told_faults: Faults::default(),
+            absent: 0,
             was_protected: is_protected(session),
             tape: keep.then(SiteTape::default),
             prepared: prepared.clone(),
@@ -278,6 +283,24 @@ impl Site {
         }
     }
 
+    /// A client whose own data was away for longer than can be bridged begins anew when it comes
+    /// back, while others went on: what a prediction has become by then is no evidence.
+    fn begin_after_absence(&mut self) {
+        if self.y.iter().all(|y| y.is_nan()) {
+            self.absent += 1;
+            return;
+        }
+        if std::mem::take(&mut self.absent) > LONGEST_BRIDGE {
+            self.values.reset();
+            if let Some(evidence) = &mut self.evidence {
+                evidence.reset();
+            }
+            if let Some(flags) = &mut self.flags {
+                flags.reset();
+            }
+        }
+    }
+
     /// `steps` without data: models predict, nothing is seen.
     fn skip(&mut self, steps: usize) {
         self.y.fill(f32::NAN);
@@ -302,6 +325,7 @@ impl Site {
     pub(crate) fn step(&mut self, row: Row<'_>, tick: Tick, send: &mut dyn FnMut(Sent)) {
         self.prepared.view.see(row, &mut self.y);
         self.prepared.fit.inputs.standardise(row.raw_inputs(), &mut self.known);
+        self.begin_after_absence();
         self.watch.step(self.y.iter().map(|y| f64::from(*y)));
         self.values.step(row.raw_sensors());
         self.tell_faults(tick, send);
@@ -396,6 +420,19 @@ impl Site {
         self.enrol(send)
     }
 
+    /// Another ε of Z_a from now on; with none it has that of Z_c.
+    pub(crate) fn set_epsilon_a(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        if let Some(flags) = &mut self.flags {
+            flags.sender.set_epsilon_a(epsilon)?;
+        }
+        self.session.privacy.epsilon_flag_a = epsilon;
+        self.was_protected |= epsilon.is_some();
+        if !self.session.privacy.tells_faults() {
+            self.told_faults = Faults::default();
+        }
+        Ok(())
+    }
+
     /// Flags follow another rule from now on.
     pub(crate) fn set_rule(&mut self, rule: FlagRule) {
         if let Some(flags) = &mut self.flags {
@@ -471,6 +508,11 @@ impl Site {
         self.session.privacy.epsilon_flag
     }
 
+    /// ε of each Z_a, where it has one of its own.
+    pub(crate) fn epsilon_a(&self) -> Option<f64> {
+        self.session.privacy.epsilon_flag_a
+    }
+
     /// The steps of its run so far, where they are kept.
     pub(crate) fn kept_ticks(&self) -> &[Tick] {
         self.tape.as_ref().map_or(&[], |tape| &tape.ticks)
@@ -496,7 +538,7 @@ impl Site {
 /// Whether noise hides anything that a site sends while it watches.
 fn is_protected(session: &Session) -> bool {
     let states = session.thresholds.tier == Tier::States;
-    session.privacy.epsilon_flag.is_some() || states && session.privacy.epsilon_c.is_some()
+    session.privacy.protects_flags() || states && session.privacy.epsilon_c.is_some()
 }
 
 /// Enters what an enrolment costs: it is about the samples of the calibration.

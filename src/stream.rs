@@ -36,6 +36,7 @@ pub(crate) mod decimate;
 pub(crate) mod error;
 pub(crate) mod extent;
 pub(crate) mod hai;
+pub(crate) mod live;
 pub(crate) mod open;
 pub(crate) mod plant;
 pub(crate) mod resolution;
@@ -46,6 +47,8 @@ pub(crate) mod unused;
 pub(crate) mod unused_columns;
 pub(crate) mod window;
 
+#[cfg(test)]
+pub(crate) mod test_faults;
 #[cfg(test)]
 pub(crate) mod test_support;
 
@@ -151,7 +154,7 @@ pub(crate) enum Label {
 
 /// Why rows were left out. Notes travel with the next frame; those after the last frame are in the
 /// frame that [`Stream::next`] answered `false` for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     /// The file (or generator) concerned.
     pub(crate) place: String,
@@ -164,7 +167,7 @@ pub(crate) struct Note {
 }
 
 /// The kinds of [`Note`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum NoteKind {
     /// A row with the stamp of the row before; the first one counts.
     DuplicateStamp,
@@ -176,6 +179,12 @@ pub(crate) enum NoteKind {
     TruncatedRow,
     /// A row of a long table with a tag that has a value at that instant already; the first counts.
     DuplicateTag,
+    /// A live value or row that came after its row was handed out.
+    Late,
+    /// A live value or row that came before with the same stamp.
+    Doubled,
+    /// A live line or message that cannot be read.
+    Unreadable,
     /// The clock of the data jumped and stayed where it went; its rows are used.
     ClockMoved {
         /// The last stamp before.
@@ -198,6 +207,9 @@ impl NoteKind {
             NoteKind::WrongStamp => "time stamp does not fit the rows around it",
             NoteKind::TruncatedRow => "file ends in the middle of a row",
             NoteKind::DuplicateTag => "second value of a tag at one instant",
+            NoteKind::Late => "came too late",
+            NoteKind::Doubled => "came twice",
+            NoteKind::Unreadable => "cannot be read",
             NoteKind::ClockMoved { .. } => "the clock of the data moved",
         }
     }
@@ -273,6 +285,11 @@ impl Frame {
             inputs: vec![f64::NAN; layout.input_width()],
             ..Self::default()
         }
+    }
+
+    /// A frame with measurements that were stored earlier.
+    pub(crate) fn with_values(values: Vec<f64>) -> Self {
+        Self { values, ..Self::default() }
     }
 
     /// Client `client`'s measurements.
@@ -355,6 +372,16 @@ pub(crate) struct Event {
     pub(crate) what: String,
 }
 
+/// What a stream has at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A frame was filled.
+    Frame,
+    /// Nothing has arrived yet.
+    NotYet,
+    End,
+}
+
 pub(crate) trait Stream: Send {
     fn layout(&self) -> &Layout;
 
@@ -362,6 +389,11 @@ pub(crate) trait Stream: Send {
     ///
     /// After an error the stream is over. Frames handed out before it stand.
     fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError>;
+
+    /// The same without waiting: a live stream may have nothing yet.
+    fn poll(&mut self, frame: &mut Frame) -> Result<Next, StreamError> {
+        Ok(if self.next(frame)? { Next::Frame } else { Next::End })
+    }
 
     /// Disturbances known so far. May be empty in a labelled data set.
     ///
@@ -379,6 +411,10 @@ impl Stream for Box<dyn Stream> {
 
     fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
         (**self).next(frame)
+    }
+
+    fn poll(&mut self, frame: &mut Frame) -> Result<Next, StreamError> {
+        (**self).poll(frame)
     }
 
     fn events(&self) -> &[Event] {

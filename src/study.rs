@@ -21,12 +21,14 @@
 //! | ARL1 of 112 steps for anomalies of 10 steps every 100 | an onset is followed until the next one; a run without an alarm is censored, counted with its full length and stated | a run length cannot exceed the time it is followed |
 //! | precision and recall without a definition | per episode end to end, false alarms included; beside it per step over everything, and per step inside anomalies only | the last reading comes nearest to the printed figures and is the most lenient: it is never shown alone |
 //! | run lengths of "our framework" | those of Z_a; per client and step | its printed ARLs equal those of models that have no Z_c |
-//! | how long a declared root holds | named steps at most 5 apart are one incident, named by the majority of its first 5 steps; of models that the engine does not run, by the majority of all | one alarm a step is none |
+//! | "expected time passed before a false alarm" | ARL0 in every study: time outside events and their tails per alarm raised in it | one definition; the stretch before the first event alone is short on a day of attacks |
+//! | how long a declared root holds | an episode of paper mode is a run of steps with one verdict; figures per episode put named steps at most 5 apart together, named by the majority | Algorithm 2 has no memory; one alarm a step is none |
 //! | when a flag falls | as soon as its distance is not above τ; a dead-band below τ and a k-of-n vote can be set, and are off | this is the paper's equation; both can be set for a steadier flag |
-//! | Table 1 for two clients only | client m is the root when its flags are (1, 1) and no other client has Z_a = 1 | the reading that declares the roots Table 1 declares for every pair |
-//! | minutes at 95 and 99.5 % on HAI, flags per minute | alarms at the data's own pace; delays until the right name stands | a flag is not yet an alarm |
+//! | Table 1 for two clients only | of the clients with a flag every pair must be a row of the table; a client that alone has one stands with a quiet one; anything else is not in the table | "any two pair of clients": this declares the roots that Table 1 declares for every pair |
+//! | minutes at 95 and 99.5 % on HAI, "a Boolean alarm flag per minute" | flags of steps, and beside them of minutes with any flag and of minutes of mostly flags | the paper does not say how 60 distances become one flag |
 //!
-//! Choices about data stand with the data, in `stream::twin`; choices about models in `nn`.
+//! Choices about data stand with the data, in `stream::twin`; choices about models in `nn`. Every deviation
+//! with its reason and its measured effect is `headwater study deviations`.
 
 pub(crate) mod catalogue;
 mod detection;

@@ -14,7 +14,11 @@ pub use crate::session::Session;
 pub use crate::stream::Row;
 pub use crate::wire::{Memory, Message, Outgoing, ToSite, Wire, WireError};
 
-use crate::engine::prepare;
+use crate::engine::handle::Options;
+use crate::engine::pace::Speed;
+use crate::engine::recorded::Recorded;
+use crate::engine::{prepare, spawn_recorded};
+use crate::record::Recording;
 use crate::stream::{Continuity, Frame, NoteKind, Part, open};
 
 /// The session that `text` describes. Paths in it are relative to `folder`.
@@ -114,6 +118,22 @@ pub fn decode_order(bytes: &[u8]) -> Result<String, String> {
 pub fn verify_ledger(file: &[u8]) -> Result<usize, String> {
     let signed = crate::privacy::signed::read(file, None).map_err(|broken| broken.to_string())?;
     Ok(signed.ledgers.len())
+}
+
+/// Reads a recording and lets the server decide again on its messages; the number of its steps.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn read_recording(file: &Path) -> Result<usize, String> {
+    let recording = Recording::open(file).map_err(|error| error.to_string())?;
+    let recorded = Recorded::read(&recording).map_err(|error| error.to_string())?;
+    let options = Options::facts(Speed::Max);
+    let engine = spawn_recorded(recorded, options).map_err(|error| error.to_string())?;
+    let mut steps = 0;
+    engine
+        .into_end(|_, update| steps += update.news.times.len())
+        .map_err(|error| error.to_string())?;
+    Ok(steps)
 }
 
 /// A new key of a ledger: the text of the file it is kept in, and its public half.

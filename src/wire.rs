@@ -52,6 +52,7 @@
 
 mod carrier;
 mod message;
+mod recorded;
 mod tick;
 mod to_site;
 
@@ -61,8 +62,9 @@ pub(crate) use self::carrier::Direction;
 pub(crate) use self::carrier::Encoded;
 pub use self::carrier::{Memory, Wire, WireError};
 use self::message::IN_PLACE;
-pub(crate) use self::message::{Content, Numbers, Rehearsed};
+pub(crate) use self::message::{Content, DecodeError, Numbers, Rehearsed};
 pub use self::message::{Message, Outgoing};
+pub(crate) use self::recorded::{CarrierLog, Crossed, Entries, Logged, Recorded};
 pub(crate) use self::tick::{Follows, Tick};
 pub(crate) use self::to_site::Order;
 pub use self::to_site::ToSite;
@@ -139,6 +141,11 @@ pub(crate) mod testing {
     use std::collections::VecDeque;
 
     use super::{Content, Memory, Message, Outgoing, ToSite, Wire, WireError};
+
+    /// A message as a site would send it, whatever it says.
+    pub(crate) fn outgoing(client: usize, step: u64, content: Content) -> Outgoing {
+        Outgoing::of(client, step, content)
+    }
 
     /// A message as a carrier would deliver it, whatever it says.
     pub(crate) fn message(client: usize, step: u64, content: Content) -> Message {

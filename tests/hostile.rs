@@ -151,6 +151,11 @@ fn no_ledger_does_harm() {
 }
 
 #[test]
+fn no_recording_does_harm() {
+    attack("recording", targets::recording, 150);
+}
+
+#[test]
 fn no_file_of_keys_does_harm() {
     attack("keys", targets::keys, 1000);
 }

@@ -1,4 +1,4 @@
-//! Where the program keeps files of its own: the user's settings and keys, and ledgers.
+//! Where the program keeps files of its own: the user's settings and keys, ledgers, recordings.
 //!
 //! It must not know what stands in them.
 
@@ -18,11 +18,31 @@ pub(crate) fn configuration(variable: impl Fn(&str) -> Option<String>) -> Option
         .or_else(|| Some(set(&variable, "APPDATA")?.join("headwater")))
 }
 
+/// The folder of what live sources keep: history that was learned from, queues of outputs.
+/// `HEADWATER_LIVE`, else where the system keeps the state of programs; `None` where it keeps none.
+pub(crate) fn live(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let below = |folder: PathBuf| folder.join("headwater").join("live");
+    set(&variable, "HEADWATER_LIVE")
+        .or_else(|| Some(below(set(&variable, "XDG_STATE_HOME")?)))
+        .or_else(|| Some(below(set(&variable, "HOME")?.join(".local").join("state"))))
+        .or_else(|| Some(below(set(&variable, "LOCALAPPDATA")?)))
+}
+
 /// The folder of ledgers that nobody named: `HEADWATER_LEDGERS`, else where the system keeps data of
 /// programs; `None` where it keeps none. It is no cache: what is removed from it was not counted.
 pub(crate) fn ledgers(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let below = |folder: PathBuf| folder.join("headwater").join("ledgers");
     set(&variable, "HEADWATER_LEDGERS")
+        .or_else(|| Some(below(set(&variable, "XDG_DATA_HOME")?)))
+        .or_else(|| Some(below(set(&variable, "HOME")?.join(".local").join("share"))))
+        .or_else(|| Some(below(set(&variable, "LOCALAPPDATA")?)))
+}
+
+/// The folder of recordings that nobody named: `HEADWATER_RECORDINGS`, else where the system keeps data
+/// of programs; `None` where it keeps none.
+pub(crate) fn recordings(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let below = |folder: PathBuf| folder.join("headwater").join("recordings");
+    set(&variable, "HEADWATER_RECORDINGS")
         .or_else(|| Some(below(set(&variable, "XDG_DATA_HOME")?)))
         .or_else(|| Some(below(set(&variable, "HOME")?.join(".local").join("share"))))
         .or_else(|| Some(below(set(&variable, "LOCALAPPDATA")?)))

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use crate::session::Session;
 
+#[cfg(unix)]
+mod screen;
+
 /// What was measured; nothing where there is no pseudo-terminal, or where it could not be had.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sitting {
@@ -43,17 +46,17 @@ mod unix {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
     use super::Sitting;
+    use super::screen::Screen;
     use crate::session::Session;
 
-    /// What ends a picture.
-    const END: &[u8] = b"\x1b[?2026l";
-    /// Words of the help that stand on no other screen. A picture has only changed cells, so one of
-    /// them may be broken.
-    const HELP: [&[u8]; 3] = [b"searches", b"closes", b"scrolls"];
-    /// Keys that are timed, and the time between two.
-    const KEYS: usize = 9;
-    const PAUSE: Duration = Duration::from_millis(150);
-    /// Starts that are timed.
+    /// Words of the help that stand on no other screen.
+    const HELP: &str = "esc closes";
+    /// Keys that are timed. At full speed the day is over after a fraction of a second, so each has a
+    /// console of its own.
+    const KEYS: u32 = 9;
+    /// Keys are spread evenly over this time after a picture: the next one is due at its end.
+    const FRAME: Duration = Duration::from_millis(33);
+    /// Starts that are timed beside those of the other measurements.
     const STARTS: usize = 5;
     /// A console without output and without work for so long is at rest.
     const QUIET: Duration = Duration::from_secs(1);
@@ -66,17 +69,23 @@ mod unix {
 
     pub(crate) fn sit(session: &Session, cache: &Path) -> io::Result<Sitting> {
         let mut first = Duration::MAX;
-        for _ in 2..STARTS {
+        for _ in 1..STARTS {
             first = first.min(Seat::take(session, cache)?.first_picture()?);
         }
         let mut seat = Seat::take(session, cache)?;
         first = first.min(seat.first_picture()?);
         let idle_cpu_percent = seat.idle_percent()?;
-        let mut seat = Seat::take(session, cache)?;
-        first = first.min(seat.first_picture()?);
-        let ms = |duration: Duration| Some(duration.as_secs_f64() * 1e3);
-        let key_to_frame_ms = seat.key_to_frame().ok().and_then(ms);
-        Ok(Sitting { first_frame_ms: ms(first), key_to_frame_ms, idle_cpu_percent })
+        let mut delays = Vec::new();
+        for key in 0..KEYS {
+            let mut seat = Seat::take(session, cache)?;
+            first = first.min(seat.first_picture()?);
+            delays.extend(seat.key_to_frame(FRAME * key / KEYS).ok());
+        }
+        delays.sort_unstable();
+        let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+        let key_to_frame_ms = delays.get(delays.len() / 2).copied().map(ms);
+        let first_frame_ms = Some(ms(first));
+        Ok(Sitting { first_frame_ms, key_to_frame_ms, idle_cpu_percent })
     }
 
     /// A console in a terminal of its own.
@@ -85,6 +94,7 @@ mod unix {
         child: Child,
         keyboard: File,
         output: mpsc::Receiver<Vec<u8>>,
+        screen: Screen,
     }
 
     impl Seat {
@@ -118,55 +128,42 @@ mod unix {
                     }
                 }
             });
-            Ok(Self { begun, child, keyboard, output })
+            Ok(Self { begun, child, keyboard, output, screen: Screen::default() })
         }
 
         /// From the start to the end of the first picture.
         fn first_picture(&mut self) -> io::Result<Duration> {
-            self.end_of_picture(&[END])?;
+            self.end_of_picture(|_| true)?;
             Ok(self.begun.elapsed())
         }
 
-        /// Waits for the end of a picture that shows one of `words`.
-        fn end_of_picture(&mut self, words: &[&[u8]]) -> io::Result<()> {
-            let place =
-                |seen: &[u8], word: &[u8]| seen.windows(word.len()).position(|part| part == word);
-            let mut seen = Vec::new();
+        /// Waits for the end of a picture that is as `wanted`.
+        fn end_of_picture(&mut self, wanted: impl Fn(&Screen) -> bool) -> io::Result<()> {
             let until = Instant::now() + PATIENCE;
             loop {
                 // A replay at full speed draws without end: the whole wait is bounded.
                 let left = until.saturating_duration_since(Instant::now());
-                let Ok(bytes) = self.output.recv_timeout(left) else {
+                let bytes = self.output.recv_timeout(left);
+                let (false, Ok(bytes)) = (left.is_zero(), bytes) else {
                     return Err(io::ErrorKind::TimedOut.into());
                 };
-                if left.is_zero() {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                seen.extend_from_slice(&bytes);
-                let shown = words.iter().filter_map(|word| place(&seen, word)).min();
-                if shown.is_some_and(|at| place(&seen[at..], END).is_some()) {
+                if self.screen.show(&bytes, &wanted) {
                     return Ok(());
                 }
             }
         }
 
         /// From a key to the end of the picture that shows its effect, while the day is replayed at full
-        /// speed: the median of several. The key opens the help.
-        fn key_to_frame(&mut self) -> io::Result<Duration> {
-            thread::sleep(PAUSE);
+        /// speed: the key opens the help, `after` the picture that shows the speed.
+        fn key_to_frame(&mut self, after: Duration) -> io::Result<Duration> {
+            self.end_of_picture(|screen| screen.contains("REPLAY"))?;
             self.keyboard.write_all(b":speed max\r")?;
-            let mut delays = Vec::new();
-            for _ in 0..KEYS {
-                thread::sleep(PAUSE);
-                while self.output.try_recv().is_ok() {}
-                let begun = Instant::now();
-                self.keyboard.write_all(b"?")?;
-                self.end_of_picture(&HELP)?;
-                delays.push(begun.elapsed());
-                self.keyboard.write_all(b"\x1b")?;
-            }
-            delays.sort_unstable();
-            Ok(delays[KEYS / 2])
+            self.end_of_picture(|screen| screen.contains("REPLAY max"))?;
+            thread::sleep(after);
+            let begun = Instant::now();
+            self.keyboard.write_all(b"?")?;
+            self.end_of_picture(|screen| screen.contains(HELP))?;
+            Ok(begun.elapsed())
         }
 
         /// The share of a core it uses while it stands still; `None` where the system has no such figure.

@@ -12,9 +12,10 @@ use crate::engine::prepare::{self, Unmodelled};
 use crate::engine::run::{Run, RunOptions};
 use crate::privacy::Provenance;
 use crate::privacy::words::explain;
-use crate::session::{Mode, Session, Source};
+use crate::session::{Clock, LiveHistory, LiveSource, Mark, Mode, Session, Source};
 use crate::site::local;
 use crate::site::seen::HELD;
+use crate::stream::live::kept;
 use crate::stream::resolution::Grids;
 use crate::stream::unused_columns::{ColumnKind, unused_columns};
 use crate::stream::{self, Continuity, Frame, Layout, Part, Stream, StreamError, UnusedRows};
@@ -27,6 +28,13 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     writeln!(out, "{}: {}", session.name, session.about)?;
     writeln!(out, "source      {}", source(session))?;
     print_privacy(out, session)?;
+    if let Some(live) = session.live() {
+        print_live(out, live, session)?;
+        if live.table().is_none() && kept::complete(session).is_none() {
+            writeln!(out, "ok: nothing has been learned yet, so that there is no data to check")?;
+            return Ok(());
+        }
+    }
     let estimate = cost::estimate(session)?;
     writeln!(out, "preparing   needs about {estimate} (a rough figure, from one machine)")?;
     cost::allow(session, estimate)?;
@@ -34,7 +42,8 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     out.flush()?;
     let mut survey = None;
     let mut unused = 0;
-    for part in Part::ALL {
+    let parts = if session.live().is_some() { &Part::ALL[..2] } else { &Part::ALL[..] };
+    for &part in parts {
         let found = Survey::read(session, part, full)?;
         if survey.is_none() {
             print_clients(out, &found.layout)?;
@@ -51,7 +60,7 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
         survey = Some(found);
     }
     if let Some(survey) = survey {
-        survey.print_events(out)?;
+        survey.print_events(out, session)?;
     }
     if full {
         print_unmodelled(out, session)?;
@@ -71,6 +80,23 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     Ok(())
 }
 
+/// Where a live source's normal data comes from, and what is kept of it.
+fn print_live(out: &mut impl Write, live: &LiveSource, session: &Session) -> Result<()> {
+    let kept = kept::complete(session).map(|kept| format!("{} rows are kept", kept.rows));
+    let history = match live.history {
+        LiveHistory::First => "the source delivers it at every start".to_owned(),
+        LiveHistory::Learned => kept.unwrap_or_else(|| "the first rows that arrive".to_owned()),
+        LiveHistory::Table(_) => "files".to_owned(),
+    };
+    writeln!(out, "normal data {history}")?;
+    writeln!(
+        out,
+        "rows        every {} s; a row waits {} s for its values",
+        live.grid_s, live.lateness_s
+    )?;
+    Ok(())
+}
+
 fn source(session: &Session) -> String {
     let what = match &session.source {
         Source::Plant(_) => "built-in plant".to_owned(),
@@ -81,6 +107,7 @@ fn source(session: &Session) -> String {
         Source::Hai(hai) => {
             format!("HAI {} in {}", hai.version, show_folder(session, &hai.data))
         }
+        Source::Live(live) => format!("live: {}", stream::live::place(&live.input)),
     };
     let noise = Provenance::of(session);
     match noise {
@@ -92,7 +119,7 @@ fn source(session: &Session) -> String {
 /// What its settings protect and what they do not, where anything is set.
 fn print_privacy(out: &mut impl Write, session: &Session) -> Result<()> {
     if !session.privacy.protects() {
-        writeln!(out, "privacy     no ε is set: states and symbols are sent as they are")?;
+        writeln!(out, "privacy     no ε is set: states and symbols are sent without noise")?;
         return Ok(());
     }
     let mut head = "privacy";
@@ -188,6 +215,9 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
 
 /// Clients whose calibration makes their alarms too slow; known once models were made.
 fn print_insensitive(out: &mut impl Write, session: &Session) -> Result<()> {
+    if session.live().is_some() {
+        return Ok(());
+    }
     let Ok(prepared) = prepare::kept(session, &prepare::cache_file(session)) else {
         return Ok(());
     };
@@ -375,9 +405,25 @@ impl Survey {
         lines
     }
 
-    fn print_events(&self, out: &mut impl Write) -> Result<()> {
+    /// Whether an event begins in the replay range. Where only its beginning was read, the range ends at
+    /// the civil time that the session gives, or with its data.
+    fn holds(&self, event: &stream::Event, session: &Session) -> bool {
+        let Some((first, last)) = self.span else { return false };
+        let until = Part::Replay.stretch(session).until;
+        let clock = Clock::of(session);
+        let is_after = match until.filter(|mark| matches!(mark, Mark::At(_))) {
+            _ if self.whole => event.start > last,
+            Some(mark) => mark.is_reached(clock, first, 0, event.start),
+            None => false,
+        };
+        event.start >= first && !is_after
+    }
+
+    fn print_events(&self, out: &mut impl Write, session: &Session) -> Result<()> {
         let mut by_origin: BTreeMap<String, usize> = BTreeMap::new();
-        for event in &self.events {
+        let held: Vec<&stream::Event> =
+            self.events.iter().filter(|event| self.holds(event, session)).collect();
+        for event in &held {
             let origin = if event.origins.is_empty() {
                 "origin unknown".to_owned()
             } else {
@@ -388,7 +434,14 @@ impl Survey {
         if !self.events.is_empty() {
             let parts: Vec<String> =
                 by_origin.iter().map(|(origin, n)| format!("{n} {origin}")).collect();
-            writeln!(out, "{:<12}{} known: {}", "events", self.events.len(), parts.join(", "))?;
+            let known = if held.len() == self.events.len() {
+                String::new()
+            } else {
+                format!(" of {} known", self.events.len())
+            };
+            let of = if parts.is_empty() { "none".into() } else { parts.join(", ") };
+            let held = held.len();
+            writeln!(out, "{:<12}{held}{known} in the replay range: {of}", "events")?;
         }
         Ok(())
     }

@@ -199,7 +199,7 @@ struct Account<'a> {
 #[derive(Debug, Serialize)]
 struct Spent {
     over: &'static str,
-    /// `null` where something was sent as it is.
+    /// `null` where something was sent without noise.
     epsilon: Option<f64>,
     basic: Option<f64>,
     releases: u64,

@@ -8,6 +8,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use color_eyre::eyre::{Result, bail, eyre};
 
 use super::{interrupt, remove_stale};
+use crate::base::broker::address;
+use crate::engine::pace::Speed;
 use crate::make::{self, MakeError, standing};
 use crate::session::{Attacks, Family, PlantSource, TwinSource};
 
@@ -37,8 +39,15 @@ pub(super) struct PlantArgs {
     #[arg(long, default_value_t = 0.0)]
     grid_feedback: f64,
     /// Folder to write plant.csv and plant-truth.json to
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "live")]
+    out: Option<PathBuf>,
+    /// Be a live source instead: 48 h of normal operation at once, then the hours; on standard output,
+    /// or as messages plant/row to a broker
+    #[arg(long, value_name = "stdout|mqtt://HOST", conflicts_with = "out", value_parser = live)]
+    live: Option<Live>,
+    /// How fast the hours pass when live: times the clock, or `max`
+    #[arg(long, value_name = "max|N", default_value = "1", requires = "live")]
+    speed: Speed,
     /// Replace files that are there
     #[arg(long)]
     force: bool,
@@ -80,17 +89,21 @@ enum FamilyArg {
 pub(super) fn run(out: &mut impl Write, what: &Make) -> Result<()> {
     let text = match what {
         Make::Plant(args) => {
-            let place = Place::new(&args.out, &make::plant::FILES, args.force)?;
             let source = PlantSource {
                 attacks: if args.attacks { Attacks::Day } else { Attacks::Nothing },
-                history_h: 0.0,
+                history_h: if args.live.is_some() { make::live::HISTORY_H } else { 0.0 },
                 hours: args.hours,
                 confounded: args.confounded,
                 grid_feedback: args.grid_feedback,
                 ..PlantSource::default()
             };
+            if let Some(live) = &args.live {
+                return be_live(out, live, &source, args);
+            }
+            let Some(folder) = &args.out else { bail!("name a folder with --out") };
+            let place = Place::new(folder, &make::plant::FILES, args.force)?;
             let stop = interrupt::watch(STOPPING);
-            let report = make::plant::write(&source, args.seed, &args.out, &stop);
+            let report = make::plant::write(&source, args.seed, folder, &stop);
             report.map_err(|error| place.leave(error))?.to_string()
         }
         Make::Twin(args) => {
@@ -111,6 +124,41 @@ pub(super) fn run(out: &mut impl Write, what: &Make) -> Result<()> {
         }
     };
     write!(out, "{text}")?;
+    Ok(())
+}
+
+/// Where live rows go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Live {
+    Stdout,
+    Broker(String),
+}
+
+fn live(text: &str) -> Result<Live, String> {
+    match text {
+        "stdout" | "-" => Ok(Live::Stdout),
+        url if address(url).is_ok() => Ok(Live::Broker(url.into())),
+        _ => Err("expected stdout, mqtt://HOST:PORT or mqtts://HOST:PORT".into()),
+    }
+}
+
+/// The plant as a live source, until it is over or somebody wishes for an end.
+fn be_live(out: &mut impl Write, to: &Live, source: &PlantSource, args: &PlantArgs) -> Result<()> {
+    let speed = match args.speed {
+        Speed::Times(times) => Some(times),
+        Speed::Max => None,
+    };
+    let stop = interrupt::watch("the plant stands still");
+    match to {
+        Live::Stdout => {
+            let mut sink = make::live::Lines::new(out);
+            make::live::run(source, args.seed, speed, &mut sink, &stop)?;
+        }
+        Live::Broker(url) => {
+            let mut sink = make::publish::Publisher::connect(url, &stop)?;
+            make::live::run(source, args.seed, speed, &mut sink, &stop)?;
+        }
+    }
     Ok(())
 }
 

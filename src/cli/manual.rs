@@ -13,15 +13,22 @@ use crate::console::{KEYS_FILE, actions};
 use crate::engine::ledger_key::KEY_FILE;
 
 /// What the environment may say.
-const ENVIRONMENT: [(&str, &str); 13] = [
+const ENVIRONMENT: [(&str, &str); 17] = [
     ("HEADWATER_OPERATOR", "who is at the console, for its log; else USER or LOGNAME"),
     ("HEADWATER_CACHE", "the folder in which models are kept between runs"),
     ("HEADWATER_THREADS", "threads to work with; when not set, as many as there are processors"),
     ("XDG_CACHE_HOME, LOCALAPPDATA, HOME", "the folder above it when HEADWATER_CACHE is not set"),
     ("HEADWATER_CONFIG", "the folder of keys.ron and of ledger.key, which signs ledgers"),
     ("XDG_CONFIG_HOME, HOME", "the folder above it when HEADWATER_CONFIG is not set"),
+    (
+        "HEADWATER_LIVE",
+        "the folder of what live sources keep: history that was learned from, queues",
+    ),
+    ("XDG_STATE_HOME, HOME", "the folder above it when HEADWATER_LIVE is not set"),
+    ("HEADWATER_LOG", "how much `run` logs to standard error: error, warn, info, debug"),
     ("HEADWATER_LEDGERS", "the folder of ledgers that count a budget for the whole history"),
-    ("XDG_DATA_HOME, HOME", "the folder above it when HEADWATER_LEDGERS is not set"),
+    ("HEADWATER_RECORDINGS", "the folder of recordings that nobody named"),
+    ("XDG_DATA_HOME, HOME", "the folder above these two when they are not set"),
     ("HEADWATER_FAULT", "a fault for tests: engine-panic ends the engine's thread"),
     ("NO_COLOR", "no colours: bold, dim, underlined and reversed text instead"),
     ("COLORTERM, TERM", "how many colours the terminal has"),

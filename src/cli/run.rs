@@ -1,6 +1,8 @@
 //! `headwater run`: a session without a screen, one fact a line, a summary last.
 
 mod bar;
+mod recorded;
+mod service;
 mod text;
 
 pub(super) use text::print_head;
@@ -13,10 +15,11 @@ use std::sync::atomic::Ordering;
 use clap::{Args, ValueEnum};
 use color_eyre::eyre::{Result, bail, eyre};
 
-use self::bar::Bar;
+pub(super) use self::bar::Bar;
+use self::service::Service;
 use super::{SessionArgs, interrupt};
 use crate::engine;
-use crate::engine::handle::{EngineEvent, Options};
+use crate::engine::handle::{EngineEvent, Options, RecordState, RecordTo, SendFacts};
 use crate::engine::pace::Speed;
 use crate::engine::progress::Training;
 use crate::engine::run::Ending;
@@ -39,6 +42,15 @@ pub(super) struct RunArgs {
     /// Write every release to a signed ledger; a ledger that is there is continued
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// Let outputs of the session run the commands that it names
+    #[arg(long)]
+    allow_exec: bool,
+    /// Store the run in this file while it happens
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Let the server decide again on the messages of a recording
+    #[arg(long)]
+    recompute: bool,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
@@ -47,13 +59,23 @@ pub(super) struct RunArgs {
 impl RunArgs {
     /// All of a session in words, as fast as it goes.
     pub(super) fn plain(session: SessionArgs) -> Self {
-        Self { session, mode: None, until: None, speed: Speed::Max, ledger: None, json: false }
+        Self {
+            session,
+            mode: None,
+            until: None,
+            speed: Speed::Max,
+            ledger: None,
+            allow_exec: false,
+            record: None,
+            recompute: false,
+            json: false,
+        }
     }
 }
 
 /// The two methods, as they are typed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Method {
+pub(super) enum Method {
     /// Graded symbols and a sequential decision at a chosen false-alarm rate
     Evidence,
     /// The published method: flags at a percentile and the look-up table
@@ -69,27 +91,43 @@ impl From<Method> for Mode {
     }
 }
 
-fn mark(text: &str) -> Result<Mark, String> {
+pub(super) fn mark(text: &str) -> Result<Mark, String> {
     Mark::try_from(text.to_owned())
 }
 
 pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
+    if let Some(file) = args.session.recording() {
+        return recorded::run(out, args, file);
+    }
+    if args.recompute {
+        bail!("--recompute needs a recording; {} is a session", args.session.session);
+    }
     let interrupt = interrupt::watch("the summary tells what was done");
     let session = args.session.open()?;
     let options = Options {
         mode: args.mode.map(Mode::from),
         until: args.until,
         ledger: args.ledger.clone(),
+        record: args.record.clone().map(RecordTo::File),
         interrupt: Some(Arc::clone(&interrupt)),
+        outputs: if args.allow_exec { SendFacts::Everywhere } else { SendFacts::ExceptCommands },
         ..Options::facts(args.speed)
     };
+    service::log();
+    let mut service = Service::of_environment();
     let bar = Bar::new();
     let mut printer = Printer { out, json: args.json, bar: &bar };
     let mut engine = engine::spawn(&session, options)?;
-    let mut failed = None;
+    let (mut failed, mut unrecorded) = (None, None);
     while let Some(event) = engine.events.blocking_recv() {
+        service.lives();
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),
+            // Whoever asks for a recording wants to know at once that there is none.
+            EngineEvent::Recording(RecordState::Failed(why)) => {
+                printer.notice(&format!("the run goes on without a recording: {why}"));
+                unrecorded = Some(why);
+            }
             EngineEvent::Training(training) => printer.train(&training)?,
             EngineEvent::Opened(opened) => printer.print(&opened.calibrated)?,
             EngineEvent::News(update) => {
@@ -104,30 +142,32 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
             }
             // Data that broke off is an error, after all that it gave has been told.
             EngineEvent::Failed(error) => failed = Some(Err(eyre!(error))),
-            EngineEvent::Playing
+            EngineEvent::Recording(RecordState::On(_))
+            | EngineEvent::Playing
             | EngineEvent::Ordered(_)
             | EngineEvent::Tried(_)
             | EngineEvent::Stopped => {}
         }
     }
     bar.clear();
+    service.stops();
     failed.unwrap_or_else(|| bail!("the engine ended unexpectedly, as told above"))?;
     if interrupt.load(Ordering::Relaxed) {
         bail!("interrupted: the summary is of what was done until then");
     }
-    Ok(())
+    unrecorded.map_or(Ok(()), |why| Err(eyre!("the run was not recorded to its end: {why}")))
 }
 
 /// Where facts go.
-struct Printer<'a, W> {
-    out: &'a mut W,
-    json: bool,
-    bar: &'a Bar,
+pub(super) struct Printer<'a, W> {
+    pub(super) out: &'a mut W,
+    pub(super) json: bool,
+    pub(super) bar: &'a Bar,
 }
 
 impl<W: Write> Printer<'_, W> {
     /// A word beside the facts.
-    fn notice(&self, notice: &str) {
+    pub(super) fn notice(&self, notice: &str) {
         // If stderr is closed, the message is lost.
         self.bar.aside(|| {
             let _ = writeln!(std::io::stderr(), "headwater: {notice}");
@@ -144,7 +184,7 @@ impl<W: Write> Printer<'_, W> {
     }
 
     /// Writes facts and hands them over at once: whoever reads along sees them when they happen.
-    fn print(&mut self, facts: &[Fact]) -> Result<()> {
+    pub(super) fn print(&mut self, facts: &[Fact]) -> Result<()> {
         if facts.is_empty() {
             return Ok(());
         }
@@ -161,7 +201,7 @@ impl<W: Write> Printer<'_, W> {
         Ok(())
     }
 
-    fn sum_up(&mut self, ending: &Ending) -> Result<()> {
+    pub(super) fn sum_up(&mut self, ending: &Ending) -> Result<()> {
         if self.json {
             return self.print(&[Fact::Summary(Box::new(ending.summary.clone()))]);
         }

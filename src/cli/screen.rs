@@ -44,9 +44,9 @@ fn size(text: &str) -> Result<(u16, u16), String> {
 }
 
 pub(super) fn write(out: &mut impl Write, args: &ScreenArgs) -> Result<()> {
-    let session = args.session.open()?;
+    let subject = args.session.subject()?;
     let ScreenArgs { at, size, format, .. } = *args;
     let still = Still { at, size, view: &args.view, look: args.look.into(), format };
-    out.write_all(console::still(&session, &still)?.as_bytes())?;
+    out.write_all(console::still(subject, &still)?.as_bytes())?;
     Ok(())
 }

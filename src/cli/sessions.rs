@@ -12,6 +12,7 @@ pub(super) fn list(out: &mut impl Write) -> Result<()> {
     for shipped in SHIPPED {
         let session = Session::open(shipped.name)?;
         let data = match session.data_folder() {
+            None if session.live().is_some() => "live".to_owned(),
             None => "built in".to_owned(),
             Some(folder) if folder.is_dir() => format!("{}/", folder.display()),
             Some(_) => {
@@ -32,5 +33,5 @@ pub(super) fn list(out: &mut impl Write) -> Result<()> {
 }
 
 fn line(out: &mut impl Write, name: &str, data: &str, about: &str) -> io::Result<()> {
-    writeln!(out, "{name:<19} {data:<13} {about}")
+    writeln!(out, "{name:<22} {data:<13} {about}")
 }

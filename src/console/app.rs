@@ -34,7 +34,7 @@ use super::theme::Theme;
 use super::training::Course;
 use super::watched::Watched;
 use super::window::ZOOMS;
-use crate::engine::handle::{Command, EngineEvent, Load, OpenError};
+use crate::engine::handle::{Command, EngineEvent, Load, OpenError, RecordState};
 use crate::engine::knob::{Knob, Scope};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
@@ -42,6 +42,7 @@ use crate::engine::watch::Snapshot;
 use crate::fact::Priority;
 use crate::incident::{Action as Deed, What};
 use crate::session::Session;
+use crate::stream::live::status::Shown;
 
 mod act;
 mod answer;
@@ -62,6 +63,7 @@ pub(crate) mod tuning;
 pub(crate) mod turning;
 
 pub(crate) use filter::Filter;
+pub(crate) use goal::Goal;
 pub(crate) use prompt::Prompt;
 pub(crate) use question::Question;
 pub(crate) use screen::{Focus, Screen, Sorting};
@@ -132,6 +134,10 @@ pub(crate) struct Model {
     pub names: Vec<String>,
     raw_names: Vec<String>,
     pub load: Load,
+    /// Measurements arrive now: they go at their own speed.
+    pub is_live: bool,
+    /// How their source stands, as far as it is known.
+    pub live: Option<Box<Shown>>,
     pub pace: Pace,
     /// The time ahead that is being run to.
     pub seeking: Option<Timestamp>,
@@ -172,6 +178,12 @@ pub(crate) struct Model {
     pub mouse: bool,
     pub bell: bool,
     pub remark: Option<Remark>,
+    /// The place in time that the console was opened at, until it is reached.
+    pub open_at: Option<Goal>,
+    /// What is shown is a recording: it is over, and nothing can be done about it.
+    pub is_recording: bool,
+    /// Whether the run is recorded; nothing where nobody asked for it.
+    pub recording: Option<RecordState>,
     /// Place of the length of a column in [`ZOOMS`].
     zoom: usize,
 }
@@ -229,6 +241,8 @@ impl Model {
             names: Vec::new(),
             raw_names: Vec::new(),
             load: Load::default(),
+            is_live: session.live().is_some(),
+            live: None,
             pace: Pace { speed: Speed::new(session.replay.speed), paused: false },
             seeking: None,
             look: None,
@@ -261,6 +275,9 @@ impl Model {
             mouse: true,
             bell: false,
             remark: None,
+            open_at: None,
+            is_recording: false,
+            recording: None,
             zoom: first_zoom(FIRST_COLUMN_S),
         }
     }
@@ -306,6 +323,15 @@ impl Model {
     /// How everything stood after the last step; nothing before the first.
     pub(crate) fn snapshot(&self) -> Option<&Snapshot> {
         self.watched.as_ref()?.snapshot.as_ref()
+    }
+
+    /// Goes to the place in time that the console was opened at.
+    fn go_where_opened(&mut self) -> Option<Effect> {
+        let goal = self.open_at.take()?;
+        self.go(goal).unwrap_or_else(|why| {
+            self.failure(why);
+            None
+        })
     }
 
     fn message(&mut self, text: impl AsRef<str>) {
@@ -426,6 +452,12 @@ fn is_counted(action: Action) -> bool {
 fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
     match report {
         EngineEvent::Notice(notice) => model.message(notice),
+        EngineEvent::Recording(state) => {
+            if let RecordState::Failed(why) = &state {
+                model.failure(format!("not recorded: {why}"));
+            }
+            model.recording = Some(state);
+        }
         EngineEvent::Training(training) => model.course.take(training),
         EngineEvent::Opened(opened) => {
             let clients = &opened.layout.clients;
@@ -452,6 +484,7 @@ fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
                 watched.snapshot = bulletin.snapshot.or(watched.snapshot.take());
             }
             model.load = bulletin.load;
+            model.live = bulletin.live.or(model.live.take());
             if model.seeking.is_some_and(|goal| model.newest().is_some_and(|now| now >= goal)) {
                 model.seeking = None;
             }
@@ -472,12 +505,21 @@ fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
             }
             return tuning.ask().map(|turn| Effect::Command(Command::WhatIf(turn)));
         }
-        EngineEvent::Playing => model.stage = Stage::Playing,
+        EngineEvent::Playing => {
+            model.stage = Stage::Playing;
+            // A recording is read to its end first.
+            if !model.is_recording {
+                return model.go_where_opened();
+            }
+        }
         // The picture is complete: nothing follows.
         EngineEvent::Stopped => {}
         EngineEvent::Ended(_) => {
             model.seeking = None;
             model.stage = Stage::Ended;
+            if model.is_recording {
+                return model.go_where_opened();
+            }
         }
         EngineEvent::Failed(error) => {
             model.seeking = None;

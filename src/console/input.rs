@@ -6,19 +6,42 @@
 //! - Ctrl-C discards what still waits before it, as a terminal does that makes a signal of it.
 //! - Movements of the mouse that wait one behind the other become one: the last.
 //! - No more than [`MOST`] events wait. What comes beyond is left out, counted and reported.
+//! - After [`Input::stop`] nothing more is read: keys typed from then on are the shell's.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{io, mem, thread};
+use std::{io, mem};
 
 use crossterm::event::{Event, KeyCode, KeyModifiers, MouseEventKind};
 use tokio::sync::Notify;
 
 #[cfg(unix)]
 mod bytes;
+mod reader;
+
+use reader::Reader;
 
 /// Events that may wait. Nobody types so far ahead; a paste without brackets does.
 const MOST: usize = 1024;
+
+/// Where keys come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Keys {
+    #[default]
+    StandardInput,
+    /// The terminal that the program was started from: standard input brings measurements.
+    Terminal,
+}
+
+impl Keys {
+    /// Whether they can come from there.
+    pub(crate) fn are_there(self) -> bool {
+        match self {
+            Self::StandardInput => io::IsTerminal::is_terminal(&io::stdin()),
+            Self::Terminal => std::fs::File::open("/dev/tty").is_ok(),
+        }
+    }
+}
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
@@ -103,22 +126,40 @@ impl Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     shared: Arc<Shared>,
+    reader: Option<Reader>,
+    keys: Keys,
 }
 
 impl Input {
     /// Reads the terminal from now on. The thread sleeps in the system until something is sent.
-    pub(crate) fn listen() -> io::Result<Self> {
-        let input = Self::default();
-        let shared = Arc::clone(&input.shared);
-        thread::Builder::new().name("keys".into()).spawn(move || {
-            let end = read(&mut |event| {
+    pub(crate) fn listen(keys: Keys) -> io::Result<Self> {
+        let mut input = Self { keys, ..Self::default() };
+        input.resume()?;
+        Ok(input)
+    }
+
+    /// Reads no more. What was read and not answered stays in the queue. To be called before the
+    /// terminal is given back, or the reader takes keys that are meant for the shell.
+    pub(crate) fn stop(&mut self) {
+        self.reader = None;
+    }
+
+    /// Reads again after [`Input::stop`].
+    pub(crate) fn resume(&mut self) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let ended = Arc::clone(&self.shared);
+        self.reader = Some(Reader::start(
+            self.keys,
+            move |event| {
                 shared.queue().add(event);
                 shared.added.notify_one();
-            });
-            shared.queue().end = Some(end);
-            shared.added.notify_one();
-        })?;
-        Ok(input)
+            },
+            move |error| {
+                ended.queue().end = Some(error);
+                ended.added.notify_one();
+            },
+        )?);
+        Ok(())
     }
 
     /// The next thing that was sent; an error is the last. Nothing is lost if this is not waited for
@@ -141,47 +182,6 @@ impl Input {
     pub(crate) fn send(&self, event: Event) {
         self.shared.queue().add(event);
         self.shared.added.notify_one();
-    }
-}
-
-/// Reads events until nothing more can come; the reason.
-///
-/// crossterm would wait for the end of a paste before it tells anything more, Ctrl-C included.
-#[cfg(unix)]
-fn read(on_event: &mut dyn FnMut(Event)) -> io::Error {
-    use std::fs::File;
-    use std::io::{ErrorKind, Read as _, stdin};
-    use std::os::fd::AsFd as _;
-
-    // Without the buffer of the standard library: an escape is a key only if nothing waits behind it.
-    let mut terminal = match stdin().as_fd().try_clone_to_owned() {
-        Ok(terminal) => File::from(terminal),
-        Err(error) => return error,
-    };
-    let mut parser = bytes::Parser::default();
-    let mut bytes = [0; 4096];
-    loop {
-        match terminal.read(&mut bytes) {
-            Ok(0) => return ErrorKind::UnexpectedEof.into(),
-            Ok(read) => parser.read(&bytes[..read], read == bytes.len(), on_event),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // Another program made the terminal one that does not wait.
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                thread::sleep(std::time::Duration::from_millis(10));
-            }
-            Err(error) => return error,
-        }
-    }
-}
-
-/// The same where there is no Unix terminal.
-#[cfg(not(unix))]
-fn read(on_event: &mut dyn FnMut(Event)) -> io::Error {
-    loop {
-        match crossterm::event::read() {
-            Ok(event) => on_event(event),
-            Err(error) => return error,
-        }
     }
 }
 

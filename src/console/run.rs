@@ -8,9 +8,9 @@ use std::{env, fmt, fs};
 use crossterm::event::Event;
 use thiserror::Error;
 
-use super::app::{Effect, Model, Msg, Stage, update};
+use super::app::{Effect, Goal, Model, Msg, Stage, update};
 use super::export::{self, Format};
-use super::input::{Input, Sent};
+use super::input::{Input, Keys, Sent};
 use super::key::Key;
 use super::keymap;
 use super::mouse::{Hit, Mouse};
@@ -18,13 +18,14 @@ use super::pulse::{Beat, Pulse};
 use super::remark::Remark;
 use super::sessions;
 use super::signals::{Request, Signal, Signals};
+use super::subject::Subject;
 use super::term::{self, Term};
 use super::text::clean;
 use super::theme::{Choice, Theme};
 use super::view::view;
+use crate::engine::Handle;
 use crate::engine::handle::{OpenError, Options};
-use crate::engine::{self, Handle};
-use crate::session::Session;
+use crate::record;
 use ratatui::buffer::Buffer;
 
 /// How long the last lines of a ledger may take.
@@ -99,8 +100,8 @@ impl Appearance {
 }
 
 /// Whether a console can be shown: input and output are a terminal that can place its cursor.
-pub(crate) fn is_possible() -> bool {
-    io::stdin().is_terminal()
+pub(crate) fn is_possible(keys: Keys) -> bool {
+    keys.are_there()
         && io::stdout().is_terminal()
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -108,24 +109,34 @@ pub(crate) fn is_possible() -> bool {
 /// Shows `session` until the operator leaves. Making its models may take its time: that happens on
 /// another thread, and the screen shows how far it is. Another session may be opened from within.
 ///
-/// A failure of the stream is shown, and returned once the operator has left.
-pub(crate) fn run(session: &Session, look: Appearance) -> Result<Ending, ConsoleError> {
-    if !is_possible() {
+/// With `record` every run is recorded; `at` is the place in time to go to first. A failure of the stream is shown, and returned once the
+/// operator has left.
+pub(crate) fn run(
+    subject: Subject,
+    look: Appearance,
+    record: bool,
+    at: Option<Goal>,
+    keys: Keys,
+) -> Result<Ending, ConsoleError> {
+    if !is_possible(keys) {
         return Err(ConsoleError::NotATerminal);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // First the signals: from the moment the terminal is ours it can be given back.
         let mut signals = Signals::listen()?;
-        let mut console = Console::start(session, look)?;
-        let mut input = Input::listen()?;
+        let mut console = Console::start(subject, look, record)?;
+        console.model.open_at = at;
+        // Dropped before the console on an error: reading ends before the terminal is given back.
+        let mut input = Input::listen(keys)?;
         loop {
             match console.run(&mut signals, &mut input).await? {
                 Left::For(ending) => {
+                    input.stop();
                     console.leave();
                     return Ok(ending);
                 }
-                Left::To(session) => console.change(&session)?,
+                Left::To(subject) => console.change(subject)?,
             }
         }
     })
@@ -133,7 +144,7 @@ pub(crate) fn run(session: &Session, look: Appearance) -> Result<Ending, Console
 
 enum Left {
     For(Ending),
-    To(Box<Session>),
+    To(Subject),
 }
 
 struct Console {
@@ -143,10 +154,17 @@ struct Console {
     mouse: Mouse,
     /// What the mouse can do to the picture that is shown.
     hits: Vec<Hit>,
+    /// Runs are recorded.
+    record: bool,
 }
 
-fn spawn(session: &Session, model: &Model) -> io::Result<Handle> {
-    engine::spawn(session, Options::watched(model.pace))
+/// The console before anything is known but what it is opened on.
+fn model_of(subject: &Subject, theme: &Theme) -> Model {
+    let mut model = Model::new(subject.session(), *theme);
+    model.name = clean(&subject.title());
+    model.pace = subject.pace();
+    model.is_recording = matches!(subject, Subject::Recording(_));
+    model
 }
 
 fn who() -> String {
@@ -157,14 +175,14 @@ fn who() -> String {
 
 impl Console {
     /// Shows the first picture before anything that could take time.
-    fn start(session: &Session, look: Appearance) -> Result<Self, ConsoleError> {
-        let mut model = Model::new(session, look.resolve());
+    fn start(subject: Subject, look: Appearance, record: bool) -> Result<Self, ConsoleError> {
+        let mut model = model_of(&subject, &look.resolve());
         model.mouse = !look.no_mouse;
         model.who = who();
         let mut term = Term::take(model.mouse)?;
         let hits = term.draw(|buffer| view(&model, buffer))?;
-        let engine = spawn(session, &model)?;
-        let mut console = Self { model, term, engine, mouse: Mouse::default(), hits };
+        let engine = subject.spawn(Options::watched(model.pace), record)?;
+        let mut console = Self { model, term, engine, mouse: Mouse::default(), hits, record };
         console.read_keys();
         Ok(console)
     }
@@ -187,14 +205,14 @@ impl Console {
     }
 
     /// Begins anew with another session; what the operator chose about the screen stays.
-    fn change(&mut self, session: &Session) -> io::Result<()> {
-        let mut model = Model::new(session, self.model.theme);
+    fn change(&mut self, subject: Subject) -> io::Result<()> {
+        let mut model = model_of(&subject, &self.model.theme);
         std::mem::swap(&mut model.keymap, &mut self.model.keymap);
         std::mem::swap(&mut model.who, &mut self.model.who);
         (model.mouse, model.bell) = (self.model.mouse, self.model.bell);
         // The next session may keep its ledger in the same file, which has one writer.
         self.engine.finish(LAST_LINES);
-        self.engine = spawn(session, &model)?;
+        self.engine = subject.spawn(Options::watched(model.pace), self.record)?;
         self.model = model;
         self.term.repaint();
         Ok(())
@@ -267,12 +285,14 @@ impl Console {
                     };
                 }
                 Some(Effect::Suspend) => {
+                    input.stop();
                     term::restore();
                     signals.stop().await?;
                     self.term.enter()?;
+                    input.resume()?;
                 }
-                Some(Effect::Open(name)) => match Session::open(&name) {
-                    Ok(session) => return Ok(Left::To(Box::new(session))),
+                Some(Effect::Open(name)) => match Subject::named(&name) {
+                    Ok(subject) => return Ok(Left::To(subject)),
                     Err(error) => self.say(Remark::failed(&error.to_string())),
                 },
                 Some(effect) => self.perform(effect)?,
@@ -289,7 +309,9 @@ impl Console {
                 }
             }
             Effect::ListSessions => {
-                let found = env::current_dir().map(|folder| sessions::list(&folder));
+                let recordings = record::folder::folder();
+                let found = env::current_dir();
+                let found = found.map(|folder| sessions::list(&folder, recordings.as_deref()));
                 update(&mut self.model, Msg::Sessions(found.unwrap_or_default()));
             }
             Effect::Bell => term::ring()?,

@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+use crate::record;
 use crate::session::{SHIPPED, Session};
 
 use super::text::clean;
+
+/// Recordings that are listed.
+const MOST_RECORDINGS: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Openable {
@@ -24,8 +28,9 @@ pub(crate) enum Data {
     Wrong(String),
 }
 
-/// The sessions that come with the program, then the session files in `folder`, by name.
-pub(crate) fn list(folder: &Path) -> Vec<Openable> {
+/// The sessions that come with the program, then the session files in `folder`, by name, then the
+/// newest of `recordings`.
+pub(crate) fn list(folder: &Path, recordings: Option<&Path>) -> Vec<Openable> {
     let shipped = SHIPPED.iter().map(|shipped| openable(shipped.name));
     let mut files: Vec<String> = folder
         .read_dir()
@@ -37,7 +42,22 @@ pub(crate) fn list(folder: &Path) -> Vec<Openable> {
         .filter_map(|path| path.to_str().map(str::to_owned))
         .collect();
     files.sort();
-    shipped.chain(files.iter().map(|file| openable(file))).collect()
+    let files = files.iter().map(|file| openable(file));
+    shipped.chain(files).chain(newest(recordings)).collect()
+}
+
+/// The newest recordings. They are not opened for this: one of them may be written just now.
+fn newest(folder: Option<&Path>) -> impl Iterator<Item = Openable> {
+    let found = folder.map(record::folder::list);
+    found.unwrap_or_default().into_iter().rev().take(MOST_RECORDINGS).map(|file| {
+        let megabytes = file.metadata().map_or(0.0, |found| found.len() as f64 / 1e6);
+        let stem = file.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+        Openable {
+            about: clean(&format!("recording {stem}, {megabytes:.1} MB")),
+            name: file.to_string_lossy().into_owned(),
+            data: Data::AtHand,
+        }
+    })
 }
 
 fn openable(name: &str) -> Openable {
@@ -68,7 +88,7 @@ mod tests {
         std::fs::write(folder.path().join("broken.ron"), "Session(").expect("written");
         let good = r#"Session(about: "mine", source: Plant(hours: 1))"#;
         std::fs::write(folder.path().join("mine.ron"), good).expect("written");
-        let found = list(folder.path());
+        let found = list(folder.path(), None);
         assert_eq!((found[0].name.as_str(), &found[0].data), ("plant-attack-day", &Data::BuiltIn));
         let mine = found.last().expect("a file");
         assert_eq!((mine.about.as_str(), &mine.data), ("mine", &Data::BuiltIn));

@@ -8,16 +8,17 @@ use ratatui::layout::Rect;
 
 use super::action::Action;
 use super::app::goal;
-use super::app::{Effect, Model, Msg, SCREENS, Screen, update};
+use super::app::{Effect, Goal, Model, Msg, SCREENS, Screen, update};
 use super::export::{self, Format};
 use super::run::{Appearance, ConsoleError, LAST_LINES};
 use super::sessions;
+use super::subject::Subject;
 use super::theme::{Choice, Depth, Terminal, Theme};
 use super::view::view;
-use crate::engine;
+use crate::engine::Handle;
 use crate::engine::handle::{EngineEvent, Moment, Options};
 use crate::engine::pace::{Pace, Speed};
-use crate::session::{Mark, Session};
+use crate::session::Mark;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Still<'a> {
@@ -38,16 +39,21 @@ pub(crate) fn moment(text: &str) -> Result<Moment, String> {
     Mark::try_from(text.to_owned()).map(Moment::Mark).map_err(|why| format!("{why}; or 10:38"))
 }
 
+/// Reads where a console is to be opened: a time of the clock, a time, an incident, or an end.
+pub(crate) fn goal(text: &str) -> Result<Goal, String> {
+    Goal::read(text).ok_or_else(|| format!("expected {}", goal::EXPECTED))
+}
+
 pub(crate) fn view_names() -> impl Iterator<Item = &'static str> {
     SCREENS.into_iter().map(|action| action.row().name)
 }
 
-pub(crate) fn still(session: &Session, still: &Still) -> Result<String, ConsoleError> {
+pub(crate) fn still(subject: Subject, still: &Still) -> Result<String, ConsoleError> {
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: still.look.ascii };
     let theme = Theme::new(still.look.theme.unwrap_or(Choice::Auto), terminal);
-    let mut model = Model::new(session, theme);
+    let mut model = Model::new(subject.session(), theme);
     let options = Options { stop_at: still.at, ..Options::watched(FULL_SPEED) };
-    run_to(&mut model, session, options)?;
+    run_to(&mut model, subject.spawn(options, false)?)?;
     show(&mut model, still.view)?;
     let mut buffer = Buffer::empty(Rect::new(0, 0, still.size.0, still.size.1));
     view(&model, &mut buffer);
@@ -56,12 +62,7 @@ pub(crate) fn still(session: &Session, still: &Still) -> Result<String, ConsoleE
 
 pub(super) const FULL_SPEED: Pace = Pace { speed: Speed::Max, paused: false };
 
-pub(super) fn run_to(
-    model: &mut Model,
-    session: &Session,
-    options: Options,
-) -> Result<(), ConsoleError> {
-    let mut engine = engine::spawn(session, options)?;
+pub(super) fn run_to(model: &mut Model, mut engine: Handle) -> Result<(), ConsoleError> {
     loop {
         match engine.events.blocking_recv() {
             None => return Err(ConsoleError::FeedDied),
@@ -83,7 +84,8 @@ fn show(model: &mut Model, name: &str) -> Result<(), ConsoleError> {
     let action = SCREENS.into_iter().find(|action| action.row().name == name);
     let Some(action) = action else { return Err(ConsoleError::NoView(name.to_owned())) };
     if let Some(Effect::ListSessions) = model.choose_screen(action) {
-        let found = env::current_dir().map(|folder| sessions::list(&folder)).unwrap_or_default();
+        let found =
+            env::current_dir().map(|folder| sessions::list(&folder, None)).unwrap_or_default();
         update(model, Msg::Sessions(found));
     }
     if action == Action::ShowIncident && !matches!(model.screen, Screen::Incident(_)) {

@@ -18,6 +18,7 @@ use super::theme::{Choice, Terminal, Theme};
 use super::view::view;
 use crate::engine::handle::{OpenError, Options};
 use crate::engine::prepare::{Stage, prepare};
+use crate::engine::{self};
 use crate::session::Session;
 
 /// Twelve clients whose models are made in a moment: what is drawn matters here, not what is found.
@@ -53,7 +54,8 @@ impl Twelve {
         let prepared = prepare(&session, &folder.join("twelve.safetensors"), &mut go_on)?;
         let mut model = Model::new(&session, Theme::new(Choice::Auto, Terminal::default()));
         let prepared = Some(Arc::new(prepared));
-        run_to(&mut model, &session, Options { prepared, ..Options::watched(FULL_SPEED) })?;
+        let options = Options { prepared, ..Options::watched(FULL_SPEED) };
+        run_to(&mut model, engine::spawn(&session, options)?)?;
         let last = model.newest().ok_or("the plant gave no measurement")?;
         Ok(Self { model, last })
     }

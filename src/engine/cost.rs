@@ -175,7 +175,7 @@ impl<'a> Work<'a> {
                 let one = if twin.family == Family::A { 1.0 } else { 0.05 };
                 one * twin.clients as f64 * looks / 3.0
             }
-            Source::Plant(_) | Source::Table(_) | Source::Hai(_) => 0.0,
+            Source::Plant(_) | Source::Table(_) | Source::Hai(_) | Source::Live(_) => 0.0,
         };
         let delivered = match session.sampling.decimate {
             Decimation::Every(every) => vendor::delivered(session, every).is_some(),

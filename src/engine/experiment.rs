@@ -7,9 +7,11 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`dataset`] | one run of a plant as standardised rows per client |
+//! | [`deviation`] | one federation with other settings than ours: what each of them changes |
 //! | [`federation`] | one federation beside the oracle: losses, states, residuals, flags |
 //! | [`loss_curve`], [`correlation_map`], [`residual_norms`] | its results |
 //! | [`flags`] | flags of a model at any percentile, their run lengths, the look-up |
+//! | [`graph`] | who influences whom, learned, beside the plant's true graph |
 //! | [`noise`] | training with noise of a given size |
 //! | [`scalability`] | loss, bytes and time of a round by number of clients |
 //! | [`spending`] | the privacy that a day of a run spends |
@@ -17,8 +19,10 @@
 
 pub(crate) mod correlation_map;
 pub(crate) mod dataset;
+pub(crate) mod deviation;
 pub(crate) mod federation;
 pub(crate) mod flags;
+pub(crate) mod graph;
 pub(crate) mod loss_curve;
 pub(crate) mod noise;
 pub(crate) mod recorded;

@@ -23,18 +23,27 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 pub(crate) use super::error::OpenError;
+use super::kept_run::KeptRun;
 use super::ledger_file::KeptLedger;
+use super::live;
 use super::player::{Gone, Player};
 use super::prepare::{self, PrepareError, Prepared};
 use super::progress::{ProgressWords, Training};
 pub(crate) use super::protocol::{
-    Command, EngineEvent, Load, Moment, Opened, Options, Tried, Update,
+    Command, EngineEvent, Load, Moment, Opened, Options, RecordState, RecordTo, SendFacts, Tried,
+    Update,
 };
+use super::recorded::Recorded;
 use super::run::{Ending, RunOptions};
 use super::train::{enter_failed, enter_prepared};
 use super::watch::Watch;
+use crate::output::Outputs;
+use crate::output::metrics::Metrics;
 use crate::privacy::Head;
 use crate::session::Session;
+use crate::stream::live::status::Shared;
+use crate::stream::live::{LiveStream, kept as kept_rows};
+use crate::wire::Memory;
 
 /// Events that may lie unread.
 const QUEUE: usize = 4;
@@ -48,7 +57,7 @@ pub(crate) struct Handle {
     pub(crate) events: mpsc::Receiver<EngineEvent>,
     /// None once it has been told to end.
     commands: Option<std_mpsc::SyncSender<Command>>,
-    /// A ledger file is being written.
+    /// A ledger or a recording is being written.
     keeps: Arc<AtomicBool>,
     /// Where the ledger file ends, once its last line is written.
     finished: std_mpsc::Receiver<Option<Head>>,
@@ -93,6 +102,7 @@ impl Handle {
                 EngineEvent::Ended(ending) => ended = Some(ending),
                 EngineEvent::Failed(error) => return Err(error),
                 EngineEvent::Notice(_)
+                | EngineEvent::Recording(_)
                 | EngineEvent::Training(_)
                 | EngineEvent::Playing
                 | EngineEvent::Ordered(_)
@@ -106,18 +116,49 @@ impl Handle {
 
 /// Makes or reads the models of a session, opens it and plays it, on a thread of its own.
 pub(crate) fn spawn(session: &Session, options: Options) -> io::Result<Handle> {
+    let session = session.clone();
+    spawn_on(options, move |options, sender| {
+        let ready = open(&session, options, sender)?;
+        Ok((ready, session))
+    })
+}
+
+/// Plays a recording: its messages go through the server again. The method and what is recorded of
+/// `options` do not count.
+pub(crate) fn spawn_recorded(recorded: Recorded, options: Options) -> io::Result<Handle> {
+    spawn_on(options, move |options, sender| {
+        let session = recorded.session.clone();
+        for fact in &recorded.training {
+            let training = Training::of_fact(fact.clone());
+            let _ = sender.blocking_send(EngineEvent::Training(training));
+        }
+        let watch = Watch::recorded(recorded, options.watched)?;
+        let kept = (KeptLedger::none(), KeptRun::default());
+        Ok(((watch, None, kept.0, kept.1, Outside::default()), session))
+    })
+}
+
+/// Opens something and plays it, on a thread of its own.
+fn spawn_on(
+    options: Options,
+    open: impl FnOnce(&Options, &mpsc::Sender<EngineEvent>) -> Result<(Ready, Session), OpenError>
+    + Send
+    + 'static,
+) -> io::Result<Handle> {
     let (sender, events) = mpsc::channel(QUEUE);
     let (command_sender, commands) = std_mpsc::sync_channel(COMMANDS);
     let (finish, finished) = std_mpsc::sync_channel(1);
     let keeps = Arc::new(AtomicBool::new(false));
     let is_kept = Arc::clone(&keeps);
-    let session = session.clone();
     thread::Builder::new().name("engine".into()).spawn(move || {
         // A hang-up means that the holder is gone: there is nobody left to tell.
-        let _gone = match open(&session, &options, &sender) {
-            Ok((watch, prepared, kept)) => {
-                is_kept.store(kept.is_kept(), Ordering::Relaxed);
+        let _gone = match open(&options, &sender) {
+            Ok(((watch, prepared, kept, record, outside), session)) => {
+                is_kept.store(kept.is_kept() || record.is_on(), Ordering::Relaxed);
+                let kept = (kept, record);
                 let mut player = Player::new(watch, kept, &session, &options, sender, commands);
+                player.follow(outside.live);
+                player.hand_out(outside.outputs, outside.metrics);
                 let played = player.play(prepared);
                 // Whoever has left does not wait for it.
                 let _ = finish.try_send(player.close());
@@ -129,8 +170,19 @@ pub(crate) fn spawn(session: &Session, options: Options) -> io::Result<Handle> {
     Ok(Handle { events, commands: Some(command_sender), keeps, finished })
 }
 
-/// A session that can be played, its models, and where its ledger is stored.
-type Ready = (Watch, Arc<Prepared>, KeptLedger);
+/// A session that can be played, its models, where its ledger and the run itself are stored, and what
+/// it has to do with the world outside.
+type Ready = (Watch, Option<Arc<Prepared>>, KeptLedger, KeptRun, Outside);
+
+/// What a run has to do with the world outside.
+#[derive(Default)]
+struct Outside {
+    /// How its source stands, where that is a live one.
+    live: Option<Shared>,
+    /// Who gets facts, and who may ask for figures.
+    outputs: Option<Outputs>,
+    metrics: Option<Metrics>,
+}
 
 fn open(
     session: &Session,
@@ -142,20 +194,46 @@ fn open(
         // Without a holder there is nobody to tell, which the first measurement will find out.
         let _ = sender.blocking_send(EngineEvent::Notice(notice.clone()));
     }
+    let sends = options.outputs != SendFacts::No;
+    let outputs = if sends && !session.outputs.is_empty() {
+        let allow_exec = options.outputs == SendFacts::Everywhere;
+        Outputs::open(session, &kept_rows::folder(session)?, allow_exec)?
+    } else {
+        None
+    };
+    let metrics = session.metrics.as_deref().filter(|_| sends);
+    let metrics = metrics.map(Metrics::listen).transpose()?;
+    let source = session.live().map(|live| live::begin(session, live, options, sender));
+    let source = source.transpose()?;
+    let outside = Outside { live: source.as_ref().map(LiveStream::status), outputs, metrics };
+    let mut record = KeptRun::open(session, options.record.as_ref());
+    if let Some(file) = record.file() {
+        let _ = sender.blocking_send(EngineEvent::Recording(RecordState::On(file)));
+    }
     let prepared = if let Some(prepared) = &options.prepared {
         Arc::clone(prepared)
     } else {
-        let prepared = prepared(session, options, sender);
+        let prepared = prepared(session, options, &mut record, sender);
         Arc::new(prepared.map_err(enter_failed(session, &opened, &mut kept))?)
     };
+    let mode = options.mode.unwrap_or(session.mode);
     let run = RunOptions {
         until: options.until,
         both: options.watched,
         ledger: opened.ledgers.clone(),
-        ..RunOptions::new(options.mode.unwrap_or(session.mode))
+        wire: record.wrap(Box::new(Memory::default())),
+        ..RunOptions::new(mode)
     };
-    match Watch::open(session, &prepared, run, options.watched) {
-        Ok(watch) => Ok((watch, prepared, kept)),
+    let with_frames = options.watched || (record.is_on() && session.record.measurements);
+    let watch = match source {
+        Some(source) => Watch::live(Box::new(source), session, &prepared, run, with_frames),
+        None => Watch::open(session, &prepared, run, with_frames),
+    };
+    match watch {
+        Ok(watch) => {
+            record.describe(session, (mode, options.watched), &watch, &prepared);
+            Ok((watch, Some(prepared), kept, record, outside))
+        }
         Err(why) => {
             enter_prepared(session, &opened, &mut kept, &prepared)?;
             Err(why.into())
@@ -166,11 +244,15 @@ fn open(
 fn prepared(
     session: &Session,
     options: &Options,
+    record: &mut KeptRun,
     sender: &mpsc::Sender<EngineEvent>,
 ) -> Result<Prepared, PrepareError> {
     let mut words = ProgressWords::new(session, Instant::now());
     let mut gone = false;
     let mut tell = |training: Training| {
+        if let Some(fact) = &training.fact {
+            record.facts(std::slice::from_ref(fact.as_ref()));
+        }
         let event = EngineEvent::Training(training);
         if options.watched {
             // A word that finds the queue full is left out: the next one says more.

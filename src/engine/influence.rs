@@ -30,7 +30,19 @@ pub(crate) struct Influences {
     pub(crate) released: Vec<Vec<Counted>>,
 }
 
+/// What of it the server needs to decide again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OfServer {
+    pub(crate) graph: InfluenceGraph,
+    pub(super) foreteller: Option<Foreteller>,
+}
+
 impl Influences {
+    /// What a recording keeps of it.
+    pub(super) fn of_server(&self) -> OfServer {
+        OfServer { graph: self.graph.clone(), foreteller: self.foreteller.clone() }
+    }
+
     /// The same with influences that a session declares: nothing is learned anew for them.
     pub(super) fn with_declared(self, edges: &[(String, String)]) -> Self {
         Self { graph: self.graph.with_declared(edges), ..self }

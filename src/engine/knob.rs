@@ -36,6 +36,8 @@ pub(crate) enum Knob {
     EpsilonG,
     /// δ of the Gaussian mechanisms and of every composed ε.
     Delta,
+    /// ε of each Z_a where it is another than that of Z_c, in paper mode.
+    EpsilonFlagA,
     /// ε that every client may spend, over the session's stretch of time.
     Budget,
 }
@@ -104,6 +106,7 @@ const TAU: &str =
 const VOTE: &str = "a vote such as \"3 of 5\", of up to 1000, or nothing for none";
 const DEADBAND: &str = "a share of τ from 0.5 to 1, or nothing for none";
 const EPSILON: &str = "a number above 0 and at most 100, or nothing for no protection";
+const EPSILON_A: &str = "a number above 0 and at most 100, or nothing for the ε of Z_c";
 const BUDGET: &str = "a number above 0, or nothing for no budget";
 
 const HOUR: f64 = 3600.0;
@@ -148,7 +151,7 @@ const fn epsilon(knob: Knob, name: &'static str, title: &'static str, scope: Sco
 }
 
 /// One row a knob; those of τ stand for every client's own, too.
-const TABLE: [Row; 12] = [
+const TABLE: [Row; 13] = [
     row(Knob::TauC(None), "tau_c", "τ_c", Scope::Flags),
     row(Knob::TauA(None), "tau_a", "τ_a", Scope::Flags),
     Row {
@@ -197,6 +200,10 @@ const TABLE: [Row; 12] = [
         steps: Steps::NumbersOrNone(BUDGETS),
         ..row(Knob::Budget, "budget", "ε budget", Scope::Releases)
     },
+    Row {
+        expected: EPSILON_A,
+        ..epsilon(Knob::EpsilonFlagA, "epsilon_flag_a", "ε Z_a", Scope::Releases)
+    },
 ];
 
 /// A value that a knob cannot have.
@@ -230,6 +237,7 @@ impl Knob {
             Self::EpsilonG => 9,
             Self::Delta => 10,
             Self::Budget => 11,
+            Self::EpsilonFlagA => 12,
         };
         &TABLE[at]
     }
@@ -243,6 +251,7 @@ impl Knob {
             | Self::Arl0
             | Self::Mode
             | Self::EpsilonFlag
+            | Self::EpsilonFlagA
             | Self::EpsilonC
             | Self::EpsilonA
             | Self::EpsilonG
@@ -253,7 +262,7 @@ impl Knob {
 
     /// Whether turning it changes anything while this method decides, or what is shown of the other.
     pub(crate) fn matters_in(self, mode: Mode) -> bool {
-        mode == Mode::Paper || !matches!(self, Self::Vote | Self::Deadband)
+        mode == Mode::Paper || !matches!(self, Self::Vote | Self::Deadband | Self::EpsilonFlagA)
     }
 
     /// Its name in facts and in the log.

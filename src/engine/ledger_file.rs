@@ -49,7 +49,7 @@ pub(crate) fn lifetime_ledger(session: &Session) -> Result<Option<PathBuf>, Open
     // Built-in clients are known by their source.
     let source = match &session.source {
         Source::Hai(hai) => format!("HAI {} {:?}", hai.version, hai.sensors),
-        Source::Plant(_) | Source::Twin(_) | Source::Table(_) => String::new(),
+        Source::Plant(_) | Source::Twin(_) | Source::Table(_) | Source::Live(_) => String::new(),
     };
     let of = digest::sha256(serde_json::to_string(&(clients, source))?.as_bytes());
     Ok(Some(folder.join(format!("clients-{}.ledger", &of[..16]))))
@@ -120,6 +120,11 @@ impl KeptLedger {
         };
         let (writer, kept) = Writer::open(path, key, sealed_by, &mut notices)?;
         Ok((Opened { ledgers: Some(kept), notices }, Self(Some(writer))))
+    }
+
+    /// No file: the run releases nothing.
+    pub(crate) fn none() -> Self {
+        Self(None)
     }
 
     /// Whether there is a file.

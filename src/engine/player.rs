@@ -9,19 +9,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 
-use jiff::{Span, Timestamp};
+use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use super::error::OpenError;
+use super::kept_run::KeptRun;
 use super::ledger_file::KeptLedger;
 use super::pace::{Pace, Pacer};
+use super::places::{From, StopAt};
 use super::prepare::Prepared;
-use super::protocol::{Command, EngineEvent, Moment, Opened, Options, Tried, Update};
+use super::protocol::{Command, EngineEvent, Opened, Options, RecordState, Tried, Update};
+use super::run::Stepped;
 use super::watch::{News, Watch};
+use crate::fact::Fact;
 use crate::incident::Order;
+use crate::output::Outputs;
+use crate::output::metrics::Metrics;
 use crate::privacy::Head;
-use crate::session::{Clock, Mark, Session};
+use crate::session::Session;
 use crate::stream::{Continuity, Frame};
+
+mod following;
+
+use following::Following;
 
 /// Frames that travel together at most.
 const BATCH: usize = 2048;
@@ -29,33 +39,13 @@ const BATCH: usize = 2048;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 /// A hole in the data is waited through for so long, not for as long as it lasted.
 const LONGEST_HOLE: Duration = Duration::from_secs(1);
+/// How long the last facts may take to be delivered; what is left waits for the next start.
+const LAST_FACTS: Duration = Duration::from_secs(3);
 /// No single wait is longer where an interrupt may come.
 const NAP: Duration = Duration::from_millis(50);
 
 /// The holder is gone.
 pub(super) struct Gone;
-
-pub(crate) struct From {
-    mark: Option<Mark>,
-    clock: Clock,
-    first: Option<Timestamp>,
-    frames: u64,
-}
-
-impl From {
-    /// Where playing of a session's replay range begins.
-    pub(crate) fn of(session: &Session) -> Self {
-        Self { mark: session.replay.from, clock: Clock::of(session), first: None, frames: 0 }
-    }
-
-    /// Whether the next frame of the stream, at `time`, is to be played, not only read.
-    pub(crate) fn is_reached(&mut self, time: Timestamp) -> bool {
-        let first = *self.first.get_or_insert(time);
-        let before = self.frames;
-        self.frames += 1;
-        self.mark.is_none_or(|mark| mark.is_reached(self.clock, first, before, time))
-    }
-}
 
 /// For whom the engine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +67,7 @@ enum Travels {
 pub(super) struct Player {
     watch: Watch,
     kept: KeptLedger,
+    record: KeptRun,
     sender: mpsc::Sender<EngineEvent>,
     commands: std_mpsc::Receiver<Command>,
     interrupt: Option<Arc<AtomicBool>>,
@@ -103,12 +94,17 @@ pub(super) struct Player {
     spent: (Duration, u32),
     /// When the first step was taken.
     begun: Instant,
+    /// The source, where it is a live one.
+    live: Option<Following>,
+    /// Who gets facts outside, and who may ask for figures.
+    outputs: Option<Outputs>,
+    metrics: Option<Metrics>,
 }
 
 impl Player {
     pub(crate) fn new(
         watch: Watch,
-        kept: KeptLedger,
+        (kept, record): (KeptLedger, KeptRun),
         session: &Session,
         options: &Options,
         sender: mpsc::Sender<EngineEvent>,
@@ -118,6 +114,7 @@ impl Player {
         Self {
             watch,
             kept,
+            record,
             sender,
             commands,
             interrupt: options.interrupt.clone(),
@@ -138,16 +135,20 @@ impl Player {
             batch_since: Instant::now(),
             spent: (Duration::ZERO, 0),
             begun: Instant::now(),
+            live: None,
+            outputs: None,
+            metrics: None,
         }
     }
 
-    pub(crate) fn play(&mut self, prepared: Arc<Prepared>) -> Result<(), Gone> {
+    pub(crate) fn play(&mut self, prepared: Option<Arc<Prepared>>) -> Result<(), Gone> {
         let raw_period_s = self.watch.measurements().period_s;
         self.tell(EngineEvent::Opened(Box::new(Opened::of(&self.watch, prepared))))?;
         if self.stop_at.is_some() {
             self.tell(EngineEvent::Playing)?;
         }
         self.begun = Instant::now();
+        self.report_recording()?;
         if let Err(error) = self.kept.store(&mut self.watch) {
             return self.tell(EngineEvent::Failed(error));
         }
@@ -164,11 +165,27 @@ impl Player {
             self.amid = true;
             let mut news = News::default();
             let begun = Instant::now();
-            let step = self.watch.step(&mut news);
+            let step = self.watch.poll(&mut news);
             self.spent.0 += begun.elapsed();
+            let step = match step {
+                Ok(Stepped::NotYet) => {
+                    self.amid = false;
+                    self.wait_for_rows(news)?;
+                    continue;
+                }
+                Ok(Stepped::Taken(time)) => Ok(Some(time)),
+                Ok(Stepped::End) => Ok(None),
+                Err(error) => Err(error),
+            };
             self.spent.1 += 1;
             if let Err(error) = self.kept.store(&mut self.watch) {
                 return self.tell(EngineEvent::Failed(error));
+            }
+            if let Ok(time) = step {
+                self.record.step(&self.watch, &news, time);
+                if !self.is_watched() {
+                    news.frames.clear();
+                }
             }
             if let Some(stop) = &mut self.stop_at {
                 news.frames.retain(|frame| stop.holds(frame.time));
@@ -193,6 +210,7 @@ impl Player {
             if let (false, Ok(Some(time))) = (self.is_watched(), &step) {
                 self.hold_back(*time)?;
             }
+            self.look_at_source(&mut news);
             self.add(news);
             self.amid = false;
             for order in std::mem::take(&mut self.orders) {
@@ -236,17 +254,24 @@ impl Player {
             self.tell(EngineEvent::Failed(error))?;
             return self.answer();
         }
+        self.sum_up_source()?;
         let mut news = News::default();
         self.watch.end(&mut news);
         let stored = self.kept.finish(&mut self.watch);
+        let mut ending = self.watch.run().ending(self.begun.elapsed());
+        ending.summary.ledger = stored.as_ref().ok().cloned().flatten();
+        let summary = Fact::Summary(Box::new(ending.summary.clone()));
+        self.record.end(&self.watch, &news, &summary);
         self.add(news);
         if self.is_watched() {
             self.batch.snapshot = Some(self.watch.snapshot());
         }
         self.send()?;
-        let mut ending = self.watch.run().ending(self.begun.elapsed());
-        ending.summary.ledger = stored.as_ref().ok().cloned().flatten();
         self.tell(EngineEvent::Ended(Box::new(ending)))?;
+        if !self.is_watched() {
+            self.record.finish();
+            self.report_recording()?;
+        }
         if let Some(error) = error.or(stored.err()) {
             self.tell(EngineEvent::Failed(error))?;
         }
@@ -256,7 +281,11 @@ impl Player {
     /// Nothing more will be released: closes the ledgers where the run did not come to its end, and
     /// says where their file ends.
     pub(crate) fn close(&mut self) -> Option<Head> {
+        self.record.finish();
         self.watch.run_mut().close_ledgers();
+        if let Some(outputs) = self.outputs.take() {
+            outputs.finish(LAST_FACTS);
+        }
         // The holder is gone: a file that cannot be written is noticed by who goes on with it.
         self.kept.finish(&mut self.watch).ok().flatten()
     }
@@ -344,6 +373,8 @@ impl Player {
 
     fn obey(&mut self, command: Command) -> Result<(), Gone> {
         match command {
+            // What is live goes at its own speed.
+            Command::Pace(_) | Command::Step | Command::RunTo(_) if self.live.is_some() => {}
             Command::Pace(pace) => {
                 self.pace = pace;
                 self.goal = None;
@@ -383,8 +414,13 @@ impl Player {
     }
 
     fn carry_out(&mut self, order: Order) -> Result<(), Gone> {
+        if self.watch.is_recorded() {
+            let why = "a recording shows what was done: nothing can be ordered in it";
+            return self.tell(EngineEvent::Ordered(Err(why.to_owned())));
+        }
         let mut news = News::default();
         let done = self.watch.act(order, &mut news).map_err(|error| error.to_string());
+        self.record.news(&news);
         self.add(news);
         self.batch.snapshot = Some(self.watch.snapshot());
         self.send()?;
@@ -415,11 +451,28 @@ impl Player {
         }
         batch.incidents.sort_by_key(|incident| incident.number);
         batch.events.append(&mut news.events);
+        if let Some(outputs) = &mut self.outputs {
+            news.facts.iter().for_each(|fact| outputs.take(fact));
+        }
         batch.facts.append(&mut news.facts);
     }
 
+    /// Tells what has become of the recording, where something has.
+    fn report_recording(&mut self) -> Result<(), Gone> {
+        for notice in self.record.take_notices() {
+            self.tell(EngineEvent::Notice(notice))?;
+        }
+        match self.record.take_failure() {
+            Some(why) => self.tell(EngineEvent::Recording(RecordState::Failed(why))),
+            None => Ok(()),
+        }
+    }
+
     fn send(&mut self) -> Result<(), Gone> {
-        if self.batch.news.is_empty() && self.batch.snapshot.is_none() {
+        self.record.flush();
+        self.report_recording()?;
+        let is_empty = self.batch.news.is_empty() && self.batch.snapshot.is_none();
+        if is_empty && self.batch.live.is_none() {
             return Ok(());
         }
         let mut batch = std::mem::take(&mut self.batch);
@@ -446,41 +499,5 @@ fn distance_s(frame: &Frame, last: Timestamp, period_s: f64) -> f64 {
         Continuity::Next | Continuity::Gap { .. } => {
             frame.time.duration_since(last).as_secs_f64().max(0.0)
         }
-    }
-}
-
-/// The moment at which a picture is taken.
-pub(crate) struct StopAt {
-    at: Moment,
-    clock: Clock,
-    first: Option<Timestamp>,
-    frames: u64,
-}
-
-impl StopAt {
-    /// Where a picture of `session` is taken.
-    pub(crate) fn new(session: &Session, at: Moment) -> Self {
-        Self { at, clock: Clock::of(session), first: None, frames: 0 }
-    }
-
-    /// Whether the next frame of the stream, at `time`, still belongs to the picture.
-    pub(crate) fn holds(&mut self, time: Timestamp) -> bool {
-        self.first.get_or_insert(time);
-        self.frames += 1;
-        !self.is_past(time)
-    }
-
-    fn is_past(&self, time: Timestamp) -> bool {
-        let first = self.first.unwrap_or(time);
-        let mark = match self.at {
-            Moment::Mark(mark) => mark,
-            Moment::Clock(shown) => {
-                let begun = self.clock.civil(first);
-                let days = Span::new().days(i64::from(shown < begun.time()));
-                Mark::At(begun.date().to_datetime(shown).saturating_add(days))
-            }
-        };
-        // The newest frame is the last one counted, and the first frame is step 0.
-        mark.is_passed(self.clock, first, self.frames.saturating_sub(1), time)
     }
 }

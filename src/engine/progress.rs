@@ -24,6 +24,18 @@ pub(crate) struct Training {
 }
 
 impl Training {
+    /// A round that was trained earlier.
+    pub(crate) fn of_fact(fact: Fact) -> Self {
+        Self {
+            doing: "training, as it was recorded".to_owned(),
+            steps: None,
+            losses: Vec::new(),
+            bytes: None,
+            elapsed: Duration::ZERO,
+            fact: Some(Box::new(fact)),
+        }
+    }
+
     /// How long it will go on, if it goes on like this.
     pub(crate) fn left(&self) -> Option<Duration> {
         let (done, all) = self.steps.filter(|(done, all)| 0 < *done && done <= all)?;

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use jiff::civil::Time;
 
 use super::error::OpenError;
+pub(crate) use super::kept_run::{RecordState, RecordTo};
 use super::knob::Turn;
 use super::pace::{Pace, Speed};
 use super::prepare::Prepared;
@@ -21,6 +22,7 @@ use super::watch::{News, Snapshot, Watch};
 use crate::fact::Fact;
 use crate::incident::Order;
 use crate::session::{Mark, Mode};
+use crate::stream::live::status::Shown;
 use crate::stream::{Event, Layout};
 
 /// What the stream looks like, and what it knows about disturbances.
@@ -39,13 +41,13 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// What is to be known of `watch` before its first step.
-    pub(crate) fn of(watch: &Watch, prepared: Arc<Prepared>) -> Self {
+    pub(crate) fn of(watch: &Watch, prepared: Option<Arc<Prepared>>) -> Self {
         Self {
             layout: watch.measurements().clone(),
             events: watch.events().to_vec(),
             period_s: watch.period_s(),
             steps: watch.run().layout().clone(),
-            prepared: Some(prepared),
+            prepared,
             calibrated: watch.calibrated(),
         }
     }
@@ -67,6 +69,8 @@ pub(crate) struct Update {
     /// How everything stands, where that may have changed.
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) load: Load,
+    /// How a live source stands, where the session has one and that may have changed.
+    pub(crate) live: Option<Box<Shown>>,
 }
 
 /// What the day so far would have been with one knob turned.
@@ -85,6 +89,8 @@ pub(crate) struct Tried {
 pub(crate) enum EngineEvent {
     /// Something that is worth knowing about the files of this run; it goes on.
     Notice(String),
+    /// Whether the run is recorded, wherever that changes.
+    Recording(RecordState),
     Training(Training),
     Opened(Box<Opened>),
     /// Measurements and what they say, in their order.
@@ -109,6 +115,7 @@ impl EngineEvent {
         match self {
             Self::Ended(_) | Self::Failed(_) | Self::Stopped => true,
             Self::Notice(_)
+            | Self::Recording(_)
             | Self::Training(_)
             | Self::Opened(_)
             | Self::News(_)
@@ -153,10 +160,23 @@ pub(crate) struct Options {
     /// Where the ledgers' lines are stored before anything is told of what they are about. When absent,
     /// a session with a budget for the whole history has a file of its own.
     pub(crate) ledger: Option<PathBuf>,
+    /// Where the run is recorded, if it is.
+    pub(crate) record: Option<RecordTo>,
     /// Raised when the run shall end as soon as possible.
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
     /// Models that are made already.
     pub(crate) prepared: Option<Arc<Prepared>>,
+    /// Whether facts go to the outputs of the session.
+    pub(crate) outputs: SendFacts,
+}
+
+/// Whether facts go to the outputs of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SendFacts {
+    No,
+    /// To all but commands: a session that names one is refused.
+    ExceptCommands,
+    Everywhere,
 }
 
 impl Options {
@@ -170,14 +190,21 @@ impl Options {
             watched: true,
             batched: true,
             ledger: None,
+            record: None,
             interrupt: None,
             prepared: None,
+            outputs: SendFacts::ExceptCommands,
         }
     }
 
     /// For a study: models that are made already, as fast as it goes, every step told by itself.
     pub(crate) fn study(prepared: Arc<Prepared>) -> Self {
-        Self { prepared: Some(prepared), batched: false, ..Self::facts(Speed::Max) }
+        Self {
+            prepared: Some(prepared),
+            batched: false,
+            outputs: SendFacts::No,
+            ..Self::facts(Speed::Max)
+        }
     }
 
     /// For facts alone, at a speed.

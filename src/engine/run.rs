@@ -27,12 +27,16 @@ mod alarms;
 mod ending;
 mod exchange;
 mod explain;
+#[cfg(test)]
+mod fault_tests;
 mod ledger;
 mod operate;
 pub(crate) mod readout;
 mod report;
 mod setup;
 mod spending;
+#[cfg(test)]
+mod table_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -55,6 +59,7 @@ pub(crate) use self::what_if::Outlook;
 #[cfg(test)]
 use super::prepare::Prepared;
 use super::prepare::TrainingSpent;
+use super::recorded::NOT_SENT;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::Fact;
 use crate::incident::{Annunciator, Closing, Incident, QualityKind, QualityNote, Step};
@@ -66,17 +71,15 @@ use crate::session::privacy::BudgetSettings;
 use crate::session::{Clock, Mark, Mode, Session, Tau};
 use crate::site::again::AgainError;
 use crate::site::material::LeftOut;
-use crate::site::{Site, SiteError};
+use crate::site::{LONGEST_BRIDGE, Site, SiteError};
 #[cfg(test)]
 use crate::stream::Part;
-use crate::stream::decimate::Decimated;
 #[cfg(test)]
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Continuity, Frame, Label, Layout, Stream, StreamError, UnusedRows};
+use crate::stream::{
+    self, Continuity, Frame, Label, Layout, Next, Stream, StreamError, UnusedRows,
+};
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
-
-/// A gap of up to so many steps is bridged by prediction; a longer one is a new run.
-const LONGEST_BRIDGE: usize = 40;
 
 /// Why a session cannot be run.
 #[derive(Debug, Error)]
@@ -112,13 +115,32 @@ pub(crate) struct RunOptions {
     pub(crate) wire: Box<dyn Wire>,
     /// Ledgers to be continued; with none of them lines are not written.
     pub(crate) ledger: Option<Vec<Ledger>>,
+    /// Sites are processes of their own: the run is the server's half, and `wire` is all it has of them.
+    pub(crate) elsewhere: bool,
 }
 
 impl RunOptions {
     /// One method, to the end, within the process, without a written ledger.
     pub(crate) fn new(mode: Mode) -> Self {
-        Self { mode, until: None, both: false, wire: Box::new(Memory::default()), ledger: None }
+        Self {
+            mode,
+            until: None,
+            both: false,
+            wire: Box::new(Memory::default()),
+            ledger: None,
+            elsewhere: false,
+        }
     }
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stepped {
+    Taken(Timestamp),
+    /// Its measurements have not arrived yet.
+    NotYet,
+    /// The end of what is to be run.
+    End,
 }
 
 /// A session on its way through its replay range.
@@ -126,7 +148,7 @@ pub(crate) struct Run {
     session: Session,
     mode: Mode,
     until: Option<Mark>,
-    stream: Decimated<Box<dyn Stream>>,
+    stream: Box<dyn Stream>,
     layout: Layout,
     graph: InfluenceGraph,
     /// τ of each client that has one of its own: of r_c, of r_a.
@@ -159,6 +181,8 @@ pub(crate) struct Run {
     states: Vec<usize>,
     /// Sensors that are not watched, client by client.
     left_out: Vec<Vec<(String, LeftOut)>>,
+    /// What clients had given away at the end, where their sites are not here but in a recording.
+    site_ledgers: Option<Vec<Fact>>,
 }
 
 impl Run {
@@ -239,7 +263,7 @@ impl Run {
     /// Which sensors of a client deviate most, the first ones first; nothing where no method ranks
     /// them. They stay with the client: this is for its own screen.
     pub(crate) fn ranked_sensors(&self, client: usize) -> Vec<String> {
-        self.exchange.sites()[client].ranked_sensors()
+        self.exchange.sites().get(client).map(Site::ranked_sensors).unwrap_or_default()
     }
 
     fn names(&self) -> impl Iterator<Item = String> + '_ {
@@ -249,14 +273,29 @@ impl Run {
     /// Takes the next step and appends what is new to `facts`; the time of the step, or none at the
     /// end of what is to be run.
     pub(crate) fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, RunError> {
-        if !self.stream.next(&mut self.frame)? {
-            // What was left out after the last frame.
-            self.frame.time = self.now();
-            self.tell_notes(facts);
-            return Ok(None);
+        loop {
+            match self.poll(facts)? {
+                Stepped::Taken(time) => return Ok(Some(time)),
+                Stepped::End => return Ok(None),
+                Stepped::NotYet => {}
+            }
+        }
+    }
+
+    /// The same without waiting for measurements that have not arrived yet.
+    pub(crate) fn poll(&mut self, facts: &mut Vec<Fact>) -> Result<Stepped, RunError> {
+        match self.stream.poll(&mut self.frame)? {
+            Next::Frame => {}
+            Next::NotYet => return Ok(Stepped::NotYet),
+            Next::End => {
+                // What was left out after the last frame.
+                self.frame.time = self.now();
+                self.tell_notes(facts);
+                return Ok(Stepped::End);
+            }
         }
         if self.is_past_the_end() {
-            return Ok(None);
+            return Ok(Stepped::End);
         }
         let said = facts.len();
         let (time, continuity) = (self.frame.time, self.frame.continuity);
@@ -288,7 +327,7 @@ impl Run {
         self.exchange.step(&self.frame, &self.layout, tick)?;
         self.exchange.show(&mut self.readouts);
         if let Some(why) = self.exchange.take_trouble() {
-            let what = format!("nothing was sent: {why}");
+            let what = format!("{NOT_SENT}{why}");
             facts.push(self.annunciator.note(time, None, &what));
         }
         let decision = self.exchange.server().decision();
@@ -301,6 +340,7 @@ impl Run {
             number: self.steps,
             clients: &decision.clients,
             outcomes: decision.outcomes(),
+            table: decision.table,
             quality: &self.quality,
         };
         facts.append(&mut self.annunciator.step(&step));
@@ -308,7 +348,7 @@ impl Run {
         for fact in &facts[said..] {
             self.alarms.hear(fact);
         }
-        Ok(Some(time))
+        Ok(Stepped::Taken(time))
     }
 
     /// Adds what is known beside the decision: how effects can have come about, and, where the
@@ -339,20 +379,13 @@ impl Run {
 
     /// From the step before to this one: next to it, over a gap, or into another run, which is said.
     fn bridge(&mut self, continuity: Continuity, facts: &mut Vec<Fact>) -> Follows {
-        let missing = match continuity {
-            Continuity::Next => return Follows::Next,
-            Continuity::Gap { seconds } => (seconds / self.layout.period_s).round() as usize,
-            Continuity::NewRun => usize::MAX,
+        let follows = follows(continuity, self.layout.period_s);
+        let why = match follows {
+            Follows::Next | Follows::After { .. } => return follows,
+            Follows::NewRun => Closing::EndOfRun,
+            Follows::Anew => Closing::NoData,
         };
-        if missing <= LONGEST_BRIDGE {
-            return Follows::After { missing };
-        }
         // What is open belongs to the run that ended, and closes at its last instant.
-        let (follows, why) = if continuity == Continuity::NewRun {
-            (Follows::NewRun, Closing::EndOfRun)
-        } else {
-            (Follows::Anew, Closing::NoData)
-        };
         facts.append(&mut self.annunciator.end(why));
         follows
     }
@@ -370,8 +403,41 @@ impl Run {
             self.alarms.hear(fact);
         }
         self.close_ledgers();
-        facts.extend(self.ledgers().filter_map(|of| ledger::fact(of, last)));
+        facts.extend(self.ledger_facts(last).into_iter().flatten());
+        facts.extend(self.site_ledgers.take().unwrap_or_default());
         facts
+    }
+
+    /// What every client has given away as of `now`; nothing where it has released nothing.
+    pub(crate) fn ledger_facts(&self, now: Timestamp) -> Vec<Option<Fact>> {
+        self.ledgers().map(|ledger| ledger::fact(ledger, now)).collect()
+    }
+
+    /// The last instant that was watched.
+    pub(crate) fn last_time(&self) -> Timestamp {
+        self.now()
+    }
+
+    /// Puts something between the stream and the run.
+    pub(crate) fn tap(&mut self, tap: impl FnOnce(Box<dyn Stream>) -> Box<dyn Stream>) {
+        let nothing: Box<dyn Stream> = Box::new(NoFrames(self.layout.clone()));
+        let stream = std::mem::replace(&mut self.stream, nothing);
+        self.stream = tap(stream);
+    }
+
+    /// The fact that an order of a recording cannot be carried out again.
+    pub(crate) fn refused_again(&self, why: &ActError) -> Fact {
+        self.quality(None, format!("an order of the recording cannot be carried out again: {why}"))
+    }
+
+    /// The frame of the last step.
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// Whether the run so far can be sent again without telling more.
+    pub(crate) fn repeats_freely(&self) -> bool {
+        self.exchange.repeats_freely()
     }
 
     /// Nothing more is released: closes every ledger that is not closed.
@@ -380,6 +446,40 @@ impl Run {
         let open = self.exchange.sites_mut().iter_mut().filter(|s| !s.ledger().is_closed());
         open.for_each(|site| site.close_ledger(last));
     }
+}
+
+/// A stream that is over.
+struct NoFrames(Layout);
+
+impl Stream for NoFrames {
+    fn layout(&self) -> &Layout {
+        &self.0
+    }
+
+    fn next(&mut self, _: &mut Frame) -> Result<bool, StreamError> {
+        Ok(false)
+    }
+
+    fn events(&self) -> &[stream::Event] {
+        &[]
+    }
+}
+
+/// How a frame follows the one before, on a grid of steps of `period_s`.
+pub(crate) fn follows(continuity: Continuity, period_s: f64) -> Follows {
+    match continuity {
+        Continuity::Next => Follows::Next,
+        Continuity::NewRun => Follows::NewRun,
+        Continuity::Gap { seconds } => {
+            let missing = (seconds / period_s).round() as usize;
+            if missing <= LONGEST_BRIDGE { Follows::After { missing } } else { Follows::Anew }
+        }
+    }
+}
+
+/// The fact about what a ledger has entered; none where nothing was released.
+pub(crate) fn ledger_fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
+    ledger::fact(ledger, now)
 }
 
 /// How far clients are believed is known by the method that weighs what they send.

@@ -11,22 +11,26 @@ mod spent;
 mod tests;
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
 
 use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
+use super::recorded::{Recorded, order_of};
 use super::run::readout::ClientReadout;
 use super::run::what_if::NoAnswer;
-use super::run::{ActError, Outlook, Run, RunError, RunOptions};
+use super::run::{ActError, Outlook, Run, RunError, RunOptions, Stepped};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Event, Figures, Incident, Order};
 use crate::privacy::EpsilonOption;
+use crate::record::Seen;
+use crate::record::recording::StoredEvent;
 use crate::session::{Mode, Session};
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Frame, Layout, Part, Stream, StreamError};
+use crate::stream::{self, Frame, Layout, Next, Part, Stream, StreamError};
 
 pub(crate) use spent::Spent;
 
@@ -95,6 +99,8 @@ pub(crate) struct Watch {
     frames: mpsc::Receiver<Frame>,
     /// Events that were handed on.
     events: usize,
+    /// What comes from the recording that the run is of.
+    recorded: Option<FromRecording>,
     /// The last step, and what was spent when somebody asked last.
     last: Option<Timestamp>,
     spent: RefCell<Option<(Timestamp, Arc<[Spent]>)>>,
@@ -115,7 +121,29 @@ impl Watch {
         options: RunOptions,
         with_frames: bool,
     ) -> Result<Self, RunError> {
-        let mut stream = Grids::of(session)?.open(session, Part::Replay)?;
+        let stream = Grids::of(session)?.open(session, Part::Replay)?;
+        Self::over(stream, session, prepared, options, with_frames)
+    }
+
+    /// The same over measurements that arrive now.
+    pub(crate) fn live(
+        stream: Box<dyn Stream>,
+        session: &Session,
+        prepared: &Prepared,
+        options: RunOptions,
+        with_frames: bool,
+    ) -> Result<Self, RunError> {
+        let stream = Grids::of(session)?.rounded(stream);
+        Self::over(stream, session, prepared, options, with_frames)
+    }
+
+    fn over(
+        mut stream: Box<dyn Stream>,
+        session: &Session,
+        prepared: &Prepared,
+        options: RunOptions,
+        with_frames: bool,
+    ) -> Result<Self, RunError> {
         let raw = stream.layout().clone();
         let (sender, frames) = mpsc::channel();
         if with_frames {
@@ -123,7 +151,32 @@ impl Watch {
         }
         let run = Run::over(stream, session, prepared, options)?;
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
-        Ok(Self { run, raw, frames, events: 0, last: None, spent, ladder })
+        Ok(Self { run, raw, frames, events: 0, recorded: None, last: None, spent, ladder })
+    }
+
+    /// The run of a recording again. With `keep` it can be decided under other settings.
+    pub(crate) fn recorded(mut recorded: Recorded, keep: bool) -> Result<Self, RunError> {
+        let mut run = Run::recorded(&mut recorded, keep)?;
+        let (sender, frames) = mpsc::channel();
+        let raw = if let Some(raw) = &recorded.measured {
+            raw.clone()
+        } else {
+            run.tap(|stream| Box::new(Tapped { stream, frames: sender }));
+            run.layout().clone()
+        };
+        let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
+        let recorded = Some(FromRecording {
+            frames: recorded.frames,
+            readouts: recorded.readouts,
+            orders: recorded.orders,
+            ended: recorded.summary.is_some(),
+        });
+        Ok(Self { run, raw, frames, events: 0, recorded, last: None, spent, ladder })
+    }
+
+    /// Whether it is the run of a recording.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorded.is_some()
     }
 
     /// What measurements look like as they come.
@@ -155,23 +208,71 @@ impl Watch {
     }
 
     /// Takes the next step and adds what is new; its time, or none at the end.
+    #[cfg(test)]
     pub(crate) fn step(&mut self, news: &mut News) -> Result<Option<Timestamp>, RunError> {
-        let step = self.run.step(&mut news.facts);
+        loop {
+            match self.poll(news)? {
+                Stepped::Taken(time) => return Ok(Some(time)),
+                Stepped::End => return Ok(None),
+                Stepped::NotYet => {}
+            }
+        }
+    }
+
+    /// Takes the next step, if its measurements have arrived, and adds what is new.
+    pub(crate) fn poll(&mut self, news: &mut News) -> Result<Stepped, RunError> {
+        let step = self.run.poll(&mut news.facts);
         news.frames.extend(self.frames.try_iter());
         let step = step?;
-        if let Some(time) = step {
+        if let Stepped::Taken(time) = step {
             self.last = Some(time);
             news.times.push(time);
+            let seen = news.readouts.len();
             news.readouts.extend_from_slice(self.run.readouts());
+            if let Some(recorded) = &mut self.recorded {
+                recorded.add(
+                    self.run.steps(),
+                    time,
+                    (&mut news.readouts[seen..], &mut news.frames),
+                );
+            }
+            self.obey_recorded_orders(false, news);
         }
         self.tell(news);
         Ok(step)
     }
 
+    /// Enters a word about the source in the log, once there is a log.
+    pub(crate) fn note(&mut self, what: &str) -> Option<Fact> {
+        self.run.note(what)
+    }
+
     /// The run is over: closes what is open.
     pub(crate) fn end(&mut self, news: &mut News) {
+        // The run was killed: nothing is known of its end.
+        if self.recorded.as_ref().is_some_and(|recorded| !recorded.ended) {
+            return;
+        }
         news.facts.append(&mut self.run.end());
+        self.obey_recorded_orders(true, news);
         self.tell(news);
+    }
+
+    /// What operators ordered at this step when the recording was made.
+    fn obey_recorded_orders(&mut self, after_end: bool, news: &mut News) {
+        let step = self.run.steps();
+        let Some(recorded) = &mut self.recorded else { return };
+        while let Some(stored) = recorded.orders.front()
+            && stored.step <= step
+            && (after_end || !stored.after_end)
+            && let Some(order) = recorded.orders.pop_front().and_then(|s| order_of(s.event))
+        {
+            match self.run.act(order) {
+                Ok(mut facts) => news.facts.append(&mut facts),
+                // It was carried out then: the run is not the same any more, which its facts show.
+                Err(why) => news.facts.push(self.run.refused_again(&why)),
+            }
+        }
     }
 
     /// Carries out what an operator orders.
@@ -262,6 +363,31 @@ impl Watch {
     }
 }
 
+/// What of a run its recording knows and the server does not.
+struct FromRecording {
+    frames: VecDeque<Frame>,
+    /// What was seen at every step, a row of clients each.
+    readouts: Vec<Seen>,
+    orders: VecDeque<StoredEvent>,
+    /// The run came to its end.
+    ended: bool,
+}
+
+impl FromRecording {
+    /// Adds what sites showed at a step, and what was measured up to it.
+    fn add(&mut self, step: u64, time: Timestamp, to: (&mut [ClientReadout], &mut Vec<Frame>)) {
+        let (readouts, frames) = to;
+        let first = (step as usize - 1) * readouts.len();
+        let stored = self.readouts.get(first..first + readouts.len()).unwrap_or_default();
+        for (readout, stored) in readouts.iter_mut().zip(stored) {
+            (readout.local, readout.rehearsed) = (stored.local, stored.rehearsed);
+        }
+        while self.frames.front().is_some_and(|frame| frame.time <= time) {
+            frames.extend(self.frames.pop_front());
+        }
+    }
+}
+
 /// Hands on every frame and keeps a copy.
 struct Tapped {
     stream: Box<dyn Stream>,
@@ -280,6 +406,14 @@ impl Stream for Tapped {
             let _ = self.frames.send(frame.clone());
         }
         Ok(more)
+    }
+
+    fn poll(&mut self, frame: &mut Frame) -> Result<Next, StreamError> {
+        let next = self.stream.poll(frame)?;
+        if next == Next::Frame {
+            let _ = self.frames.send(frame.clone());
+        }
+        Ok(next)
     }
 
     fn events(&self) -> &[stream::Event] {

@@ -108,13 +108,21 @@ fn one_of_each() -> Vec<Fact> {
         wall_s: Number::new(12.5),
         steps_per_s: Number::new(1382.4),
         score: Some(score),
+        verdicts: None,
         from: Some(at(0)),
         until: Some(at(86_400)),
         randomness: None,
         ledger: None,
     };
-    let unlabelled =
-        Summary { score: None, from: None, until: None, seed: None, ..summary.clone() };
+    let unlabelled = Summary {
+        score: None,
+        from: None,
+        until: None,
+        seed: None,
+        mode: Mode::Paper,
+        verdicts: Some(TableCounts::default()),
+        ..summary.clone()
+    };
     let (from, to) = (Value::Number(Number::or_zero(1.05)), Value::Unset);
     vec![
         Fact::Training(Training {
@@ -133,6 +141,15 @@ fn one_of_each() -> Vec<Fact> {
         Fact::Opened(incident()),
         Fact::Updated(second_thought),
         Fact::Closed(over),
+        Fact::Verdict(TableVerdict {
+            verdict: "imperfect_training".to_owned(),
+            time: at(60),
+            until: at(65),
+            steps: 2,
+            clients: vec![p1()],
+            file: None,
+            run: None,
+        }),
         Fact::Setting(Setting { what: "tau_c".to_owned(), from, to, time: at(1) }),
         Fact::Setting(Setting {
             what: "mode".to_owned(),

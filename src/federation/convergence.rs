@@ -14,6 +14,7 @@ use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::states::{Series, replay, series};
+use super::theory::{self, ClientTheory, Constants, ServerTheory};
 use super::variant::side_by_side;
 use super::{FederatedWeights, FederationError};
 use crate::nn::frozen::Frozen;
@@ -113,6 +114,15 @@ pub(crate) struct OracleAlignment<'a> {
 struct Fixed {
     /// x_o in the client's coordinates.
     x_o: DMatrix<f64>,
+    /// x̂_o of the step before, in the client's coordinates.
+    x_hat_o: DMatrix<f64>,
+    /// Mean ‖f_m(x̂_o) − x_o‖: δ_m.
+    delta_m: f64,
+    /// sup ‖r_c‖ and sup ‖y‖.
+    r_c: f64,
+    y: f64,
+    /// Mean standard deviation of the components of x̂_c.
+    state_std: f64,
     x_c: DMatrix<f64>,
     bounds: Bounds,
 }
@@ -151,7 +161,10 @@ impl<'a> OracleAlignment<'a> {
             );
             let aligned =
                 alignment.apply(&matrix(&central.x_c.view(), compared.clone(), x_o.clone()));
-            let (l_f, l_h) = slopes(site, &own, compared.clone())?;
+            let before = compared.start - 1..compared.end - 1;
+            let x_hat_o = alignment.apply(&matrix(&central.x_hat_c.view(), before, x_o.clone()));
+            let Along { l_f, l_h, delta_m } =
+                slopes(site, &own, compared.clone(), (&x_hat_o, &aligned))?;
             let own_gain = gains(filter, &whole(&site.rows));
             let delta_k = compared.clone().map(|t| {
                 let extract: Vec<f32> = oracle.layout.extract_gain(m, &central_gain[t]);
@@ -173,7 +186,9 @@ impl<'a> OracleAlignment<'a> {
                 clients: sites.len(),
             };
             let x_c = matrix(&own.x_c.view(), compared.clone(), 0..p);
-            Ok(Fixed { x_o: aligned, x_c, bounds })
+            let (r_c, y) = (largest(&own.r_c.view(), &compared), largest(&site.rows, &compared));
+            let state_std = mean_std(&matrix(&own.x_hat_c.view(), compared.clone(), 0..p));
+            Ok(Fixed { x_o: aligned, x_hat_o, delta_m, r_c, y, state_std, x_c, bounds })
         });
         let clients = clients.collect::<Result<_, _>>()?;
         Ok(Self { sites: sites.to_vec(), compared, clients })
@@ -188,7 +203,7 @@ impl<'a> OracleAlignment<'a> {
         let mut first = 0;
         let clients = self.clients.iter().zip(&federation.clients);
         Ok(clients
-            .map(|(Fixed { x_o, x_c, bounds }, own)| {
+            .map(|(Fixed { x_o, x_c, bounds, .. }, own)| {
                 let p = x_c.ncols();
                 let x_s = matrix(&federation.x_s.view(), self.compared.clone(), first..first + p);
                 first += p;
@@ -211,6 +226,77 @@ impl<'a> OracleAlignment<'a> {
             })
             .collect())
     }
+}
+
+impl OracleAlignment<'_> {
+    /// The quantities of the theorems with φ after the first pass and everything at the end. None for
+    /// clients with states of different sizes: the paper adds them up.
+    pub(crate) fn theory(
+        &self,
+        first: &FederatedWeights,
+        last: &FederatedWeights,
+    ) -> Result<(Vec<ClientTheory>, ServerTheory), FederationError> {
+        let federation = replay(&self.sites, last)?;
+        let states = |fixed: &Fixed| fixed.x_o.ncols();
+        let same = self.clients.windows(2).all(|pair| states(&pair[0]) == states(&pair[1]));
+        let mut clients = Vec::new();
+        for (m, fixed) in self.clients.iter().enumerate().filter(|_| same) {
+            let mut others = DMatrix::zeros(fixed.x_o.nrows(), states(fixed));
+            for (_, other) in self.clients.iter().enumerate().filter(|(n, _)| *n != m) {
+                others += &other.x_hat_o;
+            }
+            let Fixed { delta_m, r_c, y, state_std, bounds, .. } = fixed;
+            let constants = Constants {
+                l_f: bounds.l_f.max,
+                l_h: bounds.l_h.max,
+                delta_k: bounds.delta_k.max,
+                c_x: bounds.c_x,
+                rho: bounds.rho(),
+                r_c: *r_c,
+                y: *y,
+                delta_m: *delta_m,
+                state_std: *state_std,
+                states: states(fixed),
+            };
+            let phi = (&first.phi[m], &last.phi[m]);
+            let compared = self.compared.clone();
+            let site = &self.sites[m];
+            clients.push(theory::of_client(site, &constants, &others, compared, phi)?);
+        }
+        let x_o: Vec<&DMatrix<f64>> = self.clients.iter().map(|fixed| &fixed.x_o).collect();
+        let total: usize = x_o.iter().map(|x| x.ncols()).sum();
+        let x_s = matrix(&federation.x_s.view(), self.compared.clone(), 0..total);
+        let mut apart = x_s;
+        let mut column = 0;
+        for x in x_o {
+            let mut part = apart.columns_mut(column, x.ncols());
+            part -= x;
+            column += x.ncols();
+        }
+        let sigma_star = mean_norm(&apart);
+        let x_hat_c = federation.x_hat_c();
+        let l_fs = theory::server_slope(&last.server, &x_hat_c.view(), self.compared.start)?;
+        let rhos: Option<Vec<f64>> = self.clients.iter().map(|fixed| fixed.bounds.rho()).collect();
+        let rho = rhos.map(|rhos| rhos.into_iter().fold(0.0, f64::max));
+        let bound = rho.map(|rho| l_fs * self.clients.len() as f64 * rho + sigma_star);
+        Ok((clients, ServerTheory { l_fs, sigma_star, bound }))
+    }
+}
+
+/// The largest norm of the rows `compared`, over what is there.
+fn largest(rows: &ArrayView2<f32>, compared: &std::ops::Range<usize>) -> f64 {
+    let norm = |t: usize| {
+        let row = rows.row(t);
+        let seen = row.iter().filter(|v| v.is_finite()).map(|v| f64::from(*v).powi(2));
+        seen.sum::<f64>().sqrt()
+    };
+    compared.clone().map(norm).fold(0.0, f64::max)
+}
+
+/// Mean standard deviation of the columns.
+fn mean_std(rows: &DMatrix<f64>) -> f64 {
+    let stds = rows.column_iter().map(|column| column.variance().sqrt());
+    stds.sum::<f64>() / rows.ncols().max(1) as f64
 }
 
 /// What theorem 6.10 is made of.
@@ -273,20 +359,36 @@ impl Alignment {
     }
 }
 
-/// ‖F‖ and ‖H‖ along the compared rows, at the proprietary model's own states.
+/// What is found along the compared rows.
+struct Along {
+    l_f: MaxQ95,
+    l_h: MaxQ95,
+    delta_m: f64,
+}
+
+/// ‖F‖ and ‖H‖ along the compared rows, at the proprietary model's own states, and how far f_m takes
+/// the oracle's estimates from the oracle's predictions.
 fn slopes(
     site: &SiteData,
     own: &Series,
     compared: std::ops::Range<usize>,
-) -> Result<(MaxQ95, MaxQ95), FederationError> {
+    (x_hat_o, x_o): (&DMatrix<f64>, &DMatrix<f64>),
+) -> Result<Along, FederationError> {
     let Some(filter) = site.model.filter() else {
-        return Ok((MaxQ95::of(vec![]), MaxQ95::of(vec![])));
+        let none = || MaxQ95::of(vec![]);
+        return Ok(Along { l_f: none(), l_h: none(), delta_m: 0.0 });
     };
     let frozen = Frozen::new(filter)?;
     let mut carried = frozen.carried();
     let memories = memories(site)?;
     let (mut f, mut h) = (Vec::new(), Vec::new());
-    for t in compared {
+    let (mut apart, steps) = (0.0, compared.len().max(1) as f64);
+    for (i, t) in compared.enumerate() {
+        let estimate: Vec<f32> = x_hat_o.row(i).iter().map(|&v| v as f32).collect();
+        frozen.carry(&estimate, &memories[t - 1], &mut carried);
+        let predicted = x_o.row(i);
+        let squares = carried.x().iter().zip(predicted.iter());
+        apart += squares.map(|(x, o)| (f64::from(*x) - o).powi(2)).sum::<f64>().sqrt();
         let x_hat: Vec<f32> = own.x_hat_c.row(t - 1).to_vec();
         frozen.carry(&x_hat, &memories[t - 1], &mut carried);
         let columns = |column: &dyn Fn(usize) -> Vec<f64>| {
@@ -298,7 +400,7 @@ fn slopes(
         f.push(columns(&|k| wide(carried.f_column(k))));
         h.push(columns(&|k| wide(carried.h_column(k))));
     }
-    Ok((MaxQ95::of(f), MaxQ95::of(h)))
+    Ok(Along { l_f: MaxQ95::of(f), l_h: MaxQ95::of(h), delta_m: apart / steps })
 }
 
 /// (h, c) of f_m after each row.
@@ -337,7 +439,7 @@ fn row_major(rows: usize, columns: usize, values: &[f32]) -> DMatrix<f64> {
 }
 
 /// Largest singular value.
-fn norm(matrix: &DMatrix<f64>) -> f64 {
+pub(super) fn norm(matrix: &DMatrix<f64>) -> f64 {
     matrix.singular_values().iter().copied().fold(0.0, f64::max)
 }
 

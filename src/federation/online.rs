@@ -2,12 +2,14 @@
 //!
 //! Memory of φ and f_s runs on through a pass; a pass begins with none. The gradient reaches through
 //! the present step only. Single steps are noisy, so the step size falls towards the end
-//! ([`pace`]) and the weights settle instead of following the last rows.
+//! ([`pace`]) and the weights settle instead of following the last rows. A session can ask for a
+//! constant one, which the paper's theorems assume.
 
 use std::ops::ControlFlow;
 
 use super::course::{Course, History, OnProgress};
 use super::{Federation, FederationError, Stage};
+use crate::session::settings::StepSize;
 use crate::site::training::TrainingSite;
 
 /// Rounds between two reports of progress.
@@ -48,7 +50,10 @@ fn over(
         federation.clients.iter_mut().for_each(TrainingSite::forget);
         federation.server.forget();
         for (i, &t) in ticks.iter().enumerate() {
-            let pace = pace((pass * ticks.len() + i) as f64 / rounds as f64);
+            let pace = match federation.settings.step_size {
+                StepSize::Decaying => pace((pass * ticks.len() + i) as f64 / rounds as f64),
+                StepSize::Constant => 1.0,
+            };
             let round = federation.round(t, stage, pace)?;
             let losses = federation.clients.iter().map(TrainingSite::loss);
             let flow = course.round(round.server_loss, losses, round.sent)?;

@@ -31,11 +31,12 @@
 //! | rows that a historian wrote twice | they are left out and counted, and the clock is not taken to have moved | `rows_that_a_historian_wrote_twice_are_left_out_and_the_clock_has_not_moved` |
 //! | rows that cannot be used | each is counted by reason | `stamps_that_are_all_equal_are_one_frame_and_every_other_row_is_counted` |
 //! | the same in nominal data | facts, summary and screen say it too | `rows_of_the_nominal_data_that_are_not_used_are_told_by_run_as_well` |
-//! | a sensor without value, infinite, stuck, out of range or wild, and text for a number | it is told and its client named, or refused by line and column | `every_kind_of_sensor_fault_in_a_table_is_told_and_its_client_named`, `every_kind_of_sensor_fault_in_every_release_is_read_as_it_is_or_refused_by_its_place` |
+//! | a sensor without value, infinite, stuck, out of range or wild, and text for a number | it is told and its client named, or refused by line and column | `every_kind_of_sensor_fault_in_a_table_is_told_and_its_client_named`, `every_kind_of_sensor_fault_is_told_by_its_name_and_disturbs_no_other_client`, `every_kind_of_sensor_fault_in_every_release_is_read_as_it_is_or_refused_by_its_place` |
 //! | a number in a session that is too large | it is refused with its bound before anything is allocated | `a_size_that_no_machine_has_is_refused_with_its_bound_before_anything_is_allocated` |
-//! | any text as a session, table, ledger or file of keys | it is read or refused in words | `no_session_does_harm`, `no_table_does_harm`, `no_ledger_does_harm`, `no_file_of_keys_does_harm` |
+//! | any bytes as a session, table, ledger, recording or file of keys | it is read or refused in words | `no_session_does_harm`, `no_table_does_harm`, `no_ledger_does_harm`, `no_recording_does_harm`, `no_file_of_keys_does_harm` |
 //! | a megabyte of letters pasted at once | Ctrl-C goes before them | `after_a_megabyte_of_letters_control_c_ends_the_program_before_all_of_them_are_answered` |
 //! | a paste or a sequence that is never finished | Ctrl-C is seen within it | `control_c_within_a_paste_that_is_never_closed_ends_the_program_at_once` |
+//! | keys typed while the program ends or is suspended | the shell gets them | `what_is_typed_after_the_reader_was_stopped_is_left_for_the_shell`, `a_shell_gets_the_terminal_and_gives_it_back` |
 //! | thousands of sizes, keys and pastes | a whole picture and a program that answers | `thousands_of_sizes_keys_and_pastes_leave_a_whole_picture_and_a_program_that_answers` |
 //!
 //! # Power loss, a killed process, a full disk
@@ -44,6 +45,9 @@
 //! |---|---|---|
 //! | a killed run | its ledger is continued, a torn last line is noted | `a_second_writer_is_refused_and_a_killed_run_is_continued`, `a_torn_last_line_is_noted_and_the_ledger_goes_on` |
 //! | a power loss | at most the last second of a ledger is missing: entries reach the disk once a second | no test cuts the power |
+//! | a process that records is killed | every file opens, at most the last second is missing, and its facts are the beginning of those of the whole run | `a_recording_that_is_killed_opens_and_holds_the_beginning_of_the_facts` |
+//! | a full disk, a read-only folder or a taken file for a recording | the run goes on without it, and says so | `a_run_goes_on_without_a_recording_that_cannot_be_written_and_says_so` |
+//! | a recording that is cut, changed, of a newer program or of none | it is refused in words | `cut_and_changed_files_give_errors_in_words_and_never_a_panic`, `a_newer_file_and_another_database_are_refused_in_words` |
 //! | a killed `make` or `train` | no partial file is taken for a whole one, and the next start removes it | `a_partial_file_of_a_killed_make_is_removed_by_the_next_one` |
 //! | SIGTERM at any moment of training | no partial file, a clear word, an exit code that is not 0, the terminal as it was | `sigterm_at_any_moment_of_training_leaves_no_partial_file_and_ends_with_an_error`, `sigterm_at_any_moment_of_a_console_that_trains_gives_the_terminal_back` |
 //! | an interrupt | partial files are removed and what remains is said | `an_interrupted_make_leaves_no_partial_file_and_says_what_remains` |

@@ -12,6 +12,7 @@ use super::quality::Trouble;
 use super::rate::{Rates, Turn};
 use super::rules::Rules;
 use super::state::{AlarmEvent, AlarmState};
+use super::table::Table;
 use crate::fact::{Fact, Value};
 use crate::session::Mode;
 
@@ -44,6 +45,8 @@ pub(crate) struct Annunciator {
     pub(super) listed: BTreeSet<u64>,
     /// Which incident an episode of the decision belongs to, until the episode is over.
     pub(super) episodes: BTreeMap<u64, u64>,
+    /// What Table 1 declares, in paper mode.
+    pub(super) table: Table,
     pub(super) quality: Vec<Trouble>,
     /// When something went wrong with data on this day.
     pub(super) quality_lines: Vec<Timestamp>,
@@ -80,6 +83,7 @@ impl Annunciator {
             open: BTreeSet::new(),
             listed: BTreeSet::new(),
             episodes: BTreeMap::new(),
+            table: Table::default(),
             quality: Vec::new(),
             quality_lines: Vec::new(),
             settings: BTreeMap::new(),
@@ -113,13 +117,17 @@ impl Annunciator {
         self.notice_flags(&clients);
         self.end_shelves();
         self.notice_quality(input.quality);
-        for outcome in input.outcomes {
-            self.hear(outcome, &clients);
+        if let Some(verdict) = input.table {
+            self.follow_table(verdict, &clients);
+        } else {
+            for outcome in input.outcomes {
+                self.hear(outcome, &clients);
+            }
+            self.fold(&clients);
+            self.split(&clients);
+            self.open_singles(&clients);
+            self.close_singles(&clients);
         }
-        self.fold(&clients);
-        self.split(&clients);
-        self.open_singles(&clients);
-        self.close_singles(&clients);
         self.mark_faults();
         self.follow_priorities();
         self.follow_floods(elapsed_s);
@@ -128,6 +136,7 @@ impl Annunciator {
 
     /// The run is over, or nothing comes for too long: closes what is open.
     pub(crate) fn end(&mut self, why: Closing) -> Vec<Fact> {
+        self.end_table_episode(why);
         for number in self.open.clone() {
             self.close(number, why);
         }
@@ -148,6 +157,7 @@ impl Annunciator {
 
     /// Another method decides from now on: what the one before found is no longer followed.
     pub(crate) fn change_mode(&mut self, mode: Mode) -> Vec<Fact> {
+        self.end_table_episode(Closing::MethodChanged);
         for number in self.open.clone() {
             self.close(number, Closing::MethodChanged);
         }
@@ -274,6 +284,7 @@ impl Annunciator {
             | Closing::NoData
             | Closing::Unreliable
             | Closing::EndOfRun
+            | Closing::AnotherVerdict
             | Closing::MethodChanged => self.fire(number, AlarmEvent::Return),
         }
         self.relist(number);

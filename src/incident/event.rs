@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::action::Action;
 use super::group::{Alarm, Closed, Origin};
-use super::input::{Closing, QualityKind};
+use super::input::{Closing, QualityKind, TableVerdict};
 use crate::fact::{Priority, Value};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,6 +104,14 @@ pub(crate) enum What {
         incident: u64,
         client: usize,
         what: QualityKind,
+    },
+    /// Table 1 declared this, and no root, for a run of steps; the clients had flags in it.
+    TableVerdict {
+        verdict: TableVerdict,
+        since: Timestamp,
+        until: Timestamp,
+        steps: u64,
+        clients: Vec<usize>,
     },
     /// A note of the engine about data, or about what was learned from it.
     Noted {
@@ -289,6 +297,7 @@ impl Event {
             What::Did(action) => action.incident(),
             What::Quality { .. }
             | What::QualityOver { .. }
+            | What::TableVerdict { .. }
             | What::Noted { .. }
             | What::FlagFlood { .. }
             | What::Flood { .. }
@@ -310,6 +319,7 @@ impl Event {
             | What::Left { client, .. }
             | What::SensorFault { client, .. }
             | What::Did(Action::TakeOut { client } | Action::PutBack { client }) => vec![*client],
+            What::TableVerdict { clients, .. } => clients.clone(),
             What::RootMoved { from, to, .. } => from.iter().chain(to).copied().collect(),
             What::Did(Action::Correct { .. }) => self
                 .moved_root()
@@ -388,6 +398,9 @@ impl Event {
             What::SensorFault { incident, client, what } => {
                 format!("#{incident} {}: {}", name(*client), what.said())
             }
+            What::TableVerdict { verdict, since, steps, clients, .. } => {
+                table_words(*verdict, *since, *steps, clients, names)
+            }
             What::Noted { client, text } => format!("{}: {text}", of_all(*client)),
             What::FlagFlood { flags, incidents } => {
                 format!("FLOOD: {flags} flags → {incidents} incidents")
@@ -427,6 +440,7 @@ impl Event {
             | What::WasShelved { .. }
             | What::Quality { .. }
             | What::QualityOver { .. }
+            | What::TableVerdict { .. }
             | What::Noted { .. }
             | What::FlagFlood { .. }
             | What::Flood { .. }
@@ -457,6 +471,20 @@ fn moved_because(
     }
     let (was, is) = (name_of(from, names), name_of(to, names));
     format!("{words}: {is} alarms too; it reaches {was}, and {was} does not reach it")
+}
+
+/// A verdict without a root, once its steps are over.
+fn table_words(
+    verdict: TableVerdict,
+    since: Timestamp,
+    steps: u64,
+    clients: &[usize],
+    names: &[String],
+) -> String {
+    let who: Vec<&str> = clients.iter().map(|client| name_of(Some(*client), names)).collect();
+    let noun = if steps == 1 { "step" } else { "steps" };
+    let since = since.strftime("%H:%M:%S");
+    format!("Table 1: {} at {}, {steps} {noun} from {since}", verdict.said(), who.join(", "))
 }
 
 fn stands_words(why: Closing) -> String {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::annunciator::{Annunciator, Place};
 use super::event::{Edit, Event, What, moved};
 use super::group::{Incident, SensorTrouble};
-use super::input::Closing;
+use super::input::{Closing, TableVerdict};
 use crate::fact::{self, Fact, Number, Posterior};
 
 /// What the events since the last facts say about an incident.
@@ -79,6 +79,9 @@ impl Annunciator {
             What::QualityOver { client: Some(client), what } => {
                 let word = what.said_over().to_owned();
                 facts.push(self.quality_fact(event.time, Some(*client), word, None));
+            }
+            What::TableVerdict { verdict, since, until, steps, clients } => {
+                facts.push(self.table_fact(*verdict, (*since, *until), *steps, clients));
             }
             What::Did(_) => {
                 for edit in &event.edits {
@@ -153,6 +156,19 @@ impl Annunciator {
         let seconds = seconds.and_then(Number::new);
         let Place { file, run } = self.place.clone();
         Fact::Quality(fact::Quality { client, time, what, seconds, file, run })
+    }
+
+    fn table_fact(
+        &self,
+        verdict: TableVerdict,
+        (time, until): (Timestamp, Timestamp),
+        steps: u64,
+        clients: &[usize],
+    ) -> Fact {
+        let clients = clients.iter().map(|client| self.names[*client].clone()).collect();
+        let Place { file, run } = self.place.clone();
+        let verdict = verdict.word().to_owned();
+        Fact::Verdict(fact::TableVerdict { verdict, time, until, steps, clients, file, run })
     }
 
     /// An incident as it stands.

@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil::Date};
 
 use super::annunciator::Annunciator;
+use super::input::TableVerdict;
 use super::rate::{CHATTER, STALE};
 use super::state::AlarmState;
 use crate::fact::Priority;
@@ -40,6 +41,8 @@ pub(crate) struct Figures {
     pub(crate) today: ByPriority,
     /// Clients that rise three times a minute or more.
     pub(crate) chattering: Vec<usize>,
+    /// What Table 1 declares at this step, in paper mode.
+    pub(crate) declared: Option<TableVerdict>,
     /// Incidents that have been open for a day.
     pub(crate) stale: Vec<u64>,
 }
@@ -92,6 +95,7 @@ impl Annunciator {
             chattering: (0..rates.chatter.len())
                 .filter(|client| rates.chatter[*client].count() >= CHATTER)
                 .collect(),
+            declared: self.declared(),
             stale: self
                 .open_incidents()
                 .filter(|incident| stale(incident.opened))

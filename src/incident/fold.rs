@@ -178,7 +178,7 @@ impl Annunciator {
         }
     }
 
-    fn follow_member(&mut self, number: u64, client: usize, state: ClientState) {
+    pub(super) fn follow_member(&mut self, number: u64, client: usize, state: ClientState) {
         let now = self.now;
         let incident = self.at_mut(number);
         let can_be_explained = incident.root.is_some_and(|root| root != client);
@@ -190,7 +190,7 @@ impl Annunciator {
             if raised && state.own_fault && can_be_explained { member.unexplained + 1 } else { 0 };
     }
 
-    fn join(&mut self, number: u64, client: usize, clients: &[ClientState]) {
+    pub(super) fn join(&mut self, number: u64, client: usize, clients: &[ClientState]) {
         let (now, state) = (self.now, clients.get(client).copied().unwrap_or_default());
         let incident = self.at_mut(number);
         if incident.join(client, state, now) && incident.root != Some(client) {

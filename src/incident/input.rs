@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 pub(crate) use crate::server::decision::{ClientState, Closing, Outcome, QualityKind, QualityNote};
+pub(crate) use crate::server::lookup::TableVerdict;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step<'a> {
@@ -12,6 +13,8 @@ pub(crate) struct Step<'a> {
     pub(crate) clients: &'a [ClientState],
     /// What the decision says. An episode that is not mentioned stays as it was.
     pub(crate) outcomes: &'a [Outcome],
+    /// What Table 1 declares, in paper mode. Then nothing else opens, moves or closes an incident.
+    pub(crate) table: Option<TableVerdict>,
     /// What is wrong with the data at this step.
     pub(crate) quality: &'a [QualityNote],
 }

@@ -102,6 +102,7 @@ impl Scene {
             number: self.step,
             clients: &self.clients,
             outcomes: &outcomes,
+            table: None,
             quality: &self.quality,
         });
         if self.outcome.as_ref().is_some_and(|outcome| outcome.closed.is_some()) {

@@ -80,6 +80,13 @@ impl Kernel for Carry<'_> {
 }
 
 impl Carried {
+    /// f's memory after the step, or an empty one before the first.
+    pub(crate) fn recorded(&self) -> Vec<f32> {
+        let mut recorded = Vec::new();
+        self.memory.record(&mut recorded);
+        recorded
+    }
+
     /// x_a = f(x̂_a).
     pub(crate) fn x(&self) -> &[f32] {
         &self.transition.row(0)[..self.states]

@@ -7,9 +7,11 @@
 //! stored, only fed to the optimiser. Nothing is allocated after construction. This module must
 //! not know what is learned or why.
 
+mod aligned;
 #[cfg(test)]
 mod tests;
 
+use self::aligned::Aligned;
 use super::kernel::cell::Cell;
 use super::kernel::isa::{Isa, Kernel};
 use super::kernel::lanes::{Arithmetic, Lanes};
@@ -39,16 +41,28 @@ fn blocks(count: usize) -> usize {
 /// Parameters with the optimiser's memory of each.
 #[derive(Debug, Clone)]
 struct Parameters {
-    w: Vec<Block>,
-    m: Vec<Block>,
-    v: Vec<Block>,
+    w: Aligned,
+    m: Aligned,
+    v: Aligned,
 }
 
 impl Parameters {
-    fn new(w: Vec<Block>) -> Self {
-        let zero = vec![[0.0; LANES]; w.len()];
-        Self { m: zero.clone(), v: zero, w }
+    fn new(w: &[Block]) -> Self {
+        let zero = Aligned::new(&vec![[0.0; LANES]; w.len()]);
+        Self { m: zero.clone(), v: zero, w: Aligned::new(w) }
     }
+
+    #[inline(always)]
+    fn slices(&mut self) -> Slices<'_> {
+        Slices { w: &mut self.w, m: &mut self.m, v: &mut self.v }
+    }
+}
+
+/// [`Parameters`], found once for all columns.
+struct Slices<'a> {
+    w: &'a mut [Block],
+    m: &'a mut [Block],
+    v: &'a mut [Block],
 }
 
 /// The step of one round: what it has in common for all weights.
@@ -81,7 +95,7 @@ impl Stride {
     fn descend<A: Lanes<LANES>>(
         self,
         a: A,
-        p: &mut Parameters,
+        p: &mut Slices<'_>,
         column: usize,
         factor: f32,
         direction: &[Block],
@@ -193,8 +207,8 @@ impl Learner {
             outputs,
             descent,
             round: 0,
-            cell: Parameters::new(cell),
-            fc: Parameters::new(fc),
+            cell: Parameters::new(&cell),
+            fc: Parameters::new(&fc),
             h: zero(units),
             c: zero(units),
             tape: Tape {
@@ -280,17 +294,16 @@ impl Kernel for Forward<'_> {
     fn run<A: Arithmetic>(self, a: A) {
         let Learner { inputs, width, cell, fc, h, c, tape, out, .. } = self.0;
         let Tape { x, h_before, c_before, gates, tanh_c, .. } = tape;
-        h_before.copy_from_slice(h);
-        c_before.copy_from_slice(c);
+        // `cells` writes every unit of h and c, so the old ones need no copy.
+        std::mem::swap(h, h_before);
+        std::mem::swap(c, c_before);
         let (of_inputs, rest) = cell.w.split_at(*inputs * gates.len());
         let (of_units, bias) = rest.split_at(*width * gates.len());
-        gates.copy_from_slice(bias);
-        add_columns(a, gates, of_inputs, x);
-        add_columns(a, gates, of_units, &h_before.as_flattened()[..*width]);
+        let before = &h_before.as_flattened()[..*width];
+        sum_columns(a, gates, bias, [(of_inputs, x), (of_units, before)]);
         cells(a, gates, c_before, c, tanh_c, h);
         let (of_units, bias) = fc.w.split_at(*width * out.len());
-        out.copy_from_slice(bias);
-        add_columns(a, out, of_units, &h.as_flattened()[..*width]);
+        sum_columns(a, out, bias, [(of_units, &h.as_flattened()[..*width])]);
     }
 }
 
@@ -314,6 +327,54 @@ fn cells<A: Lanes<LANES>>(
         c[b] = a.store(c_now);
         tanh_c[b] = a.store(cell.tanh_c);
         h[b] = a.store(h_now);
+    }
+}
+
+/// Columns of one matrix, and the number that each is multiplied by.
+type Columns<'a> = (&'a [Block], &'a [f32]);
+
+/// out = bias + Σⱼ columns[j]·factors[j] over all `parts`, in their order. The sums of a small network
+/// stay in registers from the first column to the last.
+#[inline(always)]
+fn sum_columns<A: Lanes<LANES>, const PARTS: usize>(
+    a: A,
+    out: &mut [Block],
+    bias: &[Block],
+    parts: [Columns; PARTS],
+) {
+    match out.len() {
+        1 => sum_in_registers::<A, 1, PARTS>(a, out, bias, parts),
+        8 if A::MANY => sum_in_registers::<A, 8, PARTS>(a, out, bias, parts),
+        _ => {
+            out.copy_from_slice(bias);
+            for (columns, factors) in parts {
+                add_columns(a, out, columns, factors);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_in_registers<A: Lanes<LANES>, const BLOCKS: usize, const PARTS: usize>(
+    a: A,
+    out: &mut [Block],
+    bias: &[Block],
+    parts: [Columns; PARTS],
+) {
+    let mut sums = [a.splat(0.0); BLOCKS];
+    for (sum, bias) in sums.iter_mut().zip(bias) {
+        *sum = a.load(bias);
+    }
+    for (columns, factors) in parts {
+        for (column, &factor) in columns.as_chunks::<BLOCKS>().0.iter().zip(factors) {
+            let factor = a.splat(factor);
+            for (sum, column) in sums.iter_mut().zip(column) {
+                *sum = a.mul_add(factor, a.load(column), *sum);
+            }
+        }
+    }
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out = a.store(sum);
     }
 }
 
@@ -353,6 +414,7 @@ impl Kernel for Learn<'_> {
         let Self(learner, stride) = self;
         let Learner { inputs, width, cell, fc, h, tape, d_out, .. } = learner;
         let Tape { x, h_before, c_before, gates, tanh_c, dh, dz } = tape;
+        let (fc, cell) = (&mut fc.slices(), &mut cell.slices());
         // The output layer: what it asks of h, from the weights as they were, then its own step.
         let rows = d_out.len();
         let dh_flat = dh.as_flattened_mut();

@@ -95,7 +95,10 @@ impl Releaser {
         random: Randomness,
     ) -> Result<Self, PrivacyError> {
         let watch = SparseVectorParams::of(settings, arl0_steps);
-        Self::new(settings.epsilon_flag, 2, SendPolicy::EveryStep, watch, random)
+        let mut releaser =
+            Self::new(settings.epsilon_flag, 2, SendPolicy::EveryStep, watch, random)?;
+        releaser.set_epsilon_a(settings.epsilon_flag_a)?;
+        Ok(releaser)
     }
 }
 

@@ -81,7 +81,7 @@ impl Channel {
         Self { units: Some(units), ..self }
     }
 
-    /// Releases `estimate`: clipped and noised, or as it is where there is no mechanism.
+    /// Releases `estimate`: clipped and noised, or unprotected where there is no mechanism.
     pub(crate) fn send(
         &mut self,
         estimate: &Estimate<'_>,

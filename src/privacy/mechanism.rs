@@ -49,6 +49,11 @@ pub(crate) struct Gaussian {
     scale: u64,
 }
 
+/// σ by the least noise that gives (ε, δ) to what is clipped so: what states and gradients get.
+pub(crate) fn sigma_used(clip: Clip, epsilon: f64, delta: f64) -> Result<f64, PrivacyError> {
+    Ok(Gaussian::new(clip, Sigma::Analytic, epsilon, delta)?.sigma())
+}
+
 impl Gaussian {
     /// The mechanism that is (ε, δ)-private by `rule` for one release.
     pub(crate) fn new(

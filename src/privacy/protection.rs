@@ -1,6 +1,6 @@
 //! A session's privacy settings, made into the mechanisms that keep them.
 //!
-//! Where a setting is absent the value is sent as it is, and priced as such: the choice is the
+//! Where a setting is absent the value is sent unprotected, and priced as such: the choice is the
 //! session's, and the ledger says what it means.
 
 use super::PrivacyError;
@@ -14,7 +14,7 @@ use crate::session::settings::PrivacySettings;
 /// What stands between values and messages, in both directions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hooks<'a> {
-    /// What is noised and how much; what is absent is sent as it is, and counted as such.
+    /// What is noised and how much; what is absent is sent unprotected, and counted as such.
     pub(crate) privacy: &'a PrivacySettings,
     pub(crate) provenance: Provenance,
 }

@@ -120,8 +120,10 @@ enum WatchState {
 /// Releases one client's symbols or flags.
 #[derive(Debug)]
 pub(crate) struct Releaser {
-    /// Absent: sent as it is.
+    /// Absent: no noise.
     response: Option<Response>,
+    /// Of Z_a, where it has an ε of its own.
+    response_a: Option<Response>,
     symbols: u8,
     policy: SendPolicy,
     window: StrongestOf,
@@ -146,6 +148,7 @@ impl Releaser {
         let steps = if let SendPolicy::Window(steps) = policy { steps } else { 1 };
         let mut releaser = Self {
             response: None,
+            response_a: None,
             symbols,
             policy,
             window: StrongestOf::new(steps),
@@ -185,6 +188,12 @@ impl Releaser {
             self.memo = Some(memo);
         }
         self.response = response;
+        Ok(())
+    }
+
+    /// Another ε of Z_a from now on; with none it has that of Z_c.
+    pub(crate) fn set_epsilon_a(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.response_a = epsilon.map(Response::binary).transpose()?;
         Ok(())
     }
 
@@ -379,15 +388,16 @@ impl Releaser {
             Release::Nothing => return Ok(Release::Nothing),
             Release::Symbol(()) | Release::Raised(()) => {}
         }
-        let mut release = |what, flag: Flag| -> Result<Option<Released<Flag>>, PrivacyError> {
-            let guarded = match self.response {
+        let (of_c, of_a) = (self.response, self.response_a.or(self.response));
+        let mut release = |what, response: Option<Response>, flag: Flag| {
+            let guarded = match response {
                 Some(response) => response.flag(flag, &mut self.random)?,
                 None => flag.unprotected(),
             };
-            Ok(payer.pay(what, purpose, guarded))
+            Ok::<_, PrivacyError>(payer.pay(what, purpose, guarded))
         };
-        let c = release(What::ProprietaryFlag, z_c)?;
-        let a = release(What::AugmentedFlag, z_a)?;
+        let c = release(What::ProprietaryFlag, of_c, z_c)?;
+        let a = release(What::AugmentedFlag, of_a, z_a)?;
         Ok(match c.zip(a) {
             Some(flags) => turn.map(|()| flags),
             None => Release::Nothing,

@@ -56,6 +56,15 @@ fn protected(settings: &PrivacySettings, mode: Mode) -> Vec<String> {
          entered in the client's ledger."
     )];
     said.extend(settings.epsilon_flag.map(|epsilon| answers(epsilon, settings.symbol, mode)));
+    if mode == Mode::Paper {
+        said.extend(settings.epsilon_flag_a.map(|epsilon| {
+            let truth = Response::binary(epsilon).map_or(1.0, |response| response.truth());
+            format!(
+                "Z_a has an ε of its own: it is true with a chance of {:.0} % (ε {epsilon}).",
+                100.0 * truth
+            )
+        }));
+    }
     if mode == Mode::Evidence {
         said.extend(saving(settings));
     }

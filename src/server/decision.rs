@@ -4,10 +4,13 @@
 //! |---|---|---|
 //! | [`ClientState::raised_since`] | onset of the CUSUM while it is above the effect's evidence | first of the flags Z_c |
 //! | [`ClientState::own_fault`] | it alarms, and nobody who stirs is declared to reach it | Z_a |
-//! | [`Outcome`] | the open incident of the sequential decision, or the one just closed | the look-up |
+//! | [`Outcome`] | the open incident of the sequential decision, or the one just closed | none |
+//! | [`Decision::table`] | none | the verdict of Table 1 at this step |
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use super::lookup::TableVerdict;
 
 /// What the server says about one step. It is filled anew at every step, so that a quiet step costs no
 /// memory.
@@ -17,6 +20,8 @@ pub(crate) struct Decision {
     pub(crate) clients: Vec<ClientState>,
     /// What is wrong with the clients' data, as far as they tell.
     pub(crate) quality: Vec<QualityNote>,
+    /// What Table 1 declares at this step, in paper mode.
+    pub(crate) table: Option<TableVerdict>,
     /// An incident can end and another begin at one step.
     outcomes: [Outcome; 2],
     decided: usize,
@@ -29,6 +34,7 @@ impl Decision {
         Self {
             clients: vec![ClientState::default(); clients],
             quality: Vec::new(),
+            table: None,
             outcomes: [outcome.clone(), outcome],
             decided: 0,
         }
@@ -38,6 +44,7 @@ impl Decision {
     pub(super) fn clear(&mut self) {
         self.clients.fill(ClientState::default());
         self.quality.clear();
+        self.table = None;
         self.decided = 0;
     }
 
@@ -129,6 +136,8 @@ pub(crate) enum Closing {
     /// An operator took it as the new normal.
     Accepted,
     EndOfRun,
+    /// Table 1 declares another verdict from then on.
+    AnotherVerdict,
     /// Another method decides from then on.
     MethodChanged,
     /// It has the same root as another incident and is counted there.
@@ -147,6 +156,7 @@ impl std::fmt::Display for Closing {
             Self::Unreliable => f.write_str("root unreliable"),
             Self::Accepted => f.write_str("accepted as new normal"),
             Self::EndOfRun => f.write_str("end of run"),
+            Self::AnotherVerdict => f.write_str("another verdict of Table 1"),
             Self::MethodChanged => f.write_str("another method decides"),
             Self::Merged { into } => write!(f, "same root as #{into}"),
         }

@@ -1,19 +1,17 @@
-//! The server's decision in paper mode: flags of one step in, the look-up table, episodes out.
+//! The server's decision in paper mode: flags of one step in, the verdict of the look-up table out.
 
 use jiff::Timestamp;
 
 use super::decision::Decision;
-use super::episode::Episodes;
-use super::lookup::{Voting, look_up};
+use super::lookup::{TableVerdict, Voting, look_up};
 use crate::evidence::threshold::Flags;
 use crate::session::Vote;
 
-/// The look-up and how long its verdicts hold.
+/// The look-up, and the vote where one is set.
 #[derive(Debug, Clone)]
 pub(super) struct FlagDecider {
     vote: Option<Vote>,
     voting: Option<Voting>,
-    episodes: Episodes,
     /// First of the flags Z_c that stand now, for each client.
     risen: Vec<Option<Timestamp>>,
 }
@@ -23,7 +21,6 @@ impl FlagDecider {
         Self {
             vote,
             voting: vote.map(|vote| Voting::new(vote, clients)),
-            episodes: Episodes::new(clients),
             risen: vec![None; clients],
         }
     }
@@ -45,7 +42,6 @@ impl FlagDecider {
         if let Some(voting) = &mut self.voting {
             voting.reset();
         }
-        self.episodes.forget();
         self.risen.fill(None);
     }
 
@@ -56,16 +52,23 @@ impl FlagDecider {
         decision: &mut Decision,
     ) {
         for (m, flags) in flags.iter().copied().enumerate() {
-            if let Some(flags) = flags {
-                let risen = &mut self.risen[m];
-                *risen = if flags.z_c { risen.or(Some(time)) } else { None };
-            }
+            // A client without flags takes no part in this step.
+            let Some(flags) = flags else { continue };
+            let risen = &mut self.risen[m];
+            *risen = if flags.z_c { risen.or(Some(time)) } else { None };
             let state = &mut decision.clients[m];
-            state.raised_since = self.risen[m];
-            state.own_fault = flags.is_some_and(|flags| flags.z_a);
+            state.raised_since = *risen;
+            state.own_fault = flags.z_a;
         }
-        let named = look_up(flags).root();
-        let declared = self.voting.as_mut().map_or(named, |voting| voting.step(named));
-        self.episodes.step(declared, time, decision);
+        let verdict = look_up(flags);
+        decision.table = Some(match &mut self.voting {
+            None => verdict,
+            Some(voting) => match (voting.step(verdict.root()), verdict) {
+                (Some(root), _) => TableVerdict::RootCause(root),
+                // A root without enough votes is not declared.
+                (None, TableVerdict::RootCause(_)) => TableVerdict::NoAnomaly,
+                (None, other) => other,
+            },
+        });
     }
 }

@@ -1,132 +1,87 @@
-//! Paper mode: the look-up of Table 1 for pairs of clients, its extension to M, and a k-of-n vote.
+//! Paper mode: the look-up of Table 1, its extension to M clients, and a k-of-n vote.
 //!
-//! Table 1 lists ten of the sixteen combinations of two pairs of flags. The other six are answered
-//! here by the reasons the paper gives for its own rows:
+//! Table 1 has ten rows for two clients. The other six combinations are [`TableVerdict::NotInTable`].
 //!
-//! | combination | answer | reason |
-//! |---|---|---|
-//! | (1,0) with (0,0) | (Neither, that client) | an effect is felt and no client shows a cause, as in (Neither, Both) |
-//! | (0,1) with (0,0) | Imperfect training | only the augmented model sees it, which a trained one cannot do alone |
-//! | (0,1) with (1,0) | Imperfect training | likewise: Z_a = 1 without Z_c = 1 |
+//! For M clients the paper says "any two pair of clients": clients with flags (0,0) take no part, and
+//! every pair of the others has to be a row of the table. A client that alone has a flag is looked up
+//! with a quiet one.
 //!
-//! Each in both orders. For M clients (the paper is silent): client m is the root cause when its
-//! flags are (1,1) and no other client has Z_a = 1; its effects are the clients with (1,0). Every
-//! other case declares nothing, and says why.
+//! | clients that take part | verdict |
+//! |---|---|
+//! | none | no anomaly |
+//! | one (1,1), any number of (1,0) | root cause: the (1,1); effects: the (1,0) |
+//! | two or more (1,0) | (Neither, Both) |
+//! | one (1,1), one or more (0,1) | imperfect training |
+//! | two or more (0,1) | independent clients |
+//! | two or more (1,1), beside them (1,0) or (0,1) | violates assumptions |
+//! | a (1,0) alone, a (0,1) alone, or both of them together | not in the table |
+//!
+//! Without a vote nothing else takes part in the verdict: this is Algorithm 2.
+
+use serde::{Deserialize, Serialize};
 
 use crate::evidence::threshold::Flags;
 use crate::session::Vote;
 
-/// What Table 1 says about two clients. `First` and `Second` are C_1 and C_2.
-#[cfg(test)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum PairVerdict {
-    /// (C_m, –): a root cause that nobody else feels.
-    RootCause(Member),
-    /// (C_m, C_n): a root cause and its propagated effect.
-    RootCauseAndEffect {
-        root: Member,
-        /// The other one feels it.
-        effect: Member,
-    },
-    /// (Neither, Both): effects of a cause outside the pair.
-    NeitherBoth,
-    /// (Neither, C_m): one client feels a cause outside the pair. Not in Table 1.
-    NeitherOne(Member),
-    NoAnomaly,
-    ImperfectTraining,
-    IndependentClients,
-    /// Violates assumptions: two root causes at once.
-    ViolatesAssumptions,
-}
-
-/// One of a pair.
-#[cfg(test)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Member {
-    /// C_1.
-    First,
-    /// C_2.
-    Second,
-}
-
-#[cfg(test)]
-impl std::fmt::Display for Member {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::First => "C1",
-            Self::Second => "C2",
-        })
-    }
-}
-
-#[cfg(test)]
-impl std::fmt::Display for PairVerdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::RootCause(root) => write!(f, "({root}, –)"),
-            Self::RootCauseAndEffect { root, effect } => write!(f, "({root}, {effect})"),
-            Self::NeitherBoth => f.write_str("(Neither, Both)"),
-            Self::NeitherOne(effect) => write!(f, "(Neither, {effect})"),
-            Self::NoAnomaly => f.write_str("No anomaly"),
-            Self::ImperfectTraining => f.write_str("Imperfect training"),
-            Self::IndependentClients => f.write_str("Independent clients"),
-            Self::ViolatesAssumptions => f.write_str("Violates assumptions"),
-        }
-    }
-}
-
-/// Table 1.
-#[cfg(test)]
-pub(crate) fn pair(c1: Flags, c2: Flags) -> PairVerdict {
-    use Member::{First, Second};
-    match ((c1.z_c, c1.z_a), (c2.z_c, c2.z_a)) {
-        ((true, true), (false, false)) => PairVerdict::RootCause(First),
-        ((false, false), (true, true)) => PairVerdict::RootCause(Second),
-        ((true, true), (true, false)) => {
-            PairVerdict::RootCauseAndEffect { root: First, effect: Second }
-        }
-        ((true, false), (true, true)) => {
-            PairVerdict::RootCauseAndEffect { root: Second, effect: First }
-        }
-        ((false, false), (false, false)) => PairVerdict::NoAnomaly,
-        ((true, false), (true, false)) => PairVerdict::NeitherBoth,
-        ((false, true), (false, true)) => PairVerdict::IndependentClients,
-        ((true, true), (true, true)) => PairVerdict::ViolatesAssumptions,
-        ((true, false), (false, false)) => PairVerdict::NeitherOne(First),
-        ((false, false), (true, false)) => PairVerdict::NeitherOne(Second),
-        // Both orders of (0,1) with (1,1) are rows of the table, with (0,0) and (1,0) they are not.
-        ((false, true), _) | (_, (false, true)) => PairVerdict::ImperfectTraining,
-    }
-}
-
-/// What the flags of M clients say at one step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum LookUp {
-    /// Exactly one client has Z_a = 1, and its flags are (1,1).
+/// The right-hand column of Table 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TableVerdict {
+    /// (C_m, –) or (C_m, C_n).
     RootCause(usize),
-    /// Effects are felt and no client shows a cause.
-    NoRoot,
+    /// (Neither, Both): effects of a cause outside.
+    NeitherBoth,
     NoAnomaly,
-    /// A client has (0,1).
     ImperfectTraining,
-    /// All clients with a flag have (0,1), and they are at least two.
     IndependentClients,
-    /// More than one client has (1,1).
     ViolatesAssumptions,
+    /// None of the ten rows.
+    NotInTable,
 }
 
-impl LookUp {
+impl TableVerdict {
     /// The declared root cause.
     pub(crate) fn root(self) -> Option<usize> {
         match self {
             Self::RootCause(client) => Some(client),
-            _ => None,
+            Self::NeitherBoth
+            | Self::NoAnomaly
+            | Self::ImperfectTraining
+            | Self::IndependentClients
+            | Self::ViolatesAssumptions
+            | Self::NotInTable => None,
+        }
+    }
+
+    /// Its word in facts.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::RootCause(_) => "root_cause",
+            Self::NeitherBoth => "neither_both",
+            Self::NoAnomaly => "no_anomaly",
+            Self::ImperfectTraining => "imperfect_training",
+            Self::IndependentClients => "independent_clients",
+            Self::ViolatesAssumptions => "violates_assumptions",
+            Self::NotInTable => "not_in_table",
+        }
+    }
+
+    /// The words of the paper.
+    pub(crate) fn said(self) -> &'static str {
+        match self {
+            Self::RootCause(_) => "root cause",
+            Self::NeitherBoth => "(Neither, Both)",
+            Self::NoAnomaly => "no anomaly",
+            Self::ImperfectTraining => "imperfect training",
+            Self::IndependentClients => "independent clients",
+            Self::ViolatesAssumptions => "violates assumptions",
+            Self::NotInTable => "not in the table",
         }
     }
 }
 
 /// Table 1 for M clients. A client whose flags are missing takes no part.
-pub(crate) fn look_up(flags: &[Option<Flags>]) -> LookUp {
+pub(crate) fn look_up(flags: &[Option<Flags>]) -> TableVerdict {
     let mut local = None;
     let (mut locals, mut effects, mut untrained) = (0u32, 0u32, 0u32);
     for (client, flags) in flags.iter().enumerate() {
@@ -141,12 +96,15 @@ pub(crate) fn look_up(flags: &[Option<Flags>]) -> LookUp {
         }
     }
     match (local, locals, effects, untrained) {
-        (_, 2.., _, _) => LookUp::ViolatesAssumptions,
-        (None, _, 0, 2..) => LookUp::IndependentClients,
-        (_, _, _, 1..) => LookUp::ImperfectTraining,
-        (Some(root), ..) => LookUp::RootCause(root),
-        (None, _, 1.., _) => LookUp::NoRoot,
-        (None, _, 0, _) => LookUp::NoAnomaly,
+        // (1,0) with (0,1) is no row.
+        (_, _, 1.., 1..) => TableVerdict::NotInTable,
+        (_, 2.., _, _) => TableVerdict::ViolatesAssumptions,
+        (Some(_), _, _, 1..) => TableVerdict::ImperfectTraining,
+        (Some(root), ..) => TableVerdict::RootCause(root),
+        (None, _, 2.., 0) => TableVerdict::NeitherBoth,
+        (None, _, 0, 2..) => TableVerdict::IndependentClients,
+        (None, _, 0, 0) => TableVerdict::NoAnomaly,
+        (None, _, 1, _) | (None, _, _, 1) => TableVerdict::NotInTable,
     }
 }
 
@@ -205,51 +163,59 @@ mod tests {
         Flags::new(z_c == 1, z_a == 1)
     }
 
+    fn of_pair(c1: (u8, u8), c2: (u8, u8)) -> TableVerdict {
+        look_up(&[Some(flags(c1.0, c1.1)), Some(flags(c2.0, c2.1))])
+    }
+
     #[test]
     fn the_ten_rows_of_table_1_read_as_printed() {
+        use TableVerdict::{
+            ImperfectTraining, IndependentClients, NeitherBoth, NoAnomaly, RootCause,
+            ViolatesAssumptions,
+        };
         let rows = [
-            ((1, 1), (0, 0), "(C1, –)"),
-            ((0, 0), (1, 1), "(C2, –)"),
-            ((1, 1), (1, 0), "(C1, C2)"),
-            ((0, 1), (1, 1), "Imperfect training"),
-            ((1, 1), (0, 1), "Imperfect training"),
-            ((1, 0), (1, 1), "(C2, C1)"),
-            ((0, 0), (0, 0), "No anomaly"),
-            ((1, 0), (1, 0), "(Neither, Both)"),
-            ((0, 1), (0, 1), "Independent clients"),
-            ((1, 1), (1, 1), "Violates assumptions"),
+            ((1, 1), (0, 0), RootCause(0)),
+            ((0, 0), (1, 1), RootCause(1)),
+            ((1, 1), (1, 0), RootCause(0)),
+            ((0, 1), (1, 1), ImperfectTraining),
+            ((1, 1), (0, 1), ImperfectTraining),
+            ((1, 0), (1, 1), RootCause(1)),
+            ((0, 0), (0, 0), NoAnomaly),
+            ((1, 0), (1, 0), NeitherBoth),
+            ((0, 1), (0, 1), IndependentClients),
+            ((1, 1), (1, 1), ViolatesAssumptions),
         ];
-        for ((a, b), (c, d), words) in rows {
-            assert_eq!(pair(flags(a, b), flags(c, d)).to_string(), words, "({a},{b}) ({c},{d})");
+        for (c1, c2, verdict) in rows {
+            assert_eq!(of_pair(c1, c2), verdict, "{c1:?} {c2:?}");
         }
     }
 
     #[test]
-    fn the_six_combinations_that_table_1_leaves_out_have_an_answer() {
+    fn the_six_combinations_that_table_1_leaves_out_are_not_in_it() {
         let rows = [
-            ((1, 0), (0, 0), "(Neither, C1)"),
-            ((0, 0), (1, 0), "(Neither, C2)"),
-            ((0, 1), (0, 0), "Imperfect training"),
-            ((0, 0), (0, 1), "Imperfect training"),
-            ((0, 1), (1, 0), "Imperfect training"),
-            ((1, 0), (0, 1), "Imperfect training"),
+            ((1, 0), (0, 0)),
+            ((0, 0), (1, 0)),
+            ((0, 1), (0, 0)),
+            ((0, 0), (0, 1)),
+            ((0, 1), (1, 0)),
+            ((1, 0), (0, 1)),
         ];
-        for ((a, b), (c, d), words) in rows {
-            assert_eq!(pair(flags(a, b), flags(c, d)).to_string(), words, "({a},{b}) ({c},{d})");
+        for (c1, c2) in rows {
+            assert_eq!(of_pair(c1, c2), TableVerdict::NotInTable, "{c1:?} {c2:?}");
         }
     }
 
     #[test]
-    fn for_two_clients_the_extension_declares_the_roots_that_table_1_declares() {
-        for bits in 0u8..16 {
-            let (c1, c2) = (flags(bits & 1, bits >> 1 & 1), flags(bits >> 2 & 1, bits >> 3 & 1));
-            let of_pair = match pair(c1, c2) {
-                PairVerdict::RootCause(root) | PairVerdict::RootCauseAndEffect { root, .. } => {
-                    Some(usize::from(root == Member::Second))
-                }
-                _ => None,
+    fn quiet_clients_do_not_change_what_the_others_say() {
+        for bits in 1u8..16 {
+            let pair = [flags(bits & 1, bits >> 1 & 1), flags(bits >> 2 & 1, bits >> 3 & 1)];
+            let with = [Some(pair[0]), Some(flags(0, 0)), Some(pair[1]), Some(flags(0, 0))];
+            let alone = look_up(&pair.map(Some));
+            let renamed = match alone {
+                TableVerdict::RootCause(1) => TableVerdict::RootCause(2),
+                other => other,
             };
-            assert_eq!(look_up(&[Some(c1), Some(c2)]).root(), of_pair, "{c1} {c2}");
+            assert_eq!(look_up(&with), renamed, "{pair:?}");
         }
     }
 

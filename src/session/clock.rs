@@ -35,6 +35,7 @@ impl Clock {
             Source::Table(table) => {
                 Self::ahead_of_utc(table.time.utc_offset_h).unwrap_or(Self::UTC)
             }
+            Source::Live(live) => Self::ahead_of_utc(live.time.utc_offset_h).unwrap_or(Self::UTC),
             Source::Plant(_) | Source::Twin(_) | Source::Hai(_) => Self::UTC,
         }
     }

@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is added before a number leaves a client. Absent means: sent as it is.
+/// What is added before a number leaves a client. Absent means: no noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PrivacySettings {
@@ -23,6 +23,9 @@ pub(crate) struct PrivacySettings {
     pub(crate) epsilon_g: Option<f64>,
     /// ε of each released flag or symbol.
     pub(crate) epsilon_flag: Option<f64>,
+    /// ε of each released Z_a where it is another than that of Z_c (paper mode, Theorem 7.3); absent:
+    /// both flags have `epsilon_flag`.
+    pub(crate) epsilon_flag_a: Option<f64>,
     /// δ of the Gaussian mechanisms and of every composed ε.
     pub(crate) delta: f64,
     /// Public bound on a released state, in nominal standard deviations.
@@ -53,13 +56,18 @@ pub(crate) struct PrivacySettings {
 impl PrivacySettings {
     /// Whether anything is protected.
     pub(crate) fn protects(&self) -> bool {
-        let all = [self.epsilon_c, self.epsilon_a, self.epsilon_g, self.epsilon_flag];
-        all.iter().any(Option::is_some)
+        let states = [self.epsilon_c, self.epsilon_a, self.epsilon_g];
+        self.protects_flags() || states.iter().any(Option::is_some)
+    }
+
+    /// Whether noise hides symbols, or at least one of the flags.
+    pub(crate) fn protects_flags(&self) -> bool {
+        self.epsilon_flag.is_some() || self.epsilon_flag_a.is_some()
     }
 
     /// Whether clients tell, unprotected, that their sensors are at fault.
     pub(crate) fn tells_faults(&self) -> bool {
-        self.epsilon_flag.is_none() || self.reveal_faults
+        !self.protects_flags() || self.reveal_faults
     }
 }
 
@@ -70,6 +78,7 @@ impl Default for PrivacySettings {
             epsilon_a: None,
             epsilon_g: None,
             epsilon_flag: None,
+            epsilon_flag_a: None,
             delta: 1e-5,
             clip_state: 5.0,
             clip_gradient: 1.0,

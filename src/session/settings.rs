@@ -38,6 +38,9 @@ pub(crate) struct ModelSettings {
     pub(crate) measurement_width: usize,
     /// Width of the augmentation φ_m.
     pub(crate) augment_width: usize,
+    /// φ begins as a small correction: its output layer is scaled by this. The paper says nothing of
+    /// it, which is 1.
+    pub(crate) augment_scale: f64,
     /// Width of the server's LSTM f_s.
     pub(crate) server_width: usize,
     /// Width of the centralised oracle's LSTM.
@@ -64,6 +67,8 @@ pub(crate) struct ModelSettings {
     pub(crate) eta3: f64,
     /// What turns a gradient into a step.
     pub(crate) optimiser: Optimiser,
+    /// How long steps of online training stay as large as they begin.
+    pub(crate) step_size: StepSize,
 }
 
 impl Default for ModelSettings {
@@ -74,6 +79,7 @@ impl Default for ModelSettings {
             transition_width: 16,
             measurement_width: 32,
             augment_width: 16,
+            augment_scale: 0.1,
             server_width: 64,
             oracle_width: 128,
             q: 0.1,
@@ -87,6 +93,7 @@ impl Default for ModelSettings {
             eta2: 1.0,
             eta3: 1e-3,
             optimiser: Optimiser::Adam,
+            step_size: StepSize::Decaying,
         }
     }
 }
@@ -132,6 +139,16 @@ pub(crate) enum Optimiser {
     Adam,
     /// Plain gradient descent with η1, η2, η3 as printed in the paper.
     Sgd,
+}
+
+/// The step size along online training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) enum StepSize {
+    /// Constant for the first half of all rounds, then falling in a straight line to a fiftieth.
+    #[default]
+    Decaying,
+    /// The same to the end, as the theorems of the paper ask for.
+    Constant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -324,6 +341,14 @@ impl Default for ReplaySettings {
     fn default() -> Self {
         Self { speed: 60.0, from: None, tail: Span { seconds: 300.0 } }
     }
+}
+
+/// What a recording of a session holds beside what is always stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RecordSettings {
+    /// The measurements too. Whoever has the file has them.
+    pub(crate) measurements: bool,
 }
 
 /// How much preparing a session may take. What is estimated to take more is refused before it begins.

@@ -2,8 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::live::LiveSource;
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a session has one, and RON reads it as it is written"
+)]
 pub(crate) enum Source {
     /// The built-in plant: boiler, turbine, pumped storage and a simulated grid, at 1 Hz.
     Plant(PlantSource),
@@ -13,6 +19,8 @@ pub(crate) enum Source {
     Table(TableSource),
     /// A release of the HAI data set.
     Hai(HaiSource),
+    /// Values that arrive now.
+    Live(LiveSource),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +69,9 @@ pub(crate) enum Attacks {
     Day,
     /// Those of the day with these ids ("S101"), at their own time of day.
     Only(Vec<String>),
+    /// The day of twenty in ten pairs: every second attack begins so many seconds after the end of the
+    /// one before it.
+    Pairs(u32),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

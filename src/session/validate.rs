@@ -1,5 +1,6 @@
 //! What no type can rule out: values that are well-formed and still make no sense.
 
+mod live;
 mod privacy;
 
 use std::collections::HashSet;
@@ -27,6 +28,7 @@ pub(super) fn problems(session: &Session) -> Vec<Problem> {
     check.privacy(session);
     check.replay(session);
     check.limits(session);
+    check.outputs(session);
     check.edges(session);
     check.problems
 }
@@ -162,16 +164,20 @@ impl Check {
                 );
                 self.that(!hai.data.is_empty(), "source.data", "expected the folder of the files");
             }
+            Source::Live(live) => self.live(live),
         }
     }
 
     fn clients(&mut self, session: &Session) {
         match session.source {
-            Source::Table(_) => self.that(
+            Source::Table(_) | Source::Live(_) => self.that(
                 !session.clients.is_empty(),
                 "clients",
-                "a table needs to be told which columns belong to which client, such as \
-                 [(name: \"P1\", columns: [\"P1_*\"])]",
+                format!(
+                    "a {} needs to be told which columns belong to which client, such as \
+                     [(name: \"P1\", columns: [\"P1_*\"])]",
+                    if session.live().is_some() { "live source" } else { "table" }
+                ),
             ),
             Source::Twin(_) => self.that(
                 session.clients.is_empty(),
@@ -258,6 +264,9 @@ impl Check {
 
     fn ranges(&mut self, session: &Session) {
         let ranges = &session.ranges;
+        if let Source::Live(live) = &session.source {
+            return self.live_ranges(session, live);
+        }
         let of_files = matches!(session.source, Source::Table(_) | Source::Hai(_));
         for (name, stretch) in
             [("fit", &ranges.fit), ("calibration", &ranges.calibration), ("replay", &ranges.replay)]
@@ -320,6 +329,7 @@ impl Check {
             ("model.eta1", model.eta1),
             ("model.eta2", model.eta2),
             ("model.eta3", model.eta3),
+            ("model.augment_scale", model.augment_scale),
         ] {
             self.number(key, value);
         }
@@ -372,6 +382,22 @@ impl Check {
         }
         if let Some(hours) = session.limits.preparation_h {
             self.number("limits.preparation_h", hours);
+        }
+    }
+
+    fn outputs(&mut self, session: &Session) {
+        let mut seen = HashSet::new();
+        for (i, output) in session.outputs.iter().enumerate() {
+            self.that(
+                !output.name.trim().is_empty() && seen.insert(&output.name),
+                format!("outputs[{i}].name"),
+                "expected a name that no other output has: its queue goes by it",
+            );
+            self.that(
+                !output.facts.is_empty(),
+                format!("outputs[{i}].facts"),
+                "expected at least one kind of fact, such as [Opened, Closed]",
+            );
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct Trial {
     pub(crate) rule: FlagRule,
     /// ε of each symbol or flag.
     pub(crate) epsilon: Option<f64>,
+    /// ε of each Z_a, where it has one of its own.
+    pub(crate) epsilon_a: Option<f64>,
 }
 
 /// Whether what is sent again is entered in the site's ledger.
@@ -89,7 +91,7 @@ impl Site {
     /// to by `paying`.
     pub(crate) fn again(&self, trial: &Trial, paying: Paying) -> Result<Again<'_>, AgainError> {
         let tape = self.tape.as_ref().ok_or(AgainError::NotKept)?;
-        let was = self.session.privacy.epsilon_flag;
+        let was = (self.session.privacy.epsilon_flag, self.session.privacy.epsilon_flag_a);
         let paid = match (self.repeats_freely(), paying) {
             (false, Paying::Never) => {
                 return Err(AgainError::Costs { releases: tape.ticks.len() as u64 });
@@ -97,8 +99,11 @@ impl Site {
             (true, Paying::Never | Paying::WhereItCosts) => false,
             (false, Paying::WhereItCosts) | (_, Paying::Always) => true,
         };
-        let privacy =
-            PrivacySettings { epsilon_flag: trial.epsilon, ..self.session.privacy.clone() };
+        let privacy = PrivacySettings {
+            epsilon_flag: trial.epsilon,
+            epsilon_flag_a: trial.epsilon_a,
+            ..self.session.privacy.clone()
+        };
         let (client, period_s) = (self.client, self.period_s);
         let (rule, flagging) = (trial.rule, Flagging::default());
         let sending = match trial.mode {
@@ -109,7 +114,9 @@ impl Site {
                 &privacy,
                 period_s,
             )?)),
-            Mode::Paper if trial.epsilon == was && !paid => Sending::SameNoise { rule, flagging },
+            Mode::Paper if (trial.epsilon, trial.epsilon_a) == was && !paid => {
+                Sending::SameNoise { rule, flagging }
+            }
             Mode::Paper => {
                 let sender = FlagSender::new(client, &self.session, &privacy, period_s)?;
                 Sending::Flags { rule, flagging, sender: Box::new(sender) }

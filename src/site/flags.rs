@@ -78,6 +78,10 @@ impl FlagSender {
         self.releaser.set_epsilon(epsilon)
     }
 
+    pub(crate) fn set_epsilon_a(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+        self.releaser.set_epsilon_a(epsilon)
+    }
+
     pub(crate) fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         self.releaser.check_epsilon(epsilon)
     }

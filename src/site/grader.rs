@@ -19,7 +19,7 @@ use crate::session::SendPolicy;
 pub(crate) struct SiteSettings {
     /// Levels of its symbols.
     pub(crate) grading: Grading,
-    /// ε of each symbol sent; sent as it is when absent.
+    /// ε of each symbol sent; without noise when absent.
     pub(crate) epsilon: Option<f64>,
     /// How often symbols are sent.
     pub(crate) send: SendPolicy,

@@ -5,7 +5,10 @@
 
 use jiff::Timestamp;
 
-use super::{Continuity, Event, Frame, Label, Layout, Place, Stream, StreamError};
+use super::{Continuity, Event, Frame, Label, Layout, Next, Note, Place, Stream, StreamError};
+
+/// How long a stream that has nothing yet is left alone.
+const NAP: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// A stream of block means.
 pub(crate) struct Decimated<S> {
@@ -17,6 +20,8 @@ pub(crate) struct Decimated<S> {
     pending: Frame,
     has_pending: bool,
     sum: Sum,
+    /// What was left out since the block before.
+    notes: Vec<Note>,
     /// Block emitted last in this run.
     last: Option<i128>,
 }
@@ -96,6 +101,7 @@ impl<S: Stream> Decimated<S> {
             block: period * i128::from(every),
             period,
             sum,
+            notes: Vec::new(),
             last: None,
             inner,
             layout,
@@ -123,6 +129,7 @@ impl<S: Stream> Decimated<S> {
             _ => Continuity::NewRun,
         };
         self.last = Some(cell);
+        frame.notes.append(&mut self.notes);
         frame.label = self.sum.label;
         frame.place.clone_from(&self.sum.place);
         let frames = self.sum.frames;
@@ -154,18 +161,32 @@ impl<S: Stream> Stream for Decimated<S> {
     }
 
     fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
+        loop {
+            match self.poll(frame)? {
+                Next::Frame => return Ok(true),
+                Next::End => return Ok(false),
+                Next::NotYet => std::thread::sleep(NAP),
+            }
+        }
+    }
+
+    fn poll(&mut self, frame: &mut Frame) -> Result<Next, StreamError> {
         frame.notes.clear();
         loop {
             if !self.has_pending {
-                let more = self.inner.next(&mut self.pending)?;
+                let next = self.inner.poll(&mut self.pending)?;
+                if next == Next::NotYet {
+                    return Ok(next);
+                }
                 // What was left out after the last frame counts too.
-                frame.notes.append(&mut self.pending.notes);
-                if !more {
+                self.notes.append(&mut self.pending.notes);
+                if next == Next::End {
                     if self.sum.cell.is_some() {
                         self.emit(frame);
-                        return Ok(true);
+                        return Ok(Next::Frame);
                     }
-                    return Ok(false);
+                    frame.notes.append(&mut self.notes);
+                    return Ok(next);
                 }
             }
             let cell = self.cell(self.pending.time);
@@ -174,7 +195,7 @@ impl<S: Stream> Stream for Decimated<S> {
             if starts_anew {
                 self.has_pending = true;
                 self.emit(frame);
-                return Ok(true);
+                return Ok(Next::Frame);
             }
             self.has_pending = false;
             self.sum.add(cell, &self.pending);
@@ -182,7 +203,7 @@ impl<S: Stream> Stream for Decimated<S> {
             let next = self.pending.time.as_nanosecond() + self.period;
             if next.div_euclid(self.block) != cell {
                 self.emit(frame);
-                return Ok(true);
+                return Ok(Next::Frame);
             }
         }
     }

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use super::columns::glob;
+use super::live::kept;
 use super::twin::{CHANNELS, slices};
 use super::{Part, StreamError, open};
 use crate::session::mark::civil;
@@ -48,7 +49,10 @@ fn rows(session: &Session, part: Part, columns: usize, period_s: f64) -> f64 {
     let all = match &session.source {
         Source::Plant(plant) => (plant.history_h + plant.hours) * 3600.0,
         Source::Twin(twin) => slices(twin).steps() as f64,
-        Source::Table(_) | Source::Hai(_) => {
+        Source::Live(live) if live.table().is_none() => {
+            kept::complete(session).map_or(0.0, |kept| kept.rows as f64)
+        }
+        Source::Table(_) | Source::Hai(_) | Source::Live(_) => {
             let folder = session.data_folder().unwrap_or_default();
             text_bytes(&folder, &stretch.files) / (CELL_BYTES * (columns + 1) as f64)
         }
@@ -61,7 +65,7 @@ fn rows(session: &Session, part: Part, columns: usize, period_s: f64) -> f64 {
                 Source::Plant(plant) => (&plant.start, plant.history_h * 3600.0),
                 Source::Twin(twin) => (&twin.start, 0.0),
                 // When a file begins is not known before it is read.
-                Source::Table(_) | Source::Hai(_) => return None,
+                Source::Table(_) | Source::Hai(_) | Source::Live(_) => return None,
             };
             let distance = time.duration_since(civil(start)?);
             Some((distance.as_secs_f64() + before_s) / period_s)

@@ -1,12 +1,13 @@
 //! From a session to its stream.
 
 use super::hai::HaiStream;
+use super::live::kept;
 use super::plant::PlantStream;
 use super::table::{self, TableStream};
 use super::twin::TwinStream;
 use super::window::Window;
 use super::{Stream, StreamError};
-use crate::session::{Clock, Session, Source, Stretch};
+use crate::session::{Clock, Session, Source, Stretch, TableSource};
 
 /// What a stretch of a session's data is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,24 +56,31 @@ pub(crate) fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, Str
         Source::Twin(twin) => {
             Box::new(Window::new(TwinStream::open(twin, session.seed)?, stretch, clock))
         }
-        Source::Table(table) => Box::new(Window::new(
-            TableStream::open(
-                table,
-                &folder,
-                &stretch.files,
-                &session.clients,
-                &session.labels,
-                session.sampling.period_s,
-            )?,
-            stretch,
-            clock,
-        )),
+        Source::Table(source) => {
+            Box::new(Window::new(table(session, source, part)?, stretch, clock))
+        }
+        Source::Live(_) if part == Part::Replay => {
+            let what =
+                "rows of a live source come when they come: it is opened by `run` and `open`";
+            return Err(StreamError::Setting(what.into()));
+        }
+        Source::Live(live) => match live.table() {
+            Some(source) => Box::new(Window::new(table(session, source, part)?, stretch, clock)),
+            None => Box::new(Window::new(kept::Reader::of(session, part.name())?, stretch, clock)),
+        },
         Source::Hai(hai) => Box::new(Window::new(
             HaiStream::open(hai, &folder, &stretch.files, &session.clients)?,
             stretch,
             clock,
         )),
     })
+}
+
+fn table(session: &Session, source: &TableSource, part: Part) -> Result<TableStream, StreamError> {
+    let folder = session.data_folder().unwrap_or_default();
+    let period_s = session.sampling.period_s.or(session.live().map(|live| live.grid_s));
+    let files = &part.stretch(session).files;
+    TableStream::open(source, &folder, files, &session.clients, &session.labels, period_s)
 }
 
 /// How the times of each file of a part are written, where its files can differ: the name of a file

@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Frame, Layout, Part, Stream, StreamError};
+use super::{Event, Frame, Layout, Next, Part, Stream, StreamError};
 use crate::session::{Session, Source};
 
 /// Rows looked at in each nominal range.
@@ -142,8 +142,14 @@ impl Grids {
         if matches!(session.source, Source::Plant(_) | Source::Twin(_)) {
             return Ok(Self::default());
         }
+        // A live source delivers nominal and live rows in one way. Files of nominal data may be
+        // coarser; what is live is then as coarse as they are.
+        if session.live().is_some_and(|live| live.table().is_none()) {
+            return Ok(Self::default());
+        }
+        let parts_there = if session.live().is_some() { &Part::ALL[..2] } else { &Part::ALL[..] };
         let mut parts = Vec::new();
-        for part in Part::ALL {
+        for &part in parts_there {
             let rows = if part == Part::Replay { LIVE_ROWS } else { NOMINAL_ROWS };
             parts.push(first_rows(session, part, rows)?);
         }
@@ -164,11 +170,15 @@ impl Grids {
         session: &Session,
         part: Part,
     ) -> Result<Box<dyn Stream>, StreamError> {
-        let stream = super::open(session, part)?;
+        Ok(self.rounded(super::open(session, part)?))
+    }
+
+    /// A stream with values rounded where that makes parts comparable.
+    pub(crate) fn rounded(&self, stream: Box<dyn Stream>) -> Box<dyn Stream> {
         if self.rounding.iter().all(|r| r.step() == 0.0) {
-            return Ok(stream);
+            return stream;
         }
-        Ok(Box::new(Rounded { inner: stream, to: self.rounding.clone() }))
+        Box::new(Rounded { inner: stream, to: self.rounding.clone() })
     }
 
     /// The coarsest step of a sensor; 0 when it is continuous everywhere.
@@ -253,6 +263,12 @@ impl Stream for Rounded {
         let more = self.inner.next(frame)?;
         frame.values.iter_mut().zip(&self.to).for_each(|(v, grid)| *v = grid.round(*v));
         Ok(more)
+    }
+
+    fn poll(&mut self, frame: &mut Frame) -> Result<Next, StreamError> {
+        let next = self.inner.poll(frame)?;
+        frame.values.iter_mut().zip(&self.to).for_each(|(v, grid)| *v = grid.round(*v));
+        Ok(next)
     }
 
     fn events(&self) -> &[Event] {

@@ -30,10 +30,11 @@ impl UnusedRows {
     /// Counts rows that were left out for one reason.
     pub(crate) fn add(&mut self, why: NoteKind, rows: u64) {
         let of_kind = match why {
-            NoteKind::DuplicateStamp => &mut self.duplicate_stamp,
-            NoteKind::BackwardStamp => &mut self.backward_stamp,
+            NoteKind::DuplicateStamp | NoteKind::Doubled => &mut self.duplicate_stamp,
+            // A live row that is older than the row before it came too late.
+            NoteKind::BackwardStamp | NoteKind::Late => &mut self.backward_stamp,
             NoteKind::WrongStamp => &mut self.wrong_stamp,
-            NoteKind::TruncatedRow => &mut self.truncated_row,
+            NoteKind::TruncatedRow | NoteKind::Unreadable => &mut self.truncated_row,
             NoteKind::DuplicateTag => &mut self.duplicate_tag,
             NoteKind::ClockMoved { .. } => return,
         };

@@ -52,7 +52,7 @@ pub(crate) fn unused_columns(
             let unknown = |name: &String| (name.clone(), ColumnKind::Unknown);
             rows.names().iter().filter(is_other).map(unknown).collect()
         }
-        Source::Table(_) | Source::Twin(_) => Vec::new(),
+        Source::Table(_) | Source::Twin(_) | Source::Live(_) => Vec::new(),
     };
     let is_used = |name: &str| {
         let mut columns = layout.clients.iter().flat_map(|c| c.sensors.iter().chain(&c.inputs));

@@ -1,14 +1,18 @@
 //! The studies by name, in the order in which `all` runs them.
 
 mod acceptance;
+mod calibration;
 mod convergence;
 mod correlation;
 mod detection;
+mod deviations;
+mod graph;
 mod plant;
 mod privacy;
 mod recorded;
 mod residuals;
 mod scalability;
+mod splices;
 mod threshold;
 mod watched;
 
@@ -16,7 +20,7 @@ use super::frame::Study;
 use crate::base::suggest;
 
 /// Every study.
-pub(crate) const ALL: [&Study; 13] = [
+pub(crate) const ALL: [&Study; 17] = [
     &detection::STUDY,
     &scalability::STUDY,
     &threshold::STUDY,
@@ -24,18 +28,24 @@ pub(crate) const ALL: [&Study; 13] = [
     &convergence::STUDY,
     &correlation::STUDY,
     &residuals::STUDY,
+    &graph::STUDY,
+    &deviations::STUDY,
     &plant::STUDY,
     &recorded::HAI,
     &recorded::TEP,
     &recorded::BATADAL,
+    &splices::STUDY,
+    &calibration::STUDY,
     &acceptance::OUTSIDE,
     &acceptance::ACCEPTANCE,
 ];
 
 impl Study {
-    /// Whether it measures again what the others measure: `all` leaves it out.
+    /// Whether it measures again what the others measure, or for long: `all` leaves it out.
     pub(crate) fn repeats(&self) -> bool {
-        [acceptance::OUTSIDE.name, acceptance::ACCEPTANCE.name].contains(&self.name)
+        let long = [splices::STUDY.name, calibration::STUDY.name];
+        let again = [acceptance::OUTSIDE.name, acceptance::ACCEPTANCE.name];
+        long.contains(&self.name) || again.contains(&self.name)
     }
 }
 

@@ -13,6 +13,9 @@ pub enum WireError {
     /// What was sent is no message that a receiver would take.
     #[error("a message was refused: {0}")]
     Decode(#[from] DecodeError),
+    /// The server's end of a carrier has no site that could send.
+    #[error("no site is on this machine")]
+    NoSite,
 }
 
 /// A carrier between the sites and the server. Messages of one sender arrive in the order in which

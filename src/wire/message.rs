@@ -13,8 +13,9 @@ use thiserror::Error;
 use crate::evidence::enrolment::Enrolment;
 use crate::privacy::{Faults, Flag, Quiet, Ranks, Released, Symbol};
 
-/// Version of the encoding: a receiver refuses any other.
-pub(super) const VERSION: u8 = 1;
+/// Version of the encoding: a receiver refuses any other. Since version 2 an enrolment tells how often
+/// the client's watch was raised.
+pub(super) const VERSION: u8 = 2;
 
 /// No message is longer.
 pub(super) const MOST_BYTES: usize = 64 * 1024;
@@ -310,6 +311,11 @@ impl Message {
         Ok(Self(body))
     }
 
+    /// Appends the message as it crossed.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        encode(&self.0, out);
+    }
+
     /// The place of the client in the federation, as it says.
     pub(crate) fn client(&self) -> usize {
         self.0.client as usize
@@ -393,7 +399,7 @@ mod tests {
         assert_eq!(refused.to_string(), "a message whose numbers are not all finite");
         bytes[0] = VERSION + 1;
         let refused = Message::decode(&bytes).unwrap_err();
-        assert_eq!(refused.to_string(), "a message of version 2: expected 1");
+        assert_eq!(refused.to_string(), "a message of version 3: expected 2");
         let long = vec![VERSION; MOST_BYTES + 1];
         assert_eq!(Message::decode(&long), Err(DecodeError::TooLong(MOST_BYTES + 1)));
         assert!(Message::decode(&[]).is_err());

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(test)]
-use super::message::encode;
-use super::message::{DecodeError, Numbers, decode, sound, text};
+use super::message::{DecodeError, Numbers, decode, encode, sound, text};
 use super::narrow;
 use crate::privacy::{self, Released};
 
@@ -83,7 +81,6 @@ impl ToSite {
     }
 
     /// Appends the message as it crosses.
-    #[cfg(test)]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         encode(self, out);
     }

@@ -6,13 +6,20 @@ use std::process::Output;
 use assert_cmd::Command;
 
 mod broken_sessions;
+#[cfg(unix)]
+mod broker;
 mod cache;
 mod data;
 mod elsewhere;
 mod faults;
+mod init;
 mod ledger;
 mod ledger_budget;
+mod live;
 mod manners;
+mod recording;
+#[cfg(unix)]
+mod remote;
 mod run;
 mod steady;
 #[cfg(unix)]
@@ -34,6 +41,7 @@ fn headwater() -> Command {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
     command.env("HEADWATER_CONFIG", own.join("config"));
     command.env("HEADWATER_LEDGERS", own.join("ledgers"));
+    command.env("HEADWATER_RECORDINGS", own.join("recordings"));
     command
 }
 

@@ -250,6 +250,7 @@ fn sigterm_at_any_moment_of_training_leaves_no_partial_file_and_ends_with_an_err
             .env("HEADWATER_CACHE", folder.path().join("cache"))
             .env("HEADWATER_CONFIG", folder.path().join("config"))
             .env("HEADWATER_LEDGERS", folder.path().join("ledgers"))
+            .env("HEADWATER_RECORDINGS", folder.path().join("recordings"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -90,6 +90,7 @@ impl Tty {
         command.env("HEADWATER_CACHE", folder.join("cache"));
         command.env("HEADWATER_CONFIG", folder.join("config"));
         command.env("HEADWATER_LEDGERS", folder.join("ledgers"));
+        command.env("HEADWATER_RECORDINGS", folder.join("recordings"));
         for (name, value) in environment {
             command.env(name, value);
         }

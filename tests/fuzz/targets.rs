@@ -10,7 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use headwater::test_api::{
-    Session, check_keys, decode_message, decode_order, parse_session, replay, verify_ledger,
+    Session, check_keys, decode_message, decode_order, parse_session, read_recording, replay,
+    verify_ledger,
 };
 
 /// A longer input finds nothing that a shorter one does not, and takes longer.
@@ -67,6 +68,18 @@ pub(crate) fn message(data: &[u8]) -> bool {
 pub(crate) fn ledger(data: &[u8]) -> bool {
     let clients = verify_ledger(data);
     is_accepted(&clients) && clients != Ok(0)
+}
+
+/// A recording is read and decided again, or refused in words.
+pub(crate) fn recording(data: &[u8]) -> bool {
+    if data.len() > 4 * LONGEST {
+        return false;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("a.hwrec");
+    fs::write(&file, data).expect("the recording can be written");
+    let steps = read_recording(&file);
+    is_accepted(&steps) && steps != Ok(0)
 }
 
 /// A file of keys is understood, or refused in words.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::text::clock;
 
 /// One line that says what is going on.
-pub(super) struct Bar(ProgressBar);
+pub(in crate::cli) struct Bar(ProgressBar);
 
 impl Bar {
     pub(crate) fn new() -> Self {

@@ -5,7 +5,10 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 
-use crate::fact::{Calibrated, Fact, Incident, Ledger, Number, Quality, Summary, Training};
+use crate::fact::{
+    Calibrated, Fact, Incident, Ledger, Number, Quality, Summary, TableCounts, TableVerdict,
+    Training,
+};
 use crate::privacy::Head;
 use crate::score::metrics::delay::per_day;
 use crate::score::{Judgement, Outcome, Score, Verdict, quiet_days};
@@ -25,6 +28,7 @@ pub(super) fn print(out: &mut impl Write, fact: &Fact) -> io::Result<()> {
         Fact::Opened(incident) => print_incident(out, "opened", incident),
         Fact::Updated(incident) => print_incident(out, "updated", incident),
         Fact::Closed(incident) => print_incident(out, "closed", incident),
+        Fact::Verdict(verdict) => print_verdict(out, verdict),
         Fact::Setting(setting) => {
             let what = &setting.what;
             let (from, to) = (setting.from.said(what), setting.to.said(what));
@@ -93,6 +97,24 @@ fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::
         Some(why) => writeln!(out, ": {why}"),
         None => writeln!(out),
     }
+}
+
+/// A verdict of Table 1 that names no root.
+fn print_verdict(out: &mut impl Write, verdict: &TableVerdict) -> io::Result<()> {
+    let (clients, steps) = (verdict.clients.join(", "), count(verdict.steps as usize, "step"));
+    let word = verdict.verdict.replace('_', " ");
+    write!(out, "{}  Table 1  {word}: {clients}, {steps}", clock(verdict.time))?;
+    write_place(out, verdict.file.as_deref(), verdict.run.as_deref())?;
+    writeln!(out)
+}
+
+/// What Table 1 declared, and how often.
+fn print_counts(out: &mut impl Write, counts: &TableCounts) -> io::Result<()> {
+    writeln!(out, "Table 1 declared, in episodes (runs of steps with one verdict) and steps:")?;
+    for (verdict, count) in counts.each() {
+        writeln!(out, "  {verdict:<22} {:>7} {:>9}", count.episodes, count.steps)?;
+    }
+    Ok(())
 }
 
 fn print_ledger(out: &mut impl Write, ledger: &Ledger) -> io::Result<()> {
@@ -166,6 +188,9 @@ pub(super) fn print_end(
         count(summary.incidents as usize, "incident")
     )?;
     print_unused(out, summary)?;
+    if let Some(counts) = &summary.verdicts {
+        print_counts(out, counts)?;
+    }
     if let Some(score) = &summary.score {
         print_score(out, score)?;
     }

@@ -12,6 +12,13 @@ const FAR_TURN: i32 = 10;
 
 pub(super) fn act(model: &mut Model, action: Action) -> Option<Effect> {
     match action {
+        Action::Pause | Action::Faster | Action::Slower | Action::StepOnce
+            if model.is_live && model.playback.is_none() =>
+        {
+            model.message(
+                "live data goes at its own speed; look back instead, it goes on meanwhile",
+            );
+        }
         Action::Pause => return model.pause(),
         Action::Faster => return Some(model.set_speed(model.pace.speed.faster())),
         Action::Slower => return Some(model.set_speed(model.pace.speed.slower())),
@@ -95,13 +102,30 @@ pub(super) fn act(model: &mut Model, action: Action) -> Option<Effect> {
         Action::Keys => return Some(Effect::ReadKeys),
         Action::Redraw => return Some(Effect::Redraw),
         Action::Suspend => return Some(Effect::Suspend),
-        Action::Quit => return (!model.close()).then_some(Effect::Quit),
+        Action::Quit => return model.close_or_quit(),
         Action::QuitNow => return Some(Effect::Quit),
     }
     None
 }
 
 impl Model {
+    /// Closes what is open, or leaves; with a question where an alarm of a running session waits for
+    /// somebody to see it.
+    fn close_or_quit(&mut self) -> Option<Effect> {
+        if self.close() {
+            return None;
+        }
+        let unseen = self.snapshot().map_or(0, |snapshot| {
+            let figures = &snapshot.figures;
+            figures.unacknowledged + figures.returned + figures.latched
+        });
+        if unseen == 0 || self.is_recording || matches!(self.stage, Stage::Failed(_)) {
+            return Some(Effect::Quit);
+        }
+        self.question = Some(Question::Quit { unseen });
+        None
+    }
+
     /// Stops what moves on the screen: the past being played again, else the replay.
     fn pause(&mut self) -> Option<Effect> {
         if let Some(playback) = &mut self.playback {

@@ -194,6 +194,7 @@ impl Model {
             Question::TakeOut { client } => yes.map(|_| self.order(Deed::TakeOut { client }, None)),
             Question::Commit { to, .. } => yes.map(|_| self.order_turn(to, None)),
             Question::Open(name) => yes.map(|_| Effect::Open(name)),
+            Question::Quit { .. } => yes.map(|_| Effect::Quit),
         }
     }
 

@@ -25,8 +25,8 @@ impl Model {
         let playing = matches!(self.stage, Stage::Playing | Stage::Reading);
         let tunable = self.is_watched() && !self.knobs().is_empty();
         match action {
-            Pause | Faster | Slower => playing || self.playback.is_some(),
-            StepOnce => playing && self.pace.paused,
+            Pause | Faster | Slower => playing && !self.is_live || self.playback.is_some(),
+            StepOnce => playing && !self.is_live && self.pace.paused,
             Live => on_data && self.look.is_some(),
             Open => self.opens(),
             Close => {

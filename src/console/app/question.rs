@@ -4,14 +4,32 @@ use crate::engine::knob::Turn;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Question {
-    Shelve { incident: u64, shift_s: u32 },
-    Accept { incident: u64 },
-    Correct { incident: u64, roots: Vec<usize> },
-    TakeOut { client: usize },
-    Commit { from: Turn, to: Turn, step: u64 },
+    Shelve {
+        incident: u64,
+        shift_s: u32,
+    },
+    Accept {
+        incident: u64,
+    },
+    Correct {
+        incident: u64,
+        roots: Vec<usize>,
+    },
+    TakeOut {
+        client: usize,
+    },
+    Commit {
+        from: Turn,
+        to: Turn,
+        step: u64,
+    },
     Mark,
     ToMark,
     Open(String),
+    /// So many alarms nobody has seen.
+    Quit {
+        unseen: usize,
+    },
 }
 
 pub(crate) type Answer = (char, String);
@@ -38,6 +56,8 @@ impl Question {
             Self::Mark => "mark this moment with a letter".into(),
             Self::ToMark => "go to mark".into(),
             Self::Open(name) => format!("leave this session and open {name}?"),
+            Self::Quit { unseen: 1 } => "1 alarm is not acknowledged: quit?".to_owned(),
+            Self::Quit { unseen } => format!("{unseen} alarms are not acknowledged: quit?"),
         }
     }
 
@@ -61,6 +81,7 @@ impl Question {
             Self::Commit { .. } => yes("set it"),
             Self::Mark | Self::ToMark => Vec::new(),
             Self::Open(_) => yes("open"),
+            Self::Quit { .. } => yes("quit"),
         }
     }
 }

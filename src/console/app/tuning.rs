@@ -99,7 +99,7 @@ impl Tuning {
 }
 
 fn can_be_tried(knob: Knob) -> bool {
-    !is_ahead(knob) || knob == Knob::EpsilonFlag
+    !is_ahead(knob) || matches!(knob, Knob::EpsilonFlag | Knob::EpsilonFlagA)
 }
 
 /// Whether a knob concerns only what is still to come: noise that was drawn stays drawn.

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use crate::engine::handle::Moment;
-use crate::engine::player::{From, StopAt};
+use crate::engine::places::{From, StopAt};
 use crate::session::{Mark, Session};
 use crate::stream::{self, Frame, Part};
 

@@ -75,7 +75,7 @@ fn attack_ready() -> Ready {
 /// What was said about the attack: enough for whoever only looks.
 static SAID: LazyLock<(Opened, Vec<Update>)> = LazyLock::new(|| {
     let (mut watch, prepared) = attack_ready();
-    let opened = Opened::of(&watch, prepared);
+    let opened = Opened::of(&watch, Some(prepared));
     let bulletins = (0..ATTACK).map(|_| {
         let mut news = News::default();
         watch.step(&mut news).expect("a built-in plant has no bad rows");
@@ -109,7 +109,7 @@ impl Desk {
     }
 
     fn over_watch((watch, prepared): Ready, steps: usize) -> Self {
-        let opened = Opened::of(&watch, prepared);
+        let opened = Opened::of(&watch, Some(prepared));
         let console = Console::bare(&session());
         let mut desk = Self { console, watch: Some(watch), heard: 0 };
         desk.console.report(EngineEvent::Opened(Box::new(opened)));

@@ -45,7 +45,7 @@ fn theme(choice: Choice, ascii: bool) -> Theme {
 /// What the engine says of the morning until 01:30:10: said once for all pictures.
 static MORNING: LazyLock<(Opened, News, Snapshot)> = LazyLock::new(|| {
     let (mut watch, prepared) = plant::ready();
-    let opened = Opened::of(&watch, prepared);
+    let opened = Opened::of(&watch, Some(prepared));
     let mut news = News::default();
     for _ in 0..DURING {
         watch.step(&mut news).expect("a built-in plant has no bad rows");
@@ -59,7 +59,7 @@ fn shown(opened: Opened, news: News, standing: Snapshot) -> Console {
     console.model.theme = theme(Choice::Dark, false);
     console.report(EngineEvent::Opened(Box::new(opened)));
     console.report(EngineEvent::Playing);
-    let bulletin = Update { news, snapshot: Some(standing), load: Load::default() };
+    let bulletin = Update { news, snapshot: Some(standing), load: Load::default(), live: None };
     console.report(EngineEvent::News(Box::new(bulletin)));
     let sessions = SHIPPED.iter().map(|session| Openable {
         name: session.name.to_owned(),

@@ -145,6 +145,10 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
             Some(e) => answers(scene, e),
             None => "unprotected: no noise".into(),
         }),
+        Knob::EpsilonFlagA => label(match number {
+            Some(e) => answers(scene, e),
+            None => "as Z_c".into(),
+        }),
         Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG => label(match number {
             Some(e) => noise(scene, turn.knob, e),
             None => "in training, unprotected: no noise".into(),

@@ -62,6 +62,7 @@ fn sign(scene: &Scene, entry: &Event) -> (&'static str, Style) {
             ("?", theme.missing)
         }
         What::Flood { .. } | What::FlagFlood { .. } => ("!", theme.single),
+        What::TableVerdict { .. } => ("?", theme.text),
         What::RootFinal { .. } | What::WasShelved { .. } | What::Stands { .. } => (" ", theme.text),
         What::Closed { .. } | What::QualityOver { .. } | What::FloodOver => (" ", theme.label),
         What::Did(_) => ("*", theme.strong),

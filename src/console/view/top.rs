@@ -12,7 +12,10 @@ use ratatui::style::Style;
 use super::pen::{Canvas, width};
 use crate::console::app::{Model, Sorting, Stage};
 use crate::console::clock::length;
+use crate::engine::handle::RecordState;
+use crate::incident::TableVerdict;
 use crate::session::Mode;
+use crate::stream::live::status::Standing;
 
 /// The mark of every view where noise is drawn from a seed, and its short form.
 pub(crate) const SEEDED: [&str; 2] = ["seeded: not private", "seeded"];
@@ -78,10 +81,11 @@ pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
 pub(crate) fn state(model: &Model) -> String {
     match &model.stage {
         Stage::Preparing => "PREPARING".into(),
-        Stage::Reading => "READING".into(),
         Stage::Playing if model.seeking.is_some() => "RUNNING AHEAD".into(),
         Stage::Playing if model.pace.paused => "PAUSED".into(),
+        Stage::Playing | Stage::Reading if model.is_live => "LIVE".into(),
         Stage::Playing => format!("REPLAY {}", model.pace.speed),
+        Stage::Reading => "READING".into(),
         Stage::Ended => "ENDED".into(),
         Stage::Failed(_) => "FAILED".into(),
     }
@@ -101,6 +105,7 @@ fn parts(model: &Model) -> Parts {
         let word = if model.playback.is_some() { "PLAYING AGAIN" } else { "LOOKING BACK" };
         parts.add_or(1, format!("{word} {back}"), format!("BACK {back}"), theme.cursor);
     }
+    source(model, &mut parts);
     alarms(model, &mut parts);
     engine(model, &mut parts);
     parts.add(5, &*model.name, theme.text);
@@ -119,6 +124,14 @@ fn parts(model: &Model) -> Parts {
             let text = format!("? {nominal} nominal rows left out");
             parts.add_or(4, text, format!("? {nominal} nominal"), theme.missing);
         }
+    }
+    match &model.recording {
+        Some(RecordState::On(_)) => parts.add(ELSEWHERE, "recorded", theme.label),
+        Some(RecordState::Failed(_)) => {
+            let (text, short) = ("? NOT RECORDED".to_owned(), Some("? NOT REC".to_owned()));
+            parts.0.push(Part { text, short, rank: 1, kept: true, style: theme.missing });
+        }
+        None => {}
     }
     if model.sorting == Sorting::Severity {
         parts.add_or(4, "sorted by severity".into(), "sorted", theme.text);
@@ -139,6 +152,36 @@ fn parts(model: &Model) -> Parts {
         parts.add(6, "mouse off", theme.label);
     }
     parts
+}
+
+/// How a live source stands: lag by arrival, what is wrong with it, which clients are silent.
+fn source(model: &Model, parts: &mut Parts) {
+    let (theme, Some(shown)) = (&model.theme, &model.live) else { return };
+    let lag = shown.lag.map_or(0.0, |lag| lag.as_secs_f64());
+    match shown.standing {
+        Standing::Live => {
+            let text = format!("lag {lag:.1} s  {:.1} rows/s", shown.rows_per_s);
+            parts.add_or(3, text, format!("lag {lag:.0} s"), theme.text);
+        }
+        Standing::Late => {
+            let text = format!("? NO DATA FOR {lag:.0} s");
+            parts.0.push(Part { text, short: None, rank: 1, kept: true, style: theme.missing });
+        }
+        Standing::Connecting | Standing::Reconnecting => {
+            let (text, short) = (format!("? {}", shown.words), Some("? RECONNECTING".to_owned()));
+            parts.0.push(Part { text, short, rank: 1, kept: true, style: theme.missing });
+        }
+        Standing::Ended => {}
+    }
+    for (client, ago) in &shown.stale {
+        let name = model.names.get(*client).map_or("", String::as_str);
+        let since = ago.map_or(String::new(), |ago| format!(" for {} s", ago.as_secs()));
+        parts.add_or(1, format!("? {name} SILENT{since}"), format!("? {name}"), theme.missing);
+    }
+    if shown.left_out > 0 {
+        let text = format!("? {} values left out", shown.left_out);
+        parts.add_or(4, text, format!("? {}", shown.left_out), theme.missing);
+    }
 }
 
 /// What wants an answer, and how often.
@@ -176,6 +219,13 @@ fn engine(model: &Model, parts: &mut Parts) {
             Mode::Paper => "paper",
         };
         parts.add_or(4, format!("{word} mode"), word, theme.text);
+        // What is declared and names no root is on no list of incidents.
+        let without_root = |verdict: &TableVerdict| {
+            verdict.root().is_none() && *verdict != TableVerdict::NoAnomaly
+        };
+        if let Some(verdict) = snapshot.figures.declared.filter(without_root) {
+            parts.add_or(3, format!("Table 1: {}", verdict.said()), verdict.said(), theme.single);
+        }
     }
     let load = model.load;
     if load.behind >= LATE {

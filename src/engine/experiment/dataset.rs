@@ -16,6 +16,7 @@ use crate::session::{Clock, Family, Mark, Session, Source, TwinSource};
 use crate::site::training::SiteData;
 use crate::stream::decimate::Decimated;
 use crate::stream::plant::PlantStream;
+use crate::stream::resolution::Grids;
 use crate::stream::twin::TwinStream;
 use crate::stream::{Event, Frame, Label, Layout, Part, Stream, StreamError};
 
@@ -32,6 +33,8 @@ pub(crate) enum DatasetSource {
     /// The built-in plant's attack day and the two days before it, with its models as delivered. It
     /// stands where the paper has HAI 23.05.
     BuiltIn,
+    /// The session `plant-paper`: the built-in plant with models of the paper's own settings.
+    PlantPaper,
 }
 
 /// Rows of all clients, step by step.
@@ -61,13 +64,14 @@ impl DatasetSource {
         match self {
             Self::Twin(clients) => format!("A{clients}"),
             Self::BuiltIn => "plant".into(),
+            Self::PlantPaper => "plant-paper".into(),
         }
     }
 
     pub(crate) fn clients(self) -> usize {
         match self {
             Self::Twin(clients) => clients,
-            Self::BuiltIn => 3,
+            Self::BuiltIn | Self::PlantPaper => 3,
         }
     }
 
@@ -79,6 +83,11 @@ impl DatasetSource {
                 let mut session = Session::open("plant-attack-day")?;
                 session.seed = seed;
                 built_in(&session, steps)
+            }
+            Self::PlantPaper => {
+                let mut session = Session::open("plant-paper")?;
+                session.seed = seed;
+                of_session(&session, decimation::every(&session)?)
             }
         }
     }
@@ -251,6 +260,63 @@ fn built_in(session: &Session, steps: usize) -> Result<Dataset, Failure> {
     })
 }
 
+/// The rows of a session's three parts one after the other, as means of `every` samples, each sensor
+/// standardised by the fit range. Sensors that stand still there are left out.
+pub(super) fn of_session(session: &Session, every: u32) -> Result<Dataset, Failure> {
+    let grids = Grids::of(session)?;
+    let (mut values, mut labels, mut ends) = (Vec::<f64>::new(), Vec::new(), Vec::new());
+    let (mut found, mut known) = (None, Vec::new());
+    for part in Part::ALL {
+        let mut stream = Decimated::new(grids.open(session, part)?, every);
+        let layout = stream.layout().clone();
+        let mut frame = Frame::for_layout(&layout);
+        while stream.next(&mut frame)? {
+            values.extend_from_slice(crate::site::local::measurements_of(&frame));
+            // Only in what is replayed an event is to be found.
+            let is_replay = part == Part::Replay;
+            labels.push(if is_replay { frame.label } else { Label::Unlabelled });
+        }
+        known = stream.events().to_vec();
+        ends.push(labels.len());
+        found = Some(layout);
+    }
+    let Some(layout) = found else { return Err("a session without parts".into()) };
+    let (fit, nominal) = (0..ends[0], ends[0]..ends[1]);
+    let measured = Array2::from_shape_vec((labels.len(), layout.width()), values)?;
+    let rows = (0..layout.clients.len()).map(|m| {
+        let own = measured.slice_axis(Axis(1), Slice::from(layout.span(m)));
+        moving(&own, &fit)
+    });
+    Ok(Dataset {
+        names: layout.clients.iter().map(|client| client.name.clone()).collect(),
+        rows: rows.collect(),
+        delivered: None,
+        states: None,
+        anomalous: labels.iter().copied().map(is_anomalous).collect(),
+        events: events_in_steps(&labels, &known, &layout),
+        period_s: layout.period_s,
+        fit,
+        nominal,
+    })
+}
+
+/// The columns that move in `fit`, standardised by it; NaN stays NaN.
+fn moving(measured: &ArrayView2<f64>, fit: &Range<usize>) -> Array2<f32> {
+    let mut kept = Array2::zeros((measured.nrows(), 0));
+    for column in measured.columns() {
+        let seen: Vec<f64> =
+            fit.clone().map(|t| column[t]).filter(|value| value.is_finite()).collect();
+        let n = seen.len().max(1) as f64;
+        let mean = seen.iter().sum::<f64>() / n;
+        let std = (seen.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
+        if std > 1e-9 * mean.abs().max(1e-9) {
+            let scaled = column.mapv(|v| ((v - mean) / std) as f32);
+            kept.push_column(scaled.view()).expect("columns of one table are of one length");
+        }
+    }
+    kept
+}
+
 /// The rows of a part of a session, where all rows stand at `times`.
 fn rows_of(session: &Session, part: Part, every: u32, times: &[Timestamp]) -> Range<usize> {
     let (stretch, clock) = (part.stretch(session), Clock::of(session));
@@ -298,6 +364,27 @@ mod tests {
             assert_eq!(dataset.fit, 0..fit, "{ranges}");
             assert_eq!(dataset.nominal, fit..fit + calibration, "{ranges}");
         }
+    }
+
+    #[test]
+    fn the_parts_of_a_session_stand_one_after_the_other_scaled_by_the_first() {
+        let text = "Session(about: \"short\", source: Plant(attacks: Day, history_h: 2, hours: 2), \
+             ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+2h\"), \
+             replay: (from: \"+2h\")), sampling: (decimate: Every(5)))";
+        let session = Session::parse("short", Path::new(""), text).expect("a sound session");
+        let dataset = of_session(&session, 5).expect("a built-in plant");
+        assert_eq!((dataset.fit, dataset.nominal), (0..720, 720..1440));
+        assert_eq!(dataset.anomalous.len(), 2880);
+        assert!(!dataset.events.is_empty() && !dataset.anomalous[..1440].contains(&true));
+        for rows in &dataset.rows {
+            assert!(rows.ncols() > 0);
+            for column in rows.slice_axis(Axis(0), Slice::from(0..720)).columns() {
+                let (mean, std) = (column.mean().expect("rows"), column.std(0.0));
+                assert!(mean.abs() < 1e-3 && (std - 1.0).abs() < 1e-3, "{mean} {std}");
+            }
+        }
+        let still = Array2::from_shape_fn((10, 2), |(t, i)| if i == 0 { 7.0 } else { t as f64 });
+        assert_eq!(moving(&still.view(), &(0..10)).ncols(), 1, "one of them stands still");
     }
 
     #[test]

@@ -8,19 +8,21 @@ use ndarray::{ArrayView2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
 use super::correlation_map::{self, CorrelationMap};
-use super::dataset::{Dataset, DatasetSource};
+use super::dataset::{self, Dataset, DatasetSource};
 use super::flags::{self, ModelFlags};
 use super::loss_curve::{self, LossCurve};
 use super::residual_norms::{NormSeries, NormTrace, ResidualNorms};
 use super::{Failure, models, to_the_end, unprotected};
 use crate::base::rng;
+use crate::engine::decimation;
 use crate::federation::FederationError;
 use crate::federation::convergence::OracleAlignment;
 use crate::federation::states::{replay, series};
 use crate::federation::variant::{Fitted, Variant};
 use crate::nn::oracle::Oracle;
 use crate::nn::weights::ProprietaryWeights;
-use crate::session::settings::{Federation, ModelSettings, PrivacySettings};
+use crate::session::Session;
+use crate::session::settings::{Federation, ModelSettings, PrivacySettings, StepSize};
 use crate::site::training::SiteData;
 
 /// The weights of the server's gradient that are tried: none, the paper's, ten times that.
@@ -41,37 +43,37 @@ const FEDERATION: u64 = 0x46;
 /// How much is learned from, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Effort {
-    /// Rows of the fit slice that the federation learns from, at most.
+    /// Rows of the fit slice that the federation and the oracle learn from, at most.
     pub rows: usize,
     /// Passes of the proprietary models, where they are not delivered.
     pub epochs: usize,
     /// Passes of Algorithm 1.
     pub passes: usize,
-    /// Rows that the oracle learns from, at most.
-    pub oracle_rows: usize,
+    /// Passes of the oracle, over the same rows.
     pub oracle_epochs: usize,
     pub oracle_width: usize,
+    /// Width of φ.
+    pub augment_width: usize,
+    /// The step size of Algorithm 1 is constant.
+    pub constant_step: bool,
 }
 
 impl Effort {
-    /// The usual one. The paper gives the oracle ten passes; five take as long as all the rest.
+    /// The usual one.
     const FULL: Self = Self {
         rows: 12_000,
         epochs: 10,
         passes: 8,
-        oracle_rows: 4000,
-        oracle_epochs: 5,
+        oracle_epochs: 10,
         oracle_width: 128,
+        augment_width: 16,
+        constant_step: false,
     };
+    /// The paper's own, for the first 10,000 steps of a plant.
+    pub(crate) const PAPER: Self =
+        Self { rows: 10_000, passes: 1, augment_width: 1, constant_step: true, ..Self::FULL };
     /// An answer within half a minute.
-    const QUICK: Self = Self {
-        rows: 2500,
-        epochs: 3,
-        passes: 4,
-        oracle_rows: 1500,
-        oracle_epochs: 2,
-        ..Self::FULL
-    };
+    const QUICK: Self = Self { rows: 2500, epochs: 3, passes: 4, oracle_epochs: 3, ..Self::FULL };
 
     pub(crate) fn new(quick: bool) -> Self {
         if quick { Self::QUICK } else { Self::FULL }
@@ -124,15 +126,24 @@ impl FederationExperiment {
         self.on(&dataset, null_correlation)
     }
 
+    /// The same on the rows of a session, whatever its source: those of all its parts.
+    pub(crate) fn on_session(&self, session: &Session) -> Result<Results, Failure> {
+        let every = decimation::every(session)?;
+        self.on(&dataset::of_session(session, every)?, None)
+    }
+
     /// The same on rows that are there already.
     pub(super) fn on(
         &self,
         dataset: &Dataset,
         null_correlation: Option<f64>,
     ) -> Result<Results, Failure> {
-        let Effort { rows, passes, oracle_rows, .. } = self.effort;
+        let Effort { rows, epochs, passes, augment_width, constant_step, .. } = self.effort;
+        let step_size = if constant_step { StepSize::Constant } else { StepSize::Decaying };
         let settings = ModelSettings {
-            epochs: self.effort.epochs,
+            epochs,
+            augment_width,
+            step_size,
             federation: Federation::Online { passes },
             ..ModelSettings::default()
         };
@@ -141,10 +152,8 @@ impl FederationExperiment {
             Some(models) => models.clone(),
             None => models(dataset, &settings, rng::child(self.seed, MODELS))?,
         };
-        let oracle = {
-            let rows = fit.start..fit.end.min(fit.start + oracle_rows);
-            self.oracle(&dataset.sites(&models, rows), &settings)?
-        };
+        // The same rows as the clients: a bound that learned from fewer would be none.
+        let oracle = self.oracle(&dataset.sites(&models, fit.clone()), &settings)?;
 
         let compared =
             dataset.nominal.start..dataset.nominal.end.min(dataset.nominal.start + COMPARED);

@@ -21,8 +21,8 @@ use crate::nn::train::SETTLING;
 use crate::nn::weights::ProprietaryWeights;
 use crate::privacy::composition::epsilon_of_truth;
 use crate::privacy::{PrivacyError, Randomness, Response};
-use crate::score::metrics::Tick;
 use crate::score::metrics::run_length::{self, RunLength, RunTotals};
+use crate::score::metrics::{Tick, Window};
 use crate::score::steps::{Truth, TruthEvent, tick};
 use crate::server::lookup::{Voting, look_up};
 use crate::session::{PrivacySettings, Session, Tau, TwinSource, Vote};
@@ -126,12 +126,6 @@ impl FlagSeries {
         Ok(Self { clients: clients.collect::<Result<_, _>>()? })
     }
 
-    /// The steps at which any client raises Z_a.
-    pub(crate) fn alarms(&self) -> Vec<Tick> {
-        let is_raised = |step: &usize| self.at(*step).flatten().any(|flags| flags.z_a);
-        (0..self.steps()).filter(is_raised).map(tick).collect()
-    }
-
     /// Shares of the four pairs (Z_c, Z_a) at given client-steps: 00, 01, 10, 11.
     pub(crate) fn pair_shares(&self, at: impl Fn(usize, usize) -> bool) -> Option<[f64; 4]> {
         let mut counts = [0_usize; 4];
@@ -159,6 +153,7 @@ impl FlagSeries {
         let of = |model: Variant, z: fn(&Flags) -> bool| ModelFlags {
             model: model.name().into(),
             percentile,
+            span: Span::Step,
             runs: self.run_lengths(z, events),
         };
         [of(Variant::OnlyProprietary, |z| z.z_c), of(Variant::Federated, |z| z.z_a)]
@@ -180,13 +175,15 @@ pub(crate) struct FlagRuns {
 }
 
 impl FlagRuns {
-    /// Of flags client by client: false ones up to the first event, true ones from each onset on.
+    /// Of flags client by client: false ones outside events and their tails, true ones from each
+    /// onset on.
     fn of(raised: &[Vec<bool>], events: &[TruthEvent]) -> Self {
         let steps = raised.first().map_or(0, Vec::len);
         let onsets: Vec<Tick> = events.iter().map(|event| event.window.start).collect();
-        let nominal = onsets.iter().min().map_or(steps, |first| (*first as usize).min(steps));
-        let early = raised.iter().flat_map(|client| &client[..nominal]).filter(|z| **z);
-        let arl0 = RunLength::new((nominal * raised.len()) as f64, early.count(), raised.len());
+        let is_quiet = |step: &usize| !events.iter().any(|event| event.is_answered_at(*step));
+        let quiet: Vec<usize> = (0..steps).filter(is_quiet).collect();
+        let early = raised.iter().flat_map(|client| quiet.iter().filter(|step| client[**step]));
+        let arl0 = RunLength::new((quiet.len() * raised.len()) as f64, early.count(), raised.len());
         let runs = run_length::runs(&onsets, tick(steps) - 1);
         let (mut watched, mut ended) = (0.0, 0);
         for (run, event) in runs.iter().zip(events) {
@@ -204,11 +201,51 @@ impl FlagRuns {
 /// Percentiles at which the flags of the models are judged.
 pub(crate) const PERCENTILES: [f64; 2] = [95.0, 99.5];
 
+/// What a flag is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) enum Span {
+    /// One step.
+    #[default]
+    Step,
+    /// A minute: at least one of its steps is flagged.
+    AnyOfAMinute,
+    /// A minute: more than half of its steps are flagged.
+    MostOfAMinute,
+}
+
+impl Span {
+    /// The readings of "a flag per minute": the paper does not say which it takes.
+    const MINUTES: [Self; 2] = [Self::AnyOfAMinute, Self::MostOfAMinute];
+
+    /// Words behind the name of a model.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Step => "",
+            Self::AnyOfAMinute => ", a minute with any flag",
+            Self::MostOfAMinute => ", a minute of mostly flags",
+        }
+    }
+
+    /// One flag a minute of `each` steps; a rest of less than a minute is left out.
+    fn gather(self, raised: &[bool], each: usize) -> Vec<bool> {
+        let of_minute = |minute: &[bool]| {
+            let flagged = minute.iter().filter(|z| **z).count();
+            match self {
+                Self::Step | Self::AnyOfAMinute => flagged > 0,
+                Self::MostOfAMinute => 2 * flagged > minute.len(),
+            }
+        };
+        raised.chunks_exact(each).map(of_minute).collect()
+    }
+}
+
 /// The flags of one model at one percentile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ModelFlags {
     pub model: String,
     pub percentile: f64,
+    #[serde(default)]
+    pub span: Span,
     pub runs: FlagRuns,
 }
 
@@ -218,9 +255,39 @@ impl ModelFlags {
         let at = |percentile| Self {
             model: model.name().into(),
             percentile,
+            span: Span::Step,
             runs: flagged.run_lengths(percentile, events),
         };
         PERCENTILES.map(at).into()
+    }
+
+    /// The same of minutes of `each` steps, in both readings; run lengths in steps.
+    fn of_minutes(
+        model: Variant,
+        flagged: &ModelDistances,
+        events: &[TruthEvent],
+        each: usize,
+    ) -> Vec<Self> {
+        let in_minutes = |event: &TruthEvent| {
+            let minute = |t: Tick| t / tick(each);
+            let window = Window::new(minute(event.window.start), minute(event.window.end));
+            TruthEvent { window, ..event.clone() }
+        };
+        let events: Vec<TruthEvent> = events.iter().map(in_minutes).collect();
+        let mut all = Vec::new();
+        for percentile in PERCENTILES {
+            let raised = flagged.raised(percentile);
+            for span in Span::MINUTES {
+                let minutes: Vec<Vec<bool>> =
+                    raised.iter().map(|client| span.gather(client, each)).collect();
+                let FlagRuns { arl0, arl1 } = FlagRuns::of(&minutes, &events);
+                let steps =
+                    |runs: RunTotals| RunTotals { watched: runs.watched * each as f64, ..runs };
+                let runs = FlagRuns { arl0: steps(arl0), arl1: steps(arl1) };
+                all.push(Self { model: model.name().into(), percentile, span, runs });
+            }
+        }
+        all
     }
 }
 
@@ -232,7 +299,7 @@ pub(crate) struct ModelDistances {
 
 impl ModelDistances {
     /// From residuals whose first `calibration` rows are for calibration.
-    fn new(residuals: &[Residuals], calibration: usize) -> Self {
+    pub(super) fn new(residuals: &[Residuals], calibration: usize) -> Self {
         let of = |r: &ndarray::Array2<f32>| Distances::new(&r.view(), calibration);
         let clients = residuals.iter().map(|r| (of(&r.c), r.a.as_ref().map(of))).collect();
         Self { clients }
@@ -249,11 +316,16 @@ impl ModelDistances {
 
     /// Run lengths of the flags: of Z_a where there is one, otherwise of the only flag there is.
     pub(crate) fn run_lengths(&self, percentile: f64, events: &[TruthEvent]) -> FlagRuns {
+        FlagRuns::of(&self.raised(percentile), events)
+    }
+
+    /// Those flags, client by client.
+    fn raised(&self, percentile: f64) -> Vec<Vec<bool>> {
         let raised = |(c, a): &(Distances, Option<Distances>)| {
             let flags = a.as_ref().unwrap_or(c).flags(percentile);
             flags.into_iter().map(|z| z == Some(true)).collect()
         };
-        FlagRuns::of(&self.clients.iter().map(raised).collect::<Vec<_>>(), events)
+        self.clients.iter().map(raised).collect()
     }
 }
 
@@ -304,7 +376,13 @@ pub(super) fn of_models(
         let rows = |all: Array2<f32>| all.slice_axis_move(Axis(0), Slice::from(from..));
         let residuals: Vec<Residuals> =
             clients.map(|m| Residuals { c: rows(of(m)), a: None }).collect();
-        ModelFlags::of(model, &ModelDistances::new(&residuals, calibration), &events)
+        let distances = ModelDistances::new(&residuals, calibration);
+        let mut all = ModelFlags::of(model, &distances, &events);
+        if dataset.period_s <= 1.0 {
+            let each = (60.0 / dataset.period_s).round() as usize;
+            all.extend(ModelFlags::of_minutes(model, &distances, &events, each));
+        }
+        all
     };
     let own = |m: usize| federation.clients[m].r_c.clone();
     let augmented = |m: usize| {
@@ -325,7 +403,6 @@ mod tests {
 
     use super::*;
     use crate::base::rng;
-    use crate::score::metrics::Window;
     use crate::score::metrics::incident::{GAP, group};
 
     const CALIBRATION: usize = 1000;
@@ -363,6 +440,20 @@ mod tests {
         let named: Vec<_> = voted.iter().map(|i| (i.name, i.window.start)).collect();
         assert_eq!(named, [(1, 202)]);
         assert!(at(80.0, None).len() > 10, "every fifth step is flagged somewhere");
+    }
+
+    #[test]
+    fn a_minute_is_flagged_by_any_or_by_most_of_its_steps() {
+        let raised = [false, true, false, true, true, false, false, false, false, true];
+        assert_eq!(Span::AnyOfAMinute.gather(&raised, 3), [true, true, false]);
+        assert_eq!(Span::MostOfAMinute.gather(&raised, 3), [false, true, false]);
+        let flagged = ModelDistances::new(&residuals(), CALIBRATION);
+        let minutes = ModelFlags::of_minutes(Variant::Federated, &flagged, &[event()], 20);
+        assert_eq!(minutes.len(), PERCENTILES.len() * Span::MINUTES.len());
+        // The second client is flagged throughout steps 200 to 219, one whole minute.
+        assert!(minutes.iter().all(|flags| flags.runs.arl1.ended == 1), "{minutes:?}");
+        let at = |span| minutes.iter().find(|f| f.span == span).map(|f| f.runs.arl0.ended);
+        assert!(at(Span::AnyOfAMinute) > at(Span::MostOfAMinute));
     }
 
     #[test]

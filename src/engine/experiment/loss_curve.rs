@@ -8,6 +8,7 @@ use super::{to_the_end, unprotected};
 use crate::federation::convergence::OracleAlignment;
 pub(crate) use crate::federation::convergence::OracleDistance;
 use crate::federation::states::replay;
+pub(crate) use crate::federation::theory::{ClientTheory, ServerTheory};
 use crate::federation::{FederatedWeights, Federation, FederationError, History};
 use crate::nn::train::SETTLING;
 use crate::session::settings::{ModelSettings, PrivacySettings};
@@ -33,6 +34,9 @@ pub(crate) struct LossCurve {
     pub passes: Vec<Pass>,
     /// Every client beside the oracle at the end of training.
     pub end: Vec<OracleDistance>,
+    /// The quantities of the theorems, client by client.
+    pub theory: Vec<ClientTheory>,
+    pub server_theory: ServerTheory,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,6 +75,8 @@ pub(super) fn follow(
     });
     let outcome = federation.run(&mut to_the_end)?;
     let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+    let first = seen.first().unwrap_or(&outcome.weights);
+    let (theory, server_theory) = alignment.theory(first, &outcome.weights)?;
     let passes = seen.iter().map(|weights| Ok(pass(&alignment.compare(weights)?)));
     let passes = passes.collect::<Result<_, FederationError>>()?;
     let replay = replay(held_out, &outcome.weights)?;
@@ -85,6 +91,8 @@ pub(super) fn follow(
         client_loss: replay.client_loss(SETTLING),
         passes,
         end: alignment.compare(&outcome.weights)?,
+        theory,
+        server_theory,
     };
     Ok((curve, outcome.weights))
 }

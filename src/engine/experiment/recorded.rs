@@ -14,7 +14,7 @@ pub(crate) fn with_data(
     let own = match &session.source {
         Source::Table(table) => PathBuf::from(&table.data),
         Source::Hai(hai) => PathBuf::from(&hai.data),
-        Source::Plant(_) | Source::Twin(_) => PathBuf::new(),
+        Source::Plant(_) | Source::Twin(_) | Source::Live(_) => PathBuf::new(),
     };
     let folders = match data {
         Some(data) => vec![data.to_owned(), data.join(&own)],

@@ -34,9 +34,10 @@ fn small() -> FederationExperiment {
         rows: 80,
         epochs: 1,
         passes: 2,
-        oracle_rows: 60,
         oracle_epochs: 1,
         oracle_width: 6,
+        augment_width: 16,
+        constant_step: false,
     };
     FederationExperiment { source: DatasetSource::Twin(2), seed: 5, effort }
 }

@@ -7,8 +7,9 @@ use serde::Serialize;
 use crate::engine::error::PrepareError;
 use crate::nn::checkpoint::{Fingerprint, Hasher};
 use crate::privacy::Provenance;
-use crate::session::{Session, Source, Tier};
+use crate::session::{LiveHistory, LiveInput, Session, Source, Tier};
 use crate::stream::Part;
+use crate::stream::live::kept;
 use crate::stream::resolution::Grids;
 
 /// What a preparation consists of: one that lacks something is made anew.
@@ -44,6 +45,9 @@ pub(crate) fn fingerprint(session: &Session) -> Result<Fingerprint, PrepareError
     if session.thresholds.tier == Tier::States {
         hasher.text("tier 2");
     }
+    if let Some(kept) = session.live().and_then(|_| kept::complete(session)) {
+        hasher.text(&kept.digest);
+    }
     if let Some(folder) = session.data_folder() {
         let place = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
         hasher.text(&place.to_string_lossy());
@@ -68,6 +72,13 @@ fn without_place(source: &Source) -> Source {
     match &mut source {
         Source::Table(table) => (table.data, table.published) = (String::new(), None),
         Source::Hai(hai) => hai.data = String::new(),
+        // How rows arrive has no part in what is learned from them.
+        Source::Live(live) => {
+            live.input = LiveInput::Stdin;
+            if let LiveHistory::Table(table) = &mut live.history {
+                (table.data, table.published) = (String::new(), None);
+            }
+        }
         Source::Plant(_) | Source::Twin(_) => {}
     }
     source

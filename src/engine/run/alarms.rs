@@ -18,6 +18,7 @@ impl Alarms {
             }
             Fact::Training(_)
             | Fact::Calibrated(_)
+            | Fact::Verdict(_)
             | Fact::Setting(_)
             | Fact::Ledger(_)
             | Fact::Quality(_)

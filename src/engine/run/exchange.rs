@@ -22,6 +22,16 @@ pub(super) struct Exchange {
     server: Server,
     /// The method that does not decide, rehearsed on this machine: nothing of it crosses the wire.
     shadow: Option<(Rehearsal, Server)>,
+    /// What is known of sites that are not here, because the wire is that of a recording.
+    absent: Option<AbsentSites>,
+}
+
+/// Sites whose messages come from a recording.
+struct AbsentSites {
+    ticks: Vec<Tick>,
+    repeat_freely: bool,
+    /// Why something was not sent, with the step.
+    troubles: VecDeque<(u64, String)>,
 }
 
 /// What sites and the shadow tell each other on this machine.
@@ -66,9 +76,35 @@ impl Exchange {
         shadow: Option<Server>,
     ) -> Result<Self, RunError> {
         let shadow = shadow.map(|shadow| (Rehearsal::default(), shadow));
-        let mut exchange = Self { sites, wire, server, shadow };
+        let mut exchange = Self { sites, wire, server, shadow, absent: None };
         exchange.each_site(|site, send| site.enrol(send))?;
         Ok(exchange)
+    }
+
+    /// A server that hears the messages of a recording; the sites are not here.
+    pub(crate) fn recorded(
+        wire: Box<dyn Wire>,
+        server: Server,
+        shadow: Option<Server>,
+        (repeat_freely, troubles): (bool, VecDeque<(u64, String)>),
+    ) -> Result<Self, RunError> {
+        let shadow = shadow.map(|shadow| (Rehearsal::default(), shadow));
+        let absent = Some(AbsentSites { ticks: Vec::new(), repeat_freely, troubles });
+        let mut exchange = Self { sites: Vec::new(), wire, server, shadow, absent };
+        exchange.each_site(|site, send| site.enrol(send))?;
+        Ok(exchange)
+    }
+
+    /// Whether the sites are not here, but in a recording.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.absent.is_some()
+    }
+
+    /// Something that sites release is protected from now on.
+    pub(crate) fn protects(&mut self) {
+        if let Some(absent) = &mut self.absent {
+            absent.repeat_freely = false;
+        }
     }
 
     pub(crate) fn sites(&self) -> &[Site] {
@@ -149,6 +185,9 @@ impl Exchange {
         layout: &Layout,
         tick: Tick,
     ) -> Result<(), RunError> {
+        if let Some(absent) = &mut self.absent {
+            absent.ticks.push(tick);
+        }
         self.ask(tick.time, |server, send| server.begin(tick, send))?;
         let Self { sites, wire, shadow, .. } = self;
         let rehearsal = shadow.as_mut().map(|(rehearsal, _)| rehearsal);
@@ -244,7 +283,10 @@ impl Exchange {
 
     /// Whether every site can send its run again without telling more.
     pub(crate) fn repeats_freely(&self) -> bool {
-        self.sites.iter().all(Site::repeats_freely)
+        match &self.absent {
+            Some(absent) => absent.repeat_freely,
+            None => self.sites.iter().all(Site::repeats_freely),
+        }
     }
 
     /// Another method decides from now on. The server that decides knows what crossed the wire and
@@ -267,11 +309,15 @@ impl Exchange {
 
     /// Lets every site send its run so far to the server that decides.
     fn catch_up(&mut self, mode: Mode, rules: &[FlagRule]) -> Result<(), RunError> {
-        let Self { sites, wire, server, .. } = self;
-        let ticks = sites.first().map_or_else(Vec::new, |site| site.kept_ticks().to_vec());
+        let Self { sites, wire, server, absent, .. } = self;
+        let ticks = match absent {
+            Some(absent) => absent.ticks.clone(),
+            None => sites.first().map_or_else(Vec::new, |site| site.kept_ticks().to_vec()),
+        };
         let mut sending = Vec::with_capacity(sites.len());
         for (site, rule) in sites.iter().zip(rules) {
-            let trial = Trial { mode, rule: *rule, epsilon: site.epsilon() };
+            let (epsilon, epsilon_a) = (site.epsilon(), site.epsilon_a());
+            let trial = Trial { mode, rule: *rule, epsilon, epsilon_a };
             let mut again = site.again(&trial, Paying::Always)?;
             if let Some(enrolment) = again.enrol()? {
                 wire.send(enrolment)?;
@@ -304,8 +350,8 @@ impl Exchange {
     /// What can be seen of every client now.
     pub(crate) fn show(&self, readouts: &mut [ClientReadout]) {
         let shadow = self.shadow.as_ref().map(|(_, shadow)| shadow);
-        for (m, (readout, site)) in readouts.iter_mut().zip(&self.sites).enumerate() {
-            readout.local = site.local();
+        for (m, readout) in readouts.iter_mut().enumerate() {
+            readout.local = self.sites.get(m).map(Site::local).unwrap_or_default();
             readout.server = self.server.view(m);
             readout.rehearsed = shadow.map(|shadow| shadow.view(m)).unwrap_or_default();
         }
@@ -313,6 +359,11 @@ impl Exchange {
 
     /// Why something could not be released since this was asked last.
     pub(crate) fn take_trouble(&mut self) -> Option<String> {
+        if let Some(AbsentSites { ticks, troubles, .. }) = &mut self.absent {
+            let step = ticks.last().map_or(0, |tick| tick.step);
+            let is_due = troubles.front().is_some_and(|(at, _)| *at == step);
+            return if is_due { troubles.pop_front().map(|(_, why)| why) } else { None };
+        }
         let mut troubles = self.sites.iter_mut().map(Site::take_trouble);
         let first = troubles.by_ref().find_map(|trouble| trouble);
         troubles.for_each(drop);

@@ -6,7 +6,7 @@ use super::super::knob::{Knob, Scope, Turn, Unsettable};
 use super::{Run, RunError};
 use crate::fact::{Fact, Value};
 use crate::incident::{Action, Closed, Closing, Edit, Order, Refusal};
-use crate::privacy::{Budget, PrivacyError};
+use crate::privacy::{Budget, PrivacyError, Provenance};
 use crate::server::Server;
 use crate::session::Mode;
 use crate::session::privacy::BudgetSettings;
@@ -51,6 +51,7 @@ impl Run {
             Knob::Arl0 => knob.at(tau.arl0.seconds),
             Knob::Mode => knob.at(self.mode),
             Knob::EpsilonFlag => knob.at(privacy.epsilon_flag),
+            Knob::EpsilonFlagA => knob.at(privacy.epsilon_flag_a),
             Knob::EpsilonC => knob.at(privacy.epsilon_c),
             Knob::EpsilonA => knob.at(privacy.epsilon_a),
             Knob::EpsilonG => knob.at(privacy.epsilon_g),
@@ -163,6 +164,8 @@ impl Run {
             | Knob::Vote
             | Knob::Deadband
             | Knob::Arl0
+            // Every value that the knob can have is one that a flag can have.
+            | Knob::EpsilonFlagA
             | Knob::EpsilonC
             | Knob::EpsilonA
             | Knob::EpsilonG => Ok(()),
@@ -208,7 +211,22 @@ impl Run {
             Knob::EpsilonFlag => {
                 self.exchange.each_site(|site, send| site.set_epsilon(number, send))?;
                 privacy.epsilon_flag = number;
-                if !privacy.tells_faults() {
+                if number.is_some() && Provenance::of(&self.session) != Provenance::Seeded {
+                    self.exchange.protects();
+                }
+                if !self.session.privacy.tells_faults() {
+                    self.exchange.servers_mut().for_each(Server::forget_faults);
+                }
+            }
+            Knob::EpsilonFlagA => {
+                for site in self.exchange.sites_mut() {
+                    site.set_epsilon_a(number)?;
+                }
+                privacy.epsilon_flag_a = number;
+                if number.is_some() && Provenance::of(&self.session) != Provenance::Seeded {
+                    self.exchange.protects();
+                }
+                if !self.session.privacy.tells_faults() {
                     self.exchange.servers_mut().for_each(Server::forget_faults);
                 }
             }
@@ -232,7 +250,7 @@ impl Run {
                 privacy.budget = settings;
             }
         }
-        if turn.knob.row().scope == Scope::Flags {
+        if turn.knob.row().scope == Scope::Flags && !self.exchange.is_recorded() {
             let rules = self.rules_with(None);
             self.thresholds = rules.iter().map(|rule| rule.thresholds).collect();
             for (site, rule) in self.exchange.sites_mut().iter_mut().zip(rules) {
@@ -281,6 +299,7 @@ impl Run {
                 | Knob::Arl0
                 | Knob::Mode
                 | Knob::EpsilonFlag
+                | Knob::EpsilonFlagA
                 | Knob::EpsilonC
                 | Knob::EpsilonA
                 | Knob::EpsilonG

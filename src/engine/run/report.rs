@@ -11,13 +11,13 @@ use crate::privacy::Provenance;
 use crate::score::{Judgement, Watched};
 use crate::server::health::{CalibrationHealth, insensitive};
 use crate::site::material::LeftOut;
-use crate::stream::{Stream as _, UnusedRows};
+use crate::stream::UnusedRows;
 
 impl Run {
     /// The thresholds of every client. They are percentiles of its distances: where flags are
     /// protected they are no fact, and stand on the client's own screen alone.
     pub(crate) fn calibrated(&self) -> Vec<Fact> {
-        let hidden = self.session.privacy.epsilon_flag.is_some();
+        let hidden = self.session.privacy.protects_flags();
         let told = |tau: f32| if hidden { None } else { Number::new(f64::from(tau)) };
         let server = self.exchange.server();
         self.names()
@@ -98,6 +98,11 @@ impl Run {
         }
     }
 
+    /// A word about the source, for the log; none before the first step.
+    pub(crate) fn note(&mut self, what: &str) -> Option<Fact> {
+        (self.steps > 0).then(|| self.annunciator.note(self.now(), None, what))
+    }
+
     pub(super) fn quality(&self, client: Option<String>, what: String) -> Fact {
         let time = self.frame.time;
         let Place { file, run } = self.place();
@@ -176,6 +181,7 @@ impl Run {
             wall_s: Number::new(wall.as_secs_f64()),
             steps_per_s: Number::new(self.steps as f64 / wall.as_secs_f64()),
             score: self.judgement().map(|judgement| judgement.score()),
+            verdicts: self.annunciator.table_counts(),
             from: self.spans.first().map(|span| span.0),
             until: self.spans.last().map(|span| span.1),
             randomness: Some(Provenance::of(&self.session).label().to_owned()),

@@ -8,11 +8,14 @@ use super::readout::ClientReadout;
 use super::unused::Unused;
 use super::{Run, RunError, RunOptions};
 use crate::base::rng;
-use crate::engine::prepare::{self, Prepared};
+use crate::engine::knob::Knob;
+use crate::engine::prepare::{self, Prepared, TrainingSpent};
+use crate::engine::recorded::Recorded;
 use crate::evidence::symbol::Grading;
-use crate::incident::{Annunciator, Rules};
+use crate::incident::{Annunciator, Edit, Event, Rules};
 use crate::nn::weights::FilterWeights;
 use crate::privacy::Hooks;
+use crate::server::influence::foretell::Foreteller;
 use crate::server::predictions::Predictions;
 use crate::server::reach::Reach;
 use crate::server::{Server, Setup};
@@ -20,6 +23,7 @@ use crate::session::{Mode, Session, Tier};
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Frame, Layout, Stream};
+use crate::wire::WireError;
 
 /// Source of the server's seed for live predictions.
 const LIVE_PREDICTIONS: u64 = 0x4C;
@@ -32,15 +36,26 @@ impl Run {
         prepared: &Prepared,
         options: RunOptions,
     ) -> Result<Self, RunError> {
-        let RunOptions { mode, until, both, wire, ledger } = options;
-        let stream = Decimated::new(stream, prepared.every);
+        let steps = Box::new(Decimated::new(stream, prepared.every));
+        Self::over_steps(steps, session, prepared, options)
+    }
+
+    /// The same over steps: one frame each.
+    pub(crate) fn over_steps(
+        stream: Box<dyn Stream>,
+        session: &Session,
+        prepared: &Prepared,
+        options: RunOptions,
+    ) -> Result<Self, RunError> {
+        let RunOptions { mode, until, both, wire, ledger, elsewhere } = options;
         let layout = stream.layout().clone();
         if !prepare::fits(prepared, &layout) {
             return Err(RunError::Layout);
         }
         let period_s = layout.period_s;
         let mut sites = Vec::new();
-        for (m, client) in prepared.clients.iter().enumerate() {
+        let here = if elsewhere { &[][..] } else { &prepared.clients[..] };
+        for (m, client) in here.iter().enumerate() {
             let options = SiteOptions {
                 client: m,
                 prepared: client,
@@ -62,7 +77,13 @@ impl Run {
                 }
             })?);
         }
-        let server = |mode| server(session, prepared, &layout, mode, both);
+        let server = |mode| {
+            let predictions = match (mode, session.thresholds.tier) {
+                (Mode::Evidence, Tier::States) => Some(predictions(session, prepared)?),
+                (Mode::Evidence, Tier::Symbols) | (Mode::Paper, _) => None,
+            };
+            Ok::<_, RunError>(server(session, predictions, &layout, mode, both))
+        };
         let other = match mode {
             Mode::Evidence => Mode::Paper,
             Mode::Paper => Mode::Evidence,
@@ -100,10 +121,78 @@ impl Run {
             spent: prepared.spent.clone(),
             states: prepared.clients.iter().map(sending_states).collect(),
             left_out: prepared.clients.iter().map(|client| client.left_out.clone()).collect(),
+            site_ledgers: None,
         };
         run.pin_memory_for_deadband(prepared.spent.from)?;
         Ok(run)
     }
+
+    /// The run of a recording again: no site is there, its messages come from the recording. With
+    /// `keep` it can be decided under other settings.
+    pub(crate) fn recorded(recorded: &mut Recorded, keep: bool) -> Result<Self, RunError> {
+        let (session, mode) = (recorded.session.clone(), recorded.mode);
+        let layout = recorded.layout.clone();
+        let server = |mode| {
+            let predictions = match (mode, session.thresholds.tier) {
+                (Mode::Evidence, Tier::States) => {
+                    let known = recorded.influences.foreteller.as_ref();
+                    let unlearned = || recorded.influences.graph.unlearned.clone();
+                    let known =
+                        known.ok_or_else(|| RunError::Tier(unlearned().unwrap_or_default()))?;
+                    Some(foretold(&session, known)?)
+                }
+                (Mode::Evidence, Tier::Symbols) | (Mode::Paper, _) => None,
+            };
+            Ok::<_, RunError>(server(&session, predictions, &layout, mode, keep))
+        };
+        let other = match mode {
+            Mode::Evidence => Mode::Paper,
+            Mode::Paper => Mode::Evidence,
+        };
+        // Only an order needs the other method.
+        let changes = recorded.orders.iter().any(|stored| sets_mode(&stored.event));
+        let shadow = changes.then(|| server(other)).transpose()?;
+        let server = server(mode)?;
+        let wire = recorded.take_wire().map_err(WireError::from)?;
+        let repeats = recorded.repeats_freely;
+        let troubles = std::mem::take(&mut recorded.troubles);
+        let exchange = Exchange::recorded(Box::new(wire), server, shadow, (repeats, troubles))?;
+        let clients = layout.clients.len();
+        Ok(Self {
+            mode,
+            until: None,
+            graph: recorded.influences.graph.clone(),
+            own_tau: vec![[None; 2]; clients],
+            thresholds: recorded.thresholds.clone(),
+            exchange,
+            readouts: vec![ClientReadout::default(); clients],
+            tuned: false,
+            budget: session.privacy.budget.unwrap_or_default(),
+            annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
+            quality: Vec::new(),
+            frame: Frame::for_layout(&layout),
+            place: stream::Place::default(),
+            stream: Box::new(recorded.take_stream()),
+            layout,
+            spans: Vec::new(),
+            unused: Unused::default(),
+            unused_nominal: recorded.unused_nominal,
+            steps: 0,
+            labelled: false,
+            alarms: Alarms::default(),
+            spent: TrainingSpent { from: recorded.training_from, clients: Vec::new() },
+            states: vec![0; clients],
+            left_out: std::mem::take(&mut recorded.left_out),
+            site_ledgers: Some(std::mem::take(&mut recorded.ledgers)),
+            session,
+        })
+    }
+}
+
+/// Whether an operator changed the method by it, or took such a change back.
+fn sets_mode(event: &Event) -> bool {
+    let name = Knob::Mode.name(&[]);
+    event.edits.iter().any(|edit| matches!(edit, Edit::Setting { what, .. } if *what == name))
 }
 
 /// Why nothing was learned about influence.
@@ -114,16 +203,12 @@ fn unlearned(prepared: &Prepared) -> String {
 /// A server for a session that has heard nothing.
 fn server(
     session: &Session,
-    prepared: &Prepared,
+    predictions: Option<Predictions>,
     layout: &Layout,
     mode: Mode,
     keep: bool,
-) -> Result<Server, RunError> {
-    let predictions = match (mode, session.thresholds.tier) {
-        (Mode::Evidence, Tier::States) => Some(predictions(session, prepared)?),
-        (Mode::Evidence, Tier::Symbols) | (Mode::Paper, _) => None,
-    };
-    Ok(Server::new(Setup {
+) -> Server {
+    Server::new(Setup {
         mode,
         clients: layout.clients.len(),
         grading: Grading::from(session.privacy.symbol),
@@ -132,7 +217,7 @@ fn server(
         vote: session.thresholds.vote,
         predictions,
         keep,
-    }))
+    })
 }
 
 fn predictions(session: &Session, prepared: &Prepared) -> Result<Predictions, RunError> {
@@ -145,6 +230,10 @@ fn predictions(session: &Session, prepared: &Prepared) -> Result<Predictions, Ru
     if !prepared.clients.iter().enumerate().all(fitted) {
         return Err(RunError::Tier("its models were prepared for tier: Symbols".to_owned()));
     }
+    foretold(session, foreteller)
+}
+
+fn foretold(session: &Session, foreteller: &Foreteller) -> Result<Predictions, RunError> {
     let seed = rng::child(rng::child(session.seed, INFLUENCE), LIVE_PREDICTIONS);
     Ok(Predictions::new(foreteller, &Hooks::of(session), seed)?)
 }

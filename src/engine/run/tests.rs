@@ -22,7 +22,7 @@ const SESSION: &str = "Session(about: \"four clients\", \
     model: (proprietary: Linear, epochs: 1, federation: Batched(rounds: 1)), \
     thresholds: (arl0: \"3000s\"))";
 
-static PREPARED: LazyLock<(Session, Prepared)> = LazyLock::new(|| {
+pub(super) static PREPARED: LazyLock<(Session, Prepared)> = LazyLock::new(|| {
     let session = Session::parse("four", Path::new(""), SESSION).expect("a sound session");
     let folder = tempfile::tempdir().expect("a folder for the test");
     let file = folder.path().join("kept.safetensors");

@@ -43,6 +43,9 @@ impl Stretch {
             | NoteKind::BackwardStamp
             | NoteKind::WrongStamp
             | NoteKind::TruncatedRow
+            | NoteKind::Late
+            | NoteKind::Doubled
+            | NoteKind::Unreadable
             | NoteKind::DuplicateTag => format!(
                 "{reason}, {} rows left out in all ({place} lines {line} to {last})",
                 self.rows

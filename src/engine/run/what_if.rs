@@ -5,7 +5,7 @@
 //! | vote, ARL0 | the server decides again on what it heard |
 //! | mode | the server on what it heard, or the rehearsal of the other method where that is free |
 //! | τ, dead-band | each site flags its own distances again, and a fresh server hears the flags |
-//! | ε of symbols and flags | each site releases its run again, and a fresh server hears that |
+//! | ε of symbols and flags, of Z_a | each site releases its run again, and a fresh server hears that |
 //!
 //! Sending again is free in a seeded run and where nothing was ever protected; otherwise it is paid for in the sites'
 //! ledgers, and only when that was agreed to ([`Run::what_if_paid`]).
@@ -21,7 +21,6 @@ use crate::session::Mode;
 use crate::site::Trial;
 use crate::site::again::{Again, AgainError, Paying, Settled};
 use crate::site::flags::FlagRule;
-use crate::stream::Stream as _;
 use crate::wire::{Memory, Tick, Wire as _};
 
 /// The run so far, decided under some setting.
@@ -73,6 +72,11 @@ impl Run {
     }
 
     fn tried(&self, turn: Turn, pay: bool) -> Result<(Outlook, Vec<Settled>), NoAnswer> {
+        // A recording holds what crossed the wire: only the server can decide again.
+        let is_recorded = self.exchange.is_recorded();
+        if is_recorded && !matches!(turn.knob, Knob::Vote | Knob::Arl0) {
+            return Err(NoAnswer::NothingKept);
+        }
         let rules = self.rules_with(Some(turn));
         let mode = turn.to.mode().unwrap_or(self.mode);
         let heard = self.exchange.of(mode).ok_or(NoAnswer::NothingKept)?;
@@ -85,7 +89,9 @@ impl Run {
             // The other method was rehearsed: what it gives away is not paid for.
             Knob::Mode => mode != self.mode && !self.exchange.repeats_freely(),
             // Flags say nothing to the sequential decision.
-            Knob::TauC(_) | Knob::TauA(_) | Knob::Deadband => mode == Mode::Paper,
+            Knob::TauC(_) | Knob::TauA(_) | Knob::Deadband | Knob::EpsilonFlagA => {
+                mode == Mode::Paper
+            }
             Knob::EpsilonFlag => true,
             Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG | Knob::Delta | Knob::Budget => {
                 return Err(NoAnswer::StillToCome);
@@ -93,8 +99,12 @@ impl Run {
         };
         let server = self.server_with(heard, turn);
         let alarms = if sites_answer {
-            let tried = turn.knob == Knob::EpsilonFlag;
-            let epsilon = if tried { turn.to.number() } else { self.session.privacy.epsilon_flag };
+            let privacy = &self.session.privacy;
+            let tried = |knob, now| if turn.knob == knob { turn.to.number() } else { now };
+            let epsilon = [
+                tried(Knob::EpsilonFlag, privacy.epsilon_flag),
+                tried(Knob::EpsilonFlagA, privacy.epsilon_flag_a),
+            ];
             let paying = if pay { Paying::WhereItCosts } else { Paying::Never };
             let (alarms, costs) = self.sent_again(mode, epsilon, &rules, again, server, paying)?;
             settled = costs;
@@ -102,7 +112,11 @@ impl Run {
         } else {
             again.by(server, |server, t| server.hear_again(heard, t))
         };
-        let thresholds = rules.iter().map(|rule| rule.thresholds).collect();
+        let thresholds = if is_recorded {
+            self.thresholds.clone()
+        } else {
+            rules.iter().map(|rule| rule.thresholds).collect()
+        };
         let flags = self.flags_by(&rules);
         Ok((self.outlook(alarms.list(), thresholds, flags), settled))
     }
@@ -123,7 +137,7 @@ impl Run {
     fn sent_again(
         &self,
         mode: Mode,
-        epsilon: Option<f64>,
+        [epsilon, epsilon_a]: [Option<f64>; 2],
         rules: &[FlagRule],
         again: Decided<'_>,
         mut server: Server,
@@ -135,7 +149,9 @@ impl Run {
             .sites()
             .iter()
             .zip(rules)
-            .map(|(site, rule)| site.again(&Trial { mode, rule: *rule, epsilon }, paying))
+            .map(|(site, rule)| {
+                site.again(&Trial { mode, rule: *rule, epsilon, epsilon_a }, paying)
+            })
             .collect::<Result<Vec<Again<'_>>, _>>()?;
         // Within one process a message always arrives.
         for site in &mut sites {
@@ -226,6 +242,7 @@ impl Decided<'_> {
                 number: t as u64 + 1,
                 clients: &decision.clients,
                 outcomes: decision.outcomes(),
+                table: decision.table,
                 quality: &[],
             });
             alarms.hear_all(&facts);

@@ -99,6 +99,38 @@ fn a_spent_budget_ends_it_and_what_is_kept_for_alarms_serves_the_watch() {
 }
 
 #[test]
+fn z_c_and_z_a_can_have_an_epsilon_of_their_own_and_the_ledger_prices_each() {
+    let (mut ledger, steps) = (ledger(None), 4000);
+    let random = Randomness::seeded(7, 0);
+    let mut releaser = Releaser::new(Some(4.0), 2, SendPolicy::EveryStep, PARAMS, random).unwrap();
+    releaser.set_epsilon_a(Some(1.0)).unwrap();
+    let (mut lies_c, mut lies_a) = (0, 0);
+    for t in 0..steps {
+        let mut account = Account { ledger: &mut ledger, time: at(t) };
+        let said = releaser.flags(&mut account, Flag(true), Flag(false));
+        let Release::Symbol((z_c, z_a)) = said else { panic!("sent at every step") };
+        lies_c += usize::from(!z_c.value().0);
+        lies_a += usize::from(z_a.value().0);
+    }
+    // 1 − p = 1/(1 + e^ε), Theorem 7.3.
+    let share = |lies: usize| lies as f64 / steps as f64;
+    assert!((share(lies_c) - 1.0 / (1.0 + 4.0_f64.exp())).abs() < 0.01, "{lies_c}");
+    assert!((share(lies_a) - 1.0 / (1.0 + 1.0_f64.exp())).abs() < 0.03, "{lies_a}");
+    let priced = |what: What| {
+        let of = ledger.counts().iter().find(|counted| counted.what == what);
+        of.map(|counted| counted.spend)
+    };
+    let response = |epsilon| Some(Spend::Response { epsilon, symbols: 2 });
+    assert_eq!(priced(What::ProprietaryFlag), response(4.0));
+    assert_eq!(priced(What::AugmentedFlag), response(1.0));
+    releaser.set_epsilon_a(None).unwrap();
+    let mut account = Account { ledger: &mut ledger, time: at(steps) };
+    releaser.flags(&mut account, Flag(true), Flag(false));
+    let of_a = ledger.counts().iter().filter(|counted| counted.what == What::AugmentedFlag);
+    assert_eq!(of_a.count(), 2, "with none of its own it has that of Z_c");
+}
+
+#[test]
 fn flags_of_a_pair_are_two_releases() {
     let mut ledger = ledger(None);
     let mut releaser =

@@ -7,11 +7,11 @@ use super::*;
 use crate::session::{Session, SessionError};
 
 /// Every choice that holds a number stands in one of these.
-const ALL_NUMBERS: [&str; 4] = [
+const ALL_NUMBERS: [&str; 5] = [
     "Session(about: \"x\", source: Plant(), sampling: (period_s: 1, decimate: Every(5)), \
      thresholds: (tau_c: Percentile(95), tau_a: Value(3), vote: (k: 3, n: 5)), \
-     privacy: (epsilon_c: 1, epsilon_a: 1, epsilon_g: 1, epsilon_flag: 1, contraction: 0.5, \
-     send: Window(6), budget: (epsilon: 4, over: Hour, at_zero: AlarmsOnly(reserve: 1))), \
+     privacy: (epsilon_c: 1, epsilon_a: 1, epsilon_g: 1, epsilon_flag: 1, epsilon_flag_a: 1, \
+     contraction: 0.5, send: Window(6), budget: (epsilon: 4, over: Hour, at_zero: AlarmsOnly(reserve: 1))), \
      limits: (memory_gb: 4, preparation_h: 1))",
     "Session(about: \"x\", source: Twin(), model: (federation: Batched(rounds: 4)), \
      thresholds: (tau_c: Value(3), tau_a: Percentile(95)), \
@@ -20,6 +20,8 @@ const ALL_NUMBERS: [&str; 4] = [
     "Session(about: \"x\", source: Table(data: \"d\", time: (column: \"t\")), \
      clients: [(name: \"A\", columns: [\"a\"])], labels: Column(name: \"l\", unlabelled: [-1.0]), \
      ranges: (fit: (files: [\"a\"]), calibration: (files: [\"b\"]), replay: (files: [\"c\"])))",
+    "Session(about: \"x\", source: Live(input: Stdin), clients: [(name: \"A\", columns: [\"a\"])], \
+     ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+3h\")))",
 ];
 
 fn parse(text: &str) -> Result<Session, SessionError> {
@@ -84,6 +86,10 @@ fn with(bound: &Bound, value: &str) -> String {
         ("source.time.utc_offset_h", _) => {
             let time = format!("time: (column: \"t\",\n\n    utc_offset_h: {value})");
             return ALL_NUMBERS[3].replace("time: (column: \"t\")", &time);
+        }
+        ("source.grid_s" | "source.lateness_s" | "source.hold_s", _) => {
+            let input = format!("input: Stdin,\n\n    {last}: {value}");
+            return ALL_NUMBERS[4].replace("input: Stdin", &input);
         }
         ("labels.unlabelled", _) => {
             let label = format!("unlabelled: [\n\n    {value}]");

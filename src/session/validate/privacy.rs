@@ -12,6 +12,7 @@ impl Check {
             ("privacy.epsilon_a", privacy.epsilon_a),
             ("privacy.epsilon_g", privacy.epsilon_g),
             ("privacy.epsilon_flag", privacy.epsilon_flag),
+            ("privacy.epsilon_flag_a", privacy.epsilon_flag_a),
             ("privacy.delta", Some(privacy.delta)),
             ("privacy.clip_state", Some(privacy.clip_state)),
             ("privacy.clip_gradient", Some(privacy.clip_gradient)),
@@ -39,7 +40,7 @@ impl Check {
         self.that(
             privacy.send == SendPolicy::EveryStep || privacy.epsilon_flag.is_some(),
             "privacy.send",
-            "saving needs a price: set epsilon_flag, without it symbols are sent as they are",
+            "saving needs a price: set epsilon_flag, without it symbols are sent without noise",
         );
     }
 
@@ -48,14 +49,14 @@ impl Check {
         self.that(
             privacy.epsilon_flag.is_some(),
             "privacy.budget",
-            "a budget needs epsilon_flag: what is sent as it is fits no budget",
+            "a budget needs epsilon_flag: what is sent without noise fits no budget",
         );
         if budget.over == Scope::Lifetime {
             self.that(
                 privacy.epsilon_c.is_some() && privacy.epsilon_a.is_some(),
                 "privacy.budget.over",
                 "a budget for the whole history needs epsilon_c and epsilon_a: without them \
-                 training sends states as they are, and nothing is left from the start",
+                 training sends states without noise, and nothing is left from the start",
             );
         }
         match budget.at_zero {

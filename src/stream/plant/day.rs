@@ -44,10 +44,10 @@ impl Day {
         let midnight = TimeZone::UTC.to_timestamp(midnight).map_err(outside)?;
         let first = midnight.checked_sub(Duration::from_secs(history)).map_err(outside)?;
         midnight.checked_add(Duration::from_secs(day)).map_err(outside)?;
-        let schedule = chosen(&source.attacks)?
+        let schedule = timed(&source.attacks)?
             .into_iter()
-            .filter(|attack| u64::from(attack.start_s + attack.duration_s) <= day)
-            .map(|attack| Staged { attack, start: history + u64::from(attack.start_s) })
+            .filter(|(attack, start)| start + u64::from(attack.duration_s) <= day)
+            .map(|(attack, start)| Staged { attack, start: history + start })
             .collect();
         let switches =
             Switches { confounded: source.confounded, grid_feedback: source.grid_feedback };
@@ -79,11 +79,24 @@ fn seconds(key: &str, hours: f64) -> Result<u64, StreamError> {
     }
 }
 
+/// The attacks of a session and when they begin, in seconds from midnight, in the order of time.
+fn timed(attacks: &Attacks) -> Result<Vec<(&'static Attack, u64)>, StreamError> {
+    let chosen = chosen(attacks)?.into_iter().map(|attack| (attack, u64::from(attack.start_s)));
+    let mut timed: Vec<(&'static Attack, u64)> = chosen.collect();
+    if let Attacks::Pairs(gap_s) = attacks {
+        for pair in timed.chunks_exact_mut(2) {
+            let (first, start) = pair[0];
+            pair[1].1 = start + u64::from(first.duration_s) + u64::from(*gap_s);
+        }
+    }
+    Ok(timed)
+}
+
 /// The attacks of a session, in the order of the day.
 fn chosen(attacks: &Attacks) -> Result<Vec<&'static Attack>, StreamError> {
     let mut chosen: Vec<&'static Attack> = match attacks {
         Attacks::Nothing => Vec::new(),
-        Attacks::Day => CATALOGUE.iter().collect(),
+        Attacks::Day | Attacks::Pairs(_) => CATALOGUE.iter().collect(),
         Attacks::Only(ids) => ids
             .iter()
             .map(|id| {

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::splices::{self, Spliced};
 use crate::engine;
 use crate::engine::experiment::recorded::with_data;
 use crate::engine::handle::Options;
-use crate::engine::prepare::{Stage, cache_file, prepare};
+use crate::engine::prepare::{Prepared, Stage, cache_file, prepare};
 use crate::score::Score;
 use crate::session::{Session, Stretch};
 use crate::study::detection::figures::Figures;
@@ -119,6 +120,7 @@ fn plant_jobs(options: &StudyOptions) -> Vec<Job> {
             }));
         }
     }
+    jobs.extend(splices::jobs(options.quick));
     let twin_seeds = if options.quick { 1 } else { 5 };
     for twin in TWINS {
         for seed in TWIN_SEED..TWIN_SEED + twin_seeds {
@@ -134,7 +136,11 @@ fn plant_jobs(options: &StudyOptions) -> Vec<Job> {
 /// Runs a session in its own mode and scores it.
 fn scored(session: &Session) -> Result<Option<Score>, Failure> {
     let go_on = &mut |_: Stage| ControlFlow::Continue(());
-    let prepared = Arc::new(prepare(session, &cache_file(session), go_on)?);
+    judged(session, Arc::new(prepare(session, &cache_file(session), go_on)?))
+}
+
+/// The score of a run with models that are there.
+pub(super) fn judged(session: &Session, prepared: Arc<Prepared>) -> Result<Option<Score>, Failure> {
     let (_, ending) = engine::spawn(session, Options::study(prepared))?.into_end(|_, _| {})?;
     Ok(ending.judgement().map(|judgement| judgement.score()))
 }
@@ -187,9 +193,12 @@ const COLUMNS: Columns<Score> = Columns(&[
 fn report(done: &[Done]) -> Result<Report, StudyError> {
     let mut runs: Vec<(String, Score)> = Vec::new();
     let mut families: Vec<(String, Vec<f64>)> = Vec::new();
+    let mut spliced = Spliced::default();
     for done in done {
         if let Some(name) = done.input::<Option<String>>("data")? {
             runs.extend(done.read::<Option<Score>>()?.map(|score| (name, score)));
+        } else if done.input::<Option<u32>>(splices::DATA)?.is_some() {
+            spliced.add(&done.read()?);
         } else {
             let figures: Figures = done.read()?;
             add(&mut families, done.input("family")?, figures.f1);
@@ -198,7 +207,7 @@ fn report(done: &[Done]) -> Result<Report, StudyError> {
     let lines = Line::group(runs.iter().map(|(name, score)| (name, "evidence", score)));
     let mut promised = Table::new("Promises", 1, ["what", "wanted", "measured", "holds"]);
     let mut broken = Vec::new();
-    for promise in promises(&lines, &families) {
+    for promise in promises(&lines, &families).into_iter().chain(of_splices(&spliced)) {
         let wanted = format!("{} {}", promise.relation, promise.wanted);
         promised.lines.push(vec![
             Cell::words(promise.what.clone()),
@@ -251,6 +260,18 @@ impl Promise {
         let holds = measured <= wanted;
         Self { what: what.into(), relation: "at most", wanted, measured, holds }
     }
+}
+
+/// What was promised about second attacks, where there were any; in proportion where they are fewer.
+fn of_splices(spliced: &Spliced) -> Vec<Promise> {
+    if spliced.pairs == 0 {
+        return Vec::new();
+    }
+    let wanted = splices::WANTED * spliced.pairs as f64 / 60.0;
+    vec![
+        Promise::at_least("second attacks: own incident", wanted, spliced.own as f64),
+        Promise::at_most("second attacks: not announced", 0.0, spliced.unsaid() as f64),
+    ]
 }
 
 /// The promises about what was measured. A figure that is missing is no number, and not kept.
@@ -326,6 +347,6 @@ mod tests {
         let options = StudyOptions { data, quick: true, ..StudyOptions::default() };
         assert!(matches!((OUTSIDE.jobs)(&options), Err(StudyError::NoData { .. })));
         let jobs = (ACCEPTANCE.jobs)(&options).expect("plants need no data");
-        assert_eq!(jobs.len(), 2 * 2 + TWINS.len());
+        assert_eq!(jobs.len(), 2 * 2 + 1 + TWINS.len());
     }
 }

@@ -6,11 +6,13 @@
 //! it no gradient is sent back.
 
 use crate::engine::experiment::federation::{ETA2, PUBLISHED, Results};
-use crate::engine::experiment::loss_curve::{LossCurve, LossPoint, OracleDistance, Pass};
+use crate::engine::experiment::loss_curve::{
+    ClientTheory, LossCurve, LossPoint, OracleDistance, Pass, ServerTheory,
+};
 use crate::study::experiments::{by_family, experiments, oracle_note};
 use crate::study::frame::{Done, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, all, family, json, mean, method, seeds, shown};
-use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread};
+use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread, Table};
 
 pub(super) const STUDY: Study = Study {
     name: "convergence",
@@ -60,6 +62,81 @@ const CONDITION: Columns<OracleDistance> = Columns(&[
     mean("", "unlike", 2, |b| Some(b.unexplained)),
 ]);
 
+/// A client's quantities beside the distance that they bound.
+struct Beside {
+    theory: ClientTheory,
+    x_a: f64,
+}
+
+/// Theory beside measurement, a line per client.
+const THEORY: Columns<Beside> = Columns(&[
+    family("family"),
+    method("client"),
+    seeds("seeds"),
+    mean("", "ε*", 2, |b| Some(b.theory.epsilon_star)),
+    mean("", "φ = 0", 2, |b| Some(b.theory.without_phi)),
+    mean("", "pass 1", 2, |b| Some(b.theory.after_first_pass)),
+    mean("", "lemma 6.5", 2, |b| Some(b.theory.lemma_bound)),
+    mean("", "δ_m", 2, |b| Some(b.theory.delta_m)),
+    mean("", "‖x_a − x_o‖", 2, |b| Some(b.x_a)),
+    mean("", "bound 6.10", 1, |b| b.theory.bound),
+    mean("", "σ_c printed", 1, |b| Some(b.theory.sigma_c)),
+    mean("", "σ_a printed", 1, |b| Some(b.theory.sigma_a)),
+    mean("", "σ used", 1, |b| Some(b.theory.sigma_used)),
+]);
+
+/// The server's, a line per family.
+const SERVER: Columns<ServerTheory> = Columns(&[
+    family("family"),
+    seeds("seeds"),
+    mean("", "L_fs", 2, |s| Some(s.l_fs)),
+    mean("", "σ* = ‖x_s − x_o‖", 2, |s| Some(s.sigma_star)),
+    mean("", "bound 6.13", 1, |s| s.bound),
+]);
+
+fn besides(seeds: &[Results]) -> Vec<(&str, Beside)> {
+    let clients = seeds.first().map(|found| found.clients.as_slice()).unwrap_or_default();
+    let of = |(m, client): (usize, _)| {
+        published(seeds).filter_map(move |curve: &LossCurve| {
+            let end: &OracleDistance = curve.end.get(m)?;
+            Some((client, Beside { theory: *curve.theory.get(m)?, x_a: end.x_a }))
+        })
+    };
+    clients.iter().map(String::as_str).enumerate().flat_map(of).collect()
+}
+
+fn theory_tables(families: &[Family]) -> [Table; 2] {
+    let besides: Vec<(&str, &str, Beside)> = families
+        .iter()
+        .flat_map(|(family, seeds)| {
+            besides(seeds).into_iter().map(move |(client, beside)| (&family[..], client, beside))
+        })
+        .collect();
+    let lines =
+        columns::Line::group(besides.iter().map(|(family, client, b)| (*family, *client, b)));
+    let of_server = families.iter().flat_map(|(family, seeds)| {
+        published(seeds).map(move |curve| (&family[..], "server", &curve.server_theory))
+    });
+    let clients = THEORY
+        .table("Theory beside measurement: the clients", 2, &lines)
+        .note(
+            "ε*: mean ‖φ(y) − Σ x̂_n‖ at the end (Definition 6.4); φ = 0: the same without φ, so ε* of \
+             the same size says that φ approximates nothing of the others; pass 1 and lemma 6.5: left \
+             and right side of the lemma after the first pass. δ_m: Proposition 6.8. bound 6.10: L_f (ρ \
+             + ε*) + δ_m; empty where the condition of the theorem does not hold.",
+        )
+        .note(
+            "σ_c, σ_a: Theorem 7.1 as printed for ε = 1 and δ = 1e-5, with the constants measured here; σ \
+             used: by a public clip of ±5 and the least noise that gives the same (ε, δ). All in nominal \
+             standard deviations of a state. The printed ones depend on the client's own data, which \
+             a noise scale must not.",
+        );
+    let server = SERVER
+        .table("Theory beside measurement: the server", 1, &columns::Line::group(of_server))
+        .note("bound 6.13: L_fs M ρ + σ* with the largest ρ; empty where the condition fails.");
+    [clients, server]
+}
+
 fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let families = by_family(done)?;
     let lines: Vec<Line> = families.iter().flat_map(lines).collect();
@@ -79,7 +156,7 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
              it holds; unlike: share of the variance of x_c that no affine map of x_o explains",
         );
     Ok(Report {
-        tables: vec![feedback, condition],
+        tables: [feedback, condition].into_iter().chain(theory_tables(&families)).collect(),
         charts: families.iter().flat_map(charts).collect(),
         reading: reading(&families),
         rows: COLUMNS.rows(&lines),

@@ -329,11 +329,11 @@ fn root_table(lines: &[Line]) -> Table {
              whose first alarm names the client.",
         )
         .note(
-            "Incidents are those that a run of the same session reports: roots that cannot be \
-             distinguished are not named. Paper: look-up on the flags of the federated models at a \
-             percentile. Evidence: five levels on the same proprietary filters; below it the same on \
-             a linear predictor. Tier 2: states are sent too. Pre-trained clients are no session: \
-             their incidents are named steps, grouped.",
+            "Incidents of evidence mode are those that a run of the same session reports: roots that \
+             cannot be distinguished are not named. Paper and pre-trained: look-up on the flags of the \
+             models at a percentile, named steps at most five apart being one incident. Evidence: five \
+             levels on the same proprietary filters; below it the same on a linear predictor. Tier 2: \
+             states are sent too.",
         )
         .note(
             "ARL0: nominal steps per false incident (>: none in all that was watched). ARL1: from an \

@@ -22,6 +22,8 @@ pub(super) const STUDY: Study = Study {
 
 const ATTACKS: &str = "plant-attack-day";
 const NORMAL: &str = "plant-normal";
+/// The shape of the paper's experiment on HAI.
+const PAPERS: &str = "plant-paper";
 
 fn jobs(options: &StudyOptions) -> Vec<Job> {
     let job = |name: &'static str, seed: u64| {
@@ -33,32 +35,52 @@ fn jobs(options: &StudyOptions) -> Vec<Job> {
         })
     };
     let seeds = options.seeds(5, 2);
-    let days = [ATTACKS, NORMAL]
+    let days = [ATTACKS, NORMAL, PAPERS]
         .into_iter()
         .flat_map(|name| seeds.iter().map(move |seed| job(name, *seed)));
     // The oracle sees the raw data of all clients; its flags come from the federation experiments.
-    days.chain(experiments_on(DatasetSource::BuiltIn, options)).collect()
+    let models = experiments_on(DatasetSource::BuiltIn, options);
+    let papers = (!options.quick).then(|| experiments_on(DatasetSource::PlantPaper, options));
+    days.chain(models).chain(papers.into_iter().flatten()).collect()
 }
 
 fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let attacked: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", ATTACKS)?;
     let normal: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", NORMAL)?;
-    let flags = flags_in_seconds(done.iter().filter(|d| d.inputs.get("session").is_none()))?;
+    let papers: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", PAPERS)?;
+    let of = |source: DatasetSource| {
+        let name = source.name();
+        let is_of = move |d: &&Done| d.inputs.get("family").is_some_and(|f| *f == name[..]);
+        flags_in_seconds(done.iter().filter(is_of))
+    };
+    let (flags, papers_flags) = (of(DatasetSource::BuiltIn)?, of(DatasetSource::PlantPaper)?);
+    let at_papers = watched::lines(PAPERS, &papers);
     let days = watched::lines(ATTACKS, &attacked);
     let calm = watched::lines(NORMAL, &normal);
     let of_models = "Flags of each model on the attack day (left half of Table 4)";
     let flags = watched::flag_table(of_models, &flags.iter().collect::<Vec<_>>())
         .note(oracle_note(options));
-    let title = "The attack day and a normal day of the built-in plant";
-    let all: Vec<Line> = days.iter().chain(&calm).cloned().collect();
+    let title = "The attack day and a normal day of the built-in plant, and the paper's settings";
+    let all: Vec<Line> = days.iter().chain(&calm).chain(&at_papers).cloned().collect();
+    let of_papers =
+        "Flags of each model at the paper's settings (plant-paper, left half of Table 4)";
+    let papers_flags = (!papers_flags.is_empty())
+        .then(|| watched::flag_table(of_papers, &papers_flags.iter().collect::<Vec<_>>()));
     Ok(Report {
-        tables: vec![
-            watched::table(title, &all, false),
-            flags,
-            watched::attack_table("Every attack", &attacked),
-        ],
-        charts: vec![watched::chart(ATTACKS, &days)],
-        reading: watched::comparison(&days).into_iter().chain(targets(&days, &calm)).collect(),
+        tables: [watched::table(title, &all, false), flags]
+            .into_iter()
+            .chain(papers_flags)
+            .chain([
+                watched::attack_table("Every attack", &attacked),
+                watched::attack_table("Every attack at the paper's settings", &papers),
+            ])
+            .collect(),
+        charts: vec![watched::chart(ATTACKS, &days), watched::chart(PAPERS, &at_papers)],
+        reading: watched::comparison(&days)
+            .into_iter()
+            .chain(targets(&days, &calm))
+            .chain(watched::comparison(&at_papers))
+            .collect(),
         rows: watched::COLUMNS.rows(&all),
         ..Report::default()
     })
@@ -68,17 +90,21 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
 fn flags_in_seconds<'a>(
     experiments: impl Iterator<Item = &'a Done>,
 ) -> Result<Vec<ModelFlags>, StudyError> {
-    let mut all = Vec::new();
-    for done in experiments {
-        let found: Results = done.read()?;
-        let seconds =
-            |runs: RunTotals| RunTotals { watched: runs.watched * found.period_s, ..runs };
-        all.extend(found.flags.into_iter().map(|flags| ModelFlags {
+    let found = experiments.map(Done::read).collect::<Result<Vec<Results>, _>>()?;
+    Ok(in_seconds(found))
+}
+
+/// The flags of these results with run lengths in seconds.
+pub(super) fn in_seconds(results: Vec<Results>) -> Vec<ModelFlags> {
+    let of = |found: Results| {
+        let period_s = found.period_s;
+        let seconds = move |runs: RunTotals| RunTotals { watched: runs.watched * period_s, ..runs };
+        found.flags.into_iter().map(move |flags| ModelFlags {
             runs: FlagRuns { arl0: seconds(flags.runs.arl0), arl1: seconds(flags.runs.arl1) },
             ..flags
-        }));
-    }
-    Ok(all)
+        })
+    };
+    results.into_iter().flat_map(of).collect()
 }
 
 fn evidence<'l, 'a>(lines: &'l [Line<'a>]) -> Option<&'l Line<'a>> {

@@ -2,24 +2,32 @@
 
 use serde_json::json;
 
+use super::plant::in_seconds;
 use super::watched::{self, JudgedRun, Line};
+use crate::engine::experiment::dataset::DatasetSource;
+use crate::engine::experiment::federation::{Effort, FederationExperiment, Results};
 use crate::engine::experiment::recorded::with_data;
 use crate::session::Session;
+use crate::study::experiments::oracle_note;
 use crate::study::frame::{Done, Job, Study, StudyError, StudyOptions};
 use crate::study::report::Report;
 
 /// The paper's own recording.
 const PAPERS: &str = "hai-23.05-aug-12";
 
+/// The same at the paper's settings.
+const AT_PAPERS: &str = "hai-23.05-aug-12-paper";
+
 /// Shipped sessions that can read each data set, the paper's own first.
-const HAI_SESSIONS: [&str; 4] = [PAPERS, "hai-22.04", "hai-21.03", "hai-20.07"];
+const HAI_SESSIONS: [&str; 6] =
+    [AT_PAPERS, PAPERS, "hai-23.05-test2", "hai-22.04", "hai-21.03", "hai-20.07"];
 
 pub(super) const HAI: Study = Study {
     name: "hai",
     about: "the HAI testbed, whichever releases are there, both modes (Table 4)",
     needs_data: true,
     jobs: |options| jobs("hai", &HAI_SESSIONS, options),
-    report: |_, done| report(&HAI_SESSIONS, done),
+    report: |options, done| report(&HAI_SESSIONS, options, done),
 };
 
 pub(super) const TEP: Study = Study {
@@ -27,7 +35,7 @@ pub(super) const TEP: Study = Study {
     about: "Tennessee Eastman: fifteen faults in five units, both modes",
     needs_data: true,
     jobs: |options| jobs("tep", &["tep"], options),
-    report: |_, done| report(&["tep"], done),
+    report: |options, done| report(&["tep"], options, done),
 };
 
 pub(super) const BATADAL: Study = Study {
@@ -35,7 +43,7 @@ pub(super) const BATADAL: Study = Study {
     about: "BATADAL's water network: seven attacks on six stations, both modes",
     needs_data: true,
     jobs: |options| jobs("batadal", &["batadal"], options),
-    report: |_, done| report(&["batadal"], done),
+    report: |options, done| report(&["batadal"], options, done),
 };
 
 fn jobs(
@@ -63,13 +71,30 @@ fn jobs(
         let label = format!("{}, seed {seed}", session.name);
         Job::new(label, inputs, move || watched::watch(&session))
     };
-    Ok(sessions
-        .iter()
-        .flat_map(|session| seeds.iter().map(move |seed| job(session, *seed)))
-        .collect())
+    // The oracle sees the raw data of all clients, so no session can ask for it.
+    let models = |session: &Session, seed: u64| {
+        let effort =
+            if session.name == AT_PAPERS { Effort::PAPER } else { Effort::new(options.quick) };
+        let inputs = json!({
+            "models": session.name, "seed": seed, "files": files(session), "effort": effort
+        });
+        let mut session = session.clone();
+        session.seed = seed;
+        let label = format!("{}, models and oracle, seed {seed}", session.name);
+        Job::new(label, inputs, move || {
+            let source = DatasetSource::PlantPaper;
+            FederationExperiment { source, seed, effort }.on_session(&session)
+        })
+        .costing(3)
+    };
+    let all = |session| {
+        let of = move |seed: &u64| [job(session, *seed), models(session, *seed)];
+        seeds.iter().flat_map(of)
+    };
+    Ok(sessions.iter().flat_map(all).collect())
 }
 
-fn report(names: &[&str], done: &[Done]) -> Result<Report, StudyError> {
+fn report(names: &[&str], options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let mut report = Report::default();
     for name in names {
         let runs: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", name)?;
@@ -77,10 +102,12 @@ fn report(names: &[&str], done: &[Done]) -> Result<Report, StudyError> {
             continue;
         }
         let lines = watched::lines(name, &runs);
-        let flags: Vec<_> = runs.iter().flatten().flat_map(|run| &run.flags).collect();
+        let models: Vec<Results> = Done::with_input(done, "models", name)?;
+        let flags = in_seconds(models);
         report.tables.extend([
-            watched::table(name, &lines, *name == PAPERS),
-            watched::flag_table("Flags of each model", &flags),
+            watched::table(name, &lines, [PAPERS, AT_PAPERS].contains(name)),
+            watched::flag_table("Flags of each model", &flags.iter().collect::<Vec<_>>())
+                .note(oracle_note(options)),
             watched::attack_table("Every event", &runs),
         ]);
         report.charts.push(watched::chart(name, &lines));

@@ -94,7 +94,7 @@ pub(crate) struct Figures {
     pub right: usize,
     /// Alarms that were raised in no event and in no tail.
     pub false_alarms: usize,
-    /// Nominal steps before the first event, and the alarms in them.
+    /// Steps outside events and their tails, and the alarms that were raised in them.
     pub arl0: RunTotals,
     /// From each onset to the next alarm.
     pub arl1: RunTotals,
@@ -143,8 +143,8 @@ impl Figures {
             );
         }
         let alarms: Vec<Tick> = output.incidents.iter().map(|d| tick(d.opened)).collect();
-        let early = alarms.iter().filter(|alarm| **alarm < nominal).count();
         let is_false = |d: &&Declared| !events.iter().any(|event| event.is_answered_at(d.opened));
+        let false_alarms = output.incidents.iter().filter(is_false).count();
         let runs = run_length::runs(&onsets, tick(steps) - 1);
         Self {
             precision: rates.precision,
@@ -159,8 +159,8 @@ impl Figures {
             events: events.len(),
             detected: delays.len(),
             right,
-            false_alarms: output.incidents.iter().filter(is_false).count(),
-            arl0: run_length::arl0(nominal as f64, early).into(),
+            false_alarms,
+            arl0: run_length::arl0(truth.quiet_steps() as f64, false_alarms).into(),
             arl1: run_length::arl1(&runs, &alarms).into(),
             delays,
             ac1: ranking::accuracy_at(&ranks, 1),

@@ -12,7 +12,8 @@ pub(crate) fn lines<'a>(family: &str, flags: &[&'a ModelFlags]) -> Vec<Line<'a, 
     flags.sort_by(|a, b| {
         a.percentile.total_cmp(&b.percentile).then(place(&a.model).cmp(&place(&b.model)))
     });
-    let method = |f: &ModelFlags| format!("{}, flags at {} %", f.model, f.percentile);
+    let method =
+        |f: &ModelFlags| format!("{}{}, flags at {} %", f.model, f.span.words(), f.percentile);
     Line::group(flags.into_iter().map(|flags| (family, method(flags), flags)))
 }
 
@@ -21,7 +22,7 @@ pub(crate) fn percentile(line: &Line<'_, ModelFlags>) -> String {
 }
 
 pub(crate) fn model(line: &Line<'_, ModelFlags>) -> String {
-    line.runs.first().map_or_else(String::new, |flags| flags.model.clone())
+    line.runs.first().map_or_else(String::new, |f| format!("{}{}", f.model, f.span.words()))
 }
 
 /// Time per flag in nominal operation.

@@ -74,15 +74,15 @@ pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watch
     })?;
     let onsets: Vec<Timestamp> = onsets.into_values().collect();
     let truth = Truth::new(&opened.steps, &gathered.times, &ending.events);
-    let named = match session.mode {
-        Mode::Evidence => None,
-        Mode::Paper => Some(gathered.flags.look_up(session.thresholds.vote)),
-    };
     let client = |name: &str| opened.steps.client(name);
-    let incidents = gathered.incidents(&onsets, client, clients, named.as_deref());
-    let output = match named {
-        None => MethodOutput::from_incidents(incidents, truth.steps),
-        Some(names) => MethodOutput { incidents, names },
+    let output = match session.mode {
+        Mode::Evidence => {
+            let incidents = gathered.incidents(&onsets, client, clients);
+            MethodOutput::from_incidents(incidents, truth.steps)
+        }
+        // An episode of paper mode is a run of steps with one verdict. Figures per episode put named
+        // steps together that are a few apart, as those of models that no session can ask for.
+        Mode::Paper => MethodOutput::from_names(gathered.flags.look_up(session.thresholds.vote)),
     };
     Ok(WatchedRun { truth, output, flags: gathered.flags, ledgers: gathered.ledgers })
 }
@@ -125,6 +125,7 @@ impl Gathered {
             Fact::Ledger(ledger) => self.ledgers.push(ledger.clone()),
             Fact::Training(_)
             | Fact::Calibrated(_)
+            | Fact::Verdict(_)
             | Fact::Setting(_)
             | Fact::Quality(_)
             | Fact::Summary(_) => {}
@@ -132,14 +133,12 @@ impl Gathered {
     }
 
     /// Every alarm with its first and its last evidence. An incident stays open until it is certain
-    /// that it is over; its evidence ends earlier: in paper mode with the last step that was `named`, in
-    /// evidence mode with the highest evidence of its root.
+    /// that it is over; its evidence ends earlier, with the highest evidence of its root.
     fn incidents(
         &self,
         onsets: &[Timestamp],
         client: impl Fn(&str) -> Option<usize>,
         clients: usize,
-        named: Option<&[Option<usize>]>,
     ) -> Vec<Declared> {
         let of = |(alarm, onset): (&IncidentSpan, &Timestamp)| {
             let root = alarm.last.root.as_deref().and_then(&client);
@@ -147,14 +146,11 @@ impl Gathered {
                 .filter_map(|(name, p)| Some((client(name)?, p.get())))
                 .collect();
             let likeliest = || suspects.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(m, _)| *m);
-            let mut open = alarm.opened..=alarm.closed;
-            let last = match named {
-                Some(named) => open.rfind(|t| named.get(*t).is_some_and(Option::is_some)),
-                None => root.or_else(likeliest).and_then(|root| {
-                    let evidence = |t: &usize| self.evidence[t * clients + root];
-                    open.max_by(|a, b| evidence(a).total_cmp(&evidence(b)))
-                }),
-            };
+            let open = alarm.opened..=alarm.closed;
+            let last = root.or_else(likeliest).and_then(|root| {
+                let evidence = |t: &usize| self.evidence[t * clients + root];
+                open.max_by(|a, b| evidence(a).total_cmp(&evidence(b)))
+            });
             Declared {
                 onset: self.times.partition_point(|t| t < onset).min(alarm.opened),
                 opened: alarm.opened,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::engine::experiment::flags::FlagRuns;
+use crate::engine::experiment::flags::{FlagRuns, Span};
 use crate::study::report::text::{Page, render};
 
 fn figures(f1: f64, right: usize) -> Figures {
@@ -33,7 +33,12 @@ fn done(family: &str, seed: u64, f1: f64) -> Done {
         arl0: RunTotals { watched: 6000.0, ended: 300, censored: 2 },
         arl1: RunTotals { watched: 5.0, ended: 10, censored: 0 },
     };
-    let flags = |model: Variant| ModelFlags { model: model.name().into(), percentile: 95.0, runs };
+    let flags = |model: Variant| ModelFlags {
+        model: model.name().into(),
+        percentile: 95.0,
+        span: Span::Step,
+        runs,
+    };
     let outcome = FamilyResult {
         methods: vec![
             method("pre-trained-95", 0.27),

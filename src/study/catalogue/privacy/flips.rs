@@ -1,14 +1,16 @@
-//! The paper's figure 4: first p_c with every Z_a true, then p_a with every Z_c true. A session has one
-//! ε for both flags, so the flags of a run without noise are randomised here.
+//! The paper's figure 4: first p_c with every Z_a true, then p_a with every Z_c true. One run without
+//! noise is randomised many times, so that only the noise differs.
+//!
+//! Panels a and b are run lengths of Z_a, as everywhere in these studies. Panels c and d are precision
+//! and recall of the look-up; inside anomalies only is the reading nearest to the paper's figures, and
+//! end to end stands beside it.
 
 use serde::{Deserialize, Serialize};
 
 use super::published;
 use crate::engine::experiment::Failure;
-use crate::engine::experiment::flags::epsilon;
-use crate::score::metrics::Tick;
-use crate::score::metrics::run_length;
-use crate::score::steps::tick;
+use crate::engine::experiment::flags::{FlagRuns, epsilon};
+use crate::score::metrics::run_length::RunTotals;
 use crate::study::detection::Models;
 use crate::study::detection::figures::{Figures, MethodOutput};
 use crate::study::detection::watch::watch;
@@ -33,10 +35,12 @@ pub(super) struct FlipRow {
     /// ε of a Z_c; none where it is always true.
     pub epsilon_c: Option<f64>,
     pub epsilon_a: Option<f64>,
-    /// Steps between false alarms of Z_a.
-    pub arl0: Option<f64>,
-    /// Steps from an anomaly to the next Z_a.
-    pub arl1: Option<f64>,
+    /// Run lengths of Z_a, in steps of a client.
+    pub runs: FlagRuns,
+    /// Steps inside anomalies with the right name, of those with any.
+    pub inside_precision: Option<f64>,
+    /// Steps inside anomalies with the right name, of all.
+    pub inside_recall: Option<f64>,
     /// Incidents that name the origin of an anomaly they answer, of all incidents.
     pub precision: Option<f64>,
     /// Anomalies so answered.
@@ -55,6 +59,18 @@ fn truth(line: &Line) -> f64 {
     line.runs.first().map_or(1.0, |row| row.p_c.min(row.p_a))
 }
 
+/// Steps of a client per false flag; all that was watched where there is none.
+fn arl0(line: &Line) -> Option<f64> {
+    let length = RunTotals::pooled(line.runs.iter().map(|row| &row.runs.arl0));
+    length.mean.or(length.at_least)
+}
+
+/// Steps from an onset to the next flag of the client it is in.
+fn arl1(line: &Line) -> Option<f64> {
+    let length = RunTotals::pooled(line.runs.iter().map(|row| &row.runs.arl1));
+    length.mean.or(length.at_least)
+}
+
 pub(super) const COLUMNS: Columns<FlipRow> = Columns(&[
     shown("lies", 0, |line| {
         Figure::Text(format!("on {}", line.runs.first().map_or("", |row| &row.flag)))
@@ -63,8 +79,10 @@ pub(super) const COLUMNS: Columns<FlipRow> = Columns(&[
     all("p_a", "p_a", 2, |line| setting(line, |row| Some(row.p_a))),
     json("epsilon_c", |line| setting(line, |row| row.epsilon_c)),
     json("epsilon_a", |line| setting(line, |row| row.epsilon_a)),
-    mean("arl0", "ARL0", 1, |row| row.arl0),
-    mean("arl1", "ARL1", 2, |row| row.arl1),
+    all("arl0", "ARL0", 1, |line| Figure::Number(arl0(line))),
+    all("arl1", "ARL1", 2, |line| Figure::Number(arl1(line))),
+    mean("inside_precision", "inside P", 2, |row| row.inside_precision),
+    mean("inside_recall", "inside R", 2, |row| row.inside_recall),
     mean("precision", "precision", 2, |row| row.precision),
     mean("recall", "recall", 2, |row| row.recall),
     mean("f1", "F1", 2, |row| row.f1),
@@ -77,8 +95,8 @@ pub(super) fn lines(seeds: &[Vec<FlipRow>]) -> Vec<Line<'_>> {
 
 pub(super) fn table(lines: &[Line]) -> Table {
     COLUMNS.table("Paper mode on A2 with flags that are true with p_c and p_a", 3, lines).note(
-        "Run lengths in steps, of Z_a. Root causes by the look-up of the pair (Z_c, Z_a), against the \
-         true origin of every event.",
+        "Run lengths in steps of a client, of Z_a. Root causes by the look-up of the pair (Z_c, Z_a): \
+         inside, per step of anomalies only; the last three, per episode end to end.",
     )
 }
 
@@ -86,7 +104,7 @@ fn varying<'l, 'a>(lines: &'l [Line<'a>], flag: &str) -> impl Iterator<Item = &'
     lines.iter().filter(move |line| line.runs.first().is_some_and(|row| row.flag == flag))
 }
 
-pub(super) fn charts(lines: &[Line]) -> [Chart; 2] {
+pub(super) fn charts(lines: &[Line]) -> [Chart; 3] {
     let p_c = |name: &str, y: &str| COLUMNS.series(name, ("p_c", y), varying(lines, Z_C));
     let p_a = |name: &str, y: &str| COLUMNS.series(name, ("p_a", y), varying(lines, Z_A));
     let axes = |y: &str| (Axis::linear("probability that a flag is true"), Axis::linear(y));
@@ -96,6 +114,17 @@ pub(super) fn charts(lines: &[Line]) -> [Chart; 2] {
             "F1 of the look-up against the truth of its flags",
             axes("F1"),
             vec![p_c("p_c varies", "f1"), p_a("p_a varies", "f1")],
+        ),
+        Chart::lines(
+            "inside",
+            "Precision and recall inside anomalies against the truth of flags",
+            axes("share"),
+            vec![
+                p_c("precision, p_c varies", "inside_precision"),
+                p_a("precision, p_a varies", "inside_precision"),
+                p_c("recall, p_c varies", "inside_recall"),
+                p_a("recall, p_a varies", "inside_recall"),
+            ],
         ),
         Chart::lines(
             "run-lengths",
@@ -111,25 +140,28 @@ pub(super) fn charts(lines: &[Line]) -> [Chart; 2] {
     ]
 }
 
+fn f1(line: &Line) -> Option<f64> {
+    line.mean(|row| row.f1)
+}
+
 /// How far the most lies change root causes and run lengths, on each flag.
 pub(super) fn reading(lines: &[Line]) -> Option<String> {
-    let change = |flag: &str, figure: fn(&FlipRow) -> Option<f64>| -> Option<(f64, f64)> {
-        let by_truth: Vec<(f64, f64)> = varying(lines, flag)
-            .filter_map(|line| Some((truth(line), line.mean(figure)?)))
-            .collect();
+    let change = |flag: &str, figure: fn(&Line) -> Option<f64>| -> Option<(f64, f64)> {
+        let by_truth: Vec<(f64, f64)> =
+            varying(lines, flag).filter_map(|line| Some((truth(line), figure(line)?))).collect();
         let least = by_truth.iter().min_by(|a, b| a.0.total_cmp(&b.0))?.1;
         let most = by_truth.iter().max_by(|a, b| a.0.total_cmp(&b.0))?.1;
         Some((most, least))
     };
     let changes = |flag| {
-        let (f1, arl0) = (change(flag, |row| row.f1)?, change(flag, |row| row.arl0)?);
+        let (f1, arl0) = (change(flag, f1)?, change(flag, arl0)?);
         Some(format!(
             "F1 {} and ARL0 {}",
             moved(f1.0, f1.1, 2, 0.02),
             moved(arl0.0, arl0.1, 1, 0.05 * arl0.0)
         ))
     };
-    let lost = |flag| change(flag, |row| row.f1).map(|(clean, noised)| clean - noised);
+    let lost = |flag| change(flag, f1).map(|(clean, noised)| clean - noised);
     let (c, a) = (lost(Z_C)?, lost(Z_A)?);
     let verdict = if a > 0.02 && a > 2.0 * c.max(0.0) {
         "that root causes suffer from noise on Z_a and hardly from noise on Z_c holds here"
@@ -162,16 +194,8 @@ pub(super) fn rows(seed: u64, quick: bool) -> Result<Vec<FlipRow>, Failure> {
         truths.iter().map(|p| (Z_C, *p, 1.0)).chain(truths.iter().map(|p| (Z_A, 1.0, *p)));
     let mut rows = Vec::new();
     let truth = &watched.truth;
-    let onsets: Vec<Tick> = truth.events.iter().map(|event| event.window.start).collect();
-    let last = tick(truth.steps) - 1;
-    let nominal = onsets.iter().copied().min().unwrap_or(last);
     for (source, (flag, p_c, p_a)) in (0..).zip(settings) {
         let flags = watched.flags.randomised((p_c, p_a), seed, source)?;
-        // An alarm is a Z_a of any client.
-        let alarms = flags.alarms();
-        let early = alarms.iter().filter(|alarm| **alarm < nominal).count();
-        let arl0 = run_length::arl0(nominal as f64, early);
-        let arl1 = run_length::arl1(&run_length::runs(&onsets, last), &alarms);
         let figures = Figures::of(truth, &MethodOutput::from_names(flags.look_up(None)));
         rows.push(FlipRow {
             flag: flag.into(),
@@ -179,8 +203,9 @@ pub(super) fn rows(seed: u64, quick: bool) -> Result<Vec<FlipRow>, Failure> {
             p_a,
             epsilon_c: epsilon(p_c),
             epsilon_a: epsilon(p_a),
-            arl0: arl0.mean.or(arl0.at_least),
-            arl1: arl1.mean,
+            runs: flags.run_lengths(|z| z.z_a, &truth.events),
+            inside_precision: figures.inside_precision,
+            inside_recall: figures.step_recall,
             precision: figures.precision,
             recall: figures.recall,
             f1: figures.f1,

@@ -1,5 +1,6 @@
 use super::spending::SpendingRow;
 use super::*;
+use crate::score::metrics::run_length::RunTotals;
 
 #[test]
 fn noise_on_states_shows_in_what_the_server_sees_and_the_order_of_rows_is_fixed() {
@@ -18,10 +19,12 @@ fn flags_that_lie_answer_later_and_false_alarms_come_sooner() {
     assert_eq!(rows.len(), 8);
     let (worst, best) = (&rows[4], &rows[7]);
     assert_eq!((worst.p_a, best.p_a), (0.6, 1.0));
-    assert!(worst.arl0 < best.arl0 && worst.arl1 > best.arl1, "{worst:?} {best:?}");
+    let mean = |runs: &RunTotals| RunTotals::pooled([runs]).mean;
+    assert!(mean(&worst.runs.arl0) < mean(&best.runs.arl0), "{worst:?} {best:?}");
+    assert!(mean(&worst.runs.arl1) > mean(&best.runs.arl1), "{worst:?} {best:?}");
     assert!(worst.recall <= best.recall, "{worst:?} {best:?}");
     // Run lengths are those of Z_a: lies about Z_c do not touch them.
-    assert_eq!(rows[0].arl0, rows[3].arl0);
+    assert_eq!(rows[0].runs, rows[3].runs);
 }
 
 #[test]

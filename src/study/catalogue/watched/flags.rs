@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::engine::experiment::Variant;
-use crate::engine::experiment::flags::{FlagRuns, ModelFlags};
+use crate::engine::experiment::flags::{FlagRuns, ModelFlags, Span};
 use crate::score::metrics::run_length::{self, RunTotals};
 use crate::score::metrics::{Tick, Window};
 use crate::study::detection::flags;
@@ -70,6 +70,7 @@ impl Raised {
             ModelFlags {
                 model: model.name().into(),
                 percentile,
+                span: Span::Step,
                 runs: FlagRuns {
                     arl0: RunTotals {
                         watched: calm as f64 * period_s,

@@ -54,8 +54,10 @@ fn a_false_alarm_a_right_name_and_a_wrong_one() {
     // The false alarm came before anything had happened.
     assert_eq!((figures.f1, figures.f1_from_first_event), (Some(0.4), Some(0.5)));
     assert_eq!(figures.delays, [3.0, 3.0]);
-    // Fifty nominal steps, one alarm in them; both anomalies answered three steps after their onset.
-    assert_eq!(figures.arl0, RunTotals { watched: 50.0, ended: 1, censored: 1 });
+    // All steps outside both anomalies and their tails, one alarm in them; both anomalies answered
+    // three steps after their onset.
+    let watched = 100.0 - 2.0 * (10.0 + TAIL as f64);
+    assert_eq!(figures.arl0, RunTotals { watched, ended: 1, censored: 1 });
     assert_eq!(figures.arl1, RunTotals { watched: 6.0, ended: 2, censored: 0 });
     // C2 was named first of all; C1 has the least weight of the three.
     assert_eq!((figures.ac1, figures.ac3), (Some(0.5), Some(1.0)));

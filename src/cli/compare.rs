@@ -1,0 +1,356 @@
+//! `headwater compare`: two recordings, or two settings of one session, side by side.
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args;
+use color_eyre::eyre::{Result, bail, eyre};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::engine::handle::Options;
+use crate::engine::knob::{Knob, Turn};
+use crate::engine::pace::Speed;
+use crate::engine::recorded::Recorded;
+use crate::engine::{self, Handle};
+use crate::fact::{self, Fact, Number, Summary, Value};
+use crate::record::{self, Recording};
+use crate::score::EventRow;
+use crate::score::metrics::delay::Delays;
+use crate::session::{Session, Span};
+
+#[derive(Debug, Args)]
+pub(super) struct CompareArgs {
+    /// A session or a recording
+    a: String,
+    /// Another; the same once more when absent
+    b: Option<String>,
+    /// A setting of the second one, as `headwater open` names its knobs, such as arl0=8h
+    #[arg(long, value_name = "KEY=VALUE")]
+    set_b: Vec<String>,
+    /// One JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// One of the two days.
+struct Day {
+    name: String,
+    settings: Vec<String>,
+    summary: Option<Summary>,
+    /// Incidents as they were said last, in order.
+    incidents: Vec<fact::Incident>,
+}
+
+/// {a, b, events: [{id, a, b}], false_alarms, delay_s}
+#[derive(Debug, Serialize)]
+struct Comparison {
+    a: Side,
+    b: Side,
+    events: Vec<Row>,
+    false_alarms: Pair<usize>,
+    delay_s: Pair<Delays>,
+}
+
+#[derive(Debug, Serialize)]
+struct Side {
+    name: String,
+    settings: Vec<String>,
+    mode: Option<String>,
+    incidents: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Pair<T> {
+    a: Option<T>,
+    b: Option<T>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    id: String,
+    a: Option<Said>,
+    b: Option<Said>,
+}
+
+/// What was said about an event.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Said {
+    delay_s: Option<f64>,
+    root: Option<String>,
+    /// Whether that is right, where it is known.
+    right: Option<bool>,
+}
+
+pub(super) fn run(out: &mut impl Write, args: &CompareArgs) -> Result<()> {
+    if args.b.is_none() && args.set_b.is_empty() {
+        bail!("there is nothing to compare: name a second session or recording, or --set-b");
+    }
+    let (a, b) = (day(&args.a, &[])?, day(args.b.as_deref().unwrap_or(&args.a), &args.set_b)?);
+    let comparison = compare(&a, &b);
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string(&comparison)?)?;
+        return Ok(());
+    }
+    Ok(print(out, &comparison)?)
+}
+
+fn day(name: &str, settings: &[String]) -> Result<Day> {
+    let file = Path::new(name);
+    let mut day = Day {
+        name: name.to_owned(),
+        settings: settings.to_vec(),
+        summary: None,
+        incidents: Vec::new(),
+    };
+    if record::is_recording(file) {
+        let recording = Recording::open(file)?;
+        if settings.is_empty() {
+            for stored in recording.facts()? {
+                let fact = Fact::from_line(&stored.line)
+                    .map_err(|why| recording.damaged(format!("a fact: {why}")))?;
+                day.hear(&fact);
+            }
+            return Ok(day);
+        }
+        let mut recorded = Recorded::read(&recording)?;
+        for setting in settings {
+            let turn = turn(setting)?;
+            if !matches!(turn.knob, Knob::Vote | Knob::Arl0) {
+                bail!(
+                    "{setting}: a recording holds what crossed the wire, so only what the server \
+                     decides by (arl0, vote) can be set; name the session to set anything else"
+                );
+            }
+            apply(&mut recorded.session, turn)?;
+        }
+        day.play(engine::spawn_recorded(recorded, Options::facts(Speed::Max))?)?;
+        return Ok(day);
+    }
+    let mut session = Session::open(name)?;
+    for setting in settings {
+        apply(&mut session, turn(setting)?)?;
+    }
+    day.play(engine::spawn(&session, Options::facts(Speed::Max))?)?;
+    Ok(day)
+}
+
+impl Day {
+    fn play(&mut self, engine: Handle) -> Result<()> {
+        let mut facts = Vec::new();
+        let (_, ending) = engine
+            .into_end(|_, update| facts.extend(update.news.facts.iter().cloned()))
+            .map_err(|error| eyre!(error))?;
+        for fact in &facts {
+            self.hear(fact);
+        }
+        self.summary = Some(ending.summary);
+        Ok(())
+    }
+
+    fn hear(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Opened(incident) => self.incidents.push(incident.clone()),
+            Fact::Updated(incident) | Fact::Closed(incident) => {
+                let known = self.incidents.iter_mut().find(|i| i.incident == incident.incident);
+                if let Some(known) = known {
+                    let time = known.time;
+                    known.clone_from(incident);
+                    known.time = time;
+                }
+            }
+            Fact::Summary(summary) => self.summary = Some((**summary).clone()),
+            Fact::Training(_)
+            | Fact::Calibrated(_)
+            | Fact::Setting(_)
+            | Fact::Ledger(_)
+            | Fact::Verdict(_)
+            | Fact::Quality(_) => {}
+        }
+    }
+
+    fn events(&self) -> Option<&[EventRow]> {
+        Some(&self.summary.as_ref()?.score.as_ref()?.events)
+    }
+
+    fn side(&self) -> Side {
+        Side {
+            name: self.name.clone(),
+            settings: self.settings.clone(),
+            mode: self.summary.as_ref().map(|summary| format!("{:?}", summary.mode).to_lowercase()),
+            incidents: self.incidents.len(),
+        }
+    }
+}
+
+/// `arl0=8h` as a knob with its value.
+fn turn(setting: &str) -> Result<Turn> {
+    let (key, value) =
+        setting.split_once('=').ok_or_else(|| eyre!("{setting}: expected KEY=VALUE"))?;
+    let knob = Knob::named(key.trim(), &[]).ok_or_else(|| {
+        let known: Vec<String> = Knob::all(0).iter().map(|knob| knob.name(&[])).collect();
+        eyre!("{key}: no such setting; there are {}", known.join(", "))
+    })?;
+    let text = value.trim();
+    let value = match text {
+        "none" => Value::Unset,
+        "on" | "true" => Value::Switch(true),
+        "off" | "false" => Value::Switch(false),
+        _ => match text.parse::<f64>().ok().and_then(Number::new) {
+            Some(number) => Value::Number(number),
+            None => match Span::try_from(text.to_owned()) {
+                Ok(span) if knob == Knob::Arl0 => Value::Number(Number::or_zero(span.seconds)),
+                _ => Value::Text(text.to_owned()),
+            },
+        },
+    };
+    Ok(knob.turn(&value, &[])?)
+}
+
+/// Sets a knob of a session before it runs.
+fn apply(session: &mut Session, turn: Turn) -> Result<()> {
+    let number = turn.to.number();
+    let (tau, privacy) = (&mut session.thresholds, &mut session.privacy);
+    match turn.knob {
+        Knob::TauC(None) => tau.tau_c = turn.to.tau().unwrap_or(tau.tau_c),
+        Knob::TauA(None) => tau.tau_a = turn.to.tau().unwrap_or(tau.tau_a),
+        Knob::Vote => tau.vote = turn.to.vote(),
+        Knob::Deadband => tau.deadband = number.unwrap_or(1.0),
+        Knob::Arl0 => tau.arl0.seconds = number.unwrap_or(tau.arl0.seconds),
+        Knob::Mode => session.mode = turn.to.mode().unwrap_or(session.mode),
+        Knob::EpsilonFlag => privacy.epsilon_flag = number,
+        Knob::EpsilonFlagA => privacy.epsilon_flag_a = number,
+        Knob::EpsilonC => privacy.epsilon_c = number,
+        Knob::EpsilonA => privacy.epsilon_a = number,
+        Knob::EpsilonG => privacy.epsilon_g = number,
+        Knob::Delta => privacy.delta = number.unwrap_or(privacy.delta),
+        Knob::TauC(Some(_)) | Knob::TauA(Some(_)) | Knob::Budget => {
+            bail!("{}: this cannot be set before a run; edit the session", turn.knob.name(&[]))
+        }
+    }
+    Ok(())
+}
+
+fn compare(a: &Day, b: &Day) -> Comparison {
+    let events = match (a.events(), b.events()) {
+        (Some(of_a), Some(of_b)) if !of_a.is_empty() || !of_b.is_empty() => labelled(of_a, of_b),
+        _ => unlabelled(&a.incidents, &b.incidents),
+    };
+    let score = |day: &Day| day.summary.as_ref().and_then(|summary| summary.score.clone());
+    let (of_a, of_b) = (score(a), score(b));
+    Comparison {
+        a: a.side(),
+        b: b.side(),
+        events,
+        false_alarms: Pair {
+            a: of_a.as_ref().map(|score| score.false_alarms),
+            b: of_b.as_ref().map(|score| score.false_alarms),
+        },
+        delay_s: Pair { a: of_a.map(|score| score.delay_s), b: of_b.map(|score| score.delay_s) },
+    }
+}
+
+/// Every known disturbance, with what either said about it.
+fn labelled(a: &[EventRow], b: &[EventRow]) -> Vec<Row> {
+    let said =
+        |row: &EventRow| Said { delay_s: row.delay_s, root: row.root.clone(), right: row.right };
+    let find = |rows: &[EventRow], id: &str| {
+        rows.iter().find(|row| row.id == id).filter(|row| row.detected).map(said)
+    };
+    let only_b = b.iter().filter(|row| a.iter().all(|other| other.id != row.id));
+    a.iter()
+        .chain(only_b)
+        .map(|row| Row { id: row.id.clone(), a: find(a, &row.id), b: find(b, &row.id) })
+        .collect()
+}
+
+/// Without labels: incidents that were opened within five minutes of each other are one event.
+fn unlabelled(a: &[fact::Incident], b: &[fact::Incident]) -> Vec<Row> {
+    const NEAR_S: f64 = 300.0;
+    let said = |incident: &fact::Incident, first: Timestamp| Said {
+        delay_s: Some(incident.time.duration_since(first).as_secs_f64()),
+        root: incident.root.clone(),
+        right: None,
+    };
+    let mut rest: Vec<&fact::Incident> = b.iter().collect();
+    let mut rows: Vec<(Timestamp, Row)> = Vec::new();
+    for of_a in a {
+        let distance =
+            |other: &fact::Incident| other.time.duration_since(of_a.time).as_secs_f64().abs();
+        let near = (0..rest.len())
+            .filter(|at| distance(rest[*at]) <= NEAR_S)
+            .min_by(|x, y| distance(rest[*x]).total_cmp(&distance(rest[*y])));
+        let of_b = near.map(|at| rest.remove(at));
+        let first = of_b.map_or(of_a.time, |of_b| of_b.time.min(of_a.time));
+        let row = Row {
+            id: first.to_string(),
+            a: Some(said(of_a, first)),
+            b: of_b.map(|of_b| said(of_b, first)),
+        };
+        rows.push((first, row));
+    }
+    rows.extend(rest.into_iter().map(|of_b| {
+        let row = Row { id: of_b.time.to_string(), a: None, b: Some(said(of_b, of_b.time)) };
+        (of_b.time, row)
+    }));
+    rows.sort_by_key(|(time, _)| *time);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+fn print(out: &mut impl Write, comparison: &Comparison) -> std::io::Result<()> {
+    for (letter, side) in [("a", &comparison.a), ("b", &comparison.b)] {
+        let settings = side.settings.join(", ");
+        let mode = side.mode.as_deref().unwrap_or("not ended");
+        writeln!(out, "{letter}: {} ({mode}) {settings}", side.name)?;
+    }
+    writeln!(out, "\n{:<24} {:<26} {:<26}", "event", "a", "b")?;
+    for row in &comparison.events {
+        let differs =
+            row.a.as_ref().map(|said| &said.root) != row.b.as_ref().map(|said| &said.root);
+        let mark = if differs { "  differs" } else { "" };
+        writeln!(
+            out,
+            "{:<24} {:<26} {:<26}{mark}",
+            row.id,
+            words(row.a.as_ref()),
+            words(row.b.as_ref())
+        )?;
+    }
+    let count = |n: Option<usize>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
+    let Pair { a, b } = comparison.false_alarms;
+    writeln!(out, "{:<24} {:<26} {:<26}", "false alarms", count(a), count(b))?;
+    let median = |delays: &Option<Delays>| {
+        let median = delays.as_ref().and_then(|delays| delays.median);
+        median.map_or_else(|| "–".to_owned(), |seconds| format!("{seconds:.0} s"))
+    };
+    let Pair { a, b } = &comparison.delay_s;
+    writeln!(out, "{:<24} {:<26} {:<26}", "median delay", median(a), median(b))
+}
+
+fn words(said: Option<&Said>) -> String {
+    let Some(Said { delay_s, root, right }) = said else { return "–".to_owned() };
+    let root = root.as_deref().unwrap_or("?");
+    let right = match right {
+        Some(true) => " right",
+        Some(false) => " wrong",
+        None => "",
+    };
+    let delay = delay_s.map_or_else(String::new, |seconds| format!("{seconds:+.0} s  "));
+    format!("{delay}{root}{right}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_like_knobs() {
+        assert_eq!(turn("arl0=8h").expect("a span"), Knob::Arl0.at(28_800.0));
+        assert_eq!(turn("mode = paper").expect("a mode").knob, Knob::Mode);
+        assert!(turn("arl0").expect_err("no value").to_string().contains("KEY=VALUE"));
+        assert!(turn("speed=3").expect_err("no knob").to_string().contains("there are"));
+        let mut session = Session::open("plant-attack-day").expect("shipped");
+        apply(&mut session, turn("arl0=4h").expect("a span")).expect("settable");
+        assert!((session.thresholds.arl0.seconds - 14_400.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,124 @@
+//! `headwater run RECORDING`: the stored facts, or the same from the stored messages.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use color_eyre::eyre::{Result, bail, eyre};
+
+use super::{Printer, RunArgs, text};
+use crate::cli::run::bar::Bar;
+use crate::engine;
+use crate::engine::handle::{EngineEvent, Options};
+use crate::engine::pace::Speed;
+use crate::engine::recorded::Recorded;
+use crate::fact::Fact;
+use crate::record::Recording;
+
+pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs, file: &Path) -> Result<()> {
+    let asked = [
+        ("--mode", args.mode.is_some()),
+        ("--until", args.until.is_some()),
+        ("--ledger", args.ledger.is_some()),
+        ("--record", args.record.is_some()),
+        ("--seed", args.session.seed.is_some()),
+        ("--data", args.session.data.is_some()),
+    ];
+    if let Some((option, _)) = asked.iter().find(|(_, asked)| *asked) {
+        bail!("{option} is for sessions; {} is a recording", file.display());
+    }
+    let recording = Recording::open(file)?;
+    if recording.ended()?.is_none() {
+        let file = file.display();
+        // If stderr is closed, the message is lost.
+        let _ = writeln!(
+            io::stderr(),
+            "headwater: {file} was not closed: its run was killed, or is still going on"
+        );
+    }
+    if args.recompute { recompute(out, args, &recording) } else { print(out, args, &recording) }
+}
+
+/// Prints what was said then.
+fn print(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Result<()> {
+    for stored in recording.facts()? {
+        if args.json {
+            writeln!(out, "{}", stored.line)?;
+            continue;
+        }
+        let fact = Fact::from_line(&stored.line)
+            .map_err(|why| recording.damaged(format!("a fact: {why}")))?;
+        match fact {
+            Fact::Summary(summary) => text::print_end(out, &summary, None)?,
+            fact => text::print(out, &fact)?,
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Lets the server decide again on what it heard then.
+fn recompute(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Result<()> {
+    let recorded = Recorded::read(recording)?;
+    let summary = recorded.summary.clone();
+    // Training is not repeated, and what a site gave away is the site's to say: both are printed as
+    // they were stored, to the last digit.
+    let (training, ledgers) = stored_lines(recording)?;
+    let bar = Bar::new();
+    let mut printer = Printer { out, json: args.json, bar: &bar };
+    let mut engine = engine::spawn_recorded(recorded, Options::facts(Speed::Max))?;
+    if args.json {
+        for line in training {
+            writeln!(printer.out, "{line}")?;
+        }
+    }
+    let mut done = Err(eyre!("the engine ended unexpectedly, as told above"));
+    while let Some(event) = engine.events.blocking_recv() {
+        match event {
+            EngineEvent::Notice(notice) => printer.notice(&notice),
+            EngineEvent::Training(_) if args.json => {}
+            EngineEvent::Training(training) => printer.train(&training)?,
+            EngineEvent::Opened(opened) => printer.print(&opened.calibrated)?,
+            EngineEvent::News(update) => {
+                for fact in &update.news.facts {
+                    match fact {
+                        Fact::Ledger(ledger) if args.json => {
+                            let line = ledgers.get(&ledger.client).cloned();
+                            let line = line.unwrap_or_else(|| fact.to_line());
+                            writeln!(printer.out, "{line}")?;
+                        }
+                        _ => printer.print(std::slice::from_ref(fact))?,
+                    }
+                }
+            }
+            EngineEvent::Ended(mut ending) => {
+                if let Some(summary) = &summary {
+                    ending.summary.ledger.clone_from(&summary.ledger);
+                    printer.sum_up(&ending)?;
+                }
+                done = Ok(());
+            }
+            EngineEvent::Failed(error) => done = Err(eyre!(error)),
+            EngineEvent::Recording(_)
+            | EngineEvent::Playing
+            | EngineEvent::Ordered(_)
+            | EngineEvent::Tried(_)
+            | EngineEvent::Stopped => {}
+        }
+    }
+    bar.clear();
+    done
+}
+
+/// The lines about training, and those about what each client has given away.
+fn stored_lines(recording: &Recording) -> Result<(Vec<String>, BTreeMap<String, String>)> {
+    let (mut training, mut ledgers) = (Vec::new(), BTreeMap::new());
+    for stored in recording.facts()? {
+        match Fact::from_line(&stored.line) {
+            Ok(Fact::Training(_)) => training.push(stored.line),
+            Ok(Fact::Ledger(ledger)) => _ = ledgers.insert(ledger.client, stored.line),
+            _ => {}
+        }
+    }
+    Ok((training, ledgers))
+}

@@ -1,0 +1,161 @@
+//! From a live source to what can be watched: its nominal rows are gathered first, where it delivers
+//! them, and kept.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use super::error::OpenError;
+use super::progress::Training;
+use super::protocol::{EngineEvent, Options};
+use crate::session::{Clock, LiveHistory, LiveSource, Mark, Session};
+use crate::stream::live::LiveStream;
+use crate::stream::live::kept::{self, Gathering};
+use crate::stream::{self, Continuity, Frame, Next, Part, Stream as _};
+
+/// How long a source that has nothing yet is left alone.
+const NAP: Duration = Duration::from_millis(20);
+/// How often it is told how far the learning is.
+const TELL: Duration = Duration::from_millis(250);
+/// How often gathered rows are made to survive a crash.
+const SYNC: Duration = Duration::from_mins(1);
+
+/// Connects to the source of `session`, and gathers its nominal rows where they are not there yet.
+/// Gives the source as it stands before the first row that is watched.
+pub(super) fn begin(
+    session: &Session,
+    live: &LiveSource,
+    options: &Options,
+    sender: &mpsc::Sender<EngineEvent>,
+) -> Result<LiveStream, OpenError> {
+    let layout = match live.history {
+        LiveHistory::First => None,
+        LiveHistory::Learned => kept::layout(session),
+        LiveHistory::Table(_) => Some(stream::open(session, Part::Fit)?.layout().clone()),
+    };
+    let mut source = LiveStream::open(session, layout)?;
+    let is_there = match live.history {
+        LiveHistory::First => false,
+        LiveHistory::Learned => kept::complete(session).is_some(),
+        LiveHistory::Table(_) => true,
+    };
+    if is_there {
+        return Ok(source);
+    }
+    let mut learning = Learning { options, sender, begun: Instant::now(), told: None };
+    while !source.meet()? {
+        learning.tell(|| ("waiting for the first row".into(), None))?;
+    }
+    gather(session, live, &mut source, &mut learning)?;
+    Ok(source)
+}
+
+fn gather(
+    session: &Session,
+    live: &LiveSource,
+    source: &mut LiveStream,
+    learning: &mut Learning,
+) -> Result<(), OpenError> {
+    let Some(Mark::After(all_s)) = session.ranges.calibration.until else {
+        return Err("a live source learns for a stated time: `ranges.calibration.until`".into());
+    };
+    let (until, clock) = (Mark::After(all_s), Clock::of(session));
+    let goes_on = live.history == LiveHistory::Learned;
+    let mut gathering = Gathering::begin(session, source.layout(), goes_on)?;
+    let mut frame = Frame::for_layout(source.layout());
+    let (mut done_s, mut synced) = (0.0, Instant::now());
+    loop {
+        match source.poll(&mut frame)? {
+            Next::Frame => {
+                let first = gathering.first().unwrap_or(frame.time);
+                done_s = frame.time.duration_since(first).as_secs_f64();
+                if until.is_reached(clock, first, gathering.rows(), frame.time) {
+                    // The first row that is watched.
+                    frame.continuity = Continuity::NewRun;
+                    source.hold(&frame);
+                    gathering.finish()?;
+                    return Ok(());
+                }
+                gathering.add(&frame)?;
+            }
+            Next::NotYet => thread::sleep(NAP),
+            Next::End => {
+                return Err(format!(
+                    "{} ended after {} of history, and {} are needed before anything is watched",
+                    stream::live::place(&live.input),
+                    length(done_s),
+                    length(all_s)
+                )
+                .into());
+            }
+        }
+        if synced.elapsed() > SYNC {
+            gathering.sync()?;
+            synced = Instant::now();
+        }
+        let told = learning.tell(|| {
+            let doing = format!(
+                "learning what is normal: {} of {} arrived; nothing is watched yet",
+                length(done_s),
+                length(all_s)
+            );
+            (doing, Some((done_s.max(0.0) as usize, all_s as usize)))
+        });
+        if let Err(stopped) = told {
+            gathering.sync()?;
+            return Err(stopped);
+        }
+    }
+}
+
+/// Whoever is told how far the learning is, and may stop it.
+struct Learning<'a> {
+    options: &'a Options,
+    sender: &'a mpsc::Sender<EngineEvent>,
+    begun: Instant,
+    told: Option<Instant>,
+}
+
+impl Learning<'_> {
+    /// Says what is done, now and then; an error stops the learning.
+    fn tell(
+        &mut self,
+        words: impl FnOnce() -> (String, Option<(usize, usize)>),
+    ) -> Result<(), OpenError> {
+        if self.told.is_some_and(|told| told.elapsed() < TELL) {
+            return Ok(());
+        }
+        self.told = Some(Instant::now());
+        let interrupt = self.options.interrupt.as_ref();
+        if interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed)) {
+            return Err(
+                "stopped while it learned what is normal; rows that were learned from are \
+                        kept where the session says `history: Learned`"
+                    .into(),
+            );
+        }
+        let (doing, steps) = words();
+        let elapsed = self.begun.elapsed();
+        let training =
+            Training { doing, steps, losses: Vec::new(), bytes: None, elapsed, fact: None };
+        match self.sender.try_send(EngineEvent::Training(training)) {
+            // A word that finds the queue full is left out: the next one says more.
+            Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => Ok(()),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err("nobody is there any more".into()),
+        }
+    }
+}
+
+/// A length of time in words.
+fn length(seconds: f64) -> String {
+    let (hours, minutes) = (seconds / 3600.0, seconds / 60.0);
+    if hours >= 48.0 {
+        format!("{:.1} d", hours / 24.0)
+    } else if hours >= 1.0 {
+        format!("{hours:.1} h")
+    } else {
+        format!("{minutes:.0} min")
+    }
+}

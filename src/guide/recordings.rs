@@ -1,0 +1,78 @@
+//! Recordings: what is stored of a run, how it is read again, and the tables for other programs.
+//!
+//! # Commands
+//!
+//! ```text
+//! headwater run SESSION --record FILE          store a run while it happens
+//! headwater                                    the console records every run by itself; --no-record does not
+//! headwater sessions                           lists recordings with length, incidents, size, and how they ended
+//! headwater open FILE                          the console on a recording
+//! headwater screen FILE --at 10:42             one picture of it
+//! headwater run FILE --json                    the stored facts, byte for byte
+//! headwater run FILE --json --recompute        the server decides again on the stored messages
+//! headwater export FILE --what incidents       also flags, residuals, messages, ledger; --format csv|json
+//! headwater export FILE --what report --incident 3 --format html
+//! headwater export FILE --what report --from 06:00 --to 14:00 --format md
+//! headwater export FILE --what cast            the console over that time (asciicast v2)
+//! headwater compare A B                        two recordings, or a session with --set-b arl0=8h
+//! ```
+//!
+//! Recordings of the console stand in `HEADWATER_RECORDINGS`, else below the folder in which the system
+//! keeps data of programs. Together they may have 4 GB and may be 90 days old: the oldest ones are
+//! removed when a console starts, and it says so. One recording may have 512 MB: beyond that its oldest
+//! steps are removed, and facts, events and incidents stay.
+//!
+//! # What is never stored
+//!
+//! Measurements are stored only where the session asks for it: `record: (measurements: true)`. Keys and
+//! passwords are never stored: a session names the variables that hold them.
+//!
+//! # When something goes wrong
+//!
+//! A run goes on without its recording. The console shows `NOT RECORDED` from then on; `run` says it at
+//! once, and again with exit code 1 at its end. A process that is killed loses at most its last second.
+//! The file is one SQLite database in WAL mode: as long as it is written, `FILE-wal` and `FILE-shm` stand
+//! beside it and belong to it. After the end of a run it stands alone.
+//!
+//! # The tables
+//!
+//! `PRAGMA application_id` is 0x48777472, `PRAGMA user_version` is the version of the tables: 1. Times are
+//! RFC 3339, or nanoseconds since 1970 in columns that end in `_ns`. `crc` is the CRC-32 of the text
+//! before it. Steps are counted from 1. Clients are numbered from 0, in the order of `clients` in `about`.
+//!
+//! | table | columns | what it holds |
+//! |---|---|---|
+//! | `about` | key, value | session (RON), its name, folder and SHA-256, seed, randomness, mode, clients, period, models, program, begun, ended |
+//! | `steps` | first, steps, from_ns, until_ns, data | the time grid, in blocks |
+//! | `step_notes` | step, json | rows that were left out before a step, and where its data comes from |
+//! | `site_about` | key, value | sensors and their units, τ of every client, sensors that are not watched |
+//! | `site_steps` | first, client, data | distances and norms of residuals, in blocks |
+//! | `site_measurements` | first, frames, from_ns, until_ns, data | measurements, where the session asks for them |
+//! | `site_ledger` | step, client, time, json | what a client had given away, once an hour and at the end |
+//! | `server_about` | key, value | disturbances that the data is known to hold, losses of training |
+//! | `server_models` | kind, sha256, data | who influences whom, as the server learned it |
+//! | `server_steps` | first, client, data | flags, levels and evidence, in blocks |
+//! | `server_messages` | first, data | every message, in blocks |
+//! | `server_facts` | number, step, line | the lines of `run --json` |
+//! | `server_events` | number, step, after_end, time, who, incident, json | the log |
+//! | `server_incidents` | number, json | every incident as it stood last |
+//! | `server_actions` | number, step, time, who, incident, json | a view: what operators did |
+//! | `server_settings` | number, step, time, what, from, to | a view: settings that were changed |
+//! | `server_loss` | round, server_loss, client_loss | a view: the course of training |
+//!
+//! A file that holds a site's tables is for the machine of that site. In one process both are in one file.
+//!
+//! # Blocks
+//!
+//! `data` is packed by zlib. It holds columns one after the other, each with one little-endian number a
+//! step:
+//!
+//! | table | columns of a block |
+//! |---|---|
+//! | `steps` | time in ns (i64), follows (u8: 0 a new run, 1 the step before, 2 a gap), label (i32: −1 unknown, 0 normal, 1 anomalous, 2 + n event n), seconds of the gap (f64) |
+//! | `site_steps` | d_c, d_a, r_c, r_a, surprise (f32; NaN is missing) |
+//! | `server_steps` | evidence (f32), flags (u8: 0 none, 1 + Z_c + 2 Z_a), level (u8: 255 none), standing (u8); then the same four of the method that does not decide |
+//! | `server_messages` | a log: tag (0 everything was taken, 1 to the server, 2 to a site), length (varint), encoded message |
+//!
+//! A block of `site_measurements` is a packed block as in `steps`, then a packed block of one f32 column a
+//! sensor, then the length of the first in bytes (u32).

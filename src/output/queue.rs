@@ -1,0 +1,148 @@
+//! Facts that wait for their receivers, on disk.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// Facts that may wait for one receiver.
+pub(crate) const MOST: u64 = 100_000;
+/// Waits after a failure, in seconds.
+const FIRST_WAIT_S: f64 = 1.0;
+const LONGEST_WAIT_S: f64 = 300.0;
+
+/// A fact that waits.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Waiting {
+    pub(crate) number: i64,
+    pub(crate) line: String,
+    attempts: u32,
+}
+
+/// The queues of all receivers, in one file. Several threads may have it open.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    db: Connection,
+    most: u64,
+}
+
+impl Queue {
+    pub(crate) fn open(file: &Path) -> rusqlite::Result<Self> {
+        let db = Connection::open(file)?;
+        db.busy_timeout(Duration::from_secs(10))?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.pragma_update(None, "synchronous", "NORMAL")?;
+        db.execute_batch(
+            "CREATE TABLE IF NOT EXISTS queue (
+                 number INTEGER PRIMARY KEY AUTOINCREMENT,
+                 receiver TEXT NOT NULL,
+                 line TEXT NOT NULL,
+                 attempts INTEGER NOT NULL DEFAULT 0,
+                 due_s REAL NOT NULL DEFAULT 0
+             );
+             CREATE INDEX IF NOT EXISTS by_receiver ON queue (receiver, number);
+             CREATE TABLE IF NOT EXISTS given_up (receiver TEXT PRIMARY KEY, facts INTEGER NOT NULL);",
+        )?;
+        Ok(Self { db, most: MOST })
+    }
+
+    /// Adds a fact. Beyond the bound the oldest one is given up.
+    pub(crate) fn push(&mut self, receiver: &str, line: &str) -> rusqlite::Result<()> {
+        let change = self.db.transaction()?;
+        change.execute(
+            "INSERT INTO queue (receiver, line) VALUES (?1, ?2)",
+            params![receiver, line],
+        )?;
+        let waiting: u64 = change.query_row(
+            "SELECT COUNT(*) FROM queue WHERE receiver = ?1",
+            [receiver],
+            |row| row.get(0),
+        )?;
+        let over = waiting.saturating_sub(self.most);
+        if over > 0 {
+            change.execute(
+                "DELETE FROM queue WHERE number IN
+                 (SELECT number FROM queue WHERE receiver = ?1 ORDER BY number LIMIT ?2)",
+                params![receiver, over],
+            )?;
+            change.execute(
+                "INSERT INTO given_up VALUES (?1, ?2)
+                 ON CONFLICT (receiver) DO UPDATE SET facts = facts + ?2",
+                params![receiver, over],
+            )?;
+        }
+        change.commit()
+    }
+
+    /// The oldest fact of a receiver, if its time has come.
+    pub(crate) fn due(&self, receiver: &str, now_s: f64) -> rusqlite::Result<Option<Waiting>> {
+        let oldest = self.db.query_row(
+            "SELECT number, line, attempts, due_s FROM queue WHERE receiver = ?1
+             ORDER BY number LIMIT 1",
+            [receiver],
+            |row| {
+                let waiting =
+                    Waiting { number: row.get(0)?, line: row.get(1)?, attempts: row.get(2)? };
+                Ok((waiting, row.get::<_, f64>(3)?))
+            },
+        );
+        Ok(oldest.optional()?.filter(|(_, due_s)| *due_s <= now_s).map(|(waiting, _)| waiting))
+    }
+
+    /// It was delivered.
+    pub(crate) fn done(&self, waiting: &Waiting) -> rusqlite::Result<()> {
+        self.db.execute("DELETE FROM queue WHERE number = ?1", [waiting.number])?;
+        Ok(())
+    }
+
+    /// It could not be delivered: it is tried again, later each time.
+    pub(crate) fn failed(&self, waiting: &Waiting, now_s: f64) -> rusqlite::Result<f64> {
+        let doubled = FIRST_WAIT_S * 2_f64.powi(waiting.attempts.min(20).cast_signed());
+        let due_s = now_s + doubled.min(LONGEST_WAIT_S);
+        self.db.execute(
+            "UPDATE queue SET attempts = attempts + 1, due_s = ?2 WHERE number = ?1",
+            params![waiting.number, due_s],
+        )?;
+        Ok(due_s)
+    }
+
+    /// Facts that wait for a receiver.
+    pub(crate) fn waiting(&self, receiver: &str) -> rusqlite::Result<u64> {
+        let count = "SELECT COUNT(*) FROM queue WHERE receiver = ?1";
+        self.db.query_row(count, [receiver], |row| row.get(0))
+    }
+
+    /// Facts of a receiver that were given up because too many waited.
+    pub(crate) fn given_up(&self, receiver: &str) -> rusqlite::Result<u64> {
+        let count = "SELECT facts FROM given_up WHERE receiver = ?1";
+        Ok(self.db.query_row(count, [receiver], |row| row.get(0)).optional()?.unwrap_or(0))
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_most(self, most: u64) -> Self {
+        Self { most, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_queue_gives_up_the_oldest_facts_and_counts_them() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("queue");
+        let mut queue = Queue::open(&file).expect("a queue").with_most(3);
+        for i in 0..5 {
+            queue.push("a", &i.to_string()).expect("pushed");
+        }
+        queue.push("b", "x").expect("pushed");
+        // Another start goes on where this one ended.
+        drop(queue);
+        let queue = Queue::open(&file).expect("a queue");
+        assert_eq!(queue.waiting("a").expect("counted"), 3);
+        assert_eq!(queue.given_up("a").expect("counted"), 2);
+        assert_eq!(queue.given_up("b").expect("counted"), 0);
+        assert_eq!(queue.due("a", 0.0).expect("read").expect("one").line, "2");
+    }
+}

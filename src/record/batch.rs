@@ -1,0 +1,91 @@
+//! What the engine hands to the writer: the rows of some steps.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::incident::{Event, Incident};
+use crate::server::ServerView;
+use crate::site::LocalView;
+use crate::stream::{Continuity, Frame, Label, Note};
+
+/// When a step was, and how it follows the one before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct StepMark {
+    pub(crate) time: Timestamp,
+    pub(crate) continuity: Continuity,
+    pub(crate) label: Label,
+}
+
+/// What few steps have: rows that were left out before it, or another place of the data.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct StepNote {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<Note>,
+    /// File and run of the data from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) place: Option<(Option<String>, Option<String>)>,
+}
+
+impl StepNote {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.notes.is_empty() && self.place.is_none()
+    }
+}
+
+/// What can be seen of one client at one step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Seen {
+    pub(crate) local: LocalView,
+    pub(crate) server: ServerView,
+    pub(crate) rehearsed: ServerView,
+}
+
+/// A row that does not come with every step.
+#[derive(Debug)]
+pub(super) enum Row {
+    About { table: AboutTable, key: &'static str, value: String },
+    Model { kind: &'static str, data: Vec<u8> },
+    Note { step: u64, note: StepNote },
+    Fact { step: u64, line: String },
+    Event { step: u64, after_end: bool, event: Event },
+    Incident(Box<Incident>),
+    Ledger { step: u64, client: usize, time: Timestamp, json: String },
+}
+
+/// Which table an entry about the run stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AboutTable {
+    Both,
+    Site,
+    Server,
+}
+
+impl AboutTable {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Both => "about",
+            Self::Site => "site_about",
+            Self::Server => "server_about",
+        }
+    }
+}
+
+/// Rows in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) steps: Vec<StepMark>,
+    /// A row of clients a step.
+    pub(super) seen: Vec<Seen>,
+    pub(super) messages: Vec<u8>,
+    pub(super) rows: Vec<Row>,
+    pub(super) frames: Vec<Frame>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+            && self.messages.is_empty()
+            && self.rows.is_empty()
+            && self.frames.is_empty()
+    }
+}

@@ -1,0 +1,107 @@
+//! Sites and server as processes of their own, over an MQTT 5 broker.
+//!
+//! ```text
+//!  headwater site ──► headwater/1/FEDERATION/SITE/up ────► headwater serve
+//!  headwater site ◄── headwater/1/FEDERATION/SITE/down ◄── headwater serve
+//! ```
+//!
+//! What crosses is what crosses in one process: the wall's messages, in an [`envelope`] with the step of
+//! the shared time grid. A replay goes in lock step: the server closes a step when every site has sent
+//! it, and a site takes the next step when it has the orders of the step before. So incidents are the
+//! same as those of a single process.
+//!
+//! Guarantees:
+//! - A release is stored in the site's [`outbox`] before it is sent. What is sent again is the stored
+//!   release, never a new draw of noise.
+//! - The server takes each step of each site once, however often it comes. What is malformed, from the
+//!   wrong site or of another session is refused whole, and counted.
+//! - A site, a server or a broker may be killed at any time: the server asks again for the step it
+//!   waits for, and a server that begins anew hears the run again from the outboxes.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`link`] | the connection to the broker |
+//! | [`envelope`] | what crosses in one piece, and its topics |
+//! | [`outbox`] | what a site has released, in SQLite |
+//! | [`site`] | one client at work |
+//! | [`server`] | the server at work |
+//!
+//! It must not know how facts are printed.
+
+pub(crate) mod envelope;
+pub(crate) mod link;
+pub(crate) mod outbox;
+pub(crate) mod server;
+pub(crate) mod site;
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use self::envelope::EnvelopeError;
+use self::link::LinkError;
+use self::outbox::OutboxError;
+use crate::base::digest::sha256;
+use crate::engine::prepare::PrepareError;
+use crate::engine::run::RunError;
+use crate::privacy::PrivacyError;
+use crate::session::{Mode, Session, Tier};
+use crate::site::SiteError;
+use crate::stream::StreamError;
+
+/// How long to wait for an answer before the question is sent again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How often a wait looks whether it was interrupted.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Why a site or a server cannot go on.
+#[derive(Debug, Error)]
+pub(crate) enum RemoteError {
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+    #[error(transparent)]
+    Envelope(#[from] EnvelopeError),
+    #[error(transparent)]
+    Prepare(#[from] Box<PrepareError>),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    #[error(transparent)]
+    Privacy(#[from] PrivacyError),
+    #[error("{client}: {source}")]
+    Site { client: String, source: SiteError },
+    #[error("the session has no client {name:?}; it has {known}")]
+    NoClient { name: String, known: String },
+    #[error("thresholds.tier: States is not carried by a broker: use tier: Symbols")]
+    Tier,
+    #[error("{0}")]
+    Refused(String),
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What site and server must agree on: everything that decides what is sent and what it means. Where data
+/// lies on either machine does not count.
+fn agreement(session: &Session, mode: Mode) -> Result<String, RemoteError> {
+    let clients: Vec<_> = session.clients.iter().map(|c| (&c.name, &c.columns)).collect();
+    let parts = (
+        (env!("CARGO_PKG_VERSION"), mode, session.seed, clients),
+        (&session.sampling, &session.model, &session.thresholds),
+        (&session.privacy, &session.edges),
+    );
+    let text = serde_json::to_string(&parts).map_err(|why| {
+        RemoteError::Refused(format!("the session cannot be written as JSON: {why}"))
+    })?;
+    Ok(sha256(text.as_bytes()))
+}
+
+/// Refuses what a broker does not carry.
+fn check(session: &Session, mode: Mode) -> Result<(), RemoteError> {
+    match (mode, session.thresholds.tier) {
+        (Mode::Evidence, Tier::States) => Err(RemoteError::Tier),
+        (Mode::Evidence, Tier::Symbols) | (Mode::Paper, _) => Ok(()),
+    }
+}

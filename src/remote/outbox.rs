@@ -1,0 +1,167 @@
+//! What a site has released, and what it was told: kept in SQLite until the federation is over.
+//!
+//! A release is stored before it is sent. After a kill the site finds here what it sent last and sends
+//! that again.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use thiserror::Error;
+
+/// Why a release could not be stored.
+#[derive(Debug, Error)]
+pub(crate) enum OutboxError {
+    #[error("{}: {why}", path.display())]
+    Sqlite { path: PathBuf, why: rusqlite::Error },
+    #[error("{}: {why}", path.display())]
+    Folder { path: PathBuf, why: std::io::Error },
+    #[error(
+        "{} belongs to another run (other settings, seed, method or version); remove it to begin \
+         anew, or name another file with --outbox",
+        path.display()
+    )]
+    Foreign { path: PathBuf },
+}
+
+/// The outbox of one site.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    path: PathBuf,
+    store: Connection,
+}
+
+impl Outbox {
+    /// Opens the outbox in `path`, or makes one, for runs with this `agreement`.
+    pub(crate) fn open(path: &Path, agreement: &str) -> Result<Self, OutboxError> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            let failed = |why| OutboxError::Folder { path: folder.to_owned(), why };
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let failed = |why| OutboxError::Sqlite { path: path.to_owned(), why };
+        let store = Connection::open(path).map_err(failed)?;
+        // A write-ahead log that is not synced survives a killed process, not a power loss: then the
+        // last steps are missing and are released again.
+        store
+            .execute_batch(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+                 CREATE TABLE IF NOT EXISTS run (agreement TEXT NOT NULL);
+                 CREATE TABLE IF NOT EXISTS up (step INTEGER PRIMARY KEY, envelope BLOB NOT NULL);
+                 CREATE TABLE IF NOT EXISTS orders (step INTEGER PRIMARY KEY, orders BLOB NOT NULL);
+                 CREATE TABLE IF NOT EXISTS answer (step INTEGER PRIMARY KEY, envelope BLOB NOT NULL);",
+            )
+            .map_err(failed)?;
+        let known: Option<String> = store
+            .query_row("SELECT agreement FROM run", [], |row| row.get(0))
+            .optional()
+            .map_err(failed)?;
+        match known {
+            Some(known) if known != agreement => {
+                return Err(OutboxError::Foreign { path: path.to_owned() });
+            }
+            Some(_) => {}
+            None => {
+                store
+                    .execute("INSERT INTO run (agreement) VALUES (?1)", [agreement])
+                    .map_err(failed)?;
+            }
+        }
+        Ok(Self { path: path.to_owned(), store })
+    }
+
+    /// The last step that was released; none before the enrolment.
+    pub(crate) fn last(&self) -> Result<Option<u64>, OutboxError> {
+        let last: Option<i64> = self
+            .store
+            .query_row("SELECT max(step) FROM up", [], |row| row.get(0))
+            .map_err(|why| self.failed(why))?;
+        Ok(last.map(|step| step as u64))
+    }
+
+    /// The envelope of a step, as it was sealed when the step was released.
+    pub(crate) fn envelope(&self, step: u64) -> Result<Option<Vec<u8>>, OutboxError> {
+        self.get("SELECT envelope FROM up WHERE step = ?1", step)
+    }
+
+    pub(crate) fn keep(&self, step: u64, envelope: &[u8]) -> Result<(), OutboxError> {
+        self.put("INSERT INTO up (step, envelope) VALUES (?1, ?2)", step, envelope)
+    }
+
+    /// What the server ordered after a step.
+    pub(crate) fn orders(&self, step: u64) -> Result<Option<Vec<u8>>, OutboxError> {
+        self.get("SELECT orders FROM orders WHERE step = ?1", step)
+    }
+
+    pub(crate) fn keep_orders(&self, step: u64, orders: &[u8]) -> Result<(), OutboxError> {
+        self.put("INSERT OR IGNORE INTO orders (step, orders) VALUES (?1, ?2)", step, orders)
+    }
+
+    /// What was answered to a question at a step.
+    pub(crate) fn answer(&self, step: u64) -> Result<Option<Vec<u8>>, OutboxError> {
+        self.get("SELECT envelope FROM answer WHERE step = ?1", step)
+    }
+
+    pub(crate) fn keep_answer(&self, step: u64, envelope: &[u8]) -> Result<(), OutboxError> {
+        self.put("INSERT OR IGNORE INTO answer (step, envelope) VALUES (?1, ?2)", step, envelope)
+    }
+
+    /// The run is over and nobody will ask for it again: removes the file.
+    pub(crate) fn remove(self) -> Result<(), OutboxError> {
+        let Self { path, store } = self;
+        let failed = |why| OutboxError::Sqlite { path: path.clone(), why };
+        store.close().map_err(|(_, why)| failed(why))?;
+        std::fs::remove_file(&path).map_err(|why| OutboxError::Folder { path, why })
+    }
+
+    fn get(&self, query: &str, step: u64) -> Result<Option<Vec<u8>>, OutboxError> {
+        let found = self.store.prepare_cached(query).and_then(|mut query| {
+            query.query_row([number(step)], |row| row.get::<_, Vec<u8>>(0)).optional()
+        });
+        found.map_err(|why| self.failed(why))
+    }
+
+    fn put(&self, query: &str, step: u64, bytes: &[u8]) -> Result<(), OutboxError> {
+        let put = self
+            .store
+            .prepare_cached(query)
+            .and_then(|mut query| query.execute(params![number(step), bytes]));
+        put.map(|_| ()).map_err(|why| self.failed(why))
+    }
+
+    fn failed(&self, why: rusqlite::Error) -> OutboxError {
+        OutboxError::Sqlite { path: self.path.clone(), why }
+    }
+}
+
+/// A step as SQLite has numbers. No run is so long that it does not fit.
+fn number(step: u64) -> i64 {
+    i64::try_from(step).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_kept_once_and_found_after_the_site_was_opened_again() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("below/outbox.sqlite");
+        {
+            let outbox = Outbox::open(&path, "one").expect("a new outbox");
+            assert_eq!(outbox.last().expect("readable"), None);
+            outbox.keep(0, b"enrolment").expect("kept");
+            outbox.keep(1, b"first").expect("kept");
+            outbox.keep(1, b"another draw").expect_err("a step is released once");
+            outbox.keep_orders(1, b"orders").expect("kept");
+            outbox.keep_orders(1, b"others").expect("the first ones count");
+        }
+        let outbox = Outbox::open(&path, "one").expect("the same outbox");
+        assert_eq!(outbox.last().expect("readable"), Some(1));
+        assert_eq!(outbox.envelope(1).expect("readable").as_deref(), Some(&b"first"[..]));
+        assert_eq!(outbox.orders(1).expect("readable").as_deref(), Some(&b"orders"[..]));
+        assert_eq!(outbox.envelope(2).expect("readable"), None);
+        let refused = Outbox::open(&path, "two").expect_err("another run");
+        assert!(refused.to_string().contains("belongs to another run"), "{refused}");
+        outbox.remove().expect("removed");
+        assert!(!path.exists());
+    }
+}

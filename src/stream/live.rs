@@ -1,0 +1,261 @@
+//! Live measurements: values that arrive now, made into rows.
+//!
+//! ```text
+//!  pipe, follow, mqtt ─► arrival (bounded) ─► reader: line ─► assembler ─► frame
+//!  (a thread each)                            (the engine's thread)
+//! ```
+//!
+//! | part | job |
+//! |---|---|
+//! | `pipe`, `follow`, `mqtt` | transports: bytes and messages from outside, and how the source stands |
+//! | `arrival` | the bounded queue between their threads and the engine's |
+//! | `line` | a line of CSV or a JSON object → time and values |
+//! | `tags` | which tags are watched, and where each stands in a frame |
+//! | `assembler`, `elsewhere`, `tag` | values → rows on a grid: late, doubled, bad, silent, clock moved |
+//! | `reader` | all of these, without input or output |
+//! | `kept` | nominal rows on disk |
+//! | `status` | how the source stands, for whoever shows it |
+
+pub(crate) mod arrival;
+pub(crate) mod assembler;
+mod elsewhere;
+mod follow;
+pub(crate) mod kept;
+mod line;
+mod mqtt;
+mod pipe;
+mod reader;
+pub(crate) mod status;
+mod tag;
+mod tags;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use self::arrival::{Arrival, Inbox, Phase, What};
+use self::follow::Begin;
+use self::reader::Reader;
+use self::status::Shared;
+use super::{Event, Frame, Layout, Next, Stream, StreamError};
+use crate::session::{LiveHistory, LiveInput, Session};
+
+/// No single wait is longer.
+const NAP: Duration = Duration::from_millis(50);
+
+/// A live source that is open.
+pub(crate) struct LiveStream {
+    inbox: Inbox,
+    reader: Reader,
+    layout: Layout,
+    begun: Instant,
+    status: Shared,
+    over: bool,
+    failed: Option<String>,
+    /// A frame that was taken before its turn.
+    held: Option<Frame>,
+    /// Lines that are being read, how far, and when they arrived.
+    lines: (Vec<u8>, usize, Duration),
+}
+
+impl LiveStream {
+    /// Connects to the source of `session`. With a layout of kept rows, every row has that; without,
+    /// [`LiveStream::meet`] waits for the first header or row.
+    pub(crate) fn open(session: &Session, kept: Option<Layout>) -> Result<Self, StreamError> {
+        let live = session
+            .live()
+            .ok_or_else(|| StreamError::Setting(format!("{} has no live source", session.name)))?;
+        let place = place(&live.input);
+        let reader = Reader::new(live, &session.clients, &place, kept)?;
+        let (outbox, inbox, spares) = arrival::queue();
+        let started = match &live.input {
+            LiveInput::Stdin => pipe::standard_input(outbox, spares),
+            LiveInput::Follow { file } => {
+                let begin = match live.history {
+                    LiveHistory::First => Begin::First,
+                    LiveHistory::Learned if kept::complete(session).is_none() => Begin::First,
+                    LiveHistory::Learned | LiveHistory::Table(_) => Begin::Next,
+                };
+                follow::follow(session.folder.join(file), begin, outbox, spares)
+            }
+            LiveInput::Mqtt(source) => {
+                mqtt::subscribe(source, session, outbox)?;
+                Ok(())
+            }
+        };
+        started.map_err(StreamError::io(&place))?;
+        Ok(Self::over(inbox, reader, status::shared(&place, live.grid_s)))
+    }
+
+    fn over(inbox: Inbox, reader: Reader, status: Shared) -> Self {
+        let nothing = Layout { clients: Vec::new(), period_s: 1.0 };
+        let layout = reader.layout().cloned().unwrap_or(nothing);
+        let begun = Instant::now();
+        Self {
+            inbox,
+            reader,
+            layout,
+            begun,
+            status,
+            over: false,
+            failed: None,
+            held: None,
+            lines: (Vec::new(), 0, Duration::ZERO),
+        }
+    }
+
+    /// How the source stands, for whoever shows it.
+    pub(crate) fn status(&self) -> Shared {
+        Shared::clone(&self.status)
+    }
+
+    /// Waits a moment for the first header or row; whether it is known now what rows look like.
+    pub(crate) fn meet(&mut self) -> Result<bool, StreamError> {
+        if self.reader.layout().is_none()
+            && !self.read_line()?
+            && let Some(arrival) = self.inbox.next(NAP)
+        {
+            self.hear(arrival)?;
+        }
+        if let Some(layout) = self.reader.layout() {
+            self.layout = layout.clone();
+            return Ok(true);
+        }
+        if self.over { Err(self.ended_early()) } else { Ok(false) }
+    }
+
+    fn ended_early(&self) -> StreamError {
+        let place = self.status.get().place;
+        let mut what = format!("{place} ended before a row of measurements came");
+        if let Some(why) = self.failed.as_ref().or(self.reader.trouble().what.as_ref()) {
+            what.push_str(": ");
+            what.push_str(why);
+        }
+        StreamError::Setting(what)
+    }
+
+    /// The same frame comes again, as the first of a run.
+    pub(crate) fn hold(&mut self, frame: &Frame) {
+        self.held = Some(frame.clone());
+    }
+
+    fn hear(&mut self, arrival: Arrival) -> Result<(), StreamError> {
+        let arrived = arrival.at.saturating_duration_since(self.begun);
+        match arrival.what {
+            What::Lines(lines) => {
+                let read = std::mem::replace(&mut self.lines, (lines, 0, arrived));
+                self.inbox.recycle(read.0);
+                self.status.arrived(arrival.at);
+            }
+            What::Message { topic, payload } => {
+                self.reader.message(&topic, &payload, arrived, Timestamp::now())?;
+                self.status.arrived(arrival.at);
+            }
+            What::Phase(phase) => self.status.set_phase(phase, arrival.at),
+            What::End(why) => {
+                self.over = true;
+                self.failed = why;
+                self.status.set_phase(Phase::Ended, arrival.at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the next line that has arrived; false when there is none. Rows that are due are taken
+    /// before it, so that they do not depend on how many lines arrive together.
+    fn read_line(&mut self) -> Result<bool, StreamError> {
+        let (lines, at, arrived) = &mut self.lines;
+        let rest = &lines[*at..];
+        if rest.is_empty() {
+            return Ok(false);
+        }
+        let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+        *at = (*at + end + 1).min(lines.len());
+        self.reader.line(&rest[..end], *arrived)?;
+        Ok(true)
+    }
+
+    fn tell_status(&mut self) {
+        let now = self.begun.elapsed();
+        let clients = 0..self.layout.clients.len();
+        let heard = clients.map(|client| {
+            let heard = self.reader.heard(client);
+            let (silent, first) = self.reader.silent(client);
+            status::Heard {
+                ago: heard.map(|at| now.saturating_sub(at)),
+                silent,
+                first_silent: first.map(str::to_owned),
+            }
+        });
+        let heard: Vec<status::Heard> = heard.collect();
+        self.status.told(&self.reader, heard);
+    }
+}
+
+/// A live source in words.
+pub(crate) fn place(input: &LiveInput) -> String {
+    match input {
+        LiveInput::Stdin => "standard input".into(),
+        LiveInput::Follow { file } => file.clone(),
+        LiveInput::Mqtt(mqtt) => mqtt.broker.clone(),
+    }
+}
+
+impl Stream for LiveStream {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
+        loop {
+            match self.poll(frame)? {
+                Next::Frame => return Ok(true),
+                Next::End => return Ok(false),
+                Next::NotYet => {
+                    let now = self.begun.elapsed();
+                    let wait = self.reader.due().map_or(NAP, |due| due.saturating_sub(now));
+                    if let Some(arrival) = self.inbox.next(wait.clamp(Duration::ZERO, NAP)) {
+                        self.hear(arrival)?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, frame: &mut Frame) -> Result<Next, StreamError> {
+        frame.notes.clear();
+        if let Some(held) = self.held.take() {
+            frame.clone_from(&held);
+            return Ok(Next::Frame);
+        }
+        loop {
+            let is_read = self.over && self.lines.1 >= self.lines.0.len();
+            if let Some(arrived) = self.reader.take(self.begun.elapsed(), is_read, frame) {
+                self.status.row(frame.time, self.begun + arrived);
+                return Ok(Next::Frame);
+            }
+            if self.read_line()? {
+                continue;
+            }
+            if self.over {
+                self.tell_status();
+                return match self.failed.take() {
+                    Some(why) => Err(StreamError::Setting(why)),
+                    None => Ok(Next::End),
+                };
+            }
+            let Some(arrival) = self.inbox.try_next() else {
+                self.tell_status();
+                return Ok(Next::NotYet);
+            };
+            self.hear(arrival)?;
+        }
+    }
+
+    fn events(&self) -> &[Event] {
+        &[]
+    }
+}

@@ -1,0 +1,280 @@
+//! Nominal rows of a live source, kept on disk: models are made from them, now and at the next start.
+//!
+//! A file begins with a line that describes its rows. Each row has its time, how it follows the row
+//! before it, and its values, as plain numbers of 64 bits: nothing is rounded. The file grows while
+//! the source is learned from, and is never changed after that. How large it gets is set by the
+//! ranges of the session: 8 bytes a value.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::base::atomic_file::AtomicFile;
+use crate::base::{digest, folders};
+use crate::session::Session;
+use crate::stream::{Continuity, Event, Frame, Label, Layout, Stream, StreamError};
+
+/// The rows that are complete, and what is known about them.
+const ROWS: &str = "history.rows";
+const ABOUT: &str = "history.json";
+/// Rows that are still being gathered.
+const PART: &str = "history.part";
+
+/// What is known about complete rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) rows: u64,
+    /// SHA-256 of the file.
+    pub(crate) digest: String,
+}
+
+/// The first line of a file of rows.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    version: u32,
+    layout: Layout,
+}
+
+/// The folder of a live session: for its history and for the queues of its outputs.
+pub(crate) fn folder(session: &Session) -> Result<PathBuf, StreamError> {
+    let folder = folders::live(|name| std::env::var(name).ok()).ok_or_else(|| {
+        let what = "there is no folder to keep a live source's history in: set HEADWATER_LIVE";
+        StreamError::Setting(what.into())
+    })?;
+    // Two sessions of one name in two places are two sessions; so is one whose columns have changed.
+    let place = fs::canonicalize(&session.folder).unwrap_or_else(|_| session.folder.clone());
+    let clients: Vec<_> =
+        session.clients.iter().map(|c| (&c.name, &c.columns, &c.except, &c.inputs)).collect();
+    let ranges = (&session.ranges.fit, &session.ranges.calibration);
+    let grid = session.live().map(|live| live.grid_s);
+    let parts = serde_json::to_string(&(place.to_string_lossy(), clients, ranges, grid));
+    let parts = parts.map_err(|why| StreamError::Setting(why.to_string()))?;
+    let of = digest::sha256(parts.as_bytes());
+    Ok(folder.join(format!("{}-{}", session.name, &of[..12])))
+}
+
+/// What is kept of a session's nominal rows, once they are complete.
+pub(crate) fn complete(session: &Session) -> Option<Kept> {
+    let text = fs::read_to_string(folder(session).ok()?.join(ABOUT)).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// The layout of a session's kept rows, complete or not.
+pub(crate) fn layout(session: &Session) -> Option<Layout> {
+    let folder = folder(session).ok()?;
+    let open = |name| Reader::open(&folder.join(name)).ok();
+    open(ROWS).or_else(|| open(PART)).map(|reader| reader.layout)
+}
+
+fn write_error(file: &Path) -> impl FnOnce(std::io::Error) -> StreamError {
+    StreamError::io(file)
+}
+
+/// Rows being gathered.
+#[derive(Debug)]
+pub(crate) struct Gathering {
+    folder: PathBuf,
+    part: PathBuf,
+    file: BufWriter<File>,
+    rows: u64,
+    first: Option<Timestamp>,
+    row: Vec<u8>,
+}
+
+impl Gathering {
+    /// Begins anew, or goes on where an earlier start was stopped.
+    pub(crate) fn begin(
+        session: &Session,
+        layout: &Layout,
+        goes_on: bool,
+    ) -> Result<Self, StreamError> {
+        let folder = folder(session)?;
+        let part = folder.join(PART);
+        fs::create_dir_all(&folder).map_err(write_error(&folder))?;
+        if goes_on
+            && let Ok(mut reader) = Reader::open(&part)
+            && reader.layout == *layout
+        {
+            let mut frame = Frame::for_layout(layout);
+            let (mut rows, mut first) = (0, None);
+            while reader.next(&mut frame)? {
+                first.get_or_insert(frame.time);
+                rows += 1;
+            }
+            // A row that was not written to its end is left out.
+            let end = reader.head + rows * reader.row_bytes();
+            let open = || -> std::io::Result<File> {
+                let mut file = OpenOptions::new().write(true).open(&part)?;
+                file.set_len(end)?;
+                file.seek(SeekFrom::End(0))?;
+                Ok(file)
+            };
+            let file = BufWriter::new(open().map_err(write_error(&part))?);
+            return Ok(Self { folder, part, file, rows, first, row: Vec::new() });
+        }
+        let head = Head { version: 1, layout: layout.clone() };
+        let mut head =
+            serde_json::to_vec(&head).map_err(|why| StreamError::Setting(why.to_string()))?;
+        head.push(b'\n');
+        let create = || -> std::io::Result<BufWriter<File>> {
+            let mut file = BufWriter::new(File::create(&part)?);
+            file.write_all(&head)?;
+            Ok(file)
+        };
+        let file = create().map_err(write_error(&part))?;
+        Ok(Self { folder, part, file, rows: 0, first: None, row: Vec::new() })
+    }
+
+    /// Rows so far, those of an earlier start included.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Time of the first row.
+    pub(crate) fn first(&self) -> Option<Timestamp> {
+        self.first
+    }
+
+    pub(crate) fn add(&mut self, frame: &Frame) -> Result<(), StreamError> {
+        let Ok(time) = i64::try_from(frame.time.as_nanosecond()) else { return Ok(()) };
+        let follows = match frame.continuity {
+            Continuity::NewRun => f64::NAN,
+            Continuity::Next => 0.0,
+            Continuity::Gap { seconds } => seconds,
+        };
+        self.row.clear();
+        self.row.extend_from_slice(&time.to_le_bytes());
+        for value in [follows].iter().chain(&frame.values).chain(&frame.inputs) {
+            self.row.extend_from_slice(&value.to_le_bytes());
+        }
+        self.file.write_all(&self.row).map_err(write_error(&self.part))?;
+        self.first.get_or_insert(frame.time);
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Makes what was gathered survive a crash.
+    pub(crate) fn sync(&mut self) -> Result<(), StreamError> {
+        let synced = self.file.flush().and_then(|()| self.file.get_ref().sync_data());
+        synced.map_err(write_error(&self.part))
+    }
+
+    /// There are enough rows: they are complete.
+    pub(crate) fn finish(mut self) -> Result<Kept, StreamError> {
+        self.sync()?;
+        let mut hashed = digest::Hashed::default();
+        let mut bytes = vec![0; 1 << 16];
+        let mut file = File::open(&self.part).map_err(write_error(&self.part))?;
+        loop {
+            let read = file.read(&mut bytes).map_err(write_error(&self.part))?;
+            if read == 0 {
+                break;
+            }
+            hashed.take(&bytes[..read]);
+        }
+        let kept = Kept { rows: self.rows, digest: hashed.hex() };
+        // Rows of an earlier start are not complete any more before they are replaced.
+        let about = self.folder.join(ABOUT);
+        if about.exists() {
+            fs::remove_file(&about).map_err(write_error(&about))?;
+        }
+        let rows = self.folder.join(ROWS);
+        fs::rename(&self.part, &rows).map_err(write_error(&rows))?;
+        let text =
+            serde_json::to_vec(&kept).map_err(|why| StreamError::Setting(why.to_string()))?;
+        let write = || -> Result<(), crate::base::atomic_file::WriteError> {
+            let mut file = AtomicFile::create(&self.folder, ABOUT)?;
+            file.fill(|file| file.write_all(&text))?;
+            file.finish()?;
+            file.publish().map(|_| ())
+        };
+        write().map_err(|why| StreamError::Setting(why.to_string()))?;
+        Ok(kept)
+    }
+}
+
+/// Reads rows that are kept.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    path: PathBuf,
+    layout: Layout,
+    file: BufReader<File>,
+    /// Bytes of the first line.
+    head: u64,
+    row: Vec<u8>,
+}
+
+impl Reader {
+    /// The complete rows of a session.
+    pub(crate) fn of(session: &Session, part: &'static str) -> Result<Self, StreamError> {
+        let nothing = || StreamError::Empty {
+            part,
+            why: "nothing has been learned yet; `headwater run` with its source learns".into(),
+        };
+        complete(session).ok_or_else(nothing)?;
+        Self::open(&folder(session)?.join(ROWS))
+    }
+
+    fn open(path: &Path) -> Result<Self, StreamError> {
+        let mut file = BufReader::new(File::open(path).map_err(StreamError::io(path))?);
+        let mut head = Vec::new();
+        file.read_until(b'\n', &mut head).map_err(StreamError::io(path))?;
+        let known: Head = serde_json::from_slice(&head).map_err(|why| StreamError::Header {
+            file: path.to_owned(),
+            what: format!("no history of a live source: {why}"),
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            layout: known.layout,
+            file,
+            head: head.len() as u64,
+            row: Vec::new(),
+        })
+    }
+
+    fn row_bytes(&self) -> u64 {
+        8 * (2 + self.layout.width() + self.layout.input_width()) as u64
+    }
+}
+
+impl Stream for Reader {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
+        frame.notes.clear();
+        self.row.resize(self.row_bytes() as usize, 0);
+        match self.file.read_exact(&mut self.row) {
+            Ok(()) => {}
+            Err(why) if why.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(why) => return Err(StreamError::io(&self.path)(why)),
+        }
+        let mut numbers = self.row.chunks_exact(8).map(|bytes| {
+            let mut number = [0; 8];
+            number.copy_from_slice(bytes);
+            number
+        });
+        let time = i64::from_le_bytes(numbers.next().unwrap_or_default());
+        frame.time = Timestamp::from_nanosecond(time.into()).unwrap_or_default();
+        let mut values = numbers.map(f64::from_le_bytes);
+        frame.continuity = match values.next() {
+            Some(follows) if follows.is_nan() => Continuity::NewRun,
+            Some(seconds) if seconds > 0.0 => Continuity::Gap { seconds },
+            _ => Continuity::Next,
+        };
+        frame.values.clear();
+        frame.values.extend(values.by_ref().take(self.layout.width()));
+        frame.inputs.clear();
+        frame.inputs.extend(values);
+        frame.label = Label::Unlabelled;
+        Ok(true)
+    }
+
+    fn events(&self) -> &[Event] {
+        &[]
+    }
+}
