@@ -509,7 +509,7 @@ impl Site {
     }
 
     /// ε of each Z_a, where it has one of its own.
-    pub(crate) fn epsilon_a(&self) -> Option<f64> {
+    pub(crate) fn epsilon_flag_a(&self) -> Option<f64> {
         self.session.privacy.epsilon_flag_a
     }
 

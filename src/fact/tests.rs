@@ -79,6 +79,8 @@ fn score() -> Score {
     }
 }
 
+// It is a list of every fact: its length is their number.
+#[allow(clippy::too_many_lines)]
 fn one_of_each() -> Vec<Fact> {
     let p1 = || "P1".to_owned();
     let second_thought = Incident {

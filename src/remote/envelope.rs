@@ -44,7 +44,7 @@ pub(crate) enum Up {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Step {
-    pub(crate) step: u64,
+    pub(crate) number: u64,
     /// Its time on the data's clock, in nanoseconds since 1970.
     nanosecond: i64,
     follows: Follow,
@@ -62,7 +62,7 @@ enum Follow {
 
 impl Step {
     pub(crate) fn new(
-        step: u64,
+        number: u64,
         time: Timestamp,
         continuity: Continuity,
         messages: Vec<Vec<u8>>,
@@ -72,7 +72,7 @@ impl Step {
             Continuity::Next => Follow::Next,
             Continuity::Gap { seconds } => Follow::Gap { seconds },
         };
-        Self { step, nanosecond: nanosecond(time), follows, messages }
+        Self { number, nanosecond: nanosecond(time), follows, messages }
     }
 
     pub(crate) fn time(&self) -> Timestamp {
@@ -89,7 +89,7 @@ impl Step {
 
     /// Whether both are of the same instant of the same grid.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        (self.step, self.nanosecond, self.follows) == (other.step, other.nanosecond, other.follows)
+        (self.number, self.nanosecond, self.follows) == (other.number, other.nanosecond, other.follows)
     }
 }
 

@@ -235,8 +235,8 @@ impl Desk {
     fn take_up(&mut self, client: usize, up: Up) {
         match up {
             Up::Hello { agreement, nanosecond: theirs } => self.greet(client, &agreement, theirs),
-            Up::Step(step) if step.step == self.next && self.came[client].is_none() => {
-                match self.read(client, &step.messages) {
+            Up::Step(step) if step.number == self.next && self.came[client].is_none() => {
+                match Self::read(client, &step.messages) {
                     Some(messages) => self.came[client] = Some((step, messages)),
                     None => self.counts.refused += 1,
                 }
@@ -247,7 +247,7 @@ impl Desk {
                     |(whom, about, _): &(usize, u64, Down)| (*whom, *about) == (client, step);
                 if !self.question.as_ref().is_some_and(asked) {
                     self.counts.duplicates += 1;
-                } else if let Some(messages) = self.read(client, &messages) {
+                } else if let Some(messages) = Self::read(client, &messages) {
                     self.question = None;
                     self.arrived.extend(messages);
                 } else {
@@ -284,7 +284,7 @@ impl Desk {
     }
 
     /// The messages of one envelope; none if any of them is no message of that client.
-    fn read(&self, client: usize, messages: &[Vec<u8>]) -> Option<Vec<Message>> {
+    fn read(client: usize, messages: &[Vec<u8>]) -> Option<Vec<Message>> {
         let read = messages.iter().map(|bytes| Message::decode(bytes).ok());
         read.map(|message| message.filter(|message| message.client() == client)).collect()
     }

@@ -52,7 +52,6 @@ impl Screen {
         match (std::mem::take(&mut self.reading), byte) {
             (_, 0x1b) => self.reading = Reading::Escape,
             (Reading::Escape, b'[') => self.reading = Reading::Sequence(Vec::new()),
-            (Reading::Escape, _) => {}
             (Reading::Sequence(mut sequence), _) => {
                 sequence.push(byte);
                 if byte.is_ascii_alphabetic() {
@@ -63,7 +62,7 @@ impl Screen {
                 }
             }
             (Reading::Text, 0x20..=0x7e) => self.put(char::from(byte)),
-            (Reading::Text, 0x00..=0x7f) => {}
+            (Reading::Escape, _) | (Reading::Text, 0x00..=0x7f) => {}
             (Reading::Text, _) => self.reading = Reading::Letter(vec![byte]),
             (Reading::Letter(mut letter), _) => {
                 letter.push(byte);

@@ -316,7 +316,7 @@ impl Exchange {
         };
         let mut sending = Vec::with_capacity(sites.len());
         for (site, rule) in sites.iter().zip(rules) {
-            let (epsilon, epsilon_a) = (site.epsilon(), site.epsilon_a());
+            let (epsilon, epsilon_a) = (site.epsilon(), site.epsilon_flag_a());
             let trial = Trial { mode, rule: *rule, epsilon, epsilon_a };
             let mut again = site.again(&trial, Paying::Always)?;
             if let Some(enrolment) = again.enrol()? {

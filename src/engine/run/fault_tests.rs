@@ -20,8 +20,8 @@ fn word(fault: Fault) -> (&'static str, bool) {
 
 /// What is wrong with the data, each as client and words.
 fn quality(facts: &[Fact]) -> Vec<(Option<&str>, &str)> {
-    let of = |fact| match fact {
-        &Fact::Quality(ref quality) => Some((quality.client.as_deref(), quality.what.as_str())),
+    let of = |fact: &'_ Fact| match fact {
+        Fact::Quality(quality) => Some((quality.client.as_deref(), quality.what.as_str())),
         _ => None,
     };
     facts.iter().filter_map(of).collect()
