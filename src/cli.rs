@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 
@@ -90,6 +91,8 @@ enum Command {
     Open {
         #[command(flatten)]
         session: SessionArgs,
+        #[command(flatten)]
+        entry: EntryArgs,
         #[command(flatten)]
         look: LookArgs,
         #[command(flatten)]
@@ -242,9 +245,46 @@ impl SessionArgs {
     }
 }
 
+/// How a replay is entered.
+#[derive(Debug, Clone, Copy, Default, Args)]
+struct EntryArgs {
+    /// Data seconds per second, or "max"
+    #[arg(long, value_name = "N", value_parser = speed)]
+    speed: Option<f64>,
+    /// The method that decides
+    #[arg(long, value_enum, value_name = "M")]
+    mode: Option<run::Method>,
+}
+
+impl EntryArgs {
+    fn is_set(self) -> bool {
+        self.speed.is_some() || self.mode.is_some()
+    }
+
+    fn apply(self, session: &mut Session) {
+        session.replay.speed = self.speed.unwrap_or(session.replay.speed);
+        if let Some(mode) = self.mode {
+            session.mode = mode.into();
+        }
+    }
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let times =
+        if text == "max" { Some(f64::INFINITY) } else { text.trim_end_matches('x').parse().ok() };
+    times.filter(|times| *times > 0.0).ok_or_else(|| "expected a number above 0, or max".to_owned())
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        if let Some(name) = meant_to_open(&error, std::env::args().nth(1)) {
+            // A closed stderr leaves nobody to tell.
+            let _ = writeln!(io::stderr(), "headwater: {name} is a session: headwater open {name}");
+            std::process::exit(2);
+        }
+        error.exit()
+    });
     match execute(cli) {
         Ok(code) => code,
         // The reader of our output went away (`headwater sessions | head -1`): nothing to say.
@@ -258,6 +298,15 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The session that was named where a command was expected.
+fn meant_to_open(error: &clap::Error, word: Option<String>) -> Option<String> {
+    let is_command =
+        matches!(error.kind(), ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument);
+    let name = word.filter(|_| is_command)?;
+    let is_file = || Path::new(&name).is_file() && name.ends_with(".ron");
+    (SHIPPED.iter().any(|shipped| shipped.name == name) || is_file()).then_some(name)
 }
 
 fn is_broken_pipe(error: &color_eyre::Report) -> bool {
@@ -298,9 +347,12 @@ fn execute(cli: Cli) -> Result<ExitCode> {
     }
     let mut out = io::BufWriter::new(io::stdout());
     match cli.command {
-        None => return watch(SessionArgs::first(), cli.look, cli.keep, None, out),
-        Some(Command::Open { session, look, keep, at }) => {
-            return watch(session, look, keep, at, out);
+        None => {
+            let (session, entry) = (SessionArgs::first(), EntryArgs::default());
+            return watch(session, entry, cli.look, cli.keep, None, out);
+        }
+        Some(Command::Open { session, entry, look, keep, at }) => {
+            return watch(session, entry, look, keep, at, out);
         }
         Some(Command::Sessions) => {
             sessions::list(&mut out)?;
@@ -354,6 +406,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
 /// The console where there is a terminal, the plain facts where there is none.
 fn watch(
     args: SessionArgs,
+    entry: EntryArgs,
     look: LookArgs,
     keep: KeepArgs,
     at: Option<Goal>,
@@ -375,5 +428,11 @@ fn watch(
         return Ok(ExitCode::SUCCESS);
     }
     drop(out);
-    Ok(console::run(args.subject()?, look.into(), !keep.no_record, at, keys)?.report())
+    let mut subject = args.subject()?;
+    match subject.session_mut() {
+        Some(session) => entry.apply(session),
+        None if entry.is_set() => bail!("--speed and --mode are for sessions, not recordings"),
+        None => {}
+    }
+    Ok(console::run(subject, look.into(), !keep.no_record, at, keys)?.report())
 }

@@ -18,6 +18,7 @@ mod glyph;
 mod input;
 mod key;
 mod keymap;
+mod known;
 mod measured;
 mod mouse;
 mod number;
@@ -39,6 +40,7 @@ mod view;
 mod watched;
 mod widget;
 mod window;
+mod written;
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) mod bounds;
 pub(crate) mod clock;
+pub(crate) mod edit;
 pub(crate) mod live;
 mod locate;
 pub(crate) mod mark;

@@ -132,11 +132,11 @@ mod tests {
     }
 
     #[test]
-    fn every_variable_of_our_own_is_in_the_manual_the_help_and_the_readme() {
+    fn every_variable_of_our_own_is_in_the_page_the_help_and_the_guide() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut found = Vec::new();
         variables(&root.join("src"), &mut found);
-        let readme = std::fs::read_to_string(root.join("README.md")).expect("a README");
+        let guide = std::fs::read_to_string(root.join("src/guide/manual.md")).expect("a manual");
         let mut page = Vec::new();
         man(&mut page).expect("a page");
         let page = String::from_utf8(page).expect("text").replace("\\-", "-");
@@ -144,7 +144,7 @@ mod tests {
         for name in found {
             assert!(environment().contains(&name), "{name} is not in the help");
             assert!(page.contains(&name), "{name} is not in the manual");
-            assert!(readme.contains(&name), "{name} is not in the README");
+            assert!(guide.contains(&name), "{name} is not in the guide's manual");
         }
     }
 }

@@ -123,6 +123,7 @@ actions! {
     StepOnce, "step", &[c('>')], Time, "stand, one step on";
     ZoomIn, "zoom-in", &[c('z')], Time, "zoom in", beside(Action::ZoomOut, "zoom", 7);
     ZoomOut, "zoom-out", &[c('Z')], Time, "zoom out";
+    CloseUp, "close-up", &[c('v')], Time, "incident in 5 s columns", hint("close-up", 6);
     ShowOverview, "overview", &[c('1')], Views, "overview";
     ShowClient, "client", &[c('2')], Views, "one client";
     ShowInfluence, "influence", &[c('3')], Views, "who influences whom";
@@ -142,7 +143,9 @@ actions! {
     Sort, "sort", &[c('o')], Views, "order: plant, severity";
     Filter, "find", &[c('/')], Views, "filter log, search help";
     Truth, "truth", &[c('t')], Views, "show or hide the truth", hint("truth", 5);
+    Prose, "words", &[c('i')], Views, "privacy in words";
     Acknowledge, "acknowledge", &[c('a')], Incidents, "acknowledge", hint("ack", 3);
+    AcknowledgeAll, "acknowledge-all", &[ctrl('a')], Incidents, "acknowledge all listed";
     Shelve, "shelve-chosen", &[c('s')], Incidents, "shelve for a time", hint("shelve", 6);
     Unshelve, "unshelve", &[c('S')], Incidents, "unshelve", hint("unshelve", 7);
     Service, "service", &[c('x')], Incidents, "out of service, back";
@@ -154,6 +157,7 @@ actions! {
     TurnDown, "down-knob", &[c('-')], Tuning, "knob down, on trial";
     TurnFarUp, "far-up-knob", &[shift(Up), c('*')], Tuning, "ten steps up";
     TurnFarDown, "far-down-knob", &[shift(Down), c('_')], Tuning, "ten steps down";
+    WriteSession, "write-session", &[c('w')], Tuning, "settings to the session";
     Undo, "undo", &[c('u')], Tuning, "undo", hint("undo", 5);
     Redo, "redo", &[ctrl('r')], Tuning, "redo";
     Command, "command", &[c(':')], Program, "command, tab completes", hint("command", 8);

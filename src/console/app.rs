@@ -35,12 +35,13 @@ use super::training::Course;
 use super::watched::Watched;
 use super::window::ZOOMS;
 use crate::engine::handle::{Command, EngineEvent, Load, OpenError, RecordState};
-use crate::engine::knob::{Knob, Scope};
+use crate::engine::knob::{Knob, Scope, Turn};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
 use crate::engine::watch::Snapshot;
 use crate::fact::Priority;
 use crate::incident::{Action as Deed, What};
+use crate::score::Score;
 use crate::session::Session;
 use crate::stream::live::status::Shown;
 
@@ -72,9 +73,6 @@ pub(crate) use tuning::Tuning;
 
 /// Seconds of a column at the start, where the data is not slower than that.
 const FIRST_COLUMN_S: i64 = 30;
-/// A number typed before a motion counts for so long.
-const COUNTS_FOR: Duration = Duration::from_millis(600);
-const MOST: u32 = 999;
 
 /// What is going on with the data.
 #[derive(Debug)]
@@ -86,14 +84,6 @@ pub(crate) enum Stage {
     Playing,
     Ended,
     Failed(OpenError),
-}
-
-/// A number typed before a motion, and where the digit led that may have meant a screen.
-#[derive(Debug)]
-pub(crate) struct Count {
-    pub number: u32,
-    left: Duration,
-    before: (Screen, Vec<Screen>, usize),
 }
 
 /// The actions that choose a screen, in the order of the digits.
@@ -123,6 +113,8 @@ pub(crate) struct Model {
     /// The stretch that the seek bar stands for.
     pub day: Day,
     pub stage: Stage,
+    /// How good the alarms were, once labelled data is over.
+    pub score: Option<Score>,
     /// The course of training so far.
     pub course: Course,
     pub prepared: Option<Arc<Prepared>>,
@@ -160,6 +152,8 @@ pub(crate) struct Model {
     /// The line of the log pointed at; the newest when none is.
     entry: Option<u64>,
     knob: Option<Knob>,
+    /// The knobs as the session has them.
+    as_written: Vec<Turn>,
     /// What can be opened; empty until it was looked for.
     pub sessions: Vec<Openable>,
     pub session: usize,
@@ -171,10 +165,13 @@ pub(crate) struct Model {
     pub help: Option<usize>,
     pub search: String,
     pub truth_shown: bool,
+    /// What is protected is said in words, too.
+    pub prose: bool,
+    /// Place of the length of a column before the close-up, while there is one.
+    close_up: Option<usize>,
     pub theme: Theme,
     pub keymap: Keymap,
     pub begun: Option<Key>,
-    pub count: Option<Count>,
     pub mouse: bool,
     pub bell: bool,
     pub remark: Option<Remark>,
@@ -202,6 +199,8 @@ pub(crate) enum Msg {
     /// Wall time since the last such message.
     Passed(Duration),
     Done(Remark),
+    /// The session's file has these settings now.
+    Written(Vec<Turn>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -211,12 +210,16 @@ pub(crate) enum Effect {
     Suspend,
     Redraw,
     Command(Command),
+    /// Several commands, in their order.
+    Commands(Vec<Command>),
     Open(String),
     ListSessions,
     Bell,
     Mouse(bool),
     Copy(String),
     Picture,
+    /// Write these settings into the session's file.
+    Write(Vec<Turn>),
     ReadKeys,
 }
 
@@ -234,6 +237,7 @@ impl Model {
             clock,
             day: Day::of(session, clock),
             stage: Stage::Preparing,
+            score: None,
             course: Course::default(),
             prepared: None,
             measured: None,
@@ -258,6 +262,7 @@ impl Model {
             incident: None,
             entry: None,
             knob: None,
+            as_written: Vec::new(),
             sessions: Vec::new(),
             session: 0,
             filter: Filter::default(),
@@ -268,10 +273,11 @@ impl Model {
             help: None,
             search: String::new(),
             truth_shown: false,
+            prose: false,
+            close_up: None,
             theme,
             keymap: Keymap::default(),
             begun: None,
-            count: None,
             mouse: true,
             bell: false,
             remark: None,
@@ -372,6 +378,12 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Option<Effect> {
         }
         Msg::Passed(wall) => model.pass(wall),
         Msg::Done(remark) => model.remark = Some(remark),
+        Msg::Written(turns) => {
+            for turn in turns {
+                model.as_written.retain(|known| known.knob != turn.knob);
+                model.as_written.push(turn);
+            }
+        }
     }
     None
 }
@@ -393,60 +405,14 @@ fn press(model: &mut Model, key: Key) -> Option<Effect> {
     if let Some(question) = model.question.take() {
         return model.answer(question, key);
     }
-    let count = model.count.take();
-    let digit = key.typed().and_then(|c| c.to_digit(10));
-    let meaning = model.keymap.meaning(model.begun.take(), key);
-    if let Some(digit) = digit.filter(|_| model.help.is_none()) {
-        return count_digit(model, count, digit, meaning);
-    }
-    match (meaning, count) {
-        (Meaning::Do(action), Some(count)) if is_counted(action) => {
-            // The digits were a number and not screens.
-            (model.screen, model.trail, model.scroll) = count.before;
-            let times = 0..count.number.max(1);
-            times.fold(None, |effect, _| act::act(model, action).or(effect))
-        }
-        (Meaning::Do(action), _) => act::act(model, action),
-        (Meaning::Begins, _) => {
+    match model.keymap.meaning(model.begun.take(), key) {
+        Meaning::Do(action) => act::act(model, action),
+        Meaning::Begins => {
             model.begun = Some(key);
             None
         }
-        (Meaning::Nothing, _) => None,
+        Meaning::Nothing => None,
     }
-}
-
-/// A digit chooses a screen at once, and is a number if a motion follows soon.
-fn count_digit(
-    model: &mut Model,
-    count: Option<Count>,
-    digit: u32,
-    meaning: Meaning,
-) -> Option<Effect> {
-    let before = (model.screen, model.trail.clone(), model.scroll);
-    let (number, before) = match count {
-        Some(count) => ((count.number * 10 + digit).min(MOST), count.before),
-        None => (digit, before),
-    };
-    model.count = (number > 0).then_some(Count { number, left: COUNTS_FOR, before });
-    match meaning {
-        Meaning::Do(action) => act::act(model, action),
-        Meaning::Begins | Meaning::Nothing => None,
-    }
-}
-
-/// Motions that a number repeats. Up and down are not: `3` and down is a screen and a row of it.
-fn is_counted(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Back
-            | Action::Forward
-            | Action::FarBack
-            | Action::FarForward
-            | Action::PreviousIncident
-            | Action::NextIncident
-            | Action::TurnUp
-            | Action::TurnDown
-    )
 }
 
 fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
@@ -482,6 +448,9 @@ fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
                 });
                 watched.take(&bulletin.news);
                 watched.snapshot = bulletin.snapshot.or(watched.snapshot.take());
+                if let (true, Some(snapshot)) = (model.as_written.is_empty(), &watched.snapshot) {
+                    model.as_written.clone_from(&snapshot.knobs);
+                }
             }
             model.load = bulletin.load;
             model.live = bulletin.live.or(model.live.take());
@@ -503,7 +472,8 @@ fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
             if let Some(watched) = &mut model.watched {
                 watched.try_out(tuning.ghost_flags());
             }
-            return tuning.ask().map(|turn| Effect::Command(Command::WhatIf(turn)));
+            let next = tuning.ask().or_else(|| tuning.ask_further());
+            return next.map(|turn| Effect::Command(Command::WhatIf(turn)));
         }
         EngineEvent::Playing => {
             model.stage = Stage::Playing;
@@ -514,8 +484,9 @@ fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
         }
         // The picture is complete: nothing follows.
         EngineEvent::Stopped => {}
-        EngineEvent::Ended(_) => {
+        EngineEvent::Ended(ending) => {
             model.seeking = None;
+            model.score = ending.summary.score;
             model.stage = Stage::Ended;
             if model.is_recording {
                 return model.go_where_opened();

@@ -23,9 +23,11 @@ pub(crate) const SHADES: [&str; 4] = ["░", "▒", "▓", "█"];
 /// Sign and counterpart, each one cell wide.
 #[rustfmt::skip]
 const COUNTERPARTS: &[(&str, &str)] = &[
-    (ROOT, "^"), (UNKNOWN, "A"), (EFFECT, ">"), (SINGLE, "o"), (RETURNED, "v"), (LATCHED, "L"),
+    (ROOT, "^"), (UNKNOWN, "A"), (EFFECT, "\\"), (SINGLE, "o"), (RETURNED, "v"), (LATCHED, "L"),
     (CHOSEN, ">"), (NOW, "|"), (NONE, "."),
-    ("▁", "."), ("▂", ":"), ("▃", "-"), ("▄", "="), ("▅", "+"), ("▆", "*"), ("▇", "#"), ("█", "@"),
+    ("▁", "."), ("▂", ":"), ("▃", "-"), ("▄", "="), ("▅", "+"), ("▆", "*"), ("▇", "#"), ("█", "@"), ("▀", "c"),
+    ("▵", "+"), ("▿", "_"), ("═", "="), ("╭", "+"), ("╮", "+"), ("╰", "+"), ("╯", "+"),
+    ("▶", ">"), ("◀", "<"), ("┄", "-"),
     ("░", "."), ("▒", ":"), ("▓", "#"),
     ("─", "-"), ("━", "="), ("│", "|"), ("┤", "|"), ("├", "|"), ("┬", "+"), ("┴", "+"), ("┼", "+"),
     ("┌", "+"), ("┐", "'"), ("└", "+"), ("┘", ","), ("●", "O"), ("○", "o"), ("▴", "^"),
@@ -75,6 +77,11 @@ mod tests {
     use ratatui::style::Style;
 
     use super::*;
+
+    #[test]
+    fn the_cursor_and_an_effect_differ_in_ascii() {
+        assert_ne!(ascii(CHOSEN), ascii(EFFECT));
+    }
 
     #[test]
     fn a_counterpart_is_one_printable_ascii_character() {

@@ -23,8 +23,10 @@ use super::term::{self, Term};
 use super::text::clean;
 use super::theme::{Choice, Theme};
 use super::view::view;
+use super::written::written;
 use crate::engine::Handle;
 use crate::engine::handle::{OpenError, Options};
+use crate::engine::knob::Turn;
 use crate::record;
 use ratatui::buffer::Buffer;
 
@@ -291,9 +293,9 @@ impl Console {
                     self.term.enter()?;
                     input.resume()?;
                 }
-                Some(Effect::Open(name)) => match Subject::named(&name) {
+                Some(Effect::Open(name)) => match sessions::with_data(&name) {
                     Ok(subject) => return Ok(Left::To(subject)),
-                    Err(error) => self.say(Remark::failed(&error.to_string())),
+                    Err(why) => self.say(Remark::failed(&format!("{why}; this one goes on"))),
                 },
                 Some(effect) => self.perform(effect)?,
             }
@@ -306,6 +308,14 @@ impl Console {
             Effect::Command(wish) => {
                 if let Err(wish) = self.engine.command(wish) {
                     update(&mut self.model, Msg::Unheard(wish));
+                }
+            }
+            Effect::Commands(wishes) => {
+                for wish in wishes {
+                    if let Err(wish) = self.engine.command(wish) {
+                        update(&mut self.model, Msg::Unheard(wish));
+                        break;
+                    }
                 }
             }
             Effect::ListSessions => {
@@ -325,6 +335,7 @@ impl Console {
                 let said = self.write_picture();
                 self.say(said);
             }
+            Effect::Write(turns) => self.write_session(turns),
             Effect::ReadKeys => {
                 if self.read_keys() {
                     self.say(Remark::done("keys read"));
@@ -347,6 +358,19 @@ impl Console {
         right
     }
 
+    /// Writes settings into the session's file.
+    fn write_session(&mut self, turns: Vec<Turn>) {
+        let written = written(&self.model.subject, &turns);
+        let done = written.and_then(|written| written.write().map(|()| written.file));
+        match done {
+            Ok(file) => {
+                update(&mut self.model, Msg::Written(turns));
+                self.say(Remark::done(&format!("written to {}", file.display())));
+            }
+            Err(why) => self.say(Remark::failed(&why)),
+        }
+    }
+
     /// Writes the picture as it is, in every format, to the folder the program was started in.
     fn write_picture(&self) -> Remark {
         let mut picture = Buffer::empty(self.term.area());
@@ -358,7 +382,8 @@ impl Console {
                 return Remark::failed(&format!("{file}: {error}"));
             }
         }
-        Remark::done(&format!("written: {stem}.txt, .ansi, .svg"))
+        let folder = env::current_dir().map_or_else(|_| ".".into(), |f| f.display().to_string());
+        Remark::done(&format!("written to {folder}: {stem}.txt, .ansi, .svg"))
     }
 
     fn take_event(&mut self, event: Event) -> Option<Effect> {

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::record;
 use crate::session::{SHIPPED, Session};
+use crate::stream::{self, Part};
 
+use super::subject::Subject;
 use super::text::clean;
 
 /// Recordings that are listed.
@@ -76,6 +78,19 @@ fn openable(name: &str) -> Openable {
         }
     };
     Openable { name: name.to_owned(), about, data }
+}
+
+/// The session of that name, if there is data to open: whoever leaves a running session for one that
+/// cannot be opened would lose both.
+pub(crate) fn with_data(name: &str) -> Result<Subject, String> {
+    let subject = Subject::named(name).map_err(|error| error.to_string())?;
+    if let Subject::Session(session) = &subject
+        && session.data_folder().is_some()
+    {
+        // Of files only the beginning is read.
+        stream::open(session, Part::Replay).map_err(|error| format!("{name}: {error}"))?;
+    }
+    Ok(subject)
 }
 
 #[cfg(test)]

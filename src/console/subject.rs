@@ -37,6 +37,14 @@ impl Subject {
         }
     }
 
+    /// The session, where it is one that runs.
+    pub(crate) fn session_mut(&mut self) -> Option<&mut Session> {
+        match self {
+            Self::Session(session) => Some(session),
+            Self::Recording(_) => None,
+        }
+    }
+
     /// How fast it is played at first: a recording is read as a whole.
     pub(crate) fn pace(&self) -> Pace {
         let speed = match self {

@@ -79,6 +79,8 @@ pub(crate) struct Theme {
     /// The same, not yet seen by anybody.
     pub single_unseen: Style,
     pub shelved: Style,
+    /// The lane of an open root: a background that lies under everything.
+    pub tint: Style,
 }
 
 /// What a client or an incident can be, each with glyph, word and style of its own.
@@ -175,6 +177,10 @@ const ON_EITHER: Greys = [
     grey(0x80, 244, Color::Reset),
 ];
 
+/// A field under the lane of an open root: a shade of the root's own hue.
+const TINT: [Hue; 2] =
+    [((0x3a, 0x26, 0x1c), 236, Color::Black), ((0xf3, 0xd9, 0xc6), 223, Color::White)];
+
 /// Letters and field of the themes that bring their own field.
 const DARK: [Hue; 2] = [grey(0xd0, 252, Color::White), grey(0x1c, 234, Color::Black)];
 const PAPER: [Hue; 2] = [grey(0x1c, 234, Color::Black), grey(0xe4, 254, Color::White)];
@@ -224,6 +230,15 @@ impl Theme {
             single: style(on(OVER), BOLD),
             single_unseen: style(on(OVER), BOLD | REVERSED),
             shelved: style(on(SHELVED), DIM),
+            // Without colour, and on a field nobody knows, the name and the word say it.
+            tint: match (choice, light, field) {
+                (Choice::Mono, ..) | (Choice::Auto, _, None) if terminal.light.is_none() => {
+                    Style::new()
+                }
+                (Choice::Mono, ..) => Style::new(),
+                (_, true, _) => Style::new().bg(colour(TINT[1])),
+                (_, false, _) => Style::new().bg(colour(TINT[0])),
+            },
         }
     }
 
@@ -258,8 +273,8 @@ impl Theme {
             State::Effect => (glyph::EFFECT, "effect", self.effect),
             State::SingleUnseen => (glyph::SINGLE, "single", self.single_unseen),
             State::Single => (glyph::SINGLE, "single", self.single),
-            State::Returned => (glyph::RETURNED, "returned", self.single_unseen),
-            State::Latched => (glyph::LATCHED, "latched", self.single_unseen),
+            State::Returned => (glyph::RETURNED, "returned", self.single),
+            State::Latched => (glyph::LATCHED, "latched", self.single),
             State::Shelved => (glyph::SHELVED, "shelved", self.shelved),
             State::OutOfService => (glyph::OUT, "out of service", self.shelved),
             State::Missing => (glyph::MISSING, "missing", self.missing),
@@ -322,18 +337,15 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_seen_is_reversed_in_every_theme() {
+    fn only_what_is_open_and_not_acknowledged_is_solid() {
         for theme in themes() {
-            for state in [
-                State::RootUnseen,
-                State::UnknownUnseen,
-                State::SingleUnseen,
-                State::Returned,
-                State::Latched,
-            ] {
+            for state in State::ALL {
+                let unseen =
+                    matches!(state, State::RootUnseen | State::UnknownUnseen | State::SingleUnseen);
                 let mark = theme.mark(state);
-                assert!(mark.style.add_modifier.contains(REVERSED), "{state:?} in {theme:?}");
-                assert!(!mark.word.is_empty());
+                let solid = mark.style.add_modifier.contains(REVERSED);
+                assert_eq!(solid, unseen, "{state:?} in {theme:?}");
+                assert!(!unseen || !mark.word.is_empty());
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The console keeps it apart and shows it only when asked to: a verdict must be made without it.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::text::clean;
 use crate::stream::{Event, Frame, Label};
@@ -84,6 +84,26 @@ impl Truth {
     /// The disturbance at `time`, the latest begun if there are several.
     pub(crate) fn at(&self, time: Timestamp) -> Option<&Event> {
         self.known.iter().rev().find(|known| (known.start..=known.end).contains(&time))
+    }
+
+    /// The disturbance that an alarm raised at `opened` belongs to: one that had begun, and was not over
+    /// for longer than `tail`.
+    pub(crate) fn behind(&self, opened: Timestamp, tail: SignedDuration) -> Option<&Event> {
+        let last = |known: &Event| known.end.checked_add(tail).unwrap_or(Timestamp::MAX);
+        self.known.iter().rev().find(|known| known.start <= opened && opened <= last(known))
+    }
+
+    /// Disturbances that had begun by `moment` and that none of the alarms `opened` belongs to.
+    pub(crate) fn missed<'a>(
+        &'a self,
+        opened: &'a [Timestamp],
+        tail: SignedDuration,
+        moment: Timestamp,
+    ) -> impl Iterator<Item = &'a Event> {
+        let begun = self.known.iter().filter(move |known| known.start <= moment);
+        begun.filter(move |known| {
+            !opened.iter().any(|alarm| self.behind(*alarm, tail).is_some_and(|b| b == *known))
+        })
     }
 
     /// Disturbances that touch `from..until`.

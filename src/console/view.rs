@@ -22,6 +22,7 @@ mod axis;
 mod card;
 mod client;
 mod footer;
+mod graph;
 mod help;
 mod incident;
 mod incidents;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::known::Known;
 use crate::engine::run::readout::ClientReadout;
 use crate::engine::watch::{News, Snapshot};
 use crate::evidence::threshold::{FlagThresholds, Flags};
@@ -84,6 +85,8 @@ pub(crate) struct Watched {
     pub history: History,
     /// Incident `n` stands at `n − 1`, as it stands now.
     pub incidents: Vec<Incident>,
+    /// What was known when.
+    known: Known,
     pub log: Vec<Event>,
     /// What was seen of every client at the last step.
     pub latest: Vec<ClientReadout>,
@@ -115,6 +118,7 @@ impl Watched {
             clients,
             history: History::new(period_s, clients * Trace::COUNT),
             incidents: Vec::new(),
+            known: Known::default(),
             log: Vec::new(),
             latest: Vec::new(),
             snapshot: None,
@@ -169,7 +173,9 @@ impl Watched {
                 _ => {}
             }
         }
-        self.log.extend_from_slice(&news.events);
+        self.known.take(news);
+        let told = |event: &&Event| !is_told_of_incident(event, &news.events);
+        self.log.extend(news.events.iter().filter(told).cloned());
     }
 
     /// From now on the flags of the past are these, a row of clients a step.
@@ -305,19 +311,50 @@ impl Watched {
         format!("{what}{}", entry.words(names))
     }
 
+    /// An incident as it stands now.
     pub(crate) fn incident(&self, number: u64) -> Option<&Incident> {
         self.incidents.get((number as usize).checked_sub(1)?)
     }
 
-    /// Incidents whose evidence had begun by a moment, as is known today, the newest first.
-    pub(crate) fn begun_by(&self, moment: Timestamp) -> impl Iterator<Item = &Incident> {
-        self.incidents.iter().rev().filter(move |incident| incident.onset <= moment)
+    /// An incident as it stood at the moment looked back at, as it stood first where it was found
+    /// later, or as it stands now.
+    pub(crate) fn incident_then(&self, number: u64, look: Option<Timestamp>) -> Option<&Incident> {
+        let then = look.and_then(|look| self.known.incident(number, look));
+        then.or_else(|| self.incident(number))
     }
 
-    /// The engine's verdict about a client at a moment.
-    pub(crate) fn verdict_at(&self, client: usize, moment: Timestamp) -> Option<ClientVerdict> {
-        verdict_at(&self.incidents, client, moment)
+    /// Incidents whose evidence had begun by `moment`, the newest first, as they stood at the moment
+    /// looked back at.
+    pub(crate) fn begun_by(
+        &self,
+        moment: Timestamp,
+        look: Option<Timestamp>,
+    ) -> impl Iterator<Item = &Incident> {
+        let begun = self.incidents.iter().rev().filter(move |incident| incident.onset <= moment);
+        begun.filter_map(move |incident| self.incident_then(incident.number, look))
     }
+
+    /// The engine's verdict about a client at a moment: as it was known then, else as it was found
+    /// later.
+    pub(crate) fn verdict_at(&self, client: usize, moment: Timestamp) -> Option<ClientVerdict> {
+        verdict_at(self.known.found_by(moment), client, moment).or_else(|| {
+            let today = self.incidents.iter().rev();
+            verdict_at(today, client, moment).filter(|verdict| verdict.found > moment)
+        })
+    }
+
+    /// What was known when.
+    pub(crate) fn known(&self) -> &Known {
+        &self.known
+    }
+}
+
+/// Whether the same is said of the same client at the same time as part of an incident: one fault of a
+/// sensor is one line.
+fn is_told_of_incident(event: &Event, events: &[Event]) -> bool {
+    let What::Quality { client: Some(client), what } = event.what else { return false };
+    let same = |other: &Event| matches!(other.what, What::SensorFault { client: c, what: w, .. } if c == client && w == what);
+    events.iter().any(|other| other.time == event.time && same(other))
 }
 
 fn pair(flags: Option<Flags>) -> [f64; 2] {

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use jiff::Timestamp;
 
 /// Seconds a column may last.
-pub(crate) const ZOOMS: [i64; 11] = [1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
+pub(crate) const ZOOMS: [i64; 12] = [1, 2, 5, 10, 30, 60, 300, 900, 1800, 3600, 14_400, 86_400];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -79,7 +79,7 @@ mod tests {
         #[test]
         fn the_moment_is_always_in_the_window(
             last in 0_i64..1_000_000, back in 0_i64..500_000, before in 0_i64..500_000,
-            zoom in 0_usize..11, columns in 1_u16..300,
+            zoom in 0_usize..12, columns in 1_u16..300,
         ) {
             let moment = at(last - back);
             let first = at(last - back - before);

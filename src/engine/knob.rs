@@ -265,6 +265,14 @@ impl Knob {
         mode == Mode::Paper || !matches!(self, Self::Vote | Self::Deadband | Self::EpsilonFlagA)
     }
 
+    /// Whether the method that decides goes by it.
+    pub(crate) fn decides_in(self, mode: Mode) -> bool {
+        let of_flags = Self::TauC(self.client()) == self
+            || Self::TauA(self.client()) == self
+            || !self.matters_in(mode);
+        if mode == Mode::Paper { self != Self::Arl0 } else { !of_flags }
+    }
+
     /// Its name in facts and in the log.
     pub(crate) fn name(self, clients: &[String]) -> String {
         self.of_client(self.row().name, clients)

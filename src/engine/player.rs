@@ -79,6 +79,8 @@ pub(super) struct Player {
     pacer: Pacer,
     from: From,
     playing: bool,
+    /// The place where a person enters has been reached.
+    entered: bool,
     /// One step is wanted although it stands.
     once: bool,
     /// The time that is being run to.
@@ -126,6 +128,7 @@ impl Player {
             // Facts and pictures are of the whole replay range, wherever a person would enter it.
             playing: !options.watched || stop_at.is_some(),
             stop_at,
+            entered: !options.watched,
             once: false,
             goal: None,
             amid: false,
@@ -292,6 +295,10 @@ impl Player {
 
     /// Shows a frame when it is due; the first one of a step was waited for before the step.
     fn show(&mut self, frame: Frame, period_s: f64, waited: bool) -> Result<(), Gone> {
+        if !self.entered && self.from.is_reached(frame.time) {
+            self.entered = true;
+            self.watch.enter_here(&mut self.batch.news);
+        }
         if !self.playing && self.from.is_reached(frame.time) {
             self.playing = true;
             self.send()?;

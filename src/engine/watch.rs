@@ -47,6 +47,11 @@ pub(crate) struct News {
     pub(crate) flags: Option<Vec<Option<Flags>>>,
     /// Incidents that are new or have changed, each as it stands now.
     pub(crate) incidents: Vec<Incident>,
+    /// The same step by step: how each stood after which step.
+    pub(crate) versions: Vec<(Timestamp, Incident)>,
+    /// The sensors of a client that takes part in an incident, those that deviate most first, after
+    /// which step.
+    pub(crate) ranked: Vec<(Timestamp, usize, Vec<String>)>,
     pub(crate) events: Vec<Event>,
     pub(crate) facts: Vec<Fact>,
 }
@@ -97,6 +102,8 @@ pub(crate) struct Watch {
     run: Run,
     raw: Layout,
     frames: mpsc::Receiver<Frame>,
+    /// Somebody looks on, who may look back.
+    looked_at: bool,
     /// Events that were handed on.
     events: usize,
     /// What comes from the recording that the run is of.
@@ -151,7 +158,9 @@ impl Watch {
         }
         let run = Run::over(stream, session, prepared, options)?;
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
-        Ok(Self { run, raw, frames, events: 0, recorded: None, last: None, spent, ladder })
+        let looked_at = with_frames;
+        let recorded = None;
+        Ok(Self { run, raw, frames, looked_at, events: 0, recorded, last: None, spent, ladder })
     }
 
     /// The run of a recording again. With `keep` it can be decided under other settings.
@@ -171,7 +180,8 @@ impl Watch {
             orders: recorded.orders,
             ended: recorded.summary.is_some(),
         });
-        Ok(Self { run, raw, frames, events: 0, recorded, last: None, spent, ladder })
+        let looked_at = true;
+        Ok(Self { run, raw, frames, looked_at, events: 0, recorded, last: None, spent, ladder })
     }
 
     /// Whether it is the run of a recording.
@@ -240,6 +250,12 @@ impl Watch {
         }
         self.tell(news);
         Ok(step)
+    }
+
+    /// A person enters the run here: what is over by now asks for nothing.
+    pub(crate) fn enter_here(&mut self, news: &mut News) {
+        self.run.enter_here();
+        self.tell(news);
     }
 
     /// Enters a word about the source in the log, once there is a log.
@@ -353,9 +369,19 @@ impl Watch {
     }
 
     fn tell(&mut self, news: &mut News) {
+        let now = self.last.unwrap_or(Timestamp::UNIX_EPOCH);
         for incident in self.run.take_changed_incidents() {
+            if self.looked_at {
+                news.versions.push((now, incident.clone()));
+            }
             news.incidents.retain(|earlier| earlier.number != incident.number);
             news.incidents.push(incident);
+        }
+        if self.looked_at {
+            let open = self.run.annunciator().open_incidents();
+            let members = open.flat_map(|incident| incident.members.iter());
+            let ranked = members.map(|m| (now, m.client, self.run.ranked_sensors(m.client)));
+            news.ranked.extend(ranked.filter(|(.., sensors)| !sensors.is_empty()));
         }
         let events = self.run.annunciator().log().events();
         news.events.extend_from_slice(&events[self.events..]);

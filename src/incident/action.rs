@@ -70,7 +70,7 @@ pub(crate) enum Refusal {
     NoChange,
     #[error("an alarm is shelved for 1 s to 24 h; for longer take the client out of service")]
     ShelfTime,
-    #[error("the root of #{0} is not final yet")]
+    #[error("the root of #{0} is not confirmed yet")]
     NotFinal(u64),
     #[error("that client takes no part in #{0}")]
     NoMember(u64),

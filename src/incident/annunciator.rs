@@ -278,7 +278,7 @@ impl Annunciator {
             // Whoever answers for the other one answers for this one too.
             Closing::Merged { .. } => {
                 self.fire(number, AlarmEvent::Suppress);
-                self.fire(number, AlarmEvent::Release);
+                self.fire(number, AlarmEvent::Accept);
             }
             Closing::Quiet
             | Closing::NoData
@@ -300,13 +300,10 @@ impl Annunciator {
     /// Something happens to an alarm; what its state does not allow does not happen.
     pub(super) fn fire(&mut self, number: u64, event: AlarmEvent) {
         let incident = self.at_mut(number);
-        let before = incident.alarm.state;
+        let before = incident.alarm;
         let Ok(after) = before.after(event, incident.is_open()) else { return };
-        incident.alarm.state = after;
-        if after != AlarmState::Shelved {
-            incident.alarm.shelved_until = None;
-        }
-        self.count_asking(before, after);
+        incident.alarm = after;
+        self.count_asking(before.state, after.state);
         self.relist(number);
     }
 

@@ -365,7 +365,7 @@ impl Event {
             }
             What::FirstOut { incident, client, disagrees } => {
                 let disagrees = if *disagrees { ", DISAGREES with root" } else { "" };
-                format!("#{incident} first out {}{disagrees}", name(*client))
+                format!("#{incident} {} alarmed first{disagrees}", name(*client))
             }
             What::Joined { incident, client, delay_s } => {
                 format!("{} effect, joined #{incident} at {delay_s:+} s", name(*client))
@@ -380,7 +380,7 @@ impl Event {
                 let above = silent_source.map_or(String::new(), |source| {
                     format!(", or {} above it, not visible in its own sensors", name(source))
                 });
-                format!("#{incident} root {} final{above}", name_of(*root, names))
+                format!("#{incident} root {} confirmed{above}", name_of(*root, names))
             }
             What::Stands { incident, why } => format!("#{incident} {}", stands_words(*why)),
             What::WentOn { incident, root, after_s } => {
@@ -427,7 +427,7 @@ impl Event {
             What::RootMoved { from, to, is_revised, .. } => {
                 Some(moved_because(*from, *to, *is_revised, names))
             }
-            What::RootFinal { .. } => Some("root final".to_owned()),
+            What::RootFinal { .. } => Some("root confirmed".to_owned()),
             What::Stands { why, .. } => Some(stands_words(*why)),
             What::WentOn { root, after_s, .. } => Some(again_words(*root, *after_s, names)),
             What::Rose { priority, .. } => Some(format!("now of priority {}", priority.number())),

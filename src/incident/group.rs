@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::input::{ClientState, Closing, Outcome, QualityKind};
 use super::rules::Rules;
-use super::state::AlarmState;
+use super::state::{AlarmEvent, AlarmState, NotNow};
 use crate::fact::Priority;
 
 /// A client that takes part in an incident, as its root or as an effect.
@@ -82,6 +82,30 @@ pub(crate) struct Alarm {
     pub(crate) state: AlarmState,
     /// When it comes back, while it is shelved.
     pub(crate) shelved_until: Option<Timestamp>,
+    /// Nobody had acknowledged it when it was silenced.
+    #[serde(default)]
+    pub(crate) unseen: bool,
+}
+
+impl Alarm {
+    /// The alarm after `event`. One that was silenced unseen and is over by now has returned unseen:
+    /// silence is no acknowledgement.
+    pub(super) fn after(self, event: AlarmEvent, condition: bool) -> Result<Self, NotNow> {
+        let mut state = self.state.after(event, condition)?;
+        let resumes =
+            matches!(event, AlarmEvent::Unshelve | AlarmEvent::Release | AlarmEvent::PutBack);
+        if self.unseen && resumes && state == AlarmState::Normal {
+            state = AlarmState::Returned;
+        }
+        let unseen = state.is_silenced()
+            && if self.state.is_silenced() {
+                self.unseen
+            } else {
+                self.state.wants_acknowledgement()
+            };
+        let shelved_until = self.shelved_until.filter(|_| state == AlarmState::Shelved);
+        Ok(Self { state, shelved_until, unseen })
+    }
 }
 
 /// An incident. Only the annunciator changes it.
@@ -150,7 +174,7 @@ impl Incident {
             stands: None,
             silent_source: None,
             priority: Priority::P2,
-            alarm: Alarm { state: AlarmState::Normal, shelved_until: None },
+            alarm: Alarm { state: AlarmState::Normal, shelved_until: None, unseen: false },
             closed: None,
             note: String::new(),
         }

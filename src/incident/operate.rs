@@ -113,11 +113,12 @@ impl Annunciator {
         Ok(edits)
     }
 
-    /// Incidents whose alarm changes when their root is taken out of service or put back.
+    /// Incidents whose alarm changes when their root is taken out of service or put back. What is
+    /// over is not silenced any more: it still wants to be seen.
     fn concerned(&self, client: usize, out: bool) -> impl Iterator<Item = &Incident> {
         self.listed_incidents().filter(move |incident| {
             let is_out = incident.alarm.state == AlarmState::OutOfService;
-            incident.root == Some(client) && is_out != out
+            incident.root == Some(client) && is_out != out && (!out || incident.is_open())
         })
     }
 
@@ -288,6 +289,23 @@ impl Annunciator {
         self.relist(number);
     }
 
+    /// A person enters the run here: what is over by now is history, and asks for nothing.
+    pub(crate) fn enter_here(&mut self) {
+        let over = |incident: &&Incident| {
+            !incident.is_open() && incident.alarm.state.wants_acknowledgement()
+        };
+        let past: Vec<u64> = self.listed_incidents().filter(over).map(|i| i.number).collect();
+        for number in &past {
+            self.at_mut(*number).alarm.state = AlarmState::Normal;
+            self.relist(*number);
+        }
+        let noun = if past.len() == 1 { "incident" } else { "incidents" };
+        if !past.is_empty() {
+            let text = format!("{} earlier {noun}: history, nothing to answer", past.len());
+            self.remark(self.now, None, &text);
+        }
+    }
+
     fn found(&self, number: u64) -> Result<&Incident, Refusal> {
         self.incident(number).ok_or(Refusal::NoIncident(number))
     }
@@ -299,7 +317,6 @@ fn alarm_edit(
     shelved_until: Option<Timestamp>,
 ) -> Result<Edit, Refusal> {
     let from = incident.alarm;
-    let state = from.state.after(event, incident.is_open())?;
-    let to = Alarm { state, shelved_until };
+    let to = Alarm { shelved_until, ..from.after(event, incident.is_open())? };
     Ok(Edit::Alarm { incident: incident.number, from, to })
 }

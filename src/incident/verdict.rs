@@ -13,6 +13,8 @@ pub(crate) struct ClientVerdict {
     pub(crate) incident: u64,
     /// Onset of the client's evidence.
     pub(crate) since: Timestamp,
+    /// When it was found: later than the onset.
+    pub(crate) found: Timestamp,
 }
 
 impl Incident {
@@ -35,19 +37,22 @@ impl Incident {
     }
 }
 
-/// The verdict about `client` at `moment`, as is known today: an incident is there from the first of
-/// its evidence on, also where it was found later. None where the client took part in no incident.
-pub(crate) fn verdict_at(
-    incidents: &[Incident],
+/// The verdict about `client` at `moment` by `incidents`, the newest first: each counts from the first
+/// of its evidence on, also where it was found later. None where the client took part in none.
+pub(crate) fn verdict_at<'a>(
+    incidents: impl Iterator<Item = &'a Incident>,
     client: usize,
     moment: Timestamp,
 ) -> Option<ClientVerdict> {
     let lasts = |incident: &&Incident| {
         incident.onset <= moment && incident.closed.is_none_or(|closed| closed.time > moment)
     };
-    incidents.iter().rev().filter(lasts).find_map(|incident| {
-        let since = incident.member(client)?.onset;
+    let mut lasting = incidents.filter(lasts);
+    lasting.find_map(|incident| {
+        let member = incident.member(client)?;
+        let (since, found) = (member.onset, member.joined.max(incident.opened));
         let verdict = incident.verdict_of(client);
-        (since <= moment).then_some(ClientVerdict { verdict, incident: incident.number, since })
+        let number = incident.number;
+        (since <= moment).then_some(ClientVerdict { verdict, incident: number, since, found })
     })
 }

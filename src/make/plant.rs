@@ -10,8 +10,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::{MakeError, is_wanted};
@@ -37,6 +37,9 @@ pub(crate) struct Report {
     pub(crate) first: Timestamp,
     /// The attacks in the order of time.
     pub(crate) attacks: Vec<MeasuredAttack>,
+    /// How long after midnight the first attack of a whole day would begin, where any was asked for.
+    #[serde(skip)]
+    pub(crate) first_attack: Option<SignedDuration>,
 }
 
 /// An attack and what it did.
@@ -124,7 +127,16 @@ pub(crate) fn write(
         rows: day.steps,
         first: day.first,
         attacks,
+        first_attack: first_attack(source),
     })
+}
+
+/// When the first attack of a whole day begins; none where none is asked for.
+fn first_attack(source: &PlantSource) -> Option<SignedDuration> {
+    let whole = PlantSource { hours: 24.0, history_h: 0.0, ..source.clone() };
+    let day = Day::plan(&whole).ok()?;
+    let first = day.schedule.first()?;
+    Some(day.time(first.start).duration_since(day.first))
 }
 
 /// Runs the plant into `csv`, and measures its attacks on the way; nothing when it was stopped.
@@ -273,6 +285,14 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {} rows from {}", self.csv.display(), self.rows, self.first)?;
         writeln!(f, "{}: {} attacks", self.truth.display(), self.attacks.len())?;
+        if let Some(first) = self.first_attack.filter(|_| self.attacks.is_empty()) {
+            writeln!(
+                f,
+                "WARNING: no attack fits: the first of the day begins {:.1} h after its start; make \
+                 more hours",
+                first.as_secs_f64() / 3600.0
+            )?;
+        }
         for attack in &self.attacks {
             let seconds = attack.end.duration_since(attack.start).as_secs() + 1;
             write!(
@@ -353,6 +373,18 @@ mod tests {
             hours: 1.6,
             ..PlantSource::default()
         }
+    }
+
+    #[test]
+    fn hours_that_no_attack_fits_into_are_warned_of() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let warned = |attacks: Attacks| {
+            let source = PlantSource { attacks, hours: 0.2, ..short_run() };
+            let report = write(&source, 2, folder.path(), &AtomicBool::new(false));
+            report.expect("written").to_string().contains("no attack fits")
+        };
+        assert!(warned(Attacks::Day));
+        assert!(!warned(Attacks::Nothing), "none was asked for");
     }
 
     #[test]

@@ -241,12 +241,22 @@ fn answers(epsilon: f64, alphabet: Alphabet, mode: Mode) -> String {
         (Mode::Evidence, Alphabet::OneBit) => ("bit", "the other", alphabet.symbols()),
     };
     let truth = Response::new(epsilon, symbols).map_or(1.0, |response| response.truth());
+    if truth > NEARLY_SURE {
+        let one_in = 1.0 / (1.0 - truth).max(1e-9);
+        return format!(
+            "Each {what} is true but for one in {one_in:.0} (ε {epsilon}): whoever reads one can be \
+             all but sure of it."
+        );
+    }
     format!(
         "Each {what} is true with a chance of {:.0} %, and otherwise {others} (ε {epsilon}): nobody can \
          be sure of any single one.",
         100.0 * truth
     )
 }
+
+/// A symbol that is true more often than this hides nothing worth the name.
+const NEARLY_SURE: f64 = 0.95;
 
 fn saving(settings: &PrivacySettings) -> Option<String> {
     match settings.send {

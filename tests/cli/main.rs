@@ -17,6 +17,7 @@ mod ledger;
 mod ledger_budget;
 mod live;
 mod manners;
+mod readme;
 mod recording;
 #[cfg(unix)]
 mod remote;

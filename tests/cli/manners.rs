@@ -22,14 +22,22 @@ fn said(folder: &Path, args: &[&str]) -> String {
 }
 
 #[test]
-fn the_readme_shows_the_keys_as_they_are() {
+fn the_manual_shows_the_keys_as_they_are() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let table = said(folder.path(), &["keys"]);
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/guide/manual.md");
     assert!(
-        readme.expect("a README").contains(&table),
-        "put the answer of `headwater keys` into the README:\n{table}"
+        fs::read_to_string(file).expect("a manual").contains(&table),
+        "put the answer of `headwater keys` into src/guide/manual.md:\n{table}"
     );
+}
+
+#[test]
+fn the_name_of_a_session_where_a_command_belongs_is_answered_with_the_command() {
+    let output = headwater().arg("twin").output().expect("the program runs");
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{complaint}");
+    assert!(complaint.contains("headwater open twin"), "{complaint}");
 }
 
 #[test]

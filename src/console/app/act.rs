@@ -20,9 +20,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Option<Effect> {
             );
         }
         Action::Pause => return model.pause(),
-        Action::Faster => return Some(model.set_speed(model.pace.speed.faster())),
-        Action::Slower => return Some(model.set_speed(model.pace.speed.slower())),
-        Action::StepOnce => return Some(model.step_once()),
+        Action::Faster => return model.change_speed(model.pace.speed.faster()),
+        Action::Slower => return model.change_speed(model.pace.speed.slower()),
+        Action::StepOnce => return model.step_once(),
         Action::Back => model.look_by(-1),
         Action::Forward => model.look_by(1),
         Action::FarBack => model.look_by(-FAR),
@@ -42,6 +42,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Option<Effect> {
         Action::PreviousIncident => model.next_incident(false),
         Action::NextIncident => model.next_incident(true),
         Action::PlayIncident => model.play_incident(),
+        Action::CloseUp => model.close_up(),
         Action::ShowOverview => model.show(Screen::Overview),
         Action::ShowClient => model.show(Screen::Client),
         Action::ShowInfluence => model.show(Screen::Influence),
@@ -68,7 +69,12 @@ pub(super) fn act(model: &mut Model, action: Action) -> Option<Effect> {
         Action::Filter => find(model),
         Action::Command => model.prompt = Some(Prompt::new(Purpose::Command, "")),
         Action::Truth => model.truth_shown = !model.truth_shown,
+        Action::Prose => {
+            model.prose = !model.prose;
+            model.show(Screen::Privacy);
+        }
         Action::Acknowledge => return model.acknowledge(),
+        Action::AcknowledgeAll => return model.acknowledge_all(),
         Action::Shelve => model.ask_shelf(),
         Action::Unshelve => return model.unshelve(),
         Action::Service => return model.change_service(),
@@ -79,6 +85,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Option<Effect> {
         Action::TurnDown => return model.turn(-1),
         Action::TurnFarUp => return model.turn(FAR_TURN),
         Action::TurnFarDown => return model.turn(-FAR_TURN),
+        Action::WriteSession => model.ask_write(),
         Action::Undo => return model.undo(false),
         Action::Redo => return model.undo(true),
         Action::Help => {
@@ -126,14 +133,39 @@ impl Model {
         None
     }
 
-    /// Stops what moves on the screen: the past being played again, else the replay.
+    /// Stops what moves on the screen, or lets it go on: the past that is looked at, else the replay.
     fn pause(&mut self) -> Option<Effect> {
         if let Some(playback) = &mut self.playback {
             playback.paused = !playback.paused;
             return None;
         }
+        if self.look.is_some() {
+            self.play_from_here();
+            return None;
+        }
+        if self.is_over() {
+            self.message(OVER);
+            return None;
+        }
         self.pace.paused = !self.pace.paused;
         Some(self.set_speed(self.pace.speed))
+    }
+
+    /// Whether the data is over: nothing more comes.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Ended | Stage::Failed(_))
+    }
+
+    /// Another speed, of the replay or of the past being played again.
+    fn change_speed(&mut self, speed: Speed) -> Option<Effect> {
+        if !self.is_over() {
+            return Some(self.set_speed(speed));
+        }
+        self.pace.speed = speed;
+        if self.playback.is_none() {
+            self.message(format!("{speed} when it is played again; {OVER}"));
+        }
+        None
     }
 
     /// Another pace ends a run to a time ahead.
@@ -143,13 +175,24 @@ impl Model {
         Effect::Command(Command::Pace(self.pace))
     }
 
-    fn step_once(&mut self) -> Effect {
-        self.follow();
+    /// One step on from the moment looked at, or of the replay.
+    fn step_once(&mut self) -> Option<Effect> {
+        if self.look.is_some() {
+            self.look_one_step_on();
+            return None;
+        }
+        if self.is_over() {
+            self.message(OVER);
+            return None;
+        }
         self.pace.paused = true;
         self.seeking = None;
-        Effect::Command(Command::Step)
+        Some(Effect::Command(Command::Step))
     }
 }
+
+/// Said where a key would move a replay that is over.
+const OVER: &str = "the data is over: home and space play it again";
 
 fn sort(model: &mut Model) {
     let (sorting, text) = match model.sorting {

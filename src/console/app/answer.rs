@@ -7,7 +7,7 @@ use super::filter::Filter;
 use super::goal::{self, Goal};
 use super::prompt::{Prompt, Purpose};
 use super::question::Question;
-use super::{Effect, Model, Stage, act, turning};
+use super::{Effect, Model, Stage, act};
 use crate::console::key::Key;
 use crate::console::theme::Theme;
 use crate::engine::handle::Command;
@@ -92,9 +92,7 @@ impl Model {
                 Some(seconds) => Ok(Some(self.shelve(incident, seconds))),
                 None => Err("expected a time up to 24h, such as 30m".into()),
             },
-            Purpose::Value(knob) => turning::typed(knob, &text, &self.names)
-                .map(|turn| self.try_turn(turn))
-                .map_err(|error| error.to_string()),
+            Purpose::Value(knob) => self.try_value(knob, &text, None),
         };
         match done {
             Ok(effect) => effect,
@@ -116,12 +114,7 @@ impl Model {
         }
         Ok(match command {
             Typed::Do(action) => act::act(self, action),
-            Typed::Set(turn, why) => {
-                if self.knobs().is_empty() {
-                    return Err("nothing can be set before the first step".into());
-                }
-                self.set(turn, why)
-            }
+            Typed::Set(knob, value, why) => self.try_value(knob, &value, why)?,
             Typed::Go(goal) => self.go(goal)?,
             Typed::Theme(choice) => {
                 self.theme = Theme::new(choice, self.theme.terminal);
@@ -157,14 +150,17 @@ impl Model {
         })
     }
 
-    /// A key while a question stands. Any other key leaves it unanswered.
+    /// A key while a question stands. Any other key leaves it unanswered; enter is no answer, since
+    /// it is what led to the question.
     pub(super) fn answer(&mut self, question: Question, key: Key) -> Option<Effect> {
+        if key.code() == KeyCode::Enter {
+            self.question = Some(question);
+            return None;
+        }
         let letter = key.typed();
         let mark = letter.filter(|c| goal::is_mark(*c));
         let choices = question.choices(&self.names);
-        let first = choices.first().map(|(key, _)| *key);
-        let answer = if key.code() == KeyCode::Enter { first } else { letter };
-        let at = choices.iter().position(|(key, _)| Some(*key) == answer);
+        let at = choices.iter().position(|(key, _)| Some(*key) == letter);
         let yes = at.filter(|at| *at == 0);
         match question {
             Question::Mark => {
@@ -192,7 +188,10 @@ impl Model {
                 yes.map(|_| self.order(Deed::Accept { incident }, None))
             }
             Question::TakeOut { client } => yes.map(|_| self.order(Deed::TakeOut { client }, None)),
-            Question::Commit { to, .. } => yes.map(|_| self.order_turn(to, None)),
+            Question::Commit { to, why, .. } => yes.map(|_| self.order_turn(to, why)),
+            Question::Write { changes, .. } => {
+                yes.map(|_| Effect::Write(changes.into_iter().map(|(_, to)| to).collect()))
+            }
             Question::Open(name) => yes.map(|_| Effect::Open(name)),
             Question::Quit { .. } => yes.map(|_| Effect::Quit),
         }

@@ -1,17 +1,17 @@
 //! The command line: every action by its name, every setting by its value, and a few words more.
 
 use super::goal::{self, Goal};
-use super::turning;
 use crate::console::action::{Action, TABLE};
 use crate::console::theme::Choice;
-use crate::engine::knob::{Knob, Turn};
+use crate::engine::knob::Knob;
 use crate::engine::pace::Speed;
 use crate::session::SHIPPED;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Typed {
     Do(Action),
-    Set(Turn, Option<String>),
+    /// A knob, what was typed for it, and why it is turned.
+    Set(Knob, String, Option<String>),
     Go(Goal),
     Theme(Choice),
     Speed(Speed),
@@ -46,7 +46,7 @@ pub(crate) fn read(text: &str, clients: &[String]) -> Result<Typed, String> {
     match word {
         "" => Err("a command, a setting or an action; tab completes".into()),
         "q" => Ok(Typed::Do(Action::Quit)),
-        "write" | "w" => Ok(Typed::Do(Action::Picture)),
+        "write" | "w" => Ok(Typed::Do(Action::WriteSession)),
         "go" | "g" => Goal::read(rest).map(Typed::Go).ok_or_else(|| needs(goal::EXPECTED)),
         "theme" if !rest.is_empty() => Choice::ALL
             .into_iter()
@@ -90,8 +90,7 @@ fn setting(text: &str, clients: &[String]) -> Option<Result<Typed, String>> {
     if value.is_empty() {
         return Some(Err(format!("{}: expected a value", knob.name(clients))));
     }
-    let turn = turning::typed(knob, value, clients).map_err(|error| error.to_string());
-    Some(turn.map(|turn| Typed::Set(turn, why.filter(|why| !why.is_empty()))))
+    Some(Ok(Typed::Set(knob, value.to_owned(), why.filter(|why| !why.is_empty()))))
 }
 
 fn speed(text: &str) -> Option<Speed> {
@@ -112,9 +111,6 @@ pub(crate) fn shelf(text: &str) -> Option<u32> {
 /// Lines that begin like `text` and mean something, in the order of the alphabet.
 pub(crate) fn completions(text: &str, clients: &[String]) -> Vec<String> {
     let text = text.trim_start();
-    if text.is_empty() {
-        return Vec::new();
-    }
     let mut lines: Vec<String> = Vec::new();
     match text.split_once(' ').map(|(word, _)| word) {
         Some("theme") => lines.extend(Choice::ALL.map(|c| format!("theme {}", c.name()))),
@@ -148,7 +144,6 @@ pub(crate) fn example(text: &str, clients: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{Mode, Tau};
 
     fn names() -> Vec<String> {
         vec!["P1".into(), "P2".into()]
@@ -157,14 +152,16 @@ mod tests {
     #[test]
     fn settings_actions_and_words_are_understood() {
         let read = |text: &str| read(text, &names());
-        let tau = |client, p| Knob::TauC(client).at(Some(Tau::Percentile(p)));
-        assert_eq!(read("tau_c 97.5%"), Ok(Typed::Set(tau(None, 97.5), None)));
+        let set = |knob, to: &str, why: Option<&str>| {
+            Ok(Typed::Set(knob, to.to_owned(), why.map(str::to_owned)))
+        };
+        assert_eq!(read("tau_c 97.5%"), set(Knob::TauC(None), "97.5%", None));
         assert_eq!(
             read("tau_c P2 98% because it chatters"),
-            Ok(Typed::Set(tau(Some(1), 98.0), Some("it chatters".into())))
+            set(Knob::TauC(Some(1)), "98%", Some("it chatters"))
         );
-        assert_eq!(read("arl0=8h"), Ok(Typed::Set(Knob::Arl0.at(28_800.0), None)));
-        assert_eq!(read("mode paper"), Ok(Typed::Set(Knob::Mode.at(Mode::Paper), None)));
+        assert_eq!(read("arl0=8h"), set(Knob::Arl0, "8h", None));
+        assert_eq!(read("mode paper"), set(Knob::Mode, "paper", None));
         assert_eq!(read("go #7"), Ok(Typed::Go(Goal::Incident(7))));
         assert_eq!(read("theme mono"), Ok(Typed::Theme(Choice::Mono)));
         assert_eq!(read("theme"), Ok(Typed::Do(Action::Theme)));
@@ -177,7 +174,6 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_calmly() {
         let wrong = |text: &str| read(text, &names()).expect_err("wrong");
-        assert!(wrong("tau_c 120%").contains("percentile"));
         assert!(wrong("tau_c").contains("expected a value"));
         assert!(wrong("go tomorrow").contains("10:38"));
         assert!(wrong("theme pink").contains("mono"));
@@ -195,7 +191,9 @@ mod tests {
         assert_eq!(completions("tau_c P", &names()), ["tau_c P1", "tau_c P2"]);
         assert_eq!(completions("theme m", &names()), ["theme mono"]);
         assert_eq!(completions("mode ", &names()), ["mode evidence", "mode paper"]);
-        assert!(completions("", &names()).is_empty());
+        let all = completions("", &names());
+        assert!(TABLE.iter().all(|row| all.contains(&row.name.to_owned())), "an empty line: all");
+        assert!(WORDS.iter().all(|(word, _)| all.contains(&(*word).to_owned())));
     }
 
     #[test]
@@ -203,7 +201,13 @@ mod tests {
         for knob in Knob::all(2) {
             let name = knob.name(&names());
             let example = example(&name, &names()).expect("there is one");
-            assert!(read(&format!("{name} {example}"), &names()).is_ok(), "{name} {example}");
+            let Ok(Typed::Set(read, value, None)) = read(&format!("{name} {example}"), &names())
+            else {
+                panic!("{name} {example} is no setting");
+            };
+            assert_eq!(read, knob);
+            let turn = super::super::turning::typed(knob, &value, None, &names());
+            assert!(turn.is_ok(), "{name} {example}");
         }
     }
 }

@@ -8,13 +8,14 @@ use crate::session::Mode;
 impl Model {
     pub(crate) fn offers(&self, action: Action) -> bool {
         use Action::{
-            Accept, Acknowledge, Back, Bell, Close, Command, Copy, Correct, Down, FarBack,
-            FarForward, Faster, Filter, Forward, GoTo, Help, Keys, Live, LoopEnd, LoopStart, Mark,
-            Mouse, NextIncident, NextPanel, Note, Open, PageDown, PageUp, Pause, Picture,
-            PlayIncident, PreviousIncident, PreviousPanel, Quit, QuitNow, Redo, Redraw, Service,
-            Shelve, ShowClient, ShowIncident, ShowInfluence, ShowLog, ShowOverview, ShowPrivacy,
-            ShowSessions, ShowTraining, Slower, Sort, Start, StepOnce, Suspend, Theme, ToMark,
-            Truth, TurnDown, TurnFarDown, TurnFarUp, TurnUp, Undo, Unshelve, Up, ZoomIn, ZoomOut,
+            Accept, Acknowledge, AcknowledgeAll, Back, Bell, Close, CloseUp, Command, Copy,
+            Correct, Down, FarBack, FarForward, Faster, Filter, Forward, GoTo, Help, Keys, Live,
+            LoopEnd, LoopStart, Mark, Mouse, NextIncident, NextPanel, Note, Open, PageDown, PageUp,
+            Pause, Picture, PlayIncident, PreviousIncident, PreviousPanel, Prose, Quit, QuitNow,
+            Redo, Redraw, Service, Shelve, ShowClient, ShowIncident, ShowInfluence, ShowLog,
+            ShowOverview, ShowPrivacy, ShowSessions, ShowTraining, Slower, Sort, Start, StepOnce,
+            Suspend, Theme, ToMark, Truth, TurnDown, TurnFarDown, TurnFarUp, TurnUp, Undo,
+            Unshelve, Up, WriteSession, ZoomIn, ZoomOut,
         };
         if self.help.is_some() {
             let works =
@@ -25,8 +26,8 @@ impl Model {
         let playing = matches!(self.stage, Stage::Playing | Stage::Reading);
         let tunable = self.is_watched() && !self.knobs().is_empty();
         match action {
-            Pause | Faster | Slower => playing && !self.is_live || self.playback.is_some(),
-            StepOnce => playing && !self.is_live && self.pace.paused,
+            Pause | Faster | Slower => playing && !self.is_live || self.look.is_some(),
+            StepOnce => self.look.is_some() || (playing && !self.is_live && self.pace.paused),
             Live => on_data && self.look.is_some(),
             Open => self.opens(),
             Close => {
@@ -49,30 +50,30 @@ impl Model {
             },
             NextPanel | PreviousPanel => on_data && self.screen == Screen::Overview,
             Truth => on_data && self.measured.as_ref().is_some_and(|m| m.truth.is_known()),
-            Acknowledge => self.alarm_is(AlarmState::wants_acknowledgement),
+            Acknowledge | AcknowledgeAll => self.alarm_is(AlarmState::wants_acknowledgement),
             Shelve => self.alarm_is(|state| {
                 !matches!(state, AlarmState::SuppressedByDesign | AlarmState::OutOfService)
             }),
             Unshelve => self.alarm_is(|state| state == AlarmState::Shelved),
-            Note | Correct | PlayIncident => self.chosen_incident().is_some(),
+            Note | Correct | PlayIncident | CloseUp => self.chosen_incident().is_some(),
             // Only evidence knows a normal that can be another one.
             Accept => {
                 let lasts = |incident: &Incident| {
                     incident.is_open() || incident.alarm.state == AlarmState::Latched
                 };
-                self.mode() == Mode::Evidence && self.chosen_incident().is_some_and(lasts)
+                self.mode() == Mode::Evidence && self.chosen_now().is_some_and(lasts)
             }
             PreviousIncident | NextIncident => {
                 self.watched.as_ref().is_some_and(|watched| !watched.incidents.is_empty())
             }
             Service => self.is_watched(),
-            TurnUp | TurnDown | TurnFarUp | TurnFarDown => tunable,
+            TurnUp | TurnDown | TurnFarUp | TurnFarDown | WriteSession => tunable,
             Undo => self.snapshot().is_some_and(|snapshot| snapshot.undoable.is_some()),
             Redo => self.snapshot().is_some_and(|snapshot| snapshot.redoable.is_some()),
             ToMark => !self.marks.is_empty(),
             Back | Forward | FarBack | FarForward | Start | ZoomIn | ZoomOut | GoTo | Mark
             | LoopStart | LoopEnd | Copy | Sort => on_data,
-            ShowOverview | ShowClient | ShowInfluence | ShowIncident | ShowTraining
+            Prose | ShowOverview | ShowClient | ShowInfluence | ShowIncident | ShowTraining
             | ShowPrivacy | ShowLog | ShowSessions | Filter | Command | Help | Bell | Theme
             | Mouse | Picture | Keys | Redraw | Suspend | Quit | QuitNow => true,
         }
@@ -83,6 +84,7 @@ impl Model {
         let on_trial = self.tuning.as_ref().is_some_and(super::Tuning::has_moved);
         let on_knobs = self.screen == Screen::Overview && self.focus() == Focus::Knobs;
         let words = [
+            (Action::Pause, self.look.is_some() && self.playback.is_none(), "play"),
             (Action::Pause, self.stands(), "go on"),
             (Action::Open, on_trial, "set"),
             (Action::Close, self.tuning.is_some(), "drop"),
@@ -109,7 +111,13 @@ impl Model {
     }
 
     fn alarm_is(&self, wanted: impl Fn(AlarmState) -> bool) -> bool {
-        let chosen = self.chosen_incident().is_some_and(|incident| wanted(incident.alarm.state));
-        chosen || (self.incident.is_none() && self.listed().any(|i| wanted(i.alarm.state)))
+        let present = |incident: &Incident| self.present(incident.number);
+        let chosen = self.chosen_now().is_some_and(|incident| wanted(incident.alarm.state));
+        let mut listed = self.listed().filter_map(present);
+        chosen || (self.incident.is_none() && listed.any(|i| wanted(i.alarm.state)))
+    }
+
+    fn chosen_now(&self) -> Option<&Incident> {
+        self.present(self.chosen_incident()?.number)
     }
 }

@@ -26,7 +26,8 @@ impl Model {
     /// The chosen incident has been seen; where nothing was pointed at, the newest that asks for it.
     pub(super) fn acknowledge(&mut self) -> Option<Effect> {
         let pointed_at = self.incident.is_some() || self.screen != Screen::Overview;
-        let asking = self.listed().find(|i| i.alarm.state.wants_acknowledgement());
+        let asks = |i: &&Incident| i.alarm.state.wants_acknowledgement();
+        let asking = self.listed().filter_map(|i| self.present(i.number)).find(asks);
         let incident = match asking.map(|i| i.number).filter(|_| !pointed_at) {
             Some(number) => number,
             None => self.incident_for("yet")?,
@@ -34,9 +35,25 @@ impl Model {
         Some(self.order(Deed::Acknowledge { incident }, None))
     }
 
+    /// Every incident on the list that asks for it has been seen.
+    pub(super) fn acknowledge_all(&mut self) -> Option<Effect> {
+        let asks = |i: &&Incident| i.alarm.state.wants_acknowledgement();
+        let asking = self.listed().filter_map(|i| self.present(i.number)).filter(asks);
+        let order = |incident: &Incident| {
+            let action = Deed::Acknowledge { incident: incident.number };
+            Command::Order(Order { who: self.who.clone(), action, why: None })
+        };
+        let orders: Vec<Command> = asking.map(order).collect();
+        if orders.is_empty() {
+            self.message("nothing asks to be acknowledged");
+            return None;
+        }
+        Some(Effect::Commands(orders))
+    }
+
     pub(super) fn ask_shelf(&mut self) {
         let Some(incident) = self.incident_for("to shelve") else { return };
-        if !self.chosen_incident().is_some_and(Incident::is_listed) {
+        if !self.present(incident).is_some_and(Incident::is_listed) {
             self.message(format!("#{incident} is over: there is nothing to shelve"));
             return;
         }
@@ -51,7 +68,9 @@ impl Model {
     /// Ends the shelving of the chosen incident, or of the newest shelved one.
     pub(super) fn unshelve(&mut self) -> Option<Effect> {
         let shelved = |incident: &&Incident| incident.alarm.state == AlarmState::Shelved;
-        let found = self.chosen_incident().filter(shelved).or_else(|| self.listed().find(shelved));
+        let present = |incident: &Incident| self.present(incident.number);
+        let found = self.chosen_incident().and_then(present).filter(shelved);
+        let found = found.or_else(|| self.listed().filter_map(present).find(shelved));
         let Some(incident) = found.map(|incident| incident.number) else {
             self.message("nothing is shelved");
             return None;
@@ -88,7 +107,7 @@ impl Model {
     /// Asks for a note on the chosen incident. The line begins with the note there is.
     pub(super) fn ask_note(&mut self) {
         let Some(number) = self.incident_for("to note anything on") else { return };
-        let note = self.chosen_incident().map_or("", |incident| incident.note.as_str());
+        let note = self.present(number).map_or("", |incident| incident.note.as_str());
         self.prompt = Some(Prompt::new(Purpose::Note(number), note));
     }
 
@@ -104,7 +123,7 @@ impl Model {
     /// Asks who the root of the chosen incident is, if not who is named.
     pub(super) fn ask_root(&mut self) {
         let Some(number) = self.incident_for("to correct") else { return };
-        let roots: Vec<usize> = self.chosen_incident().map_or_else(Vec::new, |incident| {
+        let roots: Vec<usize> = self.present(number).map_or_else(Vec::new, |incident| {
             let members = incident.members.iter().map(|member| member.client);
             members.filter(|client| Some(*client) != incident.root).collect()
         });

@@ -1,5 +1,6 @@
 //! Questions with a handful of answers, each a key: shelve for how long, really accept, which root.
 
+use super::tuning::from_now_on;
 use crate::engine::knob::Turn;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,12 @@ pub(crate) enum Question {
         from: Turn,
         to: Turn,
         step: u64,
+        why: Option<String>,
+    },
+    /// Whether to write settings into the session's file: each as it stands there and as it is.
+    Write {
+        name: String,
+        changes: Vec<(Turn, Turn)>,
     },
     Mark,
     ToMark,
@@ -46,13 +53,18 @@ impl Question {
             Self::TakeOut { client } => {
                 format!("take {} out of service? silent until put back", name(*client))
             }
-            Self::Commit { from, to, step } => format!(
-                "{} {} → {} from step {} on? what was released stays released",
-                to.knob.title(clients),
-                from,
-                to,
-                step + 1,
-            ),
+            Self::Commit { from, to, step, .. } => {
+                let (title, when) = (to.knob.title(clients), from_now_on(to.knob, *step));
+                format!("{title} {from} → {to} {}?", when.replace("; ", "? "))
+                    .trim_end_matches('?')
+                    .to_owned()
+            }
+            Self::Write { name, changes } => {
+                let change =
+                    |(from, to): &(Turn, Turn)| format!("{} {from} → {to}", to.knob.title(clients));
+                let changes: Vec<String> = changes.iter().map(change).collect();
+                format!("write to {name}.ron: {}?", changes.join(", "))
+            }
             Self::Mark => "mark this moment with a letter".into(),
             Self::ToMark => "go to mark".into(),
             Self::Open(name) => format!("leave this session and open {name}?"),
@@ -61,7 +73,7 @@ impl Question {
         }
     }
 
-    /// Its answers. The first is what enter means; marks have none of their own.
+    /// Its answers; marks have none of their own.
     pub(crate) fn choices(&self, clients: &[String]) -> Vec<Answer> {
         let yes = |what: &str| vec![('y', what.to_owned()), ('n', "no".to_owned())];
         match self {
@@ -79,6 +91,7 @@ impl Question {
                 .collect(),
             Self::TakeOut { .. } => yes("take out"),
             Self::Commit { .. } => yes("set it"),
+            Self::Write { .. } => yes("write"),
             Self::Mark | Self::ToMark => Vec::new(),
             Self::Open(_) => yes("open"),
             Self::Quit { .. } => yes("quit"),

@@ -3,7 +3,7 @@
 use super::{Model, filter};
 use crate::console::action::TABLE;
 use crate::engine::knob::{Knob, Turn};
-use crate::incident::{ClientVerdict, Event, Incident, Verdict};
+use crate::incident::{ClientVerdict, Event, Figures, Incident, Verdict};
 use crate::session::Mode;
 
 const PAGE: usize = 6;
@@ -64,11 +64,16 @@ impl Model {
         }
     }
 
-    /// Incidents whose evidence had begun by the moment looked at, the newest first: what is known
-    /// today, also where it became known later.
+    /// Incidents whose evidence had begun by the moment looked at, the newest first, as they stood
+    /// then. Those that were found later are among them, as they stood first.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Incident> {
         let begun = self.watched.as_ref().zip(self.moment());
-        begun.into_iter().flat_map(|(watched, moment)| watched.begun_by(moment))
+        begun.into_iter().flat_map(|(watched, moment)| watched.begun_by(moment, self.look))
+    }
+
+    /// An incident as it stands now, whatever moment is looked at: what an operator does, he does now.
+    pub(crate) fn present(&self, number: u64) -> Option<&Incident> {
+        self.watched.as_ref()?.incident(number)
     }
 
     /// The chosen incident: the one on the screen, of the chosen line of the log, the one pointed
@@ -78,7 +83,7 @@ impl Model {
             Screen::Incident(number) => Some(number),
             Screen::Log => {
                 let number = self.chosen_entry()?.incident()?;
-                return self.watched.as_ref()?.incident(number);
+                return self.watched.as_ref()?.incident_then(number, self.look);
             }
             Screen::Overview
             | Screen::Client
@@ -87,7 +92,8 @@ impl Model {
             | Screen::Privacy
             | Screen::Sessions => self.incident,
         };
-        let known = number.and_then(|number| self.watched.as_ref()?.incident(number));
+        let known =
+            number.and_then(|number| self.watched.as_ref()?.incident_then(number, self.look));
         known.or_else(|| self.listed().next())
     }
 
@@ -135,10 +141,16 @@ impl Model {
         self.knobs().iter().copied().find(|turn| turn.knob == knob)
     }
 
-    /// Those of them that change something while the method that stands decides.
+    /// Those of them that change something while the method that stands decides: what it goes by
+    /// first, then what only changes what is shown of the other method.
     pub(crate) fn offered_knobs(&self) -> impl Iterator<Item = Turn> {
         let mode = self.mode();
-        self.knobs().iter().copied().filter(move |turn| turn.knob().matters_in(mode))
+        let of = move |decides: bool| {
+            self.knobs().iter().copied().filter(move |turn| {
+                turn.knob().matters_in(mode) && turn.knob().decides_in(mode) == decides
+            })
+        };
+        of(true).chain(of(false))
     }
 
     pub(crate) fn chosen_knob(&self) -> Option<Turn> {
@@ -147,8 +159,24 @@ impl Model {
         chosen.or_else(|| known(self.first_knob())).or_else(|| self.offered_knobs().next())
     }
 
-    pub(super) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         self.snapshot().map_or(Mode::Evidence, |snapshot| snapshot.mode)
+    }
+
+    /// The method that decided at the moment looked at.
+    pub(crate) fn mode_then(&self) -> Mode {
+        let (now, then) = (self.mode(), self.look.zip(self.watched.as_ref()));
+        then.map_or(now, |(look, watched)| watched.known().mode(look, now))
+    }
+
+    /// The figures of the first line as of the moment looked at; none before the first step.
+    pub(crate) fn figures(&self) -> Option<Figures> {
+        let now = &self.snapshot()?.figures;
+        let then = self.look.zip(self.watched.as_ref());
+        Some(then.map_or_else(
+            || now.clone(),
+            |(look, watched)| watched.known().figures(look, self.names.len()),
+        ))
     }
 
     fn first_knob(&self) -> Knob {

@@ -16,6 +16,10 @@ pub(crate) const FAR: i32 = 20;
 const LEAD_S: i64 = 60;
 /// Most data seconds per second while the past is played: faster is too fast to read.
 const FASTEST: f64 = 600.0;
+/// Seconds of a column in a close-up.
+const CLOSE_UP_S: i64 = 5;
+/// Columns of time that even a small screen has.
+const WHOLE_COLUMNS: i64 = 48;
 /// A picture of the past that moves is moved this often.
 const TICK: Duration = Duration::from_millis(33);
 
@@ -54,13 +58,38 @@ impl Model {
         self.playback = None;
     }
 
-    /// Longer or shorter columns, never shorter than the data's own period.
+    /// Longer or shorter columns: never shorter than the data's own period, and no longer than it
+    /// takes to see all of the data on a small screen.
     pub(super) fn zoom_by(&mut self, out: bool) {
+        let whole = self.known().map_or(i64::MAX, |(first, last)| self.day.seconds(first, last));
+        let longest = ZOOMS.iter().position(|column_s| column_s * WHOLE_COLUMNS >= whole);
+        let longest = longest.unwrap_or(ZOOMS.len() - 1).max(self.finest_zoom());
+        if out && self.zoom >= longest {
+            self.message("all of the data is on the screen");
+        }
+        self.close_up = None;
         self.zoom = if out {
-            (self.zoom + 1).min(ZOOMS.len() - 1)
+            (self.zoom + 1).min(longest.max(self.zoom))
         } else {
             self.zoom.saturating_sub(1).max(self.finest_zoom()).min(self.zoom)
         };
+    }
+
+    /// The chosen incident in short columns; once more, as before.
+    pub(super) fn close_up(&mut self) {
+        if let Some(before) = self.close_up.take() {
+            self.zoom = before;
+            self.message("columns as before");
+            return;
+        }
+        let Some(incident) = self.chosen_incident() else { return };
+        let (onset, follows) = (incident.onset, incident.is_open() && self.look.is_none());
+        self.close_up = Some(self.zoom);
+        self.zoom = super::first_zoom(CLOSE_UP_S).max(self.finest_zoom());
+        if !follows {
+            self.playback = None;
+            self.look_at(onset);
+        }
     }
 
     /// Goes to a place in time. What lies ahead of the newest data is run to.
@@ -149,6 +178,21 @@ impl Model {
         }
     }
 
+    /// Plays the past from the moment looked at until the newest data is reached.
+    pub(super) fn play_from_here(&mut self) {
+        if let Some(until) = self.newest() {
+            self.playback = Some(Playback { from: None, until, paused: false });
+        }
+    }
+
+    /// Looks one step of the engine further, and stands there.
+    pub(super) fn look_one_step_on(&mut self) {
+        self.playback = None;
+        let period = self.watched.as_ref().map(|watched| watched.history.period());
+        let (Some(look), Some(period)) = (self.look, period) else { return };
+        self.look_at(look.checked_add(period).unwrap_or(look));
+    }
+
     pub(super) fn play_incident(&mut self) {
         let Some(onset) = self.chosen_incident().map(|incident| incident.onset) else { return };
         let lead = onset.checked_sub(SignedDuration::from_secs(LEAD_S)).unwrap_or(onset);
@@ -168,7 +212,14 @@ impl Model {
             (_, true) => all.filter(|i| i.onset > moment).min_by_key(|i| i.onset),
             (_, false) => all.filter(|i| i.onset < moment).max_by_key(|i| i.onset),
         };
-        let Some((number, onset)) = found.map(|incident| (incident.number, incident.onset)) else {
+        let found = found.map(|incident| (incident.number, incident.onset));
+        if let Some((start, text)) = self.missed_before(forward, found.map(|(_, onset)| onset)) {
+            self.playback = None;
+            self.look_at(start);
+            self.message(text);
+            return;
+        }
+        let Some((number, onset)) = found else {
             self.message(if forward { "no later incident" } else { "no earlier incident" });
             return;
         };
@@ -182,19 +233,49 @@ impl Model {
         self.look_at(onset);
     }
 
+    /// How long after its end an attack still owns an alarm.
+    pub(crate) fn tail(&self) -> SignedDuration {
+        SignedDuration::try_from_secs_f64(self.subject.replay.tail.seconds).unwrap_or_default()
+    }
+
+    /// While the truth is shown: the attack that nothing was said about and that lies between the
+    /// moment and the next incident on the way.
+    fn missed_before(
+        &self,
+        forward: bool,
+        incident: Option<Timestamp>,
+    ) -> Option<(Timestamp, String)> {
+        let (watched, measured) = (self.watched.as_ref()?, self.measured.as_ref()?);
+        let (moment, newest) = (self.moment()?, self.newest()?);
+        if !self.truth_shown || matches!(self.screen, Screen::Incident(_)) {
+            return None;
+        }
+        let opened: Vec<Timestamp> = watched.incidents.iter().map(|i| i.opened).collect();
+        let missed = measured.truth.missed(&opened, self.tail(), newest);
+        let nearest = if forward {
+            missed.filter(|event| event.start > moment).min_by_key(|event| event.start)
+        } else {
+            missed.filter(|event| event.start < moment).max_by_key(|event| event.start)
+        };
+        let nearer = |start: Timestamp| match incident {
+            Some(onset) if forward => start < onset,
+            Some(onset) => start > onset,
+            None => true,
+        };
+        let event = nearest.filter(|event| nearer(event.start))?;
+        let over = event.end.checked_add(self.tail()).unwrap_or(Timestamp::MAX) <= newest;
+        let what = if over { "missed" } else { "not found so far" };
+        let origins = event.origins.join(" + ");
+        Some((event.start, format!("{what}: {} {origins}, {}", event.id, event.what)))
+    }
+
     /// How long until time passing changes something; `None` while it changes nothing.
     pub(crate) fn wake_in(&self) -> Option<Duration> {
         let playing = self.playback.is_some_and(|playback| !playback.paused);
-        playing.then_some(TICK).or(self.count.as_ref().map(|count| count.left))
+        playing.then_some(TICK)
     }
 
     pub(super) fn pass(&mut self, wall: Duration) {
-        if let Some(count) = &mut self.count {
-            count.left = count.left.saturating_sub(wall);
-            if count.left.is_zero() {
-                self.count = None;
-            }
-        }
         let Some(playback) = self.playback.filter(|playback| !playback.paused) else { return };
         let times = match self.pace.speed {
             Speed::Times(times) => times.min(FASTEST),

@@ -4,7 +4,7 @@ use super::question::Question;
 use super::tuning::{self, Tuning};
 use super::{Effect, Focus, Model, Screen, turning};
 use crate::engine::handle::Command;
-use crate::engine::knob::{Knob, Turn};
+use crate::engine::knob::{Knob, KnobValue, Turn};
 use crate::incident::Action as Deed;
 use crate::session::Tau;
 
@@ -12,7 +12,39 @@ impl Model {
     pub(super) fn turn(&mut self, presses: i32) -> Option<Effect> {
         let chosen = self.chosen_knob()?;
         let trial = self.tuning.as_ref().map_or(chosen, |tuning| tuning.trial);
-        self.try_turn(turning::stepped(trial, presses, self.common(trial.knob())))
+        let turned = turning::stepped(trial, presses, self.common(trial.knob()));
+        if turned == trial {
+            let (title, end) =
+                (trial.knob().title(&self.names), if presses > 0 { "up" } else { "down" });
+            self.message(format!("{title} is at {trial}: it goes no further {end}"));
+        }
+        self.try_turn(turned)
+    }
+
+    /// Puts what was typed for a knob on trial, as the keys do: enter sets it.
+    pub(super) fn try_value(
+        &mut self,
+        knob: Knob,
+        text: &str,
+        why: Option<String>,
+    ) -> Result<Option<Effect>, String> {
+        let standing = self.setting(knob).ok_or("nothing can be set before the first step")?;
+        let common = self.common(knob).map(|tau| knob.at(tau));
+        let shown =
+            if standing.to == KnobValue::None { common.or(Some(standing)) } else { Some(standing) };
+        let turn = turning::typed(knob, text, shown, &self.names).map_err(|e| e.to_string())?;
+        let title = knob.title(&self.names);
+        if turn == standing {
+            self.tuning = None;
+            self.message(format!("{title} is {turn} already"));
+            return Ok(None);
+        }
+        let effect = self.try_turn(turn);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.why = why;
+        }
+        self.message(format!("{title} {standing} → {turn} on trial: enter sets it, esc drops it"));
+        Ok(effect)
     }
 
     /// The τ that a client without one of its own goes by.
@@ -45,20 +77,42 @@ impl Model {
         if !tuning.has_moved() {
             return None;
         }
-        self.set(tuning.trial, None)
+        // Another method goes by other knobs.
+        if tuning.knob() == Knob::Mode {
+            self.knob = None;
+        }
+        self.set(tuning.trial, tuning.why)
     }
 
     /// Sets a knob, after a question where what is given away depends on it.
-    pub(super) fn set(&mut self, turn: Turn, why: Option<String>) -> Option<Effect> {
+    fn set(&mut self, turn: Turn, why: Option<String>) -> Option<Effect> {
         let from = self.setting(turn.knob);
         if let Some(from) = from.filter(|from| *from != turn)
             && tuning::is_ahead(turn.knob())
         {
             let step = self.steps();
-            self.question = Some(Question::Commit { from, to: turn, step });
+            self.question = Some(Question::Commit { from, to: turn, step, why });
             return None;
         }
         Some(self.order_turn(turn, why))
+    }
+
+    /// Asks whether to write what was set since the session was opened into its file.
+    pub(super) fn ask_write(&mut self) {
+        let known =
+            |turn: &Turn| self.as_written.iter().find(|known| known.knob == turn.knob).copied();
+        // A session has no place for a client's own τ.
+        let of_all = |turn: &&Turn| turn.knob.client().is_none();
+        let changed = self.knobs().iter().filter(of_all).filter_map(|turn| {
+            let from = known(turn)?;
+            (from != *turn).then_some((from, *turn))
+        });
+        let changes: Vec<(Turn, Turn)> = changed.collect();
+        if changes.is_empty() {
+            self.message("nothing was set that the session does not say already");
+        } else {
+            self.question = Some(Question::Write { name: self.name.clone(), changes });
+        }
     }
 
     pub(super) fn order_turn(&self, turn: Turn, why: Option<String>) -> Effect {

@@ -5,25 +5,47 @@
 
 use std::fmt::Write as _;
 
+use jiff::{SignedDuration, Timestamp};
+
+use super::turning::stepped;
 use crate::engine::handle::Tried;
 use crate::engine::knob::{Knob, Scope, Turn};
 use crate::engine::run::Outlook;
 use crate::engine::run::what_if::NoAnswer;
 use crate::evidence::threshold::{FlagThresholds, Flags};
+use crate::score::Score;
 use crate::site::again::AgainError;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tuning {
     pub from: Turn,
     pub trial: Turn,
+    /// Why it is turned, where that was typed.
+    pub why: Option<String>,
     /// The newest answer, which may be of a value already left.
     pub found: Option<Tried>,
     asked: Option<Turn>,
+    /// What other values of the knob would have meant, as far as it was asked.
+    pub curve: Vec<CurvePoint>,
 }
+
+/// What one value of a knob would have meant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CurvePoint {
+    pub turn: Turn,
+    pub alarms: usize,
+    /// Median detection delay, where the data has labels and anything was found.
+    pub delay_s: Option<f64>,
+}
+
+/// Steps of a knob to either side of its value that the curve shows.
+const AROUND: i32 = 3;
+/// An alarm counts as the same when it opens within this time.
+const SAME: SignedDuration = SignedDuration::from_secs(60);
 
 impl Tuning {
     pub(crate) fn new(from: Turn) -> Self {
-        Self { from, trial: from, found: None, asked: None }
+        Self { from, trial: from, why: None, found: None, asked: None, curve: Vec::new() }
     }
 
     pub(crate) fn knob(&self) -> Knob {
@@ -44,6 +66,19 @@ impl Tuning {
         self.asked
     }
 
+    /// A question about another value of the knob, for the curve; asked while nothing else is.
+    pub(crate) fn ask_further(&mut self) -> Option<Turn> {
+        let answered = matches!(self.answer(), Some(Tried { after: Ok(_), .. }));
+        if self.asked.is_some() || !answered || self.knob().row().scope == Scope::Releases {
+            return None;
+        }
+        let known = |turn: &Turn| self.curve.iter().any(|point| point.turn == *turn);
+        let around = (1..=AROUND).flat_map(|n| [n, -n]);
+        let next = around.map(|n| stepped(self.from, n, self.from.to.tau())).find(|t| !known(t))?;
+        self.asked = Some(next);
+        self.asked
+    }
+
     pub(crate) fn unasked(&mut self) {
         self.asked = None;
     }
@@ -52,9 +87,40 @@ impl Tuning {
         if self.asked == Some(found.turn) {
             self.asked = None;
         }
-        if found.turn.knob() == self.knob() {
+        if found.turn.knob() != self.knob() {
+            return;
+        }
+        let mut add = |turn: Turn, outlook: &Outlook| {
+            if !self.curve.iter().any(|point| point.turn == turn) {
+                let delay_s = outlook.score.as_ref().and_then(|score| score.delay_s.median);
+                self.curve.push(CurvePoint { turn, alarms: outlook.alarms, delay_s });
+            }
+        };
+        add(self.from, &found.before);
+        if let Ok(after) = &found.after {
+            add(found.turn, after);
+        }
+        // What was asked for the curve alone does not replace the answer about the trial.
+        if found.turn == self.trial || self.answer().is_none() {
             self.found = Some(found);
         }
+    }
+
+    /// Alarms that there would be and that there were not: when each opens, and its root.
+    pub(crate) fn new_alarms(&self) -> impl Iterator<Item = (Timestamp, Option<&str>)> {
+        self.answer().into_iter().flat_map(|tried| {
+            let after = tried.after.as_ref().map_or(&[][..], |after| &after.opened);
+            not_among(after, &tried.before.opened)
+        })
+    }
+
+    /// Alarms that there were and that there would not be.
+    pub(crate) fn gone_alarms(&self) -> impl Iterator<Item = (Timestamp, Option<&str>)> {
+        self.answer().into_iter().flat_map(|tried| {
+            let before = tried.after.as_ref().map_or(&[][..], |_| &tried.before.opened);
+            let after = tried.after.as_ref().map_or(&[][..], |after| &after.opened);
+            not_among(before, after)
+        })
     }
 
     pub(crate) fn answer(&self) -> Option<&Tried> {
@@ -98,6 +164,17 @@ impl Tuning {
     }
 }
 
+type Opened = (Timestamp, Option<String>);
+
+fn not_among<'a>(
+    alarms: &'a [Opened],
+    others: &'a [Opened],
+) -> impl Iterator<Item = (Timestamp, Option<&'a str>)> {
+    let near = |a: Timestamp, b: Timestamp| a.duration_since(b).abs() <= SAME;
+    let alone = move |alarm: &&Opened| !others.iter().any(|other| near(other.0, alarm.0));
+    alarms.iter().filter(alone).map(|(opened, root)| (*opened, root.as_deref()))
+}
+
 fn can_be_tried(knob: Knob) -> bool {
     !is_ahead(knob) || matches!(knob, Knob::EpsilonFlag | Knob::EpsilonFlagA)
 }
@@ -107,7 +184,8 @@ pub(crate) fn is_ahead(knob: Knob) -> bool {
     matches!(knob.row().scope, Scope::Releases | Scope::Training)
 }
 
-fn from_now_on(knob: Knob, steps: u64) -> String {
+/// From when on a knob that was set counts.
+pub(crate) fn from_now_on(knob: Knob, steps: u64) -> String {
     match knob.row().scope {
         Scope::Training => "from the next training on; what was released stays released".into(),
         Scope::Flags | Scope::Decision | Scope::Releases => {
@@ -116,26 +194,19 @@ fn from_now_on(knob: Knob, steps: u64) -> String {
     }
 }
 
-/// "23 → 9 alarms, 5 → 1 false, 2 labelled attacks missed"
+/// "alarms 24 → 31   false 1 → 5   missed 1 → 0   delay 24 → 19 s"
 fn compared(before: &Outlook, after: &Outlook) -> String {
-    let mut words = format!("{} → {} alarms", before.alarms, after.alarms);
+    let mut words = format!("alarms {} → {}", before.alarms, after.alarms);
     if let (Some(was), Some(is)) = (&before.score, &after.score) {
-        let _ = write!(words, ", {} → {} false", was.false_alarms, is.false_alarms);
-        let missed = is.labelled - is.detected;
-        let attacks = if missed == 1 { "attack" } else { "attacks" };
-        let missed_then = match (missed, was.labelled - was.detected) {
-            (0, 0) => ", none missed".to_owned(),
-            (now, then) if now == then => format!(", {now} labelled {attacks} missed as before"),
-            (now, then) => format!(", {now} labelled {attacks} missed, not {then}"),
-        };
-        words.push_str(&missed_then);
-        let roots = |right: usize| match right {
-            1 => "1 root right".to_owned(),
-            n => format!("{n} roots right"),
-        };
+        let _ = write!(words, "   false {} → {}", was.false_alarms, is.false_alarms);
+        let missed = [was, is].map(|score| score.labelled - score.detected);
+        let _ = write!(words, "   missed {} → {}", missed[0], missed[1]);
         if was.root_right != is.root_right {
-            let _ = write!(words, ", {}, not {}", roots(is.root_right), was.root_right);
+            let _ = write!(words, "   roots right {} → {}", was.root_right, is.root_right);
         }
+        let delay =
+            |score: &Score| score.delay_s.median.map_or("–".into(), |s| format!("{s:.0}"));
+        let _ = write!(words, "   delay {} → {} s", delay(was), delay(is));
     }
     words
 }
@@ -150,7 +221,8 @@ mod tests {
         score.labelled = 12;
         score.detected = detected;
         score.false_alarms = false_alarms;
-        Outlook { alarms, score: Some(score), thresholds: Vec::new(), flags: Vec::new() }
+        let opened = Vec::new();
+        Outlook { alarms, opened, score: Some(score), thresholds: Vec::new(), flags: Vec::new() }
     }
 
     #[test]
@@ -169,10 +241,7 @@ mod tests {
         assert_eq!(tuning.ask(), Some(arl0(28_800.0)));
         tuning.hear(found(arl0(28_800.0)));
         assert_eq!(tuning.ask(), None);
-        assert_eq!(
-            tuning.words(100),
-            "23 → 9 alarms, 5 → 1 false, 2 labelled attacks missed, not 0"
-        );
+        assert_eq!(tuning.words(100), "alarms 23 → 9   false 5 → 1   missed 0 → 2   delay – → – s");
     }
 
     #[test]
@@ -185,7 +254,7 @@ mod tests {
         let trial = tuning.ask().expect("the day so far can be released again");
         let answer = |after| Tried { turn: trial, before: outlook(23, 12, 5), after };
         tuning.hear(answer(Ok(outlook(9, 10, 1))));
-        assert!(tuning.words(118).contains("from the start: 23 → 9 alarms"));
+        assert!(tuning.words(118).contains("from the start: alarms 23 → 9"));
         let costs = AgainError::Costs { releases: 17_280 };
         tuning.hear(answer(Err(NoAnswer::Again(costs))));
         assert!(tuning.words(118).contains("17280 times"), "{}", tuning.words(118));

@@ -88,21 +88,69 @@ fn epsilon(ladder: &[f64], now: Option<f64>, presses: i32) -> Option<f64> {
     }
 }
 
-/// `knob` at what was typed: `97.5%`, `3.2`, `3 of 5`, `8h`, `paper`, `none`.
-pub(crate) fn typed(knob: Knob, text: &str, clients: &[String]) -> Result<Turn, Unsettable> {
+/// `knob` at what was typed: `97.5%`, `d² 3.2`, `3 of 5`, `8h`, `paper`, `none`. A bare number has
+/// the unit of `shown`, the value that stands beside the knob: `97.5` is a percentile where one is
+/// shown, `8` is eight hours where hours are.
+pub(crate) fn typed(
+    knob: Knob,
+    text: &str,
+    shown: Option<Turn>,
+    clients: &[String],
+) -> Result<Turn, Unsettable> {
     let text = text.trim();
+    let with_unit = bare_number(text).and_then(|_| unit(knob, shown)).map(|unit| match unit {
+        Unit::Before(unit) => format!("{unit}{text}"),
+        Unit::Behind(unit) => format!("{text}{unit}"),
+    });
+    let text = with_unit.as_deref().unwrap_or(text);
     let number = |n: f64| Number::new(n).map(Value::Number);
     let value = match text.to_lowercase().as_str() {
         "" | "none" | "off" | "default" => Value::Unset,
         _ if knob == Knob::Arl0 => {
             seconds(text).and_then(|s| number(s as f64)).unwrap_or_else(|| Value::Text(text.into()))
         }
-        word => match word.parse().ok().and_then(number) {
+        word => match distance(knob, word).or_else(|| bare_number(word)).and_then(number) {
+            // A distance is written with its sign; without it and without a knob that shows one, a
+            // number is no threshold.
+            Some(_) if is_tau(knob) && distance(knob, word).is_none() => Value::Text(word.into()),
             Some(number) => number,
             None => Value::Text(word.to_owned()),
         },
     };
     knob.turn(&value, clients)
+}
+
+/// Where the unit of a number stands.
+enum Unit {
+    Before(&'static str),
+    Behind(String),
+}
+
+fn is_tau(knob: Knob) -> bool {
+    knob.row().steps == Steps::Taus
+}
+
+fn bare_number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|n: &f64| n.is_finite())
+}
+
+/// The number of `d² 3.2` or `d2 3.2`.
+fn distance(knob: Knob, text: &str) -> Option<f64> {
+    let number = text.strip_prefix("d²").or_else(|| text.strip_prefix("d2"))?;
+    bare_number(number.trim()).filter(|_| is_tau(knob))
+}
+
+/// The unit that the value shown beside a knob has; none where it is a plain number.
+fn unit(knob: Knob, shown: Option<Turn>) -> Option<Unit> {
+    if is_tau(knob) {
+        return Some(match shown.and_then(|turn| turn.to.tau()) {
+            Some(Tau::Value(_)) => Unit::Before("d² "),
+            Some(Tau::Percentile(_)) | None => Unit::Behind("%".into()),
+        });
+    }
+    let shown = shown.filter(|_| knob == Knob::Arl0)?.to_string();
+    let unit = shown.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    Some(Unit::Behind(unit.to_owned()))
 }
 
 /// A length of time in its largest fitting unit.
@@ -172,10 +220,12 @@ mod tests {
     #[test]
     fn values_are_typed_as_people_write_them() {
         let clients = ["P1".to_owned()];
-        let read = |knob, text| typed(knob, text, &clients);
+        let read = |knob, text| typed(knob, text, None, &clients);
         let tau = Some(Tau::Percentile(97.5));
         assert_eq!(read(Knob::TauC(None), " 97.5% "), Ok(Knob::TauC(None).at(tau)));
-        assert_eq!(read(Knob::TauA(None), "3.2"), Ok(Knob::TauA(None).at(Some(Tau::Value(3.2)))));
+        let distance = Ok(Knob::TauA(None).at(Some(Tau::Value(3.2))));
+        assert_eq!(read(Knob::TauA(None), "d² 3.2"), distance);
+        assert_eq!(read(Knob::TauA(None), "d2 3.2"), distance);
         assert_eq!(
             read(Knob::TauC(Some(0)), "default"),
             Ok(Knob::TauC(Some(0)).at(KnobValue::None))
@@ -199,6 +249,23 @@ mod tests {
     }
 
     #[test]
+    fn a_bare_number_has_the_unit_that_is_shown() {
+        let tau = |tau| Knob::TauC(None).at(Some(tau));
+        let read = |shown: Turn, text| typed(shown.knob(), text, Some(shown), &[]);
+        let percentile = tau(Tau::Percentile(95.0));
+        assert_eq!(read(percentile, "97.5"), Ok(tau(Tau::Percentile(97.5))));
+        assert_eq!(read(tau(Tau::Value(4.0)), "3.2"), Ok(tau(Tau::Value(3.2))));
+        assert_eq!(read(tau(Tau::Value(4.0)), "97.5%"), Ok(tau(Tau::Percentile(97.5))));
+        assert!(read(percentile, "120").is_err(), "no percentile, and not silently a distance");
+        let arl0 = |seconds: f64| Knob::Arl0.at(seconds);
+        assert_eq!(read(arl0(4.0 * 3600.0), "8"), Ok(arl0(8.0 * 3600.0)), "hours are shown");
+        assert_eq!(read(arl0(86_400.0), "2"), Ok(arl0(2.0 * 86_400.0)), "days are shown");
+        assert_eq!(read(arl0(86_400.0), "30s"), Ok(arl0(30.0)));
+        let epsilon = |to: f64| Knob::EpsilonFlag.at(Some(to));
+        assert_eq!(read(epsilon(4.0), "2"), Ok(epsilon(2.0)));
+    }
+
+    #[test]
     fn what_is_shown_can_be_typed_again() {
         let vote = Knob::Vote.at(Some(Vote { k: 3, n: 5 }));
         for turn in [
@@ -209,7 +276,7 @@ mod tests {
             Knob::Deadband.at(0.85),
             Knob::Deadband.at(1.0),
         ] {
-            assert_eq!(typed(turn.knob(), &turn.to_string(), &[]), Ok(turn));
+            assert_eq!(typed(turn.knob(), &turn.to_string(), None, &[]), Ok(turn));
         }
         assert_eq!(length(90.0), "90s");
     }

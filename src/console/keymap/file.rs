@@ -219,13 +219,13 @@ mod tests {
 
     #[test]
     fn an_action_that_is_named_gets_these_keys_and_no_other() {
-        let map = parse("keys.ron", "{\"pause\": [\"v\", \"V V\"]}").expect("right");
+        let map = parse("keys.ron", "{\"pause\": [\"e\", \"E E\"]}").expect("right");
         let meaning = |before, c| map.meaning(before, Key::char(c));
-        assert_eq!(meaning(None, 'v'), Meaning::Do(Action::Pause));
+        assert_eq!(meaning(None, 'e'), Meaning::Do(Action::Pause));
         assert_eq!(meaning(None, ' '), Meaning::Nothing);
-        assert_eq!(meaning(None, 'V'), Meaning::Begins);
-        assert_eq!(meaning(Some(Key::char('V')), 'V'), Meaning::Do(Action::Pause));
-        assert_eq!(meaning(Some(Key::char('V')), 'v'), Meaning::Nothing);
+        assert_eq!(meaning(None, 'E'), Meaning::Begins);
+        assert_eq!(meaning(Some(Key::char('E')), 'E'), Meaning::Do(Action::Pause));
+        assert_eq!(meaning(Some(Key::char('E')), 'e'), Meaning::Nothing);
         assert_eq!(map.keys(Action::Help), Action::Help.row().keys);
     }
 
@@ -252,11 +252,11 @@ mod tests {
 
     #[test]
     fn a_key_given_twice_is_refused() {
-        let told = complaints("{\"pause\": [\"v\"], \"truth\": [\"v\"]}");
-        assert_eq!(told, ["keys.ron:1:28: \"v\" is taken by \"pause\""]);
-        let told = complaints("{\"pause\": [\"v\"], \"truth\": [\"v q\"]}");
-        assert_eq!(told, ["keys.ron:1:28: \"v q\" gets in the way of \"pause\""]);
-        let told = complaints("{\"pause\": [\"v\"], \"pause\": [\"V\"]}");
+        let told = complaints("{\"pause\": [\"e\"], \"truth\": [\"e\"]}");
+        assert_eq!(told, ["keys.ron:1:28: \"e\" is taken by \"pause\""]);
+        let told = complaints("{\"pause\": [\"e\"], \"truth\": [\"e q\"]}");
+        assert_eq!(told, ["keys.ron:1:28: \"e q\" gets in the way of \"pause\""]);
+        let told = complaints("{\"pause\": [\"e\"], \"pause\": [\"E\"]}");
         assert_eq!(told, ["keys.ron:1:18: \"pause\" stands here twice"]);
     }
 

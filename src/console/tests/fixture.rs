@@ -285,6 +285,7 @@ fn event(name: &str) -> KeyEvent {
         "pgdn" => (KeyCode::PageDown, KeyModifiers::NONE),
         "space" => (KeyCode::Char(' '), KeyModifiers::NONE),
         "c-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
+        "c-a" => (KeyCode::Char('a'), KeyModifiers::CONTROL),
         "c-r" => (KeyCode::Char('r'), KeyModifiers::CONTROL),
         "lt" => (KeyCode::Char('<'), KeyModifiers::NONE),
         _ => {

@@ -89,28 +89,6 @@ fn nonsense_is_answered_calmly_and_can_be_put_right() {
 }
 
 #[test]
-fn a_number_before_a_motion_repeats_it_and_by_itself_chooses_a_screen() {
-    let mut desk = Desk::looking();
-    let newest = desk.moment();
-    let column = desk.console.model.column_s();
-    desk.keys("5<left>");
-    assert_eq!(newest.duration_since(desk.moment()).as_secs(), 5 * column);
-    assert_eq!(desk.console.model.screen, Screen::Overview);
-    desk.keys("12<right>");
-    assert_eq!(desk.console.model.look, None);
-    desk.keys("3<down><enter>");
-    assert_eq!(desk.console.model.screen, Screen::Client, "3 and down is a screen and a row");
-    assert_eq!(desk.console.model.chosen, 1);
-    desk.keys("<esc>");
-    assert_eq!(desk.console.model.screen, Screen::Influence);
-    desk.keys("2");
-    desk.pass(Duration::from_secs(1));
-    desk.keys("<left>");
-    assert_eq!(desk.console.model.screen, Screen::Client, "after a rest it was no number");
-    assert_eq!(newest.duration_since(desk.moment()).as_secs(), column);
-}
-
-#[test]
 fn incidents_are_stepped_through_in_time_and_opened() {
     let mut desk = Desk::looking();
     let count = desk.console.model.listed().count() as u64;
@@ -209,7 +187,7 @@ fn the_command_line_completes_remembers_and_acts() {
     desk.console.tell(Msg::Paste("ignored: nothing is being typed".into()));
     desk.keys(":");
     desk.console.tell(Msg::Paste("quit\u{1b}".into()));
-    desk.keys("<backspace><enter>");
+    desk.keys("<backspace><enter>y");
     assert!(desk.console.has_quit());
 }
 
@@ -291,7 +269,7 @@ fn an_operator_sees_notes_shelves_silences_and_undoes() {
 #[test]
 fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     let mut desk = Desk::attacked(ATTACK - 10);
-    desk.keys(":mode paper<enter>");
+    desk.keys(":mode paper<enter><enter>");
     assert!(desk.console.model.knobs().contains(&Knob::Mode.at(Mode::Paper)), "{}", desk.said());
     let thresholds = |desk: &mut Desk| desk.watch().snapshot().thresholds;
     let before = thresholds(&mut desk);
@@ -327,10 +305,14 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     desk.busy_keys("-----");
     assert_eq!(asked(&desk), questions + 1, "one is on its way while the engine is busy");
     desk.serve();
-    assert_eq!(asked(&desk), questions + 2, "the last value is asked for when it is not");
+    assert!(asked(&desk) >= questions + 2, "the last value is asked for when it is not");
     assert!(desk.console.model.tuning.as_ref().is_some_and(|tuning| tuning.answer().is_some()));
 
-    desk.keys("<esc>6<down><down><down><down><enter>soon<enter>");
+    desk.keys("<esc>6");
+    for _ in 0..30 {
+        desk.keys("<down>");
+    }
+    desk.keys("<enter>soon<enter>");
     assert!(desk.console.model.prompt.as_ref().is_some_and(|prompt| prompt.error.is_some()));
     desk.keys("<backspace><backspace><backspace><backspace>4h<enter>");
     let trial = desk.console.model.tuning.as_ref().map(|tuning| tuning.trial);
@@ -338,14 +320,16 @@ fn a_knob_on_trial_shows_its_consequences_and_changes_nothing_until_enter() {
     desk.keys("<enter>");
     assert!(desk.console.model.knobs().contains(&Knob::Arl0.at(14_400.0)));
 
-    let orders = desk.wishes().len();
-    desk.keys(":epsilon_flag 2<enter>");
+    let ordered =
+        |desk: &Desk| desk.wishes().iter().filter(|wish| matches!(wish, Command::Order(_))).count();
+    let orders = ordered(&desk);
+    desk.keys(":epsilon_flag 2<enter><enter>");
     let question = desk.console.model.question.clone().expect("it asks");
     let text = question.text(&desk.console.model.names);
     assert!(text.contains(&format!("from step {} on", ATTACK - 10 + 1)), "{text}");
     desk.keys("n");
-    assert_eq!(desk.wishes().len(), orders);
-    desk.keys(":epsilon_flag 2<enter>y");
+    assert_eq!(ordered(&desk), orders);
+    desk.keys(":epsilon_flag 2<enter><enter>y");
     assert!(desk.said().contains("epsilon_flag"), "{}", desk.said());
 }
 
@@ -355,7 +339,7 @@ fn a_vote_and_a_dead_band_are_knobs_like_any_other_where_flags_decide() {
     let offered =
         |desk: &Desk| -> Vec<Knob> { desk.console.model.offered_knobs().map(Turn::knob).collect() };
     assert!(!offered(&desk).contains(&Knob::Vote) && !offered(&desk).contains(&Knob::Deadband));
-    desk.keys(":mode paper<enter>");
+    desk.keys(":mode paper<enter><enter>");
     assert_eq!(offered(&desk)[2..4], [Knob::Vote, Knob::Deadband]);
     desk.keys("6<down><down>++");
     let tuning = desk.console.model.tuning.as_ref().expect("a knob on trial");
@@ -385,7 +369,7 @@ fn a_client_is_what_the_list_says_from_the_first_evidence_on() {
     assert!(incident.onset < incident.opened, "it takes a while to be sure");
     let before = incident.onset - SignedDuration::from_secs(1);
     for (moment, there) in [(before, false), (incident.onset, true), (incident.opened, true)] {
-        assert_eq!(watched.begun_by(moment).any(|i| i.number == 1), there);
+        assert_eq!(watched.begun_by(moment, None).any(|i| i.number == 1), there);
         assert_eq!(watched.verdict_at(root, moment).is_some(), there);
     }
 }
@@ -404,7 +388,7 @@ fn what_lies_ahead_is_run_to_and_a_run_that_is_over_still_takes_orders() {
     desk.keys("g23:00<enter>");
     let prompt = desk.console.model.prompt.as_ref().expect("the line stays to be put right");
     assert_eq!(prompt.error.as_deref(), Some("there is no more data"));
-    desk.keys("<esc>:arl0 1h<enter>");
+    desk.keys("<esc>:arl0 1h<enter><enter>");
     assert!(desk.said().contains("arl0 1d → 1h"), "{}", desk.said());
 }
 
@@ -486,7 +470,7 @@ fn a_trial_is_paid_for_by_a_command_and_only_when_there_is_one() {
 #[test]
 fn the_look_up_is_asked_for_no_new_normal() {
     let mut desk = Desk::attacked(ATTACK + 60);
-    desk.keys(":mode paper<enter>N");
+    desk.keys(":mode paper<enter><enter>N");
     assert!(desk.said().contains("the look-up has no new normal"), "{}", desk.said());
     let orders = desk.wishes().len();
     desk.keys("y");

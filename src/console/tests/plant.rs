@@ -14,6 +14,7 @@ use crate::engine::pace::Pace;
 use crate::engine::prepare::{Prepared, prepare};
 use crate::engine::run::RunOptions;
 use crate::engine::watch::{News, Watch};
+use crate::incident::Order;
 use crate::session::{Mark, Session};
 
 const SESSION: &str = r#"Session(
@@ -196,11 +197,13 @@ impl Desk {
         while let Some(effect) = self.console.effects.get(self.heard).cloned() {
             self.heard += 1;
             match effect {
-                Effect::Command(Command::Order(order)) => {
-                    let mut news = News::default();
-                    let done = self.watch().act(order, &mut news).map_err(|e| e.to_string());
-                    self.news(news);
-                    self.console.report(EngineEvent::Ordered(done));
+                Effect::Command(Command::Order(order)) => self.carry_out(order),
+                Effect::Commands(commands) => {
+                    for command in commands {
+                        if let Command::Order(order) = command {
+                            self.carry_out(order);
+                        }
+                    }
                 }
                 Effect::Command(Command::WhatIf(turn)) => {
                     let watch = self.watch();
@@ -220,6 +223,13 @@ impl Desk {
                 _ => {}
             }
         }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        let mut news = News::default();
+        let done = self.watch().act(order, &mut news).map_err(|e| e.to_string());
+        self.news(news);
+        self.console.report(EngineEvent::Ordered(done));
     }
 
     pub(crate) fn pass(&mut self, wall: Duration) {

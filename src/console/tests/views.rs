@@ -168,9 +168,15 @@ fn by_role(buffer: &Buffer, theme: &Theme) -> String {
         |(name, style): &(String, Style)| (format!("cursor/{name}"), style.patch(theme.cursor));
     let both: Vec<(String, Style)> = plain.iter().cloned().chain(plain.iter().map(under)).collect();
     let known: Vec<_> = both.into_iter().map(|(name, style)| (name, look(style))).collect();
+    let field = look(Style::new()).1;
     annotated(buffer, |cell| {
-        let found = known.iter().find(|(_, l)| *l == (cell.fg, cell.bg, cell.modifier));
-        found.map_or_else(|| format!("unknown {:?}", cell.style()), |(name, _)| name.clone())
+        // The lane of an open root lies on a field of its own.
+        let tinted = theme.tint.bg == Some(cell.bg);
+        let bg = if tinted { field } else { cell.bg };
+        let found = known.iter().find(|(_, l)| *l == (cell.fg, bg, cell.modifier));
+        let name =
+            found.map_or_else(|| format!("unknown {:?}", cell.style()), |(name, _)| name.clone());
+        if tinted { format!("tint {name}") } else { name }
     })
 }
 
@@ -252,7 +258,7 @@ fn smaller_screens_say_less_and_still_say_what_matters() {
 #[test]
 fn a_knob_on_trial_shows_ghosts_and_counts() {
     let mut desk = at_work();
-    desk.keys(":mode paper<enter>");
+    desk.keys(":mode paper<enter><enter>");
     desk.steps(30);
     desk.keys("++++");
     let (buffer, _) = picture(&desk.console, 120, 40);
@@ -271,7 +277,7 @@ fn said(desk: &Desk) -> Vec<String> {
 fn a_threshold_that_is_set_flags_the_past_anew_says_so_and_undone_shows_it_as_sent() {
     let mut desk = Desk::attacked(plant::ATTACK - 10);
     for mode in ["evidence", "paper"] {
-        desk.keys(&format!(":mode {mode}<enter>1"));
+        desk.keys(&format!(":mode {mode}<enter><enter>1"));
         let flags = |desk: &Desk| -> Vec<String> {
             let z =
                 |row: &&String| row.get(18..).is_some_and(|row| row.trim_start().starts_with('Z'));
@@ -282,8 +288,8 @@ fn a_threshold_that_is_set_flags_the_past_anew_says_so_and_undone_shows_it_as_se
         let (sent, declared) = (flags(&desk), incidents(&desk));
         assert!(!sent.is_empty());
         assert!(!said(&desk).join("\n").contains("re-judged"));
-        desk.keys(":tau_c 60%<enter>");
-        let raised = |rows: &[String]| rows.join("").matches(['c', '#']).count();
+        desk.keys(":tau_c 60%<enter><enter>");
+        let raised = |rows: &[String]| rows.join("").matches(['▀', '█']).count();
         assert!(raised(&flags(&desk)) > raised(&sent), "{:?}\n{sent:?}", flags(&desk));
         assert!(said(&desk).join("\n").contains("Z re-judged"), "{}", said(&desk).join("\n"));
         assert!(desk.said().ends_with("the flags so far are re-judged by it"), "{}", desk.said());
@@ -303,7 +309,7 @@ fn the_method_that_does_not_decide_is_labelled_as_rehearsed() {
         ("evidence", "symbols sent", "flags Z, rehearsed"),
         ("paper", "flags Z ", "symbols, rehearsed"),
     ] {
-        desk.keys(&format!(":mode {mode}<enter>2"));
+        desk.keys(&format!(":mode {mode}<enter><enter>2"));
         desk.steps(3);
         let shown = said(&desk).join("\n");
         assert!(shown.contains(sent) && shown.contains(rehearsed), "{mode}:\n{shown}");
@@ -313,12 +319,12 @@ fn the_method_that_does_not_decide_is_labelled_as_rehearsed() {
 #[test]
 fn a_dead_band_on_trial_shows_the_flags_that_would_stand_longer() {
     let mut desk = Desk::attacked(plant::ATTACK - 10);
-    desk.keys(":mode paper<enter>6<down><down><down>-------1");
+    desk.keys(":mode paper<enter><enter>6<down><down><down>-------1");
     assert!(desk.console.model.tuning.as_ref().is_some_and(|t| t.knob() == Knob::Deadband));
     let (buffer, _) = picture(&desk.console, 120, 40);
     let ghost = desk.console.model.theme.ghost;
     let ghosts = buffer.content().iter().filter(|cell| {
-        ["c", "a", "#"].contains(&cell.symbol())
+        ["▀", "▄", "█"].contains(&cell.symbol())
             && cell.style().add_modifier == ghost.add_modifier
             && cell.style().fg == Style::reset().patch(ghost).fg
     });
@@ -364,11 +370,11 @@ fn an_alarm_that_comes_back_from_the_shelf_says_that_it_was_there() {
     desk.steps(5);
     for view in ["1", "4"] {
         desk.keys(view);
-        assert!(said(&desk).join("\n").contains("UNACK, was shelved"));
+        assert!(said(&desk).join("\n").contains("not acknowledged, was shelved"));
     }
     desk.keys("a");
-    assert!(!said(&desk).join("\n").contains("UNACK, was shelved"));
-    desk.keys(":mode paper<enter>");
+    assert!(!said(&desk).join("\n").contains("not acknowledged, was shelved"));
+    desk.keys(":mode paper<enter><enter>");
     assert!(desk.said().contains("mode evidence → paper"), "what was done: {}", desk.said());
 }
 
@@ -413,7 +419,7 @@ fn an_incident_that_is_answered_shelved_or_noted_says_so() {
         let rows = text(&buffer);
         rows.into_iter().find(|row| row.contains("#1  01:")).unwrap_or_default()
     };
-    assert!(head(&desk).contains("UNACK"), "{}", head(&desk));
+    assert!(head(&desk).contains("not acknowledged"), "{}", head(&desk));
     desk.keys("s1");
     assert!(head(&desk).contains("shelved, "), "{}", head(&desk));
     desk.keys("unasked the shift<enter>4");

@@ -49,9 +49,9 @@ fn asked(model: &Model, question: &Question, area: Rect, canvas: &mut Canvas) {
     let room = area.width.saturating_sub(needed + 1).max(area.width / 3);
     let text = question.text(&model.names);
     let mut x = canvas.put(area, 1, 0, &cut(&text, room), theme.strong) + 2;
-    for (at, (key, what)) in choices.iter().enumerate() {
+    for (key, what) in &choices {
         x = canvas.put(area, x, 0, &key.to_string(), theme.cursor) + 1;
-        x = canvas.put(area, x, 0, what, if at == 0 { theme.strong } else { theme.text }) + 2;
+        x = canvas.put(area, x, 0, what, theme.text) + 2;
     }
     x = canvas.put(area, x, 0, "esc", theme.cursor) + 1;
     canvas.put(area, x, 0, "leave", theme.label);

@@ -62,7 +62,7 @@ fn card(model: &Model, area: Rect) -> Card {
         lines.push(Line::from_iter([
             span(format!("{} #{} {} ", mark.glyph, incident.number, nature(incident)), mark.style),
             span(format!("{} ", who(&scene, incident)), theme.strong),
-            span(seen(incident, scene.newest), mark.style),
+            span(seen(incident, scene.moment), mark.style),
         ]));
         if listed.len() == 1 {
             let felt = match incident.effects().count() {
@@ -70,7 +70,7 @@ fn card(model: &Model, area: Rect) -> Card {
                 1 => "+1 effect, ".to_owned(),
                 effects => format!("+{effects} effects, "),
             };
-            let text = format!("  {felt}{}", lasted(incident, scene.newest));
+            let text = format!("  {felt}{}", lasted(incident, scene.moment));
             lines.push(Line::styled(text, theme.text));
         }
     }
@@ -92,7 +92,7 @@ fn first(model: &Model) -> Line<'static> {
     let time = model.moment().map_or(String::new(), |moment| model.clock.time(moment));
     let state = if model.look.is_some() { "BACK AT".to_owned() } else { state(model) };
     let mut spans = vec![span(format!("{state} {time} "), theme.strong)];
-    if let Some(figures) = model.snapshot().map(|snapshot| &snapshot.figures) {
+    if let Some(figures) = model.figures() {
         let unseen = figures.unacknowledged + figures.returned + figures.latched;
         if unseen > 0 {
             spans.push(span(format!("▲{unseen}"), theme.root_unseen));

@@ -184,7 +184,7 @@ fn title<'a>(scene: &Scene<'a>, client: usize, known: &'a Client) -> Vec<Span<'a
         title.push(span(format!("{}{number}", mark.word), mark.style));
     }
     if let Some(incident) = status.incident.and_then(|number| scene.incident(number)) {
-        title.push(span(seen(incident, scene.newest), mark.style));
+        title.push(span(seen(incident, scene.moment), mark.style));
     }
     if let Some(since) = status.since {
         title.push(span(format!("since {}", scene.model.clock.time(since)), theme.label));

@@ -131,11 +131,11 @@ fn row(model: &Model, binding: &Binding) -> HelpLine {
 fn verdicts(theme: &Theme) -> Vec<HelpLine> {
     let told = [
         (State::Root, "it began here"),
-        (State::RootUnseen, "the same, not acked yet"),
+        (State::RootUnseen, "the same, not ack. yet"),
         (State::Unknown, "began at one of several"),
         (State::Effect, "only feels it; is silent"),
         (State::Single, "nobody else feels it"),
-        (State::Returned, "over before it was acked"),
+        (State::Returned, "returned, not ack."),
         (State::Latched, "a change that stays"),
         (State::Shelved, "silenced for a time"),
         (State::OutOfService, "until it is put back"),

@@ -36,13 +36,16 @@ use crate::console::watched::{FlagCell, Trace, Watched};
 use crate::console::widget::flags::{FlagGrid, sign_of};
 use crate::console::widget::level::{Level, ratio};
 use crate::console::widget::sign;
+use crate::console::widget::trend::Trend;
 use crate::history::{Bucket, Column};
 use crate::incident::{Event, Incident, Member};
 use crate::session::Mode;
 
 /// Marks who rose first on the axis.
-const FIRST_OUT: &str = "▴ first out";
+const FIRST_OUT: &str = "▴ alarmed first";
 const TWO_COLUMNS: u16 = 110;
+/// Rows that the trend of a member gets at most.
+const TALLEST: u16 = 4;
 
 /// Draws incident `number` into `area`, its lower part scrolled by `skip` lines.
 pub(crate) fn draw(scene: &Scene, number: u64, skip: usize, area: Rect, canvas: &mut Canvas) {
@@ -52,9 +55,17 @@ pub(crate) fn draw(scene: &Scene, number: u64, skip: usize, area: Rect, canvas: 
         return;
     };
     let mut rest = canvas.panel(area, title(scene, incident));
-    let stairs_rows = (incident.members.len() as u16 + 1).min(rest.height / 2);
-    stairs(scene, incident, pen::take(&mut rest, stairs_rows), canvas);
+    let members = (incident.members.len() as u16).max(1);
+    let tall = (rest.height / 2).saturating_sub(1) / members;
+    let stairs_rows = (members * tall.clamp(1, TALLEST) + 1).min(rest.height / 2);
+    let mut picture = pen::take(&mut rest, stairs_rows);
     let two = area.width >= TWO_COLUMNS;
+    if two {
+        let [left, right] = canvas.beside(picture, area.width / 2 + area.width / 10);
+        root_sensors(scene, incident, right, canvas);
+        picture = left;
+    }
+    stairs(scene, incident, picture, canvas);
     let left = if two { area.width / 2 + area.width / 10 } else { area.width };
     let why = why(scene, incident, left.saturating_sub(5));
     let operator = operator(scene, incident, left.saturating_sub(3));
@@ -87,13 +98,13 @@ fn title(scene: &Scene, incident: &Incident) -> Vec<Span<'static>> {
         span(name, theme.strong),
         span(format!("priority {}", priority.trim_start_matches('P')), theme.text),
         span(seen_after(scene, incident), seen_style),
-        span(lasted(incident, scene.newest), theme.label),
+        span(lasted(incident, scene.moment), theme.label),
     ];
     if incident.disagrees() {
         title.push(span("DISAGREE", theme.single));
     }
     if incident.frozen {
-        title.push(span("root final", theme.label));
+        title.push(span("root confirmed", theme.label));
     }
     title
 }
@@ -105,26 +116,29 @@ fn stairs(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
     let words = if area.width >= 60 { 18 } else { 8 };
     let margin = 4 + name + 1;
     let columns = area.width.saturating_sub(margin + words + 1);
-    let until = incident.closed.map_or(scene.newest, |closed| closed.time);
+    let until = incident.closed.map_or(scene.moment, |closed| closed.time).max(incident.onset);
     let axis = scene.axis_over(margin, columns, incident.onset.min(until), until);
     let mut rest = area;
     let labels = pen::take_last(&mut rest, 1);
-    for (y, member) in (0..rest.height).zip(&incident.members) {
+    let members = (incident.members.len() as u16).max(1);
+    let height = (rest.height / members).clamp(1, TALLEST);
+    for (at, member) in (0..rest.height / height).zip(&incident.members) {
         let root = incident.root == Some(member.client);
         let state = match incident.root {
             Some(_) if !root => State::Effect,
             _ => state_of(incident),
         };
         let mark = theme.mark(state);
-        let row = part(rest, y, 1);
+        let row = part(rest, at * height, height);
+        let last = height - 1;
         canvas.hit(row, Target::Client(member.client));
-        canvas.put(row, 1, 0, mark.glyph, mark.style);
-        canvas.put(row, 3, 0, &cut(scene.name(member.client), name), theme.strong);
+        canvas.put(row, 1, last, mark.glyph, mark.style);
+        canvas.put(row, 3, last, &cut(scene.name(member.client), name), theme.strong);
         stair(scene, &axis, member, row, canvas);
         let after = if root { clock.time(member.onset) } else { delay(incident.delay_s(member)) };
         let word = if state == State::Effect { mark.word } else { nature(incident) };
-        let x = canvas.put(row, margin + columns + 1, 0, &cut(word, 8), mark.style) + 1;
-        canvas.put(row, x, 0, &after, theme.text);
+        let x = canvas.put(row, margin + columns + 1, last, &cut(word, 8), mark.style) + 1;
+        canvas.put(row, x, last, &after, theme.text);
     }
     let column = round_length(axis.window.column_s());
     canvas.put(labels, 1, 0, &cut(&column, margin - 1), theme.label);
@@ -135,6 +149,44 @@ fn stairs(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
         canvas.put(labels, margin + at, 0, FIRST_OUT, theme.single);
     }
     axis.hit(rest, canvas);
+}
+
+/// The sensors that the root named, over the same time; or that it keeps them to itself.
+fn root_sensors(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
+    let theme = scene.theme;
+    let Some(root) = incident.root else { return };
+    let named = words::named_sensors(scene, incident);
+    let known = scene.measured.clients.get(root);
+    let Some(known) = known.filter(|_| !named.is_empty()) else {
+        let text = format!("{} keeps its sensors private", scene.name(root));
+        canvas.cut(area, 1, 0, &text, theme.text);
+        canvas.cut(area, 1, 1, "enter: its own view on this machine", theme.label);
+        return;
+    };
+    let margin = 12;
+    let cells = area.width.saturating_sub(margin + 1);
+    let until = incident.closed.map_or(scene.moment, |closed| closed.time).max(incident.onset);
+    let axis = scene.axis_over(margin, cells, incident.onset, until);
+    let edges = axis.window.half_edges();
+    let history = &scene.measured.history;
+    let halves: Vec<Column> = edges.windows(2).map(|e| history.column(e[0], e[1])).collect();
+    let shown = named.len().min(3) as u16;
+    let height = (area.height / shown.max(1)).clamp(1, TALLEST);
+    for (at, name) in (0..).zip(named.iter().take(3)) {
+        let Some(place) = known.sensors.iter().position(|sensor| sensor.name == *name) else {
+            continue;
+        };
+        let channel = known.channels.start + place;
+        let Some(scale) = scene.measured.scales.get(channel) else { continue };
+        let row = part(area, at * height, height);
+        canvas.put(row, 1, height - 1, &cut(name, margin - 2), theme.text);
+        let buckets: Vec<Bucket> = halves.iter().map(|h| history.bucket(channel, h)).collect();
+        let trend = axis.trend(row);
+        Trend { halves: &buckets, scale, theme }.draw(trend, canvas.buffer);
+        if let Some(column) = axis.window.column_of(incident.onset) {
+            canvas.buffer.set_style(pen::columns(trend, column, 1), theme.cursor);
+        }
+    }
 }
 
 /// One member: nothing before its onset, then its evidence or its flags.
@@ -159,7 +211,10 @@ fn stair(scene: &Scene, axis: &Axis, member: &Member, row: Rect, canvas: &mut Ca
         }
         let known = axis.steps.get(usize::from(column)) != Some(&Column::Outside);
         let (glyph, style) = if known { (NONE, theme.frame) } else { (" ", theme.text) };
-        sign(canvas.buffer, trend.x + column, trend.y, glyph, style);
+        for y in trend.y..trend.bottom() {
+            let glyph = if y + 1 == trend.bottom() { glyph } else { " " };
+            sign(canvas.buffer, trend.x + column, y, glyph, style);
+        }
     }
     cursor(scene, axis, trend, canvas);
 }
@@ -190,7 +245,7 @@ fn posterior(scene: &Scene, incident: &Incident) -> Section {
             span(if root { "  named" } else { "" }, theme.label),
         ])
     });
-    Section { title: "who it is".into(), lines: lines.collect() }
+    Section { title: "probability of being the root".into(), lines: lines.collect() }
 }
 
 /// What every member shows: at the moment looked at if that lies in the incident, else the most it
@@ -204,8 +259,8 @@ fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Section {
     let judged = watched.judged_until().is_some_and(|until| incident.onset <= until);
     let (from, until, title) = match during {
         Some(look) => (look, look, format!("numbers at {}", scene.model.clock.time(look))),
-        None if judged => (incident.onset, end, "the most of the incident".to_owned()),
-        None => (incident.onset, end, "numbers, the most of the incident".to_owned()),
+        None if judged => (incident.onset, end, "peak values".to_owned()),
+        None => (incident.onset, end, "peak values".to_owned()),
     };
     let title = if judged { format!("{title}, Z re-judged") } else { title };
     let until = until.saturating_add(watched.history.period()).unwrap_or(until);

@@ -8,8 +8,10 @@
 //!  ◆ #6 05:02:10 single P3  cleared, acked  20 s
 //! ```
 //!
-//! While an operator looks back the list ends where he looks; the heading counts what wants an answer
-//! now.
+//! While an operator looks back the list ends where he looks, and everything stands as it did then;
+//! what was learned later stands in brackets.
+
+use std::fmt::Write as _;
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -22,7 +24,7 @@ use crate::console::app::Focus;
 use crate::console::mouse::Target;
 use crate::console::text::clean;
 use crate::console::theme::State;
-use crate::incident::{Figures, Incident};
+use crate::incident::Incident;
 
 /// Effects shown below an incident before the rest is only counted.
 const EFFECTS: usize = 6;
@@ -65,20 +67,22 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
 
 fn title(scene: &Scene) -> Vec<Span<'static>> {
     let theme = scene.theme;
-    let figures = figures(scene);
-    let mut title = vec![span("incidents", theme.strong)];
-    // Whoever looks back sees the list of then, and counts of now: what is open wants him still.
-    let mut now = "";
+    let figures = scene.figures();
+    let focused = scene.model.focus() == Focus::Incidents;
+    let mut title = vec![span("incidents", if focused { theme.cursor } else { theme.strong })];
     if let Some(look) = scene.model.look {
-        title.push(span(format!("up to {}", scene.model.clock.time(look)), theme.label));
-        now = "now ";
+        title.push(span(format!("as of {}", scene.model.clock.time(look)), theme.label));
     }
     if scene.watched.is_some() {
-        title.push(span(format!("{now}{} open", figures.open), theme.label));
+        title.push(span(format!("{} open", figures.open), theme.label));
+    }
+    let open = scene.model.listed().find(|i| i.is_open() && !scene.is_found_later(i));
+    if let Some(chain) = open.and_then(|incident| chain(scene, incident)) {
+        title.push(span(chain, theme.root));
     }
     let unseen = figures.unacknowledged + figures.returned + figures.latched;
     if unseen > 0 {
-        title.push(span(format!("{unseen} UNACK"), theme.root));
+        title.push(span(format!("{unseen} not acknowledged"), theme.root));
     }
     if figures.shelved > 0 {
         title.push(span(format!("z {} shelved", figures.shelved), theme.shelved));
@@ -86,9 +90,18 @@ fn title(scene: &Scene) -> Vec<Span<'static>> {
     title
 }
 
-/// The figures of the header; nothing counts before the first step.
-pub(crate) fn figures(scene: &Scene) -> Figures {
-    scene.snapshot().map_or_else(Figures::default, |snapshot| snapshot.figures.clone())
+/// `P1 ─10 s▶ P2 ─5 s▶ P3`: the root, and its effects in the order they came, each with the time since
+/// the one before.
+fn chain(scene: &Scene, incident: &Incident) -> Option<String> {
+    let root = incident.root?;
+    let mut text = scene.name(root).to_owned();
+    let mut before_s = 0.0;
+    for member in incident.effects().take(4) {
+        let delay_s = incident.delay_s(member);
+        let _ = write!(text, " ─{:.0} s▶ {}", delay_s - before_s, scene.name(member.client));
+        before_s = delay_s;
+    }
+    incident.effects().next().map(|_| text)
 }
 
 /// At most `room` rows, the newest incident first; further down where the chosen one stands there.
@@ -120,7 +133,7 @@ fn rows(scene: &Scene, width: u16, room: usize) -> Vec<ListRow> {
 fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     let (theme, clock) = (scene.theme, scene.model.clock);
     let mark = theme.mark(state_of(incident));
-    let over = !incident.is_listed();
+    let over = !incident.is_listed() || scene.is_found_later(incident);
     let text = if over { theme.label } else { theme.text };
     let marked = if over { theme.label } else { mark.style };
     let mut spans = vec![
@@ -133,6 +146,7 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     let state = incident.alarm.state;
     let seen = seen_after(scene, incident);
     let style = match (state.wants_acknowledgement(), state.is_silenced()) {
+        _ if scene.is_found_later(incident) => theme.label,
         (true, _) => mark.style,
         (false, true) => theme.shelved,
         (false, false) => theme.label,
@@ -143,26 +157,49 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     let seen = pen::fitting([seen, short.clone()], room).unwrap_or(short);
     let mut add = |words: String, style: Style| spans.push(span(format!("  {words}"), style));
     add(seen, style);
+    if scene.model.truth_shown {
+        let (words, style) = truth(scene, incident);
+        add(words, style);
+    }
     if let Some(p) = incident.root.and_then(|root| incident.posterior.get(root)) {
         add(format!("p {p:.2}"), text);
     }
     if incident.disagrees()
         && let Some(first) = incident.first_out
     {
-        add(format!("first out {} DISAGREE", scene.name(first.client)), theme.single);
+        add(format!("{} alarmed first: DISAGREE", scene.name(first.client)), theme.single);
     }
     let effects = incident.effects().count();
     if incident.root.is_some() && effects > 0 {
         add(format!("{effects} {}", if effects == 1 { "effect" } else { "effects" }), text);
     }
     if width >= 60 {
-        add(lasted(incident, scene.newest), text);
+        add(lasted(incident, scene.moment), text);
     }
     if !incident.note.is_empty() {
         add(format!("note: {}", clean(&incident.note)), theme.label);
     }
     pen::whole(spans, HEAD, width)
 }
+/// What the data set says about an incident: which attack it is, and whether its root is right.
+pub(crate) fn truth(scene: &Scene, incident: &Incident) -> (String, Style) {
+    let theme = scene.theme;
+    match scene.measured.truth.behind(incident.opened, scene.model.tail()) {
+        None if scene.measured.truth.is_known() => ("truth: no attack".into(), theme.truth),
+        None => ("truth: not known".into(), theme.truth),
+        Some(event) => {
+            let id = if event.id.is_empty() { "labelled" } else { &event.id };
+            let right = incident.root.map(|root| scene.name(root)).map(|root| {
+                let named = event.origins.iter().any(|origin| origin == root);
+                if named { "root right" } else { "root wrong" }
+            });
+            let judged = right.filter(|_| !event.origins.is_empty()).unwrap_or("root not known");
+            let origins = event.origins.join(" + ");
+            (format!("truth: {id} {origins}, {judged}"), theme.truth)
+        }
+    }
+}
+
 pub(crate) fn who(scene: &Scene, incident: &Incident) -> String {
     if let Some(root) = incident.root {
         return scene.name(root).to_owned();

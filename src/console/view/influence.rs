@@ -14,6 +14,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::graph::{self, Edge};
 use super::pen::{self, Canvas, MatrixCell, cut, part, span, wrapped};
 use super::rows::client_name;
 use super::scene::Scene;
@@ -77,6 +78,30 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Every influence that is known or declared.
+    fn edges(&self, scene: &Scene) -> Vec<Edge> {
+        let clients = scene.measured.clients.len();
+        let pairs = (0..clients).flat_map(|from| (0..clients).map(move |to| (from, to)));
+        let edge = |(from, to): (usize, usize)| {
+            let pair = scene.graph().and_then(|graph| graph.between(from, to));
+            let declared = pair.is_some_and(|pair| pair.declared);
+            let strength = self.strength(from, to);
+            let delay_s = match self {
+                Self::Learned(graph) => {
+                    let steps = pair.and_then(|pair| pair.delay_steps);
+                    steps.map(|steps| f64::from(steps) * graph.period_s)
+                }
+                Self::Counted(incidents) => {
+                    let seen = Seen::of(incidents, from, to);
+                    (seen.felt > 0).then_some(seen.delay_s)
+                }
+            };
+            let is_known = from != to && (declared || strength.is_some());
+            is_known.then_some(Edge { from, to, delay_s, strength })
+        };
+        pairs.filter_map(edge).collect()
+    }
+
     fn words(&self) -> String {
         match self {
             Self::Learned(_) => "learned from nominal operation".into(),
@@ -102,15 +127,20 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         return;
     };
     let source = Source::of(scene, watched);
-    let title = [
-        span("influence", theme.strong),
-        span("rows cause, columns feel", theme.text),
-        span(source.words(), theme.label),
-    ];
+    let edges = source.edges(scene);
+    let picture = graph::rows(scene, &edges, area.width).filter(|rows| rows + 8 <= area.height);
+    let how = if picture.is_some() { "from left to right" } else { "rows cause, columns feel" };
+    let title =
+        [span("influence", theme.strong), span(how, theme.text), span(source.words(), theme.label)];
     let mut rest = canvas.panel(area, title);
-    let rows = (scene.measured.clients.len() as u16 + 1).min(rest.height * 2 / 3);
-    matrix(scene, &source, pen::take(&mut rest, rows), canvas);
-    if rest.height >= 6 {
+    if let Some(rows) = picture {
+        let open = scene.model.listed().find(|i| i.is_open() && !scene.is_found_later(i));
+        graph::draw(scene, &edges, open, pen::take(&mut rest, rows), canvas);
+    } else {
+        let rows = (scene.measured.clients.len() as u16 + 1).min(rest.height * 2 / 3);
+        matrix(scene, &source, pen::take(&mut rest, rows), canvas);
+    }
+    if rest.height >= 6 && picture.is_none() {
         let scale = [span("scale", theme.strong), span(source.scale(), theme.label)];
         canvas.panel(pen::take_last(&mut rest, 1), scale);
     }

@@ -11,11 +11,14 @@
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use ratatui::text::{Line, Span};
 
 use super::pen::{Canvas, columns, cut, part, span};
 use super::scene::Scene;
-use crate::console::app::Focus;
+use crate::console::app::tuning::CurvePoint;
+use crate::console::app::{Focus, Tuning};
 use crate::console::clock::length;
+use crate::console::glyph::BLOCKS;
 use crate::console::mouse::Target;
 use crate::console::watched::Trace;
 use crate::console::widget::gauge::{Gauge, logarithmic};
@@ -42,8 +45,9 @@ fn is_own(knob: Knob) -> bool {
 
 pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
-    let title =
-        [span("thresholds and privacy", theme.strong), span("+ - turn, u undoes", theme.label)];
+    let focused = scene.model.focus() == Focus::Knobs;
+    let heading = if focused { theme.cursor } else { theme.strong };
+    let title = [span("thresholds and privacy", heading), span("+ - turn, u undoes", theme.label)];
     let rest = canvas.panel(area, title);
     let turns: Vec<Turn> = scene.model.offered_knobs().collect();
     if turns.is_empty() {
@@ -61,32 +65,68 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
         let row = part(rest, y, 1);
         canvas.hit(row, Target::Knob(turn.knob()));
         y += 1;
-        if let Some(words) = knob(scene, turn, Some(turn.knob()) == chosen, row, canvas) {
-            canvas.cut(rest, 3, y, &words, theme.ghost);
+        knob(scene, turn, Some(turn.knob()) == chosen, row, canvas);
+        let on_trial = scene.model.tuning.as_ref().filter(|t| t.knob() == turn.knob());
+        if let Some(tuning) = on_trial.filter(|tuning| tuning.has_moved()) {
+            canvas.line(rest, 3, y, &curve(scene, tuning));
             y += 1;
         }
     }
 }
 
-/// Draws one knob into the first row of `area`; while it is held, what its trial would have meant.
-pub(crate) fn knob(
-    scene: &Scene,
-    turn: Turn,
-    chosen: bool,
-    area: Rect,
-    canvas: &mut Canvas,
-) -> Option<String> {
+/// Alarms and detection delay against the knob, from left to right as it is turned up: the value
+/// that stands in brackets.
+pub(crate) fn curve(scene: &Scene, tuning: &Tuning) -> Line<'static> {
+    let theme = scene.theme;
+    let mut points = tuning.curve.clone();
+    let at = |point: &CurvePoint| place(point.turn).unwrap_or(f64::INFINITY);
+    points.sort_by(|a, b| at(a).total_cmp(&at(b)));
+    let Some((first, last)) = points.first().zip(points.last()).filter(|_| points.len() > 1) else {
+        return Line::styled("other values are being tried…", theme.label);
+    };
+    let bars = |values: Vec<Option<f64>>| -> Vec<Span<'static>> {
+        let most = values.iter().flatten().fold(f64::MIN_POSITIVE, |a, b| a.max(*b));
+        let bar = |value: Option<f64>| {
+            value.map_or("?", |v| {
+                let step = (v / most * 7.0).round().clamp(0.0, 7.0) as usize;
+                BLOCKS[step]
+            })
+        };
+        let cells = points.iter().zip(values).map(|(point, value)| match point.turn {
+            turn if turn == tuning.trial => span(bar(value), theme.cursor),
+            turn if turn == tuning.from => span(format!("[{}]", bar(value)), theme.strong),
+            _ => span(bar(value), theme.trend),
+        });
+        cells.collect()
+    };
+    let mut spans = vec![span(format!("{} … {}  alarms ", first.turn, last.turn), theme.label)];
+    spans.extend(bars(points.iter().map(|point| Some(point.alarms as f64)).collect()));
+    if points.iter().any(|point| point.delay_s.is_some()) {
+        spans.push(span("  delay ", theme.label));
+        spans.extend(bars(points.iter().map(|point| point.delay_s).collect()));
+    }
+    Line::from_iter(spans)
+}
+
+/// Draws one knob into the first row of `area`.
+pub(crate) fn knob(scene: &Scene, turn: Turn, chosen: bool, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
     let tuning = scene.model.tuning.as_ref().filter(|tuning| tuning.knob() == turn.knob());
     let names = scene.names();
     canvas.put(area, 0, 0, if chosen { "▸" } else { " " }, theme.label);
     let title = turn.knob.title(names);
     let focused = chosen && scene.model.focus() == Focus::Knobs;
-    let title_style = if focused { theme.cursor } else { theme.text };
+    let decides = turn.knob.decides_in(scene.model.mode());
+    let title_style = match (focused, decides) {
+        (true, _) => theme.cursor,
+        (false, true) => theme.text,
+        (false, false) => theme.label,
+    };
     canvas.put(area, 1, 0, &cut(&title, TITLE - 1), title_style);
     let mut x = 1 + TITLE;
     let value = turn.to_string();
-    x = canvas.put(area, x, 0, &value, if tuning.is_some() { theme.label } else { theme.strong });
+    let grey = tuning.is_some() || !decides;
+    x = canvas.put(area, x, 0, &value, if grey { theme.label } else { theme.strong });
     if let Some(tuning) = tuning.filter(|tuning| tuning.has_moved()) {
         x = canvas.put(area, x, 0, " → ", theme.label);
         x = canvas.put(area, x, 0, &tuning.trial.to_string(), theme.cursor);
@@ -102,8 +142,6 @@ pub(crate) fn knob(
     }
     let (note, style) = note(scene, trial.unwrap_or(turn));
     canvas.cut(area, x, 0, &note, style);
-    let words = tuning?.words(scene.snapshot()?.steps);
-    (!words.is_empty()).then_some(words)
 }
 fn place(turn: Turn) -> Option<f64> {
     match (turn.to, turn.knob.row().steps) {
@@ -126,6 +164,12 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
     let theme = scene.theme;
     let label = |text: String| (text, theme.label);
     let number = turn.to.number();
+    if !turn.knob.decides_in(scene.model.mode()) {
+        return label(match scene.model.mode() {
+            Mode::Evidence => "evidence decides, not τ".into(),
+            Mode::Paper => "flags decide, not ARL0".into(),
+        });
+    }
     match turn.knob {
         Knob::TauC(None) => label(above(scene, Trace::DistanceC)),
         Knob::TauA(None) => label(above(scene, Trace::DistanceA)),

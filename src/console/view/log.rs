@@ -9,7 +9,6 @@
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
-use super::incidents::figures;
 use super::pen::{Canvas, columns, part, span};
 use super::scene::Scene;
 use super::tail;
@@ -56,12 +55,12 @@ fn title(scene: &Scene, shown: usize, all: usize) -> Vec<Span<'static>> {
         title.push(span(format!("filter {}", clean(filter.text())), theme.cursor));
         title.push(span(format!("{shown} of {all} lines"), theme.label));
     }
-    let figures = figures(scene);
+    let figures = scene.figures();
     let today = figures.today;
-    let total = (today.p1 + today.p2 + today.p3).max(1);
-    let of = |n: usize| format!("{n} ({} %)", (200 * n + total) / (2 * total));
-    let [p1, p2, p3] = [today.p1, today.p2, today.p3].map(of);
-    title.push(span(format!("today priority 1: {p1}  2: {p2}  3: {p3}"), theme.text));
+    let noun = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let incidents = noun(today.p1 + today.p2, "incident");
+    title.push(span(format!("today {incidents}: P1 {}, P2 {}", today.p1, today.p2), theme.text));
+    title.push(span(format!("on data quality: {}", noun(today.p3, "line")), theme.label));
     if figures.flood_share > 0.0 {
         let text = format!("in flood {:.1} % of the time", 100.0 * figures.flood_share);
         title.push(span(text, theme.single));

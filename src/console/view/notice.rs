@@ -1,9 +1,9 @@
-//! Lines that are there only when needed: a failure, a flood, the truth on request.
+//! Lines that are there only when needed: a failure, a knob on trial, the score at the end, a flood, the truth on request.
 
 use ratatui::style::Style;
 
-use super::incidents::figures;
 use super::scene::Scene;
+use super::words;
 use crate::console::app::Stage;
 use crate::console::text::clean_lines;
 use crate::stream::Event;
@@ -14,7 +14,15 @@ pub(crate) fn of(scene: &Scene) -> Vec<(String, Style)> {
         let why = clean_lines(&error.to_string()).join(" ");
         said.push((format!("the data ends here: {why}"), theme.failure));
     }
-    let figures = figures(scene);
+    if let Some(tuning) = scene.model.tuning.as_ref().filter(|tuning| tuning.has_moved()) {
+        let (title, steps) = (tuning.knob().title(scene.names()), scene.model.steps());
+        let (from, to, words) = (tuning.from, tuning.trial, tuning.words(steps));
+        said.push((format!("TRIAL {title} {from} → {to}   {words}"), theme.cursor));
+    }
+    if let Some(score) = &scene.model.score {
+        said.push((words::score(score), theme.strong));
+    }
+    let figures = scene.figures();
     if figures.flood || figures.flag_flood {
         let share = 100.0 * figures.flood_share;
         let rest = if share >= 0.1 {

@@ -77,10 +77,18 @@ fn clients_on_one_axis(
 fn lower(scene: &Scene, area: Rect, line: bool, canvas: &mut Canvas) {
     if line || area.width < SIDE_BY_SIDE || area.height < 8 {
         let mut rest = area;
-        let log = (area.height >= 12).then(|| pen::take_last(&mut rest, area.height / 3));
+        // Where there is no room for a panel, the last lines stand by themselves.
+        let log = match area.height {
+            12.. => Some(area.height / 3),
+            6.. => Some(2),
+            _ => None,
+        };
+        let log = log.map(|rows| pen::take_last(&mut rest, rows));
         incidents::draw(scene, rest, canvas);
-        if let Some(log) = log {
-            tail::draw(scene, log, canvas);
+        match log {
+            Some(log) if log.height > 2 => tail::draw(scene, log, canvas),
+            Some(log) => tail::lines(scene, log, canvas),
+            None => {}
         }
         return;
     }

@@ -3,19 +3,17 @@
 //! ```text
 //! ── thresholds and privacy ───────────────────────────────────────
 //!  ε flags   2      ├────────●────┤  35.1 % of symbols wrong, alarm after 42s
-//! ── what is protected ────────────────────────────────────────────
-//!  Measurements never leave their client. …
+//! ── ε spent, budget 200 for a day ────────────────────────────────
+//!  P1  ███████····················  ε 58 of 200, 142 left
 //! ── what P1 has spent, at δ 1e-5 ─────────────────────────────────
 //!  one sample           1 release   ε 2.00
 //!  any hour           720 releases  ε 153.10
 //! ── what another ε of a symbol would mean, at one false alarm in 1d
 //!    ε   wrong    alarm after  a day costs
 //!    1   59.5 %   2m05s        ε 8230      ███████████
-//! ── ledger of every client ───────────────────────────────────────
-//!  P1      720 live     2159 trained  ε 310.20
 //! ```
 //!
-//! Words come first; while a knob is held, what it costs and buys does.
+//! Bars come first; words are shown on request.
 
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
@@ -23,6 +21,7 @@ use ratatui::text::Line;
 use super::knobs::{self, same, seconds};
 use super::pen::{self, Canvas, Section, span, wrapped};
 use super::scene::Scene;
+use crate::console::action::Action;
 use crate::console::app::tuning::is_ahead;
 use crate::console::app::turning;
 use crate::console::mouse::Target;
@@ -84,23 +83,23 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         let rows = [Constraint::Length(knobs_rows), Constraint::Fill(1)];
         Layout::vertical(rows).areas(area)
     };
-    let [protected, how_long, not] = explained(scene, &setting, right.width);
-    let (price, ledger) = (price(scene, &setting), ledger(scene));
+    let (price, gauges) = (price(scene, &setting), gauges(scene, right.width));
+    let mut prose = Vec::new();
+    if scene.model.prose {
+        prose.extend(explained(scene, &setting, right.width));
+    }
     let ladder = ladder(scene, &setting);
     if wide {
         let rows = knobs_rows.max(area.height.saturating_sub(ladder.lines.len() as u16 + 1));
         knobs::draw(scene, pen::take(&mut left, rows), canvas);
         column(&[ladder], 0, left, canvas);
-        column(&[protected, how_long, not, price, ledger], skip, right, canvas);
+        prose.extend([gauges, price]);
+        column(&prose, skip, right, canvas);
     } else {
         knobs::draw(scene, left, canvas);
         let held = scene.model.tuning.as_ref().is_some_and(|tuning| is_ahead(tuning.knob()));
-        let sections = if held {
-            [ladder, price, protected, how_long, not, ledger]
-        } else {
-            [protected, how_long, not, price, ladder, ledger]
-        };
-        column(&sections, skip, right, canvas);
+        prose.extend(if held { [ladder, gauges, price] } else { [gauges, price, ladder] });
+        column(&prose, skip, right, canvas);
     }
 }
 
@@ -179,23 +178,54 @@ fn price(scene: &Scene, setting: &Setting) -> Section {
     }
     Section { title, lines }
 }
-fn ledger(scene: &Scene) -> Section {
+/// What every client has spent and has left, as a bar: of its budget where there is one, else of the
+/// most that any client has spent.
+fn gauges(scene: &Scene, width: u16) -> Section {
     let theme = scene.theme;
     let spent = scene.snapshot().map_or(&[][..], |snapshot| &snapshot.spent);
+    let over = |spent: &Spent, wanted: Scope| {
+        let found = spent.over.iter().find(|(scope, _)| *scope == wanted);
+        found.map_or(f64::INFINITY, |(_, composed)| composed.epsilon)
+    };
+    let scope = |spent: &Spent| spent.budget.map_or(Scope::Lifetime, |budget| budget.over);
+    let most = spent.iter().map(|s| over(s, scope(s))).filter(|e| e.is_finite());
+    let most = most.fold(f64::MIN_POSITIVE, f64::max);
+    let bar = usize::from(width.saturating_sub(52).clamp(8, 30));
     let line = |(client, spent): (usize, &Spent)| {
-        let whole = spent.over.iter().find(|(scope, _)| *scope == Scope::Lifetime);
-        let total = whole.map_or(f64::INFINITY, |(_, composed)| composed.epsilon);
+        let total = over(spent, scope(spent));
+        let whole = spent.budget.map_or(most, |budget| budget.epsilon);
+        let cells = ((total / whole).min(1.0) * bar as f64).round() as usize;
+        let filled = if total.is_finite() { cells } else { bar };
+        let of = match spent.budget {
+            Some(budget) if total.is_finite() => {
+                format!("ε {total:.0} of {}, {:.0} left", budget.epsilon, budget.epsilon - total)
+            }
+            Some(_) | None => epsilon(total),
+        };
         let (live, trained) = (spent.live.releases, spent.trained.releases);
         let chosen = client == scene.model.chosen;
+        let style = if total.is_finite() { theme.trend } else { theme.frame };
+        let sign = if total.is_finite() { "█" } else { "░" };
         Line::from_iter([
             span(scene.padded_name(client), if chosen { theme.cursor } else { theme.text }),
-            span(format!("{live:>8} live {trained:>8} trained  "), theme.label),
-            span(format!("{:<14}", epsilon(total)), theme.strong),
-            span(if spent.private { "" } else { "  seeded: not private" }, theme.label),
+            span(sign.repeat(filled), style),
+            span("·".repeat(bar - filled), theme.frame),
+            span(format!("  {of}"), theme.strong),
+            span(format!("  {live} sent, {trained} in training"), theme.label),
         ])
     };
-    let lines = spent.iter().enumerate().map(line).collect();
-    Section { title: "ledger of every client".into(), lines }
+    let mut lines: Vec<Line> = spent.iter().enumerate().map(line).collect();
+    let seeded = spent.iter().any(|spent| !spent.private);
+    let key = scene.model.keymap.keys(Action::Prose).first();
+    let key = key.map_or(String::new(), |chord| scene.theme.key(*chord));
+    let seeded = if seeded { "seeded: not private.  " } else { "" };
+    lines.push(Line::styled(format!("{seeded}{key}: what this protects, in words"), theme.label));
+    let budget = spent.first().and_then(|spent| spent.budget);
+    let title = match budget {
+        Some(budget) => format!("ε spent, budget {} for {}", budget.epsilon, budget.over.label()),
+        None => "ε spent so far, no budget".to_owned(),
+    };
+    Section { title, lines }
 }
 
 fn epsilon(epsilon: f64) -> String {

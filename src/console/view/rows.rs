@@ -12,15 +12,17 @@
 //! What is drawn against a limit has it at a fixed height: see [`Level`].
 
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 
-use super::pen::{Canvas, columns, cut, fitting, part, take};
+use super::pen::{Canvas, columns, cut, fitting, part, take, width};
 use super::scene::{Axis, Scene};
-use super::status::{Status, seen};
+use super::status::{NOT_ACKNOWLEDGED, Status, seen};
 use super::{axis, words};
 use crate::console::clock::round_length;
+use crate::console::glyph::NONE;
 use crate::console::measured::Client;
 use crate::console::mouse::Target;
+use crate::console::text::clean;
 use crate::console::theme::State;
 use crate::console::truth::{Involvement, involvement};
 use crate::console::watched::{Trace, Watched};
@@ -139,18 +141,16 @@ const READING: u16 = 11;
 impl Stack {
     /// Clients of `height` rows on a screen of `width` cells.
     pub(crate) fn new(scene: &Scene, width: u16, height: u16) -> Self {
-        let name = if width >= 100 { 16 } else { 13 };
+        let name = if width >= 100 { 18 } else { 13 };
         let margin = 3 + name + READING;
         let axis = scene.axis(margin, width.saturating_sub(margin + 1));
         let mut heights = Quantity::order(scene.mode()).map(|quantity| (quantity, 1)).to_vec();
         let mut spare = height.saturating_sub(heights.len() as u16);
-        // A second row for what has a limit first, for the flags last.
-        for flags in [false, true] {
-            for (quantity, rows) in &mut heights {
-                if (*quantity == Quantity::Flags) == flags && spare > 0 {
-                    *rows += 1;
-                    spare -= 1;
-                }
+        // A second row for what has a limit; one more is left blank between two clients.
+        for (quantity, rows) in &mut heights {
+            if *quantity != Quantity::Flags && spare > 0 {
+                *rows += 1;
+                spare -= 1;
             }
         }
         Self { axis, name, heights }
@@ -166,6 +166,8 @@ impl Stack {
             self.reading(scene, client, *at, rows, canvas);
             quantity(scene, &self.axis, client, *at, self.axis.trend(rows), canvas);
         }
+        ghosts(scene, &self.axis, client, part(area, 0, 1), canvas);
+        tint(scene, &self.axis, client, area, canvas);
         if scene.model.truth_shown {
             truth(scene, &self.axis, client, part(area, 0, 1), canvas);
         }
@@ -173,11 +175,6 @@ impl Stack {
     fn reading(&self, scene: &Scene, client: usize, at: Quantity, area: Rect, canvas: &mut Canvas) {
         let label = scene.theme.label;
         let (x, y) = (3 + self.name, area.height.saturating_sub(1));
-        if at == Quantity::Flags && area.height > 1 {
-            canvas.put(area, x, 0, "Z_c", label);
-            canvas.put(area, x, y, "Z_a", label);
-            return;
-        }
         canvas.put(area, x, y, at.name(), label);
         if let Quantity::Level(trace) = at {
             let unit = if trace == Trace::Evidence { "" } else { "τ" };
@@ -204,11 +201,13 @@ fn beside(scene: &Scene, client: usize, room: u16) -> Vec<(String, Style)> {
     let status = Status::of(scene, client);
     let mark = theme.mark(status.state);
     let Some(incident) = status.incident.and_then(|number| scene.incident(number)) else {
-        return vec![(mark.word.to_owned(), mark.style)];
+        let later = status.later().map(|later| (later, theme.label));
+        return std::iter::once((mark.word.to_owned(), mark.style)).chain(later).collect();
     };
     let mut lines = vec![(format!("{} #{}", mark.word, incident.number), mark.style)];
     if unseen(scene, status) {
-        lines.push((seen(incident, scene.newest), mark.style));
+        let texts = [seen(incident, scene.moment), NOT_ACKNOWLEDGED[1].to_owned()];
+        lines.extend(fitting(texts, room).map(|text| (text, mark.style)));
     }
     if let Some(since) = status.since {
         let time = scene.model.clock.time(since);
@@ -223,6 +222,39 @@ fn beside(scene: &Scene, client: usize, room: u16) -> Vec<(String, Style)> {
     lines
 }
 
+/// Marks where a setting on trial would have raised an alarm about the client.
+fn ghosts(scene: &Scene, axis: &Axis, client: usize, area: Rect, canvas: &mut Canvas) {
+    let Some(tuning) = scene.model.tuning.as_ref() else { return };
+    let name = scene.name(client);
+    for (opened, root) in tuning.new_alarms() {
+        let of_client = root.is_some_and(|root| clean(root) == name);
+        if let Some(column) = axis.window.column_of(opened).filter(|_| of_client) {
+            canvas.put(area, axis.margin + column, 0, "▵", scene.theme.ghost);
+        }
+    }
+}
+
+/// Tints the lane of an open root from its onset on.
+fn tint(scene: &Scene, axis: &Axis, client: usize, area: Rect, canvas: &mut Canvas) {
+    let status = Status::of(scene, client);
+    let is_root = matches!(
+        status.state,
+        State::Root | State::RootUnseen | State::Single | State::SingleUnseen
+    );
+    let open = status.incident.and_then(|n| scene.incident(n)).is_some_and(|i| i.is_open());
+    let Some(since) = status.since.filter(|_| is_root && open) else { return };
+    let first = axis.window.column_of(since).unwrap_or(0);
+    let lane = axis.trend(area);
+    for column in lane.columns().skip(usize::from(first)) {
+        for y in column.rows().map(|row| row.y) {
+            let cell = &mut canvas.buffer[(column.x, y)];
+            if !cell.modifier.contains(Modifier::REVERSED) {
+                cell.set_style(scene.theme.tint);
+            }
+        }
+    }
+}
+
 /// Marks the columns in which the data set knows of a disturbance that concerns the client.
 pub(crate) fn truth(scene: &Scene, axis: &Axis, client: usize, area: Rect, canvas: &mut Canvas) {
     let name = scene.name(client);
@@ -235,7 +267,11 @@ pub(crate) fn truth(scene: &Scene, axis: &Axis, client: usize, area: Rect, canva
             Some(Involvement::Somewhere) => "◆",
             None => continue,
         };
-        canvas.put(area, axis.margin + column, 0, glyph, scene.theme.truth);
+        // What was measured is not painted over by what is known of it.
+        let (x, y) = (area.x + axis.margin + column, area.y);
+        if canvas.buffer.cell((x, y)).is_some_and(|cell| [" ", NONE].contains(&cell.symbol())) {
+            canvas.put(area, axis.margin + column, 0, glyph, scene.theme.truth);
+        }
     }
 }
 
@@ -306,7 +342,7 @@ impl Lanes {
                 Quantity::Level(Trace::DistanceA) => ("r_a, with the others", "r_a"),
                 Quantity::Level(_) => ("", ""),
                 Quantity::Flags if judged => ("Z re-judged", "Z"),
-                Quantity::Flags => ("Z flags", "Z"),
+                Quantity::Flags => ("▀ Z_c  ▄ Z_a  █ both", "Z"),
             };
             let length = if at == 0 { format!(", {column}/col") } else { String::new() };
             let texts = [format!("{long}{length}"), format!("{short}{length}"), short.to_owned()];
@@ -338,6 +374,10 @@ impl Lanes {
                 value(scene, (client, trace), "", area, (end, 0), canvas);
             }
             quantity(scene, axis, client, lane.quantity, axis.trend(area), canvas);
+            if lane.quantity != Quantity::Flags {
+                ghosts(scene, axis, client, part(area, 0, 1), canvas);
+                tint(scene, axis, client, area, canvas);
+            }
             axis.hit(area, canvas);
             if scene.model.truth_shown && lane.quantity == Quantity::Flags {
                 let last = part(area, area.height.saturating_sub(1), 1);
@@ -356,12 +396,20 @@ impl Lanes {
         let (unseen, one_row, end) = (unseen(scene, status), area.height < 2, self.end());
         let room = area.width.saturating_sub(end);
         let short = format!("{}{number}", mark.word);
-        let long = if one_row && unseen { format!("{short} UNACK") } else { short.clone() };
+        let long = if one_row && unseen {
+            format!("{short} {}", NOT_ACKNOWLEDGED[1])
+        } else {
+            short.clone()
+        };
         let text = fitting([long, short, mark.word.to_owned()], room)
             .unwrap_or_else(|| cut(mark.word, room).into_owned());
-        canvas.put(area, end, 0, &text, mark.style);
+        let (text, style) = match status.later() {
+            Some(later) if width(&later) <= room => (later, scene.theme.label),
+            Some(_) | None => (text, mark.style),
+        };
+        canvas.put(area, end, 0, &text, style);
         if !one_row && unseen {
-            canvas.put(area, end, 1, "UNACK", mark.style);
+            canvas.put(area, end, 1, NOT_ACKNOWLEDGED[1], mark.style);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::engine::watch::Snapshot;
 use crate::evidence::threshold::FlagThresholds;
 use crate::federation::History;
 use crate::history::{Bucket, Column};
-use crate::incident::Incident;
+use crate::incident::{Figures, Incident};
 use crate::server::Together;
 use crate::server::influence::InfluenceGraph;
 use crate::session::Mode;
@@ -80,8 +80,19 @@ impl<'a> Scene<'a> {
         self.watched?.snapshot.as_ref()
     }
 
+    /// An incident as it stood at the moment, or as it stood first where it was found later.
     pub(crate) fn incident(&self, number: u64) -> Option<&'a Incident> {
-        self.watched?.incident(number)
+        self.watched?.incident_then(number, self.model.look)
+    }
+
+    /// Whether an incident had not been found at the moment.
+    pub(crate) fn is_found_later(&self, incident: &Incident) -> bool {
+        self.model.look.is_some_and(|look| incident.opened > look)
+    }
+
+    /// The figures of the header as of the moment; nothing counts before the first step.
+    pub(crate) fn figures(&self) -> Figures {
+        self.model.figures().unwrap_or_default()
     }
 
     pub(crate) fn history(&self) -> Option<&'a History> {
@@ -104,8 +115,9 @@ impl<'a> Scene<'a> {
         (together.states.len() == self.measured.clients.len()).then_some(together)
     }
 
+    /// The method that decided at the moment.
     pub(crate) fn mode(&self) -> Mode {
-        self.snapshot().map_or(Mode::default(), |snapshot| snapshot.mode)
+        self.model.mode_then()
     }
 
     /// The style of what passes its limit: alarming only where the method that decides looks at it.
@@ -136,11 +148,13 @@ impl<'a> Scene<'a> {
         format!("{:<width$} ", cut(self.name(client), cells), width = usize::from(cells))
     }
 
-    /// The sensors of a client that deviate most, for its own screen. It is known of now, and of no
-    /// moment that is looked back at.
+    /// The sensors of a client that deviate most, for its own screen. Of a moment looked back at it is
+    /// known while the client took part in an incident.
     pub(crate) fn ranked(&self, client: usize) -> Option<&'a [String]> {
-        let snapshot = self.snapshot().filter(|_| self.model.look.is_none())?;
-        snapshot.sensors.get(client).map(Vec::as_slice)
+        match self.model.look {
+            Some(look) => self.watched?.known().ranked(client, look),
+            None => self.snapshot()?.sensors.get(client).map(Vec::as_slice),
+        }
     }
 
     pub(crate) fn limit(&self, client: usize, trace: Trace) -> f32 {

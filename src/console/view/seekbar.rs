@@ -3,6 +3,9 @@
 //! ```text
 //!  00:00 ──────?──◆───────━━▲━━━━┃································ 24:00
 //! ```
+//!
+//! Dots are data to come. Where nobody knows when the data ends, what is to come is left empty, and
+//! no time stands at the right end.
 
 use jiff::Timestamp;
 use ratatui::layout::Rect;
@@ -11,15 +14,18 @@ use ratatui::style::Style;
 use super::pen::{Canvas, columns, width};
 use super::scene::Scene;
 use super::status::state_of;
-use crate::console::app::Model;
+use crate::console::app::{Model, Stage};
+use crate::console::day::Stretch;
 use crate::console::mouse::Target;
 use crate::history::Column;
 
 pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let (model, theme, measured) = (scene.model, scene.theme, scene.measured);
     let Some(first) = measured.history.first() else { return };
-    let (start, end) = model.day.ends(model.clock, first, scene.newest);
-    let (left, right) = labels(model, start, end);
+    let ended = matches!(model.stage, Stage::Ended);
+    let stretch = model.day.stretch(first, scene.newest, ended);
+    let (start, end) = (stretch.start, stretch.end);
+    let (left, right) = labels(model, &stretch);
     let from = canvas.put(area, 1, 0, &left, theme.label) + 1;
     let to = area.width.saturating_sub(width(&right) + 2);
     canvas.put(area, to + 1, 0, &right, theme.label);
@@ -42,6 +48,12 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
         let (from_time, until) = (edge(cell), edge(cell + 1));
         let on_screen = from_time < shown.1 && until > shown.0;
         let (mut glyph, mut style) = match measured.history.column(from_time, until) {
+            Column::Outside if from_time > scene.newest && !stretch.end_is_known => {
+                (" ", theme.frame)
+            }
+            // The engine begins where the session says: before that there is nothing to come.
+            Column::Outside if until <= first => (" ", theme.frame),
+            Column::Outside if ended => (" ", theme.frame),
             Column::Outside => ("·", theme.frame),
             Column::Gap => ("?", theme.missing),
             Column::Rows { .. } if on_screen => ("━", theme.text),
@@ -74,21 +86,28 @@ fn marks(scene: &Scene) -> Vec<(Timestamp, &'static str, Style)> {
         let style = if incident.is_listed() { mark.style } else { theme.text };
         marks.push((incident.onset, mark.glyph, style));
     }
+    if let Some(tuning) = &scene.model.tuning {
+        marks.extend(tuning.gone_alarms().map(|(time, _)| (time, "▿", theme.ghost)));
+        marks.extend(tuning.new_alarms().map(|(time, _)| (time, "▵", theme.ghost)));
+    }
     marks.extend(scene.model.marks.values().map(|time| (*time, "'", theme.strong)));
     let ends = scene.model.between.iter().zip(["[", "]"]);
     marks.extend(ends.filter_map(|(time, glyph)| Some(((*time)?, glyph, theme.strong))));
     marks
 }
 
-/// The hours at both ends, or the days when there are several.
-fn labels(model: &Model, start: Timestamp, end: Timestamp) -> (String, String) {
-    let clock = model.clock;
-    if end.duration_since(start).as_hours() > 24 {
-        return (clock.day(start), clock.day(end));
-    }
-    let end = match clock.minute(end) {
-        midnight if midnight == "00:00" => "24:00".to_owned(),
-        minute => minute,
+/// The hours at both ends, the days when there are several, seconds where it is a matter of minutes.
+fn labels(model: &Model, shown: &Stretch) -> (String, String) {
+    let (clock, length) = (model.clock, shown.end.duration_since(shown.start));
+    let label = |time: Timestamp| match length.as_secs() {
+        86_401.. => clock.day(time),
+        3601.. => clock.minute(time),
+        _ => clock.time(time),
     };
-    (clock.minute(start), end)
+    let end = match label(shown.end) {
+        _ if !shown.end_is_known => "…".to_owned(),
+        midnight if midnight == "00:00" => "24:00".to_owned(),
+        end => end,
+    };
+    (label(shown.start), end)
 }

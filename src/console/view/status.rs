@@ -12,29 +12,48 @@ use crate::incident::{AlarmState, Closing, Incident, Verdict};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Status {
+    /// As it was known at the moment.
     pub state: State,
     pub incident: Option<u64>,
     pub since: Option<Timestamp>,
+    /// What was learned of this moment later, and of which incident.
+    pub later: Option<(Verdict, u64)>,
 }
 
 impl Status {
-    const NORMAL: Status = Status { state: State::Normal, incident: None, since: None };
+    const NORMAL: Status =
+        Status { state: State::Normal, incident: None, since: None, later: None };
 
     pub(crate) fn of(scene: &Scene, client: usize) -> Self {
         let Some(watched) = scene.watched else { return Self::NORMAL };
-        let alarm = scene.snapshot().and_then(|snapshot| snapshot.clients.get(client));
-        if alarm == Some(&AlarmState::OutOfService) {
+        if watched.known().is_out_of_service(client, scene.moment) {
             return Self { state: State::OutOfService, ..Self::NORMAL };
         }
         let Some(found) = watched.verdict_at(client, scene.moment) else {
             return Self { state: quiet(scene, watched, client), ..Self::NORMAL };
         };
-        let Some(incident) = watched.incident(found.incident) else { return Self::NORMAL };
+        if found.found > scene.moment {
+            let later = Some((found.verdict, found.incident));
+            return Self { state: quiet(scene, watched, client), later, ..Self::NORMAL };
+        }
+        let Some(incident) = scene.incident(found.incident) else { return Self::NORMAL };
         let state = match found.verdict {
             Verdict::PropagatedEffect => State::Effect,
             Verdict::RootCause | Verdict::Single | Verdict::Unknown => state_of(incident),
         };
-        Self { state, incident: Some(found.incident), since: Some(found.since) }
+        Self { state, incident: Some(found.incident), since: Some(found.since), later: None }
+    }
+
+    /// What was learned of the moment later, in brackets: `(ROOT #5)`.
+    pub(crate) fn later(&self) -> Option<String> {
+        let (verdict, incident) = self.later?;
+        let word = match verdict {
+            Verdict::RootCause => "ROOT",
+            Verdict::PropagatedEffect => "effect",
+            Verdict::Single => "single",
+            Verdict::Unknown => "ROOT ?",
+        };
+        Some(format!("({word} #{incident})"))
     }
 }
 
@@ -76,23 +95,26 @@ pub(crate) fn nature(incident: &Incident) -> &'static str {
     }
 }
 
+/// Nobody has said that he has seen it; and its short form.
+pub(crate) const NOT_ACKNOWLEDGED: [&str; 2] = ["not acknowledged", "not ack."];
+
 /// What an operator has done about an incident, or still has to: a word or two.
 pub(crate) fn seen(incident: &Incident, now: Timestamp) -> String {
-    let cleared = if incident.is_open() { "" } else { "cleared, " };
+    let over = if incident.is_open() { "" } else { "back to normal, " };
     match incident.alarm.state {
-        AlarmState::Unacknowledged => "UNACK".into(),
-        AlarmState::Returned => "cleared UNACK".into(),
-        AlarmState::Latched => "latched UNACK".into(),
+        AlarmState::Unacknowledged => NOT_ACKNOWLEDGED[0].into(),
+        AlarmState::Returned => "returned, not acknowledged".into(),
+        AlarmState::Latched => "latched, not acknowledged".into(),
         AlarmState::Shelved => match incident.alarm.shelved_until {
             Some(until) => format!("shelved, {} left", length(until.duration_since(now))),
             None => "shelved".into(),
         },
         AlarmState::OutOfService => "out of service".into(),
         AlarmState::SuppressedByDesign => "suppressed".into(),
-        AlarmState::Acknowledged => format!("{cleared}acked"),
-        AlarmState::Normal if incident.is_open() => "acked".into(),
+        AlarmState::Acknowledged => format!("{over}acknowledged"),
+        AlarmState::Normal if incident.is_open() => "acknowledged".into(),
         AlarmState::Normal if is_accepted(incident) => "accepted".into(),
-        AlarmState::Normal => "cleared".into(),
+        AlarmState::Normal => "back to normal".into(),
     }
 }
 
@@ -102,10 +124,18 @@ fn is_accepted(incident: &Incident) -> bool {
 
 /// The same, with a word where it is back from the shelf.
 pub(crate) fn seen_after(scene: &Scene, incident: &Incident) -> String {
-    let said = seen(incident, scene.newest);
+    if scene.is_found_later(incident) {
+        return format!("(found {})", scene.model.clock.time(incident.opened));
+    }
+    let said = seen(incident, scene.moment);
     let back = scene.watched.is_some_and(|watched| watched.was_shelved(incident.number));
     let asks = incident.alarm.state.wants_acknowledgement();
-    if back && asks { format!("{said}, was shelved") } else { said }
+    let said = if back && asks { format!("{said}, was shelved") } else { said };
+    let present = scene.model.look.and_then(|_| scene.model.present(incident.number));
+    match present.map(|now| seen(now, scene.newest)) {
+        Some(now) if now != seen(incident, scene.moment) => format!("{said} (now {now})"),
+        Some(_) | None => said,
+    }
 }
 
 /// How long an incident lasted, or has lasted by `now`.

@@ -2,36 +2,31 @@
 //! client in a few sentences.
 //!
 //! ```text
-//!  loss 0.0512 █▇▅▃▂▁  ε none  ARL0 1d  τ_c 95%  τ_a 95%
+//!  loss 0.0512 █▇▅▃▂▁  ε spent 58  ε flags 4  ARL0 1d  τ_c 95%
 //! ```
 
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
 use super::losses::{server, short};
 use super::pen::{self, Canvas, columns, span, wrapped};
 use super::scene::Scene;
 use super::status::Status;
-use super::words;
+use super::{knobs, words};
 use crate::console::action::Action;
 use crate::console::widget::curve::Curve;
 use crate::engine::knob::{Knob, KnobValue, Turn};
+use crate::engine::watch::Spent;
 use crate::session::Mode;
+use crate::session::privacy::Scope;
 
 const CURVE: u16 = 14;
 
-/// Draws the line into the first row of `area`. While a knob is held the line is about it.
+/// Draws the line into the first row of `area`. While a knob is held, what other values of it would
+/// have meant.
 pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
     if let Some(tuning) = &scene.model.tuning {
-        let title = tuning.knob().title(scene.names());
-        let steps = scene.model.steps();
-        let line = Line::from_iter([
-            span(format!(" {title} {} → ", tuning.from), theme.text),
-            span(tuning.trial.to_string(), theme.cursor),
-            span(format!("  {}", tuning.words(steps)), theme.ghost),
-        ]);
-        canvas.line(area, 0, 0, &line);
+        canvas.line(area, 1, 0, &knobs::curve(scene, tuning));
         return;
     }
     let mut x = 1;
@@ -47,6 +42,10 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
                 x += 1;
             }
         }
+    }
+    if let Some(spent) = spent(scene) {
+        x = canvas.put(area, x, 0, "ε spent", theme.label) + 1;
+        x = canvas.put(area, x, 0, &spent, theme.text) + 2;
     }
     let order: &[Knob] = match scene.mode() {
         Mode::Evidence => {
@@ -68,9 +67,22 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     }
 }
 
+/// The most that any client has spent so far.
+fn spent(scene: &Scene) -> Option<String> {
+    let of = |spent: &Spent| {
+        let whole = spent.over.iter().find(|(scope, _)| *scope == Scope::Lifetime);
+        whole.map_or(f64::INFINITY, |(_, composed)| composed.epsilon)
+    };
+    let most =
+        scene.snapshot()?.spent.iter().map(of).fold(None, |most: Option<f64>, spent| {
+            Some(most.map_or(spent, |most| most.max(spent)))
+        })?;
+    Some(if most.is_finite() { format!("{most:.0}") } else { "no bound".into() })
+}
+
 fn value(turn: Turn) -> String {
     match (turn.knob, turn.to) {
-        (Knob::EpsilonFlag, KnobValue::None) => "none: not private".into(),
+        (Knob::EpsilonFlag, KnobValue::None) => "unprotected".into(),
         _ => turn.to_string(),
     }
 }

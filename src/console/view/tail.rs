@@ -24,11 +24,16 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let all = scene.watched.map_or(0, |watched| watched.log.len());
     let lines = format!("{all} {}", if all == 1 { "line" } else { "lines" });
     let rest = canvas.panel(area, [span("log", theme.strong), span(lines, theme.label)]);
+    self::lines(scene, rest, canvas);
+}
+
+/// The lines alone, as many as fit into `area`.
+pub(crate) fn lines(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let look = scene.model.look;
     let entries = scene.watched.into_iter().flat_map(|watched| watched.log.iter().rev());
     let entries = entries.filter(|entry| look.is_none_or(|look| entry.time <= look));
-    for (y, entry) in (0..rest.height).zip(entries) {
-        canvas.line(rest, 1, y, &self::line(scene, entry));
+    for (y, entry) in (0..area.height).zip(entries) {
+        canvas.line(area, 1, y, &self::line(scene, entry));
     }
 }
 

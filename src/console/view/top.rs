@@ -10,6 +10,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::pen::{Canvas, width};
+use super::status::NOT_ACKNOWLEDGED;
 use crate::console::app::{Model, Sorting, Stage};
 use crate::console::clock::length;
 use crate::engine::handle::RecordState;
@@ -23,6 +24,12 @@ pub(crate) const SEEDED: [&str; 2] = ["seeded: not private", "seeded"];
 /// The rank of what can be seen elsewhere too.
 const ELSEWHERE: u8 = 7;
 const LATE: Duration = Duration::from_secs(1);
+/// The widest that parts with figures get.
+const LOOKING_BACK: u16 = 19;
+const OPEN: u16 = 20;
+const GROUPED: u16 = 11;
+const RATE: u16 = 18;
+const ENGINE: u16 = 16;
 
 /// What is given up for room, a part at a time: what stands elsewhere too, words where figures do,
 /// the date before the word that an alarm wants an answer.
@@ -51,6 +58,8 @@ enum Step {
 struct Part {
     text: String,
     short: Option<String>,
+    /// Cells that are kept free for it, so that a figure with one more digit changes no wording.
+    room: u16,
     /// Parts of a lower rank keep their room longer, see [`STEPS`]; rank 0 is never dropped.
     rank: u8,
     /// It is never dropped, whatever its rank.
@@ -63,17 +72,28 @@ struct Parts(Vec<Part>);
 
 impl Parts {
     fn add(&mut self, rank: u8, text: impl Into<String>, style: Style) {
-        self.0.push(Part { text: text.into(), short: None, rank, kept: false, style });
+        let text = text.into();
+        self.0.push(Part { text, short: None, room: 0, rank, kept: false, style });
     }
 
     fn add_or(&mut self, rank: u8, text: String, short: impl Into<String>, style: Style) {
-        self.0.push(Part { text, short: Some(short.into()), rank, kept: false, style });
+        self.0.push(Part { text, short: Some(short.into()), room: 0, rank, kept: false, style });
+    }
+
+    /// Keeps at least so many cells free for the last part.
+    fn reserve(&mut self, cells: u16) {
+        if let Some(part) = self.0.last_mut() {
+            part.room = cells;
+        }
     }
 }
 
 pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
     let mut x = 1;
     for part in fitted(parts(model).0, area.width.saturating_sub(1)) {
+        if part.text.is_empty() {
+            continue;
+        }
         x = canvas.put(area, x, 0, &part.text, part.style) + 2;
     }
 }
@@ -81,6 +101,7 @@ pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
 pub(crate) fn state(model: &Model) -> String {
     match &model.stage {
         Stage::Preparing => "PREPARING".into(),
+        _ if model.playback.is_some() => again(model),
         Stage::Playing if model.seeking.is_some() => "RUNNING AHEAD".into(),
         Stage::Playing if model.pace.paused => "PAUSED".into(),
         Stage::Playing | Stage::Reading if model.is_live => "LIVE".into(),
@@ -88,6 +109,16 @@ pub(crate) fn state(model: &Model) -> String {
         Stage::Reading => "READING".into(),
         Stage::Ended => "ENDED".into(),
         Stage::Failed(_) => "FAILED".into(),
+    }
+}
+
+/// What the past that is played again does.
+fn again(model: &Model) -> String {
+    let speed = model.pace.speed;
+    match model.playback {
+        Some(playback) if playback.paused => "PAUSED".into(),
+        Some(playback) if playback.from.is_some() => format!("LOOP {speed}"),
+        Some(_) | None => format!("AGAIN {speed}"),
     }
 }
 
@@ -102,8 +133,10 @@ fn parts(model: &Model) -> Parts {
     }
     if let (Some(look), Some(newest)) = (model.look, model.newest()) {
         let back = length(newest.duration_since(look));
-        let word = if model.playback.is_some() { "PLAYING AGAIN" } else { "LOOKING BACK" };
-        parts.add_or(1, format!("{word} {back}"), format!("BACK {back}"), theme.cursor);
+        let (long, short) = (format!("LOOKING BACK {back}"), format!("BACK {back}"));
+        let long = if model.playback.is_some() { short.clone() } else { long };
+        parts.add_or(1, long, short, theme.cursor);
+        parts.reserve(LOOKING_BACK);
     }
     source(model, &mut parts);
     alarms(model, &mut parts);
@@ -129,7 +162,7 @@ fn parts(model: &Model) -> Parts {
         Some(RecordState::On(_)) => parts.add(ELSEWHERE, "recorded", theme.label),
         Some(RecordState::Failed(_)) => {
             let (text, short) = ("? NOT RECORDED".to_owned(), Some("? NOT REC".to_owned()));
-            parts.0.push(Part { text, short, rank: 1, kept: true, style: theme.missing });
+            parts.0.push(Part { text, short, room: 0, rank: 1, kept: true, style: theme.missing });
         }
         None => {}
     }
@@ -138,7 +171,8 @@ fn parts(model: &Model) -> Parts {
     }
     if model.seeded {
         let [text, short] = SEEDED.map(str::to_owned);
-        parts.0.push(Part { text, short: Some(short), rank: 3, kept: true, style: theme.text });
+        let (short, style) = (Some(short), theme.text);
+        parts.0.push(Part { text, short, room: 0, rank: 3, kept: true, style });
     }
     if let Some(measured) = &model.measured {
         let (truth, rank) = match (measured.truth.is_known(), model.truth_shown) {
@@ -165,11 +199,18 @@ fn source(model: &Model, parts: &mut Parts) {
         }
         Standing::Late => {
             let text = format!("? NO DATA FOR {lag:.0} s");
-            parts.0.push(Part { text, short: None, rank: 1, kept: true, style: theme.missing });
+            parts.0.push(Part {
+                text,
+                short: None,
+                room: 0,
+                rank: 1,
+                kept: true,
+                style: theme.missing,
+            });
         }
         Standing::Connecting | Standing::Reconnecting => {
             let (text, short) = (format!("? {}", shown.words), Some("? RECONNECTING".to_owned()));
-            parts.0.push(Part { text, short, rank: 1, kept: true, style: theme.missing });
+            parts.0.push(Part { text, short, room: 0, rank: 1, kept: true, style: theme.missing });
         }
         Standing::Ended => {}
     }
@@ -187,34 +228,46 @@ fn source(model: &Model, parts: &mut Parts) {
 /// What wants an answer, and how often.
 fn alarms(model: &Model, parts: &mut Parts) {
     let theme = &model.theme;
-    let Some(figures) = model.snapshot().map(|snapshot| &snapshot.figures) else {
+    let Some(figures) = model.figures() else {
         if model.measured.is_some() {
             parts.add_or(2, "no verdicts yet".into(), "no verdicts", theme.text);
         }
         return;
     };
-    let unseen = figures.unacknowledged + figures.returned + figures.latched;
-    let mut count = |rank, sign: &str, number: usize, word: &str, short: &str, style| {
+    let returned = figures.returned + figures.latched;
+    // What is not there keeps its room where it comes and goes, so that the rest stays as it is.
+    let mut count = |rank, sign: &str, number: usize, word: &str, short: &str, style, room| {
         if number > 0 {
             let text = format!("{sign}{number} {word}");
             parts.add_or(rank, text, format!("{sign}{number}{short}"), style);
+            parts.reserve(room);
+        } else if room > 0 {
+            parts.add(rank, "", style);
+            parts.reserve(room);
         }
     };
-    count(1, "▲", unseen, "UNACK", "", theme.root_unseen);
-    count(2, "▲", if unseen > 0 { 0 } else { figures.open }, "open", "", theme.root);
-    count(4, "↳", figures.grouped, "grouped", "", theme.text);
-    count(2, "z", figures.shelved, "shelved", "", theme.shelved);
-    count(2, "x", figures.out_of_service, "out of service", " out", theme.shelved);
+    // Solid is only what is open and not acknowledged.
+    if figures.unacknowledged > 0 {
+        let [long, short] = NOT_ACKNOWLEDGED.map(|words| format!(" {words}"));
+        count(1, "▲", figures.unacknowledged, long.trim(), &short, theme.root_unseen, OPEN);
+    } else {
+        count(1, "▲", figures.open, "open", "", theme.root, OPEN);
+    }
+    count(2, "▽", returned, "returned", "", theme.single, 0);
+    count(4, "↳", figures.grouped, "grouped", "", theme.text, GROUPED);
+    count(2, "z", figures.shelved, "shelved", "", theme.shelved, 0);
+    count(2, "x", figures.out_of_service, "out of service", " out", theme.shelved, 0);
     let rate = figures.alarms_10min;
     let style = if figures.flood { theme.single } else { theme.text };
     parts.add_or(3, format!("alarms {rate} / 10 min"), format!("{rate}/10min"), style);
+    parts.reserve(RATE);
 }
 
 /// Which method decides, and whether the engine keeps up.
 fn engine(model: &Model, parts: &mut Parts) {
     let theme = &model.theme;
     if let Some(snapshot) = model.snapshot() {
-        let word = match snapshot.mode {
+        let word = match model.mode_then() {
             Mode::Evidence => "evidence",
             Mode::Paper => "paper",
         };
@@ -223,7 +276,8 @@ fn engine(model: &Model, parts: &mut Parts) {
         let without_root = |verdict: &TableVerdict| {
             verdict.root().is_none() && *verdict != TableVerdict::NoAnomaly
         };
-        if let Some(verdict) = snapshot.figures.declared.filter(without_root) {
+        let declared = snapshot.figures.declared.filter(|_| model.look.is_none());
+        if let Some(verdict) = declared.filter(without_root) {
             parts.add_or(3, format!("Table 1: {}", verdict.said()), verdict.said(), theme.single);
         }
     }
@@ -239,13 +293,15 @@ fn engine(model: &Model, parts: &mut Parts) {
             format!("engine ok {} ms", load.step.as_millis())
         };
         parts.add_or(6, text, "engine ok", theme.label);
+        parts.reserve(ENGINE);
     }
 }
 
 /// Shortens and drops by [`STEPS`] until the rest fits into `room`.
 fn fitted(mut parts: Vec<Part>, room: u16) -> Vec<Part> {
     fn needed(parts: &[Part]) -> usize {
-        parts.iter().map(|part| usize::from(width(&part.text)) + 2).sum::<usize>().saturating_sub(2)
+        let cells = |part: &Part| usize::from(width(&part.text).max(part.room)) + 2;
+        parts.iter().map(cells).sum::<usize>().saturating_sub(2)
     }
     for (step, rank) in STEPS {
         let concerned = |part: &Part| {
@@ -261,7 +317,9 @@ fn fitted(mut parts: Vec<Part>, room: u16) -> Vec<Part> {
             match step {
                 Step::Shorten => {
                     let part = &mut parts[at];
+                    let longer = width(&part.text);
                     part.text = part.short.take().unwrap_or_default();
+                    part.room = part.room.saturating_sub(longer - width(&part.text).min(longer));
                 }
                 Step::Drop => drop(parts.remove(at)),
             }

@@ -1,5 +1,7 @@
 //! What the numbers mean, in sentences, for a reader who sees this screen for the first time.
 
+use std::fmt::Write as _;
+
 use super::scene::Scene;
 use super::status::{Status, after};
 use crate::console::action::Action;
@@ -8,6 +10,7 @@ use crate::console::theme::State;
 use crate::console::watched::Trace;
 use crate::console::widget::level::ratio;
 use crate::incident::{AlarmState, Closing, Incident, Origin, QualityKind};
+use crate::score::Score;
 use crate::session::Mode;
 
 pub(crate) fn of_client(scene: &Scene, client: usize) -> Vec<String> {
@@ -72,6 +75,21 @@ pub(crate) fn which_sensor(scene: &Scene, incident: &Incident, leads: Action) ->
     Some(format!("Which sensor it is stays at {name}: its own view shows it{key}."))
 }
 
+/// How good the alarms of labelled data were.
+pub(crate) fn score(score: &Score) -> String {
+    let Score { labelled, detected, root_right, false_alarms, .. } = score;
+    let mut said = format!("SCORE  {detected} of {labelled} attacks found");
+    let missed = labelled - detected;
+    if missed > 0 {
+        let _ = write!(said, ", {missed} missed");
+    }
+    let _ = write!(said, "  roots right {root_right} of {detected}  false alarms {false_alarms}");
+    if let Some(median) = score.delay_s.median {
+        let _ = write!(said, "  detection delay {median:.0} s (median)");
+    }
+    said
+}
+
 /// How far a quiet client is from alarm.
 fn calm(scene: &Scene, client: usize) -> String {
     let name = scene.name(client);
@@ -127,10 +145,10 @@ pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
         let (name, time) = (scene.name(first.client), clock.time(first.time));
         said.push(if incident.disagrees() {
             format!(
-                "DISAGREE: {name} rose first, at {time}. A fast sensor or a low threshold can do that."
+                "DISAGREE: {name} alarmed first, at {time}. A fast sensor or a low threshold can do that."
             )
         } else {
-            format!("{name} rose first, at {time}: first out and root agree.")
+            format!("{name} alarmed first, at {time}, and is the root.")
         });
     }
     if let Some(now) = incident.second_thought() {
@@ -156,17 +174,17 @@ pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
 pub(crate) fn standing(scene: &Scene, incident: &Incident) -> String {
     let clock = scene.model.clock;
     let alarm = match incident.alarm.state {
-        AlarmState::Unacknowledged => "nobody has acknowledged it".to_owned(),
+        AlarmState::Unacknowledged => "not acknowledged".to_owned(),
         AlarmState::Acknowledged => "acknowledged".to_owned(),
-        AlarmState::Returned => "over before anybody acknowledged it".to_owned(),
+        AlarmState::Returned => "returned, not acknowledged".to_owned(),
         AlarmState::Shelved => incident.alarm.shelved_until.map_or_else(
             || "shelved".to_owned(),
             |until| format!("shelved until {}", clock.time(until)),
         ),
         AlarmState::SuppressedByDesign => "silent by design".to_owned(),
         AlarmState::OutOfService => "its client is out of service".to_owned(),
-        AlarmState::Latched => "a change that stays; nobody has acknowledged it".to_owned(),
-        AlarmState::Normal => "dealt with".to_owned(),
+        AlarmState::Latched => "a change that stays, not acknowledged".to_owned(),
+        AlarmState::Normal => "nothing to answer".to_owned(),
     };
     match incident.closed {
         None => format!("open since {}, {alarm}", clock.time(incident.opened)),

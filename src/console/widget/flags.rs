@@ -1,9 +1,8 @@
 //! The flags or symbols of a client over time, a cell a column.
 //!
 //! ```text
-//!  one row, flags:    ····cc###aa??··      · none, c only Z_c, a only Z_a, # both, ? nothing came
-//!  two rows, flags:   ····cccccc··??··     Z_c above,
-//!                     ······aaaaa??··      Z_a below
+//!  flags:             ····▀▀███▄▄??··      · none, ▀ only Z_c, ▄ only Z_a, █ both, ? nothing came
+//!  in ASCII:          ....cc###aa??..      letters instead of halves
 //!  symbols:           ····1123321··        grades from calm to certain
 //! ```
 //!
@@ -30,28 +29,17 @@ pub(crate) struct FlagGrid<'a> {
 }
 
 impl FlagGrid<'_> {
-    /// Draws it into one row, or into two with Z_c above Z_a.
+    /// Draws it into the last row of `area`: Z_c is the upper half of a cell, Z_a the lower one.
     pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
-        let split = area.height > 1;
         for (column, said) in area.columns().zip(self.columns) {
-            let (x, y) = (column.x, column.y);
+            let (x, y) = (column.x, column.bottom().saturating_sub(1));
             match *said {
                 FlagCell::Outside => {}
-                FlagCell::Missing => {
-                    let rows = if split { 2 } else { 1 };
-                    (y..y + rows).for_each(|y| sign(buffer, x, y, MISSING, self.theme.missing));
-                }
+                FlagCell::Missing => sign(buffer, x, y, MISSING, self.theme.missing),
                 FlagCell::Grade(grade) => self.put(grade_sign(grade), false, x, y, buffer),
-                FlagCell::Flags { stands, trial } if split => {
-                    let would_be = trial.unwrap_or(stands);
-                    let upper = one("c", stands.z_c, would_be.z_c);
-                    let lower = one("a", stands.z_a, would_be.z_a);
-                    self.put(upper, stands.z_c != would_be.z_c, x, y, buffer);
-                    self.put(lower, stands.z_a != would_be.z_a, x, y + 1, buffer);
-                }
                 FlagCell::Flags { stands, trial } => {
-                    let sign = sign_of(trial.unwrap_or(stands));
+                    let sign = halves(trial.unwrap_or(stands), self.theme.terminal.ascii);
                     let gone = trial.is_some() && sign == NONE;
                     self.put(if gone { GONE } else { sign }, trial.is_some(), x, y, buffer);
                 }
@@ -71,14 +59,18 @@ impl FlagGrid<'_> {
 
 const GONE: &str = "-";
 
-fn one(letter: &'static str, stands: bool, would_be: bool) -> &'static str {
-    match (stands, would_be) {
-        (_, true) => letter,
-        (true, false) => GONE,
+/// Both flags in one cell.
+fn halves(flags: Flags, ascii: bool) -> &'static str {
+    match (flags.z_c, flags.z_a) {
+        _ if ascii => sign_of(flags),
+        (true, true) => "█",
+        (true, false) => "▀",
+        (false, true) => "▄",
         (false, false) => NONE,
     }
 }
 
+/// Both flags as a letter.
 pub(crate) fn sign_of(flags: Flags) -> &'static str {
     match (flags.z_c, flags.z_a) {
         (true, true) => "#",
@@ -122,8 +114,8 @@ mod tests {
             FlagCell::Outside,
             FlagCell::Grade(3),
         ];
-        assert_eq!(rows(&all, 1), ["·ca#? 3"]);
-        assert_eq!(rows(&all, 2), ["·c·c? 3", "··aa?  "]);
+        assert_eq!(rows(&all, 1), ["·▀▄█? 3"]);
+        assert_eq!(rows(&all, 2), ["       ", "·▀▄█? 3"]);
     }
 
     #[test]
@@ -135,7 +127,7 @@ mod tests {
             stands(true, false).on_trial(on),
             stands(true, true).on_trial(FlagCell::Missing),
         ];
-        assert_eq!(rows(&columns, 1), ["-cc#"]);
+        assert_eq!(rows(&columns, 1), ["-▀▀█"]);
         assert!(matches!(columns[2], FlagCell::Flags { trial: None, .. }), "nothing would change");
     }
 

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  one row:            ▂▂▂▃▂▄▇██??▃     the limit is ▄, the full height twice the limit
-//!  two rows:                  ▃██       the limit is the line between the rows:
-//!                      ▂▂▃▂▅███???▃     whatever stands in the upper row is above it
+//!  two rows:           ▁▁▁▁▁▁▃██▁▁▁▁    the limit is the thin line between the rows:
+//!                      ▂▂▃▂▅███???▃     whatever stands higher in the upper row is above it
 //! ```
 //!
 //! A column shows the largest value of its stretch of time. `?` is missing, nothing is outside.
@@ -39,6 +39,9 @@ impl Level<'_> {
                 Bucket::Outside | Bucket::Missing => top,
             }),
         };
+        // The limit lies between two rows only where their number is even.
+        let split = self.limit.is_some() && area.height > 1 && area.height.is_multiple_of(2);
+        let above = if split { area.height / 2 } else { 0 };
         for (column, bucket) in area.columns().zip(self.columns) {
             match *bucket {
                 Bucket::Outside => {}
@@ -57,12 +60,39 @@ impl Level<'_> {
                         true => self.theme.trend,
                         false => self.theme.missing,
                     };
-                    fill(filled, style, column, buffer);
+                    // Only what is above the limit is bright, where there is a row for it.
+                    let below =
+                        Rect { y: column.y + above, height: column.height - above, ..column };
+                    let most = usize::from(below.height) * STEPS;
+                    let bright = above > 0 && times > 1.0 && whole;
+                    fill(
+                        filled.min(most),
+                        if bright { self.theme.trend } else { style },
+                        below,
+                        buffer,
+                    );
+                    fill(
+                        filled.saturating_sub(most),
+                        style,
+                        Rect { height: above, ..column },
+                        buffer,
+                    );
+                }
+            }
+            if above > 0 && *bucket != Bucket::Outside {
+                let y = column.y + above - 1;
+                if buffer[(column.x, y)].symbol() == " " {
+                    sign(buffer, column.x, y, LINE, self.theme.frame);
                 }
             }
         }
     }
 }
+
+/// The thin line at the limit.
+const LINE: &str = BLOCKS[0];
+/// Eighths of a row that what is above the limit takes at least: more than the line.
+const ABOVE: usize = 2;
 
 /// Fills `steps` eighths of a row, from the bottom of a column up.
 pub(super) fn fill(steps: usize, style: Style, column: Rect, buffer: &mut Buffer) {
@@ -86,7 +116,9 @@ fn steps(ratio: f32, all: usize) -> usize {
     let half = all / 2;
     if ratio > 1.0 {
         let above = ((ratio - 1.0) * half as f32).ceil() as usize;
-        half + above.clamp(1, (all - half).max(1))
+        // In one row there is no line to be told from.
+        let least = if all > STEPS { ABOVE } else { 1 };
+        half + above.clamp(least.min(all - half), (all - half).max(1))
     } else {
         ((ratio * half as f32).round() as usize).clamp(1, half.max(1))
     }
@@ -122,7 +154,7 @@ mod tests {
     fn in_two_rows_the_limit_is_the_line_between_them() {
         let columns =
             [value(0.5), value(1.0), value(1.01), value(2.5), Bucket::Missing, Bucket::Outside];
-        assert_eq!(rows(&columns, 1.0, 2), ["  ▁█  ", "▄███? "]);
+        assert_eq!(rows(&columns, 1.0, 2), ["▁▁▂█▁ ", "▄███? "]);
     }
 
     #[test]
@@ -136,7 +168,7 @@ mod tests {
     #[test]
     fn a_limit_that_says_nothing_is_never_passed() {
         for limit in [f32::INFINITY, f32::NAN, 0.0, -1.0] {
-            assert_eq!(rows(&[value(5.0)], limit, 2), [" ", "▁"]);
+            assert_eq!(rows(&[value(5.0)], limit, 2), ["▁", "▁"]);
         }
     }
 
@@ -147,7 +179,8 @@ mod tests {
         ) {
             let rows = rows(&[value(high)], limit, 2 * half);
             let upper = &rows[..usize::from(half)];
-            prop_assert_eq!(upper.iter().all(|row| row == " "), ratio(high, limit) <= 1.0);
+            let empty = |row: &String| row == " " || row == LINE;
+            prop_assert_eq!(upper.iter().all(empty), ratio(high, limit) <= 1.0);
         }
     }
 }

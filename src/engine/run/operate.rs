@@ -25,11 +25,21 @@ pub(crate) enum ActError {
     NotBegun,
     #[error("the look-up has no new normal: raise τ of the client instead, or decide by evidence")]
     NoNewNormal,
+    #[error(
+        "{client} has sent symbols without noise, which no budget covers: write epsilon_flag and the \
+         budget into the session and open it again"
+    )]
+    Unprotected { client: String },
     #[error("{0}")]
     Released(String),
 }
 
 impl Run {
+    /// A person enters the run here: what is over by now asks for nothing.
+    pub(crate) fn enter_here(&mut self) {
+        self.annunciator.enter_here();
+    }
+
     /// Makes every setting known to the annunciator, with the value it starts from.
     pub(super) fn declare_knobs(&mut self) {
         for knob in Knob::all(self.layout.clients.len()) {
@@ -170,7 +180,13 @@ impl Run {
             | Knob::EpsilonA
             | Knob::EpsilonG => Ok(()),
         };
-        allowed.map_err(|why| ActError::Released(why.to_string()))
+        allowed.map_err(|why| match why {
+            // Whatever the number: the user has to know what to do instead.
+            PrivacyError::BelowSpent { client, spent, .. } if spent.is_infinite() => {
+                ActError::Unprotected { client }
+            }
+            why => ActError::Released(why.to_string()),
+        })
     }
 
     /// What was spent since an entry was made may forbid to go back to the value before it.
@@ -211,6 +227,7 @@ impl Run {
             Knob::EpsilonFlag => {
                 self.exchange.each_site(|site, send| site.set_epsilon(number, send))?;
                 privacy.epsilon_flag = number;
+                self.epsilon_changed = true;
                 if number.is_some() && Provenance::of(&self.session) != Provenance::Seeded {
                     self.exchange.protects();
                 }

@@ -10,6 +10,8 @@
 //! Sending again is free in a seeded run and where nothing was ever protected; otherwise it is paid for in the sites'
 //! ledgers, and only when that was agreed to ([`Run::what_if_paid`]).
 
+use jiff::Timestamp;
+
 use super::super::knob::{Knob, Turn};
 use super::alarms::Alarms;
 use super::{Run, annunciator};
@@ -27,6 +29,8 @@ use crate::wire::{Memory, Tick, Wire as _};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outlook {
     pub(crate) alarms: usize,
+    /// When each alarm opened, and the root it names.
+    pub(crate) opened: Vec<(Timestamp, Option<String>)>,
     /// Where the data has labels.
     pub(crate) score: Option<Score>,
     pub(crate) thresholds: Vec<FlagThresholds>,
@@ -41,6 +45,9 @@ pub(crate) enum NoAnswer {
     StillToCome,
     #[error("nothing is kept to decide again on")]
     NothingKept,
+    /// What was sent at one ε would be read at another.
+    #[error("ε was changed on the way: what was sent before cannot be decided again")]
+    EpsilonChanged,
     #[error(transparent)]
     Again(#[from] AgainError),
 }
@@ -83,6 +90,10 @@ impl Run {
         let ticks = heard.ticks().ok_or(NoAnswer::NothingKept)?;
         let start = self.spans.first().ok_or(NoAnswer::NothingKept)?.0;
         let again = Decided { ticks, annunciator: annunciator(&self.layout, mode, start) };
+        let of_epsilon = matches!(turn.knob, Knob::EpsilonFlag | Knob::EpsilonFlagA);
+        if self.epsilon_changed && !of_epsilon {
+            return Err(NoAnswer::EpsilonChanged);
+        }
         let mut settled = Vec::new();
         let sites_answer = match turn.knob {
             Knob::Vote | Knob::Arl0 => false,
@@ -215,7 +226,8 @@ impl Run {
             let watched = self.watched();
             Score::of(&events, alarms, &watched, self.session.replay.tail.seconds)
         });
-        Outlook { alarms: alarms.len(), score, thresholds, flags }
+        let opened = alarms.iter().map(|alarm| (alarm.opened, alarm.root.clone())).collect();
+        Outlook { alarms: alarms.len(), opened, score, thresholds, flags }
     }
 }
 

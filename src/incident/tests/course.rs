@@ -88,6 +88,6 @@ fn a_silent_source_is_a_second_name_and_no_root() {
     change(&mut scene, |outcome| outcome.silent_source = Some(P4));
     let facts = scene.steps(6);
     assert!(lines(&facts).contains("\"silent_source\":\"P4\""));
-    let expected = "#1 root P1 final, or P4 above it, not visible in its own sensors";
+    let expected = "#1 root P1 confirmed, or P4 above it, not visible in its own sensors";
     assert!(scene.log().iter().any(|line| line == expected), "{:?}", scene.log());
 }

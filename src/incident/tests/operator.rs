@@ -28,6 +28,37 @@ fn shelving_is_timed_and_comes_back_asking() {
 }
 
 #[test]
+fn silence_is_no_acknowledgement() {
+    let mut scene = Scene::fault_at_p1();
+    scene.over(Closing::Quiet).step();
+    assert_eq!(scene.state(1), AlarmState::Returned);
+    scene.done(Action::Shelve { incident: 1, seconds: 600 });
+    scene.done(Action::Unshelve { incident: 1 });
+    assert_eq!(scene.state(1), AlarmState::Returned, "nobody has seen it yet");
+    scene.done(Action::Acknowledge { incident: 1 });
+    assert_eq!(scene.state(1), AlarmState::Normal);
+}
+
+#[test]
+fn taking_a_client_out_does_not_touch_what_is_over() {
+    let mut scene = Scene::fault_at_p1();
+    scene.over(Closing::Quiet).step();
+    scene.done(Action::TakeOut { client: P1 });
+    assert_eq!(scene.state(1), AlarmState::Returned);
+    assert_eq!(scene.desk.figures().returned, 1);
+}
+
+#[test]
+fn what_was_unseen_when_its_client_was_taken_out_is_unseen_when_it_is_put_back() {
+    let mut scene = Scene::fault_at_p1();
+    scene.done(Action::TakeOut { client: P1 });
+    assert_eq!(scene.state(1), AlarmState::OutOfService);
+    scene.over(Closing::Quiet).step();
+    scene.done(Action::PutBack { client: P1 });
+    assert_eq!(scene.state(1), AlarmState::Returned);
+}
+
+#[test]
 fn what_a_shelved_client_raises_next_is_shelved_too() {
     let mut scene = Scene::fault_at_p1();
     scene.done(Action::Shelve { incident: 1, seconds: 600 });
@@ -42,13 +73,13 @@ fn what_a_shelved_client_raises_next_is_shelved_too() {
 }
 
 #[test]
-fn an_incident_that_ends_on_the_shelf_comes_back_normal() {
+fn an_incident_that_ends_on_the_shelf_comes_back_unseen() {
     let mut scene = Scene::fault_at_p1();
     scene.done(Action::Shelve { incident: 1, seconds: 60 });
     scene.over(Closing::Quiet).step();
     assert_eq!(scene.state(1), AlarmState::Shelved);
     scene.steps(6);
-    assert_eq!(scene.state(1), AlarmState::Normal);
+    assert_eq!(scene.state(1), AlarmState::Returned);
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn first_out_is_shown_beside_the_root_and_disagrees() {
     let Fact::Opened(opened) = &facts[0] else { panic!("{facts:?}") };
     assert!(opened.disagree);
     assert!((opened.effects[0].delay_s.get() + 10.0).abs() < 1e-9);
-    assert!(scene.log().contains(&"#1 first out P2, DISAGREES with root".to_owned()));
+    assert!(scene.log().contains(&"#1 P2 alarmed first, DISAGREES with root".to_owned()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
 
 fn verdict(scene: &Scene, client: usize, second: i64) -> Option<Verdict> {
-    verdict_at(scene.desk.incidents(), client, at(second)).map(|found| found.verdict)
+    verdict_at(scene.desk.incidents().iter().rev(), client, at(second)).map(|found| found.verdict)
 }
 
 #[test]
