@@ -89,7 +89,8 @@ impl Step {
 
     /// Whether both are of the same instant of the same grid.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        (self.number, self.nanosecond, self.follows) == (other.number, other.nanosecond, other.follows)
+        (self.number, self.nanosecond, self.follows)
+            == (other.number, other.nanosecond, other.follows)
     }
 }
 
