@@ -20,11 +20,13 @@ fn word(fault: Fault) -> (&'static str, bool) {
 
 /// What is wrong with the data, each as client and words.
 fn quality(facts: &[Fact]) -> Vec<(Option<&str>, &str)> {
-    let of = |fact: &'_ Fact| match fact {
-        Fact::Quality(quality) => Some((quality.client.as_deref(), quality.what.as_str())),
-        _ => None,
-    };
-    facts.iter().filter_map(of).collect()
+    let mut found = Vec::new();
+    for fact in facts {
+        if let Fact::Quality(quality) = fact {
+            found.push((quality.client.as_deref(), quality.what.as_str()));
+        }
+    }
+    found
 }
 
 #[test]
