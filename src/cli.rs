@@ -305,7 +305,8 @@ fn meant_to_open(error: &clap::Error, word: Option<String>) -> Option<String> {
     let is_command =
         matches!(error.kind(), ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument);
     let name = word.filter(|_| is_command)?;
-    let is_file = || Path::new(&name).is_file() && name.ends_with(".ron");
+    let path = Path::new(&name);
+    let is_file = || path.is_file() && path.extension().is_some_and(|end| end == "ron");
     (SHIPPED.iter().any(|shipped| shipped.name == name) || is_file()).then_some(name)
 }
 

@@ -14,7 +14,6 @@
 //! | [`cusum`] | floored CUSUM, tail-fitted alarm threshold, choice of decimation |
 //! | [`enrolment`] | what a client tells of its calibration |
 //! | [`watch`] | what the silence of a client says whose private watch speaks for it |
-//! | [`rate`] | how many false alarms a wanted run length lets expect |
 //! | [`features`], [`ridge`] | regressions on states and residuals |
 #![doc = include_str!("evidence/tried.md")]
 
@@ -22,7 +21,6 @@ pub(crate) mod cusum;
 pub(crate) mod enrolment;
 pub(crate) mod features;
 pub(crate) mod likelihood;
-pub(crate) mod rate;
 pub(crate) mod ridge;
 pub(crate) mod symbol;
 pub(crate) mod threshold;

@@ -30,6 +30,7 @@ mod course;
 mod error;
 mod event;
 pub(crate) mod metrics;
+pub(crate) mod rate;
 mod read;
 mod report;
 pub(crate) mod steps;

@@ -125,7 +125,8 @@ mod tests {
         let (start, end) = Day::of(&session, clock).announced.expect("its length is known");
         let steps = end.duration_since(start).as_secs();
         let Source::Twin(twin) = &session.source else { panic!("a twin") };
-        assert!(steps > 0 && steps <= slices(twin).steps() as i64, "{steps} s");
+        let all = i64::try_from(slices(twin).steps()).expect("a number of steps");
+        assert!(steps > 0 && steps <= all, "{steps} s");
         let shown = Day::of(&session, clock).stretch(start, start, false);
         assert_eq!((shown.start, shown.end, shown.end_is_known), (start, end, true));
     }

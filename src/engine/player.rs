@@ -64,6 +64,8 @@ enum Travels {
 }
 
 /// A session on its way, at the pace that is asked for.
+// Four states that do not exclude each other.
+#[allow(clippy::struct_excessive_bools)]
 pub(super) struct Player {
     watch: Watch,
     kept: KeptLedger,

@@ -71,8 +71,8 @@ fn session(folder: &Path, [port, metrics]: [u16; 2], change: impl Fn(String) -> 
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("sessions/plant-live-mqtt.ron")).expect("shipped");
     let text = text.replace("127.0.0.1:1883", &format!("127.0.0.1:{port}"));
-    let told = format!("metrics: \"127.0.0.1:{metrics}\",\n    thresholds");
-    let text = text.replace("thresholds", &told);
+    let told = format!("    metrics: \"127.0.0.1:{metrics}\",\n    thresholds:");
+    let text = text.replace("    thresholds:", &told);
     let file = folder.join("plant.ron");
     fs::write(&file, change(text)).expect("the session can be written");
     file

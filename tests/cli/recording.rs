@@ -188,7 +188,7 @@ fn wait_for(file: &Path) {
     let begun = Instant::now();
     let wal = file.with_extension("hwrec-wal");
     while fs::metadata(&wal).map_or(0, |found| found.len()) < 100_000 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was recorded");
+        assert!(begun.elapsed() < Duration::from_mins(1), "nothing was recorded");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

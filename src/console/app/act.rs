@@ -10,14 +10,15 @@ use crate::engine::pace::Speed;
 
 const FAR_TURN: i32 = 10;
 
+/// Why keys of the speed do nothing while data is live.
+const LIVE_SPEED: &str = "live data goes at its own speed; look back instead, it goes on meanwhile";
+
 pub(super) fn act(model: &mut Model, action: Action) -> Option<Effect> {
     match action {
         Action::Pause | Action::Faster | Action::Slower | Action::StepOnce
             if model.is_live && model.playback.is_none() =>
         {
-            model.message(
-                "live data goes at its own speed; look back instead, it goes on meanwhile",
-            );
+            model.message(LIVE_SPEED);
         }
         Action::Pause => return model.pause(),
         Action::Faster => return model.change_speed(model.pace.speed.faster()),

@@ -241,7 +241,10 @@ fn tint(scene: &Scene, axis: &Axis, client: usize, area: Rect, canvas: &mut Canv
         status.state,
         State::Root | State::RootUnseen | State::Single | State::SingleUnseen
     );
-    let open = status.incident.and_then(|n| scene.incident(n)).is_some_and(|i| i.is_open());
+    let open = status
+        .incident
+        .and_then(|n| scene.incident(n))
+        .is_some_and(crate::incident::group::Incident::is_open);
     let Some(since) = status.since.filter(|_| is_root && open) else { return };
     let first = axis.window.column_of(since).unwrap_or(0);
     let lane = axis.trend(area);

@@ -180,12 +180,14 @@ impl Run {
             | Knob::EpsilonA
             | Knob::EpsilonG => Ok(()),
         };
-        allowed.map_err(|why| match why {
+        allowed.map_err(|why| {
             // Whatever the number: the user has to know what to do instead.
-            PrivacyError::BelowSpent { client, spent, .. } if spent.is_infinite() => {
-                ActError::Unprotected { client }
+            if let PrivacyError::BelowSpent { client, spent, .. } = &why
+                && spent.is_infinite()
+            {
+                return ActError::Unprotected { client: client.clone() };
             }
-            why => ActError::Released(why.to_string()),
+            ActError::Released(why.to_string())
         })
     }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::acceptance::judged;
 use crate::engine::experiment::Failure;
-use crate::evidence::rate::{expected_a_day, poisson_range};
+use crate::score::rate::{expected_a_day, poisson_range};
 use crate::session::{Session, Span};
 use crate::study::detection::Models;
 use crate::study::frame::{Job, Study};
