@@ -48,8 +48,8 @@ fn the_example_of_keys_is_a_file_of_keys() {
     let file = folder.path().join("config/keys.ron");
     fs::write(&file, said(folder.path(), &["keys", "--ron"])).expect("the file can be written");
     assert_eq!(said(folder.path(), &["keys"]), before);
-    fs::write(&file, "{\"quit\": [\"v\"]}").expect("the file can be written");
-    assert!(said(folder.path(), &["keys"]).contains("| `v` | quit |"));
+    fs::write(&file, "{\"quit\": [\"e\"]}").expect("the file can be written");
+    assert!(said(folder.path(), &["keys"]).contains("| `e` | quit |"));
     fs::write(&file, "{\"quit\": [\"?\"]}").expect("the file can be written");
     let output = headwater()
         .env("HEADWATER_CONFIG", folder.path().join("config"))
@@ -104,7 +104,7 @@ fn a_picture_is_the_same_every_time_in_every_format() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("short.ron"), SHORT).expect("the session can be written");
     let screen = |more: &[&str]| {
-        let args = ["screen", "short.ron", "--at", "+1h", "--size", "100x30"];
+        let args = ["screen", "short.ron", "--at", "+1h", "--size", "120x30"];
         said(folder.path(), &[&args, more].concat())
     };
     let text = screen(&[]);
@@ -118,7 +118,7 @@ fn a_picture_is_the_same_every_time_in_every_format() {
     assert!(screen(&["--ascii"]).is_ascii());
     assert_ne!(screen(&["--view", "client"]), text);
     // The day begins at midnight.
-    let at = ["screen", "short.ron", "--at", "01:00", "--size", "100x30"];
+    let at = ["screen", "short.ron", "--at", "01:00", "--size", "120x30"];
     assert_eq!(said(folder.path(), &at), text);
 }
 

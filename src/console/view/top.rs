@@ -183,7 +183,7 @@ fn parts(model: &Model) -> Parts {
         parts.add(rank, truth, if model.truth_shown { theme.truth } else { theme.label });
     }
     if !model.mouse {
-        parts.add(6, "mouse off", theme.label);
+        parts.add(3, "mouse off", theme.label);
     }
     parts
 }
