@@ -24,6 +24,7 @@ use super::text::clean;
 use super::theme::{Choice, Theme};
 use super::view::view;
 use super::written::written;
+use crate::base::atomic_file;
 use crate::engine::Handle;
 use crate::engine::handle::{OpenError, Options};
 use crate::engine::knob::Turn;
@@ -53,6 +54,8 @@ impl fmt::Display for Ending {
 
 impl Termination for Ending {
     fn report(self) -> ExitCode {
+        // The engine may be writing its models: the process ends, and nothing half written stays.
+        let _ = atomic_file::leave();
         match self {
             Ending::Quit => ExitCode::SUCCESS,
             Ending::Signal { number, .. } => {
