@@ -101,7 +101,14 @@ fn answer(mut stream: TcpStream, figures: &Figures) -> io::Result<()> {
     stream.set_read_timeout(Some(LONGEST))?;
     stream.set_write_timeout(Some(LONGEST))?;
     let mut bytes = [0; 1024];
-    let read = stream.read(&mut bytes)?;
+    let mut read = 0;
+    // A question may come in several pieces; an answer to the first would cut off the others.
+    while read < bytes.len() && !bytes[..read].ends_with(b"\r\n\r\n") {
+        match stream.read(&mut bytes[read..])? {
+            0 => break,
+            more => read += more,
+        }
+    }
     let request = String::from_utf8_lossy(&bytes[..read]);
     let path = request.split_whitespace().nth(1).unwrap_or_default();
     let (status, body) = match (path, &figures.trouble) {
