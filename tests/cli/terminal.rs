@@ -129,8 +129,11 @@ fn looking_back_and_returning() {
 /// How many incidents ask for an acknowledgement, as the first line says.
 fn asking(screen: &str) -> Option<usize> {
     let top = screen.lines().next()?;
-    let behind = |sign: char| top.split_once(sign)?.1.split_whitespace().next()?.parse().ok();
-    let found: Vec<usize> = ['▲', '▽'].into_iter().filter_map(behind).collect();
+    // "▲1 open" is acknowledged.
+    let asks = |part: &&str| !part.contains(" open");
+    let signs =
+        |part: &'_ str| part.trim().strip_prefix(['▲', '▽'])?.split(' ').next()?.parse().ok();
+    let found: Vec<usize> = top.split("  ").filter(asks).filter_map(signs).collect();
     (!found.is_empty()).then(|| found.iter().sum())
 }
 
