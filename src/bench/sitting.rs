@@ -44,6 +44,7 @@ mod unix {
     use std::time::{Duration, Instant};
 
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{Winsize, tcsetwinsize};
 
     use super::Sitting;
     use super::screen::Screen;
@@ -51,6 +52,7 @@ mod unix {
 
     /// Words of the help that stand on no other screen.
     const HELP: &str = "esc closes";
+    const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
     /// Keys that are timed. At full speed the day is over after a fraction of a second, so each has a
     /// console of its own.
     const KEYS: u32 = 9;
@@ -79,7 +81,9 @@ mod unix {
         for key in 0..KEYS {
             let mut seat = Seat::take(session, cache)?;
             first = first.min(seat.first_picture()?);
-            delays.extend(seat.key_to_frame(FRAME * key / KEYS).ok());
+            // What takes too long once is not waited for again.
+            let Ok(delay) = seat.key_to_frame(FRAME * key / KEYS) else { break };
+            delays.push(delay);
         }
         delays.sort_unstable();
         let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
@@ -107,9 +111,11 @@ mod unix {
                 .read(true)
                 .write(true)
                 .open(Path::new(OsStr::from_bytes(name.to_bytes())))?;
+            // A new pseudo-terminal has no rows and no columns.
+            tcsetwinsize(&theirs, SIZE)?;
             let begun = Instant::now();
             let child = Command::new(std::env::current_exe()?)
-                .args(["open", &session.name])
+                .args(["open", &session.name, "--no-record"])
                 .env("HEADWATER_CACHE", cache)
                 .env("HEADWATER_CONFIG", cache)
                 .env("TERM", "xterm-256color")
@@ -154,12 +160,12 @@ mod unix {
         }
 
         /// From a key to the end of the picture that shows its effect, while the day is replayed at full
-        /// speed: the key opens the help, `after` the picture that shows the speed.
+        /// speed: the key opens the help. The built-in day is over in a fraction of a second then, so
+        /// the key follows the order of the speed by [`FRAME`] and `after`.
         fn key_to_frame(&mut self, after: Duration) -> io::Result<Duration> {
             self.end_of_picture(|screen| screen.contains("REPLAY"))?;
             self.keyboard.write_all(b":speed max\r")?;
-            self.end_of_picture(|screen| screen.contains("REPLAY max"))?;
-            thread::sleep(after);
+            thread::sleep(FRAME + after);
             let begun = Instant::now();
             self.keyboard.write_all(b"?")?;
             self.end_of_picture(|screen| screen.contains(HELP))?;
