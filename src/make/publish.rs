@@ -3,17 +3,18 @@
 //! Credentials come from the environment: `HEADWATER_MQTT_USER`, `HEADWATER_MQTT_PASSWORD` and
 //! `HEADWATER_MQTT_CA` (a file in PEM).
 
+use std::collections::VecDeque;
 use std::env;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, SyncSender};
 use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rumqttc::{AsyncClient, ConnectionError, Event, Packet, PublishOptions, QoS};
+use rumqttc::{AsyncClient, Event, MqttOptions, Packet, PublishOptions, QoS};
+use tokio::sync::mpsc;
 
 use super::live::Sink;
 use super::{MakeError, is_wanted};
@@ -22,16 +23,22 @@ use crate::stream::plant::{Row, Tag};
 
 /// The topic of a row.
 pub(crate) const TOPIC: &str = "plant/row";
-/// Rows that may wait to be sent.
+/// Rows that may wait for the broker's acknowledgement, and as many more to be sent.
 const WAITING: usize = 256;
 const RETRY: Duration = Duration::from_millis(500);
 /// How long the last rows may take to be acknowledged.
 const LAST_ROWS: Duration = Duration::from_mins(1);
 
 pub(crate) struct Publisher {
-    rows: SyncSender<Vec<u8>>,
+    rows: mpsc::Sender<Vec<u8>>,
     published: u64,
-    acknowledged: Arc<AtomicU64>,
+    progress: Arc<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    connected: AtomicBool,
+    acknowledged: AtomicU64,
 }
 
 impl Publisher {
@@ -48,47 +55,76 @@ impl Publisher {
         };
         let options = access.options().map_err(MakeError::Broker)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (rows, waiting) = mpsc::sync_channel::<Vec<u8>>(WAITING);
-        let acknowledged = Arc::new(AtomicU64::new(0));
-        let connected = Arc::new(AtomicBool::new(false));
-        let (counted, is_connected) = (Arc::clone(&acknowledged), Arc::clone(&connected));
-        let (client, mut events) = AsyncClient::builder(options).capacity(WAITING).build();
-        thread::Builder::new().name("publish".into()).spawn(move || {
-            runtime.block_on(async {
-                loop {
-                    match events.poll().await {
-                        Ok(Event::Incoming(Packet::ConnAck(_))) => {
-                            is_connected.store(true, Ordering::Relaxed);
-                        }
-                        Ok(Event::Incoming(Packet::PubAck(_))) => {
-                            counted.fetch_add(1, Ordering::Relaxed);
-                        }
-                        Ok(_) => {}
-                        // The plant is over, and every row was acknowledged.
-                        Err(ConnectionError::RequestsDone) => return,
-                        Err(why) => {
-                            let _ = writeln!(std::io::stderr(), "headwater: broker: {why}");
-                            tokio::time::sleep(RETRY).await;
-                        }
-                    }
-                }
-            });
-        })?;
-        let sender = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        thread::Builder::new().name("rows".into()).spawn(move || {
-            sender.block_on(async {
-                while let Ok(row) = waiting.recv() {
-                    let options = PublishOptions::new(QoS::AtLeastOnce);
-                    if client.publish(TOPIC, row, options).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        })?;
-        while !connected.load(Ordering::Relaxed) && !is_wanted(stop) {
+        let (rows, waiting) = mpsc::channel(WAITING);
+        let progress = Arc::new(Progress::default());
+        let theirs = Arc::clone(&progress);
+        thread::Builder::new()
+            .name("publish".into())
+            .spawn(move || runtime.block_on(deliver(options, waiting, &theirs)))?;
+        while !progress.connected.load(Ordering::Relaxed) && !is_wanted(stop) {
             thread::sleep(Duration::from_millis(20));
         }
-        Ok(Self { rows, published: 0, acknowledged })
+        Ok(Self { rows, published: 0, progress })
+    }
+}
+
+/// Sends `rows` until they end and the broker has acknowledged all of them.
+///
+/// A broker that was restarted knows nothing of rows on their way, and the MQTT client gives them up. So
+/// a row is kept here until it is acknowledged. After a lost connection what is kept is sent again, in
+/// order and before anything newer.
+async fn deliver(options: MqttOptions, mut rows: mpsc::Receiver<Vec<u8>>, progress: &Progress) {
+    let mut kept: VecDeque<Vec<u8>> = VecDeque::new();
+    let mut is_over = false;
+    loop {
+        let (client, mut events) = AsyncClient::builder(options.clone()).capacity(WAITING).build();
+        let (sender, mut received) = mpsc::channel(WAITING);
+        // Polling is not interrupted by a new row: that would begin a connection anew.
+        tokio::spawn(async move {
+            loop {
+                let event = events.poll().await;
+                let is_lost = event.is_err();
+                if sender.send(event).await.is_err() || is_lost {
+                    return;
+                }
+            }
+        });
+        // How many of the kept rows were sent over this connection.
+        let mut sent = 0;
+        let why = loop {
+            while let Some(row) = kept.get(sent) {
+                let options = PublishOptions::new(QoS::AtLeastOnce);
+                if client.try_publish(TOPIC, row.clone(), options).is_err() {
+                    break;
+                }
+                sent += 1;
+            }
+            tokio::select! {
+                row = rows.recv(), if !is_over && kept.len() < WAITING => match row {
+                    Some(row) => kept.push_back(row),
+                    None => is_over = true,
+                },
+                event = received.recv() => match event {
+                    Some(Ok(Event::Incoming(Packet::ConnAck(_)))) => {
+                        progress.connected.store(true, Ordering::Relaxed);
+                    }
+                    // Acknowledgements come in the order of the rows.
+                    Some(Ok(Event::Incoming(Packet::PubAck(_)))) if sent > 0 => {
+                        kept.pop_front();
+                        sent -= 1;
+                        progress.acknowledged.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(why)) => break why.to_string(),
+                    None => break "the connection ended".into(),
+                },
+            }
+            if is_over && kept.is_empty() {
+                return;
+            }
+        };
+        let _ = writeln!(std::io::stderr(), "headwater: broker: {why}");
+        tokio::time::sleep(RETRY).await;
     }
 }
 
@@ -101,7 +137,7 @@ impl Sink for Publisher {
         }
         text.push(b'}');
         let gone = |_| MakeError::Broker("the connection to the broker ended".into());
-        self.rows.send(text).map_err(gone)?;
+        self.rows.blocking_send(text).map_err(gone)?;
         self.published += 1;
         Ok(())
     }
@@ -110,7 +146,7 @@ impl Sink for Publisher {
     fn flush(&mut self) -> Result<(), MakeError> {
         let mut waited = Duration::ZERO;
         let nap = Duration::from_millis(2);
-        while self.acknowledged.load(Ordering::Relaxed) < self.published {
+        while self.progress.acknowledged.load(Ordering::Relaxed) < self.published {
             if waited > LAST_ROWS {
                 return Err(MakeError::Broker("the broker does not acknowledge the rows".into()));
             }

@@ -13,7 +13,8 @@ use crate::stream::StreamError;
 
 /// Waits between two attempts to connect.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// A broker that comes back without its memory delivers nothing before the next attempt: it is soon.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// Requests that may wait to be sent: subscriptions only.
 const REQUESTS: usize = 16;
 
