@@ -55,6 +55,8 @@ fn found() -> EventRow {
         root_at_alarm: Some("P2".to_owned()),
         root_after_5: Some("P1".to_owned()),
         silent_source: None,
+        sensor: None,
+        sensor_right: None,
         incidents: 1,
     }
 }
@@ -74,6 +76,7 @@ fn score() -> Score {
         mrr: None,
         roots: RootCourse { at_alarm: 17, after_5_steps: 18, at_close: 18, with_source: 18 },
         effects: EffectScore::default(),
+        sensors: None,
         repeats: 2,
         events: vec![found()],
     }

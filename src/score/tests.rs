@@ -27,6 +27,7 @@ fn event(id: &str, start: i64, end: i64, origins: &[&str]) -> Event {
         end: at(end),
         origins: origins.iter().map(ToString::to_string).collect(),
         affected: Vec::new(),
+        sensors: Vec::new(),
         what: String::new(),
     }
 }

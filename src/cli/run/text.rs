@@ -248,6 +248,13 @@ fn print_score(out: &mut impl Write, score: &Score) -> io::Result<()> {
             course.at_alarm, course.after_5_steps, course.at_close, course.with_source
         )?;
     }
+    if let Some(sensors) = score.sensors {
+        writeln!(
+            out,
+            "the sensor that the root ranks first is right in {} of {}",
+            sensors.right, sensors.known
+        )?;
+    }
     write!(out, "{} in {}", count(score.false_alarms, "false alarm"), quiet_days(score))?;
     match per_day(score.false_alarms, score.quiet_days) {
         Some(rate) if score.false_alarms > 0 => writeln!(out, ": {rate:.2} a day"),
