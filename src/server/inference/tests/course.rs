@@ -89,7 +89,10 @@ fn swelling_at_1(faded: &[usize]) -> Vec<[usize; 4]> {
     rows
 }
 
-fn course_of(edges: &[(usize, usize)], rows: &[[usize; 4]]) -> Vec<(&'static str, u64, Option<usize>)> {
+fn course_of(
+    edges: &[(usize, usize)],
+    rows: &[[usize; 4]],
+) -> Vec<(&'static str, u64, Option<usize>)> {
     let mut server = server(4, edges);
     let changes: Vec<Change> = levels(rows).iter().flat_map(|r| server.step(r).to_vec()).collect();
     course(&changes)
@@ -97,7 +100,7 @@ fn course_of(edges: &[(usize, usize)], rows: &[[usize; 4]]) -> Vec<(&'static str
 
 #[test]
 fn what_fades_and_swells_again_inside_its_episode_is_an_incident_of_its_own_where_nothing_feeds_it_back()
-{
+ {
     let rows = swelling_at_1(&[3, 2, 2, 2, 2, 2, 2]);
     let apart = course_of(&[(0, 1), (1, 2)], &rows);
     assert_eq!(
