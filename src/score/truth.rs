@@ -111,9 +111,8 @@ impl TryFrom<Raw> for Stated {
             Id::Number(number) => number.to_string(),
         });
         let affected = raw.affected.into();
-        let sensors = raw.sensors.into();
-        let (id_later, what) = (String::new(), raw.what);
-        let event = Event { id: id_later, start, end, origins, affected, sensors, what };
+        let (unnamed, sensors) = (String::new(), raw.sensors.into());
+        let event = Event { id: unnamed, start, end, origins, affected, sensors, what: raw.what };
         Ok(Self { id, event })
     }
 }
