@@ -51,6 +51,7 @@
 //! | a recording that is cut, changed, of a newer program or of none | it is refused in words | `cut_and_changed_files_give_errors_in_words_and_never_a_panic`, `a_newer_file_and_another_database_are_refused_in_words` |
 //! | a killed `make` or `train` | no partial file is taken for a whole one, and the next start removes it | `a_partial_file_of_a_killed_make_is_removed_by_the_next_one` |
 //! | SIGTERM at any moment of training | no partial file, a clear word, an exit code that is not 0, the terminal as it was | `sigterm_at_any_moment_of_training_leaves_no_partial_file_and_ends_with_an_error`, `sigterm_at_any_moment_of_a_console_that_trains_gives_the_terminal_back` |
+//! | SIGTERM in the middle of work that cannot stop | the program ends within seconds, as a failure that says so | `sigterm_ends_a_run_in_the_middle_of_work_that_takes_hours` |
 //! | an interrupt | partial files are removed and what remains is said | `an_interrupted_make_leaves_no_partial_file_and_says_what_remains` |
 //! | a full or unwritable cache | the run goes on without it, and says so | `a_full_cache_is_done_without_and_nothing_is_left_behind`, `a_cache_in_an_impossible_place_is_done_without` |
 //! | a flipped bit in a file of models | it is noticed and the models are made again | `a_flipped_bit_in_kept_models_is_said_and_they_are_made_again` |
