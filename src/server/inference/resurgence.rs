@@ -3,7 +3,7 @@
 //! ```text
 //! v = ln F/T      F = Beta([`Rules::fading`]), T = Beta([`Rules::saturated`]) of the root's p-values
 //! W = max(0, W − v)    the root has been saturated:   W > 16
-//! G = max(0, G + v)    then it has faded:             G > 3
+//! G = Σ v since v < 0   then it has faded:             G > 3
 //! U = max(0, U − v)    then it has swelled again:     U > 6.5, and what its symbols say since U last
 //!                                                     stood at zero would raise an alarm by itself
 //! ```
@@ -52,7 +52,8 @@ impl Resurgence {
             self.saturation = (self.saturation - fades).max(0.0);
             return;
         }
-        self.fading = (self.fading + fades).max(0.0);
+        // One step that speaks for saturation ends a fading: a noisy disturbance is no faded one.
+        self.fading = if fades < 0.0 { 0.0 } else { self.fading + fades };
         if self.faded <= FADED {
             self.faded = self.faded.max(self.fading);
             self.zero_at = step;
