@@ -91,8 +91,8 @@ fn the_first_sensor_of_a_right_root_is_counted_where_the_truth_knows_it() {
     };
     let says = |opened: i64, root: &str, sensor: &str| {
         let mut alarm = alarm(opened, root);
-        let of_another = Some(&"P9".to_owned());
-        alarm.course.hear_sensor(of_another, Some("of a root that was corrected".into()));
+        let another = "P9".to_owned();
+        alarm.course.hear_sensor(Some(&another), Some("of a root that was corrected".into()));
         for sensor in [sensor, "later"] {
             alarm.course.hear_sensor(alarm.root.as_ref(), Some(sensor.into()));
         }
