@@ -335,7 +335,8 @@ fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let measured = COLUMNS.table("One deviation undone at a time, on A2", 1, &lines).note(
         "Losses on nominal rows that nothing was fitted to, means over clients. (1,0) of effects: how \
          often a client that only feels an anomaly shows the flags of a propagated effect. Inside F1: \
-         per step of anomalies; F1: per episode, named steps at most five apart being one.",
+         per step of anomalies; F1: per episode, named steps at most five apart being one. A line that is \
+         equal to the first in every figure: what is clipped elsewhere does not occur on A2.",
     );
     let others = PAIRS.table("Deviations with figures of their own", 2, &pairs).note(
         "On A2 where no other data is named; P4 on the session plant-paper. Every step by itself: \
@@ -374,7 +375,10 @@ fn effect_of(lines: &[Line], name: &str) -> Option<String> {
     let client = percent(change(|m| Some(m.client_loss))?);
     let server = percent(change(|m| Some(m.server_loss))?);
     let (before, after) = change(|m| m.inside_f1)?;
-    Some(format!("L_s {server:+.0} %, L_a {client:+.1} %, inside F1 {:+.3}", after - before))
+    let whole = change(|m| m.f1)
+        .map_or_else(String::new, |(before, after)| format!(", F1 {:+.3}", after - before));
+    let inside = after - before;
+    Some(format!("L_s {server:+.0} %, L_a {client:+.1} %, inside F1 {inside:+.3}{whole}"))
 }
 
 /// "mean r_o² on new rows 0.12 → 0.14".
