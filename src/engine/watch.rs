@@ -57,6 +57,25 @@ pub(crate) struct News {
 }
 
 impl News {
+    /// What `later` says goes after this. Every field is named, so that none is left behind; frames go
+    /// their own way.
+    pub(super) fn add(&mut self, later: Self) {
+        let Self { frames: _, times, readouts, flags, incidents, versions, ranked, events, facts } =
+            later;
+        self.times.extend(times);
+        self.readouts.extend(readouts);
+        self.flags = flags.or(self.flags.take());
+        for incident in incidents {
+            self.incidents.retain(|earlier| earlier.number != incident.number);
+            self.incidents.push(incident);
+        }
+        self.incidents.sort_by_key(|incident| incident.number);
+        self.versions.extend(versions);
+        self.ranked.extend(ranked);
+        self.events.extend(events);
+        self.facts.extend(facts);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
             && self.times.is_empty()
