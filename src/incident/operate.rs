@@ -3,6 +3,7 @@
 //! values are still those that were set.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use super::action::{Action, LONGEST_SHELF_S, Refusal};
 use super::annunciator::Annunciator;
@@ -13,7 +14,7 @@ use super::state::{AlarmEvent, AlarmState};
 use crate::fact::Fact;
 
 /// What an operator wants done.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) who: String,
     pub(crate) action: Action,

@@ -5,6 +5,8 @@ use std::process::Output;
 
 use assert_cmd::Command;
 
+#[cfg(unix)]
+mod attach;
 mod broken_sessions;
 #[cfg(unix)]
 mod broker;

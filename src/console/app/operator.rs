@@ -4,12 +4,30 @@
 use super::prompt::{Prompt, Purpose};
 use super::question::{Question, until_shift_end};
 use super::{Effect, Focus, Model, Screen};
+use crate::console::subject::Reach;
 use crate::engine::handle::Command;
 use crate::engine::run::ActError;
 use crate::incident::{Action as Deed, AlarmState, Incident, Order};
 use crate::session::Mode;
 
 impl Model {
+    /// Why a command is not handed over, where the run is that of a service.
+    pub(crate) fn refuses(&self, command: &Command) -> Option<&'static str> {
+        let reach = self.service?;
+        match command {
+            Command::Order(_) if reach == Reach::LookOn => {
+                Some("this console was opened with --read-only: it orders nothing")
+            }
+            Command::Order(_) => None,
+            Command::Pace(_) | Command::Step | Command::RunTo(_) => {
+                Some("a service goes at its own speed")
+            }
+            Command::WhatIf(_) | Command::WhatIfPaid(_) => {
+                Some("a service keeps no past to try this on; enter sets it for all consoles")
+            }
+        }
+    }
+
     pub(super) fn order(&self, action: Deed, why: Option<String>) -> Effect {
         Effect::Command(Command::Order(Order { who: self.who.clone(), action, why }))
     }

@@ -13,6 +13,7 @@ use super::pen::{Canvas, width};
 use super::status::NOT_ACKNOWLEDGED;
 use crate::console::app::{Model, Sorting, Stage};
 use crate::console::clock::length;
+use crate::console::subject::Reach;
 use crate::engine::handle::RecordState;
 use crate::incident::TableVerdict;
 use crate::session::Mode;
@@ -190,6 +191,13 @@ fn parts(model: &Model) -> Parts {
 
 /// How a live source stands: lag by arrival, what is wrong with it, which clients are silent.
 fn source(model: &Model, parts: &mut Parts) {
+    match model.service {
+        Some(Reach::LookOn) => {
+            parts.add_or(2, "service, read-only".into(), "read-only", model.theme.text);
+        }
+        Some(Reach::Order) => parts.add(5, "service", model.theme.label),
+        None => {}
+    }
     let (theme, Some(shown)) = (&model.theme, &model.live) else { return };
     let lag = shown.lag.map_or(0.0, |lag| lag.as_secs_f64());
     match shown.standing {

@@ -72,6 +72,9 @@ impl Player {
 
     /// Nothing has arrived that would make a step: shows what there is, and obeys meanwhile.
     pub(super) fn wait_for_rows(&mut self, mut news: News) -> Result<(), Gone> {
+        if !self.is_watched() {
+            self.pass_on(&mut news);
+        }
         let frames = std::mem::take(&mut news.frames);
         for frame in frames {
             self.show(frame, 0.0, true)?;
