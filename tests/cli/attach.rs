@@ -155,6 +155,51 @@ fn consoles_of_a_service_share_acknowledgements_and_settings_are_read_again() {
     assert!(!service.socket.exists(), "the socket goes with the service");
 }
 
+#[test]
+fn start_up_suspends_alarms_visibly_and_only_for_its_time() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let folder = folder.path();
+    let file = session(folder, "input: Stdin");
+    let text = fs::read_to_string(&file).expect("there");
+    let planned = "suspend: [(why: \"start-up\", until: \"+30min\")],\n    thresholds:";
+    fs::write(&file, text.replace("thresholds:", planned)).expect("written");
+    let mut service = Service::start(folder, &file);
+    service.feed(&rows()[..WATCHED + 600]);
+    service.feed(&disturbed(WATCHED + 600, WATCHED + 900));
+    service.feed(&rows()[WATCHED + 900..WATCHED + 1500]);
+    // The screen says so while it lasts.
+    wait_until("the first steps", || service.facts().contains("alarms suspended: start-up"));
+    let mut console = service.console(folder, &[]);
+    console.wait_for("ALARMS SUSPENDED");
+    service.feed(&rows()[WATCHED + 1500..WATCHED + 3600]);
+    service.feed(&disturbed(WATCHED + 3600, WATCHED + 4200));
+    wait_until("an alarm after the start-up", || {
+        facts(&service.facts()).iter().any(|of| of["fact"] == "opened" && of["suspended"].is_null())
+    });
+    console.wait_without("ALARMS SUSPENDED");
+    console.wait("an incident that asks", |seen| asking(&seen.text()).is_some());
+    // An operator may do the same, for everybody.
+    console.keys(":suspend boiler cleaned\r");
+    wait_until("maintenance", || service.facts().contains("alarms suspended: boiler cleaned"));
+    console.wait_for("ALARMS SUSPENDED");
+    console.keys(":resume\r");
+    console.wait_without("ALARMS SUSPENDED");
+    drop(service.rows.take());
+    assert!(service.child.wait().expect("it ends").success());
+    let told = facts(&service.facts());
+    let opened: Vec<&Value> = told.iter().filter(|of| of["fact"] == "opened").collect();
+    let (suspended, asking): (Vec<&Value>, Vec<&Value>) =
+        opened.iter().partition(|of| of["suspended"] == true);
+    println!("opened: {} while suspended, {} that ask", suspended.len(), asking.len());
+    assert!(!suspended.is_empty() && !asking.is_empty(), "{opened:?}");
+    let summary = told.last().expect("a summary");
+    let stretches = summary["suspended"].as_array().expect("when alarms were suspended");
+    let start_up = stretches.iter().filter(|of| of["why"] == "start-up").count();
+    let cleaned = stretches.iter().filter(|of| of["why"] == "boiler cleaned").count();
+    assert_eq!((start_up, cleaned), (3, 3), "{summary}");
+    assert!(stretches.iter().all(|of| of["until"].is_string()), "{summary}");
+}
+
 /// The facts of a run, without what depends on the machine.
 fn facts(text: &str) -> Vec<Value> {
     let read = |line: &str| {

@@ -10,6 +10,8 @@ mod attach;
 mod broken_sessions;
 #[cfg(unix)]
 mod broker;
+#[cfg(unix)]
+mod broker_faults;
 mod cache;
 mod data;
 mod elsewhere;

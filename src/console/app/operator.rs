@@ -122,6 +122,25 @@ impl Model {
         None
     }
 
+    /// Takes all clients out of service for a reason, or puts back all that are.
+    pub(super) fn suspend_all(&mut self, why: Option<String>) -> Option<Effect> {
+        let out = why.is_some();
+        let states = &self.snapshot()?.clients;
+        let to_change = |state: &AlarmState| (*state == AlarmState::OutOfService) != out;
+        let order = |(client, _): (usize, &AlarmState)| {
+            let action = if out { Deed::TakeOut { client } } else { Deed::PutBack { client } };
+            Command::Order(Order { who: self.who.clone(), action, why: why.clone() })
+        };
+        let changed = states.iter().enumerate().filter(|(_, state)| to_change(state));
+        let orders: Vec<Command> = changed.map(order).collect();
+        if orders.is_empty() {
+            let all = if out { "all clients are" } else { "no client is" };
+            self.message(format!("{all} out of service"));
+            return None;
+        }
+        Some(Effect::Commands(orders))
+    }
+
     /// Asks for a note on the chosen incident. The line begins with the note there is.
     pub(super) fn ask_note(&mut self) {
         let Some(number) = self.incident_for("to note anything on") else { return };
