@@ -18,6 +18,6 @@ pub(crate) struct Suspension {
     #[serde(default)]
     pub(crate) from: Option<Mark>,
     /// Up to but without this: a time of the data's clock, or a distance from the first row that is
-    /// watched, such as "+30min".
+    /// watched, such as "+30m".
     pub(crate) until: Mark,
 }

@@ -161,7 +161,7 @@ fn start_up_suspends_alarms_visibly_and_only_for_its_time() {
     let folder = folder.path();
     let file = session(folder, "input: Stdin");
     let text = fs::read_to_string(&file).expect("there");
-    let planned = "suspend: [(why: \"start-up\", until: \"+30min\")],\n    thresholds:";
+    let planned = "suspend: [(why: \"start-up\", until: \"+30m\")],\n    thresholds:";
     fs::write(&file, text.replace("thresholds:", planned)).expect("written");
     let mut service = Service::start(folder, &file);
     service.feed(&rows()[..WATCHED + 600]);

@@ -87,7 +87,7 @@ pub(super) fn text(heard: &Heard, reached: &Reached<'_>) -> String {
         &mut out,
         "    ",
         "After a start of the plant alarms may be suspended for a while: \
-         suspend: [(why: \"start-up\", until: \"+30min\")],",
+         suspend: [(why: \"start-up\", until: \"+30m\")],",
     );
     out.push_str(")\n");
     out
