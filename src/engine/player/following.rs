@@ -24,12 +24,15 @@ pub(super) struct Following {
     status: Shared,
     standing: Standing,
     shown: Option<Instant>,
+    /// What arrived before this waited for the models, and says nothing about speed.
+    begun: Instant,
     latencies: [u64; CLASSES],
 }
 
 impl Following {
     pub(super) fn new(status: Shared) -> Self {
-        Self { status, standing: Standing::Live, shown: None, latencies: [0; CLASSES] }
+        let (standing, begun) = (Standing::Live, Instant::now());
+        Self { status, standing, shown: None, begun, latencies: [0; CLASSES] }
     }
 
     fn add_latency(&mut self, latency: Duration) {
@@ -94,6 +97,7 @@ impl Player {
         let now = Instant::now();
         if !news.times.is_empty()
             && let Some((_, arrived)) = following.status.get().newest
+            && arrived >= following.begun
         {
             following.add_latency(now.saturating_duration_since(arrived));
         }
