@@ -117,9 +117,13 @@ impl Annunciator {
     /// Incidents whose alarm changes when their root is taken out of service or put back. What is
     /// over is not silenced any more: it still wants to be seen.
     fn concerned(&self, client: usize, out: bool) -> impl Iterator<Item = &Incident> {
+        let mut others = self.posts.iter().enumerate().filter(move |(m, _)| *m != client);
+        let is_last = others.all(|(_, post)| post.out_of_service);
         self.listed_incidents().filter(move |incident| {
             let is_out = incident.alarm.state == AlarmState::OutOfService;
-            incident.root == Some(client) && is_out != out && (!out || incident.is_open())
+            // Without a root it asks unless everybody is out of service.
+            let is_meant = incident.root.map_or(!out || is_last, |root| root == client);
+            is_meant && is_out != out && (!out || incident.is_open())
         })
     }
 
