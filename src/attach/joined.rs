@@ -123,10 +123,14 @@ impl Joined {
     /// Reads until the console is gone; an error says why the service is.
     fn read_all(&mut self, events: &mpsc::Sender<EngineEvent>) -> Result<(), String> {
         loop {
-            let packet: Packet = packet::read_packet(&mut self.stream, FROM_SERVICE)
-                .map_err(|why| match why.kind() {
-                    io::ErrorKind::UnexpectedEof => "it has ended, or left this console out".into(),
-                    _ => why.to_string(),
+            let packet: Packet =
+                packet::read_packet(&mut self.stream, FROM_SERVICE).map_err(|why| {
+                    match why.kind() {
+                        io::ErrorKind::UnexpectedEof => {
+                            "it has ended, or left this console out".into()
+                        }
+                        _ => why.to_string(),
+                    }
                 })?;
             let event = packet.event().map_err(|why| why.to_string())?;
             if events.blocking_send(event).is_err() {

@@ -249,7 +249,8 @@ fn open(
         wire: record.wrap(Box::new(Memory::default())),
         ..RunOptions::new(mode)
     };
-    let with_frames = options.watched || options.shown || (record.is_on() && session.record.measurements);
+    let with_frames =
+        options.watched || options.shown || (record.is_on() && session.record.measurements);
     let watch = match source {
         Some(source) => Watch::live(Box::new(source), session, &prepared, run, with_frames),
         None => Watch::open(session, &prepared, run, with_frames),

@@ -16,9 +16,7 @@ use crate::session::settings::Span;
 use crate::session::{Mode, Tau, Vote};
 
 /// Something that can be set.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Knob {
     /// τ_c of one client, or of all that have none of their own.
     TauC(Option<usize>),

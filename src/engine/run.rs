@@ -32,10 +32,10 @@ mod fault_tests;
 mod ledger;
 mod operate;
 pub(crate) mod readout;
-mod suspend;
 mod report;
 mod setup;
 mod spending;
+mod suspend;
 #[cfg(test)]
 mod table_tests;
 #[cfg(test)]

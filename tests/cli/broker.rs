@@ -72,7 +72,11 @@ impl Drop for Mosquitto {
 }
 
 /// The shipped session with the address of our broker, and a shorter history where that is asked for.
-pub(crate) fn session(folder: &Path, [port, metrics]: [u16; 2], change: impl Fn(String) -> String) -> PathBuf {
+pub(crate) fn session(
+    folder: &Path,
+    [port, metrics]: [u16; 2],
+    change: impl Fn(String) -> String,
+) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("sessions/plant-live-mqtt.ron")).expect("shipped");
     let text = text.replace("127.0.0.1:1883", &format!("127.0.0.1:{port}"));

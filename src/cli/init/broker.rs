@@ -317,7 +317,8 @@ mod tests {
     fn rows_and_single_values_are_told_apart() {
         let rows: Vec<Message> = (0..20)
             .map(|s| {
-                let json = format!(r#"{{"ts":{}, "A_x":{s}.5, "A_y":1, "B_x":2}}"#, 1_700_000_000 + s);
+                let json =
+                    format!(r#"{{"ts":{}, "A_x":{s}.5, "A_y":1, "B_x":2}}"#, 1_700_000_000 + s);
                 message("plant/row", &json)
             })
             .collect();

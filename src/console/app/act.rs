@@ -128,7 +128,11 @@ impl Model {
             figures.unacknowledged + figures.returned + figures.latched
         });
         // A service goes on without this console.
-        if unseen == 0 || self.service.is_some() || self.is_recording || matches!(self.stage, Stage::Failed(_)) {
+        if unseen == 0
+            || self.service.is_some()
+            || self.is_recording
+            || matches!(self.stage, Stage::Failed(_))
+        {
             return Some(Effect::Quit);
         }
         self.question = Some(Question::Quit { unseen });

@@ -123,13 +123,13 @@ impl Model {
     }
 
     /// Takes all clients out of service for a reason, or puts back all that are.
-    pub(super) fn suspend_all(&mut self, why: Option<String>) -> Option<Effect> {
+    pub(super) fn suspend_all(&mut self, why: Option<&str>) -> Option<Effect> {
         let out = why.is_some();
         let states = &self.snapshot()?.clients;
         let to_change = |state: &AlarmState| (*state == AlarmState::OutOfService) != out;
         let order = |(client, _): (usize, &AlarmState)| {
             let action = if out { Deed::TakeOut { client } } else { Deed::PutBack { client } };
-            Command::Order(Order { who: self.who.clone(), action, why: why.clone() })
+            Command::Order(Order { who: self.who.clone(), action, why: why.map(str::to_owned) })
         };
         let changed = states.iter().enumerate().filter(|(_, state)| to_change(state));
         let orders: Vec<Command> = changed.map(order).collect();

@@ -22,8 +22,7 @@ impl Run {
         for client in 0..self.layout.clients.len() {
             let name = &self.layout.clients[client].name;
             let stands = self.session.suspend.iter().find(|suspension| {
-                let concerned =
-                    suspension.clients.is_empty() || suspension.clients.contains(name);
+                let concerned = suspension.clients.is_empty() || suspension.clients.contains(name);
                 let reached = |mark: Mark| mark.is_reached(clock, first, steps, time);
                 concerned && suspension.from.is_none_or(reached) && !reached(suspension.until)
             });
