@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
@@ -87,7 +88,7 @@ impl News {
 }
 
 /// How everything stands.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     pub(crate) mode: Mode,
     pub(crate) steps: u64,
@@ -105,8 +106,10 @@ pub(crate) struct Snapshot {
     /// The sensors of each client that deviate most, the first ones first.
     pub(crate) sensors: Vec<Vec<String>>,
     /// What each client has given away, as of a few minutes ago at most.
+    #[serde(with = "spent::shared")]
     pub(crate) spent: Arc<[Spent]>,
     /// What other ε of the symbols or flags that are sent now would mean.
+    #[serde(with = "spent::shared")]
     pub(crate) ladder: Arc<[EpsilonOption]>,
     /// States of each client's sending model.
     pub(crate) states: Vec<usize>,

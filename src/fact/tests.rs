@@ -33,6 +33,7 @@ fn incident() -> Incident {
         silent_source: None,
         continued: 0,
         stands: false,
+        suspended: false,
         why: None,
         sensors: Vec::new(),
         faults: Vec::new(),
@@ -117,6 +118,7 @@ fn one_of_each() -> Vec<Fact> {
         from: Some(at(0)),
         until: Some(at(86_400)),
         randomness: None,
+        suspended: Vec::new(),
         ledger: None,
     };
     let unlabelled = Summary {
