@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 pub(crate) use super::error::OpenError;
+use super::carried::CarriedFiles;
 use super::kept_run::KeptRun;
 use super::ledger_file::KeptLedger;
 use super::live;
@@ -158,6 +159,7 @@ fn spawn_on(
                 let kept = (kept, record);
                 let mut player = Player::new(watch, kept, &session, &options, sender, commands);
                 player.follow(outside.live);
+                player.carry(outside.carried);
                 player.hand_out(outside.outputs, outside.metrics);
                 let played = player.play(prepared);
                 // Whoever has left does not wait for it.
@@ -182,6 +184,8 @@ struct Outside {
     /// Who gets facts, and who may ask for figures.
     outputs: Option<Outputs>,
     metrics: Option<Metrics>,
+    /// What is kept for the next start.
+    carried: CarriedFiles,
 }
 
 fn open(
@@ -205,7 +209,7 @@ fn open(
     let metrics = metrics.map(Metrics::listen).transpose()?;
     let source = session.live().map(|live| live::begin(session, live, options, sender));
     let source = source.transpose()?;
-    let outside = Outside { live: source.as_ref().map(LiveStream::status), outputs, metrics };
+    let live = source.as_ref().map(LiveStream::status);
     let mut record = KeptRun::open(session, options.record.as_ref());
     if let Some(file) = record.file() {
         let _ = sender.blocking_send(EngineEvent::Recording(RecordState::On(file)));
@@ -230,7 +234,11 @@ fn open(
         None => Watch::open(session, &prepared, run, with_frames),
     };
     match watch {
-        Ok(watch) => {
+        Ok(mut watch) => {
+            let (carried, before) = CarriedFiles::open(session);
+            let before = before.filter(|before| !before.carried.is_nothing());
+            watch.go_on_from(before);
+            let outside = Outside { live, outputs, metrics, carried };
             record.describe(session, (mode, options.watched), &watch, &prepared);
             Ok((watch, Some(prepared), kept, record, outside))
         }

@@ -283,6 +283,9 @@ fn describe(
     recorder.about(Both, "clients", json(&names));
     recorder.about(Server, "training_from", prepared.spent.from.to_string());
     recorder.about(Server, "losses", json(&prepared.history));
+    if let Some(carried) = watch.carried() {
+        recorder.about(Server, "carried", json(carried));
+    }
     recorder.about(Site, "layout", json(watch.measurements()));
     recorder.about(Site, "step_layout", json(run.layout()));
     let thresholds: Vec<[f32; 2]> =

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
+use super::carried::CarriedFiles;
 use super::error::OpenError;
 use super::kept_run::KeptRun;
 use super::ledger_file::KeptLedger;
@@ -103,6 +104,8 @@ pub(super) struct Player {
     /// Who gets facts outside, and who may ask for figures.
     outputs: Option<Outputs>,
     metrics: Option<Metrics>,
+    /// What is kept for the next start.
+    carried: CarriedFiles,
 }
 
 impl Player {
@@ -143,6 +146,7 @@ impl Player {
             live: None,
             outputs: None,
             metrics: None,
+            carried: CarriedFiles::default(),
         }
     }
 
@@ -188,6 +192,7 @@ impl Player {
             }
             if let Ok(time) = step {
                 self.record.step(&self.watch, &news, time);
+                self.carried.follow(&self.watch, &news);
                 if !self.is_watched() {
                     news.frames.clear();
                 }
@@ -287,6 +292,7 @@ impl Player {
     /// says where their file ends.
     pub(crate) fn close(&mut self) -> Option<Head> {
         self.record.finish();
+        self.carried.store(&self.watch);
         self.watch.run_mut().close_ledgers();
         if let Some(outputs) = self.outputs.take() {
             outputs.finish(LAST_FACTS);
@@ -430,6 +436,7 @@ impl Player {
         let mut news = News::default();
         let done = self.watch.act(order, &mut news).map_err(|error| error.to_string());
         self.record.news(&news);
+        self.carried.follow(&self.watch, &news);
         self.add(news);
         self.batch.snapshot = Some(self.watch.snapshot());
         self.send()?;
@@ -468,7 +475,8 @@ impl Player {
 
     /// Tells what has become of the recording, where something has.
     fn report_recording(&mut self) -> Result<(), Gone> {
-        for notice in self.record.take_notices() {
+        let notices = self.record.take_notices().into_iter().chain(self.carried.take_notices());
+        for notice in notices.collect::<Vec<_>>() {
             self.tell(EngineEvent::Notice(notice))?;
         }
         match self.record.take_failure() {

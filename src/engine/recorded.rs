@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::influence::OfServer;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{Fact, Summary};
-use crate::incident::{Event, Order, What};
+use crate::incident::{Carried, Event, Order, What};
 use crate::record::batch::AboutTable::{Both, Server, Site};
 use crate::record::recording::StoredEvent;
 use crate::record::{RecordError, Recording, Seen, StepMark, StepNote};
@@ -43,7 +43,9 @@ pub(crate) struct Recorded {
     pub(super) truth: Vec<stream::Event>,
     pub(super) training_from: Timestamp,
     pub(super) repeats_freely: bool,
-    /// What operators ordered, with the step they ordered it at.
+    /// What the run took over from the one before it.
+    pub(super) carried: Option<Carried>,
+    /// What operators ordered, and words from outside, with the step at which they came.
     pub(super) orders: VecDeque<StoredEvent>,
     /// Why something was not sent, with the step.
     pub(super) troubles: VecDeque<(u64, String)>,
@@ -128,7 +130,8 @@ impl Recorded {
                 .map_err(|why| recording.damaged(format!("a time: {why}")))?,
             repeats_freely: recording.value(Site, "repeats_freely")?,
             troubles: events.iter().filter_map(trouble).collect(),
-            orders: events.into_iter().filter(|stored| is_order(&stored.event)).collect(),
+            orders: events.into_iter().filter(|stored| comes_from_outside(&stored.event)).collect(),
+            carried: recording.maybe(Server, "carried")?,
             layout,
             steps,
             readouts,
@@ -156,9 +159,9 @@ impl Recorded {
     }
 }
 
-/// The operators' orders among events.
-fn is_order(event: &Event) -> bool {
-    matches!(event.what, What::Did(_))
+/// The operators' orders, and words about the source, among events: neither follows from messages.
+fn comes_from_outside(event: &Event) -> bool {
+    matches!(event.what, What::Did(_)) || event.outside_note().is_some()
 }
 
 /// The order that an entry of the log was.

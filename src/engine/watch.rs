@@ -19,12 +19,13 @@ use jiff::Timestamp;
 use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
 use super::recorded::{Recorded, order_of};
+use super::run::carried::Before;
 use super::run::readout::ClientReadout;
 use super::run::what_if::NoAnswer;
 use super::run::{ActError, Outlook, Run, RunError, RunOptions, Stepped};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
-use crate::incident::{AlarmState, Event, Figures, Incident, Order};
+use crate::incident::{AlarmState, Carried, Event, Figures, Incident, Order};
 use crate::privacy::EpsilonOption;
 use crate::record::Seen;
 use crate::record::recording::StoredEvent;
@@ -106,6 +107,8 @@ pub(crate) struct Watch {
     looked_at: bool,
     /// Events that were handed on.
     events: usize,
+    /// What the run before left, until the first step.
+    before: Option<Before>,
     /// What comes from the recording that the run is of.
     recorded: Option<FromRecording>,
     /// The last step, and what was spent when somebody asked last.
@@ -159,8 +162,19 @@ impl Watch {
         let run = Run::over(stream, session, prepared, options)?;
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
         let looked_at = with_frames;
-        let recorded = None;
-        Ok(Self { run, raw, frames, looked_at, events: 0, recorded, last: None, spent, ladder })
+        let (recorded, before, last) = (None, None, None);
+        Ok(Self {
+            run,
+            raw,
+            frames,
+            looked_at,
+            events: 0,
+            before,
+            recorded,
+            last,
+            spent,
+            ladder,
+        })
     }
 
     /// The run of a recording again. With `keep` it can be decided under other settings.
@@ -174,14 +188,27 @@ impl Watch {
             run.layout().clone()
         };
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
+        let carried = recorded.carried.take();
+        let before = carried.map(|carried| Before { carried, ..Before::default() });
         let recorded = Some(FromRecording {
             frames: recorded.frames,
             readouts: recorded.readouts,
             orders: recorded.orders,
             ended: recorded.summary.is_some(),
         });
-        let looked_at = true;
-        Ok(Self { run, raw, frames, looked_at, events: 0, recorded, last: None, spent, ladder })
+        let (looked_at, last) = (true, None);
+        Ok(Self {
+            run,
+            raw,
+            frames,
+            looked_at,
+            events: 0,
+            before,
+            recorded,
+            last,
+            spent,
+            ladder,
+        })
     }
 
     /// Whether it is the run of a recording.
@@ -246,6 +273,9 @@ impl Watch {
                     (&mut news.readouts[seen..], &mut news.frames),
                 );
             }
+            if let Some(before) = self.before.take() {
+                self.resume(&before, news);
+            }
             self.obey_recorded_orders(false, news);
         }
         self.tell(news);
@@ -258,9 +288,37 @@ impl Watch {
         self.tell(news);
     }
 
+    /// Goes on where the run before ended, after the first step.
+    pub(super) fn go_on_from(&mut self, before: Option<Before>) {
+        self.before = before;
+    }
+
+    /// What is taken over from the run before, until the first step.
+    pub(super) fn carried(&self) -> Option<&Carried> {
+        self.before.as_ref().map(|before| &before.carried)
+    }
+
+    fn resume(&mut self, before: &Before, news: &mut News) {
+        news.facts.push(self.run.resume(&before.carried));
+        // Settings and words stand among the orders of a recording.
+        if self.recorded.is_some() {
+            return;
+        }
+        let sites = self.run.resume_normals(&before.normals);
+        if sites > 0 {
+            let said = format!("{sites} clients live with what was accepted before the restart");
+            news.facts.extend(self.run.note(&said));
+        } else if before.normals_lost {
+            let said = "what was accepted as normal before the restart is forgotten: models are others";
+            news.facts.extend(self.run.note(said));
+        }
+        self.run.resume_settings(before.carried.settings(), &mut news.facts);
+    }
+
     /// Enters a word about the source in the log, once there is a log.
-    pub(crate) fn note(&mut self, what: &str) -> Option<Fact> {
-        self.run.note(what)
+    pub(crate) fn note(&mut self, what: &str, news: &mut News) {
+        news.facts.extend(self.run.note(what));
+        self.tell(news);
     }
 
     /// The run is over: closes what is open.
@@ -281,8 +339,13 @@ impl Watch {
         while let Some(stored) = recorded.orders.front()
             && stored.step <= step
             && (after_end || !stored.after_end)
-            && let Some(order) = recorded.orders.pop_front().and_then(|s| order_of(s.event))
+            && let Some(event) = recorded.orders.pop_front().map(|stored| stored.event)
         {
+            if let Some(said) = event.outside_note() {
+                news.facts.extend(self.run.note(said));
+                continue;
+            }
+            let Some(order) = order_of(event) else { continue };
             match self.run.act(order) {
                 Ok(mut facts) => news.facts.append(&mut facts),
                 // It was carried out then: the run is not the same any more, which its facts show.
