@@ -16,10 +16,12 @@
 //! | `carried` | what a live session keeps from one start to the next |
 //! | `live` | nominal rows of a live source are gathered before it is watched |
 //! | [`kept_run`], [`recorded`] | a run that is recorded, and a recording as the source of a run |
+//! | [`branch`] | a recording run again from a moment on with another setting |
 //! | [`cost`] | what preparing a session takes, estimated before anything is allocated |
 //!
 //! It must not know how anything is shown.
 
+pub(crate) mod branch;
 mod carried;
 pub(crate) mod compare;
 pub(crate) mod cost;

@@ -5,6 +5,7 @@
 //! at every start (`history: First`), begins anew, and so does every replay.
 
 use std::fs::{self, File};
+use std::io;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,12 +19,10 @@ use crate::base::atomic_file::{AtomicFile, WriteError};
 use crate::incident::{Carried, What};
 use crate::session::{LiveHistory, Session};
 use crate::site::carried::CarriedNormal;
-use crate::stream::live::kept;
+use crate::stream::live::{kept, versions};
 
 const OF_SERVER: &str = "operator.json";
 const OF_SITES: &str = "normals.json";
-/// Held by the one run that writes both.
-const LOCK: &str = "operator.lock";
 /// What the data changed reaches the disk after so long; what an operator changed, at once.
 const EVERY: Duration = Duration::from_secs(1);
 const VERSION: u32 = 1;
@@ -40,6 +39,20 @@ struct OfSites {
     /// The models that residuals are of.
     models: String,
     normals: Vec<CarriedNormal>,
+}
+
+/// The folder of a session that goes on at every start, taken before it learns: nothing where there is
+/// none, and no lock where another run has it.
+pub(super) struct Claim(Option<(PathBuf, io::Result<Option<File>>)>);
+
+/// Takes the folder of a session, where it goes on at every start.
+pub(super) fn claim(session: &Session) -> Claim {
+    let goes_on = session.live().is_some_and(|live| live.history != LiveHistory::First);
+    let folder = goes_on.then(|| kept::folder(session).ok()).flatten();
+    Claim(folder.map(|folder| {
+        let lock = versions::lock(&folder);
+        (folder, lock)
+    }))
 }
 
 /// The files of a session that goes on at its next start.
@@ -61,15 +74,12 @@ struct At {
 }
 
 impl CarriedFiles {
-    /// Takes the files of a session that goes on at every start, and reads them.
-    pub(super) fn open(session: &Session) -> (Self, Option<Before>) {
-        let goes_on = session.live().is_some_and(|live| live.history != LiveHistory::First);
+    /// Reads the files of a session that goes on at every start.
+    pub(super) fn open(session: &Session, claim: Claim) -> (Self, Option<Before>) {
         let mut files = Self::default();
-        let Some(folder) = goes_on.then(|| kept::folder(session).ok()).flatten() else {
-            return (files, None);
-        };
+        let Some((folder, lock)) = claim.0 else { return (files, None) };
         let models = prepare::fingerprint(session).map(|models| models.to_string());
-        let (Ok(models), Ok(lock)) = (models, lock(&folder)) else {
+        let (Ok(models), Ok(lock)) = (models, lock) else {
             files.notices.push(format!(
                 "{}: what operators do cannot be kept there for the next start",
                 folder.display()
@@ -121,17 +131,6 @@ impl CarriedFiles {
 
     pub(super) fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
-    }
-}
-
-/// The lock of a session's files; nothing where another run holds it.
-fn lock(folder: &Path) -> std::io::Result<Option<File>> {
-    fs::create_dir_all(folder)?;
-    let lock = File::options().write(true).create(true).truncate(false).open(folder.join(LOCK))?;
-    match lock.try_lock() {
-        Err(fs::TryLockError::WouldBlock) => Ok(None),
-        // Without locks (some network drives) the files are written all the same.
-        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(Some(lock)),
     }
 }
 

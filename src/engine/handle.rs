@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 pub(crate) use super::error::OpenError;
-use super::carried::CarriedFiles;
+use super::carried::{self, CarriedFiles};
 use super::kept_run::KeptRun;
 use super::ledger_file::KeptLedger;
 use super::live;
@@ -108,6 +108,7 @@ impl Handle {
                 | EngineEvent::Playing
                 | EngineEvent::Ordered(_)
                 | EngineEvent::Tried(_)
+                | EngineEvent::Branched(_)
                 | EngineEvent::Stopped => {}
             }
         }
@@ -207,6 +208,7 @@ fn open(
     };
     let metrics = session.metrics.as_deref().filter(|_| sends);
     let metrics = metrics.map(Metrics::listen).transpose()?;
+    let claim = carried::claim(session);
     let source = session.live().map(|live| live::begin(session, live, options, sender));
     let source = source.transpose()?;
     let live = source.as_ref().map(LiveStream::status);
@@ -235,7 +237,7 @@ fn open(
     };
     match watch {
         Ok(mut watch) => {
-            let (carried, before) = CarriedFiles::open(session);
+            let (carried, before) = CarriedFiles::open(session, claim);
             let before = before.filter(|before| !before.carried.is_nothing());
             watch.go_on_from(before);
             let outside = Outside { live, outputs, metrics, carried };

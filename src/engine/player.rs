@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
+use super::branch;
 use super::carried::CarriedFiles;
 use super::error::OpenError;
 use super::kept_run::KeptRun;
@@ -405,6 +406,13 @@ impl Player {
             // the engine has seen.
             Command::Order(order) if self.amid => self.orders.push(order),
             Command::Order(order) => self.carry_out(order)?,
+            Command::Branch { from, turn } => {
+                let found = match self.watch.recording() {
+                    Some(file) => branch::branch(file, from, turn).map_err(|why| why.to_string()),
+                    None => Err("only a recording can be run again from a moment".to_owned()),
+                };
+                self.tell(EngineEvent::Branched(found.map(Box::new)))?;
+            }
             Command::WhatIf(turn) => {
                 let (before, after) = (self.watch.so_far(), self.watch.what_if(turn));
                 self.answered(Tried { turn, before, after })?;
@@ -429,7 +437,7 @@ impl Player {
     }
 
     fn carry_out(&mut self, order: Order) -> Result<(), Gone> {
-        if self.watch.is_recorded() {
+        if self.watch.recording().is_some() {
             let why = "a recording shows what was done: nothing can be ordered in it";
             return self.tell(EngineEvent::Ordered(Err(why.to_owned())));
         }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::Time;
 
+use super::branch::Branch;
 use super::error::OpenError;
 pub(crate) use super::kept_run::{RecordState, RecordTo};
 use super::knob::Turn;
@@ -101,6 +102,8 @@ pub(crate) enum EngineEvent {
     Ordered(Result<(), String>),
     /// What turning a knob would have meant.
     Tried(Box<Tried>),
+    /// What a recording is with another setting, or why nobody can tell.
+    Branched(Result<Box<Branch>, String>),
     /// The moment was reached at which the engine was to stop. Nothing follows.
     Stopped,
     /// The stream is over. Only answers follow.
@@ -121,7 +124,8 @@ impl EngineEvent {
             | Self::News(_)
             | Self::Playing
             | Self::Ordered(_)
-            | Self::Tried(_) => false,
+            | Self::Tried(_)
+            | Self::Branched(_) => false,
         }
     }
 }
@@ -140,6 +144,11 @@ pub(crate) enum Command {
     WhatIf(Turn),
     /// The same where it costs something: it is paid for.
     WhatIfPaid(Turn),
+    /// Run the recording again from here with this setting.
+    Branch {
+        from: Timestamp,
+        turn: Turn,
+    },
 }
 
 /// How a session is run.

@@ -2,6 +2,7 @@
 //! on their own machines comes from their tables.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -23,6 +24,7 @@ pub(super) const NOT_SENT: &str = "nothing was sent: ";
 
 /// A recording, read for a run over it.
 pub(crate) struct Recorded {
+    pub(super) file: PathBuf,
     pub(crate) session: Session,
     /// The method that decided at the start.
     pub(crate) mode: Mode,
@@ -111,6 +113,7 @@ impl Recorded {
             .map_err(|why| recording.damaged(format!("who influences whom: {why}")))?;
         let training_from = recording.known(Server, "training_from")?;
         Ok(Self {
+            file: recording.file().to_path_buf(),
             session: recording.session()?,
             mode: recording.value(Both, "mode")?,
             measured: (!frames.is_empty()).then_some(measured),
@@ -139,6 +142,11 @@ impl Recorded {
             training,
             summary,
         })
+    }
+
+    /// What was ordered after a moment does not happen.
+    pub(super) fn forget_orders_after(&mut self, moment: Timestamp) {
+        self.orders.retain(|stored| stored.event.time < moment && !stored.after_end);
     }
 
     /// The carrier that delivers its messages again.

@@ -12,6 +12,7 @@ mod tests;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
@@ -191,6 +192,7 @@ impl Watch {
         let carried = recorded.carried.take();
         let before = carried.map(|carried| Before { carried, ..Before::default() });
         let recorded = Some(FromRecording {
+            file: recorded.file,
             frames: recorded.frames,
             readouts: recorded.readouts,
             orders: recorded.orders,
@@ -211,9 +213,9 @@ impl Watch {
         })
     }
 
-    /// Whether it is the run of a recording.
-    pub(crate) fn is_recorded(&self) -> bool {
-        self.recorded.is_some()
+    /// The file, where it is the run of a recording.
+    pub(crate) fn recording(&self) -> Option<&Path> {
+        self.recorded.as_ref().map(|recorded| recorded.file.as_path())
     }
 
     /// What measurements look like as they come.
@@ -454,6 +456,7 @@ impl Watch {
 
 /// What of a run its recording knows and the server does not.
 struct FromRecording {
+    file: PathBuf,
     frames: VecDeque<Frame>,
     /// What was seen at every step, a row of clients each.
     readouts: Vec<Seen>,

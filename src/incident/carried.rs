@@ -20,8 +20,9 @@ use crate::fact::{Fact, Value};
 /// For so long after a restart what was open before may be found again.
 const AGAIN: SignedDuration = SignedDuration::from_hours(1);
 
-/// Incidents that are over and dealt with are handed on up to this number, the newest ones.
-const HISTORY: usize = 200;
+/// Incidents that are over and dealt with are handed on up to this number, the newest ones. Of older ones
+/// only the number is known.
+const HISTORY: usize = 5000;
 
 /// What is handed on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -129,12 +130,13 @@ impl Annunciator {
             return Err("what was stored of its incidents makes no sense");
         }
         let forgotten = |number| {
-            let mut incident =
-                Incident::new(number, Origin::Decided, (carried.until, 0), carried.until);
-            incident.closed = Some(Closed { time: carried.until, step: 0, why: Closing::Quiet });
+            let time = Timestamp::UNIX_EPOCH;
+            let mut incident = Incident::new(number, Origin::Decided, (time, 0), time);
+            incident.closed = Some(Closed { time, step: 0, why: Closing::Quiet });
             incident
         };
         self.incidents = (1..=carried.count).map(forgotten).collect();
+        (1..=carried.count).for_each(|number| _ = self.at_mut(number));
         let mut alarms = BTreeMap::new();
         for incident in &carried.incidents {
             let number = incident.number;
