@@ -243,10 +243,7 @@ async fn shown(
     input: &mut Input,
 ) -> Result<Ending, ConsoleError> {
     loop {
-        term.draw(|buffer| {
-            both.draw(buffer);
-            Vec::new()
-        })?;
+        term.draw(|buffer| both.draw(buffer))?;
         tokio::select! {
             biased;
             request = signals.next() => match request {

@@ -269,6 +269,24 @@ mod tests {
     }
 
     #[test]
+    fn what_was_accepted_is_normal_again_after_a_restart() {
+        let mut client = Client::new();
+        client.surprised(WINDOW, 1.0, 9.0);
+        client.normal.take(&mut client.nominal, WINDOW);
+        let stored = serde_json::to_string(client.normal.judged()).expect("it can be written");
+        let mut next = Client::new();
+        assert!(next.surprised(20, 1.0, 9.0) > 0.9);
+        assert!(next.normal.judge_by(serde_json::from_str(&stored).expect("it can be read")));
+        assert!(next.surprised(500, 1.0, 9.0) < 0.05);
+        // What was made for other sensors, or makes no sense, is refused.
+        let other = |shift: Vec<f32>, squared| Judged::Anew { shift, squared };
+        assert!(!next.normal.judge_by(other(vec![9.0; 3], 1.0)));
+        assert!(!next.normal.judge_by(other(vec![9.0, 0.0], 0.0)));
+        assert!(!next.normal.judge_by(other(vec![f32::NAN, 0.0], 1.0)));
+        assert!(next.surprised(500, 1.0, 9.0) < 0.05, "and changes nothing");
+    }
+
+    #[test]
     fn silence_teaches_nothing() {
         let mut client = Client::new();
         for _ in 0..100 {

@@ -9,6 +9,8 @@ mod broken_sessions;
 #[cfg(unix)]
 mod broker;
 mod cache;
+#[cfg(unix)]
+mod continuity;
 mod data;
 mod elsewhere;
 mod faults;

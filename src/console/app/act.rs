@@ -7,6 +7,7 @@ use super::{Effect, Focus, Model, Screen, Sorting, Stage, copied};
 use crate::console::action::Action;
 use crate::engine::handle::Command;
 use crate::engine::pace::Speed;
+use crate::session::LiveHistory;
 
 const FAR_TURN: i32 = 10;
 
@@ -130,7 +131,9 @@ impl Model {
         if unseen == 0 || self.is_recording || matches!(self.stage, Stage::Failed(_)) {
             return Some(Effect::Quit);
         }
-        self.question = Some(Question::Quit { unseen });
+        let goes_on =
+            self.subject.live().is_some_and(|live| live.history != LiveHistory::First);
+        self.question = Some(Question::Quit { unseen, goes_on });
         None
     }
 
