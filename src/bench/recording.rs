@@ -54,5 +54,10 @@ pub(super) fn measure(
     let open_ms = begin.elapsed().as_secs_f64() * 1e3;
     let seek_ms = reopened.slowest_seek_ms().map_err(BenchError::Console)?;
     let day_mb = bytes as f64 / 1e6;
-    Ok(RecordingFigures { day_mb, cost_percent: 100.0 * (recorded / plain - 1.0), open_ms, seek_ms })
+    Ok(RecordingFigures {
+        day_mb,
+        cost_percent: 100.0 * (recorded / plain - 1.0),
+        open_ms,
+        seek_ms,
+    })
 }

@@ -51,9 +51,11 @@ impl Branch {
 /// Runs the recording in `file` again from `from` on with a knob turned.
 pub(crate) fn branch(file: &Path, from: Timestamp, turn: Turn) -> Result<Branch, OpenError> {
     if !matches!(turn.knob, Knob::Vote | Knob::Arl0) {
-        return Err("a recording holds what crossed the wire: only what the server decides by can be \
+        return Err(
+            "a recording holds what crossed the wire: only what the server decides by can be \
                     changed (arl0, vote); open the session to change anything else"
-            .into());
+                .into(),
+        );
     }
     let recording = Recording::open(file)?;
     let mut old = recording.incidents()?;

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-pub(crate) use super::error::OpenError;
 use super::carried::{self, CarriedFiles};
+pub(crate) use super::error::OpenError;
 use super::kept_run::KeptRun;
 use super::ledger_file::KeptLedger;
 use super::live;

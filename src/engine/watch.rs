@@ -164,18 +164,7 @@ impl Watch {
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
         let looked_at = with_frames;
         let (recorded, before, last) = (None, None, None);
-        Ok(Self {
-            run,
-            raw,
-            frames,
-            looked_at,
-            events: 0,
-            before,
-            recorded,
-            last,
-            spent,
-            ladder,
-        })
+        Ok(Self { run, raw, frames, looked_at, events: 0, before, recorded, last, spent, ladder })
     }
 
     /// The run of a recording again. With `keep` it can be decided under other settings.
@@ -199,18 +188,7 @@ impl Watch {
             ended: recorded.summary.is_some(),
         });
         let (looked_at, last) = (true, None);
-        Ok(Self {
-            run,
-            raw,
-            frames,
-            looked_at,
-            events: 0,
-            before,
-            recorded,
-            last,
-            spent,
-            ladder,
-        })
+        Ok(Self { run, raw, frames, looked_at, events: 0, before, recorded, last, spent, ladder })
     }
 
     /// The file, where it is the run of a recording.
@@ -311,7 +289,8 @@ impl Watch {
             let said = format!("{sites} clients live with what was accepted before the restart");
             news.facts.extend(self.run.note(&said));
         } else if before.normals_lost {
-            let said = "what was accepted as normal before the restart is forgotten: models are others";
+            let said =
+                "what was accepted as normal before the restart is forgotten: models are others";
             news.facts.extend(self.run.note(said));
         }
         self.run.resume_settings(before.carried.settings(), &mut news.facts);

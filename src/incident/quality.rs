@@ -15,7 +15,9 @@ impl Event {
     /// The words of a note about something that neither data nor messages tell.
     pub(crate) fn outside_note(&self) -> Option<&str> {
         match &self.what {
-            What::Noted { client: None, text } if self.why.as_deref() == Some(OUTSIDE) => Some(text),
+            What::Noted { client: None, text } if self.why.as_deref() == Some(OUTSIDE) => {
+                Some(text)
+            }
             _ => None,
         }
     }

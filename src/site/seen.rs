@@ -230,7 +230,8 @@ impl ValueWatch {
 
     /// Values that were taken as normal, with the names of their sensors.
     pub(super) fn accepted(&self) -> impl Iterator<Item = (&str, f64)> {
-        let named = |(sensor, value): &(usize, f64)| Some((&self.sensors.get(*sensor)?.name[..], *value));
+        let named =
+            |(sensor, value): &(usize, f64)| Some((&self.sensors.get(*sensor)?.name[..], *value));
         self.accepted.iter().filter_map(named)
     }
 

@@ -131,8 +131,7 @@ impl Model {
         if unseen == 0 || self.is_recording || matches!(self.stage, Stage::Failed(_)) {
             return Some(Effect::Quit);
         }
-        let goes_on =
-            self.subject.live().is_some_and(|live| live.history != LiveHistory::First);
+        let goes_on = self.subject.live().is_some_and(|live| live.history != LiveHistory::First);
         self.question = Some(Question::Quit { unseen, goes_on });
         None
     }

@@ -131,6 +131,7 @@ impl Player {
         self.record.news(&said);
         news.facts.append(&mut said.facts);
         news.events.append(&mut said.events);
+        news.incidents.append(&mut said.incidents);
     }
 
     /// Says how the source did, once it is over.
