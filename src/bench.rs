@@ -187,7 +187,7 @@ fn whole_run(
     see: &mut dyn FnMut(&[Fact]),
 ) -> Result<Summary, BenchError> {
     let prepared = Some(Arc::clone(prepared));
-    let options = Options { prepared, record, ..Options::facts(Speed::Max) };
+    let options = Options { record, prepared, ..Options::facts(Speed::Max) };
     let engine = engine::spawn(session, options).map_err(|error| BenchError::Run(error.into()))?;
     let ended = engine.into_end(|_, update| see(&update.news.facts));
     let (_, ending) = ended.map_err(BenchError::Run)?;

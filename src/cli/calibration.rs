@@ -19,8 +19,8 @@ pub(super) struct CalibrationArgs {
     #[arg(long, conflicts_with = "roll_back")]
     renew: bool,
     /// Use an earlier version again from the next start on; without a number the newest one
-    #[arg(long, value_name = "N", num_args = 0..=1)]
-    roll_back: Option<Option<u64>>,
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0")]
+    roll_back: Option<u64>,
     /// One JSON object instead of words
     #[arg(long)]
     json: bool,
@@ -57,9 +57,10 @@ pub(super) fn run(out: &mut impl Write, args: &CalibrationArgs) -> Result<()> {
         let number = versions::renew(&session)?;
         say_renewed(out, args, &session, number)?;
     } else if let Some(asked) = args.roll_back {
+        // Versions are counted from 1: 0 stands for the newest one.
         let number = match asked {
-            Some(number) => number,
-            None => newest_aside(&versions::list(&session)?, &session)?,
+            0 => newest_aside(&versions::list(&session)?, &session)?,
+            number => number,
         };
         versions::roll_back(&session, number)?;
         if !args.json {

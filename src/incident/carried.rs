@@ -234,10 +234,7 @@ fn alarm() -> Alarm {
 
 /// How the alarm of an incident stood when its run ended, where it was open then.
 fn alarm_before(incident: &Incident, until: Timestamp) -> Option<Alarm> {
-    let closed = match incident.closed {
-        None => return Some(incident.alarm),
-        Some(closed) => closed,
-    };
+    let Some(closed) = incident.closed else { return Some(incident.alarm) };
     if closed.why != Closing::EndOfRun || closed.time != until {
         return None;
     }

@@ -14,12 +14,8 @@ const OUTSIDE: &str = "outside";
 impl Event {
     /// The words of a note about something that neither data nor messages tell.
     pub(crate) fn outside_note(&self) -> Option<&str> {
-        match &self.what {
-            What::Noted { client: None, text } if self.why.as_deref() == Some(OUTSIDE) => {
-                Some(text)
-            }
-            _ => None,
-        }
+        let What::Noted { client: None, text } = &self.what else { return None };
+        (self.why.as_deref() == Some(OUTSIDE)).then_some(text)
     }
 }
 
