@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::console::Twelve;
 use crate::engine;
-use crate::engine::handle::{OpenError, Options};
+use crate::engine::handle::{OpenError, Options, RecordTo};
 use crate::engine::pace::Speed;
 use crate::engine::prepare::{self, PrepareError, Prepared};
 use crate::fact::{Fact, Summary};
@@ -21,8 +21,10 @@ use crate::nn::timing::client_step_ns;
 use crate::session::{SHIPPED, Session, SessionError};
 use crate::stream::StreamError;
 
+mod recording;
 mod sitting;
 
+use recording::RecordingFigures;
 use sitting::Sitting;
 
 #[derive(Debug, Clone, Serialize)]
@@ -40,6 +42,8 @@ pub(crate) struct Figures {
     pub(crate) cached_s: f64,
     /// One picture of twelve clients: drawn, compared with the one before, turned into bytes.
     pub(crate) frame_us: FrameUs,
+    /// The attack day as a recording.
+    pub(crate) recording: RecordingFigures,
     /// From the start of the program to its first picture on a terminal, where there are
     /// pseudo-terminals.
     pub(crate) first_frame_ms: Option<f64>,
@@ -121,7 +125,7 @@ pub(crate) fn measure() -> Result<Figures, BenchError> {
     let measured = on_disk(&session, &folder);
     // A folder that cannot be removed is the system's to clean up.
     let _ = std::fs::remove_dir_all(&folder);
-    let ((train_s, cached_s, day_replay_s), frame_us, sitting) = measured?;
+    let ((train_s, cached_s, day_replay_s), recording, frame_us, sitting) = measured?;
 
     Ok(Figures {
         client_step_ns,
@@ -130,6 +134,7 @@ pub(crate) fn measure() -> Result<Figures, BenchError> {
         train_s,
         cached_s,
         frame_us,
+        recording,
         first_frame_ms: sitting.first_frame_ms,
         key_to_frame_ms: sitting.key_to_frame_ms,
         idle_cpu_percent: sitting.idle_cpu_percent,
@@ -137,23 +142,26 @@ pub(crate) fn measure() -> Result<Figures, BenchError> {
     })
 }
 
-/// Training, cache and replay in seconds; pictures; the program in a terminal.
-type OnDisk = ((f64, f64, f64), FrameUs, Sitting);
+/// Training, cache and replay in seconds; a recording; pictures; the program in a terminal.
+type OnDisk = ((f64, f64, f64), RecordingFigures, FrameUs, Sitting);
 
 /// What needs a folder for models.
 fn on_disk(session: &Session, folder: &Path) -> Result<OnDisk, BenchError> {
     // Under the name by which a console started on this folder finds them.
     let file = prepare::cache_file(session);
     let file = folder.join(file.file_name().unwrap_or("models.safetensors".as_ref()));
-    let engine = prepare_and_replay(session, &file)?;
+    let (engine, prepared) = prepare_and_replay(session, &file)?;
+    let recording = recording::measure(session, &prepared, folder)?;
     let mut twelve = Twelve::new(folder).map_err(BenchError::Console)?;
     let mut frame_us = |columns, rows| twelve.frame_us(columns, rows).map_err(BenchError::Console);
     let frames =
         FrameUs { small: frame_us(80, 24)?, middle: frame_us(120, 40)?, large: frame_us(200, 60)? };
-    Ok((engine, frames, sitting::sit(session, folder)))
+    Ok((engine, recording, frames, sitting::sit(session, folder)))
 }
 
-fn prepare_and_replay(session: &Session, file: &Path) -> Result<(f64, f64, f64), BenchError> {
+type Replayed = ((f64, f64, f64), Arc<Prepared>);
+
+fn prepare_and_replay(session: &Session, file: &Path) -> Result<Replayed, BenchError> {
     let mut go_on = |_: prepare::Stage| std::ops::ControlFlow::Continue(());
     let begin = Instant::now();
     prepare::prepare(session, file, &mut go_on).map_err(Box::new)?;
@@ -163,11 +171,11 @@ fn prepare_and_replay(session: &Session, file: &Path) -> Result<(f64, f64, f64),
     let cached_s = begin.elapsed().as_secs_f64();
 
     let begin = Instant::now();
-    let summary = whole_run(session, &prepared, &mut |facts| {
+    let summary = whole_run(session, &prepared, None, &mut |facts| {
         std::hint::black_box(facts);
     })?;
     std::hint::black_box(summary);
-    Ok((train_s, cached_s, begin.elapsed().as_secs_f64()))
+    Ok(((train_s, cached_s, begin.elapsed().as_secs_f64()), prepared))
 }
 
 /// Runs `session` as `headwater run` does, from opening to the summary with its score. Every fact
@@ -175,10 +183,11 @@ fn prepare_and_replay(session: &Session, file: &Path) -> Result<(f64, f64, f64),
 fn whole_run(
     session: &Session,
     prepared: &Arc<Prepared>,
+    record: Option<RecordTo>,
     see: &mut dyn FnMut(&[Fact]),
 ) -> Result<Summary, BenchError> {
     let prepared = Some(Arc::clone(prepared));
-    let options = Options { prepared, ..Options::facts(Speed::Max) };
+    let options = Options { record, prepared, ..Options::facts(Speed::Max) };
     let engine = engine::spawn(session, options).map_err(|error| BenchError::Run(error.into()))?;
     let ended = engine.into_end(|_, update| see(&update.news.facts));
     let (_, ending) = ended.map_err(BenchError::Run)?;
@@ -240,6 +249,16 @@ impl std::fmt::Display for Figures {
                 "attack day",
                 format!("{:>9.2} s for a whole run, from opening to the score", self.day_replay_s),
             ),
+            (
+                "recording",
+                format!(
+                    "{:>9.2} MB a day, {:.0} % more time; opened in {:.0} ms, any instant in {:.1} ms",
+                    self.recording.day_mb,
+                    self.recording.cost_percent,
+                    self.recording.open_ms,
+                    self.recording.seek_ms
+                ),
+            ),
             ("memory", measured(self.peak_rss_mb, 0, "MB at most", unknown)),
         ];
         lines.iter().try_for_each(|(name, figure)| writeln!(f, "{name:<13} {figure}"))
@@ -266,7 +285,7 @@ mod tests {
             session.mode = mode;
             let mut facts = Vec::new();
             let see = &mut |new: &[Fact]| facts.extend_from_slice(new);
-            let summary = whole_run(&session, &prepared, see).expect("a built-in plant");
+            let summary = whole_run(&session, &prepared, None, see).expect("a built-in plant");
             assert_eq!((summary.mode, summary.steps), (mode, 2 * 3600 / 5));
             let opened = facts.iter().filter(|fact| matches!(fact, Fact::Opened(_))).count();
             let closed = facts.iter().filter(|fact| matches!(fact, Fact::Closed(_))).count();

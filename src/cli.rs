@@ -19,6 +19,7 @@ use crate::score;
 use crate::session::{SHIPPED, Session, Span};
 
 mod attach;
+mod calibration;
 mod check;
 mod compare;
 mod export;
@@ -130,6 +131,8 @@ enum Command {
     /// Write data of the built-in plants, with its ground truth, or be a live plant
     #[command(subcommand)]
     Make(make::Make),
+    /// Say which history a live session's models are made from, learn anew, or go back
+    Calibration(calibration::CalibrationArgs),
     /// Make the models of a session and keep them
     Train(train::TrainArgs),
     /// Measure speed and memory on this machine
@@ -380,6 +383,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Some(Command::Check { session, full }) => check::print(&mut out, &session.open()?, full)?,
         Some(Command::Init(args)) => init::run(&mut out, &args)?,
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
+        Some(Command::Calibration(args)) => calibration::run(&mut out, &args)?,
         Some(Command::Train(args)) => train::run(&mut out, &args)?,
         Some(Command::Bench { json }) => {
             let figures = bench::measure()?;
@@ -391,6 +395,10 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         }
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
         Some(Command::Export(args)) => export::run(&mut out, &args)?,
+        Some(Command::Compare(args)) if args.is_for_a_screen() => {
+            drop(out);
+            return Ok(compare::show(&args)?.report());
+        }
         Some(Command::Compare(args)) => compare::run(&mut out, &args)?,
         Some(Command::Serve(args)) => serve::run(&mut out, &args)?,
         Some(Command::Site(args)) => site::run(&mut out, &args)?,

@@ -13,12 +13,16 @@
 //! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
 //! | [`handle`], `player`, [`places`], `protocol`, [`pace`], [`progress`] | [`spawn`]: all of it on a thread of its own, commands in, events out |
 //! | [`ledger_file`], [`ledger_key`] | where the ledgers of a run are kept, and what signs them |
+//! | `carried` | what a live session keeps from one start to the next |
 //! | `live` | nominal rows of a live source are gathered before it is watched |
 //! | [`kept_run`], [`recorded`] | a run that is recorded, and a recording as the source of a run |
+//! | [`branch`] | a recording run again from a moment on with another setting |
 //! | [`cost`] | what preparing a session takes, estimated before anything is allocated |
 //!
 //! It must not know how anything is shown.
 
+pub(crate) mod branch;
+mod carried;
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod decimation;

@@ -26,6 +26,7 @@
 //! | `fold`, `table` | how verdicts become incidents: of the sequential decision, of Table 1 |
 //! | [`action`] | what an operator can do |
 //! | [`operate`] | how it is done and undone |
+//! | `carried` | what a run of a live session hands on to the next |
 //! | [`event`] | the one event: log line, fact and recording row are made from it |
 //! | `facts`, `quality` | events into facts; what is wrong with data |
 //! | [`verdict`] | root cause, propagated effect, single or unknown, client by client |
@@ -35,6 +36,7 @@
 
 pub(crate) mod action;
 pub(crate) mod annunciator;
+mod carried;
 pub(crate) mod event;
 pub(crate) mod figures;
 pub(crate) mod group;
@@ -55,6 +57,7 @@ mod tests;
 pub(crate) use crate::fact::Verdict;
 pub(crate) use action::{Action, Refusal};
 pub(crate) use annunciator::{Annunciator, Place};
+pub(crate) use carried::{Carried, Changed};
 pub(crate) use event::{Edit, Event, What};
 pub(crate) use figures::Figures;
 pub(crate) use group::{Closed, Incident, Member, Origin};

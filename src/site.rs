@@ -16,6 +16,7 @@
 //! | [`fit`], [`series`], [`nominal`], [`prepared`] | models and fits that are made once |
 //! | [`training`], [`chain`], [`batch`] | the site in Algorithm 1 |
 //! | [`whitening`], [`grader`], `new_normal` | residuals, their surprise, changes the site lives with |
+//! | [`carried`] | what is normal beside the calibration, for the next start of a live session |
 //! | [`sensor`], [`seen`] | sensors that are themselves at fault, or show values never seen; which deviate most |
 //! | [`enrolment`] | what a site tells of its calibration, and the price |
 //! | [`messenger`], [`line`], [`informed`] | tier 2: states out, what others explain back |
@@ -26,6 +27,7 @@
 
 pub(crate) mod again;
 pub(crate) mod batch;
+pub(crate) mod carried;
 pub(crate) mod chain;
 pub(crate) mod enrolment;
 mod evidence;

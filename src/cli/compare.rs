@@ -8,6 +8,8 @@ use color_eyre::eyre::{Result, bail, eyre};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::LookArgs;
+use crate::console::{self, Both, Ending, Keys, Subject};
 use crate::engine::handle::Options;
 use crate::engine::knob::{Knob, Turn};
 use crate::engine::pace::Speed;
@@ -28,9 +30,28 @@ pub(super) struct CompareArgs {
     /// A setting of the second one, as `headwater open` names its knobs, such as arl0=8h
     #[arg(long, value_name = "KEY=VALUE")]
     set_b: Vec<String>,
-    /// One JSON object instead of a table
+    /// A table, also at a terminal
+    #[arg(long)]
+    table: bool,
+    /// One JSON object instead
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    look: LookArgs,
+}
+
+impl CompareArgs {
+    /// Whether both days are shown on a screen: there is one, and no text was asked for.
+    pub(super) fn is_for_a_screen(&self) -> bool {
+        !self.json && !self.table && console::is_possible(Keys::StandardInput)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.b.is_none() && self.set_b.is_empty() {
+            bail!("there is nothing to compare: name a second session or recording, or --set-b");
+        }
+        Ok(())
+    }
 }
 
 /// One of the two days.
@@ -83,9 +104,7 @@ struct Said {
 }
 
 pub(super) fn run(out: &mut impl Write, args: &CompareArgs) -> Result<()> {
-    if args.b.is_none() && args.set_b.is_empty() {
-        bail!("there is nothing to compare: name a second session or recording, or --set-b");
-    }
+    args.check()?;
     let (a, b) = (day(&args.a, &[])?, day(args.b.as_deref().unwrap_or(&args.a), &args.set_b)?);
     let comparison = compare(&a, &b);
     if args.json {
@@ -93,6 +112,48 @@ pub(super) fn run(out: &mut impl Write, args: &CompareArgs) -> Result<()> {
         return Ok(());
     }
     Ok(print(out, &comparison)?)
+}
+
+/// Both days under one cursor.
+pub(super) fn show(args: &CompareArgs) -> Result<Ending> {
+    args.check()?;
+    let b = args.b.as_deref().unwrap_or(&args.a);
+    let subjects = [subject(&args.a, &[])?, subject(b, &args.set_b)?];
+    let with_settings = format!("{b} {}", args.set_b.join(" "));
+    let names = [args.a.clone(), with_settings.trim_end().to_owned()];
+    // If stderr is closed, the message is lost.
+    let _ = writeln!(std::io::stderr(), "headwater: reading both days");
+    let both = Both::read(subjects, names, args.look.into())?;
+    Ok(console::compare(both, Keys::StandardInput)?)
+}
+
+/// A recording or a session with these settings.
+fn subject(name: &str, settings: &[String]) -> Result<Subject> {
+    let file = Path::new(name);
+    if record::is_recording(file) {
+        return Ok(Subject::Recording(Box::new(recorded(&Recording::open(file)?, settings)?)));
+    }
+    let mut session = Session::open(name)?;
+    for setting in settings {
+        apply(&mut session, turn(setting)?)?;
+    }
+    Ok(Subject::Session(Box::new(session)))
+}
+
+/// A recording whose server decides by these settings.
+fn recorded(recording: &Recording, settings: &[String]) -> Result<Recorded> {
+    let mut recorded = Recorded::read(recording)?;
+    for setting in settings {
+        let turn = turn(setting)?;
+        if !matches!(turn.knob, Knob::Vote | Knob::Arl0) {
+            bail!(
+                "{setting}: a recording holds what crossed the wire, so only what the server \
+                 decides by (arl0, vote) can be set; name the session to set anything else"
+            );
+        }
+        apply(&mut recorded.session, turn)?;
+    }
+    Ok(recorded)
 }
 
 fn day(name: &str, settings: &[String]) -> Result<Day> {
@@ -113,17 +174,7 @@ fn day(name: &str, settings: &[String]) -> Result<Day> {
             }
             return Ok(day);
         }
-        let mut recorded = Recorded::read(&recording)?;
-        for setting in settings {
-            let turn = turn(setting)?;
-            if !matches!(turn.knob, Knob::Vote | Knob::Arl0) {
-                bail!(
-                    "{setting}: a recording holds what crossed the wire, so only what the server \
-                     decides by (arl0, vote) can be set; name the session to set anything else"
-                );
-            }
-            apply(&mut recorded.session, turn)?;
-        }
+        let recorded = recorded(&recording, settings)?;
         day.play(engine::spawn_recorded(recorded, Options::facts(Speed::Max))?)?;
         return Ok(day);
     }

@@ -168,6 +168,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
             | EngineEvent::Playing
             | EngineEvent::Ordered(_)
             | EngineEvent::Tried(_)
+            | EngineEvent::Branched(_)
             | EngineEvent::Stopped => {}
         }
     }

@@ -5,6 +5,7 @@
 //! | `screen` | what fills the screen, what is chosen on it, the ways between screens |
 //! | `time` | looking back, marks, loops over the past, running ahead |
 //! | `tune`, `tuning`, `turning` | knobs on trial and their consequences |
+//! | `again`, `beside` | a recording run again with another setting; two days under one cursor |
 //! | `operator` | what an operator does about alarms |
 //! | `prompt`, `line`, `command`, `goal`, `filter` | what is typed |
 //! | `question`, `answer` | what is asked, and what becomes of the answer |
@@ -35,6 +36,7 @@ use super::theme::Theme;
 use super::training::Course;
 use super::watched::Watched;
 use super::window::ZOOMS;
+use crate::engine::branch::Branch;
 use crate::engine::handle::{Command, EngineEvent, Load, OpenError, RecordState};
 use crate::engine::knob::{Knob, Scope, Turn};
 use crate::engine::pace::{Pace, Speed};
@@ -47,7 +49,9 @@ use crate::session::Session;
 use crate::stream::live::status::Shown;
 
 mod act;
+mod again;
 mod answer;
+mod beside;
 pub(crate) mod command;
 mod copied;
 mod filter;
@@ -162,6 +166,8 @@ pub(crate) struct Model {
     pub session: usize,
     pub filter: Filter,
     pub tuning: Option<Tuning>,
+    /// A recording that was run again with another setting, while that is shown.
+    pub branch: Option<Box<Branch>>,
     pub prompt: Option<Prompt>,
     typed: Vec<String>,
     pub question: Option<Question>,
@@ -271,6 +277,7 @@ impl Model {
             session: 0,
             filter: Filter::default(),
             tuning: None,
+            branch: None,
             prompt: None,
             typed: Vec::new(),
             question: None,
@@ -479,6 +486,7 @@ fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
             let next = tuning.ask().or_else(|| tuning.ask_further());
             return next.map(|turn| Effect::Command(Command::WhatIf(turn)));
         }
+        EngineEvent::Branched(found) => model.take_branch(found),
         EngineEvent::Playing => {
             model.stage = Stage::Playing;
             // A recording is read to its end first.

@@ -9,6 +9,7 @@ use super::view::view;
 use crate::engine::pace::Speed;
 use fixture::{Console, playing, preparing};
 
+mod compare;
 pub(crate) mod fixture;
 mod marks;
 mod operate;

@@ -13,6 +13,7 @@ use ratatui::layout::Rect;
 
 use super::app::Model;
 use super::still::{FULL_SPEED, run_to};
+use super::subject::Subject;
 use super::term::page;
 use super::theme::{Choice, Terminal, Theme};
 use super::view::view;
@@ -80,5 +81,47 @@ impl Twelve {
             best = best.min(sample.elapsed() / PICTURES);
         }
         Ok(best.as_secs_f64() * 1e6)
+    }
+}
+
+/// Instants of a recording that are looked at.
+const SEEKS: i32 = 400;
+
+/// A console on a recording, for the time that seeking takes.
+pub(crate) struct Reopened {
+    model: Model,
+}
+
+impl Reopened {
+    /// Reads the recording to its end and draws the first picture.
+    pub(crate) fn open(file: &Path) -> Result<Self, OpenError> {
+        let subject = Subject::recording(file)?;
+        let theme = Theme::new(Choice::Auto, Terminal::default());
+        let mut model = Model::new(subject.session(), theme);
+        model.is_recording = true;
+        run_to(&mut model, subject.spawn(Options::watched(FULL_SPEED), false)?)?;
+        black_box(view(&model, &mut Buffer::empty(Rect::new(0, 0, 120, 40))));
+        Ok(Self { model })
+    }
+
+    /// Milliseconds of the slowest of many jumps to another instant, up to the bytes of its picture.
+    pub(crate) fn slowest_seek_ms(&mut self) -> Result<f64, OpenError> {
+        let (first, last) = self.model.span().ok_or("the recording has no steps")?;
+        let length = last.duration_since(first);
+        let area = Rect::new(0, 0, 120, 40);
+        let (mut shown, mut next) = (Buffer::empty(area), Buffer::empty(area));
+        let mut slowest = Duration::ZERO;
+        for seek in 0..SEEKS {
+            // Far from the one before, and over the whole length.
+            let share = seek.wrapping_mul(151) % SEEKS;
+            let begin = Instant::now();
+            self.model.look = Some(first.checked_add(length / SEEKS * share)?);
+            next.reset();
+            black_box(view(&self.model, &mut next));
+            black_box(page(&shown, &next, false)?);
+            slowest = slowest.max(begin.elapsed());
+            mem::swap(&mut shown, &mut next);
+        }
+        Ok(slowest.as_secs_f64() * 1e3)
     }
 }

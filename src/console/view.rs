@@ -17,6 +17,7 @@ use super::mouse::{Hit, Target};
 use pen::Canvas;
 use scene::Scene;
 
+mod again;
 mod asked;
 mod axis;
 mod card;
@@ -91,6 +92,9 @@ fn page(model: &Model, area: Rect, canvas: &mut Canvas) {
         canvas.cut(pen::take(&mut rest, 1), 1, 0, &text, style);
     }
     let skip = model.scroll;
+    if let Some(branch) = &model.branch {
+        return again::draw(model, branch, skip, rest, canvas);
+    }
     match model.screen {
         Screen::Overview => overview::draw(&scene, rest, canvas),
         Screen::Client => client::draw(&scene, skip, rest, canvas),

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use super::carried::{self, CarriedFiles};
 pub(crate) use super::error::OpenError;
 use super::kept_run::KeptRun;
 use super::ledger_file::KeptLedger;
@@ -132,6 +133,7 @@ impl Handle {
                 | EngineEvent::Playing
                 | EngineEvent::Ordered(_)
                 | EngineEvent::Tried(_)
+                | EngineEvent::Branched(_)
                 | EngineEvent::Stopped => {}
             }
         }
@@ -183,6 +185,7 @@ fn spawn_on(
                 let kept = (kept, record);
                 let mut player = Player::new(watch, kept, &session, &options, sender, commands);
                 player.follow(outside.live);
+                player.carry(outside.carried);
                 player.hand_out(outside.outputs, outside.metrics);
                 let played = player.play(prepared);
                 // Whoever has left does not wait for it.
@@ -207,6 +210,8 @@ struct Outside {
     /// Who gets facts, and who may ask for figures.
     outputs: Option<Outputs>,
     metrics: Option<Metrics>,
+    /// What is kept for the next start.
+    carried: CarriedFiles,
 }
 
 fn open(
@@ -228,9 +233,10 @@ fn open(
     };
     let metrics = session.metrics.as_deref().filter(|_| sends);
     let metrics = metrics.map(Metrics::listen).transpose()?;
+    let claim = carried::claim(session);
     let source = session.live().map(|live| live::begin(session, live, options, sender));
     let source = source.transpose()?;
-    let outside = Outside { live: source.as_ref().map(LiveStream::status), outputs, metrics };
+    let live = source.as_ref().map(LiveStream::status);
     let mut record = KeptRun::open(session, options.record.as_ref());
     if let Some(file) = record.file() {
         let _ = sender.blocking_send(EngineEvent::Recording(RecordState::On(file)));
@@ -256,7 +262,11 @@ fn open(
         None => Watch::open(session, &prepared, run, with_frames),
     };
     match watch {
-        Ok(watch) => {
+        Ok(mut watch) => {
+            let (carried, before) = CarriedFiles::open(session, claim);
+            let before = before.filter(|before| !before.carried.is_nothing());
+            watch.go_on_from(before);
+            let outside = Outside { live, outputs, metrics, carried };
             record.describe(session, (mode, options.watched), &watch, &prepared);
             Ok((watch, Some(prepared), kept, record, outside))
         }

@@ -17,6 +17,7 @@ use crate::record::folder::{self, Retention};
 use crate::record::recorder::Limits;
 use crate::record::{RecordError, Recorder, Seen, StepMark, StepNote};
 use crate::session::{Mode, Session};
+use crate::stream::live::kept;
 use crate::stream::{self, Frame};
 use crate::wire::{CarrierLog, Logged, Wire};
 
@@ -283,6 +284,9 @@ fn describe(
     recorder.about(Both, "clients", json(&names));
     recorder.about(Server, "training_from", prepared.spent.from.to_string());
     recorder.about(Server, "losses", json(&prepared.history));
+    if let Some(carried) = watch.carried() {
+        recorder.about(Server, "carried", json(carried));
+    }
     recorder.about(Site, "layout", json(watch.measurements()));
     recorder.about(Site, "step_layout", json(run.layout()));
     let thresholds: Vec<[f32; 2]> =
@@ -292,6 +296,10 @@ fn describe(
     let left_out: Vec<_> = prepared.clients.iter().map(|client| &client.left_out).collect();
     recorder.about(Site, "not_watched", json(&left_out));
     recorder.about(Site, "unused_nominal_rows", json(&prepared.unused));
+    if let Some(history) = session.live().and_then(|_| kept::complete(session)) {
+        recorder.about(Both, "calibration_version", history.version.to_string());
+        recorder.about(Both, "calibration_sha256", history.digest);
+    }
     if let Ok(fingerprint) = prepare::fingerprint(session) {
         recorder.about(Both, "models_fingerprint", fingerprint.to_string());
     }

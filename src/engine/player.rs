@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
+use super::branch;
+use super::carried::CarriedFiles;
 use super::error::OpenError;
 use super::kept_run::KeptRun;
 use super::ledger_file::KeptLedger;
@@ -106,6 +108,8 @@ pub(super) struct Player {
     /// Who gets facts outside, and who may ask for figures.
     outputs: Option<Outputs>,
     metrics: Option<Metrics>,
+    /// What is kept for the next start.
+    carried: CarriedFiles,
 }
 
 impl Player {
@@ -147,6 +151,7 @@ impl Player {
             live: None,
             outputs: None,
             metrics: None,
+            carried: CarriedFiles::default(),
         }
     }
 
@@ -192,6 +197,7 @@ impl Player {
             }
             if let Ok(time) = step {
                 self.record.step(&self.watch, &news, time);
+                self.carried.follow(&self.watch, &news);
                 if !self.is_watched() {
                     self.pass_on(&mut news);
                 }
@@ -291,6 +297,7 @@ impl Player {
     /// says where their file ends.
     pub(crate) fn close(&mut self) -> Option<Head> {
         self.record.finish();
+        self.carried.store(&self.watch);
         self.watch.run_mut().close_ledgers();
         if let Some(outputs) = self.outputs.take() {
             outputs.finish(LAST_FACTS);
@@ -403,6 +410,13 @@ impl Player {
             // the engine has seen.
             Command::Order(order) if self.amid => self.orders.push(order),
             Command::Order(order) => self.carry_out(order)?,
+            Command::Branch { from, turn } => {
+                let found = match self.watch.recording() {
+                    Some(file) => branch::branch(file, from, turn).map_err(|why| why.to_string()),
+                    None => Err("only a recording can be run again from a moment".to_owned()),
+                };
+                self.tell(EngineEvent::Branched(found.map(Box::new)))?;
+            }
             Command::WhatIf(turn) => {
                 let (before, after) = (self.watch.so_far(), self.watch.what_if(turn));
                 self.answered(Tried { turn, before, after })?;

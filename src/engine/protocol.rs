@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use jiff::civil::Time;
 use serde::{Deserialize, Serialize};
 
+use super::branch::Branch;
 use super::error::OpenError;
 pub(crate) use super::kept_run::{RecordState, RecordTo};
 use super::knob::Turn;
@@ -102,6 +103,8 @@ pub(crate) enum EngineEvent {
     Ordered(Result<(), String>),
     /// What turning a knob would have meant.
     Tried(Box<Tried>),
+    /// What a recording is with another setting, or why nobody can tell.
+    Branched(Result<Box<Branch>, String>),
     /// The moment was reached at which the engine was to stop. Nothing follows.
     Stopped,
     /// The stream is over. Only answers follow.
@@ -122,7 +125,8 @@ impl EngineEvent {
             | Self::News(_)
             | Self::Playing
             | Self::Ordered(_)
-            | Self::Tried(_) => false,
+            | Self::Tried(_)
+            | Self::Branched(_) => false,
         }
     }
 }
@@ -141,6 +145,11 @@ pub(crate) enum Command {
     WhatIf(Turn),
     /// The same where it costs something: it is paid for.
     WhatIfPaid(Turn),
+    /// Run the recording again from here with this setting.
+    Branch {
+        from: Timestamp,
+        turn: Turn,
+    },
 }
 
 /// How a session is run.

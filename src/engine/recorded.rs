@@ -2,6 +2,7 @@
 //! on their own machines comes from their tables.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -10,7 +11,7 @@ use super::influence::OfServer;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{Fact, Summary};
 use crate::incident::action::SCHEDULE;
-use crate::incident::{Event, Order, What};
+use crate::incident::{Carried, Event, Order, What};
 use crate::record::batch::AboutTable::{Both, Server, Site};
 use crate::record::recording::StoredEvent;
 use crate::record::{RecordError, Recording, Seen, StepMark, StepNote};
@@ -24,6 +25,7 @@ pub(super) const NOT_SENT: &str = "nothing was sent: ";
 
 /// A recording, read for a run over it.
 pub(crate) struct Recorded {
+    pub(super) file: PathBuf,
     pub(crate) session: Session,
     /// The method that decided at the start.
     pub(crate) mode: Mode,
@@ -44,7 +46,9 @@ pub(crate) struct Recorded {
     pub(super) truth: Vec<stream::Event>,
     pub(super) training_from: Timestamp,
     pub(super) repeats_freely: bool,
-    /// What operators ordered, with the step they ordered it at.
+    /// What the run took over from the one before it.
+    pub(super) carried: Option<Carried>,
+    /// What operators ordered, and words from outside, with the step at which they came.
     pub(super) orders: VecDeque<StoredEvent>,
     /// Why something was not sent, with the step.
     pub(super) troubles: VecDeque<(u64, String)>,
@@ -110,6 +114,7 @@ impl Recorded {
             .map_err(|why| recording.damaged(format!("who influences whom: {why}")))?;
         let training_from = recording.known(Server, "training_from")?;
         Ok(Self {
+            file: recording.file().to_path_buf(),
             session: recording.session()?,
             mode: recording.value(Both, "mode")?,
             measured: (!frames.is_empty()).then_some(measured),
@@ -129,7 +134,8 @@ impl Recorded {
                 .map_err(|why| recording.damaged(format!("a time: {why}")))?,
             repeats_freely: recording.value(Site, "repeats_freely")?,
             troubles: events.iter().filter_map(trouble).collect(),
-            orders: events.into_iter().filter(|stored| is_order(&stored.event)).collect(),
+            orders: events.into_iter().filter(|stored| comes_from_outside(&stored.event)).collect(),
+            carried: recording.maybe(Server, "carried")?,
             layout,
             steps,
             readouts,
@@ -137,6 +143,11 @@ impl Recorded {
             training,
             summary,
         })
+    }
+
+    /// What was ordered after a moment does not happen.
+    pub(super) fn forget_orders_after(&mut self, moment: Timestamp) {
+        self.orders.retain(|stored| stored.event.time < moment && !stored.after_end);
     }
 
     /// The carrier that delivers its messages again.
@@ -157,9 +168,11 @@ impl Recorded {
     }
 }
 
-/// The operators' orders among events. What the session's plan ordered is ordered by it again.
-fn is_order(event: &Event) -> bool {
-    matches!(event.what, What::Did(_)) && event.who.as_deref() != Some(SCHEDULE)
+/// The operators' orders, and words about the source, among events: neither follows from messages. What
+/// the session's plan ordered is ordered by it again.
+fn comes_from_outside(event: &Event) -> bool {
+    let is_order = matches!(event.what, What::Did(_)) && event.who.as_deref() != Some(SCHEDULE);
+    is_order || event.outside_note().is_some()
 }
 
 /// The order that an entry of the log was.

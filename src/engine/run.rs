@@ -20,10 +20,12 @@
 //! | [`readout`] | what can be seen of every client at a step |
 //! | [`what_if`] | the run decided again under other settings |
 //! | `operate` | what an operator orders, carried out |
+//! | [`carried`] | a live session that goes on where it was |
 
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod alarms;
+pub(crate) mod carried;
 mod ending;
 mod exchange;
 mod explain;

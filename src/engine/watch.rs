@@ -12,6 +12,7 @@ mod tests;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
@@ -20,12 +21,13 @@ use serde::{Deserialize, Serialize};
 use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
 use super::recorded::{Recorded, order_of};
+use super::run::carried::Before;
 use super::run::readout::ClientReadout;
 use super::run::what_if::NoAnswer;
 use super::run::{ActError, Outlook, Run, RunError, RunOptions, Stepped};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
-use crate::incident::{AlarmState, Event, Figures, Incident, Order};
+use crate::incident::{AlarmState, Carried, Event, Figures, Incident, Order};
 use crate::privacy::EpsilonOption;
 use crate::record::Seen;
 use crate::record::recording::StoredEvent;
@@ -128,6 +130,8 @@ pub(crate) struct Watch {
     looked_at: bool,
     /// Events that were handed on.
     events: usize,
+    /// What the run before left, until the first step.
+    before: Option<Before>,
     /// What comes from the recording that the run is of.
     recorded: Option<FromRecording>,
     /// The last step, and what was spent when somebody asked last.
@@ -181,8 +185,8 @@ impl Watch {
         let run = Run::over(stream, session, prepared, options)?;
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
         let looked_at = with_frames;
-        let recorded = None;
-        Ok(Self { run, raw, frames, looked_at, events: 0, recorded, last: None, spent, ladder })
+        let (recorded, before, last) = (None, None, None);
+        Ok(Self { run, raw, frames, looked_at, events: 0, before, recorded, last, spent, ladder })
     }
 
     /// The run of a recording again. With `keep` it can be decided under other settings.
@@ -196,19 +200,22 @@ impl Watch {
             run.layout().clone()
         };
         let (spent, ladder) = (RefCell::new(None), RefCell::new(None));
+        let carried = recorded.carried.take();
+        let before = carried.map(|carried| Before { carried, ..Before::default() });
         let recorded = Some(FromRecording {
+            file: recorded.file,
             frames: recorded.frames,
             readouts: recorded.readouts,
             orders: recorded.orders,
             ended: recorded.summary.is_some(),
         });
-        let looked_at = true;
-        Ok(Self { run, raw, frames, looked_at, events: 0, recorded, last: None, spent, ladder })
+        let (looked_at, last) = (true, None);
+        Ok(Self { run, raw, frames, looked_at, events: 0, before, recorded, last, spent, ladder })
     }
 
-    /// Whether it is the run of a recording.
-    pub(crate) fn is_recorded(&self) -> bool {
-        self.recorded.is_some()
+    /// The file, where it is the run of a recording.
+    pub(crate) fn recording(&self) -> Option<&Path> {
+        self.recorded.as_ref().map(|recorded| recorded.file.as_path())
     }
 
     /// What measurements look like as they come.
@@ -268,6 +275,9 @@ impl Watch {
                     (&mut news.readouts[seen..], &mut news.frames),
                 );
             }
+            if let Some(before) = self.before.take() {
+                self.resume(&before, news);
+            }
             self.obey_recorded_orders(false, news);
         }
         self.tell(news);
@@ -280,9 +290,38 @@ impl Watch {
         self.tell(news);
     }
 
+    /// Goes on where the run before ended, after the first step.
+    pub(super) fn go_on_from(&mut self, before: Option<Before>) {
+        self.before = before;
+    }
+
+    /// What is taken over from the run before, until the first step.
+    pub(super) fn carried(&self) -> Option<&Carried> {
+        self.before.as_ref().map(|before| &before.carried)
+    }
+
+    fn resume(&mut self, before: &Before, news: &mut News) {
+        news.facts.push(self.run.resume(&before.carried));
+        // Settings and words stand among the orders of a recording.
+        if self.recorded.is_some() {
+            return;
+        }
+        let sites = self.run.resume_normals(&before.normals);
+        if sites > 0 {
+            let said = format!("{sites} clients live with what was accepted before the restart");
+            news.facts.extend(self.run.note(&said));
+        } else if before.normals_lost {
+            let said =
+                "what was accepted as normal before the restart is forgotten: models are others";
+            news.facts.extend(self.run.note(said));
+        }
+        self.run.resume_settings(before.carried.settings(), &mut news.facts);
+    }
+
     /// Enters a word about the source in the log, once there is a log.
-    pub(crate) fn note(&mut self, what: &str) -> Option<Fact> {
-        self.run.note(what)
+    pub(crate) fn note(&mut self, what: &str, news: &mut News) {
+        news.facts.extend(self.run.note(what));
+        self.tell(news);
     }
 
     /// The run is over: closes what is open.
@@ -303,8 +342,13 @@ impl Watch {
         while let Some(stored) = recorded.orders.front()
             && stored.step <= step
             && (after_end || !stored.after_end)
-            && let Some(order) = recorded.orders.pop_front().and_then(|s| order_of(s.event))
+            && let Some(event) = recorded.orders.pop_front().map(|stored| stored.event)
         {
+            if let Some(said) = event.outside_note() {
+                news.facts.extend(self.run.note(said));
+                continue;
+            }
+            let Some(order) = order_of(event) else { continue };
             match self.run.act(order) {
                 Ok(mut facts) => news.facts.append(&mut facts),
                 // It was carried out then: the run is not the same any more, which its facts show.
@@ -413,6 +457,7 @@ impl Watch {
 
 /// What of a run its recording knows and the server does not.
 struct FromRecording {
+    file: PathBuf,
     frames: VecDeque<Frame>,
     /// What was seen at every step, a row of clients each.
     readouts: Vec<Seen>,

@@ -14,13 +14,51 @@
 //! headwater export FILE --what report --incident 3 --format html
 //! headwater export FILE --what report --from 06:00 --to 14:00 --format md
 //! headwater export FILE --what cast            the console over that time (asciicast v2)
-//! headwater compare A B                        two recordings, or a session with --set-b arl0=8h
+//! headwater compare A B                        two recordings, or a session with --set-b arl0=8h; at a
+//!                                              terminal both days under one cursor, else a table
+//! headwater calibration SESSION                which history a live session learned from; --renew, --roll-back
 //! ```
 //!
 //! Recordings of the console stand in `HEADWATER_RECORDINGS`, else below the folder in which the system
 //! keeps data of programs. Together they may have 4 GB and may be 90 days old: the oldest ones are
 //! removed when a console starts, and it says so. One recording may have 512 MB: beyond that its oldest
 //! steps are removed, and facts, events and incidents stay.
+//!
+//! # Run again from here
+//!
+//! In a recording a knob can be put on trial as in a run. `enter` then runs the recording again from the
+//! moment looked at with that setting, and shows old and new incidents side by side. Up to that moment
+//! everything is as it was, orders included; after it nobody orders anything. The recording stays as it
+//! is. It holds what crossed the wire, so only what the server decides by can be changed: `arl0`, `vote`.
+//!
+//! # Two days under one cursor
+//!
+//! `headwater compare A B` at a terminal shows both days, one above the other. Whatever is looked at in
+//! one is looked at in the other; `tab` changes which one the keys are for. Days that do not overlap in
+//! time are laid over each other by their beginnings. `--table` prints the table instead.
+//!
+//! # A live session that is started again
+//!
+//! A live session with `history: Learned` or `history: Table` goes on where it was: incidents keep their
+//! numbers, acknowledgements and notes, shelves end at their times, clients out of service stay out, what
+//! was accepted as normal stays normal, and settings are made again. The log says so with the first step.
+//! An incident that was open goes on when its root, or a member of it, is found again within an hour;
+//! until then it is over, and asks if nobody had acknowledged it. A setting that was changed in the
+//! session file meanwhile stays as the file has it. Accepted normals are forgotten when the models are
+//! others. Orders from before a restart cannot be undone after it. What is handed on stands in the
+//! session's folder below `HEADWATER_LIVE`: `operator.json` (the server's half), `normals.json` (the
+//! sites' half). One run at a time writes them.
+//!
+//! Every replay, and a live session with `history: First`, begins anew: its recording shows what was done.
+//!
+//! # Calibrations and their versions
+//!
+//! Models and thresholds of a live session with `history: Learned` are made from the rows that it learned
+//! from. Those rows have a version, counted from 1; recordings store it as `calibration_version` and
+//! `calibration_sha256`, beside the digests of the models. `headwater calibration SESSION --renew` sets
+//! the version in use aside: the next start learns anew, and watches nothing until it has learned.
+//! `--roll-back N` uses an earlier version again, with the models that were made from it. No version is
+//! deleted. While a run is going on both are refused.
 //!
 //! # What is never stored
 //!
@@ -42,14 +80,14 @@
 //!
 //! | table | columns | what it holds |
 //! |---|---|---|
-//! | `about` | key, value | session (RON), its name, folder and SHA-256, seed, randomness, mode, clients, period, models, program, begun, ended |
+//! | `about` | key, value | session (RON), its name, folder and SHA-256, seed, randomness, mode, clients, period, models, version of the calibration, program, begun, ended |
 //! | `steps` | first, steps, from_ns, until_ns, data | the time grid, in blocks |
 //! | `step_notes` | step, json | rows that were left out before a step, and where its data comes from |
 //! | `site_about` | key, value | sensors and their units, τ of every client, sensors that are not watched |
 //! | `site_steps` | first, client, data | distances and norms of residuals, in blocks |
 //! | `site_measurements` | first, frames, from_ns, until_ns, data | measurements, where the session asks for them |
 //! | `site_ledger` | step, client, time, json | what a client had given away, once an hour and at the end |
-//! | `server_about` | key, value | disturbances that the data is known to hold, losses of training |
+//! | `server_about` | key, value | disturbances that the data is known to hold, losses of training, what was taken over from the run before |
 //! | `server_models` | kind, sha256, data | who influences whom, as the server learned it |
 //! | `server_steps` | first, client, data | flags, levels and evidence, in blocks |
 //! | `server_messages` | first, data | every message, in blocks |

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::carried::Resumable;
 use super::event::{Event, Log, What};
 use super::figures::date;
 use super::group::{Closed, Incident, Origin};
@@ -51,6 +52,10 @@ pub(crate) struct Annunciator {
     /// When something went wrong with data on this day.
     pub(super) quality_lines: Vec<Timestamp>,
     pub(super) settings: BTreeMap<String, Value>,
+    /// The same as the run began with them.
+    pub(super) declared: BTreeMap<String, Value>,
+    /// What was open in the run before.
+    pub(super) resumable: Resumable,
     pub(super) rates: Rates,
     pub(super) watched_s: f64,
     pub(super) log: Log,
@@ -87,6 +92,8 @@ impl Annunciator {
             quality: Vec::new(),
             quality_lines: Vec::new(),
             settings: BTreeMap::new(),
+            declared: BTreeMap::new(),
+            resumable: Resumable::default(),
             rates: Rates::new(clients),
             watched_s: 0.0,
             log: Log::default(),
@@ -103,7 +110,9 @@ impl Annunciator {
 
     /// Makes a setting known, with the value it starts from. This is no change and leaves no entry.
     pub(crate) fn declare(&mut self, what: impl Into<String>, value: Value) {
-        self.settings.insert(what.into(), value);
+        let what = what.into();
+        self.declared.insert(what.clone(), value.clone());
+        self.settings.insert(what, value);
     }
 
     /// Takes the next step and says what is new.
@@ -235,6 +244,9 @@ impl Annunciator {
 
     /// Opens an incident with this root and onset; its members join afterwards.
     pub(super) fn open(&mut self, origin: Origin, onset: Timestamp, root: Option<usize>) -> u64 {
+        if let Some(number) = self.found_again(root) {
+            return number;
+        }
         let number = self.incidents.len() as u64 + 1;
         let mut incident = Incident::new(number, origin, (self.now, self.step), onset);
         incident.root = root;

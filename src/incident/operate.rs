@@ -297,7 +297,9 @@ impl Annunciator {
     /// A person enters the run here: what is over by now is history, and asks for nothing.
     pub(crate) fn enter_here(&mut self) {
         let over = |incident: &&Incident| {
-            !incident.is_open() && incident.alarm.state.wants_acknowledgement()
+            !incident.is_open()
+                && incident.alarm.state.wants_acknowledgement()
+                && !self.resumable.is_before(incident)
         };
         let past: Vec<u64> = self.listed_incidents().filter(over).map(|i| i.number).collect();
         for number in &past {

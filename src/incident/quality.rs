@@ -8,6 +8,17 @@ use super::group::SensorTrouble;
 use super::input::{QualityKind, QualityNote};
 use crate::fact::Fact;
 
+/// Why a note stands in the log that is not about data or messages.
+const OUTSIDE: &str = "outside";
+
+impl Event {
+    /// The words of a note about something that neither data nor messages tell.
+    pub(crate) fn outside_note(&self) -> Option<&str> {
+        let What::Noted { client: None, text } = &self.what else { return None };
+        (self.why.as_deref() == Some(OUTSIDE)).then_some(text)
+    }
+}
+
 /// Something that is wrong with data, and when that was last seen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Trouble {
@@ -85,6 +96,15 @@ impl Annunciator {
         let client = self.remark(time, client, text);
         self.quality_lines.push(time);
         self.quality_fact(time, client, text.to_owned(), None)
+    }
+
+    /// The same about something that neither data nor messages tell: a recording stores it as it is.
+    pub(crate) fn note_outside(&mut self, time: Timestamp, text: &str) -> Fact {
+        let what = What::Noted { client: None, text: text.to_owned() };
+        let why = Some(OUTSIDE.to_owned());
+        self.log.add(Event { why, ..Event::of_data(time, what) });
+        self.quality_lines.push(time);
+        self.quality_fact(time, None, text.to_owned(), None)
     }
 
     /// Something that is good to know and no trouble: a line of the log alone. Answers the client

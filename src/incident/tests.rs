@@ -1,3 +1,4 @@
+mod carried;
 mod course;
 mod operator;
 mod property;

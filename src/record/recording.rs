@@ -164,6 +164,15 @@ impl Recording {
         self.parse(key, &self.known(table, key)?)
     }
 
+    /// The same where only some recordings have it.
+    pub(crate) fn maybe<T: for<'a> Deserialize<'a>>(
+        &self,
+        table: AboutTable,
+        key: &str,
+    ) -> Result<Option<T>, RecordError> {
+        self.about(table, key)?.map(|text| self.parse(key, &text)).transpose()
+    }
+
     /// Whether the run came to its end and the file was closed.
     pub(crate) fn ended(&self) -> Result<Option<Timestamp>, RecordError> {
         let ended = self.about(AboutTable::Both, "ended")?;

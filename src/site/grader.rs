@@ -244,6 +244,15 @@ impl Grader {
         self.flat_line_accepted = false;
     }
 
+    /// What is taken as normal beside what was calibrated.
+    pub(super) fn new_normal(&self) -> &NewNormal {
+        &self.new_normal
+    }
+
+    pub(super) fn new_normal_mut(&mut self) -> &mut NewNormal {
+        &mut self.new_normal
+    }
+
     /// A new run begins. What was taken as normal stays so.
     pub(crate) fn reset(&mut self) {
         Whitening::forget(&mut self.past);

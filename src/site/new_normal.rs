@@ -11,6 +11,8 @@
 //! a window on   d²(r_w − shift)/s² from the last steps, and a margin
 //! ```
 
+use serde::{Deserialize, Serialize};
+
 use super::grader::Nominal;
 use crate::evidence::threshold::NominalDistances;
 
@@ -25,8 +27,8 @@ const USUAL: f64 = 0.9;
 const MARGIN: f32 = 1.25;
 
 /// How the steps after a change are judged.
-#[derive(Debug, Clone, PartialEq, Default)]
-enum Judged {
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) enum Judged {
     /// By the calibration alone.
     #[default]
     AsCalibrated,
@@ -114,6 +116,29 @@ impl NewNormal {
     pub(crate) fn forget(&mut self) {
         (self.judged, self.before) = (Judged::AsCalibrated, Judged::AsCalibrated);
         (self.kept, self.next) = (0, 0);
+    }
+
+    /// How steps are judged now.
+    pub(super) fn judged(&self) -> &Judged {
+        &self.judged
+    }
+
+    /// Steps are judged like this from here on, as in the run before; refused where that was made for
+    /// other sensors.
+    pub(super) fn judge_by(&mut self, judged: Judged) -> bool {
+        let fits = match &judged {
+            Judged::AsCalibrated => true,
+            Judged::Provisionally { squared, .. } => *squared >= 1.0,
+            Judged::Anew { shift, squared } => {
+                shift.len() == self.shifted.len()
+                    && *squared >= 1.0
+                    && shift.iter().all(|shift| shift.is_finite())
+            }
+        };
+        if fits {
+            (self.judged, self.before) = (judged, Judged::AsCalibrated);
+        }
+        fits
     }
 
     fn remember(&mut self, r_w: &[f32]) {
@@ -241,6 +266,24 @@ mod tests {
         assert!(client.surprised(100, 1.0, 9.0) < 0.05);
         client.normal.take_back();
         assert!(client.surprised(100, 1.0, 9.0) > 0.9);
+    }
+
+    #[test]
+    fn what_was_accepted_is_normal_again_after_a_restart() {
+        let mut client = Client::new();
+        client.surprised(WINDOW, 1.0, 9.0);
+        client.normal.take(&mut client.nominal, WINDOW);
+        let stored = serde_json::to_string(client.normal.judged()).expect("it can be written");
+        let mut next = Client::new();
+        assert!(next.surprised(20, 1.0, 9.0) > 0.9);
+        assert!(next.normal.judge_by(serde_json::from_str(&stored).expect("it can be read")));
+        assert!(next.surprised(500, 1.0, 9.0) < 0.05);
+        // What was made for other sensors, or makes no sense, is refused.
+        let other = |shift: Vec<f32>, squared| Judged::Anew { shift, squared };
+        assert!(!next.normal.judge_by(other(vec![9.0; 3], 1.0)));
+        assert!(!next.normal.judge_by(other(vec![9.0, 0.0], 0.0)));
+        assert!(!next.normal.judge_by(other(vec![f32::NAN, 0.0], 1.0)));
+        assert!(next.surprised(500, 1.0, 9.0) < 0.05, "and changes nothing");
     }
 
     #[test]

@@ -228,6 +228,21 @@ impl ValueWatch {
         self.accepted.truncate(self.before);
     }
 
+    /// Values that were taken as normal, with the names of their sensors.
+    pub(super) fn accepted(&self) -> impl Iterator<Item = (&str, f64)> {
+        let named =
+            |(sensor, value): &(usize, f64)| Some((&self.sensors.get(*sensor)?.name[..], *value));
+        self.accepted.iter().filter_map(named)
+    }
+
+    /// A value of a sensor is normal, as in the run before.
+    pub(super) fn accept(&mut self, sensor: &str, value: f64) {
+        if let Some(place) = self.sensors.iter().position(|known| known.name == sensor) {
+            self.accepted.push((place, value));
+            self.before = self.accepted.len();
+        }
+    }
+
     /// Only the values of fit and calibration are normal.
     pub(crate) fn forget(&mut self) {
         self.accepted.clear();

@@ -28,6 +28,7 @@ mod reader;
 pub(crate) mod status;
 mod tag;
 mod tags;
+pub(crate) mod versions;
 
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,8 @@ mod broker;
 #[cfg(unix)]
 mod broker_faults;
 mod cache;
+#[cfg(unix)]
+mod continuity;
 mod data;
 mod elsewhere;
 mod faults;

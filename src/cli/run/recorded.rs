@@ -103,6 +103,7 @@ fn recompute(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Res
             | EngineEvent::Playing
             | EngineEvent::Ordered(_)
             | EngineEvent::Tried(_)
+            | EngineEvent::Branched(_)
             | EngineEvent::Stopped => {}
         }
     }

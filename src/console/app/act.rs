@@ -7,6 +7,7 @@ use super::{Effect, Focus, Model, Screen, Sorting, Stage, copied};
 use crate::console::action::Action;
 use crate::engine::handle::Command;
 use crate::engine::pace::Speed;
+use crate::session::LiveHistory;
 
 const FAR_TURN: i32 = 10;
 
@@ -135,7 +136,8 @@ impl Model {
         {
             return Some(Effect::Quit);
         }
-        self.question = Some(Question::Quit { unseen });
+        let goes_on = self.subject.live().is_some_and(|live| live.history != LiveHistory::First);
+        self.question = Some(Question::Quit { unseen, goes_on });
         None
     }
 

@@ -33,9 +33,10 @@ pub(crate) enum Question {
     Mark,
     ToMark,
     Open(String),
-    /// So many alarms nobody has seen.
+    /// So many alarms nobody has seen; whether the next start goes on with them.
     Quit {
         unseen: usize,
+        goes_on: bool,
     },
 }
 
@@ -68,8 +69,8 @@ impl Question {
             Self::Mark => "mark this moment with a letter".into(),
             Self::ToMark => "go to mark".into(),
             Self::Open(name) => format!("leave this session and open {name}?"),
-            Self::Quit { unseen: 1 } => "1 alarm is not acknowledged: quit?".to_owned(),
-            Self::Quit { unseen } => format!("{unseen} alarms are not acknowledged: quit?"),
+            Self::Quit { unseen: 1, .. } => "1 alarm is not acknowledged: quit?".to_owned(),
+            Self::Quit { unseen, .. } => format!("{unseen} alarms are not acknowledged: quit?"),
         }
     }
 
@@ -94,7 +95,8 @@ impl Question {
             Self::Write { .. } => yes("write"),
             Self::Mark | Self::ToMark => Vec::new(),
             Self::Open(_) => yes("open"),
-            Self::Quit { .. } => yes("quit"),
+            Self::Quit { goes_on: true, .. } => yes("quit, the next start goes on with them"),
+            Self::Quit { goes_on: false, .. } => yes("quit, the next start begins anew"),
         }
     }
 }

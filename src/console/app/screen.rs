@@ -214,6 +214,10 @@ impl Model {
             self.search.clear();
             return true;
         }
+        if self.branch.take().is_some() {
+            self.scroll = 0;
+            return true;
+        }
         if self.tuning.take().is_some() || self.playback.take().is_some() {
             return true;
         }

@@ -86,6 +86,9 @@ impl Model {
 
     /// Sets a knob, after a question where what is given away depends on it.
     fn set(&mut self, turn: Turn, why: Option<String>) -> Option<Effect> {
+        if self.is_recording {
+            return self.run_again(turn);
+        }
         let from = self.setting(turn.knob);
         if let Some(from) = from.filter(|from| *from != turn)
             && tuning::is_ahead(turn.knob())

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
+use ratatui::text::Span;
 
 use super::{Run, rows, runs};
 use crate::console::glyph::BLOCKS;
@@ -43,9 +44,9 @@ pub(crate) fn write(picture: &Buffer) -> String {
 
 fn draw(svg: &mut String, run: &Run, y: u32) {
     let (letters, field) = colours(run.style);
-    let (x, width) = (u32::from(run.column) * CELL.0, u32::from(run.width) * CELL.0);
+    let (x, cells) = (u32::from(run.column) * CELL.0, u32::from(run.width) * CELL.0);
     if field != FIELD {
-        rectangle(svg, x, y, width, CELL.1, &field);
+        rectangle(svg, x, y, cells, CELL.1, &field);
     }
     let mut rest = String::new();
     for (at, letter) in run.text.chars().enumerate() {
@@ -58,17 +59,43 @@ fn draw(svg: &mut String, run: &Run, y: u32) {
             rest.push(letter);
         }
     }
-    if rest.trim().is_empty() {
-        return;
+    for (column, piece) in pieces(&rest) {
+        let _ = writeln!(
+            svg,
+            "<text x=\"{}\" y=\"{}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\" \
+             fill=\"{letters}\"{}>{}</text>",
+            x + u32::from(column) * CELL.0,
+            y + BASE,
+            u32::from(width(&piece)) * CELL.0,
+            attributes(run.style),
+            escaped(&piece)
+        );
     }
-    let _ = writeln!(
-        svg,
-        "<text x=\"{x}\" y=\"{}\" textLength=\"{width}\" lengthAdjust=\"spacingAndGlyphs\" \
-         fill=\"{letters}\"{}>{}</text>",
-        y + BASE,
-        attributes(run.style),
-        escaped(&rest)
-    );
+}
+
+/// The parts of a text with one space at most between two words, each with its column. Browsers leave
+/// out other spaces and would stretch the letters over their cells.
+fn pieces(text: &str) -> Vec<(u16, String)> {
+    let mut pieces: Vec<(u16, String)> = Vec::new();
+    let mut column = 0_u16;
+    for word in text.split(' ') {
+        if !word.is_empty() {
+            match pieces.last_mut() {
+                Some((at, piece)) if *at + width(piece) + 1 == column => {
+                    piece.push(' ');
+                    piece.push_str(word);
+                }
+                _ => pieces.push((column, word.to_owned())),
+            }
+        }
+        column = column.saturating_add(width(word)).saturating_add(1);
+    }
+    pieces
+}
+
+/// Cells that a text takes.
+fn width(text: &str) -> u16 {
+    Span::raw(text).width().min(usize::from(u16::MAX)) as u16
 }
 
 fn rectangle(svg: &mut String, x: u32, y: u32, width: u32, height: u32, fill: &str) {
@@ -115,4 +142,18 @@ fn colour(colour: Color, unset: &str) -> String {
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_where_a_browser_would_leave_spaces_out() {
+        let text = "  S/b  0.00 of 1   µm ";
+        let found = pieces(text);
+        let expected = [(2, "S/b"), (7, "0.00 of 1"), (19, "µm")];
+        assert_eq!(found, expected.map(|(at, text)| (at, text.to_owned())));
+        assert!(pieces("   ").is_empty());
+    }
 }

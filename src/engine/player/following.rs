@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use super::{Gone, Pace, Player};
+use crate::engine::carried::CarriedFiles;
 use crate::engine::pace::Speed;
 use crate::engine::protocol::EngineEvent;
 use crate::engine::watch::News;
@@ -64,6 +65,11 @@ impl Player {
         self.live = live.map(Following::new);
     }
 
+    /// Keeps for the next start what operators do.
+    pub(in crate::engine) fn carry(&mut self, carried: CarriedFiles) {
+        self.carried = carried;
+    }
+
     /// Hands facts to these receivers, and figures to whoever asks there.
     pub(in crate::engine) fn hand_out(
         &mut self,
@@ -111,10 +117,10 @@ impl Player {
             let words = status.words(now);
             following.standing = standing;
             tracing::info!("{words}");
-            news.facts.extend(self.watch.note(&words));
+            self.note(&words, news);
         }
         if let Some(trouble) = self.outputs.as_mut().and_then(Outputs::take_trouble) {
-            news.facts.extend(self.watch.note(&trouble));
+            self.note(&trouble, news);
         }
         if let Some(metrics) = &self.metrics {
             let steps = self.watch.run().steps();
@@ -123,6 +129,16 @@ impl Player {
             metrics.set(figures(&status, now, steps, open, &waiting));
         }
         self.batch.live = Some(Box::new(status.shown(now)));
+    }
+
+    /// Enters a word from outside in the log, and in the recording.
+    fn note(&mut self, words: &str, news: &mut News) {
+        let mut said = News::default();
+        self.watch.note(words, &mut said);
+        self.record.news(&said);
+        news.facts.append(&mut said.facts);
+        news.events.append(&mut said.events);
+        news.incidents.append(&mut said.incidents);
     }
 
     /// Says how the source did, once it is over.

@@ -23,6 +23,7 @@ impl Player {
         let mut news = News::default();
         let done = self.watch.act(order, &mut news).map_err(|error| error.to_string());
         self.record.news(&news);
+        self.carried.follow(&self.watch, &news);
         self.add(news);
         self.batch.snapshot = Some(self.watch.snapshot());
         self.send()?;
@@ -39,7 +40,8 @@ impl Player {
 
     /// Tells what has become of the recording, where something has.
     pub(super) fn report_recording(&mut self) -> Result<(), Gone> {
-        for notice in self.record.take_notices() {
+        let notices = self.record.take_notices().into_iter().chain(self.carried.take_notices());
+        for notice in notices.collect::<Vec<_>>() {
             self.tell(EngineEvent::Notice(notice))?;
         }
         match self.record.take_failure() {

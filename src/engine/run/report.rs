@@ -100,7 +100,7 @@ impl Run {
 
     /// A word about the source, for the log; none before the first step.
     pub(crate) fn note(&mut self, what: &str) -> Option<Fact> {
-        (self.steps > 0).then(|| self.annunciator.note(self.now(), None, what))
+        (self.steps > 0).then(|| self.annunciator.note_outside(self.now(), what))
     }
 
     pub(super) fn quality(&self, client: Option<String>, what: String) -> Fact {

@@ -12,16 +12,17 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::versions;
 use crate::base::atomic_file::AtomicFile;
 use crate::base::{digest, folders};
 use crate::session::Session;
 use crate::stream::{Continuity, Event, Frame, Label, Layout, Stream, StreamError};
 
 /// The rows that are complete, and what is known about them.
-const ROWS: &str = "history.rows";
-const ABOUT: &str = "history.json";
+pub(super) const ROWS: &str = "history.rows";
+pub(super) const ABOUT: &str = "history.json";
 /// Rows that are still being gathered.
-const PART: &str = "history.part";
+pub(super) const PART: &str = "history.part";
 
 /// What is known about complete rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +30,13 @@ pub(crate) struct Kept {
     pub(crate) rows: u64,
     /// SHA-256 of the file.
     pub(crate) digest: String,
+    /// Counted from 1: a history that replaces another is a new version.
+    #[serde(default = "first")]
+    pub(crate) version: u64,
+}
+
+fn first() -> u64 {
+    1
 }
 
 /// The first line of a file of rows.
@@ -58,8 +66,11 @@ pub(crate) fn folder(session: &Session) -> Result<PathBuf, StreamError> {
 
 /// What is kept of a session's nominal rows, once they are complete.
 pub(crate) fn complete(session: &Session) -> Option<Kept> {
-    let text = fs::read_to_string(folder(session).ok()?.join(ABOUT)).ok()?;
-    serde_json::from_str(&text).ok()
+    about(&folder(session).ok()?.join(ABOUT))
+}
+
+pub(super) fn about(file: &Path) -> Option<Kept> {
+    serde_json::from_str(&fs::read_to_string(file).ok()?).ok()
 }
 
 /// The layout of a session's kept rows, complete or not.
@@ -175,7 +186,8 @@ impl Gathering {
             }
             hashed.take(&bytes[..read]);
         }
-        let kept = Kept { rows: self.rows, digest: hashed.hex() };
+        let version = versions::next_number(&self.folder);
+        let kept = Kept { rows: self.rows, digest: hashed.hex(), version };
         // Rows of an earlier start are not complete any more before they are replaced.
         let about = self.folder.join(ABOUT);
         if about.exists() {
@@ -218,7 +230,7 @@ impl Reader {
         Self::open(&folder(session)?.join(ROWS))
     }
 
-    fn open(path: &Path) -> Result<Self, StreamError> {
+    pub(super) fn open(path: &Path) -> Result<Self, StreamError> {
         let mut file = BufReader::new(File::open(path).map_err(StreamError::io(path))?);
         let mut head = Vec::new();
         file.read_until(b'\n', &mut head).map_err(StreamError::io(path))?;
