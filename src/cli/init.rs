@@ -1,6 +1,8 @@
 //! `headwater init`: looks at data and writes a session for it, with comments.
 
 mod look;
+#[cfg(feature = "opcua")]
+mod server;
 mod write;
 
 use std::fs;
@@ -14,7 +16,7 @@ use crate::session::Session;
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
-    /// A CSV file (also .gz), or a folder of them
+    /// A CSV file (also .gz), a folder of them, or an OPC UA server (opc.tcp://HOST:PORT)
     source: String,
     /// The session file to write; standard output when absent
     #[arg(long, value_name = "FILE")]
@@ -43,6 +45,12 @@ pub(super) fn run(out: &mut impl Write, args: &InitArgs) -> Result<()> {
 }
 
 fn propose(source: &str) -> Result<String> {
+    if source.starts_with("opc.tcp://") {
+        #[cfg(feature = "opcua")]
+        return server::propose(source);
+        #[cfg(not(feature = "opcua"))]
+        bail!("{source}: {}", crate::stream::live::WITHOUT_OPC_UA);
+    }
     let path = Path::new(source);
     if !path.exists() {
         bail!("{source}: there is no such file or folder");
