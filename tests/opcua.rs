@@ -165,7 +165,8 @@ fn a_password_goes_over_an_encrypted_channel_to_a_server_that_somebody_trusts() 
 #[test]
 fn what_a_server_does_not_have_is_named() {
     let folder = tempfile::tempdir().expect("a folder for the test");
-    let plant = Plant::start(folder.path(), &["--seed", "5", "--history", "1", "--hours", "0.1"], "1");
+    let plant =
+        Plant::start(folder.path(), &["--seed", "5", "--history", "1", "--hours", "0.1"], "1");
     let fails = |source: &str, change: (&str, &str)| {
         let (file, _) = plant.session(folder.path(), source);
         let text = fs::read_to_string(&file).expect("the session");
@@ -188,7 +189,8 @@ fn what_a_server_does_not_have_is_named() {
 #[test]
 fn init_looks_at_a_server_and_writes_a_session_for_it() {
     let folder = tempfile::tempdir().expect("a folder for the test");
-    let plant = Plant::start(folder.path(), &["--seed", "5", "--history", "1", "--hours", "0.1"], "1");
+    let plant =
+        Plant::start(folder.path(), &["--seed", "5", "--history", "1", "--hours", "0.1"], "1");
     let file = folder.path().join("proposed.ron");
     let done = program(folder.path())
         .args(["init", &format!("opc.tcp://127.0.0.1:{}", plant.port), "--out"])
@@ -207,7 +209,8 @@ fn init_looks_at_a_server_and_writes_a_session_for_it() {
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
-    let checked = program(folder.path()).arg("check").arg(&file).output().expect("the program runs");
+    let checked =
+        program(folder.path()).arg("check").arg(&file).output().expect("the program runs");
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     let nobody = program(folder.path())
         .args(["init", "opc.tcp://127.0.0.1:1"])

@@ -88,7 +88,8 @@ fn print_live(out: &mut impl Write, live: &LiveSource, session: &Session) -> Res
         LiveHistory::Learned => kept.unwrap_or_else(|| "the first rows that arrive".to_owned()),
         LiveHistory::Table(_) => "files".to_owned(),
     };
-    let history = if live.reads_past() { format!("{history}, from the server's history") } else { history };
+    let history =
+        if live.reads_past() { format!("{history}, from the server's history") } else { history };
     writeln!(out, "normal data {history}")?;
     #[cfg(not(feature = "opcua"))]
     if matches!(live.input, crate::session::LiveInput::OpcUa(_)) {

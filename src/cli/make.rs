@@ -151,7 +151,10 @@ fn live(text: &str) -> Result<Live, String> {
         "stdout" | "-" => Ok(Live::Stdout),
         url if address(url).is_ok() => Ok(Live::Broker(url.into())),
         url if url.starts_with("opc.tcp://") => Ok(Live::Server(url.into())),
-        _ => Err("expected stdout, mqtt://HOST:PORT, mqtts://HOST:PORT or opc.tcp://HOST:PORT".into()),
+        _ => {
+            Err("expected stdout, mqtt://HOST:PORT, mqtts://HOST:PORT or opc.tcp://HOST:PORT"
+                .into())
+        }
     }
 }
 

@@ -27,8 +27,8 @@ use opcua::server::{
     ServerHandle, ServerUserToken,
 };
 use opcua::types::{
-    AttributeId, DataTypeId, DataValue, DateTime, HistoryData, MessageSecurityMode, NodeId, ObjectId,
-    ReadRawModifiedDetails, StatusCode, TimestampsToReturn, Variant,
+    AttributeId, DataTypeId, DataValue, DateTime, HistoryData, MessageSecurityMode, NodeId,
+    ObjectId, ReadRawModifiedDetails, StatusCode, TimestampsToReturn, Variant,
 };
 
 use super::live::Sink;
@@ -255,22 +255,28 @@ impl<'a> Server<'a> {
     fn serve(&mut self, listener: TcpListener) -> Result<Running, MakeError> {
         let port = listener.local_addr()?.port();
         let pki = folders::live(|name| env::var(name).ok())
-            .ok_or_else(|| MakeError::Broker("there is no folder for the key: set HEADWATER_LIVE".into()))?
+            .ok_or_else(|| {
+                MakeError::Broker("there is no folder for the key: set HEADWATER_LIVE".into())
+            })?
             .join("plant-server")
             .join("pki");
         let (certificate, is_open) = (prepare(&pki)?, user().is_none());
         let plant = Arc::clone(&self.plant);
         let manager = InMemoryNodeManagerBuilder::new(
-            move |context: ServerContext, space: &mut AddressSpace| Nodes::new(&context, space, plant),
+            move |context: ServerContext, space: &mut AddressSpace| {
+                Nodes::new(&context, space, plant)
+            },
         );
-        let (server, handle) = builder(&self.host, port, &pki)
-            .with_node_manager(manager)
-            .build()
-            .map_err(MakeError::Broker)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (server, handle) = {
+            // The library begins tasks of its own while it is set up.
+            let _within = runtime.enter();
+            let builder = builder(&self.host, port, &pki).with_node_manager(manager);
+            builder.build().map_err(MakeError::Broker)?
+        };
         let namespace = handle
             .get_namespace_index(NAMESPACE)
             .ok_or_else(|| MakeError::Broker("the server has no namespace".into()))?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         listener.set_nonblocking(true)?;
         let thread = thread::Builder::new().name("opcua-server".into()).spawn(move || {
             runtime.block_on(async {

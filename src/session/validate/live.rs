@@ -2,7 +2,8 @@
 
 use super::Check;
 use crate::session::{
-    LiveHistory, LiveInput, LiveSource, Mark, MqttTopics, OpcUaPast, OpcUaSecurity, OpcUaSource, Session, Shape, Stretch, TimeFormat,
+    LiveHistory, LiveInput, LiveSource, Mark, MqttTopics, OpcUaPast, OpcUaSecurity, OpcUaSource,
+    Session, Shape, Stretch, TimeFormat,
 };
 
 impl Check {
@@ -83,7 +84,10 @@ impl Check {
              as Aes256Sha256RsaPss",
         );
         for (tag, node) in &opcua.tags {
-            let id = node.split_once(';').filter(|(ns, _)| ns.starts_with("ns=")).map_or(&node[..], |(_, id)| id);
+            let id = node
+                .split_once(';')
+                .filter(|(ns, _)| ns.starts_with("ns="))
+                .map_or(&node[..], |(_, id)| id);
             self.that(
                 ["s=", "i=", "g=", "b="].iter().any(|kind| id.starts_with(kind)),
                 "source.input.tags",

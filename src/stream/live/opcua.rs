@@ -152,7 +152,8 @@ pub(crate) fn accept(session: &Watched, thumbprint: &str) -> Result<String, Stre
         _ => None,
     });
     let Some(source) = source else {
-        let what = format!("{} has no OPC UA server whose certificate could be trusted", session.name);
+        let what =
+            format!("{} has no OPC UA server whose certificate could be trusted", session.name);
         return Err(StreamError::Setting(what));
     };
     trust::trust(&pki(source, session)?, thumbprint)
@@ -358,7 +359,9 @@ mod tests {
 
     #[test]
     fn times_go_to_a_server_and_back_unchanged() {
-        for text in ["2026-11-18T00:00:00Z", "1969-12-31T23:59:59.5Z", "2000-02-29T12:00:00.0000001Z"] {
+        for text in
+            ["2026-11-18T00:00:00Z", "1969-12-31T23:59:59.5Z", "2000-02-29T12:00:00.0000001Z"]
+        {
             let time: Timestamp = text.parse().expect("a time");
             assert_eq!(timestamp(date_time(time)), Some(time), "{text}");
         }

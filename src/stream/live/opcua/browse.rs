@@ -5,8 +5,8 @@ use std::str::FromStr as _;
 
 use opcua::types::{
     AttributeId, BrowseDescription, BrowseDirection, BrowseResultMask, ByteString, NodeClass,
-    NodeClassMask, NodeId, ObjectId, ReadValueId, ReferenceDescription, ReferenceTypeId, StatusCode,
-    TimestampsToReturn, VariableId,
+    NodeClassMask, NodeId, ObjectId, ReadValueId, ReferenceDescription, ReferenceTypeId,
+    StatusCode, TimestampsToReturn, VariableId,
 };
 
 use super::link::Link;

@@ -119,7 +119,9 @@ pub(super) async fn connect(plan: &Plan) -> Result<Link, Failure> {
                 // The first session is asked for once: why it is refused is told.
                 Ok(SessionPollResult::ReconnectFailed(why)) if is_first => Change::Over(why),
                 Ok(SessionPollResult::ReconnectFailed(why)) => Change::Lost(why),
-                Ok(SessionPollResult::Reconnected(SessionConnectMode::NewSession(_))) => Change::New,
+                Ok(SessionPollResult::Reconnected(SessionConnectMode::NewSession(_))) => {
+                    Change::New
+                }
                 Ok(SessionPollResult::Reconnected(_)) => Change::Back,
                 Ok(_) => continue,
                 Err(why) => Change::Over(why),
@@ -176,11 +178,8 @@ fn choose(
             offered.join(", ")
         )));
     };
-    let wanted = if plan.source.user.is_some() {
-        UserTokenType::UserName
-    } else {
-        UserTokenType::Anonymous
-    };
+    let wanted =
+        if plan.source.user.is_some() { UserTokenType::UserName } else { UserTokenType::Anonymous };
     let tokens = endpoint.user_identity_tokens.as_deref().unwrap_or_default();
     if !tokens.is_empty() && !tokens.iter().any(|token| token.token_type == wanted) {
         return Err(Failure::Refused(match wanted {

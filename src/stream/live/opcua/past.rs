@@ -209,11 +209,7 @@ impl Pages<'_> {
     }
 
     /// The rows of some slots. Of two values for one row the first counts, as it does live.
-    async fn page(
-        &self,
-        first: i128,
-        end: i128,
-    ) -> Result<BTreeMap<i128, Vec<f64>>, Failure> {
+    async fn page(&self, first: i128, end: i128) -> Result<BTreeMap<i128, Vec<f64>>, Failure> {
         let mut rows: BTreeMap<i128, Vec<f64>> = BTreeMap::new();
         let there: Vec<(usize, &NodeId)> = (self.nodes.iter().enumerate())
             .filter_map(|(tag, node)| Some((tag, node.as_ref()?)))
@@ -302,7 +298,8 @@ impl Pages<'_> {
         };
         let asked: Vec<HistoryReadValueId> = nodes.iter().map(ask).collect();
         let action = HistoryReadAction::ReadRawModifiedDetails(details);
-        let read = self.link.session.history_read(action, TimestampsToReturn::Source, false, &asked);
+        let read =
+            self.link.session.history_read(action, TimestampsToReturn::Source, false, &asked);
         let results = match read.await {
             Ok(results) => results,
             Err(why) if has_none(why.status()) => return Ok(vec![Default::default(); nodes.len()]),

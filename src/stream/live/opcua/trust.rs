@@ -55,7 +55,8 @@ pub(crate) fn own_certificate(pki: &Path, name: &str, uri: &str) -> Result<PathB
         fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
     }
     let (certificate, key) = (pki.join(CERTIFICATE), pki.join(KEY));
-    if CertificateStore::read_cert(&certificate).is_ok() && CertificateStore::read_pkey(&key).is_ok()
+    if CertificateStore::read_cert(&certificate).is_ok()
+        && CertificateStore::read_pkey(&key).is_ok()
     {
         return Ok(certificate);
     }
@@ -75,8 +76,7 @@ pub(crate) fn own_certificate(pki: &Path, name: &str, uri: &str) -> Result<PathB
     let pem = secret.to_der().map_err(|why| why.to_string())?;
     // Lines end as on this platform; the library ends them so that other tools cannot read them.
     let pem = pem.to_pem("PRIVATE KEY", Default::default()).map_err(|why| why.to_string())?;
-    write_key(&key, pem.as_bytes())
-        .map_err(|why| format!("{}: {why}", key.display()))?;
+    write_key(&key, pem.as_bytes()).map_err(|why| format!("{}: {why}", key.display()))?;
     let der = made.to_der().map_err(|why| why.to_string())?;
     fs::write(&certificate, der).map_err(|why| format!("{}: {why}", certificate.display()))?;
     Ok(certificate)
