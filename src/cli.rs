@@ -189,6 +189,10 @@ struct SessionArgs {
     /// Drives the built-in data and every drawn noise
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Trust the certificate of the session's OPC UA server that has this thumbprint, from now on
+    #[cfg(feature = "opcua")]
+    #[arg(long, value_name = "THUMBPRINT")]
+    trust: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -214,7 +218,14 @@ fn span(text: &str) -> Result<Span, String> {
 impl SessionArgs {
     /// What opens when nothing is asked for.
     fn first() -> Self {
-        Self { session: SHIPPED[0].name.into(), meaning: None, data: None, seed: None }
+        Self {
+            session: SHIPPED[0].name.into(),
+            meaning: None,
+            data: None,
+            seed: None,
+            #[cfg(feature = "opcua")]
+            trust: None,
+        }
     }
 
     /// The file, where it is a recording and not a session.
@@ -251,6 +262,11 @@ impl SessionArgs {
         };
         for note in &session.notes {
             eprintln!("{note}");
+        }
+        #[cfg(feature = "opcua")]
+        if let Some(thumbprint) = &self.trust {
+            let name = crate::stream::live::opcua::accept(&session, thumbprint)?;
+            eprintln!("trusted from now on: {name}");
         }
         if let Some(folder) = &self.data {
             session.find_data_in(folder);

@@ -12,6 +12,8 @@ use crate::base::atomic_file::WriteError;
 use crate::stream::StreamError;
 
 pub(crate) mod live;
+#[cfg(feature = "opcua")]
+pub(crate) mod opcua;
 pub(crate) mod plant;
 pub(crate) mod publish;
 pub(crate) mod twin;

@@ -15,6 +15,7 @@ pub(crate) mod edit;
 pub(crate) mod live;
 mod locate;
 pub(crate) mod mark;
+pub(crate) mod opcua;
 pub(crate) mod output;
 pub(crate) mod privacy;
 mod problem;
@@ -26,6 +27,7 @@ mod validate;
 pub(crate) use clock::Clock;
 pub(crate) use live::{LiveHistory, LiveInput, LiveSource, MqttSource, MqttTopics};
 pub(crate) use mark::Mark;
+pub(crate) use opcua::{OpcUaPast, OpcUaSecurity, OpcUaSource};
 pub(crate) use privacy::{Alphabet, PrivacySettings, SendPolicy};
 pub(crate) use problem::{Problem, SessionError};
 pub(crate) use settings::{
@@ -232,6 +234,7 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
     "plant-normal",
     "plant-live",
     "plant-live-mqtt",
+    "plant-live-opcua",
     "plant-paper",
     "twin",
     "twin-8",

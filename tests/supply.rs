@@ -26,11 +26,16 @@ fn listed(key: &str) -> BTreeSet<String> {
 
 /// Name, version and licence of everything that is built for this platform, tests included.
 fn built() -> BTreeSet<(String, String, String)> {
+    built_with(&[])
+}
+
+/// The same with features that are off by default.
+fn built_with(features: &[&str]) -> BTreeSet<(String, String, String)> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["tree", "--offline", "--locked", "--prefix", "none", "--format", "{p}|{l}"])
-        .args(["--edges", "normal,build,dev"])
+        .args(["--edges", "normal,build,dev", "--features", &features.join(",")])
         .output()
         .expect("cargo runs the tests, so it is there");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -115,6 +120,27 @@ fn everything_that_is_built_may_be_shipped_under_its_licence() {
     let refused: Vec<_> = built.iter().filter(|(.., l)| !is_allowed(l, &allowed)).collect();
     assert!(refused.is_empty(), "deny.toml does not allow the licence of {refused:#?}");
     println!("{} packages, each under a licence that deny.toml allows", built.len());
+}
+
+#[test]
+fn opc_ua_is_built_only_where_it_is_asked_for_and_its_advisory_is_known() {
+    let names = |built: BTreeSet<(String, String, String)>| -> BTreeSet<String> {
+        built.into_iter().map(|(name, ..)| name).collect()
+    };
+    let (usual, with) = (names(built()), built_with(&["opcua"]));
+    for name in ["rsa", "async-opcua", "async-opcua-client", "async-opcua-server"] {
+        assert!(!usual.contains(name), "{name} is built by default");
+        assert!(with.iter().any(|(there, ..)| there == name), "{name} is not built for OPC UA");
+    }
+    let (allowed, banned) = (listed("allow"), listed("deny"));
+    for (name, _, licence) in &with {
+        assert!(is_allowed(licence, &allowed), "deny.toml does not allow {licence} of {name}");
+        assert!(!banned.contains(name), "{name} is banned by deny.toml");
+    }
+    // The advisory of rsa is accepted with a reason, and with no other feature.
+    let rules = file("deny.toml");
+    assert!(rules.contains("id = \"RUSTSEC-2023-0071\", reason = "));
+    println!("{} packages with OPC UA, {} without", with.len(), usual.len());
 }
 
 #[test]

@@ -88,7 +88,13 @@ fn print_live(out: &mut impl Write, live: &LiveSource, session: &Session) -> Res
         LiveHistory::Learned => kept.unwrap_or_else(|| "the first rows that arrive".to_owned()),
         LiveHistory::Table(_) => "files".to_owned(),
     };
+    let history =
+        if live.reads_past() { format!("{history}, from the server's history") } else { history };
     writeln!(out, "normal data {history}")?;
+    #[cfg(not(feature = "opcua"))]
+    if matches!(live.input, crate::session::LiveInput::OpcUa(_)) {
+        writeln!(out, "note        {}", stream::live::WITHOUT_OPC_UA)?;
+    }
     writeln!(
         out,
         "rows        every {} s; a row waits {} s for its values",

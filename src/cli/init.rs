@@ -3,6 +3,8 @@
 mod broker;
 mod live;
 mod look;
+#[cfg(feature = "opcua")]
+mod server;
 mod write;
 
 use std::fs;
@@ -16,7 +18,8 @@ use crate::session::{Session, Span};
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
-    /// A CSV file (also .gz), a folder of them, or a broker such as mqtt://127.0.0.1:1883
+    /// A CSV file (also .gz), a folder of them, a broker (mqtt://HOST:PORT) or an OPC UA server
+    /// (opc.tcp://HOST:PORT)
     source: String,
     /// How long a broker is listened to
     #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = super::span)]
@@ -72,6 +75,12 @@ pub(super) fn run(out: &mut impl Write, args: &InitArgs) -> Result<()> {
 }
 
 fn propose(source: &str) -> Result<String> {
+    if source.starts_with("opc.tcp://") {
+        #[cfg(feature = "opcua")]
+        return server::propose(source);
+        #[cfg(not(feature = "opcua"))]
+        bail!("{source}: {}", crate::stream::live::WITHOUT_OPC_UA);
+    }
     let path = Path::new(source);
     if !path.exists() {
         bail!("{source}: there is no such file or folder");

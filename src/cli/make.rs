@@ -42,9 +42,20 @@ pub(super) struct PlantArgs {
     #[arg(long, value_name = "DIR", required_unless_present = "live")]
     out: Option<PathBuf>,
     /// Be a live source instead: 48 h of normal operation at once, then the hours; on standard output,
-    /// or as messages plant/row to a broker
-    #[arg(long, value_name = "stdout|mqtt://HOST", conflicts_with = "out", value_parser = live)]
+    /// as messages plant/row to a broker, or as an OPC UA server
+    #[arg(
+        long,
+        value_name = "stdout|mqtt://HOST|opc.tcp://HOST",
+        conflicts_with = "out",
+        value_parser = live
+    )]
     live: Option<Live>,
+    /// Hours of normal operation before the day, when live
+    #[arg(long, value_name = "H", default_value_t = make::live::HISTORY_H, requires = "live")]
+    history: f64,
+    /// Hours of the day that are over when it begins, when live: they come at once, as the history does
+    #[arg(long, value_name = "H", default_value_t = 0.0, requires = "live")]
+    begin: f64,
     /// How fast the hours pass when live: times the clock, or `max`
     #[arg(long, value_name = "max|N", default_value = "1", requires = "live")]
     speed: Speed,
@@ -91,7 +102,7 @@ pub(super) fn run(out: &mut impl Write, what: &Make) -> Result<()> {
         Make::Plant(args) => {
             let source = PlantSource {
                 attacks: if args.attacks { Attacks::Day } else { Attacks::Nothing },
-                history_h: if args.live.is_some() { make::live::HISTORY_H } else { 0.0 },
+                history_h: if args.live.is_some() { args.history } else { 0.0 },
                 hours: args.hours,
                 confounded: args.confounded,
                 grid_feedback: args.grid_feedback,
@@ -132,13 +143,18 @@ pub(super) fn run(out: &mut impl Write, what: &Make) -> Result<()> {
 enum Live {
     Stdout,
     Broker(String),
+    Server(String),
 }
 
 fn live(text: &str) -> Result<Live, String> {
     match text {
         "stdout" | "-" => Ok(Live::Stdout),
         url if address(url).is_ok() => Ok(Live::Broker(url.into())),
-        _ => Err("expected stdout, mqtt://HOST:PORT or mqtts://HOST:PORT".into()),
+        url if url.starts_with("opc.tcp://") => Ok(Live::Server(url.into())),
+        _ => {
+            Err("expected stdout, mqtt://HOST:PORT, mqtts://HOST:PORT or opc.tcp://HOST:PORT"
+                .into())
+        }
     }
 }
 
@@ -152,12 +168,22 @@ fn be_live(out: &mut impl Write, to: &Live, source: &PlantSource, args: &PlantAr
     match to {
         Live::Stdout => {
             let mut sink = make::live::Lines::new(out);
-            make::live::run(source, args.seed, speed, &mut sink, &stop)?;
+            make::live::run(source, args.seed, speed, args.begin, &mut sink, &stop)?;
         }
         Live::Broker(url) => {
             let mut sink = make::publish::Publisher::connect(url, &stop)?;
-            make::live::run(source, args.seed, speed, &mut sink, &stop)?;
+            make::live::run(source, args.seed, speed, args.begin, &mut sink, &stop)?;
         }
+        #[cfg(feature = "opcua")]
+        Live::Server(url) => {
+            if speed.is_none() {
+                bail!("an OPC UA server cannot wait for its readers: --speed needs a number");
+            }
+            let mut sink = make::opcua::Server::bind(url, &stop)?;
+            make::live::run(source, args.seed, speed, args.begin, &mut sink, &stop)?;
+        }
+        #[cfg(not(feature = "opcua"))]
+        Live::Server(url) => bail!("{url}: {}", crate::stream::live::WITHOUT_OPC_UA),
     }
     Ok(())
 }

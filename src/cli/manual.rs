@@ -13,7 +13,7 @@ use crate::console::{KEYS_FILE, actions};
 use crate::engine::ledger_key::KEY_FILE;
 
 /// What the environment may say.
-const ENVIRONMENT: [(&str, &str); 20] = [
+const ENVIRONMENT: [(&str, &str); 22] = [
     ("HEADWATER_OPERATOR", "who is at the console, for its log; else USER or LOGNAME"),
     ("HEADWATER_CACHE", "the folder in which models are kept between runs"),
     ("HEADWATER_THREADS", "threads to work with; when not set, as many as there are processors"),
@@ -29,6 +29,8 @@ const ENVIRONMENT: [(&str, &str); 20] = [
     ("HEADWATER_MQTT_USER", "who `make --live` is to the broker"),
     ("HEADWATER_MQTT_PASSWORD", "its password; it is sent over TLS only"),
     ("HEADWATER_MQTT_CA", "a file with the certificate that the broker's is signed with"),
+    ("HEADWATER_OPCUA_USER", "the one user that the plant of `make --live opc.tcp://…` lets in"),
+    ("HEADWATER_OPCUA_PASSWORD", "and its password"),
     ("HEADWATER_LEDGERS", "the folder of ledgers that count a budget for the whole history"),
     ("HEADWATER_RECORDINGS", "the folder of recordings that nobody named"),
     ("XDG_DATA_HOME, HOME", "the folder above these two when they are not set"),

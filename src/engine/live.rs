@@ -62,7 +62,8 @@ fn gather(
         return Err("a live source learns for a stated time: `ranges.calibration.until`".into());
     };
     let (until, clock) = (Mark::After(all_s), Clock::of(session));
-    let goes_on = live.history == LiveHistory::Learned;
+    // A history that is read again begins anew.
+    let goes_on = live.history == LiveHistory::Learned && !live.reads_past();
     let mut gathering = Gathering::begin(session, source.layout(), goes_on)?;
     let mut frame = Frame::for_layout(source.layout());
     let (mut done_s, mut synced) = (0.0, Instant::now());

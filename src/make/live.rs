@@ -27,21 +27,27 @@ pub(crate) trait Sink {
 
     /// Hands on what was taken so far.
     fn flush(&mut self) -> Result<(), MakeError>;
+
+    /// No row follows.
+    fn end(&mut self) -> Result<(), MakeError> {
+        Ok(())
+    }
 }
 
-/// Runs the plant of `source` into `sink`: the history as fast as it goes, the day `speed` times as
-/// fast as the clock, or as fast as it goes.
+/// Runs the plant of `source` into `sink`: the history and the first `over_h` hours of the day as fast as
+/// it goes, the rest `speed` times as fast as the clock, or as fast as it goes.
 pub(crate) fn run(
     source: &PlantSource,
     seed: u64,
     speed: Option<f64>,
+    over_h: f64,
     sink: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<(), MakeError> {
     let day = Day::plan(source)?;
     let mut plant = day.plant(seed);
     let mut row = Row::default();
-    let history = (source.history_h * 3600.0).floor() as u64;
+    let history = ((source.history_h + over_h) * 3600.0).floor() as u64;
     let mut begun = Instant::now();
     for step in 0..day.steps {
         plant.step(&mut row);
@@ -64,7 +70,8 @@ pub(crate) fn run(
         }
         sink.take(day.time(step), &row)?;
     }
-    sink.flush()
+    sink.flush()?;
+    sink.end()
 }
 
 /// CSV with a header, as a person would pipe it.
@@ -125,7 +132,7 @@ mod tests {
             ..PlantSource::default()
         };
         let mut text = Vec::new();
-        run(&source, 3, None, &mut Lines::new(&mut text), &AtomicBool::new(false))
+        run(&source, 3, None, 0.0, &mut Lines::new(&mut text), &AtomicBool::new(false))
             .expect("written");
         let day = Day::plan(&source).expect("sound settings");
         let (mut plant, mut row) = (day.plant(3), Row::default());

@@ -89,6 +89,7 @@ pub(crate) const BOUNDS: &[Bound] = &[
     from(1e-3, 86_400.0, "source.grid_s", "seconds"),
     from(0.0, 3600.0, "source.lateness_s", "seconds"),
     from(0.0, 604_800.0, "source.hold_s", "seconds"),
+    from(50.0, 60_000.0, "source.input.publishing_ms", "milliseconds"),
     from(-1e15, 1e15, "labels.unlabelled", ""),
     from(1e-3, CENTURY_S, "sampling.period_s", "seconds"),
     from(1.0, 3600.0, "sampling.decimate", "samples").of("Every"),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::opcua::{OpcUaPast, OpcUaSource};
 use super::source::{Shape, TableSource, TimeColumn, TimeFormat, missing_words};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,6 +65,8 @@ pub(crate) enum LiveInput {
     },
     /// Messages of an MQTT broker.
     Mqtt(MqttSource),
+    /// Values of an OPC UA server.
+    OpcUa(OpcUaSource),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -138,6 +141,11 @@ impl LiveSource {
             LiveHistory::Table(table) => Some(table),
             LiveHistory::First | LiveHistory::Learned => None,
         }
+    }
+
+    /// Whether normal data is read from the source's own history.
+    pub(crate) fn reads_past(&self) -> bool {
+        matches!(&self.input, LiveInput::OpcUa(opcua) if opcua.past != OpcUaPast::Unread)
     }
 
     /// Standard input instead of whatever it is, or an explanation why that is impossible.

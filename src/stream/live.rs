@@ -1,13 +1,13 @@
 //! Live measurements: values that arrive now, made into rows.
 //!
 //! ```text
-//!  pipe, follow, mqtt ─► arrival (bounded) ─► reader: line ─► assembler ─► frame
-//!  (a thread each)                            (the engine's thread)
+//!  pipe, follow, mqtt, opcua ─► arrival (bounded) ─► reader: line ─► assembler ─► frame
+//!  (a thread each)                                   (the engine's thread)
 //! ```
 //!
 //! | part | job |
 //! |---|---|
-//! | `pipe`, `follow`, `mqtt` | transports: bytes and messages from outside, and how the source stands |
+//! | `pipe`, `follow`, `mqtt`, `opcua` | transports: bytes and messages from outside, and how the source stands |
 //! | `arrival` | the bounded queue between their threads and the engine's |
 //! | `line` | a line of CSV or a JSON object → time and values |
 //! | `tags` | which tags are watched, and where each stands in a frame |
@@ -23,6 +23,8 @@ mod follow;
 pub(crate) mod kept;
 mod line;
 mod mqtt;
+#[cfg(feature = "opcua")]
+pub(crate) mod opcua;
 mod pipe;
 mod reader;
 pub(crate) mod status;
@@ -37,12 +39,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use self::arrival::{Arrival, Inbox, Phase, What};
+use self::arrival::{Arrival, Inbox, Outbox, Phase, What};
 use self::follow::Begin;
 use self::reader::Reader;
 use self::status::Shared;
 use super::{Continuity, Event, Frame, Layout, Next, Stream, StreamError};
-use crate::session::{LiveHistory, LiveInput, Session};
+use crate::session::{LiveHistory, LiveInput, LiveSource, OpcUaSource, Session};
 
 /// No single wait is longer.
 const NAP: Duration = Duration::from_millis(50);
@@ -107,6 +109,10 @@ impl LiveStream {
             }
             LiveInput::Mqtt(source) => {
                 mqtt::subscribe(source, session, outbox)?;
+                Ok(())
+            }
+            LiveInput::OpcUa(source) => {
+                watch_server(source, live, session, outbox)?;
                 Ok(())
             }
         };
@@ -178,6 +184,11 @@ impl LiveStream {
                 self.reader.message(&topic, &payload, arrived, Timestamp::now())?;
                 self.status.arrived(arrival.at);
             }
+            #[cfg(feature = "opcua")]
+            What::Server(served) => {
+                self.reader.served(served, arrived)?;
+                self.status.arrived(arrival.at);
+            }
             What::Phase(phase) => self.status.set_phase(phase, arrival.at),
             What::End(why) => {
                 self.over = true;
@@ -225,8 +236,39 @@ pub(crate) fn place(input: &LiveInput) -> String {
         LiveInput::Stdin => "standard input".into(),
         LiveInput::Follow { file } => file.clone(),
         LiveInput::Mqtt(mqtt) => mqtt.broker.clone(),
+        LiveInput::OpcUa(opcua) => opcua.url.clone(),
     }
 }
+
+#[cfg(feature = "opcua")]
+fn watch_server(
+    source: &OpcUaSource,
+    live: &LiveSource,
+    session: &Session,
+    outbox: Outbox,
+) -> Result<(), StreamError> {
+    let learns = match live.history {
+        LiveHistory::First => true,
+        LiveHistory::Learned => kept::complete(session).is_none(),
+        LiveHistory::Table(_) => false,
+    };
+    opcua::watch(source, live, session, learns, outbox)
+}
+
+#[cfg(not(feature = "opcua"))]
+fn watch_server(
+    source: &OpcUaSource,
+    _live: &LiveSource,
+    _session: &Session,
+    _outbox: Outbox,
+) -> Result<(), StreamError> {
+    Err(StreamError::Setting(format!("{}: {WITHOUT_OPC_UA}", source.url)))
+}
+
+/// What a program without OPC UA says.
+#[cfg(not(feature = "opcua"))]
+pub(crate) const WITHOUT_OPC_UA: &str = "this program was built without OPC UA: build it with \
+                                         `cargo build --release --features opcua`";
 
 impl Stream for LiveStream {
     fn layout(&self) -> &Layout {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::look::{Holds, TableFile, Tables};
+use super::look::{Column, Holds, TableFile, Tables};
 use crate::session::TimeFormat;
 use crate::stream::hai::tags;
 
@@ -23,7 +23,7 @@ pub(super) struct Proposed {
 pub(super) fn text(tables: &Tables) -> String {
     let mut out = String::new();
     let names: Vec<&str> = tables.files.iter().map(|file| &file.name[..]).collect();
-    let (clients, left_out, grouped) = clients(tables);
+    let (clients, left_out, grouped) = clients(&tables.columns);
     comment(
         &mut out,
         "",
@@ -65,7 +65,7 @@ pub(super) fn text(tables: &Tables) -> String {
     out
 }
 
-/// Clients, and the columns that belong to none.
+/// The clients, with what is left to decide about them, and the columns that belong to none.
 pub(super) fn write_clients(
     out: &mut String,
     clients: &[Proposed],
@@ -153,13 +153,13 @@ fn list(out: &mut String, key: &str, names: &[String]) {
 pub(super) type LeftOut = BTreeMap<&'static str, Vec<String>>;
 
 /// Clients by prefix, what is left out, and whether prefixes said anything.
-pub(super) fn clients(tables: &Tables) -> (Vec<Proposed>, LeftOut, bool) {
+pub(super) fn clients(all: &[Column]) -> (Vec<Proposed>, LeftOut, bool) {
     let mut left_out = LeftOut::new();
     let mut leave = |why: &'static str, name: &str| {
         left_out.entry(why).or_default().push(name.to_owned());
     };
     let mut usable: Vec<&str> = Vec::new();
-    for column in &tables.columns {
+    for column in all {
         match column.what {
             Holds::Measurement => usable.push(&column.name),
             Holds::Constant => leave("Never change in the rows that were looked at", &column.name),

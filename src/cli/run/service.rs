@@ -9,8 +9,9 @@ use tracing_subscriber::EnvFilter;
 
 /// Logs go to standard error, as much as `HEADWATER_LOG` asks for ("warn" when it does not).
 pub(super) fn log() {
-    let filter =
-        EnvFilter::try_from_env("HEADWATER_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    // What the OPC UA library logs is said by the state of the source, in words of this program.
+    let usual = "warn,opcua_client=off,opcua_core=off,opcua_crypto=off,opcua_types=off";
+    let filter = EnvFilter::try_from_env("HEADWATER_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     // A second attempt in one process changes nothing.
     let _ = tracing_subscriber::fmt()
         .with_writer(io::stderr)

@@ -16,7 +16,7 @@ impl Player {
     }
 
     pub(super) fn carry_out(&mut self, order: Order) -> Result<(), Gone> {
-        if self.watch.is_recorded() {
+        if self.watch.recording().is_some() {
             let why = "a recording shows what was done: nothing can be ordered in it";
             return self.tell(EngineEvent::Ordered(Err(why.to_owned())));
         }

@@ -7,7 +7,7 @@ use super::*;
 use crate::session::{Session, SessionError};
 
 /// Every choice that holds a number stands in one of these.
-const ALL_NUMBERS: [&str; 5] = [
+const ALL_NUMBERS: [&str; 6] = [
     "Session(about: \"x\", source: Plant(), sampling: (period_s: 1, decimate: Every(5)), \
      thresholds: (tau_c: Percentile(95), tau_a: Value(3), vote: (k: 3, n: 5)), \
      privacy: (epsilon_c: 1, epsilon_a: 1, epsilon_g: 1, epsilon_flag: 1, epsilon_flag_a: 1, \
@@ -21,6 +21,9 @@ const ALL_NUMBERS: [&str; 5] = [
      clients: [(name: \"A\", columns: [\"a\"])], labels: Column(name: \"l\", unlabelled: [-1.0]), \
      ranges: (fit: (files: [\"a\"]), calibration: (files: [\"b\"]), replay: (files: [\"c\"])))",
     "Session(about: \"x\", source: Live(input: Stdin), clients: [(name: \"A\", columns: [\"a\"])], \
+     ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+3h\")))",
+    "Session(about: \"x\", source: Live(input: OpcUa(url: \"opc.tcp://plc\")), \
+     clients: [(name: \"A\", columns: [\"a\"])], \
      ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+3h\")))",
 ];
 
@@ -90,6 +93,10 @@ fn with(bound: &Bound, value: &str) -> String {
         ("source.grid_s" | "source.lateness_s" | "source.hold_s", _) => {
             let input = format!("input: Stdin,\n\n    {last}: {value}");
             return ALL_NUMBERS[4].replace("input: Stdin", &input);
+        }
+        ("source.input.publishing_ms", _) => {
+            let url = "url: \"opc.tcp://plc\"";
+            return ALL_NUMBERS[5].replace(url, &format!("{url},\n\n    publishing_ms: {value}"));
         }
         ("labels.unlabelled", _) => {
             let label = format!("unlabelled: [\n\n    {value}]");

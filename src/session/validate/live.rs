@@ -2,7 +2,8 @@
 
 use super::Check;
 use crate::session::{
-    LiveHistory, LiveInput, LiveSource, Mark, MqttTopics, Session, Shape, Stretch, TimeFormat,
+    LiveHistory, LiveInput, LiveSource, Mark, MqttTopics, OpcUaPast, OpcUaSecurity, OpcUaSource,
+    Session, Shape, Stretch, TimeFormat,
 };
 
 impl Check {
@@ -59,7 +60,52 @@ impl Check {
                     "a password is sent over an encrypted connection only: mqtts://",
                 );
             }
+            LiveInput::OpcUa(opcua) => self.opcua(opcua, live),
         }
+    }
+
+    fn opcua(&mut self, opcua: &OpcUaSource, live: &LiveSource) {
+        self.that(
+            opcua.url.strip_prefix("opc.tcp://").is_some_and(|rest| !rest.is_empty()),
+            "source.input.url",
+            "expected opc.tcp://host:port",
+        );
+        self.number("source.input.publishing_ms", opcua.publishing_ms);
+        self.that(
+            opcua.user.is_some() == opcua.password_env.is_some(),
+            "source.input.user",
+            "a user needs `password_env`, the environment variable that holds the password, and a \
+             password its user",
+        );
+        self.that(
+            opcua.password_env.is_none() || opcua.security != OpcUaSecurity::Open,
+            "source.input.password_env",
+            "a password is sent over an encrypted connection only: `security` must name a policy, such \
+             as Aes256Sha256RsaPss",
+        );
+        for (tag, node) in &opcua.tags {
+            let id = node
+                .split_once(';')
+                .filter(|(ns, _)| ns.starts_with("ns="))
+                .map_or(&node[..], |(_, id)| id);
+            self.that(
+                ["s=", "i=", "g=", "b="].iter().any(|kind| id.starts_with(kind)),
+                "source.input.tags",
+                format!("expected a node for {tag:?} such as \"s=Boiler.FT01\", found {node:?}"),
+            );
+        }
+        let has_namespace = opcua.namespace.is_some();
+        let is_whole = |node: &String| node.starts_with("ns=");
+        self.that(
+            has_namespace || opcua.tags.values().all(is_whole),
+            "source.input.namespace",
+            "nodes without `ns=` need `namespace`, the URI of theirs",
+        );
+        self.that(
+            live.table().is_none() || opcua.past == OpcUaPast::Unread,
+            "source.input.past",
+            "normal data comes from `history: Table(…)`: the server's own history is not read beside it",
+        );
     }
 
     /// The ranges of a live source: how long it learns, or from which files.

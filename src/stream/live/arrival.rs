@@ -3,6 +3,12 @@
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "opcua")]
+use jiff::Timestamp;
+
+#[cfg(feature = "opcua")]
+use super::assembler::Quality;
+
 /// Arrivals that may lie unread. A pipe or file then waits; a broker keeps what is not fetched.
 const QUEUE: usize = 1024;
 
@@ -22,9 +28,26 @@ pub(crate) enum What {
         topic: String,
         payload: Vec<u8>,
     },
+    /// What an OPC UA server tells.
+    #[cfg(feature = "opcua")]
+    Server(Served),
     Phase(Phase),
     /// Nothing more will come, for this reason where it is a failure.
     End(Option<String>),
+}
+
+/// What an OPC UA server tells. A tag is named by its place in the list of names.
+#[cfg(feature = "opcua")]
+#[derive(Debug)]
+pub(crate) enum Served {
+    /// The tags that are watched.
+    Names(Vec<String>),
+    /// Single values with stamps of their own.
+    Values(Vec<(usize, Timestamp, f64, Quality)>),
+    /// Rows of its history: one value a tag, NaN where there is none.
+    Rows(Vec<(Timestamp, Vec<f64>)>),
+    /// Something that cannot be used, in words.
+    Trouble(String),
 }
 
 /// How a source stands.
@@ -65,6 +88,17 @@ impl Outbox {
     /// Hands something over; waits while too much lies unread.
     pub(crate) fn send(&self, what: What) -> Result<(), Gone> {
         self.arrivals.send(Arrival { at: Instant::now(), what }).map_err(|_| Gone)
+    }
+
+    /// Hands something over if there is room; gives it back otherwise.
+    #[cfg(feature = "opcua")]
+    pub(crate) fn try_send(&self, what: What) -> Result<Option<What>, Gone> {
+        use std::sync::mpsc::TrySendError::{Disconnected, Full};
+        match self.arrivals.try_send(Arrival { at: Instant::now(), what }) {
+            Ok(()) => Ok(None),
+            Err(Full(arrival)) => Ok(Some(arrival.what)),
+            Err(Disconnected(_)) => Err(Gone),
+        }
     }
 }
 

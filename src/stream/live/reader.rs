@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+#[cfg(feature = "opcua")]
+use super::arrival::Served;
 use super::assembler::{Assembled, Assembler, Counts, Rules, Stamps};
 use super::line::{Line, LineReader};
 use super::tags::Tags;
@@ -41,6 +43,9 @@ pub(crate) struct Reader {
     told_unreadable: u64,
     trouble: Trouble,
     unknown: Vec<String>,
+    /// For each tag of a server, its place.
+    #[cfg(feature = "opcua")]
+    served: Vec<Option<usize>>,
 }
 
 impl Reader {
@@ -59,9 +64,11 @@ impl Reader {
                     .map(|(before, after)| ((before.to_owned(), after.to_owned()), value.clone())),
                 MqttTopics::Rows(_) => None,
             },
-            LiveInput::Stdin | LiveInput::Follow { .. } => None,
+            LiveInput::Stdin | LiveInput::Follow { .. } | LiveInput::OpcUa(_) => None,
         };
-        let single = topic.is_some() || live.shape != Shape::Wide;
+        // A server says itself which tags it has.
+        let is_server = matches!(live.input, LiveInput::OpcUa(_));
+        let single = topic.is_some() || live.shape != Shape::Wide || is_server;
         let rules = Rules {
             grid: Duration::from_secs_f64(live.grid_s),
             lateness: Duration::from_secs_f64(live.lateness_s),
@@ -83,9 +90,11 @@ impl Reader {
             told_unreadable: 0,
             trouble: Trouble::default(),
             unknown: Vec::new(),
+            #[cfg(feature = "opcua")]
+            served: Vec::new(),
         };
         let layout = layout.map(|layout| Ok(Tags::of_layout(layout)));
-        let named = || single.then(|| reader.named_tags(live)).transpose();
+        let named = || (single && !is_server).then(|| reader.named_tags(live)).transpose();
         if let Some(tags) = layout.map_or_else(named, |tags| tags.map(Some))? {
             reader.know(tags);
         }
@@ -197,6 +206,46 @@ impl Reader {
         match self.lines.value(payload, &self.value_key, now) {
             Ok((time, value, quality)) => assembler.put(place, time, value, quality, arrived),
             Err(what) => self.unreadable(format!("{tag}: {what}")),
+        }
+        Ok(())
+    }
+
+    /// Takes what an OPC UA server tells.
+    #[cfg(feature = "opcua")]
+    pub(crate) fn served(&mut self, served: Served, arrived: Duration) -> Result<(), StreamError> {
+        match served {
+            Served::Names(names) => {
+                if self.known.is_none() {
+                    let tags = Tags::of_header(&names, &self.clients, self.grid_s);
+                    let place = &self.place;
+                    self.know(tags.map_err(|why| StreamError::Setting(format!("{place}: {why}")))?);
+                }
+                let Some((tags, _)) = &self.known else { return Ok(()) };
+                self.served = names.iter().map(|name| tags.find(name)).collect();
+            }
+            Served::Values(values) => {
+                let Some((_, assembler)) = &mut self.known else { return Ok(()) };
+                self.read += values.len() as u64;
+                for (tag, time, value, quality) in values {
+                    if let Some(tag) = self.served.get(tag).copied().flatten() {
+                        assembler.put(tag, time, value, quality, arrived);
+                    }
+                }
+            }
+            Served::Rows(rows) => {
+                let Some((tags, assembler)) = &mut self.known else { return Ok(()) };
+                let mut row = vec![f64::NAN; tags.names().len()];
+                for (time, values) in rows {
+                    self.read += 1;
+                    for (tag, value) in self.served.iter().zip(values) {
+                        if let Some(tag) = tag {
+                            row[*tag] = value;
+                        }
+                    }
+                    assembler.put_row(time, &row, arrived);
+                }
+            }
+            Served::Trouble(what) => self.unreadable(what),
         }
         Ok(())
     }

@@ -1,0 +1,301 @@
+//! A plant that is an OPC UA server, a run that watches it, and a cable between them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The program with folders of its own.
+pub(crate) fn program(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    command
+        .env_remove("RUST_BACKTRACE")
+        .env("NO_COLOR", "1")
+        .env("HEADWATER_CONFIG", own.join("config"))
+        .env("HEADWATER_LEDGERS", own.join("ledgers"))
+        .env("HEADWATER_CACHE", folder.join("cache"))
+        .env("HEADWATER_LIVE", folder.join("live"));
+    command
+}
+
+/// A session that learns for eight hours and then watches.
+pub(crate) fn session(folder: &Path, input: &str, metrics: u16) -> PathBuf {
+    let file = folder.join("plant.ron");
+    let metrics = match metrics {
+        0 => String::new(),
+        port => format!("metrics: \"127.0.0.1:{port}\","),
+    };
+    let text = format!(
+        r#"Session(
+    about: "a plant over OPC UA",
+    source: Live({input}),
+    {metrics}
+    clients: [
+        (name: "P1", columns: ["P1_FT01", "P1_FT02", "P1_FT03", "P1_LIT01", "P1_PIT01", "P1_TIT01"]),
+        (name: "P2", columns: ["P2_SIT01", "P2_VIBTR01", "P2_VIBTR02", "P2_VT01"]),
+        (name: "P3", columns: ["P3_FIT01", "P3_LIT01", "P3_PIT01"]),
+    ],
+    ranges: (fit: (until: "+3h"), calibration: (from: "+3h", until: "+8h")),
+    sampling: (decimate: Every(5)),
+    model: (proprietary: Linear),
+    thresholds: (arl0: "30d"),
+)"#
+    );
+    fs::write(&file, text).expect("the session can be written");
+    file
+}
+
+pub(crate) fn free_port() -> u16 {
+    let free = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    free.local_addr().expect("an address").port()
+}
+
+/// Waits until `holds`, for some minutes at most.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_mins(4), "{what} took too long");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// A figure that a run tells on the address of its metrics.
+pub(crate) fn figure(port: u16, name: &str) -> Option<f64> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+/// `make plant --live opc.tcp://…` as a process.
+pub(crate) struct Plant {
+    folder: PathBuf,
+    child: Child,
+    pub(crate) port: u16,
+    pub(crate) thumbprint: String,
+}
+
+impl Plant {
+    pub(crate) fn start(folder: &Path, day: &[&str], speed: &str) -> Self {
+        Self::start_with(folder, day, speed, &[])
+    }
+
+    pub(crate) fn start_with(
+        folder: &Path,
+        day: &[&str],
+        speed: &str,
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let port = free_port();
+        let (child, thumbprint) = spawn(folder, day, speed, port, variables);
+        Self { folder: folder.to_owned(), child, port, thumbprint }
+    }
+
+    /// Ends it without a word.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it was there");
+        self.child.wait().expect("it ends");
+    }
+
+    /// The same server again, later in its day.
+    pub(crate) fn restart(&mut self, day: &[&str], speed: &str) {
+        (self.child, self.thumbprint) = spawn(&self.folder, day, speed, self.port, &[]);
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().expect("kill runs").success());
+    }
+
+    /// A session that watches it, and the port of its metrics.
+    pub(crate) fn session(&self, folder: &Path, source: &str) -> (PathBuf, u16) {
+        self.session_at(folder, self.port, source)
+    }
+
+    pub(crate) fn session_at(&self, folder: &Path, port: u16, source: &str) -> (PathBuf, u16) {
+        let input = format!(
+            "input: OpcUa(url: \"opc.tcp://127.0.0.1:{port}\", namespace: \"urn:headwater:plant\", \
+             {source})"
+        );
+        let metrics = free_port();
+        (session(folder, &input, metrics), metrics)
+    }
+}
+
+fn spawn(
+    folder: &Path,
+    day: &[&str],
+    speed: &str,
+    port: u16,
+    variables: &[(&str, &str)],
+) -> (Child, String) {
+    let mut child = program(folder)
+        .args(["make", "plant", "--speed", speed, "--live"])
+        .arg(format!("opc.tcp://127.0.0.1:{port}"))
+        .args(day)
+        .envs(variables.iter().copied())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut words = BufReader::new(child.stderr.take().expect("its words")).lines();
+    let mut thumbprint = String::new();
+    for line in words.by_ref() {
+        let line = line.expect("text");
+        if let Some((_, found)) = line.split_once("thumbprint of its certificate: ") {
+            found.clone_into(&mut thumbprint);
+        }
+        if line.contains("its day begins") {
+            break;
+        }
+    }
+    assert!(!thumbprint.is_empty(), "the server does not start");
+    // Nobody reads on: its words must not fill the pipe.
+    thread::spawn(move || words.for_each(drop));
+    (child, thumbprint)
+}
+
+impl Drop for Plant {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a run told: facts, and words beside them.
+pub(crate) struct Told {
+    pub(crate) facts: Vec<Value>,
+    pub(crate) words: String,
+}
+
+impl Told {
+    pub(crate) fn of(&self, fact: &str) -> Vec<&Value> {
+        self.facts.iter().filter(|of| of["fact"] == fact).collect()
+    }
+
+    /// Whether a fact about the quality of data says `what`.
+    pub(crate) fn says(&self, what: &str) -> bool {
+        self.of("quality").iter().any(|of| of["what"].as_str().is_some_and(|w| w.contains(what)))
+    }
+
+    /// The number that stands before `what` in the summary of the source.
+    pub(crate) fn count(&self, what: &str) -> u64 {
+        let before = self.words.split(&format!(" {what}")).next().expect("a beginning");
+        let number = before.rsplit([' ', ';', ':']).next().expect("an end");
+        number.parse().unwrap_or_else(|_| panic!("no count of {what} in {}", self.words))
+    }
+}
+
+pub(crate) fn told(output: &Output) -> Told {
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{words}");
+    Told { facts: facts(&String::from_utf8_lossy(&output.stdout)), words }
+}
+
+fn facts(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// What was opened: number, time, root. Noise of a live run comes from the operating system, and moves
+/// a posterior in its last digits.
+pub(crate) fn incidents(told: &Told) -> Vec<String> {
+    let text = |of: &Value| {
+        let keys = ["incident", "time", "root", "first_out"];
+        keys.map(|key| of[key].to_string()).join(" ")
+    };
+    told.of("opened").into_iter().map(text).collect()
+}
+
+/// A run in the background whose facts and words go to files.
+pub(crate) struct Running {
+    child: Child,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl Running {
+    pub(crate) fn start(folder: &Path, session: &Path, variables: &[(&str, &str)]) -> Self {
+        let (out, err) = (folder.join("out.jsonl"), folder.join("err.txt"));
+        let child = program(folder)
+            .args(["run", "--json", "--seed", "1"])
+            .arg(session)
+            .envs(variables.iter().copied())
+            .stdout(fs::File::create(&out).expect("writable"))
+            .stderr(fs::File::create(&err).expect("writable"))
+            .spawn()
+            .expect("the program runs");
+        Self { child, out, err }
+    }
+
+    /// Ends it as a service is ended, and gives what it told.
+    pub(crate) fn end(mut self) -> Told {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill runs").success());
+        self.child.wait().expect("it ends");
+        let words = fs::read_to_string(&self.err).expect("readable");
+        Told { facts: facts(&fs::read_to_string(&self.out).expect("readable")), words }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A cable to a port that can be cut: open connections break, new ones are refused by silence.
+pub(crate) struct Cable {
+    pub(crate) port: u16,
+    is_cut: Arc<AtomicBool>,
+    open: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Cable {
+    pub(crate) fn to(port: u16) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let own = listener.local_addr().expect("an address").port();
+        let (is_cut, open) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let cable = Self { port: own, is_cut: Arc::clone(&is_cut), open: Arc::clone(&open) };
+        thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                if is_cut.load(Ordering::Relaxed) {
+                    continue;
+                }
+                let Ok(far) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+                let mut ends = open.lock().expect("nobody panicked");
+                for (mut from, mut to) in [
+                    (near.try_clone().expect("a socket"), far.try_clone().expect("a socket")),
+                    (far.try_clone().expect("a socket"), near.try_clone().expect("a socket")),
+                ] {
+                    thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Both);
+                    });
+                }
+                ends.extend([near, far]);
+            }
+        });
+        cable
+    }
+
+    pub(crate) fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+        for end in self.open.lock().expect("nobody panicked").drain(..) {
+            let _ = end.shutdown(Shutdown::Both);
+        }
+    }
+
+    pub(crate) fn mend(&self) {
+        self.is_cut.store(false, Ordering::Relaxed);
+    }
+}
