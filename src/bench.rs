@@ -21,8 +21,10 @@ use crate::nn::timing::client_step_ns;
 use crate::session::{SHIPPED, Session, SessionError};
 use crate::stream::StreamError;
 
+mod federation;
 mod sitting;
 
+pub(crate) use self::federation::federation;
 use sitting::Sitting;
 
 #[derive(Debug, Clone, Serialize)]

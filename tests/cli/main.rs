@@ -10,17 +10,25 @@ mod broken_sessions;
 mod broker;
 mod cache;
 mod data;
+#[cfg(unix)]
+mod eavesdropper;
 mod elsewhere;
 mod faults;
+#[cfg(unix)]
+mod identity;
 mod init;
 mod ledger;
 mod ledger_budget;
 mod live;
 mod manners;
+#[cfg(unix)]
+mod proxy;
 mod readme;
 mod recording;
 #[cfg(unix)]
 mod remote;
+#[cfg(unix)]
+mod rogue;
 mod run;
 mod steady;
 #[cfg(unix)]
@@ -31,6 +39,8 @@ mod tables;
 mod terminal;
 #[cfg(unix)]
 mod tty;
+#[cfg(unix)]
+mod walkthrough;
 mod writing;
 mod wrong_rows;
 
