@@ -129,11 +129,8 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         if !broker.is_encrypted() {
             title += " · INSECURE";
         }
-        let view = FederationView {
-            title,
-            board: Arc::clone(&options.board),
-            lines: lines.clone(),
-        };
+        let view =
+            FederationView { title, board: Arc::clone(&options.board), lines: lines.clone() };
         let (over, told) = (AtomicBool::new(false), lines.clone());
         std::thread::scope(|scope| -> Result<Vec<Account>> {
             let screen = scope.spawn(|| watch_federation(&view, &interrupt, &over));
@@ -149,9 +146,11 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         say(&format!("waiting for {}", names.join(", ")));
         serve(out, args, &options, Box::new(say), &Bar::new())?
     };
-    accounts.iter().for_each(|account| say(&about(account)));
     let mut all = Counts::default();
-    accounts.iter().for_each(|account| all.add(&account.counts));
+    for account in &accounts {
+        say(&about(account));
+        all.add(&account.counts);
+    }
     say(&format!(
         "{} bytes from sites; {} duplicates, {} refused, {} asked for again, {} late, {} missing",
         all.bytes_up,
@@ -213,7 +212,9 @@ fn about(account: &Account) -> String {
         Some(SpentSoFar { epsilon: Some(epsilon), releases }) => {
             format!("ε {epsilon:.3} in {releases} releases")
         }
-        Some(SpentSoFar { epsilon: None, releases }) => format!("{releases} releases, no bound on ε"),
+        Some(SpentSoFar { epsilon: None, releases }) => {
+            format!("{releases} releases, no bound on ε")
+        }
         None => "ledger not told".to_owned(),
     };
     format!(

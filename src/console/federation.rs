@@ -101,8 +101,8 @@ pub(crate) fn watch_federation(
         }
         match event::read()? {
             Event::Key(key) => {
-                let is_stop = key.code == KeyCode::Char('c')
-                    && key.modifiers.contains(KeyModifiers::CONTROL);
+                let is_stop =
+                    key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
                 if is_stop || key.code == KeyCode::Char('q') {
                     interrupt.store(true, Ordering::Relaxed);
                 }
@@ -130,7 +130,7 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
     let step = board.step;
     let head = format!("federation {title} · step {step} · {online} of {sites} sites online");
     put(buffer, &head, bold);
-    put(buffer, &cells(HEADS.map(|(head, _)| head.to_owned())), bold);
+    put(buffer, &cells(&HEADS.map(|(head, _)| head.to_owned())), bold);
     // Sites that are not there come first where not all have room.
     let mut accounts: Vec<&Account> = board.accounts.iter().collect();
     let room = (height.saturating_sub(4) * 2 / 3).max(1);
@@ -142,7 +142,7 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
             Some(true) => Style::new(),
             Some(false) | None => Style::new().add_modifier(Modifier::REVERSED),
         };
-        put(buffer, &cells(site(account)), style);
+        put(buffer, &cells(&site(account)), style);
     }
     if accounts.len() > room {
         put(buffer, &format!("… and {} more", accounts.len() - room), Style::new());
@@ -187,7 +187,7 @@ fn site(account: &Account) -> [String; 11] {
 }
 
 /// One line of the table.
-fn cells(cells: [String; 11]) -> String {
+fn cells(cells: &[String; 11]) -> String {
     let padded = cells.iter().zip(HEADS).map(|(cell, (_, width))| {
         let short: String = cell.chars().take(width).collect();
         format!("{short:<width$}")

@@ -134,9 +134,9 @@ fn access_list(plan: &Plan<'_>) -> String {
         plan.session
     );
     let mut user = |name: &str, lines: &[(&str, String)]| {
-        list += &format!("\nuser {name}\n");
+        list.extend(["\nuser ", name, "\n"]);
         for (right, topic) in lines {
-            list += &format!("topic {right} {topic}\n");
+            list.extend(["topic ", right, " ", topic, "\n"]);
         }
     };
     // `+` stands for any one level, here the site.
@@ -255,7 +255,11 @@ fn lasts(params: &mut CertificateParams, years: i16) {
     let yesterday = today.yesterday().unwrap_or(today);
     let end = Date::new(today.year() + years, today.month(), today.day().min(28)).unwrap_or(today);
     let day = |date: Date| {
-        date_time_ymd(i32::from(date.year()), date.month().unsigned_abs(), date.day().unsigned_abs())
+        date_time_ymd(
+            i32::from(date.year()),
+            date.month().unsigned_abs(),
+            date.day().unsigned_abs(),
+        )
     };
     (params.not_before, params.not_after) = (day(yesterday), day(end));
 }

@@ -221,9 +221,8 @@ impl Desk {
         let agree = |step: &Step| steps.iter().filter(|other| other.is_beside(step)).count();
         let most = steps.iter().copied().max_by_key(|step| agree(step))?;
         let (votes, most) = (agree(most), most.clone());
-        let is_beside = |came: &Option<(Step, _)>| {
-            came.as_ref().is_some_and(|(step, _)| step.is_beside(&most))
-        };
+        let is_beside =
+            |came: &Option<(Step, _)>| came.as_ref().is_some_and(|(step, _)| step.is_beside(&most));
         let others: Vec<usize> =
             self.clients().filter(|client| !is_beside(&self.came[*client])).collect();
         if others.is_empty() {
@@ -290,10 +289,10 @@ impl Desk {
             let what = String::from_utf8_lossy(&payload[..payload.len().min(16)]).into_owned();
             let account = &mut self.accounts[client];
             account.is_online(what == "online");
-            let mut words = format!("{} is {what}", account.name);
-            if let (Some(away), Some(true)) = (account.away, account.online) {
-                words += &format!(" after {:.1} s", away.as_secs_f64());
-            }
+            let away = account.away.filter(|_| account.online == Some(true));
+            let after =
+                away.map_or_else(String::new, |away| format!(" after {:.1} s", away.as_secs_f64()));
+            let words = format!("{} is {what}{after}", account.name);
             return (self.say)(&words);
         }
         let account = &mut self.accounts[client];

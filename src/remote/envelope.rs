@@ -304,7 +304,8 @@ mod tests {
         let gap = Continuity::Gap { seconds: 15.0 };
         let step = Step::new(7, time, gap, vec![vec![1, 2], Vec::new()]);
         assert_eq!((step.time(), step.continuity()), (time, gap));
-        let mark = Mark { session: 1, sender: 9, start: 2, sequence: 3, nanosecond: -4, delay: Some(5) };
+        let mark =
+            Mark { session: 1, sender: 9, start: 2, sequence: 3, nanosecond: -4, delay: Some(5) };
         let sealed = |up: &Up| stamp(&mark, &seal(up).expect("sealed")).expect("stamped");
         let bytes = sealed(&Up::Step(step.clone()));
         assert_eq!(open_up(&bytes), Ok((mark, Up::Step(step))));

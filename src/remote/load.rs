@@ -49,7 +49,10 @@ pub(crate) fn measure(
     let heard = vec![topics.up_of_all(), topics.state_of_all()];
     let link = Link::open(broker, SERVER, &id, heard, topics.state(SERVER))?;
     let simulated = Simulated {
-        options: names.iter().map(|name| broker.options(name, &format!("{session}-{name}"))).collect::<Result<_, _>>()?,
+        options: names
+            .iter()
+            .map(|name| broker.options(name, &format!("{session}-{name}")))
+            .collect::<Result<_, _>>()?,
         topics: names.iter().map(|name| (topics.up(name), topics.down(name))).collect(),
         marks: names.iter().map(|name| Mark::first(&agreement, name, 1)).collect(),
         agreement: agreement.clone(),
@@ -131,7 +134,8 @@ async fn take_part(
     mut mark: Mark,
     agreement: String,
 ) {
-    let Ok((client, mut connection)) = AsyncClient::builder(options).capacity(16).try_build() else {
+    let Ok((client, mut connection)) = AsyncClient::builder(options).capacity(16).try_build()
+    else {
         return;
     };
     let mut send = |content: &Up| {

@@ -68,21 +68,21 @@ pub(crate) fn run(options: &Options<'_>, say: &mut dyn FnMut(&str)) -> Result<En
         if interrupt.load(Ordering::Relaxed) {
             break Err(RemoteError::Interrupted);
         }
-        let hello = |waits| Up::Hello { agreement: agreement.clone(), spent: worker.spent(), waits };
+        let hello =
+            |waits| Up::Hello { agreement: agreement.clone(), spent: worker.spent(), waits };
         if told.elapsed() >= ASK_AGAIN {
             let waits = heard.elapsed() >= ASK_AGAIN;
             sender.send(&seal(&hello(waits))?)?;
             told = Instant::now();
         }
         let payload = match sender.link.next(GLANCE)? {
-            None => continue,
             Some(Incoming::Connected) => {
                 say("connected to the broker");
                 sender.send(&seal(&hello(true))?)?;
                 continue;
             }
             Some(Incoming::Message { topic, payload }) if topic == down => payload,
-            Some(Incoming::Message { .. } | Incoming::Dropped { .. }) => continue,
+            Some(Incoming::Message { .. } | Incoming::Dropped { .. }) | None => continue,
         };
         heard = Instant::now();
         // Whoever may publish here is the server: what cannot be read is left out, and asked for again.

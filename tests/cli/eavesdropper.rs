@@ -49,9 +49,8 @@ impl Needles {
 
     /// How often four bytes are a measurement, and how often the neighbour of one: what chance finds.
     fn short_in(&self, payload: &[u8]) -> [usize; 2] {
-        let words = || {
-            payload.windows(4).map(|w| u32::from_le_bytes(w.try_into().expect("four bytes")))
-        };
+        let words =
+            || payload.windows(4).map(|w| u32::from_le_bytes(w.try_into().expect("four bytes")));
         let met = words().filter(|word| self.short.contains(word)).count();
         [met, words().filter(|word| self.short.contains(&(word ^ 1))).count()]
     }

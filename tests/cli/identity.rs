@@ -23,7 +23,11 @@ pub(crate) struct Party {
 }
 
 impl Party {
-    pub(crate) fn connect(plant: &Plant, certificate: Option<&str>, id: &str) -> Result<Self, String> {
+    pub(crate) fn connect(
+        plant: &Plant,
+        certificate: Option<&str>,
+        id: &str,
+    ) -> Result<Self, String> {
         let file = |path: String| fs::read(plant.path(&path)).expect("a file of `certs`");
         let mut options = MqttOptions::new(id, Broker::tcp("127.0.0.1", plant.port));
         options.set_clean_start(true);

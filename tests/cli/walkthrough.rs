@@ -104,7 +104,8 @@ impl<'a> Machines<'a> {
                 for site in ["P1", "P2", "P3"].iter().filter(|_| machine == "control") {
                     let to = self.path("boiler", site);
                     fs::create_dir_all(&to).expect("a folder");
-                    for file in ["ca.crt".to_owned(), format!("{site}.crt"), format!("{site}.key")] {
+                    for file in ["ca.crt".to_owned(), format!("{site}.crt"), format!("{site}.key")]
+                    {
                         let from = self.path(machine, &format!("certs/{site}/{file}"));
                         fs::copy(from, to.join(file)).expect("copied");
                     }
