@@ -29,8 +29,12 @@ pub(super) struct CertsArgs {
 
 pub(super) fn run(out: &mut impl Write, args: &CertsArgs) -> Result<()> {
     let session = args.session.open()?;
-    let layout = stream::open(&session, Part::Fit)?.layout().clone();
-    let clients: Vec<String> = layout.clients.into_iter().map(|client| client.name).collect();
+    // A session that names its clients needs no data here.
+    let mut clients: Vec<String> = session.clients.iter().map(|c| c.name.clone()).collect();
+    if clients.is_empty() {
+        let layout = stream::open(&session, Part::Fit)?.layout().clone();
+        clients.extend(layout.clients.into_iter().map(|client| client.name));
+    }
     let plan = Plan {
         session: &session.name,
         clients: &clients,

@@ -166,7 +166,7 @@ fn access_list(plan: &Plan<'_>) -> String {
 fn settings(folder: &Path, port: u16) -> String {
     let file = |name: &str| folder.join(name).display().to_string();
     let (most, [ca, certificate, key, acl]) =
-        (MOST_BYTES, ["ca.crt", "broker.crt", "broker.key", "acl"].map(file));
+        (MOST_BYTES + 4096, ["ca.crt", "broker.crt", "broker.key", "acl"].map(file));
     format!(
         "# Settings of mosquitto 2 for a federation, made by `headwater certs`.\n\
          # Start it with: mosquitto -c {}\n\
@@ -185,7 +185,7 @@ fn settings(folder: &Path, port: u16) -> String {
          acl_file {acl}\n\
          # Without it a round trip takes 88 ms instead of 0.15 ms.\n\
          set_tcp_nodelay true\n\
-         message_size_limit {most}\n\
+         max_packet_size {most}\n\
          # A server with many sites has many messages on their way.\n\
          max_inflight_messages 1000\n\
          max_queued_messages 10000\n\

@@ -17,7 +17,6 @@ use super::{ASK_AGAIN, GLANCE, RemoteError};
 use crate::engine::prepare::Prepared;
 use crate::engine::run::follows;
 use crate::privacy::Ledger;
-use crate::session::privacy::Scope;
 use crate::session::{Mode, Session};
 use crate::site::{Sent, Site, SiteOptions};
 use crate::stream::decimate::Decimated;
@@ -246,11 +245,11 @@ impl Worker {
         self.taken.map_or(0, |taken| taken + 1)
     }
 
-    /// What the ledger has entered so far.
+    /// What the ledger has entered so far, training aside.
     fn spent(&self) -> SpentSoFar {
-        let lifetime = self.site.ledger().spent(Scope::Lifetime, self.time);
-        let epsilon = Some(lifetime.epsilon).filter(|epsilon| epsilon.is_finite());
-        SpentSoFar { epsilon, releases: lifetime.releases }
+        let live = self.site.ledger().live();
+        let epsilon = Some(live.epsilon).filter(|epsilon| epsilon.is_finite());
+        SpentSoFar { epsilon, releases: live.releases }
     }
 
     /// Takes one step: what it releases; none at the end of the data.

@@ -62,9 +62,8 @@ fn nothing_that_passes_the_broker_holds_a_measurement() {
     let mut needles = Needles::default();
     rows(0, 7000).iter().for_each(|(_, row, _)| needles.add(row));
     for mode in ["evidence", "paper"] {
-        let plant = Plant::of(&session("", "\"day.csv\""), mode);
-        fs::write(plant.path("fit.csv"), wide(0, 6000)).expect("written");
-        fs::write(plant.path("day.csv"), wide(6000, 7000)).expect("written");
+        let files = [("fit.csv", wide(0, 6000)), ("day.csv", wide(6000, 7000))];
+        let plant = Plant::of(&session("", "\"day.csv\""), mode, &files);
         // Somebody with a certificate who may read everything: a client of another session.
         fs::create_dir(plant.path("other")).expect("a folder");
         let other = "Session(about: \"other\", source: Twin(family: A, clients: 2))";

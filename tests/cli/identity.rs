@@ -113,8 +113,12 @@ fn a_certificate_of_one_site_can_neither_publish_nor_read_for_another() {
     let _broker = plant.broker();
     let server = Party::connect(&plant, Some("server"), "any").expect("connected");
     let topic = |site: &str, end: &str| format!("headwater/1/short/{site}/{end}");
-    SITES.map(|site| server.subscribe(&topic(site, "up")));
-    SITES.map(|_| server.wait(|p| matches!(p, Packet::SubAck(_)).then_some(())));
+    for site in SITES {
+        server.subscribe(&topic(site, "up"));
+    }
+    for _ in SITES {
+        server.wait(|p| matches!(p, Packet::SubAck(_)).then_some(()));
+    }
     let other = Party::connect(&plant, Some("P2"), "headwater-short-P1-1").expect("connected");
     other.publish(&topic("P1", "up"), "P2 as P1");
     assert_eq!(other.wait(acknowledged), "NotAuthorized");

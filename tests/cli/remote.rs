@@ -69,12 +69,15 @@ impl Plant {
         let session = "Session(about: \"short\", source: Plant(attacks: Only([\"S101\"]), \
             history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
             privacy: (epsilon_flag: 4.0))";
-        Self::of(session, mode)
+        Self::of(session, mode, &[])
     }
 
-    /// The same with another session.
-    pub(crate) fn of(session: &str, mode: &'static str) -> Self {
+    /// The same with another session and its files.
+    pub(crate) fn of(session: &str, mode: &'static str, files: &[(&str, String)]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).expect("written");
+        }
         fs::write(folder.path().join("short.ron"), session).expect("written");
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let port = free.local_addr().expect("its number").port();
@@ -281,7 +284,9 @@ fn storm_of_cuts(cuts: usize) {
         }
         begin.elapsed()
     };
-    SITES.map(|name| wait_for(&format!("{name} is online"), 0));
+    for name in SITES {
+        wait_for(&format!("{name} is online"), 0);
+    }
     let mut longest = [Duration::ZERO; 2];
     for round in 0..2 * cuts {
         sleep(Duration::from_millis(random.random_range(200..800)));
@@ -350,7 +355,8 @@ fn with_a_deadline_the_server_goes_on_without_a_site_that_is_away_and_counts_wha
         before.rsplit(' ').next().and_then(|n| n.parse().ok()).expect(about)
     };
     assert!(count(" missing") > 0, "{about}");
-    assert_eq!(count(" late"), count(" missing"), "what it missed it delivers late: {about}");
+    // What it missed it delivers late; the server may have left before the last of it.
+    assert!((1..=count(" missing")).contains(&count(" late")), "{about}");
     println!("{said}");
 }
 

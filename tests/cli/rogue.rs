@@ -51,9 +51,8 @@ fn interfere(port: u16, over: &AtomicBool) -> usize {
 #[test]
 #[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
 fn what_a_rogue_publishes_is_refused_whole_and_counted_and_changes_nothing() {
-    let plant = Plant::of(&session("", "\"day.csv\""), "evidence");
-    fs::write(plant.path("fit.csv"), wide(0, 6000)).expect("written");
-    fs::write(plant.path("day.csv"), wide(6000, 7000)).expect("written");
+    let files = [("fit.csv", wide(0, 6000)), ("day.csv", wide(6000, 7000))];
+    let plant = Plant::of(&session("", "\"day.csv\""), "evidence", &files);
     let alone = plant.alone();
     let port = plant.port;
     let plain = format!("listener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n");
