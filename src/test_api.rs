@@ -19,6 +19,7 @@ use crate::engine::pace::Speed;
 use crate::engine::recorded::Recorded;
 use crate::engine::{prepare, spawn_recorded};
 use crate::record::Recording;
+use crate::remote::envelope;
 use crate::stream::{Continuity, Frame, NoteKind, Part, open};
 
 /// The session that `text` describes. Paths in it are relative to `folder`.
@@ -134,6 +135,24 @@ pub fn read_recording(file: &Path) -> Result<usize, String> {
         .into_end(|_, update| steps += update.news.times.len())
         .map_err(|error| error.to_string())?;
     Ok(steps)
+}
+
+/// Reads lines as a live source of `session` would deliver them, one a second; the times of the rows
+/// they become, and whether a new run begins with each.
+///
+/// # Errors
+/// Why the source cannot be used.
+pub fn live_rows(session: &Session, lines: &[u8]) -> Result<Vec<(Timestamp, bool)>, String> {
+    crate::stream::live::rows_of_lines(session, lines).map_err(|error| error.to_string())
+}
+
+/// Opens what crossed a broker, in either direction.
+///
+/// # Errors
+/// Why the bytes are no envelope.
+pub fn open_envelope(bytes: &[u8]) -> Result<(), String> {
+    let up = envelope::open_up(bytes).map(|_| ());
+    up.or_else(|_| envelope::open_down(bytes).map(|_| ())).map_err(|error| error.to_string())
 }
 
 /// A new key of a ledger: the text of the file it is kept in, and its public half.

@@ -156,6 +156,16 @@ fn no_recording_does_harm() {
 }
 
 #[test]
+fn no_line_of_a_live_source_does_harm() {
+    attack("live", targets::live, 1000);
+}
+
+#[test]
+fn no_envelope_of_a_broker_does_harm() {
+    attack("envelope", targets::envelope, 5000);
+}
+
+#[test]
 fn no_file_of_keys_does_harm() {
     attack("keys", targets::keys, 1000);
 }

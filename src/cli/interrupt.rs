@@ -1,5 +1,5 @@
 //! Ctrl-C and SIGTERM as a wish: the first one asks a long job to stop, the second one ends the
-//! program.
+//! program. After a SIGTERM the program also ends by itself when the job does not stop in time.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -7,6 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use crate::base::atomic_file;
+
+/// So long after SIGTERM work that has not reached a point where it can stop is ended. Supervisors kill
+/// after ten seconds or more.
+#[cfg(unix)]
+const GRACE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// A flag that the first Ctrl-C or SIGTERM raises; `kept` says what becomes of what was done so far.
 /// From the return on, no signal of these ends the program by itself.
@@ -32,10 +37,26 @@ fn watch_and(kept: &'static str, at_once: Option<&'static str>) -> Arc<AtomicBoo
         runtime.block_on(async {
             let Ok(mut signals) = Signals::new() else { return };
             drop(ready);
-            if signals.next().await == Signal::Interrupt || at_once.is_none() {
+            let first = signals.next().await;
+            if first == Signal::Interrupt || at_once.is_none() {
                 raised.store(true, Ordering::Relaxed);
                 let _ = writeln!(io::stderr(), "\nstopping: {kept} (Ctrl-C again leaves at once)");
-                if signals.next().await == Signal::Interrupt || at_once.is_none() {
+                let second = match first {
+                    Signal::Interrupt => Some(signals.next().await),
+                    // Nobody sits there to press a key again.
+                    #[cfg(unix)]
+                    Signal::Terminate => tokio::time::timeout(GRACE, signals.next()).await.ok(),
+                };
+                if second.is_none() {
+                    leave();
+                    let _ = writeln!(
+                        io::stderr(),
+                        "headwater: ended within {} s of SIGTERM, in the middle of its work",
+                        GRACE.as_secs()
+                    );
+                    std::process::exit(1);
+                }
+                if second == Some(Signal::Interrupt) || at_once.is_none() {
                     leave();
                     std::process::exit(130);
                 }

@@ -46,6 +46,7 @@
 //! | a sensor without value, infinite, stuck, out of range or wild, and text for a number | it is told and its client named, or refused by line and column | `every_kind_of_sensor_fault_in_a_table_is_told_and_its_client_named`, `every_kind_of_sensor_fault_is_told_by_its_name_and_disturbs_no_other_client`, `every_kind_of_sensor_fault_in_every_release_is_read_as_it_is_or_refused_by_its_place` |
 //! | a number in a session that is too large | it is refused with its bound before anything is allocated | `a_size_that_no_machine_has_is_refused_with_its_bound_before_anything_is_allocated` |
 //! | any bytes as a session, table, ledger, recording or file of keys | it is read or refused in words | `no_session_does_harm`, `no_table_does_harm`, `no_ledger_does_harm`, `no_recording_does_harm`, `no_file_of_keys_does_harm` |
+//! | any lines from a live source, any bytes from a broker | they are used, counted as unreadable, or refused in words | `no_line_of_a_live_source_does_harm`, `no_envelope_of_a_broker_does_harm` |
 //! | a megabyte of letters pasted at once | Ctrl-C goes before them | `after_a_megabyte_of_letters_control_c_ends_the_program_before_all_of_them_are_answered` |
 //! | a paste or a sequence that is never finished | Ctrl-C is seen within it | `control_c_within_a_paste_that_is_never_closed_ends_the_program_at_once` |
 //! | keys typed while the program ends or is suspended | the shell gets them | `what_is_typed_after_the_reader_was_stopped_is_left_for_the_shell`, `a_shell_gets_the_terminal_and_gives_it_back` |
@@ -62,6 +63,7 @@
 //! | a recording that is cut, changed, of a newer program or of none | it is refused in words | `cut_and_changed_files_give_errors_in_words_and_never_a_panic`, `a_newer_file_and_another_database_are_refused_in_words` |
 //! | a killed `make` or `train` | no partial file is taken for a whole one, and the next start removes it | `a_partial_file_of_a_killed_make_is_removed_by_the_next_one` |
 //! | SIGTERM at any moment of training | no partial file, a clear word, an exit code that is not 0, the terminal as it was | `sigterm_at_any_moment_of_training_leaves_no_partial_file_and_ends_with_an_error`, `sigterm_at_any_moment_of_a_console_that_trains_gives_the_terminal_back` |
+//! | SIGTERM in the middle of work that cannot stop | the program ends within seconds, as a failure that says so | `sigterm_ends_a_run_in_the_middle_of_work_that_takes_hours` |
 //! | an interrupt | partial files are removed and what remains is said | `an_interrupted_make_leaves_no_partial_file_and_says_what_remains` |
 //! | a full or unwritable cache | the run goes on without it, and says so | `a_full_cache_is_done_without_and_nothing_is_left_behind`, `a_cache_in_an_impossible_place_is_done_without` |
 //! | a flipped bit in a file of models | it is noticed and the models are made again | `a_flipped_bit_in_kept_models_is_said_and_they_are_made_again` |

@@ -40,11 +40,34 @@ use self::arrival::{Arrival, Inbox, Phase, What};
 use self::follow::Begin;
 use self::reader::Reader;
 use self::status::Shared;
-use super::{Event, Frame, Layout, Next, Stream, StreamError};
+use super::{Continuity, Event, Frame, Layout, Next, Stream, StreamError};
 use crate::session::{LiveHistory, LiveInput, Session};
 
 /// No single wait is longer.
 const NAP: Duration = Duration::from_millis(50);
+
+/// The rows that `lines` become, one line a second: their times, and whether a new run begins with each.
+/// For tests of what a source may send: no source is opened.
+pub(crate) fn rows_of_lines(
+    session: &Session,
+    lines: &[u8],
+) -> Result<Vec<(Timestamp, bool)>, StreamError> {
+    let live = session.live().ok_or_else(|| StreamError::Setting("no live session".to_owned()))?;
+    let mut reader = Reader::new(live, &session.clients, "lines", None)?;
+    let (mut frame, mut rows) = (Frame::default(), Vec::new());
+    let mut now = Duration::ZERO;
+    for line in lines.split(|byte| *byte == b'\n') {
+        reader.line(line, now)?;
+        while reader.take(now, false, &mut frame).is_some() {
+            rows.push((frame.time, frame.continuity == Continuity::NewRun));
+        }
+        now += Duration::from_secs(1);
+    }
+    while reader.take(now, true, &mut frame).is_some() {
+        rows.push((frame.time, frame.continuity == Continuity::NewRun));
+    }
+    Ok(rows)
+}
 
 /// A live source that is open.
 pub(crate) struct LiveStream {

@@ -242,3 +242,20 @@ fn an_interrupted_study_exits_with_an_error_and_leaves_no_partial_file() {
         assert!(!studies.exists() || names(&studies).iter().all(|n| !n.ends_with(".partial")));
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn sigterm_ends_a_run_in_the_middle_of_work_that_takes_hours() {
+    // Drawing this plant takes minutes, and nothing in it asks whether to stop.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let session = "Session(about: \"vast\", source: Twin(clients: 1024))";
+    fs::write(folder.path().join("vast.ron"), session).expect("written");
+    let mut child = start(folder.path(), &["run", "vast.ron"]);
+    let id = child.id();
+    wait_until(&mut child, || catches_sigterm(id));
+    send("-TERM", &child);
+    let output = child.wait_with_output().expect("it ends");
+    let said = complaint(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("of SIGTERM, in the middle of its work"), "{said}");
+}

@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use headwater::test_api::{
-    Session, check_keys, decode_message, decode_order, parse_session, read_recording, replay,
-    verify_ledger,
+    Session, check_keys, decode_message, decode_order, live_rows, open_envelope, parse_session,
+    read_recording, replay, verify_ledger,
 };
 
 /// A longer input finds nothing that a shorter one does not, and takes longer.
@@ -47,11 +47,13 @@ pub(crate) fn table(data: &[u8]) -> bool {
 
 fn read(session: &Session) -> Result<usize, String> {
     let frames = replay(session)?;
-    for pair in frames.windows(2) {
-        let ((before, _), (time, is_new)) = (pair[0], pair[1]);
-        assert!(is_new || before < time, "time goes back within a run");
-    }
+    assert!(is_forward(&frames), "time goes back within a run");
     Ok(frames.len())
+}
+
+/// Whether time goes forward within each run: the second part of a row says that a run begins.
+fn is_forward<T: PartialOrd>(rows: &[(T, bool)]) -> bool {
+    rows.windows(2).all(|pair| pair[1].1 || pair[0].0 < pair[1].0)
 }
 
 /// Bytes are a message, or refused in words; either way nothing large is allocated.
@@ -62,6 +64,36 @@ pub(crate) fn message(data: &[u8]) -> bool {
         assert!(!words.trim().is_empty(), "a message or an error without words");
     }
     up.is_ok() || down.is_ok()
+}
+
+/// Lines of a live source become rows, or are counted as unreadable; the source is used, or refused in
+/// words. Time goes forward within a run, in rows of all values and in rows of single values alike.
+pub(crate) fn live(data: &[u8]) -> bool {
+    if data.len() > LONGEST {
+        return false;
+    }
+    let session = |shape: &str| {
+        let text = format!(
+            "Session(about: \"live\", source: Live(input: Stdin{shape}), \
+             clients: [(name: \"A\", columns: [\"a\", \"a2\"]), (name: \"B\", columns: [\"b\"])], \
+             ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+2h\")))"
+        );
+        parse_session("fuzz.ron", Path::new(""), &text).expect("a sound session")
+    };
+    let mut is_used = false;
+    for shape in ["", ", shape: Long(tag: \"tag\", value: \"v\")"] {
+        let rows = live_rows(&session(shape), data);
+        if let Ok(rows) = &rows {
+            assert!(is_forward(rows), "time goes back within a run");
+        }
+        is_used |= is_accepted(&rows) && rows.is_ok_and(|rows| !rows.is_empty());
+    }
+    is_used
+}
+
+/// Bytes from a broker are an envelope, or refused in words.
+pub(crate) fn envelope(data: &[u8]) -> bool {
+    is_accepted(&open_envelope(data))
 }
 
 /// A ledger is read to its end, or refused at a line.
