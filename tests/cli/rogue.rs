@@ -1,5 +1,6 @@
 //! Somebody on a broker without certificates who publishes as if he were a site.
 
+use std::collections::HashSet;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -22,6 +23,8 @@ fn interfere(port: u16, over: &AtomicBool) -> usize {
     options.set_clean_start(true);
     let (client, mut connection) =
         Client::builder(options).capacity(4096).try_build().expect("a client");
+    // He hears what he publishes, and uses every envelope of a site once.
+    let mut seen = HashSet::new();
     let publish = |topic: &str, payload: Vec<u8>| {
         let _ = client.try_publish(topic, payload, PublishOptions::at_least_once());
     };
@@ -33,12 +36,17 @@ fn interfere(port: u16, over: &AtomicBool) -> usize {
             }
             Ok(Ok(Event::Incoming(Packet::Publish(heard)))) if used < MOST => {
                 let topic = String::from_utf8_lossy(&heard.topic).into_owned();
-                let Some((site, _)) = topic.rsplit_once("/up") else { continue };
-                used += 1;
                 let payload = heard.payload.to_vec();
+                let Some((site, _)) = topic.rsplit_once("/up") else { continue };
+                if !seen.insert(payload.clone()) {
+                    continue;
+                }
+                used += 1;
                 let other = if site.ends_with("/A") { "B" } else { "A" };
                 publish(&format!("headwater/1/short/{other}/up"), payload.clone());
-                publish(&topic, payload[..payload.len() / 2].to_vec());
+                let half = payload[..payload.len() / 2].to_vec();
+                seen.extend([half.clone(), vec![0xFF; 100]]);
+                publish(&topic, half);
                 publish(&topic, vec![0xFF; 100]);
                 publish(&topic, payload);
             }
