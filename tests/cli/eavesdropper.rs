@@ -60,7 +60,9 @@ impl Needles {
 #[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
 fn nothing_that_passes_the_broker_holds_a_measurement() {
     let mut needles = Needles::default();
-    rows(0, 7000).iter().for_each(|(_, row, _)| needles.add(row));
+    for (_, row, _) in rows(0, 7000) {
+        needles.add(&row);
+    }
     for mode in ["evidence", "paper"] {
         let files = [("fit.csv", wide(0, 6000)), ("day.csv", wide(6000, 7000))];
         let plant = Plant::of(&session("", "\"day.csv\""), mode, &files);
@@ -81,7 +83,9 @@ fn nothing_that_passes_the_broker_holds_a_measurement() {
         let mut sites = ["A", "B"].map(|name| plant.site(name));
         let mut server = plant.start("serve", &[], "server");
         assert!(server.ends_well(), "{}", plant.read("server.err"));
-        sites.iter_mut().for_each(|site| assert!(site.ends_well()));
+        for site in &mut sites {
+            assert!(site.ends_well());
+        }
         assert_eq!(incidents(&plant.read("server")), alone, "{mode}");
         let captured = ear.delivered();
         let of = |end: &str| captured.iter().filter(|(topic, _)| topic.ends_with(end)).count();

@@ -80,7 +80,9 @@ fn what_a_rogue_publishes_is_refused_whole_and_counted_and_changes_nothing() {
     let mut sites =
         ["A", "B"].map(|name| plant.start_plain(port, "site", &["--client", name], name));
     assert!(server.ends_well(), "{}", plant.read("server.err"));
-    sites.iter_mut().for_each(|site| assert!(site.ends_well()));
+    for site in &mut sites {
+        assert!(site.ends_well());
+    }
     over.store(true, Ordering::Relaxed);
     let used = rogue.join().expect("the rogue ends");
     let said = plant.read("server.err");
