@@ -47,11 +47,15 @@ const HEADS: [(&str, usize); 11] = [
 
 /// Lines that are shown below the sites; a writer of facts writes here.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lines(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct Lines {
+    whole: Arc<Mutex<VecDeque<String>>>,
+    /// What was written of the next line.
+    begun: Vec<u8>,
+}
 
 impl Lines {
     pub(crate) fn push(&self, line: &str) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push_back(clean(line));
         if lines.len() > MOST_LINES {
             lines.pop_front();
@@ -59,16 +63,18 @@ impl Lines {
     }
 
     fn last(&self, rows: usize) -> Vec<String> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().skip(lines.len().saturating_sub(rows)).cloned().collect()
     }
 }
 
 impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        String::from_utf8_lossy(bytes).lines().filter(|line| !line.is_empty()).for_each(|line| {
-            self.push(line);
-        });
+        self.begun.extend_from_slice(bytes);
+        while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.begun.drain(..=end).collect();
+            self.push(String::from_utf8_lossy(&line).trim_end());
+        }
         Ok(bytes.len())
     }
 
@@ -207,6 +213,7 @@ fn bytes(count: u64) -> String {
 mod tests {
     use super::*;
     use ratatui::layout::Rect;
+    use std::io::Write as _;
 
     fn shown(sites: usize, columns: u16, rows: u16) -> Vec<String> {
         let account = |m: usize| {
@@ -236,6 +243,15 @@ mod tests {
         assert!(rows[3].starts_with("P2         offline"), "{}", rows[3]);
         assert_eq!(rows[6], "opened #1");
         assert!(rows[11].starts_with("The server hears messages only and cannot show"));
+    }
+
+    #[test]
+    fn a_line_that_is_written_in_pieces_is_shown_as_one() {
+        let mut lines = Lines::default();
+        for piece in ["10:38 ", "opened", " #1\nclo", "sed #1\n", "half"] {
+            lines.write_all(piece.as_bytes()).expect("lines take everything");
+        }
+        assert_eq!(lines.last(9), ["10:38 opened #1", "closed #1"]);
     }
 
     #[test]
