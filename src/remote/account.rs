@@ -256,7 +256,9 @@ mod tests {
     fn a_step_that_was_missed_is_late_once_and_then_a_duplicate() {
         let mut account = Account::new("P1".to_owned());
         account.miss(7);
-        [7, 7, 6].map(|step| account.comes_after_the_end(step));
+        for step in [7, 7, 6] {
+            account.comes_after_the_end(step);
+        }
         let Counts { missing, late, duplicates, .. } = account.counts;
         assert_eq!((missing, late, duplicates), (1, 1, 2));
     }
