@@ -17,6 +17,7 @@ use crate::record;
 use crate::score;
 use crate::session::{SHIPPED, Session, Span};
 
+mod attach;
 mod bench;
 mod certs;
 mod check;
@@ -71,6 +72,17 @@ struct LookArgs {
     no_mouse: bool,
 }
 
+/// Which running service the console joins, if it does.
+#[derive(Debug, Args)]
+struct AttachArgs {
+    /// Show the console of the service that listens at this path (`headwater run --listen PATH`)
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["session", "speed", "mode", "at"])]
+    attach: Option<PathBuf>,
+    /// Only look on: this console orders nothing at the service
+    #[arg(long, requires = "attach")]
+    read_only: bool,
+}
+
 /// What the console stores.
 #[derive(Debug, Clone, Copy, Args)]
 struct KeepArgs {
@@ -91,7 +103,9 @@ enum Command {
     /// Open the console on a session or a recording
     Open {
         #[command(flatten)]
-        session: SessionArgs,
+        session: Option<SessionArgs>,
+        #[command(flatten)]
+        service: AttachArgs,
         #[command(flatten)]
         entry: EntryArgs,
         #[command(flatten)]
@@ -157,7 +171,7 @@ enum Command {
 }
 
 /// Which session, and where its data stands.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct SessionArgs {
     /// A session file, the name of a shipped session, or a recording (see `headwater sessions`); `-`
     /// reads live rows from standard input, with --session
@@ -351,7 +365,11 @@ fn execute(cli: Cli) -> Result<ExitCode> {
             let (session, entry) = (SessionArgs::first(), EntryArgs::default());
             return watch(session, entry, cli.look, cli.keep, None, out);
         }
-        Some(Command::Open { session, entry, look, keep, at }) => {
+        Some(Command::Open { service, look, .. }) if service.attach.is_some() => {
+            return attach::watch(&service, look);
+        }
+        Some(Command::Open { session, entry, look, keep, at, service: _ }) => {
+            let session = session.ok_or_else(|| eyre!("open needs a session, or --attach PATH"))?;
             return watch(session, entry, look, keep, at, out);
         }
         Some(Command::Sessions) => {

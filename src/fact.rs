@@ -109,6 +109,9 @@ pub(crate) struct Incident {
     /// Its evidence has ended, and not everybody who took part has recovered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) stands: bool,
+    /// Its root is out of service: its alarm asks nobody.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) suspended: bool,
     /// What is new, or why it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
@@ -391,9 +394,24 @@ pub(crate) struct Summary {
     /// Sensors that are not watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_watched: Vec<NotWatched>,
+    /// When clients were out of service, the last thousand times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) suspended: Vec<Suspended>,
     /// Where the ledger file ends, when one is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ledger: Option<Head>,
+}
+
+/// {client, from, until, why}: a client was out of service; its alarms asked nobody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Suspended {
+    pub(crate) client: String,
+    pub(crate) from: Timestamp,
+    /// Absent where it still was at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) why: Option<String>,
 }
 
 /// A sensor that no model looks at.

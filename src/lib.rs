@@ -24,6 +24,7 @@
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`record`] | recordings: a run stored while it happens in one SQLite file, and read again |
 //! | [`engine`] | runs a session: from its data to models, from its models to what is said |
+//! | [`attach`] | consoles of a running service, over a local socket |
 //! | [`remote`] | sites and server as processes of their own, over an MQTT broker |
 //! | [`study`] | how good the answers are: every table and figure |
 //! | [`console`] | the screen: live measurements of every client, as they are replayed |
@@ -49,6 +50,7 @@
 //! A module imports only what stands above it, and only [`bench`] and [`cli`] import [`console`]:
 //! `tests/architecture.rs` reads this table.
 
+mod attach;
 mod base;
 mod bench;
 pub mod cli;

@@ -76,7 +76,7 @@ impl Outputs {
 
     /// Puts a fact into the queue of everybody who wants it.
     pub(crate) fn take(&mut self, fact: &Fact) {
-        let Some(kind) = kind(fact) else { return };
+        let Some(kind) = kind(fact).filter(|_| !is_suspended(fact)) else { return };
         let mut line = None;
         for worker in self.workers.iter().filter(|worker| worker.wants(kind)) {
             let line = line.get_or_insert_with(|| fact.to_line());
@@ -108,6 +108,22 @@ impl Outputs {
         for worker in self.workers {
             worker.finish(longest);
         }
+    }
+}
+
+/// Whether it is about an incident whose alarm asks nobody.
+fn is_suspended(fact: &Fact) -> bool {
+    match fact {
+        Fact::Opened(incident) | Fact::Updated(incident) | Fact::Closed(incident) => {
+            incident.suspended
+        }
+        Fact::Training(_)
+        | Fact::Calibrated(_)
+        | Fact::Verdict(_)
+        | Fact::Setting(_)
+        | Fact::Ledger(_)
+        | Fact::Quality(_)
+        | Fact::Summary(_) => false,
     }
 }
 

@@ -38,7 +38,7 @@ mod text;
 mod truth;
 
 pub(crate) use alarm::{Alarm, AlarmUpdate, Alarms, RootUpdate};
-pub(crate) use course::{EffectScore, RootCourse};
+pub(crate) use course::{EffectScore, RootCourse, SensorScore};
 pub(crate) use event::EventRow;
 pub(crate) use report::run;
 pub(crate) use text::quiet_days;
@@ -203,6 +203,7 @@ impl<'a> Judgement<'a> {
             mrr: ranking::mrr(&ranks),
             roots: RootCourse::of(&self.outcomes),
             effects: EffectScore::of(&self.outcomes),
+            sensors: SensorScore::of(&self.outcomes),
             repeats: self.repeats,
             events: self.outcomes.iter().map(EventRow::from).collect(),
         }
@@ -241,6 +242,9 @@ pub(crate) struct Score {
     /// How good the list of effects is, where the truth knows who is affected.
     #[serde(default)]
     pub(crate) effects: EffectScore,
+    /// Whether the root's first sensor is right, where the truth knows and roots say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sensors: Option<SensorScore>,
     /// Alarms of an event that already had one.
     #[serde(default)]
     pub(crate) repeats: usize,

@@ -69,6 +69,8 @@ use self::inbox::Inbox;
 use self::predictions::Predictions;
 use self::reach::Reach;
 use self::tape::Tape;
+use serde::{Deserialize, Serialize};
+
 use crate::evidence::symbol::Grading;
 use crate::evidence::threshold::Flags;
 use crate::privacy::{Faults, Ranks};
@@ -95,7 +97,7 @@ pub(crate) struct Setup {
 }
 
 /// How the server sees one client after a step.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ServerView {
     /// (Z_c, Z_a) as they came.
     pub(crate) flags: Option<Flags>,

@@ -20,6 +20,7 @@ pub(crate) mod privacy;
 mod problem;
 pub(crate) mod settings;
 pub(crate) mod source;
+pub(crate) mod suspend;
 mod validate;
 
 pub(crate) use clock::Clock;
@@ -86,6 +87,9 @@ pub struct Session {
     /// Prometheus reads them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<String>,
+    /// Start-up and maintenance: when alarms ask nobody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) suspend: Vec<suspend::Suspension>,
     /// Influences that engineers know of, (from, to).
     #[serde(default)]
     pub(crate) edges: Vec<(String, String)>,

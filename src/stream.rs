@@ -368,6 +368,9 @@ pub(crate) struct Event {
     pub(crate) origins: Vec<String>,
     /// Clients that are known to feel it, where known.
     pub(crate) affected: Vec<String>,
+    /// Sensors and commands that it tampers with, where known.
+    #[serde(default)]
+    pub(crate) sensors: Vec<String>,
     /// In a few words, what was done.
     pub(crate) what: String,
 }

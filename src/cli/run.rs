@@ -1,7 +1,9 @@
 //! `headwater run`: a session without a screen, one fact a line, a summary last.
 
 mod bar;
+mod consoles;
 mod recorded;
+mod reread;
 mod service;
 mod text;
 
@@ -16,6 +18,7 @@ use clap::{Args, ValueEnum};
 use color_eyre::eyre::{Result, bail, eyre};
 
 pub(super) use self::bar::Bar;
+use self::consoles::{Consoles, Joining};
 use self::service::Service;
 use super::{SessionArgs, interrupt};
 use crate::engine;
@@ -48,6 +51,10 @@ pub(super) struct RunArgs {
     /// Store the run in this file while it happens
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Let consoles join over a socket at this path, which only this user may open
+    /// (`headwater open --attach PATH`)
+    #[arg(long, value_name = "PATH")]
+    listen: Option<PathBuf>,
     /// Let the server decide again on the messages of a recording
     #[arg(long)]
     recompute: bool,
@@ -67,6 +74,7 @@ impl RunArgs {
             ledger: None,
             allow_exec: false,
             record: None,
+            listen: None,
             recompute: false,
             json: false,
         }
@@ -110,6 +118,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         ledger: args.ledger.clone(),
         record: args.record.clone().map(RecordTo::File),
         interrupt: Some(Arc::clone(&interrupt)),
+        shown: args.listen.is_some(),
         outputs: if args.allow_exec { SendFacts::Everywhere } else { SendFacts::ExceptCommands },
         ..Options::facts(args.speed)
     };
@@ -117,10 +126,23 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let mut service = Service::of_environment();
     let bar = Bar::new();
     let mut printer = Printer { out, json: args.json, bar: &bar };
+    let joining = args.listen.as_deref().map(Joining::bind).transpose()?;
     let mut engine = engine::spawn(&session, options)?;
+    let consoles = Consoles::serve(joining, &session, &engine)?;
+    // A run that is over by itself is ended by a hang-up, as any command is.
+    if session.live().is_some() || args.listen.is_some() {
+        let tell = |said: &str| {
+            // If stderr is closed, the message is lost.
+            let _ = writeln!(std::io::stderr(), "headwater: {said}");
+        };
+        reread::on_hang_up(&args.session, &session, consoles.desk(), tell)?;
+    }
     let (mut failed, mut unrecorded) = (None, None);
     while let Some(event) = engine.events.blocking_recv() {
         service.lives();
+        if let Some(refused) = consoles.tell(&event) {
+            printer.notice(&format!("not set: {refused}"));
+        }
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),
             // Whoever asks for a recording wants to know at once that there is none.
@@ -151,6 +173,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     }
     bar.clear();
     service.stops();
+    consoles.finish();
     failed.unwrap_or_else(|| bail!("the engine ended unexpectedly, as told above"))?;
     if interrupt.load(Ordering::Relaxed) {
         bail!("interrupted: the summary is of what was done until then");

@@ -29,6 +29,7 @@ use super::measured::{Client, Measured};
 use super::mouse::Point;
 use super::remark::Remark;
 use super::sessions::Openable;
+use super::subject::Reach;
 use super::text::clean;
 use super::theme::Theme;
 use super::training::Course;
@@ -128,6 +129,8 @@ pub(crate) struct Model {
     pub load: Load,
     /// Measurements arrive now: they go at their own speed.
     pub is_live: bool,
+    /// What is shown is the run of a service, and this may be done there.
+    pub service: Option<Reach>,
     /// How their source stands, as far as it is known.
     pub live: Option<Box<Shown>>,
     pub pace: Pace,
@@ -194,8 +197,8 @@ pub(crate) enum Msg {
     /// The file of keys was read, or is wrong for this reason: then what there was stays.
     Keys(Result<Keymap, String>),
     Sessions(Vec<Openable>),
-    /// The engine did not take a command: too many lie unread.
-    Unheard(Command),
+    /// A command was not handed over, for this reason.
+    Unheard(Command, &'static str),
     /// Wall time since the last such message.
     Passed(Duration),
     Done(Remark),
@@ -246,6 +249,7 @@ impl Model {
             raw_names: Vec::new(),
             load: Load::default(),
             is_live: session.live().is_some(),
+            service: None,
             live: None,
             pace: Pace { speed: Speed::new(session.replay.speed), paused: false },
             seeking: None,
@@ -370,11 +374,11 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Option<Effect> {
             model.failure(format!("{why}; the keys stay as they were"));
         }
         Msg::Sessions(sessions) => model.sessions = sessions,
-        Msg::Unheard(wish) => {
+        Msg::Unheard(wish, why) => {
             if let (Command::WhatIf(_), Some(tuning)) = (&wish, &mut model.tuning) {
                 tuning.unasked();
             }
-            model.failure("the engine is busy; try again");
+            model.failure(why);
         }
         Msg::Passed(wall) => model.pass(wall),
         Msg::Done(remark) => model.remark = Some(remark),

@@ -26,7 +26,7 @@ use super::view::view;
 use super::written::written;
 use crate::base::atomic_file;
 use crate::engine::Handle;
-use crate::engine::handle::{OpenError, Options};
+use crate::engine::handle::{Command, OpenError, Options};
 use crate::engine::knob::Turn;
 use crate::record;
 use ratatui::buffer::Buffer;
@@ -168,6 +168,8 @@ fn model_of(subject: &Subject, theme: &Theme) -> Model {
     let mut model = Model::new(subject.session(), *theme);
     model.name = clean(&subject.title());
     model.pace = subject.pace();
+    model.service = subject.service();
+    model.is_live |= model.service.is_some();
     model.is_recording = matches!(subject, Subject::Recording(_));
     model
 }
@@ -309,17 +311,10 @@ impl Console {
         match effect {
             Effect::Redraw => self.term.repaint(),
             Effect::Command(wish) => {
-                if let Err(wish) = self.engine.command(wish) {
-                    update(&mut self.model, Msg::Unheard(wish));
-                }
+                self.hand_over(wish);
             }
             Effect::Commands(wishes) => {
-                for wish in wishes {
-                    if let Err(wish) = self.engine.command(wish) {
-                        update(&mut self.model, Msg::Unheard(wish));
-                        break;
-                    }
-                }
+                let _ = wishes.into_iter().all(|wish| self.hand_over(wish));
             }
             Effect::ListSessions => {
                 let recordings = record::folder::folder();
@@ -347,6 +342,19 @@ impl Console {
             Effect::Quit | Effect::Suspend | Effect::Open(_) => {}
         }
         Ok(())
+    }
+
+    /// Whether the engine takes a command.
+    fn hand_over(&mut self, wish: Command) -> bool {
+        let unheard = match self.model.refuses(&wish) {
+            Some(why) => Some((wish, why)),
+            None => self.engine.command(wish).err().map(|w| (w, "the engine is busy; try again")),
+        };
+        let taken = unheard.is_none();
+        if let Some((wish, why)) = unheard {
+            update(&mut self.model, Msg::Unheard(wish, why));
+        }
+        taken
     }
 
     fn say(&mut self, remark: Remark) {

@@ -1,8 +1,11 @@
-//! What a console is opened on: a session that runs, or a recording that is shown again.
+//! What a console is opened on: a session that runs, a recording that is shown again, or a service
+//! that runs elsewhere on this machine.
 
 use std::io;
 use std::path::Path;
 
+#[cfg(unix)]
+use crate::attach::joined::Joined;
 use crate::engine::handle::{Handle, OpenError, Options, RecordTo};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::recorded::Recorded;
@@ -10,10 +13,21 @@ use crate::engine::{self};
 use crate::record::{self, Recording};
 use crate::session::Session;
 
+/// What a console may do at a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Orders are carried out for all consoles.
+    Order,
+    LookOn,
+}
+
 pub(crate) enum Subject {
     Session(Box<Session>),
     /// A run that is over. All of it is there at once.
     Recording(Box<Recorded>),
+    /// A run of a service that was joined.
+    #[cfg(unix)]
+    Service(Box<Joined>),
 }
 
 impl Subject {
@@ -34,6 +48,8 @@ impl Subject {
         match self {
             Self::Session(session) => session,
             Self::Recording(recorded) => &recorded.session,
+            #[cfg(unix)]
+            Self::Service(joined) => &joined.session,
         }
     }
 
@@ -42,6 +58,19 @@ impl Subject {
         match self {
             Self::Session(session) => Some(session),
             Self::Recording(_) => None,
+            #[cfg(unix)]
+            Self::Service(_) => None,
+        }
+    }
+
+    /// Whether it is the run of a service, and whether that may only be looked at.
+    pub(crate) fn service(&self) -> Option<Reach> {
+        match self {
+            #[cfg(unix)]
+            Self::Service(joined) if joined.is_read_only() => Some(Reach::LookOn),
+            #[cfg(unix)]
+            Self::Service(_) => Some(Reach::Order),
+            Self::Session(_) | Self::Recording(_) => None,
         }
     }
 
@@ -50,6 +79,8 @@ impl Subject {
         let speed = match self {
             Self::Session(session) => Speed::new(session.replay.speed),
             Self::Recording(_) => Speed::Max,
+            #[cfg(unix)]
+            Self::Service(_) => Speed::Max,
         };
         Pace { speed, paused: false }
     }
@@ -59,6 +90,11 @@ impl Subject {
         match self {
             Self::Session(session) => session.name.clone(),
             Self::Recording(recorded) => format!("recording of {}", recorded.session.name),
+            #[cfg(unix)]
+            Self::Service(joined) => {
+                let address = joined.address().display();
+                format!("{} of the service at {address}", joined.session.name)
+            }
         }
     }
 
@@ -70,6 +106,8 @@ impl Subject {
                 engine::spawn(&session, Options { record, ..options })
             }
             Self::Recording(recorded) => engine::spawn_recorded(*recorded, options),
+            #[cfg(unix)]
+            Self::Service(joined) => joined.spawn(),
         }
     }
 }

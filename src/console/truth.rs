@@ -44,6 +44,7 @@ impl Truth {
             id: clean(&event.id),
             origins: all(&event.origins),
             affected: all(&event.affected),
+            sensors: all(&event.sensors),
             what: clean(&event.what),
             ..*event
         };
@@ -69,6 +70,7 @@ impl Truth {
                     end: frame.time,
                     origins: Vec::new(),
                     affected: Vec::new(),
+                    sensors: Vec::new(),
                     what: "labelled anomalous".into(),
                 },
             );

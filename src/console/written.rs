@@ -18,22 +18,11 @@ pub(crate) struct Written {
 /// Where a setting stands in a session, and how it is written there; none where a session has no place
 /// for it.
 fn place(turn: Turn) -> Option<(&'static str, String)> {
-    let path = match turn.knob {
-        Knob::TauC(None) => "thresholds.tau_c",
-        Knob::TauA(None) => "thresholds.tau_a",
-        Knob::TauC(Some(_)) | Knob::TauA(Some(_)) => return None,
-        Knob::Vote => "thresholds.vote",
-        Knob::Deadband => "thresholds.deadband",
-        Knob::Arl0 => "thresholds.arl0",
-        Knob::Mode => "mode",
-        Knob::EpsilonFlag => "privacy.epsilon_flag",
-        Knob::EpsilonFlagA => "privacy.epsilon_flag_a",
-        Knob::EpsilonC => "privacy.epsilon_c",
-        Knob::EpsilonA => "privacy.epsilon_a",
-        Knob::EpsilonG => "privacy.epsilon_g",
-        Knob::Delta => "privacy.delta",
-        Knob::Budget => "privacy.budget",
-    };
+    // A client's own τ has no place in a session.
+    if turn.knob.client().is_some() {
+        return None;
+    }
+    let path = turn.knob.key();
     let value = match (turn.knob, turn.to) {
         (_, KnobValue::None) => "None".to_owned(),
         (_, KnobValue::Tau(Tau::Percentile(p))) => format!("Percentile({p})"),

@@ -74,7 +74,32 @@ impl Handle {
     }
 }
 
+/// Hands commands to an engine from elsewhere than its holder.
+#[derive(Debug, Clone)]
+pub(crate) struct Commander(std_mpsc::SyncSender<Command>);
+
+impl Commander {
+    /// Whether the engine will obey; not so where too many commands lie unread, or where it is over.
+    pub(crate) fn send(&self, command: Command) -> bool {
+        self.0.try_send(command).is_ok()
+    }
+}
+
 impl Handle {
+    /// An engine that runs elsewhere: its events come from `events`, commands go to `commands`.
+    pub(crate) fn elsewhere(
+        events: mpsc::Receiver<EngineEvent>,
+        commands: std_mpsc::SyncSender<Command>,
+    ) -> Self {
+        let (_, finished) = std_mpsc::sync_channel(1);
+        Self { events, commands: Some(commands), keeps: Arc::default(), finished }
+    }
+
+    /// Hands commands over from elsewhere; none once the engine was told to end.
+    pub(crate) fn commander(&self) -> Option<Commander> {
+        self.commands.clone().map(Commander)
+    }
+
     /// Ends the engine and waits for its ledger to be closed and signed, for so long at most; where the
     /// file ends then, if one is kept.
     pub(crate) fn finish(&mut self, longest: Duration) -> Option<Head> {
@@ -224,7 +249,8 @@ fn open(
         wire: record.wrap(Box::new(Memory::default())),
         ..RunOptions::new(mode)
     };
-    let with_frames = options.watched || (record.is_on() && session.record.measurements);
+    let with_frames =
+        options.watched || options.shown || (record.is_on() && session.record.measurements);
     let watch = match source {
         Some(source) => Watch::live(Box::new(source), session, &prepared, run, with_frames),
         None => Watch::open(session, &prepared, run, with_frames),

@@ -5,14 +5,18 @@
 
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+mod key;
+
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use crate::fact::{Number, Value};
 use crate::session::settings::Span;
 use crate::session::{Mode, Tau, Vote};
 
 /// Something that can be set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Knob {
     /// τ_c of one client, or of all that have none of their own.
     TauC(Option<usize>),
@@ -43,7 +47,7 @@ pub(crate) enum Knob {
 }
 
 /// The value of a knob.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) enum KnobValue {
     /// No τ of its own, no vote, no protection, no budget.
     None,
@@ -54,7 +58,7 @@ pub(crate) enum KnobValue {
 }
 
 /// A knob with the value it has, or is to have.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Turn {
     pub(crate) knob: Knob,
     pub(crate) to: KnobValue,

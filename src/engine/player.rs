@@ -18,7 +18,7 @@ use super::ledger_file::KeptLedger;
 use super::pace::{Pace, Pacer};
 use super::places::{From, StopAt};
 use super::prepare::Prepared;
-use super::protocol::{Command, EngineEvent, Opened, Options, RecordState, Tried, Update};
+use super::protocol::{Command, EngineEvent, Opened, Options, Tried, Update};
 use super::run::Stepped;
 use super::watch::{News, Watch};
 use crate::fact::Fact;
@@ -30,6 +30,7 @@ use crate::session::Session;
 use crate::stream::{Continuity, Frame};
 
 mod following;
+mod orders;
 
 use following::Following;
 
@@ -74,6 +75,8 @@ pub(super) struct Player {
     commands: std_mpsc::Receiver<Command>,
     interrupt: Option<Arc<AtomicBool>>,
     audience: Audience,
+    /// Consoles may join: measurements and how everything stands travel with facts.
+    shown: bool,
     travels: Travels,
     /// Where to stop without ending the run.
     stop_at: Option<StopAt>,
@@ -123,6 +126,7 @@ impl Player {
             commands,
             interrupt: options.interrupt.clone(),
             audience: if options.watched { Audience::Screen } else { Audience::Facts },
+            shown: options.shown,
             travels: if options.batched { Travels::Together } else { Travels::Alone },
             pace: options.pace,
             pacer: Pacer::new(options.pace.speed, Instant::now()),
@@ -189,7 +193,7 @@ impl Player {
             if let Ok(time) = step {
                 self.record.step(&self.watch, &news, time);
                 if !self.is_watched() {
-                    news.frames.clear();
+                    self.pass_on(&mut news);
                 }
             }
             if let Some(stop) = &mut self.stop_at {
@@ -415,27 +419,6 @@ impl Player {
         Ok(())
     }
 
-    fn answered(&mut self, tried: Tried) -> Result<(), Gone> {
-        self.tell(EngineEvent::Tried(Box::new(tried)))?;
-        // The time it took is not to be caught up with.
-        self.pacer.set(self.pace.speed, Instant::now());
-        Ok(())
-    }
-
-    fn carry_out(&mut self, order: Order) -> Result<(), Gone> {
-        if self.watch.is_recorded() {
-            let why = "a recording shows what was done: nothing can be ordered in it";
-            return self.tell(EngineEvent::Ordered(Err(why.to_owned())));
-        }
-        let mut news = News::default();
-        let done = self.watch.act(order, &mut news).map_err(|error| error.to_string());
-        self.record.news(&news);
-        self.add(news);
-        self.batch.snapshot = Some(self.watch.snapshot());
-        self.send()?;
-        self.tell(EngineEvent::Ordered(done))
-    }
-
     /// The stream is over; whoever asks is answered until the holder is gone.
     fn answer(&mut self) -> Result<(), Gone> {
         loop {
@@ -446,35 +429,14 @@ impl Player {
     }
 
     /// What a step or an order said goes with the frames that came before it.
-    fn add(&mut self, mut news: News) {
+    fn add(&mut self, news: News) {
         if self.batch.news.is_empty() {
             self.batch_since = Instant::now();
         }
-        let batch = &mut self.batch.news;
-        batch.times.append(&mut news.times);
-        batch.readouts.append(&mut news.readouts);
-        batch.flags = news.flags.or(batch.flags.take());
-        for incident in news.incidents {
-            batch.incidents.retain(|earlier| earlier.number != incident.number);
-            batch.incidents.push(incident);
-        }
-        batch.incidents.sort_by_key(|incident| incident.number);
-        batch.events.append(&mut news.events);
         if let Some(outputs) = &mut self.outputs {
             news.facts.iter().for_each(|fact| outputs.take(fact));
         }
-        batch.facts.append(&mut news.facts);
-    }
-
-    /// Tells what has become of the recording, where something has.
-    fn report_recording(&mut self) -> Result<(), Gone> {
-        for notice in self.record.take_notices() {
-            self.tell(EngineEvent::Notice(notice))?;
-        }
-        match self.record.take_failure() {
-            Some(why) => self.tell(EngineEvent::Recording(RecordState::Failed(why))),
-            None => Ok(()),
-        }
+        self.batch.news.add(news);
     }
 
     fn send(&mut self) -> Result<(), Gone> {
@@ -485,7 +447,7 @@ impl Player {
             return Ok(());
         }
         let mut batch = std::mem::take(&mut self.batch);
-        if self.is_watched() && !batch.news.times.is_empty() {
+        if (self.is_watched() || self.shown) && !batch.news.times.is_empty() {
             batch.snapshot = Some(self.watch.snapshot());
         }
         if let (spent, steps @ 1..) = self.spent {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::Time;
+use serde::{Deserialize, Serialize};
 
 use super::error::OpenError;
 pub(crate) use super::kept_run::{RecordState, RecordTo};
@@ -54,7 +55,7 @@ impl Opened {
 }
 
 /// What the engine's work costs.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Load {
     /// Mean time of a step.
     pub(crate) step: Duration,
@@ -155,6 +156,8 @@ pub(crate) struct Options {
     /// Who looks on: both methods are carried along and measurements are shown, each at its time.
     /// Without, the run is summed up in facts alone, none of which is left out.
     pub(crate) watched: bool,
+    /// Consoles may join a run of facts: measurements and how everything stands travel with them.
+    pub(crate) shown: bool,
     /// Steps may travel together; otherwise each is told by itself.
     pub(crate) batched: bool,
     /// Where the ledgers' lines are stored before anything is told of what they are about. When absent,
@@ -188,6 +191,7 @@ impl Options {
             until: None,
             stop_at: None,
             watched: true,
+            shown: false,
             batched: true,
             ledger: None,
             record: None,

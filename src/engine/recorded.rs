@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::influence::OfServer;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{Fact, Summary};
+use crate::incident::action::SCHEDULE;
 use crate::incident::{Event, Order, What};
 use crate::record::batch::AboutTable::{Both, Server, Site};
 use crate::record::recording::StoredEvent;
@@ -156,9 +157,9 @@ impl Recorded {
     }
 }
 
-/// The operators' orders among events.
+/// The operators' orders among events. What the session's plan ordered is ordered by it again.
 fn is_order(event: &Event) -> bool {
-    matches!(event.what, What::Did(_))
+    matches!(event.what, What::Did(_)) && event.who.as_deref() != Some(SCHEDULE)
 }
 
 /// The order that an entry of the log was.

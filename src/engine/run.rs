@@ -35,6 +35,7 @@ pub(crate) mod readout;
 mod report;
 mod setup;
 mod spending;
+mod suspend;
 #[cfg(test)]
 mod table_tests;
 #[cfg(test)]
@@ -164,6 +165,8 @@ pub(crate) struct Run {
     /// What a budget is for and what happens when it is gone, whatever its ε.
     budget: BudgetSettings,
     annunciator: Annunciator,
+    /// Why each client is out of service by the session's plan, where it is.
+    suspended: Vec<Option<String>>,
     /// What is wrong with the data at this step.
     quality: Vec<QualityNote>,
     frame: Frame,
@@ -337,6 +340,8 @@ impl Run {
         if self.mode == Mode::Evidence {
             note_standings(&self.readouts, &mut self.quality);
         }
+        self.keep_schedule(time, facts);
+        let decision = self.exchange.server().decision();
         let step = Step {
             time,
             number: self.steps,

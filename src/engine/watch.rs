@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
@@ -57,6 +58,25 @@ pub(crate) struct News {
 }
 
 impl News {
+    /// What `later` says goes after this. Every field is named, so that none is left behind; frames go
+    /// their own way.
+    pub(super) fn add(&mut self, later: Self) {
+        let Self { frames: _, times, readouts, flags, incidents, versions, ranked, events, facts } =
+            later;
+        self.times.extend(times);
+        self.readouts.extend(readouts);
+        self.flags = flags.or(self.flags.take());
+        for incident in incidents {
+            self.incidents.retain(|earlier| earlier.number != incident.number);
+            self.incidents.push(incident);
+        }
+        self.incidents.sort_by_key(|incident| incident.number);
+        self.versions.extend(versions);
+        self.ranked.extend(ranked);
+        self.events.extend(events);
+        self.facts.extend(facts);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
             && self.times.is_empty()
@@ -68,7 +88,7 @@ impl News {
 }
 
 /// How everything stands.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     pub(crate) mode: Mode,
     pub(crate) steps: u64,
@@ -86,8 +106,10 @@ pub(crate) struct Snapshot {
     /// The sensors of each client that deviate most, the first ones first.
     pub(crate) sensors: Vec<Vec<String>>,
     /// What each client has given away, as of a few minutes ago at most.
+    #[serde(with = "spent::shared")]
     pub(crate) spent: Arc<[Spent]>,
     /// What other ε of the symbols or flags that are sent now would mean.
+    #[serde(with = "spent::shared")]
     pub(crate) ladder: Arc<[EpsilonOption]>,
     /// States of each client's sending model.
     pub(crate) states: Vec<usize>,

@@ -35,6 +35,11 @@ impl Cusum {
         }
     }
 
+    /// Stands at `s` by evidence that began at `onset`.
+    pub(crate) fn begin(&mut self, s: f64, onset: u64) {
+        *self = Self { s: s.max(0.0), zero_at: onset.saturating_sub(1) };
+    }
+
     /// Back to zero at `step`.
     pub(crate) fn reset(&mut self, step: u64) {
         *self = Self { s: 0.0, zero_at: step };

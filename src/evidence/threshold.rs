@@ -3,6 +3,8 @@
 //! Distances are kept wherever a run is: a flag is one comparison away, so that a change of τ
 //! re-judges a whole day at once. It must not know where a distance comes from.
 
+use serde::{Deserialize, Serialize};
+
 use crate::session::Tau;
 
 /// Nominal distances d² of one model, sorted once, from which any percentile is read.
@@ -55,7 +57,9 @@ pub(crate) fn flag(distance: f32, threshold: f32) -> Option<bool> {
 }
 
 /// A client's pair of flags at one step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
 pub(crate) struct Flags {
     /// Z_c: the proprietary model's residual is anomalous.
     pub(crate) z_c: bool,
@@ -77,7 +81,7 @@ impl std::fmt::Display for Flags {
 }
 
 /// A client's thresholds as distances.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FlagThresholds {
     /// τ_c.
     pub(crate) tau_c: f32,

@@ -33,6 +33,7 @@ fn incident() -> Incident {
         silent_source: None,
         continued: 0,
         stands: false,
+        suspended: false,
         why: None,
         sensors: Vec::new(),
         faults: Vec::new(),
@@ -55,6 +56,8 @@ fn found() -> EventRow {
         root_at_alarm: Some("P2".to_owned()),
         root_after_5: Some("P1".to_owned()),
         silent_source: None,
+        sensor: None,
+        sensor_right: None,
         incidents: 1,
     }
 }
@@ -74,6 +77,7 @@ fn score() -> Score {
         mrr: None,
         roots: RootCourse { at_alarm: 17, after_5_steps: 18, at_close: 18, with_source: 18 },
         effects: EffectScore::default(),
+        sensors: None,
         repeats: 2,
         events: vec![found()],
     }
@@ -114,6 +118,7 @@ fn one_of_each() -> Vec<Fact> {
         from: Some(at(0)),
         until: Some(at(86_400)),
         randomness: None,
+        suspended: Vec::new(),
         ledger: None,
     };
     let unlabelled = Summary {

@@ -18,7 +18,7 @@ use super::FederationError;
 use crate::base::rng;
 use crate::nn::frozen::Frozen;
 use crate::nn::online::{Descent, Learner};
-use crate::nn::weights::{FilterWeights, LstmFc, Mlp, Parameters as _};
+use crate::nn::weights::{Conduct, FilterWeights, LstmFc, Mlp, Parameters as _};
 use crate::privacy::{Clip, PrivacyError, sigma_used};
 use crate::site::training::SiteData;
 
@@ -158,7 +158,14 @@ pub(super) fn server_slope(
     // The values and Jacobians of a filter's transition are those of f_s; its measurement is not used.
     let measurement = Mlp::init(states, 1, 1, 1.0, &mut rng::stream(0, 0));
     let transition = f_s.clone();
-    let filter = FilterWeights { transition, measurement, loadings: None, q: 0.1, r: 0.1 };
+    let filter = FilterWeights {
+        transition,
+        measurement,
+        loadings: None,
+        q: 0.1,
+        r: 0.1,
+        conduct: Conduct::default(),
+    };
     let frozen = Frozen::new(&filter)?;
     let mut carried = frozen.carried();
     let mut memory = carried.recorded();

@@ -7,7 +7,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 
 use super::{Federation, FederationError, Hooks, Stage};
 use crate::base::rng;
-use crate::nn::weights::{FilterWeights, LstmFc, Mlp, ProprietaryWeights};
+use crate::nn::weights::{Conduct, FilterWeights, LstmFc, Mlp, ProprietaryWeights};
 use crate::privacy::Provenance;
 use crate::session::settings::{ModelSettings, PrivacySettings};
 use crate::site::training::SiteData;
@@ -30,6 +30,7 @@ pub(crate) fn round_us(clients: usize, budget: Duration) -> Result<f64, Federati
         loadings: None,
         q: 0.1,
         r: 0.1,
+        conduct: Conduct::default(),
     });
     let rows: Array2<f32> =
         Array2::from_shape_simple_fn((ROWS, SENSORS), || StandardNormal.sample(&mut draw));

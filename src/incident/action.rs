@@ -9,6 +9,9 @@ use crate::session::settings::Span;
 /// Longest time an alarm may be shelved: longer is out of service, and should say so.
 pub(crate) const LONGEST_SHELF_S: u32 = 24 * 3600;
 
+/// Who gives the orders of the session's plan, as the log has it.
+pub(crate) const SCHEDULE: &str = "schedule";
+
 /// Something an operator does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Action {

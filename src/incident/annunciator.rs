@@ -253,7 +253,8 @@ impl Annunciator {
     /// An incident shares the fate of its root: out of service, or shelved.
     pub(super) fn silence_with_root(&mut self, number: u64) {
         let post = self.at(number).root.map(|root| self.posts[root].clone()).unwrap_or_default();
-        if post.out_of_service {
+        let all_out = self.posts.iter().all(|post| post.out_of_service);
+        if post.out_of_service || all_out {
             self.fire(number, AlarmEvent::TakeOut);
         } else if let Some(until) = post.shelf {
             self.fire(number, AlarmEvent::Shelve);

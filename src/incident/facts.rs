@@ -8,6 +8,7 @@ use super::annunciator::{Annunciator, Place};
 use super::event::{Edit, Event, What, moved};
 use super::group::{Incident, SensorTrouble};
 use super::input::{Closing, TableVerdict};
+use super::state::AlarmState;
 use crate::fact::{self, Fact, Number, Posterior};
 
 /// What the events since the last facts say about an incident.
@@ -90,6 +91,12 @@ impl Annunciator {
                         let time = event.time;
                         facts.push(Fact::Setting(fact::Setting { what, from, to, time }));
                     }
+                    if let Edit::OutOfService { client, to, .. } = edit {
+                        let word = if *to { "alarms suspended" } else { "alarms ask again" };
+                        let why = event.why.as_ref().map_or(String::new(), |w| format!(": {w}"));
+                        let (time, what) = (event.time, format!("{word}{why}"));
+                        facts.push(self.quality_fact(time, Some(*client), what, None));
+                    }
                 }
             }
             // Incidents have their own lines; of a note the fact was made when it was taken.
@@ -135,6 +142,15 @@ impl Annunciator {
                 }
                 Edit::Closed { incident, to: None, .. } => {
                     news.entry(*incident).or_default().updates.push("open again".to_owned());
+                }
+                // Who was not told of it while it was suspended is told now.
+                Edit::Alarm { incident, from, to }
+                    if from.state == AlarmState::OutOfService
+                        && to.state != AlarmState::OutOfService
+                        && self.at(*incident).is_open() =>
+                {
+                    let update = "its alarm is no longer suspended".to_owned();
+                    news.entry(*incident).or_default().updates.push(update);
                 }
                 Edit::Alarm { .. }
                 | Edit::Shelf { .. }
@@ -200,6 +216,7 @@ impl Annunciator {
             silent_source: incident.silent_source.filter(|_| incident.root.is_some()).map(name),
             continued: incident.continuations.len() as u64,
             stands: incident.is_open() && incident.stands.is_some(),
+            suspended: incident.alarm.state == AlarmState::OutOfService,
             why,
             sensors: Vec::new(),
             faults: incident

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil::Date};
+use serde::{Deserialize, Serialize};
 
 use super::annunciator::Annunciator;
 use super::input::TableVerdict;
@@ -10,7 +11,7 @@ use super::state::AlarmState;
 use crate::fact::Priority;
 
 /// Counts at one instant.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Figures {
     pub(crate) open: usize,
     /// Open incidents that are neither shelved nor out of service: the standing alarms.
@@ -48,7 +49,7 @@ pub(crate) struct Figures {
 }
 
 /// How many of each priority.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ByPriority {
     pub(crate) p1: usize,
     /// Single anomalies and uncertain roots.

@@ -4,7 +4,7 @@ use super::annunciator::Annunciator;
 use super::event::What;
 use super::group::{Continuation, Correction, Origin, judge};
 use super::input::{ClientState, Closing, Outcome};
-use super::state::AlarmEvent;
+use super::state::{AlarmEvent, AlarmState};
 
 impl Annunciator {
     /// What the decision says about one of its episodes.
@@ -128,7 +128,7 @@ impl Annunciator {
                 self.withdraw(root);
             }
         }
-        let was_out = from.is_some_and(|from| self.posts[from].out_of_service);
+        let was_out = self.at(number).alarm.state == AlarmState::OutOfService;
         let time = self.now;
         let incident = self.at_mut(number);
         incident.corrections.push(Correction { time, from, to: root });

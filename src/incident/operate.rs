@@ -3,6 +3,7 @@
 //! values are still those that were set.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use super::action::{Action, LONGEST_SHELF_S, Refusal};
 use super::annunciator::Annunciator;
@@ -13,7 +14,7 @@ use super::state::{AlarmEvent, AlarmState};
 use crate::fact::Fact;
 
 /// What an operator wants done.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) who: String,
     pub(crate) action: Action,
@@ -116,9 +117,13 @@ impl Annunciator {
     /// Incidents whose alarm changes when their root is taken out of service or put back. What is
     /// over is not silenced any more: it still wants to be seen.
     fn concerned(&self, client: usize, out: bool) -> impl Iterator<Item = &Incident> {
+        let mut others = self.posts.iter().enumerate().filter(move |(m, _)| *m != client);
+        let is_last = others.all(|(_, post)| post.out_of_service);
         self.listed_incidents().filter(move |incident| {
             let is_out = incident.alarm.state == AlarmState::OutOfService;
-            incident.root == Some(client) && is_out != out && (!out || incident.is_open())
+            // Without a root it asks unless everybody is out of service.
+            let is_meant = incident.root.map_or(!out || is_last, |root| root == client);
+            is_meant && is_out != out && (!out || incident.is_open())
         })
     }
 

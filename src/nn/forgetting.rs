@@ -165,7 +165,7 @@ fn in_units_of_the_largest(seen: &[[f64; HORIZON]; KINDS]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nn::weights::{FilterWeights, Mlp};
+    use crate::nn::weights::{Conduct, FilterWeights, Mlp};
     use ndarray::Array2;
 
     fn filter(seed: u64, q: f64, r: f64) -> (ProprietaryWeights, LstmFc) {
@@ -176,6 +176,7 @@ mod tests {
             loadings: None,
             q,
             r,
+            conduct: Conduct::default(),
         };
         (ProprietaryWeights::Filter(filter), LstmFc::init(3, 16, 2, 0.5, rng))
     }

@@ -13,7 +13,8 @@ use std::ops::Range;
 use ndarray::{ArrayView2, Axis, Slice};
 
 use super::train::{
-    CORRECTION, Job, OnProgress, TrainError, Trained, WEIGHTS, filter, filter_by_candle, sensors,
+    CORRECTION, Job, OnProgress, TrainError, Trained, WEIGHTS, conduct, filter, filter_by_candle,
+    sensors,
 };
 use super::weights::{FilterWeights, LstmFc, Mlp, Parameters as _};
 use crate::base::rng;
@@ -159,7 +160,14 @@ fn initial(job: &Job, layout: &Layout) -> FilterWeights {
         }
         joint
     });
-    FilterWeights { transition, measurement: join(layout, &heads), loadings, q: s.q, r: s.r }
+    FilterWeights {
+        transition,
+        measurement: join(layout, &heads),
+        loadings,
+        q: s.q,
+        r: s.r,
+        conduct: conduct(s),
+    }
 }
 
 /// Puts `block` at (rows, columns) of a row-major matrix with `width` columns.

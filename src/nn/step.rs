@@ -106,7 +106,7 @@ mod tests {
     use crate::base::rng;
     use crate::nn::kernel::gaussian::RIDGE;
     use crate::nn::kernel::reference::{self, State};
-    use crate::nn::weights::{FilterWeights, LstmFc, Mlp, ProprietaryWeights};
+    use crate::nn::weights::{Conduct, FilterWeights, LstmFc, Mlp, ProprietaryWeights};
 
     fn weights(sensors: usize, seed: u64) -> (FilterWeights, LstmFc) {
         let rng = &mut rng::stream(seed, 0);
@@ -116,6 +116,7 @@ mod tests {
             loadings: None,
             q: 0.1,
             r: 0.1,
+            conduct: Conduct::default(),
         };
         (filter, LstmFc::init(sensors, 16, 2, 0.5, rng))
     }

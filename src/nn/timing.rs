@@ -11,7 +11,7 @@ use super::kernel::gaussian::{Gaussian, RIDGE};
 use super::kernel::isa::Isa;
 use super::proprietary::Filter;
 use super::step::ClientStep;
-use super::weights::{FilterWeights, LstmFc, Mlp};
+use super::weights::{Conduct, FilterWeights, LstmFc, Mlp};
 use crate::base::rng;
 
 /// Steps per sample: a sample must be short beside a scheduler's slice and long beside the clock.
@@ -67,6 +67,7 @@ fn paper_client(
         loadings: None,
         q: 0.1,
         r: 0.1,
+        conduct: Conduct::default(),
     };
     let model = Filter::new(&weights, isa)?;
     let phi = LstmFc::init(sensors, phi_width, 2, 0.1, rng);

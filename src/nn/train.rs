@@ -11,6 +11,7 @@
 //! | φ_m and f_s on batches of windows | `site`, `server` | candle's |
 //! | φ_m and f_s step by step | [`online`](super::online) | by hand: Algorithm 1 as printed has one row per step |
 //! | proprietary filters | [`backward`] | by hand, for speed |
+//! | the same through their gain, for `study deviations` | [`through_gain`] | candle's |
 //! | linear models | closed form | none |
 //!
 //! # The hand-written trainer of proprietary filters
@@ -44,6 +45,7 @@ pub(crate) mod linear;
 pub(crate) mod optimise;
 pub(crate) mod predictor;
 pub(crate) mod sensors;
+mod through_gain;
 pub(crate) mod trainer;
 pub(crate) mod window;
 
@@ -59,9 +61,9 @@ use self::optimise::{Course, Schedule, Step, WARM_UP, optimise};
 use self::trainer::Trainer;
 use self::window::{Batch, Windows};
 use super::network::FilterNetwork;
-use super::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights, ProprietaryWeights};
+use super::weights::{Conduct, FilterWeights, LstmFc, Mlp, OwnLagWeights, ProprietaryWeights};
 use crate::base::rng;
-use crate::session::settings::{ModelSettings, Proprietary};
+use crate::session::settings::{ModelSettings, Printed, Proprietary};
 
 /// Own lags of the linear models.
 pub(crate) const LAGS: usize = 2;
@@ -227,14 +229,36 @@ fn filter_by_hand(
     rows: &ArrayView2<f32>,
     on_progress: OnProgress,
 ) -> Result<TrainedFilter, TrainError> {
+    if job.settings.is_printed(Printed::GradientThroughGain) {
+        return filter_through_gain(job, rows, on_progress);
+    }
     let mut weights = job.initial_filter();
     let mut adam = Adam::new(&weights, job.settings.learning_rate);
+    if job.settings.is_printed(Printed::UnclippedGradient) {
+        adam = adam.unbounded();
+    }
+    let warm_up = if job.settings.is_printed(Printed::WholeWindow) { 0 } else { WARM_UP };
     let step = |batch: &Batch| {
-        let (loss, gradient) = backward::gradient(&weights, batch);
+        let (loss, gradient) = backward::gradient_from(&weights, batch, warm_up);
         Ok((loss, loss.is_finite() && adam.step(&mut weights, &gradient).is_finite()))
     };
     let (course, samples) = job.optimise(step, rows, on_progress)?;
     Ok((weights, course, samples))
+}
+
+/// Trains a filter whose gradient flows through its gain too, with candle.
+fn filter_through_gain(
+    job: &Job,
+    rows: &ArrayView2<f32>,
+    on_progress: OnProgress,
+) -> Result<TrainedFilter, TrainError> {
+    let failed = |source| job.failed(source);
+    let initial = job.initial_filter();
+    let mut trainer = Trainer::adam(initial.clone(), job.settings.learning_rate).map_err(failed)?;
+    let filter = through_gain::Filter::new(&initial, &trainer.builder()).map_err(failed)?;
+    let step = |batch: &Batch| trainer.step(&filter.loss(batch)?);
+    let (course, samples) = job.optimise(step, rows, on_progress)?;
+    Ok((trainer.weights().map_err(failed)?, course, samples))
 }
 
 /// Trains a filter's functions on `rows` from `initial` weights, with candle. Weights at which `mask`
@@ -257,6 +281,17 @@ pub(super) fn filter_by_candle(
     };
     let (course, samples) = job.optimise(step, rows, on_progress)?;
     Ok((trainer.weights().map_err(failed)?, course, samples))
+}
+
+/// How filters run that are made with these settings.
+pub(super) fn conduct(settings: &ModelSettings) -> Conduct {
+    let usual = Conduct::default();
+    let unclipped = settings.is_printed(Printed::UnclippedUpdate);
+    Conduct {
+        update_clip: if unclipped { f32::INFINITY } else { usual.update_clip },
+        has_memory: !settings.is_printed(Printed::NoMemory),
+        jacobian_at_prediction: !settings.is_printed(Printed::EarlierJacobian),
+    }
 }
 
 impl Job<'_> {
@@ -330,6 +365,7 @@ impl Job<'_> {
             loadings: residual.then(|| sensors::loadings(&self.fit)),
             q: s.q,
             r: s.r,
+            conduct: conduct(s),
         }
     }
 

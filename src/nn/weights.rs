@@ -215,6 +215,24 @@ pub(crate) struct FilterWeights {
     pub(crate) q: f64,
     /// Measurement noise R = r·I, standardised units.
     pub(crate) r: f64,
+    pub(crate) conduct: Conduct,
+}
+
+/// How a filter runs. Every session has the default; `headwater study deviations` measures the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Conduct {
+    /// Measurements enter the update inside ±this many standard deviations.
+    pub(crate) update_clip: f32,
+    /// The transition's memory (h, c) is carried from step to step; otherwise it is empty at each.
+    pub(crate) has_memory: bool,
+    /// H is taken at the predicted state; otherwise at the estimate before it.
+    pub(crate) jacobian_at_prediction: bool,
+}
+
+impl Default for Conduct {
+    fn default() -> Self {
+        Self { update_clip: 5.0, has_memory: true, jacobian_at_prediction: true }
+    }
 }
 
 impl FilterWeights {

@@ -3,7 +3,7 @@
 //! A [`Tally`] grows with the number of settings ever used, not with the number of releases: a
 //! day of four releases a second is four counters.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::composition::{best_rdp_epsilon, mixed_epsilon, response_epsilon, response_rdp};
 use super::gaussian;
@@ -15,7 +15,7 @@ use super::release::{Spend, near};
 pub(crate) struct Tally(Vec<(Spend, u64)>);
 
 /// What a tally costs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Composed {
     /// ε at the stated δ, by `bound`.
     pub(crate) epsilon: f64,
@@ -29,7 +29,7 @@ pub(crate) struct Composed {
 }
 
 /// The theorem behind a composed ε.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Bound {
     Nothing,

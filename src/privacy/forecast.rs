@@ -1,6 +1,8 @@
 //! What an ε of a session would cost and how soon a fault would be noticed with it: the figures by which a
 //! person chooses it. A change counts from now on only; what is spent stays spent.
 
+use serde::{Deserialize, Serialize};
+
 use super::PrivacyError;
 use super::account::Tally;
 use super::cusum::{FlagCusum, SymbolCusum};
@@ -105,7 +107,7 @@ pub(crate) const OPTIONS: [f64; 14] =
 const CERTAIN: f64 = 60.0;
 
 /// What one ε of a flag or symbol would mean from now on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct EpsilonOption {
     /// The ε; none is unprotected.
     pub(crate) epsilon: Option<f64>,

@@ -57,6 +57,8 @@ pub(crate) struct AlarmUpdate {
     pub(crate) effects: Option<Vec<String>>,
     pub(crate) step: Option<u64>,
     pub(crate) silent_source: Option<String>,
+    /// The sensor of the root that deviates most, where it says so.
+    pub(crate) sensor: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -101,6 +103,7 @@ impl Alarms {
         alarm.posterior = update.posterior.unwrap_or(std::mem::take(&mut alarm.posterior));
         alarm.effects = update.effects.unwrap_or(std::mem::take(&mut alarm.effects));
         alarm.course.hear(alarm.root.as_ref(), update.step, false);
+        alarm.course.hear_sensor(alarm.root.as_ref(), update.sensor);
         alarm.course.hear_effects(alarm.effects.iter(), update.time);
         alarm.course.silent_source = update.silent_source;
         Some(())

@@ -58,6 +58,8 @@ struct Update {
     effects: Option<Vec<Effect>>,
     step: Option<u64>,
     silent_source: Option<String>,
+    #[serde(default)]
+    sensors: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -99,6 +101,7 @@ impl From<Update> for AlarmUpdate {
             effects,
             step: update.step,
             silent_source: update.silent_source,
+            sensor: update.sensors.into_iter().next(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, seconds};
+use super::{Outcome, Verdict, seconds};
 use crate::score::metrics::delay::Delays;
 use crate::score::metrics::share;
 use crate::stream::Event;
@@ -23,6 +23,8 @@ pub(crate) struct Course {
     pub(crate) silent_source: Option<String>,
     /// When each effect was first said.
     pub(crate) effects: Vec<(String, Timestamp)>,
+    /// The sensor that a root named first, and that root.
+    sensor: Option<(String, String)>,
     opened_step: Option<u64>,
 }
 
@@ -45,6 +47,19 @@ impl Course {
         if is_early {
             self.root_after_5 = root.cloned();
         }
+    }
+
+    /// The sensor that deviates most at `root`. The first one counts: what follows drags others along.
+    pub(crate) fn hear_sensor(&mut self, root: Option<&String>, sensor: Option<String>) {
+        let is_known = self.sensor.as_ref().is_some_and(|(of, _)| Some(of) == root);
+        if !is_known {
+            self.sensor = root.cloned().zip(sensor);
+        }
+    }
+
+    /// The sensor that the root named first.
+    pub(crate) fn sensor(&self) -> Option<&String> {
+        self.sensor.as_ref().map(|(_, sensor)| sensor)
     }
 
     /// Effects as they are said at `time`.
@@ -123,4 +138,31 @@ impl EffectScore {
             delay_s: Delays::of(&delays),
         }
     }
+}
+
+/// How often the sensor that a right root ranks first is one that the event tampers with: over events
+/// whose root is right, whose sensors the truth knows and whose root says which one deviates most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct SensorScore {
+    pub(crate) known: usize,
+    pub(crate) right: usize,
+}
+
+impl SensorScore {
+    pub(super) fn of(outcomes: &[Outcome<'_>]) -> Option<Self> {
+        let mut found = Self::default();
+        for right in outcomes.iter().filter_map(sensor_is_right) {
+            found.known += 1;
+            found.right += usize::from(right);
+        }
+        (found.known > 0).then_some(found)
+    }
+}
+
+/// Whether the sensor that a right root ranks first is one that the event tampers with.
+pub(super) fn sensor_is_right(outcome: &Outcome<'_>) -> Option<bool> {
+    let of_right_root = outcome.alarm.filter(|_| outcome.verdict == Verdict::Right);
+    let sensor = of_right_root?.course.sensor()?;
+    let known = &outcome.event.sensors;
+    (!known.is_empty()).then(|| known.contains(sensor))
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::course::sensor_is_right;
 use super::{Outcome, Verdict};
 
 /// One event and what became of it.
@@ -33,6 +34,12 @@ pub(crate) struct EventRow {
     /// A silent source above the root, shown as a second name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) silent_source: Option<String>,
+    /// The sensor that its root ranks first, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sensor: Option<String>,
+    /// Whether the event tampers with that sensor, where the truth knows and the root is right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sensor_right: Option<bool>,
     /// Incidents that opened in it or in its tail.
     #[serde(default)]
     pub(crate) incidents: usize,
@@ -57,6 +64,8 @@ impl From<&Outcome<'_>> for EventRow {
             root_at_alarm: outcome.alarm.and_then(|alarm| alarm.course.root_at_alarm.clone()),
             root_after_5: outcome.alarm.and_then(|alarm| alarm.course.root_after_5.clone()),
             silent_source: outcome.alarm.and_then(|alarm| alarm.course.silent_source.clone()),
+            sensor: outcome.alarm.and_then(|alarm| alarm.course.sensor().cloned()),
+            sensor_right: sensor_is_right(outcome),
             incidents: outcome.alarms,
         }
     }

@@ -27,6 +27,7 @@ fn event(id: &str, start: i64, end: i64, origins: &[&str]) -> Event {
         end: at(end),
         origins: origins.iter().map(ToString::to_string).collect(),
         affected: Vec::new(),
+        sensors: Vec::new(),
         what: String::new(),
     }
 }
@@ -80,6 +81,42 @@ fn each_kind_of_answer_is_counted_where_it_belongs() {
             "ac1": 0.4, "mrr": 0.4,
         })
     );
+}
+
+#[test]
+fn the_first_sensor_of_a_right_root_is_counted_where_the_truth_knows_it() {
+    let known = |id: &str, start: i64, sensors: &[&str]| Event {
+        sensors: sensors.iter().map(ToString::to_string).collect(),
+        ..event(id, start, start + 100, &["P1"])
+    };
+    let says = |opened: i64, root: &str, sensor: &str| {
+        let mut alarm = alarm(opened, root);
+        let another = "P9".to_owned();
+        alarm.course.hear_sensor(Some(&another), Some("of a root that was corrected".into()));
+        for sensor in [sensor, "later"] {
+            alarm.course.hear_sensor(alarm.root.as_ref(), Some(sensor.into()));
+        }
+        alarm
+    };
+    let events = [
+        known("right", 1000, &["valve", "pressure"]),
+        known("wrong sensor", 3000, &["valve"]),
+        known("wrong root", 5000, &["valve"]),
+        known("not known", 7000, &[]),
+        known("not said", 9000, &["valve"]),
+    ];
+    let alarms = [
+        says(1010, "P1", "pressure"),
+        says(3010, "P1", "level"),
+        says(5010, "P2", "valve"),
+        says(7010, "P1", "valve"),
+        alarm(9010, "P1"),
+    ];
+    let score = Score::of(&events, &alarms, &day(), 300.0);
+    assert_eq!(score.sensors, Some(SensorScore { known: 2, right: 1 }));
+    let rows: Vec<Option<bool>> = score.events.iter().map(|row| row.sensor_right).collect();
+    assert_eq!(rows, [Some(true), Some(false), None, None, None]);
+    assert_eq!(Score::of(&events[3..], &alarms[3..], &day(), 300.0).sensors, None);
 }
 
 #[test]

@@ -63,6 +63,8 @@ struct Raw {
     #[serde(default)]
     affected: Names,
     #[serde(default)]
+    sensors: Names,
+    #[serde(default)]
     what: String,
 }
 
@@ -109,7 +111,8 @@ impl TryFrom<Raw> for Stated {
             Id::Number(number) => number.to_string(),
         });
         let affected = raw.affected.into();
-        let event = Event { id: String::new(), start, end, origins, affected, what: raw.what };
+        let (unnamed, sensors) = (String::new(), raw.sensors.into());
+        let event = Event { id: unnamed, start, end, origins, affected, sensors, what: raw.what };
         Ok(Self { id, event })
     }
 }
@@ -136,6 +139,7 @@ fn from_table(file: &Path, text: &str) -> Result<Vec<Event>, ScoreError> {
     let origin = table.need(&["origin", "origins", "origin_client"], TABLE)?;
     let id = table.find(&["id", "attack_id"]);
     let affected = table.find(&["affected"]);
+    let sensors = table.find(&["sensors"]);
     let what = table.find(&["what", "description"]);
     (1..)
         .zip(table.rows())
@@ -146,6 +150,7 @@ fn from_table(file: &Path, text: &str) -> Result<Vec<Event>, ScoreError> {
                 end: row.time(end)?,
                 origins: names(row.text(origin)),
                 affected: row.optional(affected).map(names).unwrap_or_default(),
+                sensors: row.optional(sensors).map(names).unwrap_or_default(),
                 what: row.optional(what).unwrap_or_default().into(),
             };
             in_order(event.start, event.end).map_err(|what| row.wrong(what))?;

@@ -24,8 +24,8 @@ pub(super) struct EvidenceDecider {
     inference: Option<Inference>,
     /// Who takes what it shows as normal from here on, and of how many steps.
     pub(crate) renewed: Vec<(usize, usize)>,
-    /// Since when each client's evidence has not been back at zero.
-    risen: Vec<Option<Timestamp>>,
+    /// Since when each client's evidence has not been back at zero: step and time.
+    risen: Vec<Option<(u64, Timestamp)>>,
     /// Times of the last steps, a ring by the inference's number of the step.
     times: [Timestamp; LOOK_BACK],
 }
@@ -117,9 +117,12 @@ impl EvidenceDecider {
             outcome.silent_source = incident.root.and_then(|root| inference.silent_source(root));
         }
         for (m, (risen, state)) in risen.iter_mut().zip(&mut decision.clients).enumerate() {
-            let has_any = inference.evidence(m) > 0.0;
-            *risen = if has_any { risen.or(Some(time)) } else { None };
-            state.raised_since = risen.filter(|_| inference.is_affected(m));
+            let onset = Some(inference.onset(m)).filter(|_| inference.evidence(m) > 0.0);
+            *risen = onset.map(|onset| match *risen {
+                Some(known) if known.0 == onset => known,
+                _ => (onset, time_of(times, onset, now)),
+            });
+            state.raised_since = risen.filter(|_| inference.is_affected(m)).map(|(_, time)| time);
             state.own_fault = inference.has_own_fault(m);
             state.alarms = state.own_fault;
             state.explained = inference.explained(m);

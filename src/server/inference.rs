@@ -17,7 +17,9 @@
 //! B_m ← clamp(B_m + ln N/D, 0, 2·[`Rules::recovery`]), where D is Beta([`Rules::disturbed`]). When an
 //! episode ends, its incident *stands* until everybody who took part has recovered. An episode that
 //! opens meanwhile continues it, if its root is a member that has not recovered, or reaches one, or is
-//! reached by one. Number, root and history stay; that it continues is said.
+//! reached by one. Number, root and history stay; that it continues is said. A member that is declared
+//! to lie on no loop and had recovered before its new evidence began opens an incident of its own, and
+//! so does a root that fades and swells again inside its episode ([`resurgence`]).
 //!
 //! # Revision
 //!
@@ -47,6 +49,7 @@
 
 mod client;
 mod incident;
+mod resurgence;
 mod rules;
 mod standing;
 #[cfg(test)]
@@ -57,6 +60,7 @@ pub(crate) use incident::{Effect, Incident};
 pub(crate) use rules::Rules;
 
 use self::client::{Client, Weights};
+use self::resurgence::Resurgence;
 use self::standing::Standing as Stands;
 use super::health::{Report, Standing};
 use super::reach::Reach;
@@ -113,6 +117,8 @@ struct Open {
     attribution: Vec<f64>,
     /// E.
     against: f64,
+    /// How its root fades and swells again.
+    resurgence: Resurgence,
 }
 
 #[derive(Debug, Clone)]
@@ -134,6 +140,7 @@ pub(crate) struct Inference {
     // Of this step.
     own: Vec<f64>,
     felt: Vec<f64>,
+    fades: Vec<f64>,
 }
 
 impl Inference {
@@ -163,6 +170,7 @@ impl Inference {
             changes: Vec::new(),
             own: vec![0.0; m],
             felt: vec![0.0; m],
+            fades: vec![0.0; m],
         }
     }
 
@@ -210,6 +218,7 @@ impl Inference {
             if heard {
                 client.recover(report, &self.rules);
             }
+            self.fades[m] = if heard { client.fades(report) } else { 0.0 };
             client.quiet = (client.quiet - self.own[m]).max(0.0);
             if client.quiet > self.rules.closing_evidence {
                 client.glows_until = 0;
@@ -218,6 +227,9 @@ impl Inference {
                 client.add(weights, self.step);
             } else {
                 client.forget(self.step);
+            }
+            if client.cusum.value() == 0.0 {
+                client.had_recovered = client.recovered > self.rules.recovery;
             }
         }
     }
@@ -277,8 +289,16 @@ impl Inference {
             self.changes.push(Change::Continued(incident.clone()));
         }
         let since = self.step;
-        let mut open =
-            Open { incident, said, root, frozen: false, since, attribution, against: 0.0 };
+        let mut open = Open {
+            incident,
+            said,
+            root,
+            frozen: false,
+            since,
+            attribution,
+            against: 0.0,
+            resurgence: Resurgence::default(),
+        };
         self.join_effects(&mut open);
         self.say(&mut open);
         self.open = Some(open);
@@ -330,6 +350,7 @@ impl Inference {
             }
         }
         self.revise(&mut open);
+        let Some(open) = self.resurge(open) else { return };
         let followed = open.root.unwrap_or(leader);
         let root = &self.clients[followed];
         let closing = if !root.is_heard() {
@@ -434,6 +455,22 @@ impl Inference {
     }
 
     fn close(&mut self, mut open: Open, closing: Closing) {
+        self.let_go(&mut open, closing);
+        open.incident.frozen = true;
+        let stands =
+            matches!(closing, Closing::Quiet | Closing::PersistentChange | Closing::Unreliable);
+        if stands {
+            self.begin_to_stand(open, closing);
+            return;
+        }
+        if open.said {
+            self.changes.push(Change::Closed(open.incident.clone(), closing));
+        }
+        self.accepted = (closing == Closing::Accepted).then_some(open);
+    }
+
+    /// What clients have shown in an episode speaks for nothing more.
+    fn let_go(&mut self, open: &mut Open, closing: Closing) {
         let incident = &mut open.incident;
         for n in 0..self.clients.len() {
             // What was never an effect of this is not over with it.
@@ -449,17 +486,6 @@ impl Inference {
             }
             client.forget(step);
         }
-        incident.frozen = true;
-        let stands =
-            matches!(closing, Closing::Quiet | Closing::PersistentChange | Closing::Unreliable);
-        if stands {
-            self.begin_to_stand(open, closing);
-            return;
-        }
-        if open.said {
-            self.changes.push(Change::Closed(open.incident.clone(), closing));
-        }
-        self.accepted = (closing == Closing::Accepted).then_some(open);
     }
 
     /// Whether a client alarms with something that neither the root nor anybody else who stirs can have
@@ -561,6 +587,11 @@ impl Inference {
     /// Steps taken; the last one has this number.
     pub(crate) fn steps(&self) -> u64 {
         self.step
+    }
+
+    /// The step at which a client's present evidence began.
+    pub(crate) fn onset(&self, client: usize) -> u64 {
+        self.clients[client].cusum.onset()
     }
 
     /// S_m of a client.

@@ -58,6 +58,12 @@ impl Reach {
         self.is_placed(from) && self.is_placed(to) && !self.reaches(from, to)
     }
 
+    /// Whether a fault of `client` may come back to it: it lies on a loop, or nothing is known of it.
+    pub(crate) fn may_return(&self, client: usize) -> bool {
+        let is_on_loop = |n: usize| self.reaches(client, n) && self.reaches(n, client);
+        !self.is_placed(client) || (0..self.clients).any(is_on_loop)
+    }
+
     fn is_placed(&self, client: usize) -> bool {
         (0..self.clients).any(|n| self.reaches(client, n) || self.reaches(n, client))
     }
@@ -104,6 +110,13 @@ mod tests {
         assert!(reach.excludes(2, 0) && !reach.excludes(0, 2));
         assert!(!reach.excludes(3, 0) && !reach.excludes(0, 3), "nobody said anything about 3");
         assert!(!Reach::unknown(2).excludes(0, 1));
+    }
+
+    #[test]
+    fn a_fault_comes_back_in_a_loop_and_may_where_nothing_is_known() {
+        let reach = Reach::from_edges(5, [(0, 1), (1, 2), (2, 1), (2, 3)]);
+        let may = (0..5).map(|client| reach.may_return(client)).collect::<Vec<_>>();
+        assert_eq!(may, [false, true, true, false, true]);
     }
 
     proptest! {

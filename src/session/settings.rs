@@ -69,6 +69,32 @@ pub(crate) struct ModelSettings {
     pub(crate) optimiser: Optimiser,
     /// How long steps of online training stay as large as they begin.
     pub(crate) step_size: StepSize,
+    /// No key of a session: what `headwater study deviations` does as the paper prints it.
+    #[serde(skip)]
+    pub(crate) printed: &'static [Printed],
+}
+
+/// The paper's way where this program goes another and no session can choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Printed {
+    /// Measurements enter the filter's update as they are.
+    UnclippedUpdate,
+    /// The gradient of a proprietary model keeps its norm.
+    UnclippedGradient,
+    /// That gradient flows through the gain K.
+    GradientThroughGain,
+    /// Every step of a window is in the loss, from the first.
+    WholeWindow,
+    /// f is a function of the state alone: its memory is empty at every step.
+    NoMemory,
+    /// H at the estimate of the step before.
+    EarlierJacobian,
+}
+
+impl ModelSettings {
+    pub(crate) fn is_printed(&self, way: Printed) -> bool {
+        self.printed.contains(&way)
+    }
 }
 
 impl Default for ModelSettings {
@@ -94,6 +120,7 @@ impl Default for ModelSettings {
             eta3: 1e-3,
             optimiser: Optimiser::Adam,
             step_size: StepSize::Decaying,
+            printed: &[],
         }
     }
 }

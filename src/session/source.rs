@@ -83,11 +83,20 @@ pub(crate) struct TwinSource {
     pub(crate) delta: f64,
     /// Civil time of the first step; steps are one second apart.
     pub(crate) start: String,
+    /// No key of a session: anomalies of family A are at all clients at once, as the paper also says.
+    #[serde(skip)]
+    pub(crate) everywhere: bool,
 }
 
 impl Default for TwinSource {
     fn default() -> Self {
-        Self { family: Family::A, clients: 2, delta: 2.0, start: "2026-01-01 00:00:00".into() }
+        Self {
+            family: Family::A,
+            clients: 2,
+            delta: 2.0,
+            start: "2026-01-01 00:00:00".into(),
+            everywhere: false,
+        }
     }
 }
 

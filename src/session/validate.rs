@@ -30,6 +30,7 @@ pub(super) fn problems(session: &Session) -> Vec<Problem> {
     check.limits(session);
     check.outputs(session);
     check.edges(session);
+    check.suspensions(session);
     check.problems
 }
 
@@ -398,6 +399,16 @@ impl Check {
                 format!("outputs[{i}].facts"),
                 "expected at least one kind of fact, such as [Opened, Closed]",
             );
+        }
+    }
+
+    fn suspensions(&mut self, session: &Session) {
+        for (i, suspension) in session.suspend.iter().enumerate() {
+            let said = !suspension.why.trim().is_empty();
+            self.that(said, format!("suspend[{i}].why"), "expected what is done, in a few words");
+            for (j, client) in suspension.clients.iter().enumerate() {
+                self.known_client(session, format!("suspend[{i}].clients[{j}]"), client);
+            }
         }
     }
 

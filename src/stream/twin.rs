@@ -183,6 +183,7 @@ fn event(place: usize, fault: &Fault, plant: &TwinPlant, start: Timestamp) -> Ev
         end: at(start, fault.steps().end - 1),
         origins: vec![name(fault.root)],
         affected: affected.into_iter().map(name).collect(),
+        sensors: Vec::new(),
         what: fault.kind.name().into(),
     }
 }

@@ -31,7 +31,9 @@ pub(crate) fn experiments_on(
 ) -> impl Iterator<Item = Job> {
     let effort = match source {
         DatasetSource::PlantPaper => Effort::PAPER,
-        DatasetSource::Twin(_) | DatasetSource::BuiltIn => Effort::new(options.quick),
+        DatasetSource::Twin(_) | DatasetSource::TwinEverywhere(_) | DatasetSource::BuiltIn => {
+            Effort::new(options.quick)
+        }
     };
     let job = move |seed: u64| {
         let name = source.name();

@@ -11,19 +11,24 @@ use std::time::Duration;
 use super::live::{Running, incidents, program, told, wait_until};
 
 /// A broker of our own on loopback.
-struct Mosquitto {
-    child: Child,
+pub(crate) struct Mosquitto {
+    pub(crate) child: Child,
     config: PathBuf,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Mosquitto {
-    fn start(folder: &Path) -> Self {
+    pub(crate) fn start(folder: &Path) -> Self {
+        Self::start_with(folder, "allow_anonymous true\n")
+    }
+
+    /// The same with more settings.
+    pub(crate) fn start_with(folder: &Path, more: &str) -> Self {
         let port = free_port();
         let config = folder.join("mosquitto.conf");
         let text = format!(
-            "listener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n\
-             max_queued_messages 0\nmax_inflight_messages 100\n"
+            "listener {port} 127.0.0.1\nset_tcp_nodelay true\n\
+             max_queued_messages 0\nmax_inflight_messages 100\n{more}"
         );
         fs::write(&config, text).expect("the settings can be written");
         let child = Self::spawn(&config);
@@ -67,7 +72,11 @@ impl Drop for Mosquitto {
 }
 
 /// The shipped session with the address of our broker, and a shorter history where that is asked for.
-fn session(folder: &Path, [port, metrics]: [u16; 2], change: impl Fn(String) -> String) -> PathBuf {
+pub(crate) fn session(
+    folder: &Path,
+    [port, metrics]: [u16; 2],
+    change: impl Fn(String) -> String,
+) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("sessions/plant-live-mqtt.ron")).expect("shipped");
     let text = text.replace("127.0.0.1:1883", &format!("127.0.0.1:{port}"));
@@ -78,7 +87,7 @@ fn session(folder: &Path, [port, metrics]: [u16; 2], change: impl Fn(String) -> 
     file
 }
 
-fn plant(folder: &Path, port: u16, hours: &str, speed: &str) -> Child {
+pub(crate) fn plant(folder: &Path, port: u16, hours: &str, speed: &str) -> Child {
     program(folder)
         .args(["make", "plant", "--seed", "7", "--attacks", "--hours", hours, "--speed", speed])
         .args(["--live", &format!("mqtt://127.0.0.1:{port}")])
@@ -88,7 +97,7 @@ fn plant(folder: &Path, port: u16, hours: &str, speed: &str) -> Child {
 }
 
 /// A figure that the run tells on the address of its metrics.
-fn figure(port: u16, name: &str) -> Option<f64> {
+pub(crate) fn figure(port: u16, name: &str) -> Option<f64> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
     let mut text = String::new();
@@ -97,13 +106,13 @@ fn figure(port: u16, name: &str) -> Option<f64> {
     line.rsplit(' ').next()?.parse().ok()
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let free = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     free.local_addr().expect("an address").port()
 }
 
 /// Waits until the run has subscribed: it connects within its first attempts.
-fn wait_for_subscriber() {
+pub(crate) fn wait_for_subscriber() {
     thread::sleep(Duration::from_secs(3));
 }
 

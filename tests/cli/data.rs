@@ -77,6 +77,20 @@ fn the_plant_that_was_written_is_read_back_as_hai_and_as_a_table() {
     }
 }
 
+/// The root of a clone of the HAI repository holds one folder a release.
+#[test]
+fn the_root_of_a_clone_of_the_data_set_is_a_data_folder() {
+    let clone = tempfile::tempdir().expect("a temporary folder");
+    let (out, release) = (clone.path().join("written"), clone.path().join("hai-22.04"));
+    stdout(&["make", "plant", "--hours", "1", "--out", text(&out)]);
+    fs::create_dir(&release).expect("a folder can be made");
+    for name in ["train1.csv", "train2.csv", "test1.csv"] {
+        fs::copy(out.join("plant.csv"), release.join(name)).expect("the day can be copied");
+    }
+    let answer = stdout(&["check", "hai-22.04", "--data", text(clone.path())]);
+    assert!(answer.contains("in the replay range"), "{answer}");
+}
+
 #[test]
 fn what_make_writes_is_the_same_bytes_for_the_same_seed() {
     let written = |what: &str, seed: &str| {

@@ -25,7 +25,7 @@ pub(crate) fn program(folder: &Path) -> Command {
 }
 
 /// A session that learns for six hours and then watches.
-fn session(folder: &Path, live: &str) -> PathBuf {
+pub(crate) fn session(folder: &Path, live: &str) -> PathBuf {
     let file = folder.join("plant.ron");
     let text = format!(
         r#"Session(
@@ -47,10 +47,10 @@ fn session(folder: &Path, live: &str) -> PathBuf {
 }
 
 /// The first row that is watched: six hours of seconds after the header.
-const WATCHED: usize = 1 + 6 * 3600;
+pub(crate) const WATCHED: usize = 1 + 6 * 3600;
 
 /// Eight hours of the plant in normal operation: a header and a row a second.
-fn rows() -> &'static [String] {
+pub(crate) fn rows() -> &'static [String] {
     static ROWS: OnceLock<Vec<String>> = OnceLock::new();
     ROWS.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a folder for the test");

@@ -5,9 +5,13 @@ use std::process::Output;
 
 use assert_cmd::Command;
 
+#[cfg(unix)]
+mod attach;
 mod broken_sessions;
 #[cfg(unix)]
 mod broker;
+#[cfg(unix)]
+mod broker_faults;
 mod cache;
 mod data;
 #[cfg(unix)]

@@ -127,7 +127,7 @@ fn looking_back_and_returning() {
 }
 
 /// How many incidents ask for an acknowledgement, as the first line says.
-fn asking(screen: &str) -> Option<usize> {
+pub(crate) fn asking(screen: &str) -> Option<usize> {
     let top = screen.lines().next()?;
     // "▲1 open" is acknowledged.
     let asks = |part: &&str| !part.contains(" open");

@@ -214,7 +214,7 @@ fn is_run(name: &str) -> bool {
     ["run", "run_id", "simulationrun", "trial", "experiment", "file"].contains(&name.as_str())
 }
 
-fn kind_of(values: &[f64]) -> Holds {
+pub(super) fn kind_of(values: &[f64]) -> Holds {
     let present: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     let Some(first) = present.first() else { return Holds::Constant };
     if present.iter().all(|value| value.to_bits() == first.to_bits()) {

@@ -46,31 +46,7 @@ pub(super) fn text(tables: &Tables) -> String {
         let _ = writeln!(out, "        run_column: {run:?},");
     }
     out.push_str("    ),\n");
-    if !grouped {
-        comment(
-            &mut out,
-            "    ",
-            "GROUP: no prefix of the names says which unit a column belongs to. Move the columns to \
-             the client that measures them: a root cause is one of these.",
-        );
-    }
-    out.push_str("    clients: [\n");
-    for client in &clients {
-        let _ = write!(out, "        (\n            name: {:?}", client.name);
-        if !client.title.is_empty() {
-            let _ = write!(out, ", title: {:?}", client.title);
-        }
-        out.push_str(",\n");
-        list(&mut out, "columns", &client.columns);
-        if !client.inputs.is_empty() {
-            list(&mut out, "inputs", &client.inputs);
-        }
-        out.push_str("        ),\n");
-    }
-    out.push_str("    ],\n");
-    for (why, columns) in &left_out {
-        comment(&mut out, "    ", &format!("{why}: {}", columns.join(", ")));
-    }
+    write_clients(&mut out, &clients, &left_out, grouped);
     if let Some(label) = tables.column(Holds::Label) {
         let _ = write!(out, "    labels: Column(name: {label:?}");
         if !tables.unlabelled.is_empty() {
@@ -89,7 +65,41 @@ pub(super) fn text(tables: &Tables) -> String {
     out
 }
 
-fn time(tables: &Tables) -> String {
+/// Clients, and the columns that belong to none.
+pub(super) fn write_clients(
+    out: &mut String,
+    clients: &[Proposed],
+    left_out: &LeftOut,
+    grouped: bool,
+) {
+    if !grouped {
+        comment(
+            out,
+            "    ",
+            "GROUP: no prefix of the names says which unit a column belongs to. Move the columns to \
+             the client that measures them: a root cause is one of these.",
+        );
+    }
+    out.push_str("    clients: [\n");
+    for client in clients {
+        let _ = write!(out, "        (\n            name: {:?}", client.name);
+        if !client.title.is_empty() {
+            let _ = write!(out, ", title: {:?}", client.title);
+        }
+        out.push_str(",\n");
+        list(out, "columns", &client.columns);
+        if !client.inputs.is_empty() {
+            list(out, "inputs", &client.inputs);
+        }
+        out.push_str("        ),\n");
+    }
+    out.push_str("    ],\n");
+    for (why, columns) in left_out {
+        comment(out, "    ", &format!("{why}: {}", columns.join(", ")));
+    }
+}
+
+pub(super) fn time(tables: &Tables) -> String {
     let Some(time) = &tables.time else {
         return "(column: \"\", format: Rows(since: \"2000-01-01 00:00:00\"))"
             .replace("\"\"", "\"row\"");
@@ -105,7 +115,7 @@ fn time(tables: &Tables) -> String {
     }
 }
 
-fn comment(out: &mut String, indent: &str, text: &str) {
+pub(super) fn comment(out: &mut String, indent: &str, text: &str) {
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() && indent.len() + 3 + line.len() + 1 + word.len() > WIDTH {
@@ -140,7 +150,7 @@ fn list(out: &mut String, key: &str, names: &[String]) {
 }
 
 /// Columns that are not used, by reason.
-type LeftOut = BTreeMap<&'static str, Vec<String>>;
+pub(super) type LeftOut = BTreeMap<&'static str, Vec<String>>;
 
 /// Clients by prefix, what is left out, and whether prefixes said anything.
 pub(super) fn clients(tables: &Tables) -> (Vec<Proposed>, LeftOut, bool) {

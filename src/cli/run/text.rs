@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 
 use crate::fact::{
-    Calibrated, Fact, Incident, Ledger, Number, Quality, Summary, TableCounts, TableVerdict,
-    Training,
+    Calibrated, Fact, Incident, Ledger, Number, Quality, Summary, Suspended, TableCounts,
+    TableVerdict, Training,
 };
 use crate::privacy::Head;
 use crate::score::metrics::delay::per_day;
@@ -91,6 +91,9 @@ fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::
     }
     if let Some(source) = &incident.silent_source {
         write!(out, ", or {source} above it, not visible in its own sensors")?;
+    }
+    if incident.suspended {
+        write!(out, ", alarm suspended")?;
     }
     write_place(out, incident.file.as_deref(), incident.run.as_deref())?;
     match &incident.why {
@@ -188,6 +191,11 @@ pub(super) fn print_end(
         count(summary.incidents as usize, "incident")
     )?;
     print_unused(out, summary)?;
+    for Suspended { client, from, until, why } in &summary.suspended {
+        let until = until.map_or_else(|| "the end".to_owned(), |until| clock(until).to_string());
+        let why = why.as_deref().map_or(String::new(), |why| format!(": {why}"));
+        writeln!(out, "alarms of {client} suspended from {} until {until}{why}", clock(*from))?;
+    }
     if let Some(counts) = &summary.verdicts {
         print_counts(out, counts)?;
     }
@@ -246,6 +254,13 @@ fn print_score(out: &mut impl Write, score: &Score) -> io::Result<()> {
             "roots right at the alarm {}, five steps later {}, at the end {}; with the silent source \
              above the root {}",
             course.at_alarm, course.after_5_steps, course.at_close, course.with_source
+        )?;
+    }
+    if let Some(sensors) = score.sensors {
+        writeln!(
+            out,
+            "the sensor that the root ranks first is right in {} of {}",
+            sensors.right, sensors.known
         )?;
     }
     write!(out, "{} in {}", count(score.false_alarms, "false alarm"), quiet_days(score))?;

@@ -127,7 +127,12 @@ impl Model {
             let figures = &snapshot.figures;
             figures.unacknowledged + figures.returned + figures.latched
         });
-        if unseen == 0 || self.is_recording || matches!(self.stage, Stage::Failed(_)) {
+        // A service goes on without this console.
+        if unseen == 0
+            || self.service.is_some()
+            || self.is_recording
+            || matches!(self.stage, Stage::Failed(_))
+        {
             return Some(Effect::Quit);
         }
         self.question = Some(Question::Quit { unseen });

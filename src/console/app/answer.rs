@@ -142,6 +142,7 @@ impl Model {
                 self.bell = on;
                 None
             }
+            Typed::Suspend(why) => self.suspend_all(why.as_deref()),
             Typed::Pay => {
                 let trial = self.tuning.as_ref().map(|tuning| tuning.trial);
                 let trial = trial.ok_or("no setting is on trial")?;

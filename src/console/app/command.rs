@@ -20,19 +20,23 @@ pub(crate) enum Typed {
     Shelve(u32),
     Open(String),
     Bell(bool),
+    /// All clients are taken out of service, for this reason; or put back.
+    Suspend(Option<String>),
     Pay,
 }
 
 /// Words that take something after them, each with an example.
-const WORDS: [(&str, &str); 10] = [
+const WORDS: [(&str, &str); 12] = [
     ("bell", "on"),
     ("filter", "client:P1"),
     ("go", "10:38"),
     ("note", "text"),
     ("open", "twin"),
     ("pay", ""),
+    ("resume", ""),
     ("shelve", "10m"),
     ("speed", "60"),
+    ("suspend", "boiler cleaned"),
     ("theme", "mono"),
     ("write", ""),
 ];
@@ -60,6 +64,9 @@ pub(crate) fn read(text: &str, clients: &[String]) -> Result<Typed, String> {
             shelf(rest).map(Typed::Shelve).ok_or_else(|| needs("a time up to 24h, such as 10m"))
         }
         "open" if !rest.is_empty() => Ok(Typed::Open(rest.to_owned())),
+        "suspend" if rest.is_empty() => Err(needs("what is done, such as boiler cleaned")),
+        "suspend" => Ok(Typed::Suspend(Some(rest.to_owned()))),
+        "resume" if rest.is_empty() => Ok(Typed::Suspend(None)),
         "pay" if rest.is_empty() => Ok(Typed::Pay),
         "bell" => match rest {
             "on" => Ok(Typed::Bell(true)),

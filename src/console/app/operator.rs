@@ -4,12 +4,30 @@
 use super::prompt::{Prompt, Purpose};
 use super::question::{Question, until_shift_end};
 use super::{Effect, Focus, Model, Screen};
+use crate::console::subject::Reach;
 use crate::engine::handle::Command;
 use crate::engine::run::ActError;
 use crate::incident::{Action as Deed, AlarmState, Incident, Order};
 use crate::session::Mode;
 
 impl Model {
+    /// Why a command is not handed over, where the run is that of a service.
+    pub(crate) fn refuses(&self, command: &Command) -> Option<&'static str> {
+        let reach = self.service?;
+        match command {
+            Command::Order(_) if reach == Reach::LookOn => {
+                Some("this console was opened with --read-only: it orders nothing")
+            }
+            Command::Order(_) => None,
+            Command::Pace(_) | Command::Step | Command::RunTo(_) => {
+                Some("a service goes at its own speed")
+            }
+            Command::WhatIf(_) | Command::WhatIfPaid(_) => {
+                Some("a service keeps no past to try this on; enter sets it for all consoles")
+            }
+        }
+    }
+
     pub(super) fn order(&self, action: Deed, why: Option<String>) -> Effect {
         Effect::Command(Command::Order(Order { who: self.who.clone(), action, why }))
     }
@@ -102,6 +120,25 @@ impl Model {
         }
         self.question = Some(Question::TakeOut { client });
         None
+    }
+
+    /// Takes all clients out of service for a reason, or puts back all that are.
+    pub(super) fn suspend_all(&mut self, why: Option<&str>) -> Option<Effect> {
+        let out = why.is_some();
+        let states = &self.snapshot()?.clients;
+        let to_change = |state: &AlarmState| (*state == AlarmState::OutOfService) != out;
+        let order = |(client, _): (usize, &AlarmState)| {
+            let action = if out { Deed::TakeOut { client } } else { Deed::PutBack { client } };
+            Command::Order(Order { who: self.who.clone(), action, why: why.map(str::to_owned) })
+        };
+        let changed = states.iter().enumerate().filter(|(_, state)| to_change(state));
+        let orders: Vec<Command> = changed.map(order).collect();
+        if orders.is_empty() {
+            let all = if out { "all clients are" } else { "no client is" };
+            self.message(format!("{all} out of service"));
+            return None;
+        }
+        Some(Effect::Commands(orders))
     }
 
     /// Asks for a note on the chosen incident. The line begins with the note there is.

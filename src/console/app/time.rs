@@ -139,6 +139,9 @@ impl Model {
         if !matches!(self.stage, Stage::Playing | Stage::Reading) {
             return Err("there is no more data".into());
         }
+        if self.is_live {
+            return Err("live data goes at its own speed: what is ahead is not there yet".into());
+        }
         self.follow();
         self.seeking = Some(time);
         Ok(Some(Effect::Command(Command::RunTo(time))))

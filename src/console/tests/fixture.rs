@@ -112,6 +112,7 @@ impl Sines {
             end: at(ATTACK.end - 1),
             origins: vec!["P1".into()],
             affected: vec!["P2".into()],
+            sensors: Vec::new(),
             what: "pressure set point raised".into(),
         }];
         Self { layout, events, at: 0, length }

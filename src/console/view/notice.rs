@@ -46,7 +46,7 @@ pub(crate) fn of(scene: &Scene) -> Vec<(String, Style)> {
 
 fn told(scene: &Scene, event: &Event) -> String {
     let clock = scene.model.clock;
-    let Event { id, start, end, origins, affected, what } = event;
+    let Event { id, start, end, origins, affected, sensors: _, what } = event;
     let origin = match origins.as_slice() {
         [] => "origin not known".to_owned(),
         origins => format!("▲ origin {}", origins.join(" + ")),

@@ -13,6 +13,7 @@ use super::pen::{Canvas, width};
 use super::status::NOT_ACKNOWLEDGED;
 use crate::console::app::{Model, Sorting, Stage};
 use crate::console::clock::length;
+use crate::console::subject::Reach;
 use crate::engine::handle::RecordState;
 use crate::incident::TableVerdict;
 use crate::session::Mode;
@@ -190,6 +191,13 @@ fn parts(model: &Model) -> Parts {
 
 /// How a live source stands: lag by arrival, what is wrong with it, which clients are silent.
 fn source(model: &Model, parts: &mut Parts) {
+    match model.service {
+        Some(Reach::LookOn) => {
+            parts.add_or(2, "service, read-only".into(), "read-only", model.theme.text);
+        }
+        Some(Reach::Order) => parts.add(5, "service", model.theme.label),
+        None => {}
+    }
     let (theme, Some(shown)) = (&model.theme, &model.live) else { return };
     let lag = shown.lag.map_or(0.0, |lag| lag.as_secs_f64());
     match shown.standing {
@@ -256,7 +264,14 @@ fn alarms(model: &Model, parts: &mut Parts) {
     count(2, "▽", returned, "returned", "", theme.single, 0);
     count(4, "↳", figures.grouped, "grouped", "", theme.text, GROUPED);
     count(2, "z", figures.shelved, "shelved", "", theme.shelved, 0);
-    count(2, "x", figures.out_of_service, "out of service", " out", theme.shelved, 0);
+    let all = model.measured.as_ref().map_or(0, |measured| measured.clients.len());
+    let some_out = if figures.out_of_service < all { figures.out_of_service } else { 0 };
+    count(2, "x", some_out, "out of service", " out", theme.shelved, 0);
+    if figures.out_of_service == all && all > 0 {
+        let (text, short) = ("x ALARMS SUSPENDED".to_owned(), Some("x SUSPENDED".to_owned()));
+        let style = theme.missing;
+        parts.0.push(Part { text, short, room: 0, rank: 1, kept: true, style });
+    }
     let rate = figures.alarms_10min;
     let style = if figures.flood { theme.single } else { theme.text };
     parts.add_or(3, format!("alarms {rate} / 10 min"), format!("{rate}/10min"), style);

@@ -30,6 +30,8 @@ const OTHER_PLANT: u64 = 0x53;
 pub(crate) enum DatasetSource {
     /// The paper's LSTM plant with so many clients.
     Twin(usize),
+    /// The same with every anomaly at all clients.
+    TwinEverywhere(usize),
     /// The built-in plant's attack day and the two days before it, with its models as delivered. It
     /// stands where the paper has HAI 23.05.
     BuiltIn,
@@ -63,6 +65,7 @@ impl DatasetSource {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Twin(clients) => format!("A{clients}"),
+            Self::TwinEverywhere(clients) => format!("A{clients}, all clients"),
             Self::BuiltIn => "plant".into(),
             Self::PlantPaper => "plant-paper".into(),
         }
@@ -70,7 +73,7 @@ impl DatasetSource {
 
     pub(crate) fn clients(self) -> usize {
         match self {
-            Self::Twin(clients) => clients,
+            Self::Twin(clients) | Self::TwinEverywhere(clients) => clients,
             Self::BuiltIn | Self::PlantPaper => 3,
         }
     }
@@ -78,7 +81,8 @@ impl DatasetSource {
     /// The first `steps` steps of its run with this seed, or all there are.
     pub(crate) fn dataset(self, seed: u64, steps: usize) -> Result<Dataset, Failure> {
         match self {
-            Self::Twin(clients) => Ok(twin(clients, seed, steps)?),
+            Self::Twin(clients) => Ok(twin(clients, false, seed, steps)?),
+            Self::TwinEverywhere(clients) => Ok(twin(clients, true, seed, steps)?),
             Self::BuiltIn => {
                 let mut session = Session::open("plant-attack-day")?;
                 session.seed = seed;
@@ -147,8 +151,8 @@ impl Dataset {
     }
 }
 
-fn twin(clients: usize, seed: u64, steps: usize) -> Result<Dataset, StreamError> {
-    let source = TwinSource { family: Family::A, clients, ..TwinSource::default() };
+fn twin(clients: usize, everywhere: bool, seed: u64, steps: usize) -> Result<Dataset, StreamError> {
+    let source = TwinSource { family: Family::A, clients, everywhere, ..TwinSource::default() };
     let mut stream = TwinStream::open(&source, seed)?;
     let layout = stream.layout().clone();
     let slices = stream.plant().slices().clone();

@@ -24,12 +24,15 @@ pub(super) struct Following {
     status: Shared,
     standing: Standing,
     shown: Option<Instant>,
+    /// What arrived before this waited for the models, and says nothing about speed.
+    begun: Instant,
     latencies: [u64; CLASSES],
 }
 
 impl Following {
     pub(super) fn new(status: Shared) -> Self {
-        Self { status, standing: Standing::Live, shown: None, latencies: [0; CLASSES] }
+        let (standing, begun) = (Standing::Live, Instant::now());
+        Self { status, standing, shown: None, begun, latencies: [0; CLASSES] }
     }
 
     fn add_latency(&mut self, latency: Duration) {
@@ -72,6 +75,9 @@ impl Player {
 
     /// Nothing has arrived that would make a step: shows what there is, and obeys meanwhile.
     pub(super) fn wait_for_rows(&mut self, mut news: News) -> Result<(), Gone> {
+        if !self.is_watched() {
+            self.pass_on(&mut news);
+        }
         let frames = std::mem::take(&mut news.frames);
         for frame in frames {
             self.show(frame, 0.0, true)?;
@@ -91,6 +97,7 @@ impl Player {
         let now = Instant::now();
         if !news.times.is_empty()
             && let Some((_, arrived)) = following.status.get().newest
+            && arrived >= following.begun
         {
             following.add_latency(now.saturating_duration_since(arrived));
         }

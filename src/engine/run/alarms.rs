@@ -49,5 +49,6 @@ fn update(incident: &Incident) -> AlarmUpdate {
         effects: Some(effects.collect()),
         step: Some(incident.step),
         silent_source: incident.silent_source.clone(),
+        sensor: incident.sensors.first().cloned(),
     }
 }

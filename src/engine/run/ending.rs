@@ -17,6 +17,12 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
+    /// The end of a run elsewhere, of which only the summary is known.
+    pub(crate) fn of_summary(summary: Summary) -> Self {
+        let (events, alarms, watched) = (Vec::new(), Vec::new(), Watched::Days(0.0));
+        Self { summary, events, alarms, watched, tail_s: 0.0, is_labelled: false }
+    }
+
     /// Every alarm, in the order of time.
     pub(crate) fn alarms(&self) -> &[Alarm] {
         &self.alarms

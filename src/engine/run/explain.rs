@@ -65,6 +65,7 @@ mod tests {
                 silent_source: None,
                 continued: 0,
                 stands: false,
+                suspended: false,
                 why: None,
                 sensors: Vec::new(),
                 faults: Vec::new(),

@@ -49,24 +49,23 @@ impl Run {
     }
 
     pub(crate) fn turned(&self, knob: Knob) -> Turn {
-        let (tau, privacy) = (&self.session.thresholds, &self.session.privacy);
         let own = |client: usize, which: usize| self.own_tau.get(client).and_then(|t| t[which]);
         match knob {
-            Knob::TauC(None) => knob.at(tau.tau_c),
-            Knob::TauA(None) => knob.at(tau.tau_a),
             Knob::TauC(Some(m)) => knob.at(own(m, 0)),
             Knob::TauA(Some(m)) => knob.at(own(m, 1)),
-            Knob::Vote => knob.at(tau.vote),
-            Knob::Deadband => knob.at(tau.deadband),
-            Knob::Arl0 => knob.at(tau.arl0.seconds),
             Knob::Mode => knob.at(self.mode),
-            Knob::EpsilonFlag => knob.at(privacy.epsilon_flag),
-            Knob::EpsilonFlagA => knob.at(privacy.epsilon_flag_a),
-            Knob::EpsilonC => knob.at(privacy.epsilon_c),
-            Knob::EpsilonA => knob.at(privacy.epsilon_a),
-            Knob::EpsilonG => knob.at(privacy.epsilon_g),
-            Knob::Delta => knob.at(privacy.delta),
-            Knob::Budget => knob.at(privacy.budget.map(|budget| budget.epsilon)),
+            Knob::TauC(None)
+            | Knob::TauA(None)
+            | Knob::Vote
+            | Knob::Deadband
+            | Knob::Arl0
+            | Knob::EpsilonFlag
+            | Knob::EpsilonFlagA
+            | Knob::EpsilonC
+            | Knob::EpsilonA
+            | Knob::EpsilonG
+            | Knob::Delta
+            | Knob::Budget => knob.as_written(&self.session),
         }
     }
 

@@ -188,6 +188,7 @@ impl Run {
             unused_rows: self.unused_rows(),
             unused_nominal_rows: self.unused_nominal,
             not_watched: self.not_watched(),
+            suspended: self.suspended_stretches(),
             ledger: None,
         }
     }

@@ -2,6 +2,7 @@
 //! now and then and handed on as they are.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::privacy::{Budget, Composed, Exhaustion, FilterMemory, Ledger, Provenance};
 use crate::session::privacy::Scope;
@@ -10,7 +11,7 @@ use crate::session::privacy::Scope;
 pub(super) const FRESH: SignedDuration = SignedDuration::from_mins(5);
 
 /// What one client has spent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spent {
     pub(crate) live: Composed,
     pub(crate) trained: Composed,
@@ -40,5 +41,25 @@ impl Spent {
             memory: ledger.terms().memory,
             private: ledger.provenance() == Provenance::OperatingSystem,
         }
+    }
+}
+
+/// How a list that is shared inside the program is written outside of it.
+pub(super) mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(in crate::engine::watch) fn serialize<T: Serialize, S: Serializer>(
+        list: &Arc<[T]>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        list.as_ref().serialize(to)
+    }
+
+    pub(in crate::engine::watch) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Arc<[T]>, D::Error> {
+        Ok(Vec::deserialize(from)?.into())
     }
 }

@@ -206,3 +206,18 @@ fn what_does_not_exist_is_refused_in_words() {
     assert_eq!(scene.act(Action::Undo { entry: 3 }), Err(Refusal::NotUndoable(3)));
     assert!(scene.desk.log().events().is_empty(), "a refusal leaves no trace");
 }
+
+#[test]
+fn an_incident_without_a_root_asks_nobody_while_everybody_is_out_of_service() {
+    let mut scene = Scene::new();
+    let clients = scene.desk.names().len();
+    for client in 0..clients {
+        scene.done(Action::TakeOut { client });
+    }
+    scene.raise(P1, 10).decide(1, 10, None).step();
+    assert_eq!(scene.state(1), AlarmState::OutOfService);
+    scene.done(Action::PutBack { client: P2 });
+    assert_eq!(scene.state(1), AlarmState::Unacknowledged);
+    scene.done(Action::TakeOut { client: P2 });
+    assert_eq!(scene.state(1), AlarmState::OutOfService);
+}

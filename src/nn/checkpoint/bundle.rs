@@ -16,7 +16,7 @@ use safetensors::SafeTensors;
 
 use super::Kind;
 use crate::nn::weights::{
-    FilterWeights, LOADINGS, LstmFc, Mlp, OwnLagWeights, Parameters, ProprietaryWeights,
+    Conduct, FilterWeights, LOADINGS, LstmFc, Mlp, OwnLagWeights, Parameters, ProprietaryWeights,
 };
 
 #[derive(Debug, Default)]
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
         let loadings = format!("{name}.{LOADINGS}");
         let loadings =
             self.has(&loadings).then(|| self.shaped(&loadings, &[sensors, states])).transpose()?;
-        Ok(FilterWeights { transition, measurement, loadings, q, r })
+        Ok(FilterWeights { transition, measurement, loadings, q, r, conduct: Conduct::default() })
     }
 
     fn own_lags(&self, name: &str, sensors: usize, lags: usize) -> Result<OwnLagWeights, String> {

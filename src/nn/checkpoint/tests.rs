@@ -6,7 +6,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use super::*;
 use crate::base::rng;
 use crate::nn::network::{FilterNetwork, LstmNetwork};
-use crate::nn::weights::{FilterWeights, Mlp, OwnLagWeights};
+use crate::nn::weights::{Conduct, FilterWeights, Mlp, OwnLagWeights};
 
 fn filter(states: usize, sensors: usize, residual: bool) -> FilterWeights {
     let mut rng = rng::stream(1, 0);
@@ -16,6 +16,7 @@ fn filter(states: usize, sensors: usize, residual: bool) -> FilterWeights {
         loadings: residual.then(|| (0..states * sensors).map(|i| i as f32).collect()),
         q: 0.1,
         r: 0.25,
+        conduct: Conduct::default(),
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::base::rng;
+use crate::nn::weights::Conduct;
 
 fn random(shape: (usize, usize, usize)) -> Tensor {
     let count = shape.0 * shape.1 * shape.2;
@@ -35,6 +36,7 @@ fn weights_come_back_as_they_went_in() {
         loadings: Some(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
         q: 0.2,
         r: 0.3,
+        conduct: Conduct::default(),
     };
     let mut read = filter.clone();
     read.slices_mut().into_iter().for_each(|values| values.fill(0.0));

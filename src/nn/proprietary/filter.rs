@@ -14,14 +14,12 @@ use crate::nn::kernel::mlp::Mlp;
 use crate::nn::kernel::packed::padded;
 use crate::nn::kernel::rows::Rows;
 use crate::nn::kernel::{WeightsError, check, check_dimension};
-use crate::nn::weights::FilterWeights;
-
-/// Measurements enter the update inside ±this many standard deviations.
-pub(crate) const UPDATE_CLIP: f32 = 5.0;
+use crate::nn::weights::{Conduct, FilterWeights};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     isa: Isa,
+    conduct: Conduct,
     transition: Lstm,
     measurement: Mlp,
     /// C of the residual form, column by column, each padded like ŷ.
@@ -60,6 +58,7 @@ impl Filter {
         };
         Ok(Self {
             isa,
+            conduct: weights.conduct,
             memory: transition.memory(),
             covariance: Covariance::new(states, weights.q, weights.r),
             transition_rows: transition.rows(states + 2),
@@ -154,6 +153,9 @@ impl Kernel for Step<'_, '_> {
         filter.predict_measurement(a, beside.as_mut());
         let present = filter.compare(y);
         filter.correct(a, present);
+        if !filter.conduct.has_memory {
+            filter.memory.clear();
+        }
     }
 }
 
@@ -195,7 +197,16 @@ impl Filter {
         let states = self.states();
         let second = beside.as_ref().map(|beside| &*beside.x);
         let rows = &mut self.measurement_rows;
-        self.measurement.evaluate(a, &self.output.x, second, rows);
+        if self.conduct.jacobian_at_prediction {
+            self.measurement.evaluate(a, &self.output.x, second, rows);
+        } else {
+            self.measurement.evaluate(a, &self.output.x_hat, None, rows);
+            let earlier: Vec<Vec<f32>> = (1..=states).map(|k| rows.row(k).to_vec()).collect();
+            self.measurement.evaluate(a, &self.output.x, second, rows);
+            for (k, jacobian) in (1..=states).zip(&earlier) {
+                rows.row_mut(k).copy_from_slice(jacobian);
+            }
+        }
         if let Some(loadings) = &self.loadings {
             for (k, column) in loadings.chunks_exact(self.innovation.len()).enumerate() {
                 add_scaled(rows.row_mut(0), self.output.x[k], column);
@@ -222,10 +233,11 @@ impl Filter {
         }
         // Without a branch per sensor, so that the common case is a few vector instructions.
         let whole = y.iter().fold(true, |whole, y| whole & y.is_finite());
+        let clip = self.conduct.update_clip;
         let outputs = self.output.r.iter_mut().zip(&mut self.innovation);
         for ((r, innovation), (&y, &y_hat)) in outputs.zip(y.iter().zip(&self.output.y_hat)) {
             *r = y - y_hat;
-            *innovation = y.clamp(-UPDATE_CLIP, UPDATE_CLIP) - y_hat;
+            *innovation = y.clamp(-clip, clip) - y_hat;
         }
         if whole { y.len() } else { self.leave_out(y) }
     }

@@ -6,7 +6,8 @@ use super::*;
 use crate::base::rng;
 use crate::nn::ekf::Ekf;
 use crate::nn::kernel::reference::{self, Networks, State};
-use crate::nn::weights::{FilterWeights, LstmFc, Mlp, OwnLagWeights};
+use crate::nn::train;
+use crate::nn::weights::{Conduct, FilterWeights, LstmFc, Mlp, OwnLagWeights};
 
 fn paper_form(states: usize, sensors: usize, seed: u64) -> FilterWeights {
     let rng = &mut rng::stream(seed, 0);
@@ -16,6 +17,7 @@ fn paper_form(states: usize, sensors: usize, seed: u64) -> FilterWeights {
         loadings: None,
         q: 0.1,
         r: 0.1,
+        conduct: Conduct::default(),
     }
 }
 
@@ -28,6 +30,7 @@ fn residual_form(sensors: usize, seed: u64) -> FilterWeights {
         loadings: Some((0..sensors * sensors).map(identity).collect()),
         q: 0.1,
         r: 0.1,
+        conduct: Conduct::default(),
     }
 }
 
@@ -387,5 +390,38 @@ fn the_kernel_runs_the_filter_that_candle_defines() {
     for weights in [paper_form(2, 4, 3), residual_form(9, 3)] {
         let worst = compare_with_candle(&weights, 500).expect("candle runs");
         assert!(worst < 1e-5, "{worst}");
+    }
+}
+
+#[test]
+fn every_conduct_runs_alike_in_training_and_in_streaming() {
+    let mut rows = train::test_support::plant(400, 3, 4);
+    rows[[60, 1]] = 30.0;
+    let weights = train::test_support::small_filter(3, false, 1);
+    let run = |conduct: Conduct| -> (Vec<f32>, Vec<f32>) {
+        let weights = FilterWeights { conduct, ..weights.clone() };
+        let mut filter = Filter::new(&weights, Isa::detect()).expect("sound weights");
+        let mut streamed = Vec::new();
+        for row in rows.outer_iter() {
+            filter.step(&row.to_vec(), None);
+            streamed.extend_from_slice(&filter.output().r);
+        }
+        let trained = train::filter::innovations(&weights, &rows.view());
+        (streamed, trained.iter().copied().collect())
+    };
+    let apart =
+        |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let usual = run(Conduct::default()).0;
+    for conduct in [
+        Conduct::default(),
+        Conduct { update_clip: f32::INFINITY, ..Conduct::default() },
+        Conduct { has_memory: false, ..Conduct::default() },
+        Conduct { jacobian_at_prediction: false, ..Conduct::default() },
+    ] {
+        let (streamed, trained) = run(conduct);
+        let difference = apart(&streamed, &trained);
+        assert!(difference < 2e-3, "{conduct:?}: {difference}");
+        let effect = apart(&streamed, &usual);
+        assert_eq!(effect > 1e-3, conduct != Conduct::default(), "{conduct:?}: {effect}");
     }
 }

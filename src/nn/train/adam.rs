@@ -14,6 +14,8 @@ pub(crate) const EPSILON: f64 = 1e-8;
 #[derive(Debug, Clone)]
 pub(crate) struct Adam {
     learning_rate: f64,
+    /// Whether gradients are scaled to a norm of at most [`NORM`].
+    is_bounded: bool,
     step: i32,
     /// First and second moment of each weight.
     moments: Vec<(f32, f32)>,
@@ -23,7 +25,12 @@ impl Adam {
     /// For `weights` that have not been trained yet.
     pub(crate) fn new(weights: &impl Parameters, learning_rate: f64) -> Self {
         let count = weights.slices().iter().map(|s| s.len()).sum();
-        Self { learning_rate, step: 0, moments: vec![(0.0, 0.0); count] }
+        Self { learning_rate, is_bounded: true, step: 0, moments: vec![(0.0, 0.0); count] }
+    }
+
+    /// Gradients keep their norm.
+    pub(crate) fn unbounded(self) -> Self {
+        Self { is_bounded: false, ..self }
     }
 
     /// One step against `gradient`, scaled to a norm of at most 1. Returns the norm before that,
@@ -36,7 +43,7 @@ impl Adam {
         if !norm.is_finite() {
             return norm;
         }
-        let scale = (NORM / norm.max(NORM)) as f32;
+        let scale = if self.is_bounded { (NORM / norm.max(NORM)) as f32 } else { 1.0 };
         self.step += 1;
         let rate = (self.learning_rate / (1.0 - BETA_1.powi(self.step))) as f32;
         let correction = (1.0 / (1.0 - BETA_2.powi(self.step))) as f32;
@@ -70,6 +77,10 @@ mod tests {
         let small: f64 = adam.moments.iter().map(|(m, _)| f64::from(*m).powi(2)).sum();
         assert!((small.sqrt() - 0.1).abs() < 1e-4, "(1 − β1) of a gradient of norm 1: {small}");
         assert_ne!(weights, before);
+        let mut whole = Adam::new(&weights, 1e-2).unbounded();
+        let norm = whole.step(&mut weights.clone(), &gradient);
+        let kept: f64 = whole.moments.iter().map(|(m, _)| f64::from(*m).powi(2)).sum();
+        assert!((kept.sqrt() / norm - 0.1).abs() < 1e-4, "(1 − β1) of the gradient: {kept}");
         gradient.bias_1[0] = f32::NAN;
         let before = weights.clone();
         assert!(adam.step(&mut weights, &gradient).is_nan());

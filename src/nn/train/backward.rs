@@ -7,6 +7,7 @@
 
 use super::gain::{Block, Trace};
 use super::lanes::{LANES, Lane, ZERO, accumulate, add_outer, add_transposed};
+#[cfg(test)]
 use super::optimise::WARM_UP;
 use super::window::{Batch, clip};
 use crate::nn::cell::Cell;
@@ -34,8 +35,19 @@ fn gradient_of(weights: &FilterWeights, sums: &Sums, scale: f32) -> FilterWeight
     gradient
 }
 
-/// The loss on `batch` and its gradient, which has the type of the weights.
+/// The loss on `batch` without its warm-up, and its gradient.
+#[cfg(test)]
 pub(crate) fn gradient(weights: &FilterWeights, batch: &Batch) -> (f64, FilterWeights) {
+    gradient_from(weights, batch, WARM_UP)
+}
+
+/// The loss on `batch` over the steps of a window from `warm_up` on, and its gradient, which has the type
+/// of the weights.
+pub(crate) fn gradient_from(
+    weights: &FilterWeights,
+    batch: &Batch,
+    warm_up: usize,
+) -> (f64, FilterWeights) {
     let record = Record { trace: Trace::new(weights), counted: vec![ZERO; batch.sensors] };
     let mut records = vec![record; batch.steps];
     let slices = weights.slices();
@@ -45,7 +57,7 @@ pub(crate) fn gradient(weights: &FilterWeights, batch: &Batch) -> (f64, FilterWe
     let (mut loss, mut measured) = (0.0, 0usize);
     for first in (0..batch.windows).step_by(LANES) {
         block.restart();
-        let (square, count) = forward(&mut block, batch, first, &mut records);
+        let (square, count) = forward(&mut block, batch, first, warm_up, &mut records);
         loss += square;
         measured += count;
         adjoint.restart();
@@ -59,7 +71,14 @@ pub(crate) fn gradient(weights: &FilterWeights, batch: &Batch) -> (f64, FilterWe
 }
 
 /// Runs the filter over the windows from `first` on; the sum and number of counted r².
-fn forward(block: &mut Block, batch: &Batch, first: usize, records: &mut [Record]) -> (f64, usize) {
+fn forward(
+    block: &mut Block,
+    batch: &Batch,
+    first: usize,
+    warm_up: usize,
+    records: &mut [Record],
+) -> (f64, usize) {
+    let bound = block.conduct().update_clip;
     let sensors = batch.sensors;
     let used = LANES.min(batch.windows - first);
     let mut y = vec![[f32::NAN; LANES]; sensors];
@@ -67,11 +86,11 @@ fn forward(block: &mut Block, batch: &Batch, first: usize, records: &mut [Record
     for (t, record) in records.iter_mut().enumerate() {
         let rows = &batch.values[(t * batch.windows + first) * sensors..][..used * sensors];
         for (l, row) in rows.chunks_exact(sensors).enumerate() {
-            row.iter().zip(&mut y).for_each(|(v, y)| y[l] = clip(*v));
+            row.iter().zip(&mut y).for_each(|(v, y)| y[l] = clip(*v, bound));
         }
         block.step(&y, &mut record.trace);
         record.counted.fill(ZERO);
-        if t < WARM_UP {
+        if t < warm_up {
             continue;
         }
         for (l, row) in rows.chunks_exact(sensors).enumerate() {
@@ -126,6 +145,10 @@ impl Adjoint {
         self.update(record);
         self.measurement(w, record, sums);
         self.transition(w, record, sums);
+        if !w.conduct.has_memory {
+            self.h.fill(ZERO);
+            self.c.fill(ZERO);
+        }
     }
 
     /// x̂ = x + K (y − ŷ), and the loss at ŷ.
@@ -274,5 +297,36 @@ mod tests {
             counted += n;
         }
         assert!((sum / counted as f64 - together).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_memory_the_gradient_stays_the_slope_of_the_loss() {
+        let mut weights = small_filter(3, false, 2);
+        weights.conduct.has_memory = false;
+        // With so much noise the gain is nearly zero, and nothing of the loss flows through it.
+        weights.r = 1e6;
+        let batch = batch(3);
+        let (_, slopes) = gradient(&weights, &batch);
+        for (k, slice) in slopes.slices().iter().enumerate() {
+            for i in [0, slice.len() / 2, slice.len() - 1] {
+                let at = |step: f32| {
+                    let mut moved = weights.clone();
+                    moved.slices_mut()[k][i] += step;
+                    gradient(&moved, &batch).0
+                };
+                let slope = (at(1e-2) - at(-1e-2)) / 2e-2;
+                let exact = f64::from(slice[i]);
+                assert!((slope - exact).abs() < 2e-3, "weight {k}[{i}]: {slope} {exact}");
+            }
+        }
+        assert!(slopes.transition.weight_hh.iter().all(|g| *g == 0.0), "nothing is remembered");
+    }
+
+    #[test]
+    fn the_whole_window_is_in_the_loss_only_when_asked_for() {
+        let (weights, batch) = (small_filter(3, false, 2), batch(3));
+        let usual = gradient(&weights, &batch);
+        assert_eq!(gradient_from(&weights, &batch, WARM_UP), usual);
+        assert_ne!(gradient_from(&weights, &batch, 0), usual);
     }
 }

@@ -12,6 +12,7 @@ pub(crate) fn gains(weights: &FilterWeights, batch: &Batch) -> Vec<Vec<f32>> {
     let (windows, sensors) = (batch.windows, batch.sensors);
     let size = weights.states() * sensors;
     let mut gains = vec![vec![0.0; windows * size]; batch.steps];
+    let bound = weights.conduct.update_clip;
     let (mut block, mut trace) = (Block::new(weights), Trace::new(weights));
     let mut y: Vec<Lane> = vec![[f32::NAN; LANES]; sensors];
     for first in (0..windows).step_by(LANES) {
@@ -20,7 +21,7 @@ pub(crate) fn gains(weights: &FilterWeights, batch: &Batch) -> Vec<Vec<f32>> {
         for (t, gains) in gains.iter_mut().enumerate() {
             let rows = &batch.values[(t * windows + first) * sensors..];
             for (l, row) in rows.chunks_exact(sensors).take(used).enumerate() {
-                row.iter().zip(&mut y).for_each(|(v, y)| y[l] = clip(*v));
+                row.iter().zip(&mut y).for_each(|(v, y)| y[l] = clip(*v, bound));
             }
             block.step(&y, &mut trace);
             let windows = gains[first * size..].chunks_exact_mut(size).take(used);
@@ -41,6 +42,7 @@ const LEAD_IN: usize = 200;
 /// over the rows before it, so the cuts cannot be seen beyond rounding.
 pub(crate) fn innovations(weights: &FilterWeights, rows: &ArrayView2<f32>) -> Array2<f32> {
     let stretch = rows.nrows().div_ceil(LANES);
+    let bound = weights.conduct.update_clip;
     let (mut block, mut trace) = (Block::new(weights), Trace::new(weights));
     let mut y: Vec<Lane> = vec![[f32::NAN; LANES]; rows.ncols()];
     let mut innovations = Array2::from_elem(rows.raw_dim(), f32::NAN);
@@ -49,7 +51,7 @@ pub(crate) fn innovations(weights: &FilterWeights, rows: &ArrayView2<f32>) -> Ar
     for k in 0..stretch + lead_in[LANES - 1] {
         for (l, first) in first.iter().enumerate() {
             for (d, y) in y.iter_mut().enumerate() {
-                y[l] = rows.get((first + k, d)).map_or(f32::NAN, |v| clip(*v));
+                y[l] = rows.get((first + k, d)).map_or(f32::NAN, |v| clip(*v, bound));
             }
         }
         block.step(&y, &mut trace);
@@ -79,7 +81,7 @@ mod tests {
         let cut = innovations(&weights, &rows.view());
         let (mut block, mut trace) = (Block::new(&weights), Trace::new(&weights));
         for (t, row) in rows.outer_iter().enumerate() {
-            let y: Vec<Lane> = row.iter().map(|v| [clip(*v); LANES]).collect();
+            let y: Vec<Lane> = row.iter().map(|v| [clip(*v, 5.0); LANES]).collect();
             block.step(&y, &mut trace);
             for d in 0..3 {
                 let whole = row[d] - trace.predicted[d][0];

@@ -12,7 +12,7 @@ use super::lanes::{
 };
 use crate::nn::cell::Cell;
 use crate::nn::network::{SELU_ALPHA, SELU_LAMBDA};
-use crate::nn::weights::FilterWeights;
+use crate::nn::weights::{Conduct, FilterWeights, Mlp};
 
 fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
@@ -122,6 +122,14 @@ impl<'a> Block<'a> {
         self.predict_covariance();
         self.measurement(t);
         self.update(y, t);
+        if !self.conduct().has_memory {
+            self.h.fill(ZERO);
+            self.c.fill(ZERO);
+        }
+    }
+
+    pub(crate) fn conduct(&self) -> Conduct {
+        self.weights.conduct
     }
 
     /// x = f(x̂; h, c) and F = df/dx at constant memory.
@@ -225,11 +233,13 @@ impl<'a> Block<'a> {
             }
         }
         affine(&w.weight_2, &w.bias_2, &t.hidden, &mut t.predicted);
+        let earlier = (!self.conduct().jacobian_at_prediction).then(|| slopes(w, &t.x_hat_before));
+        let slope = earlier.as_deref().unwrap_or(&t.slope);
         for (d, row) in w.weight_2.chunks_exact(m).enumerate() {
             for k in 0..p {
                 let mut sum = ZERO;
                 for (j, &weight) in row.iter().enumerate() {
-                    accumulate(&mut sum, weight * w.weight_1[j * p + k], &t.slope[j]);
+                    accumulate(&mut sum, weight * w.weight_1[j * p + k], &slope[j]);
                 }
                 self.h_jacobian[d * p + k] = widen(&sum);
             }
@@ -290,6 +300,13 @@ impl<'a> Block<'a> {
             self.x_hat[i] = sum_x;
         }
     }
+}
+
+/// The derivatives of SELU in the hidden layer at `x`.
+fn slopes(w: &Mlp, x: &[Lane]) -> Vec<Lane> {
+    let mut hidden = vec![ZERO; w.width];
+    affine(&w.weight_1, &w.bias_1, x, &mut hidden);
+    hidden.iter().map(|lane| lane.map(|v| selu(v).1)).collect()
 }
 
 fn selu(v: f32) -> (f32, f32) {

@@ -7,6 +7,9 @@ use super::optimise::WARM_UP;
 use super::window::{Batch, clip};
 use crate::nn::network::{FilterNetwork, LstmNetwork};
 
+/// Measurements enter inside ±this many standard deviations.
+const BOUND: f32 = 5.0;
+
 /// Mean r² of a filter with the given gains, one windows × P × D per step.
 pub(crate) fn filter_loss(
     network: &FilterNetwork,
@@ -16,7 +19,7 @@ pub(crate) fn filter_loss(
     let (windows, sensors) = (batch.windows, batch.sensors);
     // A missing measurement has a gain of zero, so any number may stand for it here.
     let clipped: Vec<f32> =
-        batch.values.iter().map(|y| if y.is_finite() { clip(*y) } else { 0.0 }).collect();
+        batch.values.iter().map(|y| if y.is_finite() { clip(*y, BOUND) } else { 0.0 }).collect();
     let mut state = network.zero_state(windows)?;
     let states = gains.first().map_or(0, |k| k.len() / (windows * sensors));
     let mut x_hat = Tensor::zeros((windows, states), DType::F32, &Device::Cpu)?;
@@ -55,7 +58,7 @@ pub(crate) fn predictions(network: &LstmNetwork, batch: &Batch) -> Result<Vec<Te
 /// The measured values, clipped, with what is missing taken from `predicted`.
 fn fill(row: &[f32], shape: (usize, usize), predicted: &Tensor) -> Result<Tensor> {
     let measured: Vec<f32> =
-        row.iter().map(|y| if y.is_finite() { clip(*y) } else { 0.0 }).collect();
+        row.iter().map(|y| if y.is_finite() { clip(*y, BOUND) } else { 0.0 }).collect();
     let measured = Tensor::from_vec(measured, shape, &Device::Cpu)?;
     if row.iter().all(|y| y.is_finite()) {
         return Ok(measured);
@@ -65,7 +68,7 @@ fn fill(row: &[f32], shape: (usize, usize), predicted: &Tensor) -> Result<Tensor
 }
 
 /// Mean of (y − ŷ)² over what was measured after the warm-up; zero when nothing was.
-fn mean_square(batch: &Batch, predicted: &[Tensor]) -> Result<Tensor> {
+pub(super) fn mean_square(batch: &Batch, predicted: &[Tensor]) -> Result<Tensor> {
     let Batch { steps, windows, sensors, .. } = *batch;
     let shape = (steps - WARM_UP, windows, sensors);
     let predicted = Tensor::stack(&predicted[WARM_UP..], 0)?;

@@ -6,7 +6,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use super::window::{Batch, Windows};
 use super::{Progress, sensors};
 use crate::base::rng;
-use crate::nn::weights::{FilterWeights, LstmFc, Mlp};
+use crate::nn::weights::{Conduct, FilterWeights, LstmFc, Mlp};
 
 /// A damped nonlinear oscillator with noise, seen by `sensors` standardised nonlinear sensors. All
 /// seeds share one plant.
@@ -44,6 +44,7 @@ pub(crate) fn small_filter(sensors: usize, residual: bool, seed: u64) -> FilterW
         loadings: residual.then(|| sensors::loadings(&plant(500, sensors, 0).view())),
         q: 0.1,
         r: 0.1,
+        conduct: Conduct::default(),
     }
 }
 

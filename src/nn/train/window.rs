@@ -9,9 +9,6 @@ use rand::seq::SliceRandom as _;
 
 use crate::base::rng::Rng;
 
-/// Bound on a measurement that corrects the state, in nominal standard deviations.
-pub(crate) const CLIP: f32 = 5.0;
-
 /// The windows of one matrix (rows = steps, columns = sensors).
 #[derive(Debug, Clone)]
 pub(crate) struct Windows<'a> {
@@ -90,9 +87,9 @@ pub(crate) struct Batch {
     pub(crate) values: Vec<f32>,
 }
 
-/// A measurement as the filter takes it: within ±[`CLIP`], NaN when it is missing or infinite.
-pub(crate) fn clip(y: f32) -> f32 {
-    if y.is_finite() { y.clamp(-CLIP, CLIP) } else { f32::NAN }
+/// A measurement as a filter takes it: within ±`bound`, NaN when it is missing or infinite.
+pub(crate) fn clip(y: f32, bound: f32) -> f32 {
+    if y.is_finite() { y.clamp(-bound, bound) } else { f32::NAN }
 }
 
 #[cfg(test)]
@@ -123,8 +120,9 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_not_clipped_into_a_number() {
-        assert!(clip(f32::NAN).is_nan());
-        assert!(clip(f32::INFINITY).is_nan());
-        assert!((clip(-7.0) + 5.0).abs() < f32::EPSILON);
+        assert!(clip(f32::NAN, 5.0).is_nan());
+        assert!(clip(f32::INFINITY, 5.0).is_nan());
+        assert!((clip(-7.0, 5.0) + 5.0).abs() < f32::EPSILON);
+        assert!((clip(-7.0, f32::INFINITY) + 7.0).abs() < f32::EPSILON);
     }
 }

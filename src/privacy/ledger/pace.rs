@@ -1,6 +1,7 @@
 //! How fast a ledger spends now, and when its budget will be gone.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::Ledger;
 use crate::privacy::account::Tally;
@@ -8,7 +9,7 @@ use crate::privacy::budget::Purpose;
 use crate::session::privacy::Scope;
 
 /// When a budget will be gone at the present pace.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Exhaustion {
     /// There is no budget.
     NoBudget,

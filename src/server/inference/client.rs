@@ -24,8 +24,12 @@ pub(super) struct Client {
     pub(crate) quiet: f64,
     /// B: evidence that it is back to normal.
     pub(crate) recovered: f64,
-    /// What its symbols, its silence and its raised watch say for not having recovered.
-    disturbed: (Ratios, Odds),
+    /// Whether it had recovered when its present evidence began.
+    pub(crate) had_recovered: bool,
+    /// What its reports say for not having recovered, for fading and for being saturated.
+    disturbed: Shape,
+    fading: Shape,
+    saturated: Shape,
     /// Until when it raises no alarm.
     pub(crate) glows_until: u64,
     /// Steps since it said anything.
@@ -55,13 +59,13 @@ impl Client {
             threshold: alarm_threshold(&remainder.tail, clients, rules.arl0),
             cusum: Cusum::default(),
         });
-        let disturbed = Hypotheses { root_cause: rules.disturbed, ..rules.hypotheses };
+        let shape = |a| Shape::new(&enrolment, grading, &rules.hypotheses, a);
         Self {
             recovered: 2.0 * rules.recovery,
-            disturbed: (
-                enrolment.tables(grading, &disturbed).ratios(&disturbed),
-                enrolment.odds(grading, &disturbed),
-            ),
+            had_recovered: true,
+            disturbed: shape(rules.disturbed),
+            fading: shape(rules.fading),
+            saturated: shape(rules.saturated),
             odds: enrolment.odds(grading, &rules.hypotheses),
             raised: false,
             threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
@@ -98,14 +102,13 @@ impl Client {
 
     /// Adds what a report says about its recovery: B ← clamp(B + ln N/D, 0, 2·bound).
     pub(crate) fn recover(&mut self, report: Report, rules: &Rules) {
-        let (ratios, odds) = &self.disturbed;
-        let disturbed = match report {
-            Report::Symbol(symbol) | Report::Informed(symbol, _) => ratios.root_cause(symbol),
-            Report::Raised(symbol) => odds.raised().0 + ratios.root_cause(symbol),
-            Report::Quiet => odds.quiet().0,
-            Report::Missing | Report::Invalid => 0.0,
-        };
+        let disturbed = self.disturbed.ratio(report);
         self.recovered = (self.recovered - disturbed).clamp(0.0, 2.0 * rules.recovery);
+    }
+
+    /// What a report says for fading, against being saturated.
+    pub(crate) fn fades(&self, report: Report) -> f64 {
+        self.fading.ratio(report) - self.saturated.ratio(report)
     }
 
     /// Adds what a step says to its evidence.
@@ -149,6 +152,33 @@ impl Client {
             SendPolicy::EveryStep | SendPolicy::WhileRaised | SendPolicy::Memoised { .. } => {
                 rules.silence
             }
+        }
+    }
+}
+
+/// Reports of a client whose p-values follow Beta(a, 1), against those of a nominal one.
+#[derive(Debug, Clone)]
+struct Shape {
+    ratios: Ratios,
+    odds: Odds,
+}
+
+impl Shape {
+    fn new(enrolment: &Enrolment, grading: &Grading, usual: &Hypotheses, a: f64) -> Self {
+        let hypotheses = Hypotheses { root_cause: a, ..*usual };
+        Self {
+            ratios: enrolment.tables(grading, &hypotheses).ratios(&hypotheses),
+            odds: enrolment.odds(grading, &hypotheses),
+        }
+    }
+
+    /// ln of its likelihood by that of N.
+    fn ratio(&self, report: Report) -> f64 {
+        match report {
+            Report::Symbol(symbol) | Report::Informed(symbol, _) => self.ratios.root_cause(symbol),
+            Report::Raised(symbol) => self.odds.raised().0 + self.ratios.root_cause(symbol),
+            Report::Quiet => self.odds.quiet().0,
+            Report::Missing | Report::Invalid => 0.0,
         }
     }
 }

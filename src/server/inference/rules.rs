@@ -30,6 +30,10 @@ pub(crate) struct Rules {
     pub(crate) silence: u64,
     /// Shape a of a client that has not recovered: its p-values follow Beta(a, 1).
     pub(crate) disturbed: f64,
+    /// Shape a of a client whose disturbance fades.
+    pub(crate) fading: f64,
+    /// Shape a of a client that is saturated: nearly every step is of the highest level.
+    pub(crate) saturated: f64,
     /// Evidence of recovery from which on a client's part in an incident is over.
     pub(crate) recovery: f64,
     /// Steps for which an incident stands at least after a change that stays.
@@ -52,6 +56,8 @@ impl Rules {
             afterglow: lifetime::WINDOW,
             silence: 20,
             disturbed: 0.3,
+            fading: 0.35,
+            saturated: 0.02,
             recovery: std::f64::consts::LN_10,
             standing: lifetime::OLDEST,
             revision: lifetime::WINDOW,

@@ -49,13 +49,22 @@ impl Inference {
     }
 
     /// What stands and is continued by an episode that `client` opens. What is not continued closes.
+    ///
+    /// A member that lies on no loop is judged by what it was before its new evidence began. If it had
+    /// recovered, what it shows now is new, unless a member that reaches it has not recovered: what is
+    /// left at those that it reaches itself explains nothing.
     pub(super) fn continued(&mut self, client: usize) -> Option<Standing> {
         let stands = self.stands.as_ref()?;
         let outlasts = self.outlasts(stands);
-        let is_related = |m: usize| {
-            m == client || self.reach.reaches(m, client) || self.reach.reaches(client, m)
-        };
+        let is_anew = !outlasts
+            && !self.reach.may_return(client)
+            && stands.incident.taking_part().any(|m| m == client)
+            && self.clients[client].had_recovered;
         let is_disturbed = |m: usize| outlasts || !self.has_recovered(m, stands);
+        let is_related = |m: usize| {
+            self.reach.reaches(m, client)
+                || (!is_anew && (m == client || self.reach.reaches(client, m)))
+        };
         let is_continued = stands.incident.taking_part().any(|m| is_disturbed(m) && is_related(m));
         if !is_continued {
             self.end_standing();

@@ -43,6 +43,7 @@ impl Attack {
             end: self.end(),
             origins,
             affected: Vec::new(),
+            sensors: Vec::new(),
             what: format!("{} ({})", self.target, self.points),
         }
     }

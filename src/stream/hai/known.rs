@@ -118,6 +118,7 @@ impl Known {
             end: time,
             origins: Vec::new(),
             affected: Vec::new(),
+            sensors: Vec::new(),
             what: "labelled in the data, in no list of attacks".into(),
         });
         self.met.push(true);

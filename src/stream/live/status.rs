@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::arrival::Phase;
 use super::assembler::Counts;
@@ -52,7 +53,7 @@ pub(crate) struct Status {
 }
 
 /// What can be said of a source in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Standing {
     Connecting,
     Live,
@@ -103,7 +104,7 @@ impl Status {
 }
 
 /// A status at one moment, for a screen that has no clock.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shown {
     pub(crate) standing: Standing,
     pub(crate) words: String,

@@ -87,10 +87,38 @@ impl Attack {
         if replays { self.duration_s } else { 0 }
     }
 
+    /// What is tampered with: tags that are written and, for a set point or limit that is shifted,
+    /// what its loop measures and commands.
+    pub(crate) fn sensors(&self) -> Vec<Tag> {
+        let mut tags: Vec<Tag> = Vec::new();
+        for action in self.actions {
+            match *action {
+                Action::Shift { tag, .. } => tags.extend_from_slice(of_loop(tag)),
+                Action::Move { tag, .. } | Action::Force { tag, .. } | Action::Replay { tag } => {
+                    tags.push(tag);
+                }
+            }
+        }
+        tags
+    }
+
     /// What is done, in a few words.
     pub(crate) fn what(&self) -> String {
         let actions: Vec<String> = self.actions.iter().map(ToString::to_string).collect();
         format!("{}: {}", self.scenario, actions.join("; "))
+    }
+}
+
+/// What the loop of a set point measures and commands; of a limit, what it limits.
+fn of_loop(set_point: Tag) -> &'static [Tag] {
+    match set_point {
+        Tag::P1_B2016 => &[Tag::P1_PIT01, Tag::P1_PCV01D],
+        Tag::P1_B3004 => &[Tag::P1_LIT01, Tag::P1_LCV01D],
+        Tag::P1_B3005 => &[Tag::P1_FT03, Tag::P1_FT03Z, Tag::P1_FCV03D],
+        Tag::P1_B4002 => &[Tag::P1_TIT01, Tag::P1_FCV01D],
+        Tag::P2_AutoSD => &[Tag::P2_SIT01, Tag::P2_SCO],
+        Tag::P2_VTR02 => &[Tag::P2_VIBTR02],
+        _ => &[],
     }
 }
 

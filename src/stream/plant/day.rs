@@ -183,6 +183,7 @@ fn event(day: &Day, staged: &Staged, columns: &Columns) -> Event {
         end: day.time(staged.end() - 1),
         origins,
         affected,
+        sensors: staged.attack.sensors().iter().map(|tag| tag.name().to_owned()).collect(),
         what: staged.attack.what(),
     }
 }

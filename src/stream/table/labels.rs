@@ -164,6 +164,7 @@ impl ColumnLabels {
             end: seen.time,
             origins: origins.map(|(_, names)| names.clone()).unwrap_or_default(),
             affected: Vec::new(),
+            sensors: Vec::new(),
             what: String::new(),
         }
     }
@@ -209,6 +210,7 @@ fn from_settings(
             .map(|name| known_client(name, clients))
             .collect::<Result<_, _>>()?,
         affected: Vec::new(),
+        sensors: Vec::new(),
         what: event.what.clone(),
     })
 }
@@ -256,6 +258,7 @@ fn from_file(
             origins: split(&text(origin), clients)
                 .map_err(|what| rows.cell_error(origin, format!("a client ({what})")))?,
             affected: Vec::new(),
+            sensors: Vec::new(),
             what: String::new(),
         };
         if event.end < event.start {

@@ -29,6 +29,8 @@ pub(crate) struct TwinPlant {
     graph: Graph,
     pub(super) clients: Vec<Client>,
     pub(super) faults: Vec<Fault>,
+    /// Faults are at all clients, not only at their root.
+    everywhere: bool,
     slices: Slices,
     /// States of each client: the last few before the block that was worked out ahead, then those
     /// of the block.
@@ -70,6 +72,7 @@ impl TwinPlant {
             graph,
             clients,
             faults,
+            everywhere: source.everywhere,
             slices,
             t: 0,
         };
@@ -145,7 +148,7 @@ impl TwinPlant {
         let fault = active.map(|fault| &self.faults[fault]);
         let (rows, _) = measured.as_chunks_mut::<CHANNELS>();
         for (index, (client, row)) in self.clients.iter_mut().zip(rows).enumerate() {
-            let fault = fault.filter(|f| f.root == index).map(|f| (f, t));
+            let fault = fault.filter(|f| self.everywhere || f.root == index).map(|f| (f, t));
             *row = client.measure(self.states[index], fault);
         }
         active
@@ -162,7 +165,7 @@ impl TwinPlant {
     /// One client after the other, parents before children: the networks of an influence are then
     /// fetched once a block and not once a step, and every number is what it would be otherwise.
     fn look_ahead(&mut self, steps: usize, from: Option<usize>) {
-        let Self { graph, clients, tracks, faults, .. } = self;
+        let Self { graph, clients, tracks, faults, everywhere, .. } = self;
         for track in tracks.iter_mut() {
             track.drain(..track.len() - MAX_DELAY);
         }
@@ -172,7 +175,7 @@ impl TwinPlant {
             for (k, driven) in driven.into_iter().enumerate() {
                 let at_work = from.and_then(|from| {
                     let fault = &faults[active(faults, from + k)?];
-                    (fault.root == index).then(|| fault.push(from + k))
+                    (*everywhere || fault.root == index).then(|| fault.push(from + k))
                 });
                 x = clients[index].advance(x, driven, at_work.unwrap_or_default());
                 tracks[index].push(x);

@@ -12,7 +12,7 @@ use crate::engine;
 use crate::engine::experiment::recorded::with_data;
 use crate::engine::handle::Options;
 use crate::engine::prepare::{Prepared, Stage, cache_file, prepare};
-use crate::score::Score;
+use crate::score::{Score, SensorScore};
 use crate::session::{Session, Stretch};
 use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::watch;
@@ -116,6 +116,8 @@ fn plant_jobs(options: &StudyOptions) -> Vec<Job> {
             jobs.push(Job::new(format!("{name}, seed {seed}"), inputs, move || {
                 let mut session = Session::open(name)?;
                 session.seed = seed;
+                // The truth knows which sensors are tampered with; naming one changes no verdict.
+                session.privacy.reveal_sensor = true;
                 scored(&session)
             }));
         }
@@ -157,6 +159,15 @@ fn right(line: &Line<'_>, of: fn(&Score) -> usize) -> Figure {
     Figure::Count(line.sum(of))
 }
 
+/// The share of right roots whose first sensor is right, where that is known.
+fn sensors_right(line: &Line<'_>) -> Option<f64> {
+    let of = |count: fn(SensorScore) -> usize| -> usize {
+        line.runs.iter().filter_map(|score| score.sensors.map(count)).sum()
+    };
+    let known = of(|sensors| sensors.known);
+    (known > 0).then(|| of(|sensors| sensors.right) as f64 / known as f64)
+}
+
 fn incidents_a_fault(line: &Line<'_>) -> Option<f64> {
     let detected = line.sum(|score| score.detected);
     let all = detected + line.sum(|score| score.repeats);
@@ -180,6 +191,7 @@ const COLUMNS: Columns<Score> = Columns(&[
     all("right_after_5_steps", "after 5 steps", 0, |line| right(line, |s| s.roots.after_5_steps)),
     all("right_at_close", "at close", 0, |line| right(line, |s| s.roots.at_close)),
     all("right_or_source", "or source", 0, |line| right(line, |s| s.roots.with_source)),
+    all("sensor_right", "sensor right", 2, |line| Figure::Number(sensors_right(line))),
     all("false_alarms", "false alarms", 0, |line| right(line, |score| score.false_alarms)),
     figure("quiet_days", |line| {
         Figure::Number(Some(line.runs.iter().map(|score| score.quiet_days).sum()))
@@ -283,6 +295,7 @@ fn promises(lines: &[Line<'_>], families: &[(String, Vec<f64>)]) -> Vec<Promise>
         let false_alarms = line.sum(|score| score.false_alarms) as f64;
         let incidents = incidents_a_fault(line).unwrap_or(f64::NAN);
         let delay = delay_s(line).unwrap_or(f64::NAN);
+        let sensor = sensors_right(line).unwrap_or(f64::NAN);
         let false_a_run = a_run(|score| score.false_alarms);
         let right_a_run = a_run(|score| score.roots.at_close);
         match line.family.as_str() {
@@ -290,6 +303,7 @@ fn promises(lines: &[Line<'_>], families: &[(String, Vec<f64>)]) -> Vec<Promise>
                 Promise::at_least("plant: right roots of 20", 19.7, right_a_run),
                 Promise::at_most("plant: false alarms, attack day", 0.5, false_a_run),
                 Promise::at_most("plant: median delay, s", 30.0, delay),
+                Promise::at_least("plant: first sensor right", 0.8, sensor),
             ]),
             "plant-normal" => {
                 all.push(Promise::at_most("plant: false alarms, normal day", 0.5, false_a_run));

@@ -79,6 +79,63 @@ fn a_stranger_opens_an_incident_of_its_own_while_another_stands_and_a_relative_c
     }
 }
 
+/// Client 1 is saturated, fades to what `faded` says and is saturated again.
+fn swelling_at_1(faded: &[usize]) -> Vec<[usize; 4]> {
+    let of = |level: usize| [0, level, 0, 0];
+    let mut rows = vec![[0; 4]; 30];
+    rows.extend(vec![of(4); 20]);
+    rows.extend(faded.iter().map(|level| of(*level)));
+    rows.extend(vec![of(4); 10]);
+    rows
+}
+
+fn course_of(
+    edges: &[(usize, usize)],
+    rows: &[[usize; 4]],
+) -> Vec<(&'static str, u64, Option<usize>)> {
+    let mut server = server(4, edges);
+    let changes: Vec<Change> = levels(rows).iter().flat_map(|r| server.step(r).to_vec()).collect();
+    course(&changes)
+}
+
+#[test]
+fn what_fades_and_swells_again_inside_its_episode_is_an_incident_of_its_own_where_nothing_feeds_it_back()
+ {
+    let rows = swelling_at_1(&[3, 2, 2, 2, 2, 2, 2]);
+    let apart = course_of(&[(0, 1), (1, 2)], &rows);
+    assert_eq!(
+        apart,
+        [("opened", 1, Some(1)), ("closed", 1, Some(1)), ("opened", 2, Some(1))],
+        "no loop"
+    );
+    let expected = [("opened", 1, Some(1)), ("continued", 1, Some(1))];
+    assert_eq!(course_of(&[(1, 2), (2, 1)], &rows), expected, "a loop");
+    assert_eq!(course_of(&[], &rows), expected, "nothing is known");
+}
+
+#[test]
+fn what_hardly_fades_is_said_once_it_swells_again_and_a_single_lower_step_is_not() {
+    let edges = [(0, 1), (1, 2)];
+    let hardly = course_of(&edges, &swelling_at_1(&[2, 2]));
+    assert_eq!(hardly, [("opened", 1, Some(1)), ("continued", 1, Some(1))]);
+    assert_eq!(course_of(&edges, &swelling_at_1(&[2])), [("opened", 1, Some(1))]);
+}
+
+#[test]
+fn a_member_that_had_recovered_opens_an_incident_of_its_own_while_its_effect_still_lingers() {
+    // Client 1 is quiet again for long; client 2, which it reaches, is not quite.
+    let mut rows = vec![[0; 4]; 30];
+    rows.extend(vec![[0, 4, 4, 0]; 12]);
+    rows.extend(vec![[0, 0, 1, 0]; 12]);
+    rows.extend(vec![[0, 4, 1, 0]; 4]);
+    let opened = |edges: &[(usize, usize)]| {
+        let course = course_of(edges, &rows);
+        course.iter().filter(|(what, ..)| *what == "opened").count()
+    };
+    assert_eq!(opened(&[(1, 2)]), 2, "{:?}", course_of(&[(1, 2)], &rows));
+    assert_eq!(opened(&[(1, 2), (2, 1)]), 1, "{:?}", course_of(&[(1, 2), (2, 1)], &rows));
+}
+
 #[test]
 fn after_a_change_that_stays_an_incident_stands_for_its_time() {
     let mut server = server(4, &[]);

@@ -23,6 +23,7 @@ fn truth() -> Truth {
         end: at(10 + start + 9),
         origins: vec![origin.into()],
         affected: vec!["C3".into()],
+        sensors: Vec::new(),
         what: String::new(),
     };
     let layout = Layout { clients: ["C1", "C2", "C3"].map(client).into(), period_s: 1.0 };

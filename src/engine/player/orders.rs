@@ -1,0 +1,50 @@
+//! What the engine answers to orders and questions, and what goes to consoles that may join.
+
+use std::time::Instant;
+
+use super::{Gone, Player};
+use crate::engine::protocol::{EngineEvent, RecordState, Tried};
+use crate::engine::watch::News;
+use crate::incident::Order;
+
+impl Player {
+    pub(super) fn answered(&mut self, tried: Tried) -> Result<(), Gone> {
+        self.tell(EngineEvent::Tried(Box::new(tried)))?;
+        // The time it took is not to be caught up with.
+        self.pacer.set(self.pace.speed, Instant::now());
+        Ok(())
+    }
+
+    pub(super) fn carry_out(&mut self, order: Order) -> Result<(), Gone> {
+        if self.watch.is_recorded() {
+            let why = "a recording shows what was done: nothing can be ordered in it";
+            return self.tell(EngineEvent::Ordered(Err(why.to_owned())));
+        }
+        let mut news = News::default();
+        let done = self.watch.act(order, &mut news).map_err(|error| error.to_string());
+        self.record.news(&news);
+        self.add(news);
+        self.batch.snapshot = Some(self.watch.snapshot());
+        self.send()?;
+        self.tell(EngineEvent::Ordered(done))
+    }
+
+    /// Measurements of a run of facts go to consoles that may join, or nowhere.
+    pub(super) fn pass_on(&mut self, news: &mut News) {
+        if self.shown {
+            self.batch.news.frames.append(&mut news.frames);
+        }
+        news.frames.clear();
+    }
+
+    /// Tells what has become of the recording, where something has.
+    pub(super) fn report_recording(&mut self) -> Result<(), Gone> {
+        for notice in self.record.take_notices() {
+            self.tell(EngineEvent::Notice(notice))?;
+        }
+        match self.record.take_failure() {
+            Some(why) => self.tell(EngineEvent::Recording(RecordState::Failed(why))),
+            None => Ok(()),
+        }
+    }
+}

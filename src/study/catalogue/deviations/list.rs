@@ -1,0 +1,149 @@
+//! Every deviation from the paper, with its reason and where its effect is measured.
+
+/// Where a deviation's effect is to be seen.
+pub(super) enum Effect {
+    /// A row of this study: the variant that undoes it.
+    Row(&'static str),
+    /// Figures that no federation shows, by the name of the deviation.
+    Pair(&'static str),
+}
+
+pub(super) struct Deviation {
+    pub paper: &'static str,
+    pub here: &'static str,
+    pub why: &'static str,
+    pub effect: Effect,
+}
+
+const fn deviation(
+    paper: &'static str,
+    here: &'static str,
+    why: &'static str,
+    effect: Effect,
+) -> Deviation {
+    Deviation { paper, here, why, effect }
+}
+
+/// In the order of the paper: models, training, oracle, privacy, inference.
+pub(super) const DEVIATIONS: [Deviation; 20] = [
+    deviation(
+        "φ of width 1",
+        "width 16; the -paper sessions have 1",
+        "one unit cannot carry two states of nine sensors",
+        Effect::Row("φ of width 1"),
+    ),
+    deviation(
+        "one pass over t = 1..T",
+        "eight passes; the -paper sessions have one",
+        "losses still fall after the first pass",
+        Effect::Row("one pass"),
+    ),
+    deviation(
+        "constant step size (theorems 6.10, 6.13)",
+        "falling to a fiftieth in the second half; step_size: Constant is an option",
+        "single steps are noisy, and the last rows would weigh most",
+        Effect::Row("constant step"),
+    ),
+    deviation(
+        "φ without a scale",
+        "its output layer begins at a tenth (augment_scale)",
+        "an untrained φ moves the state by as much as the state itself",
+        Effect::Row("φ not scaled"),
+    ),
+    deviation(
+        "θ − η1 ∇L_a − η2 ∇L_s",
+        "Adam on the same sum; optimiser: Sgd is the printed rule",
+        "the appendix trains with Adam; η1 and η2 then act as weights",
+        Effect::Row("plain gradient descent"),
+    ),
+    deviation(
+        "EKF update with y as measured",
+        "y clipped at 5 standard deviations in the update only",
+        "one spike would throw the state for many steps; residuals are not clipped",
+        Effect::Row("update not clipped"),
+    ),
+    deviation(
+        "no gradient clipping",
+        "gradient norm clipped at 1 when a proprietary model is made",
+        "a rare large gradient would undo many steps",
+        Effect::Row("gradient not clipped"),
+    ),
+    deviation(
+        "gradient through K",
+        "stopped at the gain",
+        "through K norms of 10^4 were seen, and no gain in accuracy",
+        Effect::Row("gradient through K"),
+    ),
+    deviation(
+        "loss over all L = 20 steps of a window",
+        "the first 4 steps are not in the loss; the first 40 of a run are not judged",
+        "a filter begins without a state",
+        Effect::Row("loss over whole windows"),
+    ),
+    deviation(
+        "LSTM memory in the EKF: not said",
+        "carried beside the state and frozen in the Jacobian; the paper's x = f(x̂) has none",
+        "the covariance is of x alone; a memory that is reset predicts worse",
+        Effect::Row("no memory"),
+    ),
+    deviation(
+        "oracle: H at the estimate x̂_o(t − 1)",
+        "H at the predicted state, as for the clients",
+        "the paper gives two definitions; the clients' one is that of an EKF",
+        Effect::Pair("oracle: H at the estimate before"),
+    ),
+    deviation(
+        "oracle: measurement head of width 4",
+        "one head of width 32 for each client",
+        "four units for 21 sensors would make a bound that clients beat",
+        Effect::Pair("oracle: heads of width 4"),
+    ),
+    deviation(
+        "four processes, then P1 to P3",
+        "three clients",
+        "the appendix drops P4, which has one sensor left",
+        Effect::Pair("P4 is a client"),
+    ),
+    deviation(
+        "sensitivity from ‖ΔK‖, L_h, sup ‖r‖ (Theorem 7.1)",
+        "a public clip of ±5 standard deviations",
+        "a noise scale that depends on the data reveals it, and ‖ΔK‖ needs the oracle",
+        Effect::Pair("σ by Theorem 7.1"),
+    ),
+    deviation(
+        "classic σ for every ε",
+        "the least σ that gives (ε, δ); sigma: Classic is the printed one",
+        "the printed rule is unproved from ε = 1 on",
+        Effect::Pair("classic σ"),
+    ),
+    deviation(
+        "thresholds at percentiles of the training data",
+        "of rows that follow it",
+        "fitted models make them too low",
+        Effect::Row("thresholds of the training rows"),
+    ),
+    deviation(
+        "Table 1 for two clients",
+        "for M: of the clients with a flag every pair must be a row",
+        "the paper says \"any two pair of clients\"",
+        Effect::Pair("Table 1 pair by pair"),
+    ),
+    deviation(
+        "how long a verdict holds: not said",
+        "an episode is a run of steps with one verdict and one root; its effects may change",
+        "an effect that flickers is no new root",
+        Effect::Pair("every step by itself"),
+    ),
+    deviation(
+        "anomalies at all clients, yet one root",
+        "one client at a time, drawn uniformly",
+        "with all of them there is no root to find",
+        Effect::Pair("anomalies at all clients"),
+    ),
+    deviation(
+        "Algorithm 1, line 10: ∇(L_m)_c",
+        "∇(L_m)_a",
+        "θ does not enter L_c: a misprint",
+        Effect::Row("∇L_c in line 10"),
+    ),
+];
