@@ -21,9 +21,11 @@ use crate::nn::timing::client_step_ns;
 use crate::session::{SHIPPED, Session, SessionError};
 use crate::stream::StreamError;
 
+mod federation;
 mod recording;
 mod sitting;
 
+pub(crate) use self::federation::federation;
 use recording::RecordingFigures;
 use sitting::Sitting;
 

@@ -11,7 +11,6 @@ use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 
 use crate::base::atomic_file;
-use crate::bench;
 use crate::console::{self, Appearance, Goal, Subject, ThemeChoice};
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
 use crate::record;
@@ -19,7 +18,9 @@ use crate::score;
 use crate::session::{SHIPPED, Session, Span};
 
 mod attach;
+mod bench;
 mod calibration;
+mod certs;
 mod check;
 mod compare;
 mod export;
@@ -136,17 +137,15 @@ enum Command {
     /// Make the models of a session and keep them
     Train(train::TrainArgs),
     /// Measure speed and memory on this machine
-    Bench {
-        /// One JSON object instead of words
-        #[arg(long)]
-        json: bool,
-    },
+    Bench(bench::BenchArgs),
     /// Run a session without a screen: one fact a line, a summary last
     Run(run::RunArgs),
     /// Write tables, reports or a terminal cast of a recording
     Export(export::ExportArgs),
     /// Compare two recordings, or two settings of one session
     Compare(compare::CompareArgs),
+    /// Make certificates for sites, server and broker of a session, and the broker's access list
+    Certs(certs::CertsArgs),
     /// Run the server of a session whose sites are processes of their own, over an MQTT broker
     Serve(serve::ServeArgs),
     /// Run one client of a session as a process of its own, over an MQTT broker
@@ -401,14 +400,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Some(Command::Make(what)) => make::run(&mut out, &what)?,
         Some(Command::Calibration(args)) => calibration::run(&mut out, &args)?,
         Some(Command::Train(args)) => train::run(&mut out, &args)?,
-        Some(Command::Bench { json }) => {
-            let figures = bench::measure()?;
-            if json {
-                writeln!(out, "{}", serde_json::to_string(&figures)?)?;
-            } else {
-                write!(out, "{figures}")?;
-            }
-        }
+        Some(Command::Bench(args)) => bench::run(&mut out, &args)?,
         Some(Command::Run(args)) => run::run(&mut out, &args)?,
         Some(Command::Export(args)) => export::run(&mut out, &args)?,
         Some(Command::Compare(args)) if args.is_for_a_screen() => {
@@ -416,6 +408,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
             return Ok(compare::show(&args)?.report());
         }
         Some(Command::Compare(args)) => compare::run(&mut out, &args)?,
+        Some(Command::Certs(args)) => certs::run(&mut out, &args)?,
         Some(Command::Serve(args)) => serve::run(&mut out, &args)?,
         Some(Command::Site(args)) => site::run(&mut out, &args)?,
         Some(Command::Ledger(args)) => ledger::run(&mut out, &args)?,

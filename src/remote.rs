@@ -20,16 +20,24 @@
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`certs`] | certificates, and what the broker lets each of their owners do |
 //! | [`link`] | the connection to the broker |
 //! | [`envelope`] | what crosses in one piece, and its topics |
 //! | [`outbox`] | what a site has released, in SQLite |
+//! | [`account`] | what the server knows of a site as a partner |
 //! | [`site`] | one client at work |
+//! | [`desk`] | asks sites for steps, and refuses what is wrong |
 //! | [`server`] | the server at work |
+//! | [`load`] | many simulated sites, to measure |
 //!
 //! It must not know how facts are printed.
 
+pub(crate) mod account;
+pub(crate) mod certs;
+mod desk;
 pub(crate) mod envelope;
 pub(crate) mod link;
+pub(crate) mod load;
 pub(crate) mod outbox;
 pub(crate) mod server;
 pub(crate) mod site;
@@ -79,6 +87,11 @@ pub(crate) enum RemoteError {
     Tier,
     #[error("{0}")]
     Refused(String),
+    #[error(
+        "the server waits for step {step} and this site stands before step {after}: its outbox is \
+         not the one it had when the run began; start the server again, or bring the outbox back"
+    )]
+    Behind { step: u64, after: u64 },
     #[error("interrupted")]
     Interrupted,
 }

@@ -1,19 +1,21 @@
 //! `headwater serve`: the server of a session whose sites are processes of their own.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use color_eyre::eyre::{Result, bail};
 
 use super::run::{Bar, Method, Printer, mark};
 use super::{SessionArgs, interrupt};
+use crate::console::{FederationView, Lines, watch_federation};
 use crate::engine::pace::Speed;
 use crate::engine::prepare::{self, Prepared, Stage};
+use crate::remote::account::{Account, Counts, SpentSoFar};
 use crate::remote::link::Broker;
 use crate::remote::server::{Options, Served, pause};
 use crate::session::{Mark, Mode, Session};
@@ -83,12 +85,28 @@ pub(super) struct ServeArgs {
     /// Data seconds per second of the wall clock, or `max`
     #[arg(long, value_name = "max|N", default_value = "max")]
     speed: Speed,
+    /// Seconds after which a step is closed without the sites that have not sent it; it waits for all
+    /// when absent
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    deadline: Option<Duration>,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
+    /// Show every site and what was decided on a screen of its own
+    #[arg(long, conflicts_with = "json")]
+    console: bool,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| *seconds >= 0.001);
+    let seconds = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "expected seconds, at least 0.001".to_owned())
 }
 
 pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()> {
+    if args.console && !std::io::stdout().is_terminal() {
+        bail!("--console needs a terminal");
+    }
     let interrupt = interrupt::watch("sites keep what they released");
     let session = args.session.open()?;
     let mode = args.mode.map_or(session.mode, Mode::from);
@@ -99,14 +117,62 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         prepared: &prepared,
         mode,
         until: args.until,
+        deadline: args.deadline,
         broker: &broker,
         interrupt: Arc::clone(&interrupt),
+        board: Arc::default(),
     };
     let names: Vec<&str> = prepared.clients.iter().map(|client| &*client.name).collect();
-    say(&format!("waiting for {}", names.join(", ")));
-    let mut served = Served::open(&options, Box::new(say))?;
-    let bar = Bar::new();
-    let mut printer = Printer { out, json: args.json, bar: &bar };
+    let accounts = if args.console {
+        let mut lines = Lines::default();
+        let mut title = format!("{} · {mode:?}", session.name).to_lowercase();
+        if !broker.is_encrypted() {
+            title += " · INSECURE";
+        }
+        let view =
+            FederationView { title, board: Arc::clone(&options.board), lines: lines.clone() };
+        let (over, told) = (AtomicBool::new(false), lines.clone());
+        std::thread::scope(|scope| -> Result<Vec<Account>> {
+            let screen = scope.spawn(|| watch_federation(&view, &interrupt, &over));
+            let say = Box::new(move |what: &str| told.push(what));
+            let served = serve(&mut lines, args, &options, say, &Bar::hidden());
+            over.store(true, Ordering::Relaxed);
+            // The terminal is given back before anything else is said.
+            let shown = screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            shown?;
+            served
+        })?
+    } else {
+        say(&format!("waiting for {}", names.join(", ")));
+        serve(out, args, &options, Box::new(say), &Bar::new())?
+    };
+    let mut all = Counts::default();
+    for account in &accounts {
+        say(&about(account));
+        all.add(&account.counts);
+    }
+    say(&format!(
+        "{} bytes from sites; {} duplicates, {} refused, {} asked for again, {} late, {} missing",
+        all.bytes_up,
+        all.duplicates,
+        all.refused(),
+        all.asked_again,
+        all.late,
+        all.missing
+    ));
+    Ok(())
+}
+
+/// Serves until the run is over; how every site stood then.
+fn serve(
+    out: &mut (impl Write + Send),
+    args: &ServeArgs,
+    options: &Options<'_>,
+    say: Box<dyn FnMut(&str) + Send>,
+    bar: &Bar,
+) -> Result<Vec<Account>> {
+    let mut served = Served::open(options, say)?;
+    let mut printer = Printer { out, json: args.json, bar };
     printer.print(&served.run.calibrated())?;
     let (begin, mut due) = (Instant::now(), Instant::now());
     let mut facts = Vec::new();
@@ -128,10 +194,34 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
     printer.print(&facts)?;
     printer.sum_up(&served.run.ending(begin.elapsed()))?;
     served.stop();
-    let counts = served.counts();
-    say(&format!(
-        "{} bytes from sites; {} duplicates, {} refused, {} asked for again",
-        counts.bytes, counts.duplicates, counts.refused, counts.asked_again
-    ));
-    Ok(())
+    Ok(served.accounts())
+}
+
+/// One site in words.
+fn about(account: &Account) -> String {
+    let Counts { bytes_up, bytes_down, late, missing, duplicates, rejoined, .. } = account.counts;
+    let Counts { malformed, replayed, wrong_site, foreign, limited, .. } = account.counts;
+    let silent = account.silent_for().map_or(0.0, |silent| silent.as_secs_f64());
+    let clock = match (account.skew.ahead_s(), account.skew.round_trip_s()) {
+        (Some(ahead), Some(back)) => {
+            format!("clock {:+.1} ms, round trip {:.1} ms", ahead * 1e3, back * 1e3)
+        }
+        _ => "clock unknown".to_owned(),
+    };
+    let spent = match account.spent {
+        Some(SpentSoFar { epsilon: Some(epsilon), releases }) => {
+            format!("ε {epsilon:.3} in {releases} releases")
+        }
+        Some(SpentSoFar { epsilon: None, releases }) => {
+            format!("{releases} releases, no bound on ε")
+        }
+        None => "ledger not told".to_owned(),
+    };
+    format!(
+        "{}: heard {silent:.1} s ago; {bytes_up} bytes up, {bytes_down} down; {clock}; {spent}; {late} late, {missing} missing, \
+         {duplicates} duplicates, {rejoined} times back; refused: {malformed} malformed, {replayed} \
+         replayed, {wrong_site} of another client or step, {foreign} of another session, {limited} \
+         over the rate",
+        account.name
+    )
 }

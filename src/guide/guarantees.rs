@@ -20,6 +20,18 @@
 //!
 //! It is not promised that a lying client is recognised, nor that its own faults are found.
 //!
+//! # Sites and server on a broker
+//!
+//! | fault | promise | test |
+//! |---|---|---|
+//! | somebody reads everything that passes the broker | no measurement is among it | `nothing_that_passes_the_broker_holds_a_measurement` |
+//! | a site publishes or reads as another one | the broker refuses it | `a_certificate_of_one_site_can_neither_publish_nor_read_for_another` |
+//! | somebody without a certificate of the authority | the broker does not let him in | `nobody_without_a_certificate_of_the_authority_is_let_in` |
+//! | envelopes that are malformed, sent again or of another site | each is refused whole and counted, and facts stay the same | `what_a_rogue_publishes_is_refused_whole_and_counted_and_changes_nothing` |
+//! | a site, the server or the broker is killed | nothing is lost and nothing applied twice | `kills_of_sites_server_and_broker_lose_nothing_and_apply_nothing_twice` |
+//! | the network of a site or of the server is cut | nothing is lost and nothing applied twice | `cuts_of_the_network_lose_nothing_and_apply_nothing_twice` |
+//! | a site is away while steps have a deadline | the server goes on, counts what is missing, and what comes late changes nothing | `with_a_deadline_the_server_goes_on_without_a_site_that_is_away_and_counts_what_it_missed` |
+//!
 //! # Wrong input
 //!
 //! | fault | promise | test |

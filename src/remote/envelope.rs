@@ -1,13 +1,23 @@
 //! What crosses in one piece: one step of one site, or the server's answer to it.
+//!
+//! ```text
+//! version (1 byte) │ mark: session, start, sequence, clock (varints) │ content
+//! ```
+//!
+//! The content of a step is sealed once and stored. The mark before it is new each time it is sent.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
+use super::account::SpentSoFar;
+use crate::base::digest::sha256;
 use crate::stream::Continuity;
 
 /// The version of topics and envelopes.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The version of topics: it changes when older programs could misread what they hear.
+const TOPICS: u8 = 1;
 /// A longer envelope is refused before it is read.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 /// More messages in one step are refused.
@@ -24,6 +34,55 @@ pub(crate) enum EnvelopeError {
     Malformed(String),
 }
 
+/// What every envelope says of its sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    /// The beginning of the digest of what both must agree on.
+    pub(crate) session: u64,
+    /// The beginning of the digest of the sender's name.
+    pub(crate) sender: u64,
+    /// Which start of its sender sent it: later starts have larger numbers.
+    pub(crate) start: u64,
+    /// Counts what was sent since then.
+    pub(crate) sequence: u64,
+    /// The sender's clock, in nanoseconds since 1970.
+    pub(crate) nanosecond: i64,
+    /// The sender's clock less the receiver's when the last envelope from there arrived.
+    pub(crate) delay: Option<i64>,
+}
+
+impl Mark {
+    /// The mark of `sender` before its first envelope of a start.
+    pub(crate) fn first(agreement: &str, sender: &str, start: u64) -> Self {
+        let session = beginning(agreement);
+        let sender = sender_of(sender);
+        Self { session, sender, start, sequence: 0, nanosecond: 0, delay: None }
+    }
+
+    /// The mark of the next envelope, sent now.
+    pub(crate) fn next(&mut self, delay: Option<i64>) -> Self {
+        self.sequence += 1;
+        self.delay = delay;
+        self.nanosecond = nanosecond(Timestamp::now());
+        *self
+    }
+
+    /// Whether it was sent after `other` by the same sender.
+    pub(crate) fn is_after(&self, other: &Self) -> bool {
+        (self.start, self.sequence) > (other.start, other.sequence)
+    }
+}
+
+/// The sender with this name, as marks have it.
+pub(crate) fn sender_of(name: &str) -> u64 {
+    beginning(&sha256(name.as_bytes()))
+}
+
+/// The first 64 bits of a digest in hexadecimal digits.
+fn beginning(digest: &str) -> u64 {
+    u64::from_str_radix(digest.get(..16).unwrap_or_default(), 16).unwrap_or_default()
+}
+
 /// From a site to the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Up {
@@ -31,8 +90,10 @@ pub(crate) enum Up {
     Hello {
         /// What both must agree on.
         agreement: String,
-        /// The site's clock.
-        nanosecond: i64,
+        /// What its ledger has entered so far.
+        spent: SpentSoFar,
+        /// It waits for a word; else it only tells that it is there.
+        waits: bool,
     },
     /// Everything the site releases at one step. Step 0 is its enrolment.
     Step(Step),
@@ -102,8 +163,13 @@ pub(crate) fn nanosecond(time: Timestamp) -> i64 {
 /// From the server to a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Down {
-    /// The server waits for this step. Orders are those of the step before.
-    Next { step: u64, orders: Vec<Vec<u8>> },
+    /// The server waits for this step; every earlier one is closed. Orders are those of the step before.
+    Next {
+        step: u64,
+        orders: Vec<Vec<u8>>,
+        /// Steps are closed at a deadline: a site that is behind takes all steps up to this one.
+        hurry: bool,
+    },
     /// A question about this step, to be answered before the step is closed.
     Question { step: u64, order: Vec<u8> },
     /// The run is over.
@@ -112,13 +178,31 @@ pub(crate) enum Down {
     Refused { why: String },
 }
 
-/// Writes an envelope.
+/// Writes the content of an envelope.
 pub(crate) fn seal<T: Serialize>(content: &T) -> Result<Vec<u8>, EnvelopeError> {
-    let sealed = postcard::to_extend(content, vec![VERSION]);
-    sealed.map_err(|why| EnvelopeError::Malformed(why.to_string()))
+    postcard::to_stdvec(content).map_err(|why| EnvelopeError::Malformed(why.to_string()))
 }
 
-fn open<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, EnvelopeError> {
+/// A sealed content as it is sent, with the mark of its sender.
+pub(crate) fn stamp(mark: &Mark, sealed: &[u8]) -> Result<Vec<u8>, EnvelopeError> {
+    let mut bytes = postcard::to_extend(mark, vec![VERSION])
+        .map_err(|why| EnvelopeError::Malformed(why.to_string()))?;
+    bytes.extend_from_slice(sealed);
+    Ok(bytes)
+}
+
+/// Reads the content of an envelope as [`seal`] wrote it.
+fn unseal<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, EnvelopeError> {
+    let (content, behind) = postcard::take_from_bytes(bytes)
+        .map_err(|why| EnvelopeError::Malformed(why.to_string()))?;
+    if behind.is_empty() {
+        Ok(content)
+    } else {
+        Err(EnvelopeError::Malformed(format!("{} bytes behind its end", behind.len())))
+    }
+}
+
+fn open<T: DeserializeOwned>(bytes: &[u8]) -> Result<(Mark, T), EnvelopeError> {
     if bytes.len() > MOST_BYTES {
         return Err(EnvelopeError::TooLong(bytes.len()));
     }
@@ -127,18 +211,14 @@ fn open<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, EnvelopeError> {
     if *version != VERSION {
         return Err(EnvelopeError::Version(*version));
     }
-    let (content, behind) =
+    let (mark, sealed) =
         postcard::take_from_bytes(rest).map_err(|why| EnvelopeError::Malformed(why.to_string()))?;
-    if behind.is_empty() {
-        Ok(content)
-    } else {
-        Err(EnvelopeError::Malformed(format!("{} bytes behind its end", behind.len())))
-    }
+    Ok((mark, unseal(sealed)?))
 }
 
 /// Reads what a site sent.
-pub(crate) fn open_up(bytes: &[u8]) -> Result<Up, EnvelopeError> {
-    let up = open(bytes)?;
+pub(crate) fn open_up(bytes: &[u8]) -> Result<(Mark, Up), EnvelopeError> {
+    let (mark, up) = open(bytes)?;
     match &up {
         Up::Step(Step { messages, .. }) | Up::Answer { messages, .. }
             if messages.len() > MOST_MESSAGES =>
@@ -150,13 +230,22 @@ pub(crate) fn open_up(bytes: &[u8]) -> Result<Up, EnvelopeError> {
         {
             Err(EnvelopeError::Malformed("a gap without a length".to_owned()))
         }
-        Up::Hello { .. } | Up::Step(_) | Up::Answer { .. } | Up::End { .. } => Ok(up),
+        Up::Hello { .. } | Up::Step(_) | Up::Answer { .. } | Up::End { .. } => Ok((mark, up)),
     }
 }
 
 /// Reads what the server sent.
-pub(crate) fn open_down(bytes: &[u8]) -> Result<Down, EnvelopeError> {
+pub(crate) fn open_down(bytes: &[u8]) -> Result<(Mark, Down), EnvelopeError> {
     open(bytes)
+}
+
+/// Orders as an outbox keeps them.
+pub(crate) fn pack(orders: &[Vec<u8>]) -> Result<Vec<u8>, EnvelopeError> {
+    seal(&orders)
+}
+
+pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<Vec<u8>>, EnvelopeError> {
+    unseal(bytes)
 }
 
 /// Where the envelopes of one federation pass.
@@ -168,7 +257,7 @@ pub(crate) struct Topics {
 impl Topics {
     /// The topics of the session of this name.
     pub(crate) fn of(session: &str) -> Self {
-        Self { root: format!("headwater/{VERSION}/{}", level(session)) }
+        Self { root: format!("headwater/{TOPICS}/{}", level(session)) }
     }
 
     pub(crate) fn up(&self, site: &str) -> String {
@@ -179,15 +268,29 @@ impl Topics {
         format!("{}/{}/down", self.root, level(site))
     }
 
+    /// The topics of all sites at once, as a broker's access list and subscriptions write them.
+    pub(crate) fn up_of_all(&self) -> String {
+        format!("{}/+/up", self.root)
+    }
+
+    pub(crate) fn down_of_all(&self) -> String {
+        format!("{}/+/down", self.root)
+    }
+
+    pub(crate) fn state_of_all(&self) -> String {
+        format!("{}/+/state", self.root)
+    }
+
     /// Whether a site, or the server, is there: a retained message, and its will.
     pub(crate) fn state(&self, who: &str) -> String {
         format!("{}/{}/state", self.root, level(who))
     }
 }
 
-/// A name as one level of a topic.
-fn level(name: &str) -> String {
-    name.chars().map(|c| if "/+#$\0".contains(c) { '_' } else { c }).collect()
+/// A name as one level of a topic, and as the name of a file.
+pub(crate) fn level(name: &str) -> String {
+    let is_unsafe = |c: char| "/\\+#$".contains(c) || c.is_control();
+    name.trim().chars().map(|c| if is_unsafe(c) { '_' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -201,8 +304,11 @@ mod tests {
         let gap = Continuity::Gap { seconds: 15.0 };
         let step = Step::new(7, time, gap, vec![vec![1, 2], Vec::new()]);
         assert_eq!((step.time(), step.continuity()), (time, gap));
-        let bytes = seal(&Up::Step(step.clone())).expect("sealed");
-        assert_eq!(open_up(&bytes), Ok(Up::Step(step)));
+        let mark =
+            Mark { session: 1, sender: 9, start: 2, sequence: 3, nanosecond: -4, delay: Some(5) };
+        let sealed = |up: &Up| stamp(&mark, &seal(up).expect("sealed")).expect("stamped");
+        let bytes = sealed(&Up::Step(step.clone()));
+        assert_eq!(open_up(&bytes), Ok((mark, Up::Step(step))));
         for cut in 0..bytes.len() {
             assert!(open_up(&bytes[..cut]).is_err(), "cut at {cut}");
         }
@@ -214,15 +320,25 @@ mod tests {
         let long = vec![VERSION; MOST_BYTES + 1];
         assert_eq!(open_up(&long), Err(EnvelopeError::TooLong(MOST_BYTES + 1)));
         let many = Up::Answer { step: 1, messages: vec![Vec::new(); MOST_MESSAGES + 1] };
-        assert!(open_up(&seal(&many).expect("sealed")).is_err());
+        assert!(open_up(&sealed(&many)).is_err());
         let nan = Step::new(1, time, Continuity::Gap { seconds: f64::NAN }, Vec::new());
-        assert!(open_up(&seal(&Up::Step(nan)).expect("sealed")).is_err());
+        assert!(open_up(&sealed(&Up::Step(nan))).is_err());
     }
 
     #[test]
     fn a_name_is_one_level_of_a_topic_whatever_is_in_it() {
         let topics = Topics::of("a/b#c");
         assert_eq!(topics.up("P+1"), "headwater/1/a_b_c/P_1/up");
+    }
+
+    #[test]
+    fn what_is_sent_later_is_known_by_its_mark_and_so_is_what_comes_again() {
+        let mut mark = Mark::first(&"ab".repeat(32), "P1", 7);
+        assert_eq!(mark.session, 0xABAB_ABAB_ABAB_ABAB);
+        let (one, two) = (mark.next(None), mark.next(None));
+        assert!(two.is_after(&one) && !one.is_after(&two) && !one.is_after(&one));
+        let another_start = Mark::first("", "P1", 8).next(None);
+        assert!(another_start.is_after(&two));
     }
 
     proptest! {

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use thiserror::Error;
 
+use super::envelope::nanosecond;
+
 /// Why a release could not be stored.
 #[derive(Debug, Error)]
 pub(crate) enum OutboxError {
@@ -28,6 +30,8 @@ pub(crate) enum OutboxError {
 pub(crate) struct Outbox {
     path: PathBuf,
     store: Connection,
+    /// Which start of the site this is; later ones have larger numbers.
+    start: u64,
 }
 
 impl Outbox {
@@ -44,28 +48,37 @@ impl Outbox {
         store
             .execute_batch(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-                 CREATE TABLE IF NOT EXISTS run (agreement TEXT NOT NULL);
+                 CREATE TABLE IF NOT EXISTS run (agreement TEXT NOT NULL, start INTEGER NOT NULL);
                  CREATE TABLE IF NOT EXISTS up (step INTEGER PRIMARY KEY, envelope BLOB NOT NULL);
                  CREATE TABLE IF NOT EXISTS orders (step INTEGER PRIMARY KEY, orders BLOB NOT NULL);
                  CREATE TABLE IF NOT EXISTS answer (step INTEGER PRIMARY KEY, envelope BLOB NOT NULL);",
             )
             .map_err(failed)?;
-        let known: Option<String> = store
-            .query_row("SELECT agreement FROM run", [], |row| row.get(0))
+        let known: Option<(String, i64)> = store
+            .query_row("SELECT agreement, start FROM run", [], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()
             .map_err(failed)?;
+        // A clock that was set back must not make a later start look like an earlier one.
+        let mut start = nanosecond(jiff::Timestamp::now());
         match known {
-            Some(known) if known != agreement => {
+            Some((known, _)) if known != agreement => {
                 return Err(OutboxError::Foreign { path: path.to_owned() });
             }
-            Some(_) => {}
+            Some((_, before)) => {
+                start = start.max(before.saturating_add(1));
+                store.execute("UPDATE run SET start = ?1", [start]).map_err(failed)?;
+            }
             None => {
-                store
-                    .execute("INSERT INTO run (agreement) VALUES (?1)", [agreement])
-                    .map_err(failed)?;
+                let new = "INSERT INTO run (agreement, start) VALUES (?1, ?2)";
+                store.execute(new, params![agreement, start]).map_err(failed)?;
             }
         }
-        Ok(Self { path: path.to_owned(), store })
+        Ok(Self { path: path.to_owned(), store, start: start.unsigned_abs() })
+    }
+
+    /// Which start of the site this is.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
     }
 
     /// The last step that was released; none before the enrolment.
@@ -106,7 +119,7 @@ impl Outbox {
 
     /// The run is over and nobody will ask for it again: removes the file.
     pub(crate) fn remove(self) -> Result<(), OutboxError> {
-        let Self { path, store } = self;
+        let Self { path, store, .. } = self;
         let failed = |why| OutboxError::Sqlite { path: path.clone(), why };
         store.close().map_err(|(_, why)| failed(why))?;
         std::fs::remove_file(&path).map_err(|why| OutboxError::Folder { path, why })
@@ -145,8 +158,10 @@ mod tests {
     fn a_release_is_kept_once_and_found_after_the_site_was_opened_again() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let path = folder.path().join("below/outbox.sqlite");
+        let first;
         {
             let outbox = Outbox::open(&path, "one").expect("a new outbox");
+            first = outbox.start();
             assert_eq!(outbox.last().expect("readable"), None);
             outbox.keep(0, b"enrolment").expect("kept");
             outbox.keep(1, b"first").expect("kept");
@@ -155,6 +170,7 @@ mod tests {
             outbox.keep_orders(1, b"others").expect("the first ones count");
         }
         let outbox = Outbox::open(&path, "one").expect("the same outbox");
+        assert!(outbox.start() > first, "a later start");
         assert_eq!(outbox.last().expect("readable"), Some(1));
         assert_eq!(outbox.envelope(1).expect("readable").as_deref(), Some(&b"first"[..]));
         assert_eq!(outbox.orders(1).expect("readable").as_deref(), Some(&b"orders"[..]));

@@ -7,7 +7,10 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::envelope::{self, Down, Step, Topics, Up, nanosecond, open_down, seal};
+use super::account::SpentSoFar;
+use super::envelope::{
+    Down, Mark, Step, Topics, Up, nanosecond, open_down, pack, seal, stamp, unpack,
+};
 use super::link::{Broker, Incoming, Link};
 use super::outbox::Outbox;
 use super::{ASK_AGAIN, GLANCE, RemoteError};
@@ -56,57 +59,75 @@ pub(crate) fn run(options: &Options<'_>, say: &mut dyn FnMut(&str)) -> Result<En
     let (up, down) = (topics.up(client), topics.down(client));
     let id = format!("headwater-{}-{client}-{}", session.name, std::process::id());
     let link = Link::open(broker, client, &id, vec![down.clone()], topics.state(client))?;
-    let hello = || {
-        seal(&Up::Hello { agreement: agreement.clone(), nanosecond: nanosecond(Timestamp::now()) })
-    };
-    let mut heard = Instant::now();
+    let mark = Mark::first(&agreement, client, worker.outbox.start());
+    let mut sender = Sender { link, up, mark, delay: None };
+    let (mut heard, mut told) = (Instant::now(), Instant::now());
     let (mut sent, mut sent_again) = (None, 0);
-    loop {
+    let ended = loop {
         if interrupt.load(Ordering::Relaxed) {
-            link.leave();
-            return Err(RemoteError::Interrupted);
+            break Err(RemoteError::Interrupted);
         }
-        let payload = match link.next(GLANCE)? {
-            None => {
-                if heard.elapsed() >= ASK_AGAIN {
-                    heard = Instant::now();
-                    link.send(&up, hello()?);
-                }
-                continue;
-            }
+        let hello =
+            |waits| Up::Hello { agreement: agreement.clone(), spent: worker.spent(), waits };
+        if told.elapsed() >= ASK_AGAIN {
+            let waits = heard.elapsed() >= ASK_AGAIN;
+            sender.send(&seal(&hello(waits))?)?;
+            told = Instant::now();
+        }
+        let payload = match sender.link.next(GLANCE)? {
             Some(Incoming::Connected) => {
                 say("connected to the broker");
-                link.send(&up, hello()?);
+                sender.send(&seal(&hello(true))?)?;
                 continue;
             }
             Some(Incoming::Message { topic, payload }) if topic == down => payload,
-            Some(Incoming::Message { .. }) => continue,
+            Some(Incoming::Message { .. } | Incoming::Dropped { .. }) | None => continue,
         };
         heard = Instant::now();
         // Whoever may publish here is the server: what cannot be read is left out, and asked for again.
-        let Ok(word) = open_down(&payload) else { continue };
+        let Ok((mark, word)) = open_down(&payload) else { continue };
+        sender.delay = Some(nanosecond(Timestamp::now()).saturating_sub(mark.nanosecond));
         match word {
-            Down::Next { step, orders } => {
-                if let Some(envelope) = worker.next(step, &orders)? {
-                    sent_again += u64::from(sent >= Some(step));
-                    sent = sent.max(Some(step));
-                    link.send(&up, envelope);
+            Down::Next { step, orders, hurry } => {
+                // A site that is behind takes every step up to the one that is asked for.
+                let from = if hurry { worker.after().min(step) } else { step };
+                for each in from..=step {
+                    let orders = if each == step { &orders[..] } else { &[] };
+                    let Some(envelope) = worker.next(each, orders)? else { break };
+                    sent_again += u64::from(sent >= Some(each));
+                    sent = sent.max(Some(each));
+                    sender.send(&envelope)?;
                 }
             }
             Down::Question { step, order } => {
                 if let Some(envelope) = worker.answer(step, &order)? {
-                    link.send(&up, envelope);
+                    sender.send(&envelope)?;
                 }
             }
-            Down::Stop => break,
-            Down::Refused { why } => {
-                link.leave();
-                return Err(RemoteError::Refused(why));
-            }
+            Down::Stop => break Ok(()),
+            Down::Refused { why } => break Err(RemoteError::Refused(why)),
         }
-    }
-    link.leave();
+    };
+    sender.link.leave();
+    ended?;
     worker.end(sent_again)
+}
+
+/// The way to the server.
+struct Sender {
+    link: Link,
+    up: String,
+    mark: Mark,
+    /// Our clock less the server's when its last envelope arrived.
+    delay: Option<i64>,
+}
+
+impl Sender {
+    fn send(&mut self, sealed: &[u8]) -> Result<(), RemoteError> {
+        let mark = self.mark.next(self.delay);
+        self.link.send(&self.up, stamp(&mark, sealed)?);
+        Ok(())
+    }
 }
 
 /// The site with its data.
@@ -182,7 +203,7 @@ impl Worker {
                 self.site.hear(&question, self.time, &mut |_| {});
             }
             if let Some(orders) = self.outbox.orders(step)? {
-                self.carry_out(step, &unpack(&orders))?;
+                self.carry_out(step, &unpack(&orders)?)?;
             }
         }
         Ok(())
@@ -200,8 +221,8 @@ impl Worker {
             return Ok(Some(stored));
         }
         // The step after the last one, and no other, can be taken.
-        if step != self.taken.map_or(0, |taken| taken + 1) {
-            return Ok(None);
+        if step > self.after() {
+            return Err(RemoteError::Behind { step, after: self.after() });
         }
         if let Some(before) = step.checked_sub(1)
             && self.ordered != Some(before)
@@ -217,6 +238,18 @@ impl Worker {
         let envelope = seal(&Up::Step(released))?;
         self.outbox.keep(step, &envelope)?;
         Ok(Some(envelope))
+    }
+
+    /// The step that can be taken next.
+    fn after(&self) -> u64 {
+        self.taken.map_or(0, |taken| taken + 1)
+    }
+
+    /// What the ledger has entered so far, training aside.
+    fn spent(&self) -> SpentSoFar {
+        let live = self.site.ledger().live();
+        let epsilon = Some(live.epsilon).filter(|epsilon| epsilon.is_finite());
+        SpentSoFar { epsilon, releases: live.releases }
     }
 
     /// Takes one step: what it releases; none at the end of the data.
@@ -292,16 +325,5 @@ impl Worker {
             found: self.found,
             last: self.time,
         })
-    }
-}
-
-fn pack(orders: &[Vec<u8>]) -> Result<Vec<u8>, envelope::EnvelopeError> {
-    seal(&Down::Next { step: 0, orders: orders.to_vec() })
-}
-
-fn unpack(bytes: &[u8]) -> Vec<Vec<u8>> {
-    match open_down(bytes) {
-        Ok(Down::Next { orders, .. }) => orders,
-        _ => Vec::new(),
     }
 }

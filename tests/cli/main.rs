@@ -16,17 +16,25 @@ mod cache;
 #[cfg(unix)]
 mod continuity;
 mod data;
+#[cfg(unix)]
+mod eavesdropper;
 mod elsewhere;
 mod faults;
+#[cfg(unix)]
+mod identity;
 mod init;
 mod ledger;
 mod ledger_budget;
 mod live;
 mod manners;
+#[cfg(unix)]
+mod proxy;
 mod readme;
 mod recording;
 #[cfg(unix)]
 mod remote;
+#[cfg(unix)]
+mod rogue;
 mod run;
 mod steady;
 #[cfg(unix)]
@@ -37,6 +45,8 @@ mod tables;
 mod terminal;
 #[cfg(unix)]
 mod tty;
+#[cfg(unix)]
+mod walkthrough;
 mod writing;
 mod wrong_rows;
 

@@ -10,7 +10,7 @@ use crate::headwater;
 
 /// Rows `from..to` of two clients with two sensors each, with the label of each row: noise, and in
 /// rows 6300 to 6500 a step of the first client's sensors.
-fn rows(from: u32, to: u32) -> Vec<(u32, [f64; 4], bool)> {
+pub(crate) fn rows(from: u32, to: u32) -> Vec<(u32, [f64; 4], bool)> {
     let mut state = 0x2545_F491_u64;
     let mut uniform = || {
         state =
@@ -29,7 +29,7 @@ fn rows(from: u32, to: u32) -> Vec<(u32, [f64; 4], bool)> {
 
 const NAMES: [&str; 4] = ["a1", "a2", "b1", "b2"];
 
-fn wide(from: u32, to: u32) -> String {
+pub(crate) fn wide(from: u32, to: u32) -> String {
     let mut text = String::from("time,a1,a2,b1,b2,label\n");
     for (t, [a1, a2, b1, b2], label) in rows(from, to) {
         let label = u8::from(label);
@@ -49,7 +49,7 @@ fn long(from: u32, to: u32) -> String {
     text
 }
 
-fn session(source: &str, replay: &str) -> String {
+pub(crate) fn session(source: &str, replay: &str) -> String {
     format!(
         "Session(about: \"steps\", source: Table(data: \".\", \
          time: (column: \"time\", format: Seconds(since: \"2026-01-01 00:00:00\")){source}), \

@@ -25,6 +25,11 @@ impl Bar {
         Self(bar)
     }
 
+    /// One that nobody sees, for a screen of its own.
+    pub(crate) fn hidden() -> Self {
+        Self(ProgressBar::hidden())
+    }
+
     /// What is being done.
     pub(crate) fn say(&self, what: &str) {
         if !self.0.is_hidden() {

@@ -1,0 +1,266 @@
+//! The screen of a server whose sites are elsewhere: every site as a partner, and what was decided.
+//!
+//! ```text
+//!  federation short · evidence · step 512 · 2 of 3 sites online
+//!  site      state    heard   clock    up      down    ε      late miss twice refused
+//!  P1        online   0.1 s   +0.3 ms  12 kB   9 kB    0.412     0    0     0       0
+//!  …
+//!  10:38  opened #1 root P1 …
+//!  The server hears messages only and cannot show a site's sensors.  q stops
+//! ```
+//!
+//! It must not know measurements: it is given accounts of sites, and lines of facts.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::style::{Modifier, Style};
+
+use super::term::Term;
+use super::text::clean;
+use crate::remote::account::{Account, Board, SpentSoFar};
+
+/// Time between two pictures.
+const FRAME: Duration = Duration::from_millis(200);
+/// Lines of facts that are kept.
+const MOST_LINES: usize = 500;
+
+const SENSORS: &str = "The server hears messages only and cannot show a site's sensors.";
+const HEADS: [(&str, usize); 11] = [
+    ("site", 10),
+    ("state", 8),
+    ("heard", 8),
+    ("clock", 10),
+    ("up", 8),
+    ("down", 8),
+    ("ε", 8),
+    ("late", 5),
+    ("miss", 5),
+    ("twice", 6),
+    ("refused", 7),
+];
+
+/// Lines that are shown below the sites; a writer of facts writes here.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lines {
+    whole: Arc<Mutex<VecDeque<String>>>,
+    /// What was written of the next line.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    pub(crate) fn push(&self, line: &str) {
+        let mut lines = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(clean(line));
+        if lines.len() > MOST_LINES {
+            lines.pop_front();
+        }
+    }
+
+    fn last(&self, rows: usize) -> Vec<String> {
+        let lines = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().skip(lines.len().saturating_sub(rows)).cloned().collect()
+    }
+}
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.begun.extend_from_slice(bytes);
+        while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.begun.drain(..=end).collect();
+            self.push(String::from_utf8_lossy(&line).trim_end());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What the screen of a server shows.
+#[derive(Debug, Clone)]
+pub(crate) struct FederationView {
+    /// Session and method.
+    pub(crate) title: String,
+    pub(crate) board: Arc<Mutex<Board>>,
+    pub(crate) lines: Lines,
+}
+
+/// Shows it until the run is `over`; `q` or Ctrl-C asks for its end by `interrupt`.
+pub(crate) fn watch_federation(
+    view: &FederationView,
+    interrupt: &AtomicBool,
+    over: &AtomicBool,
+) -> io::Result<()> {
+    let mut term = Term::take(false)?;
+    while !over.load(Ordering::Relaxed) {
+        let board = view.board.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        term.draw(|buffer| draw(buffer, &view.title, &board, &view.lines))?;
+        if !event::poll(FRAME)? {
+            continue;
+        }
+        match event::read()? {
+            Event::Key(key) => {
+                let is_stop =
+                    key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+                if is_stop || key.code == KeyCode::Char('q') {
+                    interrupt.store(true, Ordering::Relaxed);
+                }
+            }
+            Event::Resize(..) => term.repaint(),
+            Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Paste(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
+    let area = buffer.area;
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let mut row = 0;
+    let mut put = |buffer: &mut Buffer, text: &str, style: Style| {
+        if row < height {
+            buffer.set_stringn(area.x, area.y + row as u16, text, width, style);
+        }
+        row += 1;
+    };
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let online = board.accounts.iter().filter(|account| account.online == Some(true)).count();
+    let sites = board.accounts.len();
+    let step = board.step;
+    let head = format!("federation {title} · step {step} · {online} of {sites} sites online");
+    put(buffer, &head, bold);
+    put(buffer, &cells(&HEADS.map(|(head, _)| head.to_owned())), bold);
+    // Sites that are not there come first where not all have room.
+    let mut accounts: Vec<&Account> = board.accounts.iter().collect();
+    let room = (height.saturating_sub(4) * 2 / 3).max(1);
+    if accounts.len() > room {
+        accounts.sort_by_key(|account| account.online == Some(true));
+    }
+    for account in accounts.iter().take(room) {
+        let style = match account.online {
+            Some(true) => Style::new(),
+            Some(false) | None => Style::new().add_modifier(Modifier::REVERSED),
+        };
+        put(buffer, &cells(&site(account)), style);
+    }
+    if accounts.len() > room {
+        put(buffer, &format!("… and {} more", accounts.len() - room), Style::new());
+    }
+    put(buffer, "", Style::new());
+    let shown = 3 + accounts.len().min(room) + usize::from(accounts.len() > room);
+    for line in lines.last(height.saturating_sub(shown + 1)) {
+        put(buffer, &line, Style::new());
+    }
+    if height > 3 {
+        let last = area.y + area.height - 1;
+        let foot = format!("{SENSORS}  q stops");
+        buffer.set_stringn(area.x, last, &foot, width, Style::new().add_modifier(Modifier::DIM));
+    }
+}
+
+/// One site, cell by cell.
+fn site(account: &Account) -> [String; 11] {
+    let counts = &account.counts;
+    let state = match account.online {
+        Some(true) => "online",
+        Some(false) => "offline",
+        None => "unknown",
+    };
+    let nothing = || "–".to_owned();
+    let heard = account.silent_for().map(|silent| format!("{:.1} s", silent.as_secs_f64()));
+    let clock = account.skew.ahead_s().map(|ahead| format!("{:+.1} ms", ahead * 1e3));
+    let spent = account.spent.and_then(|SpentSoFar { epsilon, .. }| epsilon);
+    [
+        account.name.clone(),
+        state.to_owned(),
+        heard.unwrap_or_else(nothing),
+        clock.unwrap_or_else(nothing),
+        bytes(counts.bytes_up),
+        bytes(counts.bytes_down),
+        spent.map_or_else(nothing, |epsilon| format!("{epsilon:.3}")),
+        counts.late.to_string(),
+        counts.missing.to_string(),
+        counts.duplicates.to_string(),
+        counts.refused().to_string(),
+    ]
+}
+
+/// One line of the table.
+fn cells(cells: &[String; 11]) -> String {
+    let padded = cells.iter().zip(HEADS).map(|(cell, (_, width))| {
+        let short: String = cell.chars().take(width).collect();
+        format!("{short:<width$}")
+    });
+    padded.collect::<Vec<_>>().join(" ").trim_end().to_owned()
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        0..10_000 => format!("{count} B"),
+        10_000..10_000_000 => format!("{} kB", count / 1000),
+        _ => format!("{} MB", count / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::layout::Rect;
+    use std::io::Write as _;
+
+    fn shown(sites: usize, columns: u16, rows: u16) -> Vec<String> {
+        let account = |m: usize| {
+            let mut account = Account::new(format!("P{m}"));
+            account.is_online(m != 2);
+            account.spent = Some(SpentSoFar { epsilon: Some(0.5), releases: 7 });
+            account.counts.bytes_up = 12_345;
+            account
+        };
+        let board = Board { step: 512, accounts: (1..=sites).map(account).collect() };
+        let lines = Lines::default();
+        lines.push("opened #1");
+        let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
+        draw(&mut buffer, "short · evidence", &board, &lines);
+        let row = |y: u16| -> String {
+            (0..columns).map(|x| buffer[(x, y)].symbol().to_owned()).collect::<String>()
+        };
+        (0..rows).map(|y| row(y).trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn every_site_is_shown_with_its_state_its_bytes_and_its_own_epsilon() {
+        let rows = shown(3, 100, 12);
+        assert_eq!(rows[0], "federation short · evidence · step 512 · 2 of 3 sites online");
+        assert!(rows[2].starts_with("P1         online   –"), "{}", rows[2]);
+        assert!(rows[2].contains("12 kB") && rows[2].contains("0.500"), "{}", rows[2]);
+        assert!(rows[3].starts_with("P2         offline"), "{}", rows[3]);
+        assert_eq!(rows[6], "opened #1");
+        assert!(rows[11].starts_with("The server hears messages only and cannot show"));
+    }
+
+    #[test]
+    fn a_line_that_is_written_in_pieces_is_shown_as_one() {
+        let mut lines = Lines::default();
+        for piece in ["10:38 ", "opened", " #1\nclo", "sed #1\n", "half"] {
+            lines.write_all(piece.as_bytes()).expect("lines take everything");
+        }
+        assert_eq!(lines.last(9), ["10:38 opened #1", "closed #1"]);
+    }
+
+    #[test]
+    fn of_many_sites_those_that_are_away_are_shown_first_and_no_size_does_harm() {
+        let rows = shown(60, 100, 12);
+        assert!(rows[2].starts_with("P2         offline"), "{}", rows[2]);
+        assert!(rows.iter().any(|row| row == "… and 55 more"), "{rows:?}");
+        for (columns, height) in [(1, 1), (20, 3), (80, 24), (3, 40)] {
+            shown(3, columns, height);
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! The server's side of the broker: asks sites for steps, takes what comes, refuses what is wrong, and
+//! closes a step when all sites have sent it or its deadline has passed.
+//!
+//! It must not know what is decided from a step.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::account::{Account, Board, Standing};
+use super::certs::SERVER;
+use super::envelope::{Down, Mark, Step, Topics, Up, nanosecond, open_up, seal, stamp};
+use super::link::{Incoming, Link};
+use super::{ASK_AGAIN, GLANCE, RemoteError};
+use crate::wire::Message;
+
+/// Everything that comes from sites and goes to them.
+pub(super) struct Desk {
+    link: Link,
+    /// Whose topics they are.
+    owners: HashMap<String, (usize, Kind)>,
+    /// Where each site listens.
+    down: Vec<String>,
+    pub(super) accounts: Vec<Account>,
+    agreement: String,
+    mark: Mark,
+    /// Our clock less a site's when its last envelope arrived, by client.
+    delays: Vec<Option<i64>>,
+    /// How long a step stays open for sites that have not sent it; for ever when absent.
+    deadline: Option<Duration>,
+    /// The step that is waited for; 0 is the enrolment.
+    pub(super) next: u64,
+    /// What came for it, by client.
+    came: Vec<Option<(Step, Vec<Message>)>>,
+    /// After how many steps the data of a client ended.
+    ended: Vec<Option<u64>>,
+    /// What the server has still to hear.
+    pub(super) arrived: VecDeque<Message>,
+    /// Orders of the present step, and those that a site has not got yet.
+    pub(super) orders: Vec<Vec<Vec<u8>>>,
+    before: Vec<Vec<Vec<u8>>>,
+    /// A question that waits for its answer.
+    question: Option<Question>,
+    interrupt: Arc<AtomicBool>,
+    pub(super) failed: Option<RemoteError>,
+    /// For a screen: written anew a few times a second.
+    board: Arc<Mutex<Board>>,
+    posted: Instant,
+    say: Box<dyn FnMut(&str) + Send>,
+}
+
+/// What a topic is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Up,
+    State,
+}
+
+struct Question {
+    client: usize,
+    step: u64,
+    word: Down,
+    asked: Instant,
+}
+
+/// What a desk begins with.
+pub(super) struct Opening {
+    pub(super) link: Link,
+    pub(super) topics: Topics,
+    pub(super) names: Vec<String>,
+    pub(super) agreement: String,
+    pub(super) deadline: Option<Duration>,
+    pub(super) interrupt: Arc<AtomicBool>,
+    pub(super) board: Arc<Mutex<Board>>,
+    pub(super) say: Box<dyn FnMut(&str) + Send>,
+}
+
+impl Desk {
+    pub(super) fn new(opening: Opening) -> Self {
+        let Opening { link, topics, names, agreement, deadline, interrupt, board, say } = opening;
+        let clients = names.len();
+        let of = |(m, name): (usize, &String)| {
+            [(topics.up(name), (m, Kind::Up)), (topics.state(name), (m, Kind::State))]
+        };
+        Self {
+            link,
+            owners: names.iter().enumerate().flat_map(of).collect(),
+            down: names.iter().map(|name| topics.down(name)).collect(),
+            accounts: names.into_iter().map(Account::new).collect(),
+            mark: Mark::first(&agreement, SERVER, nanosecond(Timestamp::now()).unsigned_abs()),
+            agreement,
+            delays: vec![None; clients],
+            deadline,
+            next: 0,
+            came: vec![None; clients],
+            ended: vec![None; clients],
+            arrived: VecDeque::new(),
+            orders: vec![Vec::new(); clients],
+            before: vec![Vec::new(); clients],
+            question: None,
+            interrupt,
+            failed: None,
+            board,
+            posted: Instant::now(),
+            say,
+        }
+    }
+
+    /// Shows how sites stand, where that was long ago.
+    fn post(&mut self) {
+        if self.posted.elapsed() >= GLANCE {
+            self.posted = Instant::now();
+            let now = Board { step: self.next, accounts: self.accounts.clone() };
+            *self.board.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        }
+    }
+
+    fn clients(&self) -> std::ops::Range<usize> {
+        0..self.accounts.len()
+    }
+
+    fn tell(&mut self, client: usize, word: &Down) {
+        let mark = self.mark.next(self.delays[client]);
+        let Ok(bytes) = seal(word).and_then(|sealed| stamp(&mark, &sealed)) else { return };
+        self.accounts[client].counts.bytes_down += bytes.len() as u64;
+        self.link.send(&self.down[client], bytes);
+    }
+
+    fn ask(&mut self, client: usize) {
+        let (orders, hurry) = (self.before[client].clone(), self.deadline.is_some());
+        self.tell(client, &Down::Next { step: self.next, orders, hurry });
+    }
+
+    /// Tells every site that the run is over, and leaves.
+    pub(super) fn stop(&mut self) {
+        self.clients().for_each(|client| self.tell(client, &Down::Stop));
+        self.link.leave();
+    }
+
+    /// The present step is closed: its orders go out with the wish for the next one. A site that has
+    /// missed steps gets the orders of all of them.
+    pub(super) fn close_step(&mut self) {
+        for (client, closed) in self.orders.iter_mut().enumerate() {
+            if self.deadline.is_none() {
+                self.before[client].clear();
+            }
+            self.before[client].append(closed);
+        }
+    }
+
+    /// A question that must be answered before the step is closed.
+    pub(super) fn pose(&mut self, client: usize, step: u64, order: Vec<u8>) {
+        let word = Down::Question { step, order };
+        self.tell(client, &word);
+        self.question = Some(Question { client, step, word, asked: Instant::now() });
+    }
+
+    /// Waits for the answer, as long as a step stays open.
+    pub(super) fn wait_for_answer(&mut self) {
+        let deadline = self.deadline;
+        let waits = |desk: &Self| {
+            desk.question
+                .as_ref()
+                .is_some_and(|q| deadline.is_none_or(|deadline| q.asked.elapsed() < deadline))
+        };
+        self.listen_while(waits, |desk| {
+            if let Some(Question { client, word, .. }) = &desk.question {
+                let (client, word) = (*client, word.clone());
+                desk.accounts[client].counts.asked_again += 1;
+                desk.tell(client, &word);
+            }
+        });
+        self.question = None;
+    }
+
+    /// Waits until every site has sent the next step, or its deadline has passed, and hands its messages
+    /// over, client by client. The step; none where the data of all sites has ended or something failed.
+    pub(super) fn wait_for_step(&mut self) -> Option<Step> {
+        self.clients().for_each(|client| self.ask(client));
+        let asked = Instant::now();
+        // Nobody can be left out of the enrolment.
+        let deadline = self.deadline.filter(|_| self.next > 0);
+        let waiting = |desk: &Self| {
+            let is_open = |m: usize| desk.came[m].is_none() && desk.ended[m].is_none();
+            let some = desk.clients().any(|m| !is_open(m));
+            let is_over = some && deadline.is_some_and(|deadline| asked.elapsed() >= deadline);
+            !is_over && desk.clients().any(is_open)
+        };
+        self.listen_while(waiting, |desk| {
+            for client in desk.clients() {
+                if desk.came[client].is_none() && desk.ended[client].is_none() {
+                    desk.accounts[client].counts.asked_again += 1;
+                    desk.ask(client);
+                }
+            }
+        });
+        if self.failed.is_some() {
+            return None;
+        }
+        let step = self.agreed()?;
+        for client in self.clients() {
+            match self.came[client].take() {
+                Some((_, messages)) => {
+                    self.arrived.extend(messages);
+                    self.before[client].clear();
+                }
+                None => self.accounts[client].miss(self.next),
+            }
+        }
+        self.next += 1;
+        Some(step)
+    }
+
+    /// The step as most sites have it. Without a deadline all must agree; with one, a site that does not
+    /// is left out of the step.
+    fn agreed(&mut self) -> Option<Step> {
+        let steps: Vec<&Step> = self.came.iter().flatten().map(|(step, _)| step).collect();
+        let agree = |step: &Step| steps.iter().filter(|other| other.is_beside(step)).count();
+        let most = steps.iter().copied().max_by_key(|step| agree(step))?;
+        let (votes, most) = (agree(most), most.clone());
+        let is_beside =
+            |came: &Option<(Step, _)>| came.as_ref().is_some_and(|(step, _)| step.is_beside(&most));
+        let others: Vec<usize> =
+            self.clients().filter(|client| !is_beside(&self.came[*client])).collect();
+        if others.is_empty() {
+            return Some(most);
+        }
+        let is_majority = 2 * votes > steps.len();
+        if self.deadline.is_none() || !is_majority {
+            let names: Vec<&str> = others.iter().map(|m| &*self.accounts[*m].name).collect();
+            let why = format!(
+                "sites disagree about step {}: its time, what lies before it, or whether it exists \
+                 ({} differs)",
+                self.next,
+                names.join(", ")
+            );
+            self.failed = Some(RemoteError::Refused(why));
+            return None;
+        }
+        for client in others {
+            if self.came[client].take().is_some() {
+                self.accounts[client].counts.malformed += 1;
+            }
+        }
+        Some(most)
+    }
+
+    /// Listens to the broker while `waiting`; asks again by `remind` when nothing has come for a while.
+    fn listen_while(&mut self, waiting: impl Fn(&Self) -> bool, remind: impl Fn(&mut Self)) {
+        let mut asked = Instant::now();
+        let glance = self.deadline.map_or(GLANCE, |deadline| GLANCE.min(deadline / 4));
+        while self.failed.is_none() && waiting(self) {
+            self.post();
+            if self.interrupt.load(Ordering::Relaxed) {
+                self.failed = Some(RemoteError::Interrupted);
+                return;
+            }
+            match self.link.next(glance) {
+                Ok(Some(incoming)) => self.take(incoming),
+                Ok(None) => {}
+                Err(why) => self.failed = Some(why.into()),
+            }
+            if asked.elapsed() >= ASK_AGAIN {
+                asked = Instant::now();
+                remind(self);
+            }
+        }
+    }
+
+    fn take(&mut self, incoming: Incoming) {
+        let (topic, payload) = match incoming {
+            Incoming::Connected => {
+                (self.say)("connected to the broker");
+                return self.clients().for_each(|client| self.ask(client));
+            }
+            Incoming::Dropped { topic } => {
+                if let Some((client, _)) = self.owners.get(&topic) {
+                    self.accounts[*client].counts.limited += 1;
+                }
+                return;
+            }
+            Incoming::Message { topic, payload } => (topic, payload),
+        };
+        let Some(&(client, kind)) = self.owners.get(&topic) else { return };
+        if kind == Kind::State {
+            let what = String::from_utf8_lossy(&payload[..payload.len().min(16)]).into_owned();
+            let account = &mut self.accounts[client];
+            account.is_online(what == "online");
+            let away = account.away.filter(|_| account.online == Some(true));
+            let after =
+                away.map_or_else(String::new, |away| format!(" after {:.1} s", away.as_secs_f64()));
+            let words = format!("{} is {what}{after}", account.name);
+            return (self.say)(&words);
+        }
+        let account = &mut self.accounts[client];
+        account.counts.envelopes += 1;
+        account.counts.bytes_up += payload.len() as u64;
+        let Ok((mark, up)) = open_up(&payload) else {
+            account.counts.malformed += 1;
+            return;
+        };
+        let now = Timestamp::now();
+        match account.hear(&mark, self.mark.session, now) {
+            Standing::New => {
+                self.delays[client] = Some(nanosecond(now).saturating_sub(mark.nanosecond));
+                self.take_up(client, up);
+            }
+            Standing::Replayed | Standing::WrongSite => {}
+            Standing::Foreign => self.refuse(client),
+        }
+    }
+
+    fn take_up(&mut self, client: usize, up: Up) {
+        match up {
+            Up::Hello { agreement, spent, waits } => {
+                self.accounts[client].spent = Some(spent);
+                if agreement != self.agreement {
+                    self.accounts[client].counts.foreign += 1;
+                    self.refuse(client);
+                } else if waits {
+                    self.greet(client);
+                }
+            }
+            Up::Step(step) if step.number == self.next && self.came[client].is_none() => {
+                if let Some(messages) = self.read(client, Some(step.number), &step.messages) {
+                    self.came[client] = Some((step, messages));
+                }
+            }
+            Up::Step(step) if step.number <= self.next => {
+                self.accounts[client].comes_after_the_end(step.number);
+            }
+            // Nobody asked for it yet.
+            Up::Step(_) => self.accounts[client].counts.malformed += 1,
+            Up::Answer { step, messages } => {
+                let asked = |q: &Question| (q.client, q.step) == (client, step);
+                if !self.question.as_ref().is_some_and(asked) {
+                    self.accounts[client].counts.duplicates += 1;
+                } else if let Some(messages) = self.read(client, Some(step), &messages) {
+                    self.question = None;
+                    self.arrived.extend(messages);
+                }
+            }
+            Up::End { steps } => {
+                if steps.checked_add(1) == Some(self.next) {
+                    self.ended[client] = Some(steps);
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, client: usize) {
+        let why = "the server runs another session: other settings, seed, method or version";
+        self.tell(client, &Down::Refused { why: why.to_owned() });
+    }
+
+    /// A site waits for a word: it gets the question or the wish that it may have missed.
+    fn greet(&mut self, client: usize) {
+        if let Some(question) = &self.question
+            && question.client == client
+        {
+            let word = question.word.clone();
+            self.tell(client, &word);
+        }
+        if self.came[client].is_none() {
+            self.ask(client);
+        }
+    }
+
+    /// The messages of one envelope; none if any of them is no message of that client and that step.
+    fn read(
+        &mut self,
+        client: usize,
+        step: Option<u64>,
+        messages: &[Vec<u8>],
+    ) -> Option<Vec<Message>> {
+        let counts = &mut self.accounts[client].counts;
+        let decoded: Result<Vec<_>, _> = messages.iter().map(|m| Message::decode(m)).collect();
+        let Ok(messages) = decoded else {
+            counts.malformed += 1;
+            return None;
+        };
+        let is_right = |message: &Message| {
+            message.client() == client && step.is_none_or(|step| message.step() == step)
+        };
+        if !messages.iter().all(is_right) {
+            counts.wrong_site += 1;
+            return None;
+        }
+        Some(messages)
+    }
+}

@@ -1,0 +1,150 @@
+//! The commands of the guide about federations, run as they are written.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::remote::{PATIENCE, Running, incidents};
+
+/// The lines of the `number`th block of commands, without the prompt, each with the machine it is for.
+fn block(number: usize) -> Vec<(String, String)> {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/guide/across_machines.rs");
+    let text = fs::read_to_string(guide).expect("the guide");
+    let lines: Vec<&str> = text.lines().map(|line| line.trim_start_matches("//!").trim()).collect();
+    let blocks: Vec<&[&str]> = lines.split(|line| line.starts_with("```")).collect();
+    let commands = blocks[2 * number + 1].iter().map(|line| match line.split_once('$') {
+        Some((machine, command)) => (machine.to_owned(), command.trim().to_owned()),
+        None => ("here".to_owned(), (*line).to_owned()),
+    });
+    commands.collect()
+}
+
+/// Folders that stand for machines, and a port instead of the usual one.
+struct Machines<'a> {
+    root: tempfile::TempDir,
+    port: u16,
+    /// Models are made once for all of them.
+    cache: &'a Path,
+}
+
+impl<'a> Machines<'a> {
+    fn new(cache: &'a Path) -> Self {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let port = free.local_addr().expect("its number").port();
+        Self { root: tempfile::tempdir().expect("a temporary folder"), port, cache }
+    }
+
+    fn path(&self, machine: &str, name: &str) -> PathBuf {
+        let folder = self.root.path().join(machine);
+        fs::create_dir_all(&folder).expect("a folder");
+        folder.join(name)
+    }
+
+    /// Starts a command as it is written, but for the port and for names that only resolve elsewhere.
+    fn start(&self, machine: &str, command: &str, out: &str) -> Child {
+        let port = self.port;
+        let command = command
+            .replace("mqtts://127.0.0.1", &format!("mqtts://127.0.0.1:{port}"))
+            .replace("mqtts://control", &format!("mqtts://127.0.0.1:{port}"))
+            .replace("--host control", "--host control --host 127.0.0.1");
+        let mut words = command.split(' ');
+        let is_ours = words.next() == Some("headwater");
+        let program = if is_ours { env!("CARGO_BIN_EXE_headwater") } else { "mosquitto" };
+        let mut more = Vec::new();
+        if command.starts_with("headwater certs") {
+            more.extend(["--port".to_owned(), port.to_string()]);
+        }
+        if command.starts_with("headwater serve") {
+            more.push("--json".to_owned());
+        }
+        let file = |name: &str| File::create(self.path(machine, name)).expect("a file");
+        let child = Command::new(program)
+            .args(words)
+            .args(more)
+            .current_dir(self.path(machine, ""))
+            .env("PATH", format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default()))
+            .env("HEADWATER_CACHE", self.cache)
+            .env("HEADWATER_CONFIG", self.path(machine, "config"))
+            .stdin(Stdio::null())
+            .stdout(file(out))
+            .stderr(file(&format!("{out}.err")))
+            .spawn();
+        child.unwrap_or_else(|why| panic!("{command}: {why}"))
+    }
+
+    fn listens(&self) {
+        let begin = Instant::now();
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
+            assert!(begin.elapsed() < PATIENCE, "the broker does not listen");
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Runs a block of the guide; what its server says of incidents.
+    fn follow(&self, commands: &[(String, String)]) -> Vec<serde_json::Value> {
+        let mut running = Vec::new();
+        let mut server = None;
+        for (place, (machine, command)) in commands.iter().enumerate() {
+            let out = format!("{place}.out");
+            let mut process = Running(self.start(machine, command, &out));
+            let said = || fs::read_to_string(self.path(machine, &format!("{out}.err")));
+            if command.starts_with("headwater certs") {
+                assert!(process.ends_well(), "{:?}", said());
+                // For this machine alone, and for tests that run as root.
+                let settings = self.path(machine, "certs/broker/mosquitto.conf");
+                let text = fs::read_to_string(&settings).expect("settings of the broker");
+                let port = self.port;
+                let here = format!("listener {port} 127.0.0.1\n");
+                let text = text.replace(&format!("listener {port}\n"), &here);
+                fs::write(&settings, format!("user root\n{text}")).expect("written");
+                // What a person carries to the machine of the sites.
+                for site in ["P1", "P2", "P3"].iter().filter(|_| machine == "control") {
+                    let to = self.path("boiler", site);
+                    fs::create_dir_all(&to).expect("a folder");
+                    for file in ["ca.crt".to_owned(), format!("{site}.crt"), format!("{site}.key")]
+                    {
+                        let from = self.path(machine, &format!("certs/{site}/{file}"));
+                        fs::copy(from, to.join(file)).expect("copied");
+                    }
+                }
+                continue;
+            }
+            if command.starts_with("mosquitto") {
+                self.listens();
+            }
+            if command.starts_with("headwater serve") {
+                server = Some((machine, out, running.len()));
+            }
+            running.push(process);
+        }
+        let (machine, out, place) = server.expect("a block has a server");
+        let read = |name: &str| fs::read_to_string(self.path(machine, name)).expect("a file");
+        assert!(running[place].ends_well(), "{}", read(&format!("{out}.err")));
+        // The first is the broker, which does not end by itself.
+        for process in &mut running[1..] {
+            assert!(process.ends_well());
+        }
+        incidents(&read(&out))
+    }
+}
+
+#[test]
+#[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
+fn the_guide_works_as_written() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let output = crate::headwater()
+        .env("HEADWATER_CACHE", cache.path())
+        .args(["run", "plant-attack-day", "--until", "+2h", "--json"])
+        .output()
+        .expect("the program runs");
+    let alone = incidents(&String::from_utf8(output.stdout).expect("text"));
+    assert!(!alone.is_empty(), "something happens in two hours");
+    for number in [0, 1] {
+        let commands = block(number);
+        assert_eq!(commands.len(), 6, "{commands:?}");
+        assert_eq!(Machines::new(cache.path()).follow(&commands), alone, "block {number}");
+    }
+}
