@@ -199,6 +199,7 @@ impl Player {
                 {
                     // What the step found is not known at the moment yet, only what was measured.
                     self.batch.news.frames.append(&mut news.frames);
+                    self.watch.compose_anew();
                     self.send()?;
                     return self.tell(EngineEvent::Stopped);
                 }
@@ -268,6 +269,7 @@ impl Player {
         let summary = Fact::Summary(Box::new(ending.summary.clone()));
         self.record.end(&self.watch, &news, &summary);
         self.add(news);
+        self.watch.compose_anew();
         if self.is_watched() {
             self.batch.snapshot = Some(self.watch.snapshot());
         }
@@ -446,24 +448,14 @@ impl Player {
     }
 
     /// What a step or an order said goes with the frames that came before it.
-    fn add(&mut self, mut news: News) {
+    fn add(&mut self, news: News) {
         if self.batch.news.is_empty() {
             self.batch_since = Instant::now();
         }
-        let batch = &mut self.batch.news;
-        batch.times.append(&mut news.times);
-        batch.readouts.append(&mut news.readouts);
-        batch.flags = news.flags.or(batch.flags.take());
-        for incident in news.incidents {
-            batch.incidents.retain(|earlier| earlier.number != incident.number);
-            batch.incidents.push(incident);
-        }
-        batch.incidents.sort_by_key(|incident| incident.number);
-        batch.events.append(&mut news.events);
         if let Some(outputs) = &mut self.outputs {
             news.facts.iter().for_each(|fact| outputs.take(fact));
         }
-        batch.facts.append(&mut news.facts);
+        self.batch.news.add(news);
     }
 
     /// Tells what has become of the recording, where something has.

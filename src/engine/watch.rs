@@ -57,6 +57,25 @@ pub(crate) struct News {
 }
 
 impl News {
+    /// What `later` says goes after this. Every field is named, so that none is left behind; frames go
+    /// their own way.
+    pub(super) fn add(&mut self, later: Self) {
+        let Self { frames: _, times, readouts, flags, incidents, versions, ranked, events, facts } =
+            later;
+        self.times.extend(times);
+        self.readouts.extend(readouts);
+        self.flags = flags.or(self.flags.take());
+        for incident in incidents {
+            self.incidents.retain(|earlier| earlier.number != incident.number);
+            self.incidents.push(incident);
+        }
+        self.incidents.sort_by_key(|incident| incident.number);
+        self.versions.extend(versions);
+        self.ranked.extend(ranked);
+        self.events.extend(events);
+        self.facts.extend(facts);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
             && self.times.is_empty()
@@ -339,6 +358,12 @@ impl Watch {
             undoable: annunciator.log().last_undoable(),
             redoable: annunciator.log().last_redoable(),
         }
+    }
+
+    /// What clients have given away is composed anew when it is asked for next: a picture of a moment
+    /// does not depend on when somebody asked before.
+    pub(super) fn compose_anew(&self) {
+        self.spent.replace(None);
     }
 
     /// What clients have given away, composed anew only where it has grown old.
