@@ -234,6 +234,10 @@ impl Ledger {
     /// depends on counts and settings only, so a refusal tells nothing about the data.
     pub(crate) fn admits(&mut self, time: Timestamp, purpose: Purpose, spend: Spend) -> bool {
         let Some(budget) = self.terms.budget else { return true };
+        // Noise is yet to begin: that spends nothing and ends nothing.
+        if budget.noised_only && spend == Spend::Clear {
+            return false;
+        }
         let next = Tally::of(spend, 1);
         let counts = |tally: Tally| if budget.noised_only { tally.noised() } else { tally };
         let spent = match budget.over {
