@@ -171,7 +171,12 @@ impl Server {
         }
         match message.content() {
             Content::Enrolment(enrolment) => match &mut self.method {
-                Method::Evidence(decider) => decider.enrol(client, enrolment),
+                Method::Evidence(decider) => {
+                    decider.enrol(client, enrolment);
+                    if let Some(tape) = &mut self.tape {
+                        tape.enrol(client, enrolment);
+                    }
+                }
                 // Flags need no enrolment.
                 Method::Paper(_) => return Receipt::Misplaced,
             },
@@ -347,12 +352,18 @@ impl Server {
         self.faults.fill(Faults::default());
     }
 
-    /// The same server before it heard of any step, with everybody enrolled: to decide again what was
-    /// heard. It predicts nothing and keeps nothing.
+    /// The same server before it heard of any step, with everybody enrolled as at the beginning: to
+    /// decide again what was heard. It predicts nothing and keeps nothing.
     pub(crate) fn afresh(&self) -> Self {
         let mut method = self.method.clone();
         match &mut method {
-            Method::Evidence(decider) => decider.reset(),
+            Method::Evidence(decider) => {
+                if let Some(tape) = &self.tape {
+                    decider.forget_enrolments();
+                    tape.enrolled(0).for_each(|(client, e)| decider.enrol(client, e));
+                }
+                decider.reset();
+            }
             Method::Paper(decider) => {
                 decider.reset();
                 *decider = FlagDecider::new(self.faults.len(), decider.vote());
@@ -379,6 +390,12 @@ impl Server {
     /// Puts what `other` heard at its `t`-th step into the step that has begun.
     pub(crate) fn hear_again(&mut self, other: &Self, t: usize) {
         if let Some(tape) = &other.tape {
+            // Those before the first step are enrolled from the beginning.
+            if let Method::Evidence(decider) = &mut self.method
+                && t > 0
+            {
+                tape.enrolled(t).for_each(|(client, e)| decider.enrol(client, e));
+            }
             let (reports, flags) = tape.row(t, self.faults.len());
             self.inbox.restore(reports, flags);
         }

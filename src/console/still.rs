@@ -16,7 +16,7 @@ use super::subject::Subject;
 use super::theme::{Choice, Depth, Terminal, Theme};
 use super::view::view;
 use crate::engine::Handle;
-use crate::engine::handle::{EngineEvent, Moment, Options};
+use crate::engine::handle::{EngineEvent, Load, Moment, Options};
 use crate::engine::pace::{Pace, Speed};
 use crate::session::Mark;
 
@@ -54,6 +54,8 @@ pub(crate) fn still(subject: Subject, still: &Still) -> Result<String, ConsoleEr
     let mut model = Model::new(subject.session(), theme);
     let options = Options { stop_at: still.at, ..Options::watched(FULL_SPEED) };
     run_to(&mut model, subject.spawn(options, false)?)?;
+    // How fast this machine is belongs to no picture.
+    model.load = Load::default();
     show(&mut model, still.view)?;
     let mut buffer = Buffer::empty(Rect::new(0, 0, still.size.0, still.size.1));
     view(&model, &mut buffer);

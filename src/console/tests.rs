@@ -14,6 +14,7 @@ pub(crate) mod fixture;
 mod marks;
 mod operate;
 pub(crate) mod plant;
+mod promises;
 mod second;
 mod seeded;
 mod sizes;

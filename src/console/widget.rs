@@ -6,11 +6,13 @@
 //! | [`level`] | a quantity against its limit, which stands at a fixed height |
 //! | [`flags`] | (Z_c, Z_a) or graded symbols, a cell a column |
 //! | [`gauge`] | a knob between its ends |
-//! | [`curve`] | losses falling over decades |
+//! | [`curve`] | losses falling over decades, with their running mean |
+//! | `dots` | curves in braille, for the two above and below |
 //! | [`heat`] | a cell of a matrix of strengths |
 //! | [`trend`] | a sensor against time, on its fixed scale |
 
 pub(crate) mod curve;
+mod dots;
 pub(crate) mod flags;
 pub(crate) mod gauge;
 pub(crate) mod heat;

@@ -209,6 +209,7 @@ impl Player {
                 {
                     // What the step found is not known at the moment yet, only what was measured.
                     self.batch.news.frames.append(&mut news.frames);
+                    self.watch.compose_anew();
                     self.send()?;
                     return self.tell(EngineEvent::Stopped);
                 }
@@ -278,6 +279,7 @@ impl Player {
         let summary = Fact::Summary(Box::new(ending.summary.clone()));
         self.record.end(&self.watch, &news, &summary);
         self.add(news);
+        self.watch.compose_anew();
         if self.is_watched() {
             self.batch.snapshot = Some(self.watch.snapshot());
         }

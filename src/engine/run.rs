@@ -162,8 +162,6 @@ pub(crate) struct Run {
     readouts: Vec<ClientReadout>,
     /// A setting was changed on the way.
     tuned: bool,
-    /// ε of symbols or flags was changed on the way.
-    epsilon_changed: bool,
     /// What a budget is for and what happens when it is gone, whatever its ε.
     budget: BudgetSettings,
     annunciator: Annunciator,

@@ -407,6 +407,12 @@ impl Watch {
         }
     }
 
+    /// What clients have given away is composed anew when it is asked for next: a picture of a moment
+    /// does not depend on when somebody asked before.
+    pub(super) fn compose_anew(&self) {
+        self.spent.replace(None);
+    }
+
     /// What clients have given away, composed anew only where it has grown old.
     fn spent(&self) -> Arc<[Spent]> {
         let now = self.last.unwrap_or(Timestamp::UNIX_EPOCH);

@@ -7,7 +7,7 @@
 //! | somebody reads every byte between sites and server | no measurement is among them, and facts depend on nothing else | `no_measurement_crosses_in_any_form_and_bytes_are_all_that_facts_depend_on` |
 //! | code that hands a row to the server or to a message | it does not compile | the examples of [`crate::wire`], [`crate::server`] and [`crate::stream`] |
 //! | another method begins to decide | the server knows only what crossed the wire, entered in the ledgers | `a_server_that_begins_to_decide_knows_only_what_crossed_the_wire` |
-//! | a trial that sends protected data again | it is refused until it is paid for | `with_real_noise_a_trial_that_sends_again_must_be_agreed_to_and_is_paid_for`, `with_real_noise_the_other_method_is_paid_for_too_and_has_no_answer_once_epsilon_changed` |
+//! | a trial that sends protected data again | it is refused until it is paid for | `with_real_noise_a_trial_that_sends_again_must_be_agreed_to_and_is_paid_for`, `with_real_noise_the_other_method_is_paid_for_too_also_after_epsilon_changed` |
 //! | a training that no run follows, or that diverges | what it released is in the ledger | `what_a_training_released_is_in_the_ledger_although_no_run_follows_it`, `what_a_training_that_diverges_had_released_is_in_the_ledger` |
 //! | a run with noise from a seed | every view says that it is not private | `a_seeded_run_says_so_on_every_view_at_every_size` |
 //!

@@ -103,6 +103,11 @@ impl Tally {
         both
     }
 
+    /// What of it was sent with noise.
+    pub(crate) fn noised(&self) -> Self {
+        Self(self.0.iter().filter(|(spend, _)| *spend != Spend::Clear).copied().collect())
+    }
+
     /// `factor` times as many releases of every kind, rounded up.
     pub(crate) fn times(&self, factor: f64) -> Self {
         Self(self.0.iter().map(|&(s, n)| (s, (n as f64 * factor).ceil() as u64)).collect())

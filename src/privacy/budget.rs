@@ -17,6 +17,10 @@ pub(crate) struct Budget {
     pub(crate) over: Scope,
     #[serde(with = "AtZeroInLine")]
     pub(crate) at_zero: AtZero,
+    /// It was set after values had been sent without noise. It cannot cover those: it counts what is
+    /// sent with noise, and admits nothing else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) noised_only: bool,
 }
 
 /// How a line of a ledger writes a [`Scope`].
@@ -97,8 +101,13 @@ impl Budget {
             AtZero::Slower if over == Scope::Lifetime => {
                 wrong("slower", "a budget for a minute, an hour or a day", epsilon)
             }
-            _ => Ok(Self { epsilon, over, at_zero }),
+            _ => Ok(Self { epsilon, over, at_zero, noised_only: false }),
         }
+    }
+
+    /// The same budget where values were sent without noise before it: it counts the others.
+    pub(crate) fn of_noised(self) -> Self {
+        Self { noised_only: true, ..self }
     }
 
     /// How much of it a release may use.

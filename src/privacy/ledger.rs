@@ -234,20 +234,30 @@ impl Ledger {
     /// depends on counts and settings only, so a refusal tells nothing about the data.
     pub(crate) fn admits(&mut self, time: Timestamp, purpose: Purpose, spend: Spend) -> bool {
         let Some(budget) = self.terms.budget else { return true };
+        // Noise is yet to begin: that spends nothing and ends nothing.
+        if budget.noised_only && spend == Spend::Clear {
+            return false;
+        }
         let next = Tally::of(spend, 1);
+        let counts = |tally: Tally| if budget.noised_only { tally.noised() } else { tally };
         let spent = match budget.over {
-            Scope::Lifetime => self.lifetime.clone(),
-            scope if self.terms.memory.is_endless() => self.ever_since(scope, time),
+            Scope::Lifetime => counts(self.lifetime.clone()),
+            scope if self.terms.memory.is_endless() => counts(self.ever_since(scope, time)),
             scope => {
                 let this_sample = match &self.sample {
-                    Some((last, tally)) if *last == time => tally.clone(),
+                    Some((last, tally)) if *last == time => counts(tally.clone()),
                     _ => Tally::NOTHING,
                 };
                 // The filter remembers one sample for all: the costliest there has been, or this one.
                 let with_next = this_sample.and(&next);
-                let remembered = Self::costlier(self.one_sample(), with_next);
-                let within =
-                    if scope == Scope::Sample { this_sample } else { self.within(scope, time) };
+                let known =
+                    if budget.noised_only { self.one_noised_sample() } else { self.one_sample() };
+                let remembered = Self::costlier(known, with_next);
+                let within = if scope == Scope::Sample {
+                    this_sample
+                } else {
+                    counts(self.within(scope, time))
+                };
                 within.and(&remembered.echo(&self.terms.memory))
             }
         };

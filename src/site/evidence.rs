@@ -103,6 +103,11 @@ impl SymbolSender {
         Ok(())
     }
 
+    /// Whether what it tells of itself must not cost anything.
+    pub(crate) fn set_budget(&mut self, has_budget: bool) {
+        self.has_budget = has_budget;
+    }
+
     /// A new run begins.
     pub(crate) fn reset(&mut self) {
         self.releaser.reset();

@@ -69,7 +69,11 @@ impl Site {
         budget: Option<Budget>,
         now: Timestamp,
     ) -> Result<(), PrivacyError> {
-        self.ledger.set_budget(budget, now)
+        self.ledger.set_budget(budget, now)?;
+        if let Some(evidence) = &mut self.evidence {
+            evidence.sender.set_budget(budget.is_some());
+        }
+        Ok(())
     }
 
     /// Another δ of every composed ε from now on.

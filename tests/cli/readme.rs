@@ -52,3 +52,37 @@ fn every_command_of_the_readme_runs() {
     }
     assert!(run >= 6, "only {run} commands were found");
 }
+
+/// The pictures of the README, and how they are made.
+const PICTURES: [(&str, &str); 2] = [("console-dark", "dark"), ("console-light", "paper")];
+
+#[test]
+fn the_pictures_of_the_readme_are_what_screen_draws_now() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, theme) in PICTURES {
+        let path = format!("assets/{name}.svg");
+        assert!(readme().contains(&path), "{path} is not in the README");
+        let line = format!(
+            "screen plant-attack-day --at 04:23:30 --size 120x40 --theme {theme} --format svg"
+        );
+        let output = headwater()
+            .env("HEADWATER_CACHE", folder.path().join("cache"))
+            .env("HEADWATER_CONFIG", folder.path().join("config"))
+            .env("HEADWATER_LEDGERS", folder.path().join("ledgers"))
+            .args(line.split_whitespace())
+            .output()
+            .expect("the program runs");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let drawn = String::from_utf8(output.stdout).expect("text");
+        // The lane of a root says so, also where the engine's news come in batches.
+        assert!(drawn.contains("ROOT #4"), "{name}: no verdict in the lanes");
+        let kept = fs::read_to_string(project().join(&path)).unwrap_or_default();
+        let same =
+            kept.lines().zip(drawn.lines()).take_while(|(kept, drawn)| kept == drawn).count();
+        assert!(
+            kept == drawn,
+            "{path} is not current from line {} on: headwater {line} > {path}",
+            same + 1
+        );
+    }
+}

@@ -189,7 +189,11 @@ impl Model {
                 yes.map(|_| self.order(Deed::Accept { incident }, None))
             }
             Question::TakeOut { client } => yes.map(|_| self.order(Deed::TakeOut { client }, None)),
-            Question::Commit { to, why, .. } => yes.map(|_| self.order_turn(to, why)),
+            Question::Commit { to, why, along, .. } => yes.map(|_| match along {
+                // In this order what clients tell of themselves at the new ε costs nothing.
+                Some(along) => self.order_turns(&[to, along], why.as_deref()),
+                None => self.order_turn(to, why),
+            }),
             Question::Write { changes, .. } => {
                 yes.map(|_| Effect::Write(changes.into_iter().map(|(_, to)| to).collect()))
             }

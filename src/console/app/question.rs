@@ -24,6 +24,8 @@ pub(crate) enum Question {
         to: Turn,
         step: u64,
         why: Option<String>,
+        /// What is set with it: a budget needs noise.
+        along: Option<Turn>,
     },
     /// Whether to write settings into the session's file: each as it stands there and as it is.
     Write {
@@ -53,6 +55,11 @@ impl Question {
             Self::Correct { incident, .. } => format!("the root of #{incident} is"),
             Self::TakeOut { client } => {
                 format!("take {} out of service? silent until put back", name(*client))
+            }
+            Self::Commit { to, step, along: Some(along), .. } => {
+                let (title, noise) = (to.knob.title(clients), along.knob.title(clients));
+                let when = format!("from step {} on", step + 1);
+                format!("{title} {to} needs noise: {noise} {along} {when}? before there was none")
             }
             Self::Commit { from, to, step, .. } => {
                 let (title, when) = (to.knob.title(clients), from_now_on(to.knob, *step));

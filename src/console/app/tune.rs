@@ -5,8 +5,11 @@ use super::tuning::{self, Tuning};
 use super::{Effect, Focus, Model, Screen, turning};
 use crate::engine::handle::Command;
 use crate::engine::knob::{Knob, KnobValue, Turn};
-use crate::incident::Action as Deed;
+use crate::incident::{Action as Deed, Order};
 use crate::session::Tau;
+
+/// ε of a symbol where a budget is the first to ask for noise: one symbol in fifteen is wrong.
+const USUAL_EPSILON: f64 = 4.0;
 
 impl Model {
     pub(super) fn turn(&mut self, presses: i32) -> Option<Effect> {
@@ -17,6 +20,7 @@ impl Model {
             let (title, end) =
                 (trial.knob().title(&self.names), if presses > 0 { "up" } else { "down" });
             self.message(format!("{title} is at {trial}: it goes no further {end}"));
+            return None;
         }
         self.try_turn(turned)
     }
@@ -94,7 +98,8 @@ impl Model {
             && tuning::is_ahead(turn.knob())
         {
             let step = self.steps();
-            self.question = Some(Question::Commit { from, to: turn, step, why });
+            let along = self.noise_for(turn);
+            self.question = Some(Question::Commit { from, to: turn, step, why, along });
             return None;
         }
         Some(self.order_turn(turn, why))
@@ -116,6 +121,24 @@ impl Model {
         } else {
             self.question = Some(Question::Write { name: self.name.clone(), changes });
         }
+    }
+
+    /// The ε that is set with a budget where nothing is noised yet: no budget covers what is sent
+    /// without noise.
+    fn noise_for(&self, turn: Turn) -> Option<Turn> {
+        let unprotected = self.setting(Knob::EpsilonFlag)?.to == KnobValue::None;
+        let budget = turn.knob == Knob::Budget && turn.to != KnobValue::None;
+        (budget && unprotected).then(|| Knob::EpsilonFlag.at(Some(USUAL_EPSILON)))
+    }
+
+    /// Several settings, in their order.
+    pub(super) fn order_turns(&self, turns: &[Turn], why: Option<&str>) -> Effect {
+        let order = |turn: &Turn| {
+            let what = turn.knob().name(&self.raw_names);
+            let action = Deed::Set { what, to: turn.value() };
+            Command::Order(Order { who: self.who.clone(), action, why: why.map(str::to_owned) })
+        };
+        Effect::Commands(turns.iter().map(order).collect())
     }
 
     pub(super) fn order_turn(&self, turn: Turn, why: Option<String>) -> Effect {

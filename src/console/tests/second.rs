@@ -181,6 +181,7 @@ fn a_knob_at_its_end_says_so() {
     assert_eq!(chosen, Knob::EpsilonFlag.at(KnobValue::None));
     desk.keys("+");
     assert!(desk.said().contains("no further up"), "{}", desk.said());
+    assert!(desk.console.model.tuning.is_none(), "nothing is on trial");
 }
 
 #[test]
@@ -193,10 +194,20 @@ fn what_decides_heads_the_knobs_and_the_rest_is_said_to_decide_nothing() {
 }
 
 #[test]
-fn a_budget_that_cannot_be_set_says_what_to_do_instead() {
+fn a_budget_in_a_session_without_noise_brings_noise_with_it() {
     let mut desk = Desk::attacked(20);
-    desk.keys(":budget 500<enter><enter>y");
-    assert!(desk.said().contains("open it again"), "{}", desk.said());
+    desk.keys(":budget 500<enter><enter>");
+    let question = desk.console.model.question.as_ref().expect("it asks");
+    let text = question.text(&desk.console.model.names);
+    assert!(text.contains("needs noise: ε flags 4 from step"), "{text}");
+    desk.keys("y");
+    let model = &desk.console.model;
+    assert_eq!(model.setting(Knob::Budget), Some(Knob::Budget.at(Some(500.0))), "{}", desk.said());
+    assert_eq!(model.setting(Knob::EpsilonFlag), Some(Knob::EpsilonFlag.at(Some(4.0))));
+    desk.keys("6");
+    let picture = screen(&desk.console, 160, 50);
+    assert!(picture.contains("budget 500 for any day"), "{picture}");
+    assert!(picture.contains("counts what is sent with noise"), "{picture}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 use super::pen::{self, Canvas, span};
-use super::rows::{Quantity, quantity, truth};
+use super::rows::{Quantity, over, quantity, truth};
 use super::scene::{Axis, Scene};
 use super::sensors::{Cells, Shown};
 use super::status::{Status, seen};
@@ -127,7 +127,13 @@ fn draw_row(scene: &Scene, axis: &Axis, client: usize, row: Row, area: Rect, can
                 Quantity::Level(trace) if trace == Trace::Evidence => {
                     ("evidence S/b", Some(reading(scene, client, trace)))
                 }
-                Quantity::Level(trace) => (of.name(), Some(reading(scene, client, trace))),
+                Quantity::Level(trace) => {
+                    let name = match trace {
+                        Trace::DistanceC => "own model r_c",
+                        _ => "with others r_a",
+                    };
+                    (name, Some(reading(scene, client, trace)))
+                }
                 Quantity::Flags if evidence => ("flags Z, rehearsed", None),
                 Quantity::Flags => ("flags Z", None),
             }
@@ -161,7 +167,7 @@ fn reading(scene: &Scene, client: usize, trace: Trace) -> Span<'static> {
         return span(format!("{value:.3}"), theme.text);
     }
     let times = ratio(value, scene.limit(client, trace));
-    let style = if times > 1.0 { scene.over(trace) } else { theme.text };
+    let style = if times > 1.0 { over(scene, client, trace) } else { theme.text };
     if trace == Trace::Evidence {
         span(format!("{times:.2}"), style)
     } else {

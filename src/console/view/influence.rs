@@ -250,7 +250,7 @@ fn felt(watched: &Watched, from: usize, to: usize) -> String {
     }
 }
 
-/// The ways of the last incident that began at the chosen client, foretold and seen.
+/// The ways of the last incident that began at the chosen client, expected and seen.
 fn paths(scene: &Scene, watched: &Watched) -> Vec<String> {
     let chosen = scene.model.chosen;
     let Some(last) = watched.incidents.iter().rev().find(|i| i.root == Some(chosen)) else {
@@ -265,10 +265,10 @@ fn paths(scene: &Scene, watched: &Watched) -> Vec<String> {
                 return format!("#{}: {name} seen {seen}, by no known way", last.number);
             };
             let names: Vec<&str> = way.clients.iter().map(|client| scene.name(*client)).collect();
-            let foretold = way
+            let expected = way
                 .delay_s
-                .map_or_else(|| "delay not known".to_owned(), |s| format!("foretold {}", delay(s)));
-            format!("#{}: {}  {foretold}, seen {seen}", last.number, names.join(" → "))
+                .map_or_else(|| "delay not known".to_owned(), |s| format!("expected {}", delay(s)));
+            format!("#{}: {}  {expected}, seen {seen}", last.number, names.join(" → "))
         })
         .collect()
 }

@@ -182,7 +182,7 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
         },
         Knob::Arl0 => label(format!("one false alarm in {turn}")),
         Knob::Mode => label(match turn.to.mode() {
-            Some(Mode::Evidence) | None => "whitened residuals, sequential decision".into(),
+            Some(Mode::Evidence) | None => "sums of evidence decide".into(),
             Some(Mode::Paper) => "flags and the published look-up".into(),
         }),
         Knob::EpsilonFlag => label(match number {

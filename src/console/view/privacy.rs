@@ -8,7 +8,7 @@
 //! ── what P1 has spent, at δ 1e-5 ─────────────────────────────────
 //!  one sample           1 release   ε 2.00
 //!  any hour           720 releases  ε 153.10
-//! ── what another ε of a symbol would mean, at one false alarm in 1d
+//! ── what another ε of a symbol means, one false alarm in 1d ───────
 //!    ε   wrong    alarm after  a day costs
 //!    1   59.5 %   2m05s        ε 8230      ███████████
 //! ```
@@ -34,7 +34,9 @@ use crate::session::privacy::{BudgetSettings, Scope, SendPolicy};
 
 /// Rungs of ε that are shown where all would be too many.
 const RUNGS: usize = 9;
-const BAR: usize = 24;
+/// Cells of the longest bar, and those before it.
+const BAR: u16 = 24;
+const BEFORE_BAR: u16 = 46;
 struct Setting {
     epsilon: Option<f64>,
     delta: f64,
@@ -88,7 +90,7 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
     if scene.model.prose {
         prose.extend(explained(scene, &setting, right.width));
     }
-    let ladder = ladder(scene, &setting);
+    let ladder = ladder(scene, &setting, left.width);
     if wide {
         let rows = knobs_rows.max(area.height.saturating_sub(ladder.lines.len() as u16 + 1));
         knobs::draw(scene, pen::take(&mut left, rows), canvas);
@@ -161,7 +163,9 @@ fn price(scene: &Scene, setting: &Setting) -> Section {
         over.map(|(scope, composed)| row(scope.label(), composed, theme.strong)).collect();
     lines.push(row("of it in training", &spent.trained, theme.text));
     let left = match (spent.budget, spent.exhaustion) {
-        (None, _) => "no budget: no limit (:budget 500 sets one)".to_owned(),
+        (None, _) => {
+            "no budget: no limit (:budget 500 sets one, with noise from then on)".to_owned()
+        }
         (Some(budget), exhaustion) => {
             let when = match exhaustion {
                 Exhaustion::NoBudget | Exhaustion::Never => "lasts at this pace".to_owned(),
@@ -192,7 +196,10 @@ fn gauges(scene: &Scene, width: u16) -> Section {
     let most = most.fold(f64::MIN_POSITIVE, f64::max);
     let bar = usize::from(width.saturating_sub(52).clamp(8, 30));
     let line = |(client, spent): (usize, &Spent)| {
-        let total = over(spent, scope(spent));
+        let total = match spent.budget {
+            Some(budget) if budget.noised_only => spent.counted,
+            Some(_) | None => over(spent, scope(spent)),
+        };
         let whole = spent.budget.map_or(most, |budget| budget.epsilon);
         let cells = ((total / whole).min(1.0) * bar as f64).round() as usize;
         let filled = if total.is_finite() { cells } else { bar };
@@ -221,6 +228,11 @@ fn gauges(scene: &Scene, width: u16) -> Section {
     let seeded = if seeded { "seeded: not private.  " } else { "" };
     lines.push(Line::styled(format!("{seeded}{key}: what this protects, in words"), theme.label));
     let budget = spent.first().and_then(|spent| spent.budget);
+    if budget.is_some_and(|budget| budget.noised_only) {
+        let text = "the budget counts what is sent with noise: what was sent before it had none";
+        let texts = wrapped(text, width.saturating_sub(2)).into_iter();
+        lines.extend(texts.map(|text| Line::styled(text, theme.label)));
+    }
     let title = match budget {
         Some(budget) => format!("ε spent, budget {} for {}", budget.epsilon, budget.over.label()),
         None => "ε spent so far, no budget".to_owned(),
@@ -229,15 +241,16 @@ fn gauges(scene: &Scene, width: u16) -> Section {
 }
 
 fn epsilon(epsilon: f64) -> String {
-    if epsilon.is_finite() { format!("ε {epsilon:.2}") } else { "ε no bound".into() }
+    if epsilon.is_finite() { format!("ε {epsilon:.2}") } else { "unprotected".into() }
 }
 
 /// What another ε of a symbol or flag would mean, for what is really sent.
-fn ladder(scene: &Scene, setting: &Setting) -> Section {
+fn ladder(scene: &Scene, setting: &Setting, width: u16) -> Section {
     let theme = scene.theme;
+    let most = usize::from(width.saturating_sub(BEFORE_BAR).clamp(1, BAR));
     let what = if setting.mode == Mode::Paper { "flag" } else { "symbol" };
     let title = format!(
-        "what another ε of a {what} would mean, at one false alarm in {}",
+        "what another ε of a {what} means, one false alarm in {}",
         turning::length(setting.arl0_s)
     );
     let alarms = setting.mode == Mode::Evidence
@@ -258,16 +271,16 @@ fn ladder(scene: &Scene, setting: &Setting) -> Section {
         let name = rung.epsilon.map_or_else(|| "none".to_owned(), |e| e.to_string());
         let mark = if here { "▸" } else { " " };
         let day =
-            if rung.day.is_finite() { format!("ε {:.0}", rung.day) } else { "no bound".into() };
+            if rung.day.is_finite() { format!("ε {:.0}", rung.day) } else { "unprotected".into() };
         let (delay, bar) = match rung.delay_s {
             Some(delay_s) => {
-                let cells = (delay_s / longest * BAR as f64).ceil() as usize;
-                (seconds(delay_s), "█".repeat(cells.clamp(1, BAR)))
+                let cells = (delay_s / longest * most as f64).ceil() as usize;
+                (seconds(delay_s), "█".repeat(cells.clamp(1, most)))
             }
             None => ("too little".to_owned(), String::new()),
         };
         let text =
-            format!("{mark}{name:>4}  {:>5.1} %   {delay:<11}  {day:<10} ", 100.0 * rung.flip);
+            format!("{mark}{name:>4}  {:>5.1} %   {delay:<11}  {day:<11} ", 100.0 * rung.flip);
         lines.push(Line::from_iter([span(text, style), span(bar, theme.trend)]));
     }
     Section { title, lines }

@@ -46,6 +46,16 @@ impl Quantity {
         }
     }
 
+    /// What it is, in words; flags have a legend of their own.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Level(Trace::Evidence) => "evidence",
+            Self::Level(Trace::DistanceC) => "own model",
+            Self::Level(Trace::DistanceA) => "with others",
+            Self::Level(_) | Self::Flags => "",
+        }
+    }
+
     /// What the method that decides looks at first.
     pub(crate) fn order(mode: Mode) -> [Self; 4] {
         let [s, c, a] = [Trace::Evidence, Trace::DistanceC, Trace::DistanceA].map(Self::Level);
@@ -75,8 +85,19 @@ fn value(
         ..9999.0 => format!("{times:.0}{unit}"),
         _ => format!(">9999{unit}"),
     };
-    let style = if times > 1.0 { scene.over(trace) } else { scene.theme.text };
+    let style = if times > 1.0 { over(scene, client, trace) } else { scene.theme.text };
     canvas.right(area, end, y, &text, style);
+}
+
+/// The style of what passes its limit: in colour only where the method that decides looks at it, and
+/// only while the client is the root of something that nobody has acknowledged.
+pub(crate) fn over(scene: &Scene, client: usize, trace: Trace) -> Style {
+    let unseen = matches!(
+        Status::of(scene, client).state,
+        State::RootUnseen | State::UnknownUnseen | State::SingleUnseen
+    );
+    let style = scene.over(trace);
+    if unseen || style == scene.theme.text { style } else { scene.theme.strong }
 }
 
 /// Draws one quantity of a client on `axis` into `area`, which has the axis' columns.
@@ -92,12 +113,12 @@ pub(crate) fn quantity(
     match quantity {
         Quantity::Level(trace) => {
             let columns = axis.trace(scene, client, trace);
-            let (limit, over) = (Some(scene.limit(client, trace)), scene.over(trace));
+            let (limit, over) = (Some(scene.limit(client, trace)), over(scene, client, trace));
             Level { columns: &columns, limit, over, theme }.draw(area, canvas.buffer);
         }
         Quantity::Flags => {
             let columns = axis.flags(scene, client);
-            let raised = scene.over(Trace::DistanceC);
+            let raised = over(scene, client, Trace::DistanceC);
             FlagGrid { columns: &columns, raised, theme }.draw(area, canvas.buffer);
         }
     }
@@ -136,7 +157,8 @@ pub(crate) struct Stack {
     heights: Vec<(Quantity, u16)>,
 }
 
-const READING: u16 = 11;
+/// "with others" and a space.
+const READING: u16 = 12;
 
 impl Stack {
     /// Clients of `height` rows on a screen of `width` cells.
@@ -151,6 +173,13 @@ impl Stack {
             if *quantity != Quantity::Flags && spare > 0 {
                 *rows += 1;
                 spare -= 1;
+            }
+        }
+        // Two more on a large screen: the limit stays at half the height.
+        for (quantity, rows) in &mut heights {
+            if *quantity != Quantity::Flags && spare > 2 {
+                *rows += 2;
+                spare -= 2;
             }
         }
         Self { axis, name, heights }
@@ -175,7 +204,15 @@ impl Stack {
     fn reading(&self, scene: &Scene, client: usize, at: Quantity, area: Rect, canvas: &mut Canvas) {
         let label = scene.theme.label;
         let (x, y) = (3 + self.name, area.height.saturating_sub(1));
-        canvas.put(area, x, y, at.name(), label);
+        let name = match at {
+            Quantity::Flags if scene.theme.terminal.ascii => "Z_c c Z_a a",
+            Quantity::Flags => "Z_c▀  Z_a▄",
+            Quantity::Level(_) => at.name(),
+        };
+        canvas.put(area, x, y, name, label);
+        if y > 0 {
+            canvas.put(area, x, y - 1, at.words(), label);
+        }
         if let Quantity::Level(trace) = at {
             let unit = if trace == Trace::Evidence { "" } else { "τ" };
             value(scene, (client, trace), unit, area, (x + READING - 1, y), canvas);

@@ -14,7 +14,7 @@ use super::status::Status;
 use super::{knobs, words};
 use crate::console::action::Action;
 use crate::console::widget::curve::Curve;
-use crate::engine::knob::{Knob, KnobValue, Turn};
+use crate::engine::knob::Knob;
 use crate::engine::watch::Spent;
 use crate::session::Mode;
 use crate::session::privacy::Scope;
@@ -58,7 +58,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     for knob in order {
         let Some(turn) = scene.model.setting(*knob) else { continue };
         let title = knob.title(scene.names());
-        let value = value(turn);
+        let value = turn.to_string();
         if x + pen::width(&title) + 1 + pen::width(&value) > area.width {
             break;
         }
@@ -77,14 +77,7 @@ fn spent(scene: &Scene) -> Option<String> {
         scene.snapshot()?.spent.iter().map(of).fold(None, |most: Option<f64>, spent| {
             Some(most.map_or(spent, |most| most.max(spent)))
         })?;
-    Some(if most.is_finite() { format!("{most:.0}") } else { "no bound".into() })
-}
-
-fn value(turn: Turn) -> String {
-    match (turn.knob, turn.to) {
-        (Knob::EpsilonFlag, KnobValue::None) => "unprotected".into(),
-        _ => turn.to_string(),
-    }
+    Some(if most.is_finite() { format!("{most:.0}") } else { "unprotected".into() })
 }
 
 /// Draws what is to be said about the chosen client, below a heading.

@@ -14,7 +14,7 @@ use super::pen::{Canvas, span};
 use super::scene::Scene;
 use crate::console::text::clean;
 use crate::console::theme::State;
-use crate::incident::{Event, What};
+use crate::incident::{Event, Incident, What};
 
 pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     if area.height < 2 {
@@ -53,12 +53,15 @@ pub(crate) fn line(scene: &Scene, entry: &Event) -> Line<'static> {
 
 fn sign(scene: &Scene, entry: &Event) -> (&'static str, Style) {
     let theme = scene.theme;
+    // What is over asks for nobody any more.
+    let incident = entry.incident().and_then(|number| scene.incident(number));
+    let root = if incident.is_some_and(Incident::is_open) { theme.root } else { theme.text };
     match &entry.what {
         What::Opened { root: Some(_), .. }
         | What::RootMoved { to: Some(_), .. }
         | What::WentOn { .. }
-        | What::Rose { .. } => ("▲", theme.root),
-        What::Opened { root: None, .. } | What::RootMoved { to: None, .. } => ("△", theme.root),
+        | What::Rose { .. } => ("▲", root),
+        What::Opened { root: None, .. } | What::RootMoved { to: None, .. } => ("△", root),
         What::FirstOut { disagrees: true, .. } => ("▴", theme.single),
         What::FirstOut { .. } => ("▴", theme.text),
         What::Joined { .. } => (theme.mark(State::Effect).glyph, theme.text),

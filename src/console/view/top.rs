@@ -274,7 +274,7 @@ fn alarms(model: &Model, parts: &mut Parts) {
     }
     let rate = figures.alarms_10min;
     let style = if figures.flood { theme.single } else { theme.text };
-    parts.add_or(3, format!("alarms {rate} / 10 min"), format!("{rate}/10min"), style);
+    parts.add_or(3, format!("alarms {rate} / 10 min"), format!("{rate} in 10 min"), style);
     parts.reserve(RATE);
 }
 

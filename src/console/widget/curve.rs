@@ -1,9 +1,9 @@
-//! Losses falling over decades: a filled curve on a logarithmic scale, with the ends of the scale.
+//! Losses falling over decades, on a logarithmic scale, with their running mean.
 //!
 //! ```text
-//!  0.96 ┤█▄
-//!       ┤███▆▂▂
-//!  0.05 ┤███████▆▅▃▃▂▂▁
+//!  one row:    █▇▅▃▂▂▁▁       filled
+//!  more rows:  ⢣⡀             every half column from its least to its largest loss, dim;
+//!              ⠀⠑⠢⠤⣀⣀⡠⠤⣀      the running mean bright
 //! ```
 //!
 //! A column shows the largest loss of its rounds, so that a round that went wrong is not averaged
@@ -12,6 +12,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::dots::{Before, Dots, Layer, running_mean};
 use super::level::fill;
 use crate::console::glyph::BLOCKS;
 use crate::console::theme::Theme;
@@ -19,6 +20,8 @@ use crate::console::theme::Theme;
 const STEPS: usize = BLOCKS.len();
 /// Losses below this are drawn as this.
 const LEAST: f64 = 1e-12;
+/// The running mean is over this part of all losses.
+const MEAN_OF: usize = 16;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Curve<'a> {
@@ -31,13 +34,45 @@ impl Curve<'_> {
         let area = area.intersection(buffer.area);
         let Some((low, high)) = ends(self.losses) else { return };
         let (low, span) = (log(low), (log(high) - log(low)).max(1e-9));
-        let steps = usize::from(area.height) * STEPS;
-        for (x, loss) in (area.left()..area.right()).zip(columns(self.losses, area.width)) {
-            let Some(loss) = loss else { continue };
-            let place = ((log(loss) - low) / span).clamp(0.0, 1.0);
-            let filled = 1 + (place * (steps.max(1) - 1) as f64).round() as usize;
+        let place = |loss: f64| ((log(loss) - low) / span).clamp(0.0, 1.0);
+        if area.height > 1 {
+            return self.dots(place, area, buffer);
+        }
+        for (x, ends) in (area.left()..area.right()).zip(columns(self.losses, area.width.into())) {
+            let Some((_, loss)) = ends else { continue };
+            let filled = 1 + (place(loss) * (STEPS - 1) as f64).round() as usize;
             fill(filled, self.theme.trend, Rect { x, width: 1, ..area }, buffer);
         }
+    }
+
+    fn dots(&self, place: impl Fn(f64) -> f64, area: Rect, buffer: &mut Buffer) {
+        let mut dots = Dots::new(area);
+        let top = dots.levels() - 1;
+        let level = |loss: f64| (place(loss) * top as f64).round() as usize;
+        let wide = 2 * usize::from(area.width);
+        let mut before = Before::None;
+        for (x, ends) in columns(self.losses, wide).enumerate() {
+            match ends {
+                Some((low, high)) => {
+                    dots.line(Layer::Values, x, (level(low), level(high)), &mut before);
+                }
+                None => before = None,
+            }
+        }
+        // On this scale the mean of the logarithms is the middle.
+        let logs = self.losses.iter().map(|loss| loss.is_finite().then(|| log(*loss)));
+        let means = running_mean(&logs.collect::<Vec<_>>(), self.losses.len() / MEAN_OF);
+        let mut before = Before::None;
+        for (x, (_, end)) in stretches(means.len(), wide).enumerate() {
+            match means[end - 1].map(|mean| level(mean.exp())) {
+                Some(level) => dots.line(Layer::Mean, x, (level, level), &mut before),
+                None => before = None,
+            }
+        }
+        dots.draw(buffer, |_, layer| match layer {
+            Layer::Values => self.theme.frame,
+            Layer::Mean => self.theme.strong,
+        });
     }
 }
 
@@ -49,13 +84,18 @@ pub(crate) fn ends(losses: &[f64]) -> Option<(f64, f64)> {
     })
 }
 
-/// The largest finite loss of each of `width` columns; fewer columns where there are fewer losses.
-fn columns(losses: &[f64], width: u16) -> impl Iterator<Item = Option<f64>> + '_ {
-    let columns = usize::from(width).min(losses.len());
+/// The least and the largest finite loss of each of `wide` columns; fewer columns where there are
+/// fewer losses.
+fn columns(losses: &[f64], wide: usize) -> impl Iterator<Item = Option<(f64, f64)>> + '_ {
+    stretches(losses.len(), wide).map(|(from, to)| ends(&losses[from..to]))
+}
+
+/// Where each of `wide` columns begins and ends among `all` losses.
+fn stretches(all: usize, wide: usize) -> impl Iterator<Item = (usize, usize)> {
+    let columns = wide.min(all);
     (0..columns).map(move |c| {
-        let from = c * losses.len() / columns;
-        let to = ((c + 1) * losses.len() / columns).max(from + 1);
-        ends(&losses[from..to]).map(|(_, high)| high)
+        let from = c * all / columns;
+        (from, ((c + 1) * all / columns).max(from + 1))
     })
 }
 
@@ -79,7 +119,24 @@ mod tests {
 
     #[test]
     fn a_loss_that_falls_by_decades_falls_evenly() {
-        assert_eq!(rows(&[100.0, 10.0, 1.0], 4, 2), ["█▁  ", "██▁ "]);
+        assert_eq!(rows(&[100.0, 10.0, 1.0], 4, 2), ["⢱   ", " ⡇  "]);
+        assert_eq!(rows(&[100.0, 10.0, 1.0], 4, 1), ["█▅▁ "]);
+    }
+
+    #[test]
+    fn the_running_mean_is_bright_and_lies_within_the_losses() {
+        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let losses: Vec<f64> = (0..400).map(|n| if n % 2 == 0 { 100.0 } else { 1.0 }).collect();
+        let area = Rect::new(0, 0, 20, 4);
+        let mut buffer = Buffer::empty(area);
+        Curve { losses: &losses, theme: &theme }.draw(area, &mut buffer);
+        let is_bright =
+            |x: u16, y: u16| buffer[(x, y)].style().add_modifier == theme.strong.add_modifier;
+        // All columns go from the least to the largest loss; the mean is in the middle.
+        for x in 2..20 {
+            let bright: Vec<u16> = (0..4).filter(|y| is_bright(x, *y)).collect();
+            assert!(bright.iter().all(|y| (1..=2).contains(y)) && !bright.is_empty(), "{bright:?}");
+        }
     }
 
     #[test]

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //!  one row:            ▂▂▂▃▂▄▇██??▃     the limit is ▄, the full height twice the limit
-//!  two rows:           ▁▁▁▁▁▁▃██▁▁▁▁    the limit is the thin line between the rows:
-//!                      ▂▂▃▂▅███???▃     whatever stands higher in the upper row is above it
+//!  two rows:           ▁▁▁▁▁▁▃▇▇▁▁▁▁    the limit is the thin line between the rows:
+//!                      ▂▂▃▂▅███???▃     whatever stands higher in the upper row is above it, and bright
 //! ```
+//!
+//! The upper row is never full, so that a bar does not touch the trend above it.
 //!
 //! A column shows the largest value of its stretch of time. `?` is missing, nothing is outside.
 
@@ -51,12 +53,15 @@ impl Level<'_> {
                 Bucket::Values { high, whole, .. } => {
                     let times = ratio(high, largest);
                     let filled = match self.limit {
+                        // The last eighth stays free between two trends.
+                        Some(_) if split => steps(times, all).min(all - 1),
                         Some(_) => steps(times, all),
                         None => ((times * all as f32).ceil() as usize).clamp(1, all.max(1)),
                     };
                     // Being above the limit is shown first, a hole next.
                     let style = match whole {
                         _ if self.limit.is_some() && times > 1.0 => self.over,
+                        true if split => self.theme.frame,
                         true => self.theme.trend,
                         false => self.theme.missing,
                     };
@@ -67,7 +72,7 @@ impl Level<'_> {
                     let bright = above > 0 && times > 1.0 && whole;
                     fill(
                         filled.min(most),
-                        if bright { self.theme.trend } else { style },
+                        if bright { self.theme.frame } else { style },
                         below,
                         buffer,
                     );
@@ -154,7 +159,7 @@ mod tests {
     fn in_two_rows_the_limit_is_the_line_between_them() {
         let columns =
             [value(0.5), value(1.0), value(1.01), value(2.5), Bucket::Missing, Bucket::Outside];
-        assert_eq!(rows(&columns, 1.0, 2), ["▁▁▂█▁ ", "▄███? "]);
+        assert_eq!(rows(&columns, 1.0, 2), ["▁▁▂▇▁ ", "▄███? "]);
     }
 
     #[test]

@@ -2,24 +2,24 @@
 //!
 //! ```text
 //!  one row:   ▃▃▄▄▅▃▂▂??▂▃▄↑↑▄▃      height is the middle between a column's least and greatest value
-//!  more rows: ⡠⠤⠒⠒⠊⠉⠑⠢⣀ ??  ⡠⠊↑       every half column is filled from its least to its greatest
+//!  more rows: ⡠⠤⠒⠒⠊⠉⠑⠢⣀ ??  ⡠⠊↑       every half column is filled from its least to its greatest,
+//!                                      the running mean is bright
 //! ```
 //!
 //! `?` is missing, an arrow is beyond the scale, nothing is not yet or no longer known.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 
+use super::dots::{Before, Dots, Layer, running_mean};
 use super::sign;
 use crate::console::glyph::BLOCKS;
 use crate::console::scale::{Place, Scale};
 use crate::console::theme::Theme;
 use crate::history::Bucket;
 
-/// Dots of a braille cell, from the bottom up, in its left and its right half.
-const DOTS: [[u8; 4]; 2] = [[0x40, 0x04, 0x02, 0x01], [0x80, 0x20, 0x10, 0x08]];
-const DOTS_PER_ROW: u16 = 4;
+/// The running mean is over this part of what is drawn; a shorter picture has none.
+const MEAN_OF: usize = 12;
 
 /// One sensor's values, two buckets to a column of the screen.
 #[derive(Debug)]
@@ -36,12 +36,13 @@ impl Trend<'_> {
             return;
         }
         let theme = self.theme;
-        let mut before = None;
+        if area.height > 1 {
+            self.dots(area, buffer);
+        }
         for (x, halves) in area.columns().zip(self.halves.chunks(2)) {
             let (top, bottom) = (x.y, x.bottom() - 1);
             let column = halves.iter().copied().reduce(Bucket::join).unwrap_or(Bucket::Outside);
             let Bucket::Values { low, high, whole } = column else {
-                before = None;
                 if column == Bucket::Missing {
                     sign(buffer, x.x, bottom, "?", theme.missing);
                 }
@@ -53,8 +54,6 @@ impl Trend<'_> {
             if area.height == 1 {
                 let place = self.height(f64::midpoint(low, high));
                 sign(buffer, x.x, top, BLOCKS[level(place, 8)], style);
-            } else {
-                self.braille(halves, x, style, &mut before, buffer);
             }
             if self.scale.place(high) == Place::Above {
                 sign(buffer, x.x, top, "↑", theme.beyond);
@@ -72,40 +71,49 @@ impl Trend<'_> {
         }
     }
 
-    /// Fills the dots of one column. `before` is the span of dots of the half to the left; a line
-    /// that jumped is drawn through, so that it stays one line.
-    fn braille(
-        &self,
-        halves: &[Bucket],
-        column: Rect,
-        style: Style,
-        before: &mut Option<(usize, usize)>,
-        buffer: &mut Buffer,
-    ) {
-        let dots = usize::from(column.height * DOTS_PER_ROW);
-        let mut cells = vec![0_u8; usize::from(column.height)];
-        for (half, bucket) in halves.iter().enumerate().take(2) {
-            let Bucket::Values { low, high, .. } = *bucket else {
-                *before = None;
-                continue;
-            };
-            let span =
-                (level(self.height(low.into()), dots), level(self.height(high.into()), dots));
-            let (from, to) = match *before {
-                Some((_, top)) if top < span.0 => (top + 1, span.1),
-                Some((bottom, _)) if bottom > span.1 => (span.0, bottom - 1),
-                _ => span,
-            };
-            for dot in from..=to {
-                let row = cells.len() - 1 - dot / usize::from(DOTS_PER_ROW);
-                cells[row] |= DOTS[half][dot % usize::from(DOTS_PER_ROW)];
+    /// All columns as one line with its running mean. A column with holes is drawn as far as it is
+    /// known, in the style of what is missing.
+    fn dots(&self, area: Rect, buffer: &mut Buffer) {
+        let mut dots = Dots::new(area);
+        let levels = dots.levels();
+        let height = |value: f64| level(self.height(value), levels);
+        let wide = 2 * usize::from(area.width);
+        let halves = &self.halves[..self.halves.len().min(wide)];
+        let mut before = Before::None;
+        for (x, half) in halves.iter().enumerate() {
+            match *half {
+                Bucket::Values { low, high, .. } => {
+                    let span = (height(low.into()), height(high.into()));
+                    dots.line(Layer::Values, x, span, &mut before);
+                }
+                Bucket::Missing | Bucket::Outside => before = None,
             }
-            *before = Some(span);
         }
-        for (row, dots) in cells.into_iter().enumerate().filter(|(_, dots)| *dots != 0) {
-            let glyph = char::from_u32(0x2800 + u32::from(dots)).unwrap_or('?');
-            sign(buffer, column.x, column.y + row as u16, glyph.encode_utf8(&mut [0; 4]), style);
+        let over = halves.len() / MEAN_OF;
+        if over > 1 {
+            let middle = |half: &Bucket| match *half {
+                Bucket::Values { low, high, .. } => Some(f64::midpoint(low.into(), high.into())),
+                Bucket::Missing | Bucket::Outside => None,
+            };
+            let means = running_mean(&halves.iter().map(middle).collect::<Vec<_>>(), over);
+            let mut before = Before::None;
+            for (x, mean) in means.into_iter().enumerate() {
+                match mean.map(height) {
+                    Some(level) => dots.line(Layer::Mean, x, (level, level), &mut before),
+                    None => before = None,
+                }
+            }
         }
+        let is_whole = |column: u16| {
+            let column = halves.chunks(2).nth(column.into()).unwrap_or_default();
+            column.iter().all(|half| matches!(half, Bucket::Values { whole: true, .. }))
+        };
+        dots.draw(buffer, |column, layer| match layer {
+            _ if !is_whole(column) => self.theme.missing,
+            Layer::Values if over > 1 => self.theme.frame,
+            Layer::Values => self.theme.trend,
+            Layer::Mean => self.theme.text,
+        });
     }
 }
 
@@ -157,6 +165,21 @@ mod tests {
     fn several_rows_draw_one_line_through_a_jump() {
         let halves = [value(0.0), value(0.0), value(100.0), value(100.0)];
         assert_eq!(drawn(&halves, 2, 3), [" ⡤", " ⡇", "⠒⠁"]);
+    }
+
+    #[test]
+    fn a_longer_picture_has_a_running_mean_that_stands_out() {
+        let halves: Vec<Bucket> =
+            (0..48).map(|n| value(if n % 2 == 0 { 0.0 } else { 100.0 })).collect();
+        let area = Rect::new(0, 0, 24, 4);
+        let mut buffer = Buffer::empty(area);
+        let (scale, theme) = (scale(), Theme::new(Choice::Mono, Terminal::default()));
+        Trend { halves: &halves, scale: &scale, theme: &theme }.draw(area, &mut buffer);
+        let dim = |x: u16, y: u16| buffer[(x, y)].style().add_modifier == theme.frame.add_modifier;
+        for x in 4..24 {
+            assert!(dim(x, 0) && dim(x, 3), "the values reach from end to end");
+            assert!((1..=2).any(|y| !dim(x, y)), "the mean is in the middle");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::super::knob::{Knob, Scope, Turn, Unsettable};
 use super::{Run, RunError};
 use crate::fact::{Fact, Value};
 use crate::incident::{Action, Closed, Closing, Edit, Order, Refusal};
-use crate::privacy::{Budget, PrivacyError, Provenance};
+use crate::privacy::{PrivacyError, Provenance};
 use crate::server::Server;
 use crate::session::Mode;
 use crate::session::privacy::BudgetSettings;
@@ -26,10 +26,14 @@ pub(crate) enum ActError {
     #[error("the look-up has no new normal: raise τ of the client instead, or decide by evidence")]
     NoNewNormal,
     #[error(
-        "{client} has sent symbols without noise, which no budget covers: write epsilon_flag and the \
-         budget into the session and open it again"
+        "{client} has sent values without noise, which no budget for the whole history covers: write \
+         ε and the budget into the session and open it again"
     )]
-    Unprotected { client: String },
+    ToldBefore { client: String },
+    #[error(
+        "a budget stands, and it admits nothing without noise: take it away first (:budget none)"
+    )]
+    BudgetStands,
     #[error("{0}")]
     Released(String),
 }
@@ -160,11 +164,14 @@ impl Run {
                 let along = turn.to.mode().is_some_and(|mode| self.exchange.of(mode).is_some());
                 return if along { Ok(()) } else { Err(ActError::NotAlong) };
             }
+            Knob::EpsilonFlag if number.is_none() && self.session.privacy.budget.is_some() => {
+                return Err(ActError::BudgetStands);
+            }
             Knob::EpsilonFlag => {
                 let mut sites = self.exchange.sites().iter();
                 sites.try_for_each(|site| site.check_epsilon(number))
             }
-            Knob::Budget => self.check_budget(number),
+            Knob::Budget => self.budget_of(number).map(|_| ()),
             Knob::Delta => number.map_or(Ok(()), |delta| {
                 self.ledgers().try_for_each(|ledger| ledger.check_delta(delta, self.now()))
             }),
@@ -184,7 +191,7 @@ impl Run {
             if let PrivacyError::BelowSpent { client, spent, .. } = &why
                 && spent.is_infinite()
             {
-                return ActError::Unprotected { client: client.clone() };
+                return ActError::ToldBefore { client: client.clone() };
             }
             ActError::Released(why.to_string())
         })
@@ -228,7 +235,6 @@ impl Run {
             Knob::EpsilonFlag => {
                 self.exchange.each_site(|site, send| site.set_epsilon(number, send))?;
                 privacy.epsilon_flag = number;
-                self.epsilon_changed = true;
                 if number.is_some() && Provenance::of(&self.session) != Provenance::Seeded {
                     self.exchange.protects();
                 }
@@ -259,13 +265,14 @@ impl Run {
                 privacy.delta = delta;
             }
             Knob::Budget => {
-                let settings = number.map(|epsilon| BudgetSettings { epsilon, ..self.budget });
-                let budget = settings.map(Budget::try_from).transpose()?;
+                let budget = self.budget_of(number)?;
                 // Either all change or none: each was asked before.
                 for site in self.exchange.sites_mut() {
                     site.set_budget(budget, now)?;
                 }
-                privacy.budget = settings;
+                let form = self.budget;
+                let settings = number.map(|epsilon| BudgetSettings { epsilon, ..form });
+                self.session.privacy.budget = settings;
             }
         }
         if turn.knob.row().scope == Scope::Flags && !self.exchange.is_recorded() {

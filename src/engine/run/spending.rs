@@ -6,7 +6,7 @@ use crate::evidence::symbol::Grading;
 use crate::privacy::forecast::epsilon_options;
 use crate::privacy::{Budget, EpsilonOption, ForecastInput, PrivacyError};
 use crate::session::Mode;
-use crate::session::privacy::BudgetSettings;
+use crate::session::privacy::{BudgetSettings, Scope};
 
 impl Run {
     /// What other ε of the symbols or flags that are sent now would mean.
@@ -31,10 +31,23 @@ impl Run {
         self.states[client]
     }
 
-    /// Whether every client may have this much to spend, over the session's stretch of time.
-    pub(super) fn check_budget(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
+    /// The budget of so much for every client, over the session's stretch of time. Where values were
+    /// sent without noise before, it counts what is sent with noise and admits nothing else. The whole
+    /// history is another matter: no budget covers a history that was told in part.
+    pub(super) fn budget_of(&self, epsilon: Option<f64>) -> Result<Option<Budget>, PrivacyError> {
         let settings = epsilon.map(|epsilon| BudgetSettings { epsilon, ..self.budget });
-        let budget = settings.map(Budget::try_from).transpose()?;
-        self.ledgers().try_for_each(|ledger| ledger.check_budget(budget, self.now()))
+        let Some(budget) = settings.map(Budget::try_from).transpose()? else { return Ok(None) };
+        let check = |budget| {
+            self.ledgers().try_for_each(|ledger| ledger.check_budget(Some(budget), self.now()))
+        };
+        match check(budget) {
+            Err(PrivacyError::BelowSpent { spent, .. })
+                if spent.is_infinite() && budget.over != Scope::Lifetime =>
+            {
+                check(budget.of_noised())?;
+                Ok(Some(budget.of_noised()))
+            }
+            checked => checked.map(|()| Some(budget)),
+        }
     }
 }

@@ -7,6 +7,9 @@
 //! | τ, dead-band | each site flags its own distances again, and a fresh server hears the flags |
 //! | ε of symbols and flags, of Z_a | each site releases its run again, and a fresh server hears that |
 //!
+//! Where ε was changed on the way, what the server heard is read by the ε it was sent with; what sites
+//! send again is sent with the ε that stands now.
+//!
 //! Sending again is free in a seeded run and where nothing was ever protected; otherwise it is paid for in the sites'
 //! ledgers, and only when that was agreed to ([`Run::what_if_paid`]).
 
@@ -45,9 +48,6 @@ pub(crate) enum NoAnswer {
     StillToCome,
     #[error("nothing is kept to decide again on")]
     NothingKept,
-    /// What was sent at one ε would be read at another.
-    #[error("ε was changed on the way: what was sent before cannot be decided again")]
-    EpsilonChanged,
     #[error(transparent)]
     Again(#[from] AgainError),
 }
@@ -90,10 +90,6 @@ impl Run {
         let ticks = heard.ticks().ok_or(NoAnswer::NothingKept)?;
         let start = self.spans.first().ok_or(NoAnswer::NothingKept)?.0;
         let again = Decided { ticks, annunciator: annunciator(&self.layout, mode, start) };
-        let of_epsilon = matches!(turn.knob, Knob::EpsilonFlag | Knob::EpsilonFlagA);
-        if self.epsilon_changed && !of_epsilon {
-            return Err(NoAnswer::EpsilonChanged);
-        }
         let mut settled = Vec::new();
         let sites_answer = match turn.knob {
             Knob::Vote | Knob::Arl0 => false,

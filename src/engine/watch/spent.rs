@@ -20,6 +20,8 @@ pub(crate) struct Spent {
     /// ε that one more hour at this pace adds to the whole history.
     pub(crate) burn_per_hour: f64,
     pub(crate) budget: Option<Budget>,
+    /// ε of what the budget counts now.
+    pub(crate) counted: f64,
     /// When that will be gone.
     pub(crate) exhaustion: Exhaustion,
     /// How far one sample reaches into later releases.
@@ -37,6 +39,7 @@ impl Spent {
             over: Scope::ALL.iter().map(|scope| (*scope, ledger.worst(*scope))).collect(),
             burn_per_hour: ledger.burn_per_hour(now),
             budget: ledger.terms().budget,
+            counted: ledger.counted_epsilon(now),
             exhaustion: ledger.exhaustion(now),
             memory: ledger.terms().memory,
             private: ledger.provenance() == Provenance::OperatingSystem,

@@ -317,6 +317,34 @@ fn a_budget_is_a_knob_that_is_never_below_what_is_spent() {
 }
 
 #[test]
+fn a_budget_set_after_steps_without_noise_counts_what_is_sent_with_noise_and_admits_nothing_else() {
+    let mut watch = watch_with(|privacy| privacy.epsilon_flag = None);
+    steps(&mut watch, 100);
+    let mut news = News::default();
+    watch.act(set("budget", number(1000.0)), &mut news).expect("a budget can always be set");
+    let unprotected = ledger(&watch).live().releases;
+    steps(&mut watch, 10);
+    assert_eq!(ledger(&watch).live().releases, unprotected, "nothing leaves without noise");
+    watch.act(set("epsilon_flag", number(4.0)), &mut news).expect("noise may begin");
+    steps(&mut watch, 10);
+    let releases = ledger(&watch).live().releases - unprotected;
+    assert_eq!(releases, 10, "the new enrolment costs nothing, symbols are sent");
+    let counted = |watch: &Watch| {
+        let now = watch.last.expect("it has begun");
+        watch.run.ledgers().map(|ledger| ledger.counted_epsilon(now)).fold(0.0, f64::max)
+    };
+    assert!(counted(&watch) > 0.0 && counted(&watch) <= 1000.0, "{}", counted(&watch));
+    assert!(ledger(&watch).live().epsilon.is_infinite(), "what was sent before stays sent");
+    let refused = watch.act(set("epsilon_flag", Value::Unset), &mut news);
+    assert!(matches!(refused, Err(ActError::BudgetStands)), "{refused:?}");
+    steps(&mut watch, 900);
+    assert!(counted(&watch) <= 1000.0, "it is kept to: {}", counted(&watch));
+    let stopped = ledger(&watch).live().releases;
+    steps(&mut watch, 10);
+    assert_eq!(ledger(&watch).live().releases, stopped, "it is gone");
+}
+
+#[test]
 fn kept_answers_refuse_to_be_shown_and_may_be_told_of_at_another_epsilon() {
     use crate::session::privacy::SendPolicy;
     let mut watch = watch_with(|privacy| {

@@ -53,7 +53,8 @@ impl Ledger {
     pub(crate) fn exhaustion(&self, now: Timestamp) -> Exhaustion {
         let Some(budget) = self.terms.budget else { return Exhaustion::NoBudget };
         let Pace { tally: pace, seconds } = self.pace(now);
-        let spent = self.tally(budget.over, now);
+        let pace = if budget.noised_only { pace.noised() } else { pace };
+        let spent = self.counted(&budget, now);
         let limit = budget.limit(Purpose::Routine);
         let fits = |later_s: f64| {
             let tally = spent.and(&pace.times(later_s / seconds));

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::Ledger;
 use crate::privacy::account::{Composed, Tally};
+use crate::privacy::budget::Budget;
 use crate::privacy::training::Stretch;
 use crate::session::privacy::Scope;
 
@@ -51,6 +52,30 @@ impl Ledger {
         let trained =
             self.trainings.iter().map(|s| s.most(scope).and(&s.one_sample().echo(memory)));
         trained.fold(live, Self::costlier).composed(self.terms.delta)
+    }
+
+    /// What `budget` counts at `now`.
+    pub(crate) fn counted(&self, budget: &Budget, now: Timestamp) -> Tally {
+        if !budget.noised_only {
+            return self.tally(budget.over, now);
+        }
+        match budget.over {
+            Scope::Lifetime => self.lifetime.noised(),
+            scope if self.terms.memory.is_endless() => self.ever_since(scope, now).noised(),
+            scope => {
+                let within = self.within(scope, now).noised();
+                if within.releases() == 0 {
+                    return within;
+                }
+                within.and(&self.one_noised_sample().echo(&self.terms.memory))
+            }
+        }
+    }
+
+    /// ε of what the budget counts at `now`; 0 without one.
+    pub(crate) fn counted_epsilon(&self, now: Timestamp) -> f64 {
+        let budget = self.terms.budget.as_ref();
+        budget.map_or(0.0, |budget| self.counted(budget, now).epsilon(self.terms.delta).0)
     }
 
     /// The releases counted over `scope` at `now`, the filter's memory included.
@@ -107,6 +132,13 @@ impl Ledger {
             Some((_, last)) if last.rho() >= self.before.rho() => last,
             _ => &self.before,
         }
+    }
+
+    /// The noised releases of the costliest sample, by these.
+    pub(super) fn one_noised_sample(&self) -> Tally {
+        let last = self.sample.as_ref().map_or(Tally::NOTHING, |(_, tally)| tally.noised());
+        let trained = self.trainings.iter().map(|stretch| stretch.one_sample().noised());
+        trained.fold(Self::costlier(last, self.before.noised()), Self::costlier)
     }
 
     /// The releases of the costliest sample, live or of a training.

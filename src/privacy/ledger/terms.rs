@@ -65,8 +65,9 @@ impl Ledger {
         delta: f64,
         now: Timestamp,
     ) -> Result<(), PrivacyError> {
-        let Some(Budget { epsilon: asked, over, .. }) = budget else { return Ok(()) };
-        let spent = self.tally(over, now).epsilon(delta).0;
+        let Some(budget) = budget else { return Ok(()) };
+        let Budget { epsilon: asked, over, .. } = budget;
+        let spent = self.counted(&budget, now).epsilon(delta).0;
         if spent <= asked {
             return Ok(());
         }

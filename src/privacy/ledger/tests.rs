@@ -57,6 +57,29 @@ fn a_day_of_flags_is_composed_over_every_scope() {
 }
 
 #[test]
+fn a_budget_of_what_is_noised_counts_that_alone_admits_nothing_else_and_is_read_back() {
+    let mut random = Randomness::seeded(1, 0);
+    let mut ledger = Ledger::open("P1", terms(None), at(0)).unwrap();
+    let enter = |ledger: &mut Ledger, second, guarded| {
+        ledger.enter(at(second), What::ProprietaryFlag, Purpose::Routine, guarded).is_some()
+    };
+    assert!(enter(&mut ledger, 1, Flag(true).unprotected()));
+    let budget = Budget::new(1.0, Scope::Day, AtZero::Stop).unwrap();
+    assert!(ledger.set_budget(Some(budget), at(2)).is_err(), "it cannot cover what was told");
+    ledger.set_budget(Some(budget.of_noised()), at(2)).unwrap();
+    assert!(!enter(&mut ledger, 2, Flag(true).unprotected()), "noise is yet to begin");
+    let mut sent = 0;
+    while enter(&mut ledger, 3 + sent, flag(0.25, &mut random)) {
+        sent += 1;
+    }
+    assert_eq!(sent, 4);
+    assert!(ledger.counted_epsilon(at(9)) <= 1.0);
+    assert!(ledger.spent(Scope::Day, at(9)).epsilon.is_infinite(), "what was told stays told");
+    let restored = Ledger::restore(ledger.take_lines().as_bytes(), None).unwrap();
+    assert_eq!(restored.terms().budget, Some(budget.of_noised()));
+}
+
+#[test]
 fn a_value_becomes_sendable_only_with_its_line() {
     let mut random = Randomness::operating_system();
     let mut ledger = Ledger::open("P2", terms(None), at(0)).unwrap();

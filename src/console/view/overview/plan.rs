@@ -31,6 +31,9 @@ pub(crate) struct Plan {
 /// Widest screen on which lanes of two rows would be too narrow.
 const NARROW: u16 = 110;
 const WANTED: u16 = 6;
+/// Rows of a client: four quantities in one row each, then two rows for each that has a limit and a
+/// blank one, then four.
+const HEIGHTS: [u16; 8] = [14, 12, 10, 8, 7, 6, 5, 4];
 
 impl Plan {
     /// Shares `rows` rows of `width` cells among `clients` clients and the rest.
@@ -48,7 +51,7 @@ impl Plan {
         let free = rows.saturating_sub(u16::from(line));
         let stack = |least: u16| {
             let most = free.saturating_sub(least + 1);
-            (4..=8).rev().find(|height| *height * clients <= most).map(Shape::Stack)
+            HEIGHTS.into_iter().find(|height| *height * clients <= most).map(Shape::Stack)
         };
         let lanes = |height: u16, extra: u16| {
             (clients * height + extra + lower_least <= free).then_some(Shape::Lanes(height))
@@ -86,7 +89,8 @@ mod tests {
     fn few_clients_get_a_long_axis_and_many_stand_in_lanes() {
         assert_eq!(Plan::new(3, 80, 21).shape, Shape::Stack(4));
         assert_eq!(Plan::new(3, 120, 37).shape, Shape::Stack(7));
-        assert_eq!(Plan::new(3, 200, 57).shape, Shape::Stack(8));
+        assert_eq!(Plan::new(3, 200, 57).shape, Shape::Stack(10));
+        assert_eq!(Plan::new(3, 250, 77).shape, Shape::Stack(14));
         assert_eq!(Plan::new(12, 80, 21).shape, Shape::Lanes(1));
         assert_eq!(Plan::new(12, 120, 37).shape, Shape::Lanes(2));
         assert_eq!(Plan::new(12, 200, 57).shape, Shape::Lanes(2));

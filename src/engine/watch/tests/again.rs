@@ -56,7 +56,7 @@ fn with_real_noise_a_trial_that_sends_again_must_be_agreed_to_and_is_paid_for() 
 }
 
 #[test]
-fn with_real_noise_the_other_method_is_paid_for_too_and_has_no_answer_once_epsilon_changed() {
+fn with_real_noise_the_other_method_is_paid_for_too_also_after_epsilon_changed() {
     let (mut watch, _folder) = watch_over_with(&[(0, 900..960, 0.0, 6.0)], |session| {
         session.privacy.epsilon_flag = Some(4.0);
     });
@@ -69,7 +69,29 @@ fn with_real_noise_the_other_method_is_paid_for_too_and_has_no_answer_once_epsil
     assert!(ledger(&watch).live().releases > before + 800, "two flags a step");
     watch.act(set("epsilon_flag", Value::Unset), &mut News::default()).expect("noise may end");
     steps(&mut watch, 100);
-    assert_eq!(watch.what_if(other), Err(NoAnswer::EpsilonChanged), "both ε would be read as one");
+    assert_eq!(watch.what_if(other), costs(600), "what was sent with noise is still protected");
+    assert!(watch.what_if(Knob::Arl0.at(3600.0)).is_ok(), "the server's own affair");
+}
+
+#[test]
+fn after_a_change_of_epsilon_every_symbol_is_read_by_the_epsilon_it_was_sent_with() {
+    let (session, prepared) = &*PREPARED;
+    for (first, then) in [(None, number(4.0)), (Some(4.0), Value::Unset)] {
+        let mut session = session.clone();
+        session.privacy.epsilon_flag = first;
+        let mut watch = open(&session, prepared);
+        steps(&mut watch, 900);
+        watch.act(set("epsilon_flag", then), &mut News::default()).expect("it may change");
+        steps(&mut watch, 900);
+        let said: Vec<_> =
+            watch.run.annunciator().incidents().iter().map(|incident| incident.opened).collect();
+        assert!(!said.is_empty(), "the morning has attacks");
+        let standing = watch.run.turned(Knob::Arl0);
+        let again = watch.what_if(standing).expect("a seeded run is free");
+        let opened: Vec<_> = again.opened.iter().map(|(time, _)| *time).collect();
+        assert_eq!(opened, said, "the same settings give what was said");
+        assert_eq!(watch.so_far().alarms, said.len());
+    }
 }
 
 /// How many messages of each kind have crossed.
