@@ -80,7 +80,7 @@ impl Joined {
                     Command::Pace(_) | Command::Step | Command::RunTo(_) => {
                         Err("a service goes at its own speed".to_owned())
                     }
-                    Command::WhatIf(_) | Command::WhatIfPaid(_) => {
+                    Command::WhatIf(_) | Command::WhatIfPaid(_) | Command::Branch { .. } => {
                         Err("a service keeps no past to try settings on".to_owned())
                     }
                 };

@@ -286,7 +286,10 @@ impl Packet {
                 Self::Ended(Fact::Summary(Box::new(ending.summary.clone())).to_line())
             }
             EngineEvent::Failed(error) => Self::Failed(error.to_string()),
-            EngineEvent::Ordered(_) | EngineEvent::Tried(_) | EngineEvent::Stopped => return None,
+            EngineEvent::Ordered(_)
+            | EngineEvent::Tried(_)
+            | EngineEvent::Branched(_)
+            | EngineEvent::Stopped => return None,
         })
     }
 

@@ -11,7 +11,7 @@ const LEARN_H: u32 = 72;
 
 /// The text of a session.
 pub(super) fn text(heard: &Heard, reached: &Reached<'_>) -> String {
-    let (clients, left_out, grouped) = clients(&heard.tables);
+    let (clients, left_out, grouped) = clients(&heard.tables.columns);
     let tables = &heard.tables;
     let mut out = String::new();
     comment(

@@ -22,7 +22,7 @@ impl Model {
             Command::Pace(_) | Command::Step | Command::RunTo(_) => {
                 Some("a service goes at its own speed")
             }
-            Command::WhatIf(_) | Command::WhatIfPaid(_) => {
+            Command::WhatIf(_) | Command::WhatIfPaid(_) | Command::Branch { .. } => {
                 Some("a service keeps no past to try this on; enter sets it for all consoles")
             }
         }

@@ -41,7 +41,7 @@ fn two_days_are_shown_one_above_the_other_at_the_same_moment() {
     for _ in 0..8 {
         assert!(!press(&mut both, KeyCode::Left));
     }
-    let [a, b] = both.models().each_ref().map(|model| model.moment());
+    let [a, b] = both.models().each_ref().map(Model::moment);
     assert_eq!(a, b, "one cursor");
     let text = picture(&both, 120, 40);
     assert!(text.contains("a: monday") && text.contains("b: monday arl0=40d"), "{text}");
@@ -51,7 +51,7 @@ fn two_days_are_shown_one_above_the_other_at_the_same_moment() {
     // The keys are for the other day, and the first one follows.
     assert!(!press(&mut both, KeyCode::Tab));
     assert!(!press(&mut both, KeyCode::Left));
-    let [a, b] = both.models().each_ref().map(|model| model.moment());
+    let [a, b] = both.models().each_ref().map(Model::moment);
     assert_eq!(a, b);
     // Nothing is changed here.
     assert!(!press(&mut both, KeyCode::Char('a')));
