@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::plant::{ATTACK, Desk};
 use super::screen;
-use crate::console::app::Effect;
+use crate::console::app::{Effect, Model};
 use crate::console::compare::Both;
 use crate::console::export::{self, Format};
 use crate::console::key::Key;
