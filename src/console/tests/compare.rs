@@ -45,7 +45,7 @@ fn two_days_are_shown_one_above_the_other_at_the_same_moment() {
     assert_eq!(a, b, "one cursor");
     let text = picture(&both, 120, 40);
     assert!(text.contains("a: monday") && text.contains("b: monday arl0=40d"), "{text}");
-    assert_eq!(text.matches("boiler").count(), 2, "{text}");
+    assert_eq!(text.matches("S/b evidence").count(), 2, "the lanes of both days: {text}");
     let small = picture(&both, 80, 24);
     assert!(small.contains("a: monday") && small.contains("b: monday"), "{small}");
     // The keys are for the other day, and the first one follows.
