@@ -54,7 +54,7 @@ use self::alarms::Alarms;
 pub(crate) use self::ending::Ending;
 use self::exchange::Exchange;
 pub(crate) use self::operate::ActError;
-use self::readout::ClientReadout;
+use self::readout::{ClientReadout, note_standings};
 use self::report::in_file;
 use self::setup::annunciator;
 use self::unused::Unused;
@@ -68,7 +68,6 @@ use crate::fact::Fact;
 use crate::incident::{Annunciator, Closing, Incident, QualityKind, QualityNote, Step};
 use crate::nn::kernel::WeightsError;
 use crate::privacy::{Ledger, PrivacyError};
-use crate::server::health::Standing;
 use crate::server::influence::InfluenceGraph;
 use crate::session::privacy::BudgetSettings;
 use crate::session::{Clock, Mark, Mode, Session, Tau};
@@ -487,16 +486,4 @@ pub(crate) fn follows(continuity: Continuity, period_s: f64) -> Follows {
 /// The fact about what a ledger has entered; none where nothing was released.
 pub(crate) fn ledger_fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
     ledger::fact(ledger, now)
-}
-
-/// How far clients are believed is known by the method that weighs what they send.
-fn note_standings(readouts: &[ClientReadout], quality: &mut Vec<QualityNote>) {
-    for (client, readout) in readouts.iter().enumerate() {
-        let what = match readout.server.standing {
-            Standing::Trusted => continue,
-            Standing::OutOfCalibration => QualityKind::OutOfCalibration,
-            Standing::Unreliable => QualityKind::Unbelievable,
-        };
-        quality.push(QualityNote { client: Some(client), what });
-    }
 }

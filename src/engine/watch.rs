@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod spent;
+mod tapped;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use std::sync::{Arc, mpsc};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use self::tapped::Tapped;
 use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
 use super::recorded::{Recorded, order_of};
@@ -33,7 +35,7 @@ use crate::record::Seen;
 use crate::record::recording::StoredEvent;
 use crate::session::{Mode, Session};
 use crate::stream::resolution::Grids;
-use crate::stream::{self, Frame, Layout, Next, Part, Stream, StreamError};
+use crate::stream::{self, Frame, Layout, Part, Stream};
 
 pub(crate) use spent::Spent;
 
@@ -484,38 +486,5 @@ impl FromRecording {
         while self.frames.front().is_some_and(|frame| frame.time <= time) {
             frames.extend(self.frames.pop_front());
         }
-    }
-}
-
-/// Hands on every frame and keeps a copy.
-struct Tapped {
-    stream: Box<dyn Stream>,
-    frames: mpsc::Sender<Frame>,
-}
-
-impl Stream for Tapped {
-    fn layout(&self) -> &Layout {
-        self.stream.layout()
-    }
-
-    fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
-        let more = self.stream.next(frame)?;
-        if more {
-            // Nobody listens any more: the watch is gone, and the run with it.
-            let _ = self.frames.send(frame.clone());
-        }
-        Ok(more)
-    }
-
-    fn poll(&mut self, frame: &mut Frame) -> Result<Next, StreamError> {
-        let next = self.stream.poll(frame)?;
-        if next == Next::Frame {
-            let _ = self.frames.send(frame.clone());
-        }
-        Ok(next)
-    }
-
-    fn events(&self) -> &[stream::Event] {
-        self.stream.events()
     }
 }

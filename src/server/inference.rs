@@ -47,8 +47,10 @@
 //! tier 1 names on the same first symbols. What is left to a liar is to hide the alarm of a client that
 //! it explains, as long as nobody else alarms.
 
+mod asked;
 mod client;
 mod incident;
+mod posterior;
 mod resurgence;
 mod rules;
 mod standing;
@@ -60,11 +62,11 @@ pub(crate) use incident::{Effect, Incident};
 pub(crate) use rules::Rules;
 
 use self::client::{Client, Weights};
+use self::posterior::{largest, softmax};
 use self::resurgence::Resurgence;
 use self::standing::Standing as Stands;
 use super::health::{Report, Standing};
 use super::reach::Reach;
-use crate::evidence::cusum::alarm_threshold;
 use crate::evidence::enrolment::Enrolment;
 use crate::evidence::symbol::Grading;
 
@@ -500,146 +502,5 @@ impl Inference {
                 && !self.is_strict_ancestor(client, root)
                 && !(0..self.clients.len()).any(|n| stirs(n) && self.reach.reaches(n, client))
         })
-    }
-
-    /// The share of a client's evidence that another client explains, where that is known (tier 2).
-    pub(crate) fn explained(&self, client: usize) -> Option<f64> {
-        self.clients[client].explained()
-    }
-
-    /// Whether a client takes part in what is open with a fault of its own.
-    pub(crate) fn has_own_fault(&self, client: usize) -> bool {
-        let said = self.open.as_ref().filter(|open| open.said);
-        said.is_some_and(|open| self.is_not_of(&open.incident, open.root, client))
-    }
-
-    /// Whether a client's evidence is enough to count as affected by what is open.
-    pub(crate) fn is_affected(&self, client: usize) -> bool {
-        let said = self.open.as_ref().filter(|open| open.said);
-        let roots = said.map_or([None; 2], |open| [open.incident.root, open.root]);
-        let enough = if roots.contains(&Some(client)) {
-            self.rules.effect_evidence
-        } else {
-            self.enough(roots, client)
-        };
-        self.evidence(client) > enough
-    }
-
-    /// What a client has shown so far speaks for nothing.
-    pub(crate) fn forget(&mut self, client: usize) {
-        if let Some(client) = self.clients.get_mut(client) {
-            client.forget(self.step);
-        }
-    }
-
-    /// What was accepted last is not: it is open again, unless something else is by now.
-    pub(crate) fn take_back(&mut self) -> bool {
-        let Some(accepted) = self.accepted.take() else { return false };
-        if self.open.is_some() || self.stands.is_some() {
-            return false;
-        }
-        self.open = Some(Open { since: self.step, against: 0.0, ..accepted });
-        true
-    }
-
-    /// Closes what is open: the run ends, or an operator accepts it.
-    pub(crate) fn end(&mut self, closing: Closing) -> &[Change] {
-        self.changes.clear();
-        if let Some(open) = self.open.take() {
-            self.close(open, closing);
-        }
-        self.end_standing();
-        &self.changes
-    }
-
-    /// Hears a client under a new enrolment: its present behaviour is the new normal.
-    pub(crate) fn enrol_again(&mut self, client: usize, enrolment: Enrolment) {
-        let m = self.clients.len();
-        if let Some(slot) = self.clients.get_mut(client) {
-            *slot = Client::enrol(&self.grading, &self.rules, enrolment, client, m);
-            slot.forget(self.step);
-        }
-    }
-
-    /// Changes the wanted number of steps between two false alarms.
-    pub(crate) fn set_arl0(&mut self, arl0: f64) {
-        self.rules.arl0 = arl0;
-        let m = self.clients.len();
-        for client in &mut self.clients {
-            client.threshold = alarm_threshold(&client.enrolment.tail, m, arl0);
-            if let Some((left, remainder)) =
-                client.left.as_mut().zip(client.enrolment.remainder.as_ref())
-            {
-                left.threshold = alarm_threshold(&remainder.tail, m, arl0);
-            }
-        }
-    }
-
-    pub(crate) fn incident(&self) -> Option<&Incident> {
-        self.open.as_ref().filter(|open| open.said).map(|open| &open.incident)
-    }
-
-    /// The incident whose evidence has ended and whose clients have not all recovered.
-    pub(crate) fn standing_incident(&self) -> Option<&Incident> {
-        self.stands.as_ref().filter(|stands| stands.said).map(|stands| &stands.incident)
-    }
-
-    /// Steps taken; the last one has this number.
-    pub(crate) fn steps(&self) -> u64 {
-        self.step
-    }
-
-    /// The step at which a client's present evidence began.
-    pub(crate) fn onset(&self, client: usize) -> u64 {
-        self.clients[client].cusum.onset()
-    }
-
-    /// S_m of a client.
-    pub(crate) fn evidence(&self, client: usize) -> f64 {
-        self.clients[client].cusum.value()
-    }
-
-    /// b_m of a client.
-    pub(crate) fn threshold(&self, client: usize) -> f64 {
-        self.clients[client].threshold
-    }
-
-    /// Steps of nothing but the strongest symbol after which a client alarms: b_m/λ⁺.
-    pub(crate) fn alarm_steps(&self, client: usize) -> f64 {
-        let client = &self.clients[client];
-        client.threshold / client.ratios.root_cause(self.grading.highest()).max(f64::MIN_POSITIVE)
-    }
-
-    /// How a client stands.
-    pub(crate) fn standing(&self, client: usize) -> Standing {
-        self.clients[client].watch.standing()
-    }
-}
-
-/// The index of the largest value; `favourite` if it is among the largest.
-fn largest(values: &[f64], favourite: usize) -> usize {
-    let mut best = favourite.min(values.len().saturating_sub(1));
-    for (i, value) in values.iter().enumerate() {
-        if *value > values[best] {
-            best = i;
-        }
-    }
-    best
-}
-
-/// softmax(A), by differences from the largest so that nothing overflows.
-fn softmax(values: &[f64], out: &mut [f64]) {
-    let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if !largest.is_finite() {
-        out.fill(1.0 / values.len().max(1) as f64);
-        return;
-    }
-    let mut total = 0.0;
-    for (out, value) in out.iter_mut().zip(values) {
-        *out = (value - largest).exp();
-        total += *out;
-    }
-    for p in out {
-        *p /= total;
     }
 }

@@ -1,7 +1,9 @@
 //! What can be seen of every client at a step, for whoever looks on.
 
 use crate::evidence::threshold::Flags;
+use crate::incident::{QualityKind, QualityNote};
 use crate::server::ServerView;
+use crate::server::health::Standing;
 use crate::site::LocalView;
 
 /// One client at one step.
@@ -30,5 +32,17 @@ impl ClientReadout {
     pub(crate) fn evidence(&self) -> f32 {
         let own = self.server.evidence;
         if own.is_nan() { self.rehearsed.evidence } else { own }
+    }
+}
+
+/// How far clients are believed is known by the method that weighs what they send.
+pub(super) fn note_standings(readouts: &[ClientReadout], quality: &mut Vec<QualityNote>) {
+    for (client, readout) in readouts.iter().enumerate() {
+        let what = match readout.server.standing {
+            Standing::Trusted => continue,
+            Standing::OutOfCalibration => QualityKind::OutOfCalibration,
+            Standing::Unreliable => QualityKind::Unbelievable,
+        };
+        quality.push(QualityNote { client: Some(client), what });
     }
 }
