@@ -99,7 +99,9 @@ impl Both {
 
     pub(super) fn of(mut models: [Model; 2], names: [String; 2]) -> Self {
         // Nothing is acknowledged here, so that leaving asks nothing.
-        models.iter_mut().for_each(|model| model.is_recording = true);
+        for model in &mut models {
+            model.is_recording = true;
+        }
         let spans = models.each_ref().map(Model::span);
         let shift = match spans {
             [Some(a), Some(b)] if a.0 > b.1 || b.0 > a.1 => b.0.duration_since(a.0),
