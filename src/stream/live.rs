@@ -181,8 +181,8 @@ impl LiveStream {
                 self.inbox.recycle(read.0);
                 self.status.arrived(arrival.at);
             }
-            What::Message { topic, payload } => {
-                self.reader.message(&topic, &payload, arrived, Timestamp::now())?;
+            What::Message { topic, payload, again } => {
+                self.reader.message([&topic, &payload], again, arrived, Timestamp::now())?;
                 self.status.arrived(arrival.at);
             }
             #[cfg(feature = "opcua")]

@@ -27,8 +27,10 @@ pub(crate) enum What {
     Lines(Vec<u8>),
     /// A message of a broker.
     Message {
-        topic: String,
+        topic: Vec<u8>,
         payload: Vec<u8>,
+        /// The broker has sent it before, over a connection that was lost.
+        again: bool,
     },
     /// What an OPC UA server tells.
     #[cfg(feature = "opcua")]

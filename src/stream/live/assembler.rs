@@ -217,6 +217,15 @@ impl Assembler {
         }
     }
 
+    /// Something that its transport says it has sent before. Where its row was handed out it is
+    /// counted as doubled, and is not to be put.
+    pub(crate) fn came_again(&mut self, time: Timestamp) -> bool {
+        let slot = self.slot(time);
+        let is_doubled = slot.zip(self.last).is_some_and(|(slot, last)| slot <= last);
+        self.counts.doubled += u64::from(is_doubled);
+        is_doubled
+    }
+
     /// The next row that is due at `now`.
     pub(crate) fn take(&mut self, now: Duration, out: &mut Assembled) -> bool {
         let Some(front) = self.open.front() else { return false };

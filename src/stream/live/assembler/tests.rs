@@ -291,3 +291,20 @@ fn rows_of_a_clock_that_went_back_are_known_when_they_come_again() {
     let Counts { doubled, clock_moved, .. } = assembler.counts();
     assert_eq!((doubled, clock_moved), (150, 1));
 }
+
+#[test]
+fn what_a_transport_has_sent_before_is_doubled_where_its_row_is_out_and_used_where_it_is_not() {
+    let mut assembler = Assembler::new(rules(Stamps::OfRows), 1);
+    let mut rows = Vec::new();
+    // Rows that were forgotten long ago come again, and some that never came.
+    for (t, again) in (0..70_000).map(|t| (t, false)).chain((100..70_050).map(|t| (t, true))) {
+        let time = at(f64::from(t));
+        if !again || !assembler.came_again(time) {
+            assembler.put_row(time, &[f64::from(t)], SECOND * t);
+        }
+        rows.append(&mut seconds(&all(&mut assembler, SECOND * t)));
+    }
+    assert_eq!(rows, (0..70_050).collect::<Vec<i64>>());
+    let Counts { doubled, clock_moved, .. } = assembler.counts();
+    assert_eq!((doubled, clock_moved), (69_900, 0));
+}
