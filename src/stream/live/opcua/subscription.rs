@@ -128,11 +128,18 @@ impl Subscription {
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
+                // A loss is seen before anything that came after it.
+                biased;
                 change = link.changes.recv() => match change {
                     None => return Err(Failure::Lost("the client library gave up".into())),
                     Some(Change::Over(why)) => return Err(lost(why)),
                     Some(Change::New) => {
                         return Err(Failure::Lost("the server began a new session".into()));
+                    }
+                    // What the library sends after a loss may leave rows out. Begun anew, they are read
+                    // from the history, in order and before anything newer.
+                    Some(Change::Lost(why)) if plan.source.past != OpcUaPast::Unread => {
+                        return Err(lost(why));
                     }
                     Some(Change::Lost(why)) => {
                         is_away = true;
