@@ -133,6 +133,20 @@ impl<'a> Scene<'a> {
         self.measured.clients.get(client).map_or("?", |client| client.name.as_str())
     }
 
+    /// A client's name and what it is: `P1 boiler`.
+    pub(crate) fn full_name(&self, client: usize) -> String {
+        let known = self.measured.clients.get(client);
+        let title = known.map_or("", |client| client.title.as_str());
+        format!("{} {title}", self.name(client)).trim_end().to_owned()
+    }
+
+    /// Cells of the widest of these.
+    pub(crate) fn full_name_cells(&self, most: u16) -> u16 {
+        let clients = 0..self.measured.clients.len();
+        let widest = clients.map(|client| width(&self.full_name(client))).max();
+        widest.unwrap_or(0).clamp(2, most)
+    }
+
     pub(crate) fn names(&self) -> &'a [String] {
         &self.model.names
     }

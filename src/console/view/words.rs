@@ -72,7 +72,7 @@ pub(crate) fn which_sensor(scene: &Scene, incident: &Incident, leads: Action) ->
     }
     let key = scene.model.keymap.keys(leads).first();
     let key = key.map_or(String::new(), |chord| format!(", key {}", scene.theme.key(*chord)));
-    Some(format!("Which sensor it is stays at {name}: its own view shows it{key}."))
+    Some(format!("{name} keeps its sensors private: only its own view shows them{key}."))
 }
 
 /// How good the alarms of labelled data were.
