@@ -36,9 +36,8 @@ fn a_picture_says_where_it_was_written() {
         text.contains("written to") && text.contains(".svg")
     });
     let written = fs::read_dir(folder.path()).expect("the folder").filter_map(Result::ok);
-    let endings: Vec<String> = written
-        .filter_map(|file| Some(file.path().extension()?.to_str()?.to_owned()))
-        .collect();
+    let endings: Vec<String> =
+        written.filter_map(|file| Some(file.path().extension()?.to_str()?.to_owned())).collect();
     for ending in ["txt", "ansi", "svg"] {
         assert!(endings.iter().any(|found| found == ending), "{ending}: {endings:?}");
     }

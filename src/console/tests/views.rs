@@ -16,7 +16,6 @@ use crate::console::sessions::{Data, Openable};
 use crate::console::theme::{Choice, Terminal, Theme};
 use crate::console::view::view;
 use crate::engine::handle::{EngineEvent, Load, Opened, Update};
-use crate::engine::knob::Knob;
 use crate::engine::watch::{News, Snapshot};
 use crate::session::SHIPPED;
 

@@ -18,7 +18,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::pen::{self, Canvas, span};
-use super::rows::{Quantity, over, quantity, truth};
+use super::rows::{ABOVE_BARS, Quantity, over, quantity, truth};
 use super::scene::{Axis, Scene};
 use super::sensors::{Cells, Shown};
 use super::status::{Status, seen};
@@ -72,7 +72,9 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         draw_row(scene, &axis, client, row, pen::take(&mut rest, height), canvas);
     }
     if scene.model.truth_shown {
-        truth(scene, &axis, client, pen::part(trends, 0, 1), canvas);
+        // In one row the lowest block is a value.
+        let spare = if area.height >= 30 { ABOVE_BARS } else { &[" "] };
+        truth(scene, &axis, client, pen::part(trends, 0, 1), spare, canvas);
     }
     let shown = Shown::plan(known.sensors.len(), skip, rest.height.saturating_sub(1));
     rest = canvas.panel(rest, sensors_title(scene, client, known, shown));

@@ -72,7 +72,10 @@ fn offers(model: &Model) -> Vec<Offer> {
             let hint = row.hint?;
             let hint = Hint { what: model.wording(row.action).unwrap_or(hint.what), ..hint };
             let both = [key(row.action), hint.beside.and_then(key)];
-            let keys = both.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let both: Vec<String> = both.into_iter().flatten().collect();
+            // Digits stand for all between them.
+            let digits = both.iter().all(|key| key.parse::<u8>().is_ok());
+            let keys = both.join(if digits { "-" } else { " " });
             Some(Offer { action: row.action, keys, hint })
         })
         .collect()

@@ -163,7 +163,7 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     let room = width.saturating_sub(used as u16 + 2);
     let truth = scene.model.truth_shown.then(|| truth(scene, incident));
     // The truth is what was asked for: it is said in short before it is left out.
-    let short = truth.as_ref().map_or(0, |[_, short]| pen::width(short) + 2);
+    let short = truth.as_ref().map_or(0, |[.., short]| pen::width(short) + 2);
     let first = seen.split(',').next().unwrap_or_default().to_owned();
     let brief = first.replace(NOT_ACKNOWLEDGED[0], NOT_ACKNOWLEDGED[1]);
     let room = room.saturating_sub(short);
@@ -195,13 +195,13 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     pen::whole(spans, HEAD, width)
 }
 
-/// What the data set says about an incident, in words and in short: which attack it is, and whether
-/// its root is right.
-pub(crate) fn truth(scene: &Scene, incident: &Incident) -> [String; 2] {
+/// What the data set says about an incident, in words and ever shorter: which attack it is, and
+/// whether its root is right.
+pub(crate) fn truth(scene: &Scene, incident: &Incident) -> [String; 3] {
     let Some(event) = scene.measured.truth.behind(incident.opened, scene.model.tail()) else {
         let known = scene.measured.truth.is_known();
         let words = if known { "truth: no attack" } else { "truth: not known" };
-        return [words.to_owned(), words.to_owned()];
+        return [words; 3].map(str::to_owned);
     };
     let id = if event.id.is_empty() { "labelled" } else { &event.id };
     let right = incident.root.filter(|_| !event.origins.is_empty()).map(|root| {
@@ -211,7 +211,8 @@ pub(crate) fn truth(scene: &Scene, incident: &Incident) -> [String; 2] {
     let judged = right.map_or("root not known".to_owned(), |right| format!("root {right}"));
     let origins = event.origins.join(" + ");
     let long = format!("truth: {id} {origins}, {judged}");
-    [long, format!("truth: {id}, {}", right.unwrap_or("not known"))]
+    let shortest = format!("truth: {id}, {}", right.unwrap_or("not known"));
+    [long, format!("truth: {id}, {judged}"), shortest]
 }
 
 pub(crate) fn who(scene: &Scene, incident: &Incident) -> String {
@@ -233,21 +234,18 @@ fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<L
     let mut lines: Vec<String> = members[..whole]
         .iter()
         .map(|member| {
-            let time = clock.time(member.onset);
-            let name = if width >= 60 {
-                scene.full_name(member.client)
-            } else {
-                scene.name(member.client).to_owned()
-            };
-            let mut text =
-                format!("    {glyph} {time} {word:<6} {name}  {}", delay(incident.delay_s(member)));
+            let mut end = format!("  {}", delay(incident.delay_s(member)));
             if let Some(explained) = member.explained.filter(|_| width >= 60) {
-                text = format!("{text}  explained {:.0} %", 100.0 * explained);
+                let _ = write!(end, "  explained {:.0} %", 100.0 * explained);
             }
             if let Some(quiet) = member.quiet_since.filter(|_| width >= 60) {
-                text = format!("{text}  quiet since {}", clock.time(quiet));
+                let _ = write!(end, "  quiet since {}", clock.time(quiet));
             }
-            text
+            let begin = format!("    {glyph} {} {word:<6} ", clock.time(member.onset));
+            let name = scene.name(member.client).to_owned();
+            let names = [scene.full_name(member.client), name.clone()];
+            let room = width.saturating_sub(pen::width(&begin) + pen::width(&end));
+            format!("{begin}{}{end}", pen::fitting(names, room).unwrap_or(name))
         })
         .collect();
     if whole < members.len() && room > 0 {

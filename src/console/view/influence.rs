@@ -149,20 +149,21 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         canvas.panel(pen::take_last(&mut rest, 1), scale);
     }
     let states = together::rows(scene, rest, ABOUT);
-    together::draw(scene, pen::take_last(&mut rest, states), canvas);
-    let lines = about(scene, watched, rest.width);
-    let courses = courses(scene);
-    let spare = usize::from(rest.height).saturating_sub(lines.len() + 3);
+    let (lines, courses) = (about(scene, watched, rest.width), courses(scene));
+    let wanted = (lines.len() as u16 + 1).min(rest.height - states);
+    let mut above = pen::take(&mut rest, wanted);
+    let spare = rest.height - states;
     let name = scene.full_name(scene.model.chosen);
-    if spare > 0 && !courses.is_empty() {
+    if spare >= 2 && !courses.is_empty() {
         let section = Section { title: format!("incidents that began at {name}"), lines: courses };
-        let rows = (section.lines.len() + 1).min(spare + 1) as u16;
-        canvas.sections(&[section], 0, pen::take_last(&mut rest, rows));
+        let rows = spare.min(section.lines.len() as u16 + 1);
+        canvas.sections(&[section], 0, pen::take(&mut rest, rows));
     }
-    let skip = skip.min(lines.len().saturating_sub(usize::from(rest.height.saturating_sub(1))));
-    let rest = canvas.panel(rest, [span(name, theme.cursor), span("→", theme.text)]);
-    for (y, (text, style)) in (0..rest.height).zip(lines.into_iter().skip(skip)) {
-        canvas.cut(rest, 1, y, &text, style);
+    together::draw(scene, pen::take(&mut rest, states), canvas);
+    let skip = skip.min(lines.len().saturating_sub(usize::from(above.height.saturating_sub(1))));
+    above = canvas.panel(above, [span(name, theme.cursor), span("→", theme.text)]);
+    for (y, (text, style)) in (0..above.height).zip(lines.into_iter().skip(skip)) {
+        canvas.cut(above, 1, y, &text, style);
     }
 }
 

@@ -87,6 +87,8 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         Layout::vertical(rows).areas(area)
     };
     let (price, gauges) = (price(scene, &setting, right.width), gauges(scene, right.width));
+    // Bars first, also where words were asked for.
+    let mut sections = Vec::new();
     let mut prose = Vec::new();
     if scene.model.prose {
         prose.extend(explained(scene, &setting, right.width));
@@ -97,13 +99,15 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         let rows = most.min(knobs::all(scene));
         knobs::draw(scene, pen::take(&mut left, rows), canvas);
         column(&[ladder], 0, left, canvas);
-        prose.extend([gauges, price]);
-        column(&prose, skip, right, canvas);
+        sections.extend([gauges, price]);
+        sections.splice(1..1, prose);
+        column(&sections, skip, right, canvas);
     } else {
         knobs::draw(scene, left, canvas);
         let held = scene.model.tuning.as_ref().is_some_and(|tuning| is_ahead(tuning.knob()));
-        prose.extend(if held { [ladder, gauges, price] } else { [gauges, price, ladder] });
-        column(&prose, skip, right, canvas);
+        sections.extend(if held { [ladder, gauges, price] } else { [gauges, price, ladder] });
+        sections.splice(1..1, prose);
+        column(&sections, skip, right, canvas);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What all parts of one picture have in common: one moment, one axis of time.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -57,7 +57,8 @@ impl<'a> Scene<'a> {
         Axis { margin, columns, window, steps, cursor }
     }
 
-    /// An axis over a stretch of time of its own, with a little of what came before.
+    /// An axis over a stretch of time of its own, with a little of what came before. What is short
+    /// begins in the first third, so that there is room for what follows.
     pub(crate) fn axis_over(
         &self,
         margin: u16,
@@ -72,7 +73,9 @@ impl<'a> Scene<'a> {
             .into_iter()
             .find(|column_s| *column_s >= period_s && column_s * i64::from(columns) >= wanted)
             .unwrap_or(ZOOMS[ZOOMS.len() - 1]);
-        self.axis_of(margin, Window::around(until, from..=until, column_s, columns), columns)
+        let room = SignedDuration::from_secs(column_s * i64::from(columns) * 2 / 3);
+        let end = from.saturating_add(room).map_or(until, |end| end.max(until));
+        self.axis_of(margin, Window::around(end, from..=end, column_s, columns), columns)
     }
 
     /// How everything stood after the last step; nothing before the first.

@@ -25,12 +25,12 @@ pub(crate) const SEEDED: [&str; 2] = ["seeded: not private", "seeded"];
 /// The rank of what can be seen elsewhere too.
 const ELSEWHERE: u8 = 7;
 const LATE: Duration = Duration::from_secs(1);
-/// The widest that parts with figures get, in words and in their short form.
-const STATE: [u16; 2] = [11, 11];
+/// The widest that parts with figures of one digit get, in words and in their short form.
+const STATE: [u16; 2] = [10, 10];
 const LOOKING_BACK: [u16; 2] = [19, 11];
-const OPEN: [u16; 2] = [20, 12];
-const EFFECTS: [u16; 2] = [11, 3];
-const RATE: [u16; 2] = [19, 12];
+const OPEN: [u16; 2] = [19, 11];
+const EFFECTS: [u16; 2] = [10, 2];
+const RATE: [u16; 2] = [18, 11];
 const ENGINE: [u16; 2] = [16, 9];
 
 /// What is given up for room, a part at a time: what stands elsewhere too, words where figures do,
@@ -38,10 +38,10 @@ const ENGINE: [u16; 2] = [16, 9];
 const STEPS: [(Step, u8); 13] = [
     (Step::Drop, ELSEWHERE),
     (Step::Shorten, 6),
+    (Step::Drop, 6),
     (Step::Shorten, 5),
     (Step::Shorten, 4),
     (Step::Shorten, 3),
-    (Step::Drop, 6),
     (Step::Drop, 5),
     (Step::Shorten, 2),
     (Step::Drop, 4),
@@ -285,9 +285,12 @@ fn alarms(model: &Model, parts: &mut Parts) {
         let [long, short] = NOT_ACKNOWLEDGED.map(|words| format!(" {words}"));
         count(1, "▲", figures.unacknowledged, long.trim(), &short, theme.root_unseen, OPEN);
     } else {
-        count(1, "▲", figures.open, "open", "", theme.root, OPEN);
+        // What has returned stands where an open incident would: it needs no room beside it.
+        let room = if figures.open == 0 && returned > 0 { [0; 2] } else { OPEN };
+        count(1, "▲", figures.open, "open", "", theme.root, room);
     }
-    count(2, "▽", returned, "returned", "", theme.single, [0; 2]);
+    let room = if figures.open == 0 && returned > 0 { OPEN } else { [0; 2] };
+    count(2, "▽", returned, "returned", "", theme.single, room);
     let effects = if figures.grouped == 1 { "effect" } else { "effects" };
     count(4, "↳", figures.grouped, effects, "", theme.text, EFFECTS);
     count(2, "z", figures.shelved, "shelved", "", theme.shelved, [0; 2]);
