@@ -167,6 +167,10 @@ fn with_the_truth_shown_every_incident_has_it_in_its_line() {
             assert!(head.contains("truth: "), "{width} columns: {head}");
         }
     }
+    desk.keys(",");
+    let rows = text(&picture(&desk.console, 120, 40).0);
+    let later = rows.iter().find(|row| row.contains("later)")).expect("found after its onset");
+    assert!(later.contains("truth: "), "{later}");
 }
 
 #[test]

@@ -165,7 +165,11 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     // The truth is what was asked for: it is said in short before it is left out.
     let short = truth.as_ref().map_or(0, |[.., short]| pen::width(short) + 2);
     let first = seen.split(',').next().unwrap_or_default().to_owned();
-    let brief = first.replace(NOT_ACKNOWLEDGED[0], NOT_ACKNOWLEDGED[1]);
+    let brief = if scene.is_found_later(incident) {
+        "(later)".to_owned()
+    } else {
+        first.replace(NOT_ACKNOWLEDGED[0], NOT_ACKNOWLEDGED[1])
+    };
     let room = room.saturating_sub(short);
     let seen = pen::fitting([seen, first, brief.clone()], room).unwrap_or(brief);
     let room = (room + short).saturating_sub(pen::width(&seen) + 2);

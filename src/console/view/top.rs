@@ -196,7 +196,7 @@ fn parts(model: &Model) -> Parts {
         let (truth, rank) = match (measured.truth.is_known(), model.truth_shown) {
             (false, _) => ("no truth known", ELSEWHERE),
             (true, false) => ("truth hidden", ELSEWHERE),
-            (true, true) => ("truth shown", 5),
+            (true, true) => ("truth shown", 6),
         };
         parts.add(rank, truth, if model.truth_shown { theme.truth } else { theme.label });
     }
