@@ -124,7 +124,8 @@ actions! {
     ZoomIn, "zoom-in", &[c('z')], Time, "zoom in", beside(Action::ZoomOut, "zoom", 7);
     ZoomOut, "zoom-out", &[c('Z')], Time, "zoom out";
     CloseUp, "close-up", &[c('v')], Time, "incident in 5 s columns", hint("close-up", 6);
-    ShowOverview, "overview", &[c('1')], Views, "overview";
+    ShowOverview, "overview", &[c('1')], Views, "overview",
+        beside(Action::ShowSessions, "views", 4);
     ShowClient, "client", &[c('2')], Views, "one client";
     ShowInfluence, "influence", &[c('3')], Views, "who influences whom";
     ShowIncident, "incident", &[c('4')], Views, "one incident";
@@ -157,12 +158,13 @@ actions! {
     TurnDown, "down-knob", &[c('-')], Tuning, "knob down, on trial";
     TurnFarUp, "far-up-knob", &[shift(Up), c('*')], Tuning, "ten steps up";
     TurnFarDown, "far-down-knob", &[shift(Down), c('_')], Tuning, "ten steps down";
-    WriteSession, "write-session", &[c('w')], Tuning, "settings to the session";
+    WriteSession, "write-session", &[c('w')], Tuning, "settings to the session",
+        hint("write", 4);
     Undo, "undo", &[c('u')], Tuning, "undo", hint("undo", 5);
     Redo, "redo", &[ctrl('r')], Tuning, "redo";
     Command, "command", &[c(':')], Program, "command, tab completes", hint("command", 8);
     Help, "help", &[c('?')], Program, "this help", hint("help", 1);
-    Bell, "ring", &[c('b')], Program, "bell on new P1, or off";
+    Bell, "ring", &[c('b')], Program, "bell on priority 1, off";
     Theme, "theme", &[c('T')], Program, "next theme";
     Mouse, "mouse", &[c('M')], Program, "mouse on, off";
     Copy, "copy", &[c('y')], Program, "copy what is chosen";

@@ -9,6 +9,7 @@
 //! | `operator` | what an operator does about alarms |
 //! | `prompt`, `line`, `command`, `goal`, `filter` | what is typed |
 //! | `question`, `answer` | what is asked, and what becomes of the answer |
+//! | `report` | what the engine reports |
 //! | `act`, `offers` | what every action does, and where it does anything |
 //! | `point`, `copied` | the mouse, the clipboard |
 
@@ -42,7 +43,6 @@ use crate::engine::knob::{Knob, Scope, Turn};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
 use crate::engine::watch::Snapshot;
-use crate::fact::Priority;
 use crate::incident::{Action as Deed, What};
 use crate::score::Score;
 use crate::session::Session;
@@ -62,6 +62,7 @@ mod operator;
 mod point;
 pub(crate) mod prompt;
 pub(crate) mod question;
+mod report;
 mod screen;
 mod time;
 mod tune;
@@ -374,7 +375,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Option<Effect> {
     match msg {
         Msg::Key(key) => return press(model, key),
         Msg::Point(point) => return point::take(model, &point),
-        Msg::Report(report) => return learn(model, report),
+        Msg::Report(report) => return report::learn(model, report),
         Msg::Paste(text) => model.paste(&text),
         Msg::Keys(Ok(keymap)) => model.keymap = keymap,
         Msg::Keys(Err(why)) => {
@@ -424,90 +425,4 @@ fn press(model: &mut Model, key: Key) -> Option<Effect> {
         }
         Meaning::Nothing => None,
     }
-}
-
-fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
-    match report {
-        EngineEvent::Notice(notice) => model.message(notice),
-        EngineEvent::Recording(state) => {
-            if let RecordState::Failed(why) = &state {
-                model.failure(format!("not recorded: {why}"));
-            }
-            model.recording = Some(state);
-        }
-        EngineEvent::Training(training) => model.course.take(training),
-        EngineEvent::Opened(opened) => {
-            let clients = &opened.layout.clients;
-            model.raw_names = clients.iter().map(|client| client.name.clone()).collect();
-            model.names = model.raw_names.iter().map(|name| clean(name)).collect();
-            model.measured = Some(Measured::new(&opened));
-            model.watched = Some(Watched::new(clients.len(), opened.period_s));
-            model.prepared = opened.prepared;
-            model.stage = Stage::Reading;
-            model.zoom = model.zoom.max(model.finest_zoom());
-        }
-        EngineEvent::News(bulletin) => {
-            if let Some(measured) = &mut model.measured {
-                bulletin.news.frames.iter().for_each(|frame| measured.take(frame));
-            }
-            let mut rings = false;
-            if let Some(watched) = &mut model.watched {
-                let known = |number| watched.incident(number).map(|incident| incident.priority);
-                rings = bulletin.news.incidents.iter().any(|incident| {
-                    incident.priority == Priority::P1
-                        && known(incident.number) != Some(Priority::P1)
-                });
-                watched.take(&bulletin.news);
-                watched.snapshot = bulletin.snapshot.or(watched.snapshot.take());
-                if let (true, Some(snapshot)) = (model.as_written.is_empty(), &watched.snapshot) {
-                    model.as_written.clone_from(&snapshot.knobs);
-                }
-            }
-            model.load = bulletin.load;
-            model.live = bulletin.live.or(model.live.take());
-            if model.seeking.is_some_and(|goal| model.newest().is_some_and(|now| now >= goal)) {
-                model.seeking = None;
-            }
-            let live = matches!(model.stage, Stage::Playing) && model.seeking.is_none();
-            return (rings && model.bell && live).then_some(Effect::Bell);
-        }
-        EngineEvent::Ordered(Ok(())) => {
-            model.remark = model.last_deed().map(|said| Remark::done(&said));
-            // A knob that was set elsewhere is no longer where the trial began.
-            model.tuning = None;
-        }
-        EngineEvent::Ordered(Err(why)) => model.failure(why),
-        EngineEvent::Tried(found) => {
-            let tuning = model.tuning.as_mut()?;
-            tuning.hear(*found);
-            if let Some(watched) = &mut model.watched {
-                watched.try_out(tuning.ghost_flags());
-            }
-            let next = tuning.ask().or_else(|| tuning.ask_further());
-            return next.map(|turn| Effect::Command(Command::WhatIf(turn)));
-        }
-        EngineEvent::Branched(found) => model.take_branch(found),
-        EngineEvent::Playing => {
-            model.stage = Stage::Playing;
-            // A recording is read to its end first.
-            if !model.is_recording {
-                return model.go_where_opened();
-            }
-        }
-        // The picture is complete: nothing follows.
-        EngineEvent::Stopped => {}
-        EngineEvent::Ended(ending) => {
-            model.seeking = None;
-            model.score = ending.summary.score;
-            model.stage = Stage::Ended;
-            if model.is_recording {
-                return model.go_where_opened();
-            }
-        }
-        EngineEvent::Failed(error) => {
-            model.seeking = None;
-            model.stage = Stage::Failed(error);
-        }
-    }
-    None
 }

@@ -1,6 +1,6 @@
 //! What happens next: keys before pictures, pictures before reports, and never more than 30 pictures a
-//! second, however much the engine reports. A picture that is due waits for one key and not for
-//! all that are sent.
+//! second, however much the engine reports. A key is answered sooner, after a sixtieth of a second at
+//! most. A picture that is due waits for one key and not for all that are sent.
 
 use std::io;
 
@@ -12,6 +12,9 @@ use crate::engine::handle::EngineEvent;
 
 /// The shortest time between two pictures: 30 a second.
 pub(crate) const FRAME: Duration = Duration::from_millis(33);
+
+/// The shortest time between two pictures of which the second answers a key.
+const ANSWER: Duration = Duration::from_millis(16);
 
 #[derive(Debug)]
 pub(crate) enum Beat {
@@ -66,7 +69,7 @@ impl Pulse {
         };
         tokio::select! {
             biased;
-            () = sleep_until(self.drawn + FRAME), if self.dirty && self.answered => self.draw(),
+            () = sleep_until(self.drawn + ANSWER), if self.dirty && self.answered => self.draw(),
             sent = input.next() => {
                 (self.dirty, self.answered) = (true, true);
                 Beat::Input(sent)
@@ -137,7 +140,30 @@ mod tests {
                 told += 1;
             }
             let distances = drawn.windows(2).map(|pair| pair[1] - pair[0]);
-            assert!(distances.min() >= Some(FRAME), "pictures follow too fast");
+            assert!(distances.min() >= Some(ANSWER), "pictures follow too fast");
+        });
+    }
+
+    #[test]
+    fn a_key_is_answered_sooner_than_a_report_is_shown() {
+        block_on(async {
+            let mut input = Input::default();
+            let (_feed, mut reports) = mpsc::channel(1);
+            let mut pulse = Pulse::new();
+            let first = pulse.next(&mut input, &mut reports, true, None).await;
+            assert!(matches!(first, Beat::Draw));
+            let mut after = async |pulse: &mut Pulse| {
+                let before = pulse.drawn;
+                while !matches!(pulse.next(&mut input, &mut reports, true, None).await, Beat::Draw)
+                {
+                }
+                pulse.drawn - before
+            };
+            pulse.touch();
+            assert!(after(&mut pulse).await >= FRAME, "a report");
+            (pulse.dirty, pulse.answered) = (true, true);
+            let answered = after(&mut pulse).await;
+            assert!((ANSWER..FRAME).contains(&answered), "a key: {answered:?}");
         });
     }
 

@@ -10,7 +10,9 @@ use crate::engine::pace::Speed;
 use fixture::{Console, playing, preparing};
 
 mod compare;
+mod everyday;
 pub(crate) mod fixture;
+mod judged;
 mod marks;
 mod operate;
 pub(crate) mod plant;

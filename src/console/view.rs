@@ -47,7 +47,6 @@ mod tail;
 mod together;
 mod top;
 mod training;
-
 mod words;
 
 /// The smallest screen with trends; below it there is a card of words.
@@ -78,9 +77,14 @@ pub(crate) fn view(model: &Model, buffer: &mut Buffer) -> Vec<Hit> {
 
 fn page(model: &Model, area: Rect, canvas: &mut Canvas) {
     let rows = [Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)];
-    let [top, mut rest, footer] = Layout::vertical(rows).areas(area);
+    let [top, body, footer] = Layout::vertical(rows).areas(area);
     top::draw(model, top, canvas);
+    draw_body(model, body, canvas);
+    // Last, because a long message covers more than its line.
     footer::draw(model, footer, canvas);
+}
+
+fn draw_body(model: &Model, mut rest: Rect, canvas: &mut Canvas) {
     if model.screen == Screen::Sessions && !matches!(model.stage, Stage::Preparing) {
         return sessions::draw(model, rest, canvas);
     }

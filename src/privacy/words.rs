@@ -79,7 +79,7 @@ fn how_long(settings: &PrivacySettings, remembers: Option<(&str, &FilterMemory)>
         format!(
             "ε says how far what is heard can shift the odds between two values that a sample may have \
              had: by a factor of e^ε at most, but for a chance of δ = {:e}. ε 0.1 hides well, ε 1 \
-             fairly (2.7 to 1), ε 10 hardly (22 000 to 1); \"no bound\" is something sent as it is.",
+             fairly (2.7 to 1), ε 10 hardly (22 000 to 1); \"unprotected\" is sent without noise.",
             settings.delta
         ),
         "What is protected stays protected. Releases about the same stretch of time add up: the longer \
@@ -137,13 +137,13 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
     let mut said = Vec::new();
     if settings.epsilon_flag.is_none() {
         said.push(format!(
-            "{} are sent as they are: whoever listens knows at every step how usual it was.",
+            "{} are sent unprotected: whoever listens knows at every step how usual it was.",
             if mode == Mode::Paper { "Flags" } else { "Symbols" }
         ));
     }
     for (state, _) in states(settings).iter().filter(|(_, epsilon)| epsilon.is_none()) {
         said.push(format!(
-            "In training {state} is sent as it is: no noise hides the samples of the fit range."
+            "In training {state} is sent unprotected: no noise hides the samples of the fit range."
         ));
     }
     if settings.epsilon_a.is_some() {
@@ -220,7 +220,7 @@ fn evidence_tells(session: &Session) -> Vec<String> {
                 "Beside its symbols a client sends its state at every step, noised (ε {epsilon} each \
                  time)."
             ),
-            None => "Beside its symbols a client sends its state at every step, as it is.".to_owned(),
+            None => "Beside its symbols a client sends its state at every step, unprotected.".to_owned(),
         });
     }
     if settings.reveal_sensor {
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(words.protected.len(), 1);
         let not = words.not_protected.join("\n");
         assert!(
-            not.contains("Symbols are sent as they are") && not.contains("x̂_c is sent as it is")
+            not.contains("Symbols are sent unprotected") && not.contains("x̂_c is sent unprotected")
         );
         assert!(not.contains("Seeded: not private"));
     }

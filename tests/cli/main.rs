@@ -28,6 +28,8 @@ mod ledger_budget;
 mod live;
 mod manners;
 #[cfg(unix)]
+mod opened;
+#[cfg(unix)]
 mod proxy;
 mod readme;
 mod recording;

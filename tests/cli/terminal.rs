@@ -18,7 +18,7 @@ const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only
     replay: (speed: 20))";
 
 /// A session whose models have been made once, for all tests.
-fn trained() -> &'static Path {
+pub(crate) fn trained() -> &'static Path {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a temporary folder");

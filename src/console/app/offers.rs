@@ -67,7 +67,8 @@ impl Model {
                 self.watched.as_ref().is_some_and(|watched| !watched.incidents.is_empty())
             }
             Service => self.is_watched(),
-            TurnUp | TurnDown | TurnFarUp | TurnFarDown | WriteSession => tunable,
+            TurnUp | TurnDown | TurnFarUp | TurnFarDown => tunable,
+            WriteSession => !self.unwritten().is_empty(),
             Undo => self.snapshot().is_some_and(|snapshot| snapshot.undoable.is_some()),
             Redo => self.snapshot().is_some_and(|snapshot| snapshot.redoable.is_some()),
             ToMark => !self.marks.is_empty(),

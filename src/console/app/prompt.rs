@@ -92,6 +92,14 @@ impl Prompt {
         }
     }
 
+    /// How many lines tab goes through, and those that come next.
+    pub(crate) fn further_offers(&self) -> Option<String> {
+        let (at, count) = (self.offer?, self.offers.len());
+        let next = self.offers.iter().cycle().skip(at + 1).take(count - 1);
+        let next: Vec<&str> = next.map(String::as_str).collect();
+        Some(format!("{} of {count}, tab: {}", at + 1, next.join("  ")))
+    }
+
     /// Another key was pressed: what tab would offer is another list.
     pub(crate) fn forget_offers(&mut self) {
         self.offers.clear();

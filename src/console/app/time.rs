@@ -223,7 +223,12 @@ impl Model {
             return;
         }
         let Some((number, onset)) = found else {
-            self.message(if forward { "no later incident" } else { "no earlier incident" });
+            let over = matches!(self.stage, Stage::Ended);
+            self.message(match (forward, over) {
+                (false, _) => "no earlier incident",
+                (true, true) => "no later incident",
+                (true, false) => "no later incident so far; g runs ahead to a time",
+            });
             return;
         };
         self.playback = None;

@@ -105,8 +105,8 @@ impl Model {
         Some(self.order_turn(turn, why))
     }
 
-    /// Asks whether to write what was set since the session was opened into its file.
-    pub(super) fn ask_write(&mut self) {
+    /// What was set since the session was opened and is not in its file: from what to what.
+    pub(super) fn unwritten(&self) -> Vec<(Turn, Turn)> {
         let known =
             |turn: &Turn| self.as_written.iter().find(|known| known.knob == turn.knob).copied();
         // A session has no place for a client's own τ.
@@ -115,7 +115,12 @@ impl Model {
             let from = known(turn)?;
             (from != *turn).then_some((from, *turn))
         });
-        let changes: Vec<(Turn, Turn)> = changed.collect();
+        changed.collect()
+    }
+
+    /// Asks whether to write that into the file.
+    pub(super) fn ask_write(&mut self) {
+        let changes = self.unwritten();
         if changes.is_empty() {
             self.message("nothing was set that the session does not say already");
         } else {

@@ -25,6 +25,8 @@ pub(crate) struct Tuning {
     /// The newest answer, which may be of a value already left.
     pub found: Option<Tried>,
     asked: Option<Turn>,
+    /// Values that were asked for the curve: each once, whatever the answer.
+    further: Vec<Turn>,
     /// What other values of the knob would have meant, as far as it was asked.
     pub curve: Vec<CurvePoint>,
 }
@@ -45,7 +47,15 @@ const SAME: SignedDuration = SignedDuration::from_secs(60);
 
 impl Tuning {
     pub(crate) fn new(from: Turn) -> Self {
-        Self { from, trial: from, why: None, found: None, asked: None, curve: Vec::new() }
+        Self {
+            from,
+            trial: from,
+            why: None,
+            found: None,
+            asked: None,
+            further: Vec::new(),
+            curve: Vec::new(),
+        }
     }
 
     pub(crate) fn knob(&self) -> Knob {
@@ -69,12 +79,15 @@ impl Tuning {
     /// A question about another value of the knob, for the curve; asked while nothing else is.
     pub(crate) fn ask_further(&mut self) -> Option<Turn> {
         let answered = matches!(self.answer(), Some(Tried { after: Ok(_), .. }));
-        if self.asked.is_some() || !answered || self.knob().row().scope == Scope::Releases {
+        if self.asked.is_some() || !answered {
             return None;
         }
-        let known = |turn: &Turn| self.curve.iter().any(|point| point.turn == *turn);
+        let known = |turn: &Turn| {
+            self.further.contains(turn) || self.curve.iter().any(|point| point.turn == *turn)
+        };
         let around = (1..=AROUND).flat_map(|n| [n, -n]);
         let next = around.map(|n| stepped(self.from, n, self.from.to.tau())).find(|t| !known(t))?;
+        self.further.push(next);
         self.asked = Some(next);
         self.asked
     }
@@ -137,7 +150,8 @@ impl Tuning {
         Some(&self.found.as_ref()?.after.as_ref().ok()?.flags)
     }
 
-    /// What turning it would have meant, in words: "23 → 9 alarms, 2 labelled attacks missed".
+    /// What turning it would have meant: "alarms 23 → 9   false 5 → 1 …". What is compared comes
+    /// first, so that a narrow screen shows it.
     pub(crate) fn words(&self, steps: u64) -> String {
         if !self.has_moved() {
             return String::new();
@@ -157,7 +171,7 @@ impl Tuning {
             Some(Tried { before, after: Ok(after), .. }) => compared(before, after),
         };
         if is_ahead(self.knob()) {
-            format!("{} · from the start: {had_it_been_so}", from_now_on(self.knob(), steps))
+            format!("{had_it_been_so} · it counts {}", from_now_on(self.knob(), steps))
         } else {
             had_it_been_so
         }
@@ -248,15 +262,32 @@ mod tests {
     fn epsilon_is_said_to_count_from_now_on() {
         let mut tuning = Tuning::new(Knob::EpsilonFlag.at(Some(4.0)));
         tuning.trial = Knob::EpsilonFlag.at(Some(2.0));
-        let from_now_on = "from step 119 on; what was released stays released";
-        assert!(tuning.words(118).starts_with(from_now_on));
+        let from_now_on = "it counts from step 119 on; what was released stays released";
+        assert!(tuning.words(118).ends_with(from_now_on));
         assert_eq!(tuning.ghost(), None);
         let trial = tuning.ask().expect("the day so far can be released again");
         let answer = |after| Tried { turn: trial, before: outlook(23, 12, 5), after };
         tuning.hear(answer(Ok(outlook(9, 10, 1))));
-        assert!(tuning.words(118).contains("from the start: alarms 23 → 9"));
+        assert!(tuning.words(118).starts_with("alarms 23 → 9   false 5 → 1"));
         let costs = AgainError::Costs { releases: 17_280 };
         tuning.hear(answer(Err(NoAnswer::Again(costs))));
         assert!(tuning.words(118).contains("17280 times"), "{}", tuning.words(118));
+    }
+
+    #[test]
+    fn a_value_of_the_curve_is_asked_for_once_even_if_there_is_no_answer() {
+        let mut tuning = Tuning::new(Knob::EpsilonFlag.at(Some(4.0)));
+        tuning.trial = Knob::EpsilonFlag.at(Some(2.0));
+        let turn = tuning.ask().expect("a question");
+        tuning.hear(Tried { turn, before: outlook(23, 12, 5), after: Ok(outlook(9, 10, 1)) });
+        let mut asked = Vec::new();
+        while let Some(turn) = tuning.ask_further() {
+            assert!(!asked.contains(&turn), "{turn} a second time");
+            asked.push(turn);
+            let costs = NoAnswer::Again(AgainError::Costs { releases: 17_280 });
+            tuning.hear(Tried { turn, before: outlook(23, 12, 5), after: Err(costs) });
+        }
+        assert!(asked.len() >= 4, "{asked:?}");
+        assert!(matches!(tuning.answer(), Some(Tried { after: Ok(_), .. })), "the trial's stays");
     }
 }

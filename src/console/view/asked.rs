@@ -9,6 +9,8 @@ use ratatui::layout::Rect;
 
 use super::pen::{Canvas, cut, width};
 use crate::console::app::{Model, Prompt, Question};
+
+/// Cells of the way out.
 const LEAVE: u16 = 9;
 
 /// Draws what is typed or asked into the first row of `area`; whether there is any.
@@ -36,6 +38,8 @@ fn typed(model: &Model, prompt: &Prompt, area: Rect, canvas: &mut Canvas) {
     x = canvas.put(area, x, 0, &rest.collect::<String>(), theme.text);
     if let Some(error) = &prompt.error {
         canvas.cut(area, x + 2, 0, error, theme.failure);
+    } else if let Some(offers) = prompt.further_offers() {
+        canvas.cut(area, x + 2, 0, &offers, theme.label);
     } else if let Some(example) = prompt.example(&model.names) {
         canvas.cut(area, x + 2, 0, &example, theme.label);
     }

@@ -1,12 +1,12 @@
 //! The chosen client alone: how far it is from alarm, what it sent, what it measures.
 //!
 //! ```text
-//! ── ▲ P1 boiler  ROOT #7  UNACK  since 10:38:00 ────────────────
-//!    S/b      3.21           ▂▂▂▃▂▂▂▅████     evidence against 1
-//!    r_c     2.31τ  ‖r‖ 1.9  ▂▂▂▃▂▂▂▅████     distances against τ
-//!    r_a     0.42τ  ‖r‖ 0.8  ▂▂▂▃▂▂▂▂▂▂▂▂
-//!    Z                       ·······ccccc     flags by the thresholds that stand
-//!    symbols                 ·······11233     grades as they were sent
+//! ── ▲ P1 boiler  ROOT #7  not acknowledged  since 10:38:00 ──────
+//!    evidence S/b       3.21 ▂▂▂▃▂▂▂▅████     evidence against 1
+//!    own model r_c     2.31τ ▂▂▂▃▂▂▂▅████     distances against τ
+//!    with others r_a   0.42τ ▂▂▂▃▂▂▂▂▂▂▂▂
+//!    flags Z                 ·······ccccc     flags by the thresholds that stand
+//!    symbols sent            ·······11233     grades as they were sent
 //! ── 12 sensors  those that deviate most are numbered ───────────
 //!  1 PIT01  ↑61.48 bar       ⡠⠤⠒⠒⠊⠉⠑⠢⣀⡠⠤
 //!    FT01    12.03 mmH2O     ⡠⠤⠒⠒⠊⠉⠑⠢⣀⡠⠤
@@ -14,10 +14,11 @@
 //! ```
 
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::pen::{self, Canvas, span};
-use super::rows::{Quantity, over, quantity, truth};
+use super::rows::{ABOVE_BARS, Quantity, over, quantity, truth};
 use super::scene::{Axis, Scene};
 use super::sensors::{Cells, Shown};
 use super::status::{Status, seen};
@@ -65,12 +66,15 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         }
     }
     let trends = rest;
-    let room = rest.height.saturating_sub(1 + known.sensors.len() as u16);
-    for (row, height) in grown(rows(scene, area.height), room) {
+    let rows = rows(scene, area.height);
+    let room = room_above(&rows, known.sensors.len(), rest.height);
+    for (row, height) in grown(rows, room) {
         draw_row(scene, &axis, client, row, pen::take(&mut rest, height), canvas);
     }
     if scene.model.truth_shown {
-        truth(scene, &axis, client, pen::part(trends, 0, 1), canvas);
+        // In one row the lowest block is a value.
+        let spare = if area.height >= 30 { ABOVE_BARS } else { &[" "] };
+        truth(scene, &axis, client, pen::part(trends, 0, 1), spare, canvas);
     }
     let shown = Shown::plan(known.sensors.len(), skip, rest.height.saturating_sub(1));
     rest = canvas.panel(rest, sensors_title(scene, client, known, shown));
@@ -97,12 +101,21 @@ fn rows(scene: &Scene, height: u16) -> Vec<(Row, u16)> {
     }
 }
 
+/// Rows of `height` that are left above the sensors, once each of them has as many as fit: two and
+/// more make a curve of it.
+fn room_above(rows: &[(Row, u16)], sensors: usize, height: u16) -> u16 {
+    let least: u16 = rows.iter().map(|(_, height)| *height).sum();
+    let sensors = sensors.min(usize::from(u16::MAX / 8)) as u16;
+    let each = height.saturating_sub(1 + least).checked_div(sensors).unwrap_or(1).clamp(1, 3);
+    height.saturating_sub(1 + each * sensors)
+}
+
 /// The same with what is left of `room` rows given to what is drawn against a limit, two at a time,
 /// so that the limit stays at half the height.
 fn grown(mut rows: Vec<(Row, u16)>, room: u16) -> Vec<(Row, u16)> {
     let used: u16 = rows.iter().map(|(_, height)| *height).sum();
     let mut spare = room.saturating_sub(used);
-    for most in [4, 6] {
+    for most in [4, 6, 8] {
         for (row, height) in &mut rows {
             let against = matches!(row, Row::Quantity(Quantity::Level(_)));
             if against && *height >= 2 && *height < most && spare >= 2 {
@@ -151,28 +164,32 @@ fn draw_row(scene: &Scene, axis: &Axis, client: usize, row: Row, area: Rect, can
             (name, Some(reading(scene, client, trace)))
         }
     };
-    canvas.put(area, 3, y, name, theme.label);
-    if let Some(value) = value {
-        canvas.right(area, axis.margin.saturating_sub(1), y, &value.content, value.style);
+    let end = canvas.put(area, 3, y, name, theme.label) + 1;
+    if let Some((values, style)) = value {
+        let right = axis.margin.saturating_sub(1);
+        let value = pen::fitting(values, right.saturating_sub(end)).unwrap_or_default();
+        canvas.right(area, right, y, &value, style);
     }
 }
 
-/// A trace at the moment, against its limit where it has one: `4.91 = 2.31τ`.
-fn reading(scene: &Scene, client: usize, trace: Trace) -> Span<'static> {
+/// A trace at the moment, against its limit where it has one: `4.91 = 2.31τ`, and in short.
+fn reading(scene: &Scene, client: usize, trace: Trace) -> (Vec<String>, Style) {
     let theme = scene.theme;
     let Some(value) = scene.watched.and_then(|w| w.value_at(client, trace, scene.moment)) else {
-        return span("?", theme.missing);
+        return (vec!["?".into()], theme.missing);
     };
     if matches!(trace, Trace::NormC | Trace::NormA) {
-        return span(format!("{value:.3}"), theme.text);
+        return (vec![format!("{value:.3}")], theme.text);
     }
     let times = ratio(value, scene.limit(client, trace));
     let style = if times > 1.0 { over(scene, client, trace) } else { theme.text };
     if trace == Trace::Evidence {
-        span(format!("{times:.2}"), style)
-    } else {
-        span(format!("{value:.1} = {times:.2}τ"), style)
+        return (vec![format!("{times:.2}")], style);
     }
+    (
+        vec![format!("{value:.1} = {times:.2}τ"), format!("{times:.2}τ"), format!("{times:.0}τ")],
+        style,
+    )
 }
 
 fn title<'a>(scene: &Scene<'a>, client: usize, known: &'a Client) -> Vec<Span<'a>> {

@@ -5,12 +5,15 @@
 //! ```
 
 use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::widgets::{Clear, Widget};
 
 use super::asked;
-use super::pen::{Canvas, columns, width};
+use super::pen::{Canvas, columns, width, wrapped};
 use crate::console::action::{Action, Hint, TABLE};
 use crate::console::app::Model;
 use crate::console::mouse::Target;
+
 struct Offer {
     action: Action,
     keys: String,
@@ -31,7 +34,7 @@ pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
     }
     if let Some(remark) = &model.remark {
         let style = if remark.bad { theme.failure } else { theme.strong };
-        canvas.cut(area, 1, 0, &remark.text, style);
+        said(&remark.text, style, area, canvas);
         return;
     }
     let mut x = 1;
@@ -45,6 +48,21 @@ pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
     }
 }
 
+/// A message; what does not fit into one line covers the last lines of the view, at most half of it.
+fn said(text: &str, style: Style, area: Rect, canvas: &mut Canvas) {
+    let lines = wrapped(text, area.width.saturating_sub(2));
+    let most = usize::from(canvas.buffer.area.height / 2).max(1);
+    let rows = lines.len().min(most) as u16;
+    let first = area.y.saturating_sub(rows.saturating_sub(1)).max(canvas.buffer.area.y);
+    let covered = Rect { y: first, height: area.bottom() - first, ..area };
+    if rows > 1 {
+        Clear.render(covered, canvas.buffer);
+    }
+    for (y, line) in (0..covered.height).zip(lines) {
+        canvas.cut(covered, 1, y, &line, style);
+    }
+}
+
 fn offers(model: &Model) -> Vec<Offer> {
     let key = |action| model.keymap.keys(action).first().map(|chord| model.theme.key(*chord));
     TABLE
@@ -54,7 +72,10 @@ fn offers(model: &Model) -> Vec<Offer> {
             let hint = row.hint?;
             let hint = Hint { what: model.wording(row.action).unwrap_or(hint.what), ..hint };
             let both = [key(row.action), hint.beside.and_then(key)];
-            let keys = both.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let both: Vec<String> = both.into_iter().flatten().collect();
+            // Digits stand for all between them.
+            let digits = both.iter().all(|key| key.parse::<u8>().is_ok());
+            let keys = both.join(if digits { "-" } else { " " });
             Some(Offer { action: row.action, keys, hint })
         })
         .collect()

@@ -22,10 +22,14 @@ use crate::incident::Incident;
 
 /// The most clients that are drawn as boxes.
 pub(crate) const MOST: usize = 6;
+/// Cells of a box at most.
+const WIDEST: u16 = 26;
 /// Rows of a box.
 const BOX: u16 = 4;
 /// The least room between two boxes: an arrow and a few letters.
 const GAP: u16 = 12;
+/// The most room between two boxes.
+const WIDEST_GAP: u16 = 60;
 
 /// One influence to be drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +67,7 @@ pub(crate) fn rows(scene: &Scene, edges: &[Edge], width: u16) -> Option<u16> {
 
 fn box_cells(width: u16, clients: usize) -> u16 {
     let clients = clients as u16;
-    (width.saturating_sub(2 + GAP * (clients - 1)) / clients).min(22)
+    (width.saturating_sub(2 + GAP * (clients - 1)) / clients).min(WIDEST)
 }
 
 /// Clients from left to right: each after those that influence it, as far as there is no circle; the
@@ -99,7 +103,7 @@ pub(crate) fn draw(
     let cells = box_cells(area.width, clients);
     let order = order(clients, edges);
     let gap = (area.width.saturating_sub(2 + cells * clients as u16) / (clients as u16 - 1).max(1))
-        .clamp(GAP, 26);
+        .clamp(GAP, WIDEST_GAP);
     let left = |place: usize| 1 + place as u16 * (cells + gap);
     for (place, client) in order.iter().enumerate() {
         boxed(scene, *client, columns(part(area, 0, BOX), left(place), cells), canvas);

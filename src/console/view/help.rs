@@ -21,10 +21,13 @@ use crate::console::theme::{State, Theme};
 /// Cells of the keys, and of a whole column of the help.
 const KEYS: u16 = 11;
 const COLUMN: u16 = 40;
-const LEGEND: [(&str, &str); 12] = [
+/// What stands for no flag, Z_c, Z_a and both; and on a terminal that knows only ASCII.
+const FLAGS: &str = "· ▀ ▄ █";
+const FLAGS_ASCII: &str = "· c a #";
+const LEGEND: [(&str, &str); 14] = [
     ("▂▃▄▆█", "against a limit, at ▄"),
     ("two rows", "the limit is between"),
-    ("· c a #", "no flag, Z_c, Z_a, both"),
+    (FLAGS, "no flag, Z_c, Z_a, both"),
     ("1 to 9", "grade of the symbol sent"),
     ("?", "missing: no value came"),
     ("↑ ↓ ↕", "beyond its scale"),
@@ -34,6 +37,8 @@ const LEGEND: [(&str, &str); 12] = [
     ("τ", "threshold of a distance"),
     ("ε δ", "less is more private"),
     ("-", "a flag that would be gone"),
+    ("▵ ▿", "alarm on trial: new, gone"),
+    ("T", "an attack, where shown (t)"),
 ];
 
 /// Draws the help over `area`, scrolled by `skip` lines as far as there is need.
@@ -150,8 +155,11 @@ fn verdicts(theme: &Theme) -> Vec<HelpLine> {
 }
 
 fn legend(theme: &Theme) -> Vec<HelpLine> {
-    let rows = LEGEND.into_iter();
-    rows.map(|(sign, what)| HelpLine::Row(sign.to_owned(), what.to_owned(), theme.strong)).collect()
+    let sign = |sign| if sign == FLAGS && theme.terminal.ascii { FLAGS_ASCII } else { sign };
+    let row = |(of, what): (&'static str, &str)| {
+        HelpLine::Row(sign(of).to_owned(), what.to_owned(), theme.strong)
+    };
+    LEGEND.into_iter().map(row).collect()
 }
 
 /// Sections shared out among columns, in their order, so that no column is much longer than it must

@@ -1,21 +1,19 @@
 //! One incident: who rose when, who it is, why, and what was done about it.
 //!
 //! ```text
-//! ── ▲ #7 ROOT P1 boiler  UNACK  4m20s ───────────────────────────
-//!  who rose first (10 s a column)
-//!  ▲ P1  ········▅███████████████   ROOT    10:38:00
-//!  ↳ P2  ·············▃▅█████████   effect  +50 s
-//!        10:33         ▴ first out
-//! ── who it is ─────────────────── ── why ────────────────────────
-//!  P1  0.93 ██████████████████     1 All evidence taken together …
-//!  P2  0.05 █                      2 P1 rose first, at 10:38:00 …
-//! ── numbers at 10:42:20 ─────────────────────────────────────────
-//!       S/b   r_c/τ  r_a/τ  Z  explained
-//!  P1   3.21   2.31   1.76  #
-//! ── operator ────────────────────────────────────────────────────
-//!  open since 10:38:00, nobody has acknowledged it
-//!  check P1: set points, valves, pumps …
+//! ── ▲ #7 ROOT P1 boiler  not acknowledged  4m20s ────────────────
+//!  ▲ P1 boiler   ········▅███████████████   ROOT    10:38:00
+//!  ↳ P2 turbine  ·············▃▅█████████   effect  +50 s
+//!  5 s           10:33         ▴ alarmed first
+//! ── why ────────────────────────── ── probability of being the root ─
+//!  1 All evidence taken together …   P1 boiler  0.93 ████████████
+//!  2 P1 alarmed first, at 10:38:00   P2 turbine 0.05 █
+//! ── operator ───────────────────── ── peak values ───────────────────
+//!  open since 10:38:00                    S/b  r_c/τ  r_a/τ  Z
+//!  check P1: set points, valves …    P1  3.21   2.31   1.76  #
 //! ```
+//!
+//! The trends get the rows that the words leave.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -45,7 +43,11 @@ use crate::session::Mode;
 const FIRST_OUT: &str = "▴ alarmed first";
 const TWO_COLUMNS: u16 = 110;
 /// Rows that the trend of a member gets at most.
-const TALLEST: u16 = 4;
+const TALLEST: u16 = 10;
+/// Rows that stay free for what will happen.
+const TO_COME: u16 = 3;
+/// From this width on, members have their whole names.
+const WHOLE_NAMES: u16 = 90;
 
 /// Draws incident `number` into `area`, its lower part scrolled by `skip` lines.
 pub(crate) fn draw(scene: &Scene, number: u64, skip: usize, area: Rect, canvas: &mut Canvas) {
@@ -55,22 +57,32 @@ pub(crate) fn draw(scene: &Scene, number: u64, skip: usize, area: Rect, canvas: 
         return;
     };
     let mut rest = canvas.panel(area, title(scene, incident));
-    let members = (incident.members.len() as u16).max(1);
-    let tall = (rest.height / 2).saturating_sub(1) / members;
-    let stairs_rows = (members * tall.clamp(1, TALLEST) + 1).min(rest.height / 2);
-    let mut picture = pen::take(&mut rest, stairs_rows);
     let two = area.width >= TWO_COLUMNS;
-    if two {
-        let [left, right] = canvas.beside(picture, area.width / 2 + area.width / 10);
-        root_sensors(scene, incident, right, canvas);
-        picture = left;
-    }
-    stairs(scene, incident, picture, canvas);
     let left = if two { area.width / 2 + area.width / 10 } else { area.width };
     let why = why(scene, incident, left.saturating_sub(5));
     let operator = operator(scene, incident, left.saturating_sub(3));
-    let (posterior, history) = (posterior(scene, incident), history(scene, watched, incident));
-    let numbers = numbers(scene, watched, incident);
+    let posterior = posterior(scene, incident, area.width - if two { left } else { 0 });
+    let (history, numbers) = (history(scene, watched, incident), numbers(scene, watched, incident));
+    let rows = |sections: &[&Section]| {
+        sections.iter().map(|section| 1 + section.lines.len() as u16).sum::<u16>()
+    };
+    let words = if two {
+        rows(&[&why, &operator, &history]).max(rows(&[&posterior, &numbers])) + TO_COME
+    } else {
+        rows(&[&why, &posterior, &operator])
+    };
+    let members = (incident.members.len() as u16).max(1);
+    let picture = members * member_rows(rest.height, words, members) + 1;
+    let most = rest.height * 2 / 3;
+    let picture = pen::take(&mut rest, picture.min(most));
+    // The root's own sensors stand beside, where it may name them.
+    if two && !words::named_sensors(scene, incident).is_empty() {
+        let [trends, sensors] = canvas.beside(picture, left);
+        stairs(scene, incident, trends, canvas);
+        root_sensors(scene, incident, sensors, canvas);
+    } else {
+        stairs(scene, incident, picture, canvas);
+    }
     if two {
         let [left, right] = canvas.beside(rest, left);
         canvas.sections(&[why, operator, history], skip, left);
@@ -80,16 +92,23 @@ pub(crate) fn draw(scene: &Scene, number: u64, skip: usize, area: Rect, canvas: 
     }
 }
 
+/// Rows of each member's trend in a view of `height` rows, `words` of which are wanted for words.
+fn member_rows(height: u16, words: u16, members: u16) -> u16 {
+    let spare = height.saturating_sub(words + 1) / members;
+    let least = ((height / 2).saturating_sub(1) / members).clamp(1, 2);
+    even(spare.max(least).min(TALLEST))
+}
+
+/// The limit is the line between two rows: with an odd number of them there is none.
+fn even(rows: u16) -> u16 {
+    if rows > 1 { rows - rows % 2 } else { 1 }
+}
+
 fn title(scene: &Scene, incident: &Incident) -> Vec<Span<'static>> {
     let theme = scene.theme;
     let mark = theme.mark(state_of(incident));
-    let name = incident.root.map_or_else(
-        || incidents::who(scene, incident),
-        |root| match scene.measured.clients.get(root) {
-            Some(client) if !client.title.is_empty() => format!("{} {}", client.name, client.title),
-            _ => scene.name(root).to_owned(),
-        },
-    );
+    let name =
+        incident.root.map_or_else(|| incidents::who(scene, incident), |root| scene.full_name(root));
     let priority = incident.priority.to_string();
     let seen_style =
         if incident.alarm.state.wants_acknowledgement() { mark.style } else { theme.label };
@@ -112,7 +131,8 @@ fn title(scene: &Scene, incident: &Incident) -> Vec<Span<'static>> {
 /// Members on one axis in order of onset: the staircase is the argument.
 fn stairs(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
     let (theme, clock) = (scene.theme, scene.model.clock);
-    let name = scene.name_cells(10);
+    let whole = area.width >= WHOLE_NAMES;
+    let name = if whole { scene.full_name_cells(20) } else { scene.name_cells(10) };
     let words = if area.width >= 60 { 18 } else { 8 };
     let margin = 4 + name + 1;
     let columns = area.width.saturating_sub(margin + words + 1);
@@ -121,7 +141,7 @@ fn stairs(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
     let mut rest = area;
     let labels = pen::take_last(&mut rest, 1);
     let members = (incident.members.len() as u16).max(1);
-    let height = (rest.height / members).clamp(1, TALLEST);
+    let height = even((rest.height / members).clamp(1, TALLEST));
     for (at, member) in (0..rest.height / height).zip(&incident.members) {
         let root = incident.root == Some(member.client);
         let state = match incident.root {
@@ -133,7 +153,9 @@ fn stairs(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
         let last = height - 1;
         canvas.hit(row, Target::Client(member.client));
         canvas.put(row, 1, last, mark.glyph, mark.style);
-        canvas.put(row, 3, last, &cut(scene.name(member.client), name), theme.strong);
+        let client = member.client;
+        let said = if whole { scene.full_name(client) } else { scene.name(client).to_owned() };
+        canvas.put(row, 3, last, &cut(&said, name), theme.strong);
         stair(scene, &axis, member, row, canvas);
         let after = if root { clock.time(member.onset) } else { delay(incident.delay_s(member)) };
         let word = if state == State::Effect { mark.word } else { nature(incident) };
@@ -151,18 +173,12 @@ fn stairs(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
     axis.hit(rest, canvas);
 }
 
-/// The sensors that the root named, over the same time; or that it keeps them to itself.
+/// The sensors that the root named, over the same time.
 fn root_sensors(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
     let Some(root) = incident.root else { return };
     let named = words::named_sensors(scene, incident);
-    let known = scene.measured.clients.get(root);
-    let Some(known) = known.filter(|_| !named.is_empty()) else {
-        let text = format!("{} keeps its sensors private", scene.name(root));
-        canvas.cut(area, 1, 0, &text, theme.text);
-        canvas.cut(area, 1, 1, "enter: its own view on this machine", theme.label);
-        return;
-    };
+    let Some(known) = scene.measured.clients.get(root) else { return };
     let margin = 12;
     let cells = area.width.saturating_sub(margin + 1);
     let until = incident.closed.map_or(scene.moment, |closed| closed.time).max(incident.onset);
@@ -231,17 +247,22 @@ fn why(scene: &Scene, incident: &Incident, room: u16) -> Section {
     }
     Section { title: "why".into(), lines }
 }
-fn posterior(scene: &Scene, incident: &Incident) -> Section {
+
+fn posterior(scene: &Scene, incident: &Incident, width: u16) -> Section {
     let theme = scene.theme;
     let mut order: Vec<(usize, f64)> = incident.posterior.iter().copied().enumerate().collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let cells = scene.full_name_cells(20);
+    // A blank, the figure, and "named" behind the bar.
+    let bar = f64::from(width.saturating_sub(cells + 16).clamp(8, 40));
     let lines = order.into_iter().take(12).map(|(client, p)| {
         let root = incident.root == Some(client);
-        let (text, bar) = if root { (theme.root, theme.root) } else { (theme.text, theme.trend) };
+        let (text, style) = if root { (theme.root, theme.root) } else { (theme.text, theme.trend) };
+        let name = scene.full_name(client);
         Line::from_iter([
-            span(scene.padded_name(client), text),
+            span(format!("{:<cells$} ", cut(&name, cells), cells = usize::from(cells)), text),
             span(format!("{p:.3} "), theme.text),
-            span("█".repeat((p.clamp(0.0, 1.0) * 24.0).round() as usize), bar),
+            span("█".repeat((p.clamp(0.0, 1.0) * bar).round() as usize), style),
             span(if root { "  named" } else { "" }, theme.label),
         ])
     });
@@ -259,7 +280,6 @@ fn numbers(scene: &Scene, watched: &Watched, incident: &Incident) -> Section {
     let judged = watched.judged_until().is_some_and(|until| incident.onset <= until);
     let (from, until, title) = match during {
         Some(look) => (look, look, format!("numbers at {}", scene.model.clock.time(look))),
-        None if judged => (incident.onset, end, "peak values".to_owned()),
         None => (incident.onset, end, "peak values".to_owned()),
     };
     let title = if judged { format!("{title}, Z re-judged") } else { title };

@@ -1,11 +1,11 @@
 //! Incidents, the newest first: one a root, its effects folded under it.
 //!
 //! ```text
-//! ── incidents  1 open  1 unseen ────────────────────────────────
-//!  ▲ #7 10:38:00 ROOT   P1  UNACK  p 0.93  2 effects  4m20s
-//!     ↳ 10:38:50 effect P2  +50 s  explained 91 %
-//!     ↳ 10:39:30 effect P3  +90 s
-//!  ◆ #6 05:02:10 single P3  cleared, acked  20 s
+//! ── incidents  1 open  1 not acknowledged  P1 ─50 s▶ P2 ─40 s▶ P3 ──
+//!  ▲ #7 10:38:00 ROOT   P1  not acknowledged  p 0.93  2 effects  4m20s
+//!     ↳ 10:38:50 effect P2 turbine  +50 s  explained 91 %
+//!     ↳ 10:39:30 effect P3 pumped storage  +90 s
+//!  ◆ #6 05:02:10 single P3  back to normal  20 s
 //! ```
 //!
 //! While an operator looks back the list ends where he looks, and everything stands as it did then;
@@ -19,7 +19,7 @@ use ratatui::text::{Line, Span};
 
 use super::pen::{self, Canvas, part, span};
 use super::scene::Scene;
-use super::status::{delay, lasted, nature, seen_after, state_of};
+use super::status::{NOT_ACKNOWLEDGED, delay, lasted, nature, seen_after, state_of};
 use crate::console::app::Focus;
 use crate::console::mouse::Target;
 use crate::console::text::clean;
@@ -31,6 +31,11 @@ const EFFECTS: usize = 6;
 
 /// Spans of an incident's line that are never left out: whose it is, and what was done about it.
 const HEAD: usize = 6;
+/// From this width on, a line has room for the client's whole name.
+const WHOLE_NAMES: u16 = 90;
+/// Below this width a heading with a chain says "not acknowledged" in short.
+const ROOMY: u16 = 80;
+
 struct ListRow {
     line: Line<'static>,
     incident: u64,
@@ -45,7 +50,7 @@ pub(crate) fn wanted(scene: &Scene) -> u16 {
 /// Draws the list into `area`, with a heading where there is room for one.
 pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
-    let rest = if area.height >= 3 { canvas.panel(area, title(scene)) } else { area };
+    let rest = if area.height >= 3 { canvas.panel(area, title(scene, area.width)) } else { area };
     let rows = rows(scene, area.width, usize::from(rest.height));
     if rows.is_empty() {
         let words = match scene.watched {
@@ -65,7 +70,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     }
 }
 
-fn title(scene: &Scene) -> Vec<Span<'static>> {
+fn title(scene: &Scene, width: u16) -> Vec<Span<'static>> {
     let theme = scene.theme;
     let figures = scene.figures();
     let focused = scene.model.focus() == Focus::Incidents;
@@ -77,22 +82,23 @@ fn title(scene: &Scene) -> Vec<Span<'static>> {
         title.push(span(format!("{} open", figures.open), theme.label));
     }
     let open = scene.model.listed().find(|i| i.is_open() && !scene.is_found_later(i));
-    if let Some(chain) = open.and_then(|incident| chain(scene, incident)) {
-        title.push(span(chain, theme.root));
-    }
+    let chain = open.and_then(|incident| chain(scene, incident));
     let unseen = figures.unacknowledged + figures.returned + figures.latched;
     if unseen > 0 {
-        title.push(span(format!("{unseen} not acknowledged"), theme.root));
+        let [long, short] = NOT_ACKNOWLEDGED;
+        let words = if chain.is_some() && width < ROOMY { short } else { long };
+        title.push(span(format!("{unseen} {words}"), theme.root));
     }
     if figures.shelved > 0 {
         title.push(span(format!("z {} shelved", figures.shelved), theme.shelved));
     }
+    title.extend(chain.map(|chain| span(format!(" {chain}"), theme.strong)));
     title
 }
 
 /// `P1 ─10 s▶ P2 ─5 s▶ P3`: the root, and its effects in the order they came, each with the time since
 /// the one before.
-fn chain(scene: &Scene, incident: &Incident) -> Option<String> {
+pub(crate) fn chain(scene: &Scene, incident: &Incident) -> Option<String> {
     let root = incident.root?;
     let mut text = scene.name(root).to_owned();
     let mut before_s = 0.0;
@@ -129,19 +135,21 @@ fn rows(scene: &Scene, width: u16, room: usize) -> Vec<ListRow> {
     rows
 }
 
-/// `▲ #7 10:38:00 ROOT   P1  UNACK  p 0.93  2 effects  4m20s`
+/// `▲ #7 10:38:00 ROOT   P1  not acknowledged  p 0.93  2 effects  4m20s`
 fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     let (theme, clock) = (scene.theme, scene.model.clock);
     let mark = theme.mark(state_of(incident));
     let over = !incident.is_listed() || scene.is_found_later(incident);
     let text = if over { theme.label } else { theme.text };
     let marked = if over { theme.label } else { mark.style };
+    let root = incident.root.filter(|_| width >= WHOLE_NAMES);
+    let name = root.map_or_else(|| who(scene, incident), |root| scene.full_name(root));
     let mut spans = vec![
         span(" ", text),
         span(mark.glyph, marked),
         span(format!(" #{:<2} {} ", incident.number, clock.time(incident.onset)), text),
         span(format!("{:<6}", nature(incident)), marked),
-        span(format!(" {}", who(scene, incident)), if over { text } else { theme.strong }),
+        span(format!(" {name}"), if over { text } else { theme.strong }),
     ];
     let state = incident.alarm.state;
     let seen = seen_after(scene, incident);
@@ -153,13 +161,22 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     };
     let used: usize = spans.iter().map(Span::width).sum();
     let room = width.saturating_sub(used as u16 + 2);
-    let short = seen.split(',').next().unwrap_or_default().to_owned();
-    let seen = pen::fitting([seen, short.clone()], room).unwrap_or(short);
+    let truth = scene.model.truth_shown.then(|| truth(scene, incident));
+    // The truth is what was asked for: it is said in short before it is left out.
+    let short = truth.as_ref().map_or(0, |[.., short]| pen::width(short) + 2);
+    let first = seen.split(',').next().unwrap_or_default().to_owned();
+    let brief = if scene.is_found_later(incident) {
+        "(later)".to_owned()
+    } else {
+        first.replace(NOT_ACKNOWLEDGED[0], NOT_ACKNOWLEDGED[1])
+    };
+    let room = room.saturating_sub(short);
+    let seen = pen::fitting([seen, first, brief.clone()], room).unwrap_or(brief);
+    let room = (room + short).saturating_sub(pen::width(&seen) + 2);
     let mut add = |words: String, style: Style| spans.push(span(format!("  {words}"), style));
     add(seen, style);
-    if scene.model.truth_shown {
-        let (words, style) = truth(scene, incident);
-        add(words, style);
+    if let Some(words) = truth.and_then(|words| pen::fitting(words, room)) {
+        add(words, theme.truth);
     }
     if let Some(p) = incident.root.and_then(|root| incident.posterior.get(root)) {
         add(format!("p {p:.2}"), text);
@@ -181,23 +198,25 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     }
     pen::whole(spans, HEAD, width)
 }
-/// What the data set says about an incident: which attack it is, and whether its root is right.
-pub(crate) fn truth(scene: &Scene, incident: &Incident) -> (String, Style) {
-    let theme = scene.theme;
-    match scene.measured.truth.behind(incident.opened, scene.model.tail()) {
-        None if scene.measured.truth.is_known() => ("truth: no attack".into(), theme.truth),
-        None => ("truth: not known".into(), theme.truth),
-        Some(event) => {
-            let id = if event.id.is_empty() { "labelled" } else { &event.id };
-            let right = incident.root.map(|root| scene.name(root)).map(|root| {
-                let named = event.origins.iter().any(|origin| origin == root);
-                if named { "root right" } else { "root wrong" }
-            });
-            let judged = right.filter(|_| !event.origins.is_empty()).unwrap_or("root not known");
-            let origins = event.origins.join(" + ");
-            (format!("truth: {id} {origins}, {judged}"), theme.truth)
-        }
-    }
+
+/// What the data set says about an incident, in words and ever shorter: which attack it is, and
+/// whether its root is right.
+pub(crate) fn truth(scene: &Scene, incident: &Incident) -> [String; 3] {
+    let Some(event) = scene.measured.truth.behind(incident.opened, scene.model.tail()) else {
+        let known = scene.measured.truth.is_known();
+        let words = if known { "truth: no attack" } else { "truth: not known" };
+        return [words; 3].map(str::to_owned);
+    };
+    let id = if event.id.is_empty() { "labelled" } else { &event.id };
+    let right = incident.root.filter(|_| !event.origins.is_empty()).map(|root| {
+        let named = event.origins.iter().any(|origin| origin == scene.name(root));
+        if named { "right" } else { "wrong" }
+    });
+    let judged = right.map_or("root not known".to_owned(), |right| format!("root {right}"));
+    let origins = event.origins.join(" + ");
+    let long = format!("truth: {id} {origins}, {judged}");
+    let shortest = format!("truth: {id}, {}", right.unwrap_or("not known"));
+    [long, format!("truth: {id}, {judged}"), shortest]
 }
 
 pub(crate) fn who(scene: &Scene, incident: &Incident) -> String {
@@ -219,16 +238,18 @@ fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<L
     let mut lines: Vec<String> = members[..whole]
         .iter()
         .map(|member| {
-            let (time, name) = (clock.time(member.onset), scene.name(member.client));
-            let mut text =
-                format!("    {glyph} {time} {word:<6} {name}  {}", delay(incident.delay_s(member)));
+            let mut end = format!("  {}", delay(incident.delay_s(member)));
             if let Some(explained) = member.explained.filter(|_| width >= 60) {
-                text = format!("{text}  explained {:.0} %", 100.0 * explained);
+                let _ = write!(end, "  explained {:.0} %", 100.0 * explained);
             }
             if let Some(quiet) = member.quiet_since.filter(|_| width >= 60) {
-                text = format!("{text}  quiet since {}", clock.time(quiet));
+                let _ = write!(end, "  quiet since {}", clock.time(quiet));
             }
-            text
+            let begin = format!("    {glyph} {} {word:<6} ", clock.time(member.onset));
+            let name = scene.name(member.client).to_owned();
+            let names = [scene.full_name(member.client), name.clone()];
+            let room = width.saturating_sub(pen::width(&begin) + pen::width(&end));
+            format!("{begin}{}{end}", pen::fitting(names, room).unwrap_or(name))
         })
         .collect();
     if whole < members.len() && room > 0 {

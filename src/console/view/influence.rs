@@ -6,16 +6,20 @@
 //!  ▲ P1      \   ██9   ▒▒4      the darker the stronger; d is only declared
 //!    P2             \    d
 //! ── P1 → ──────────────────────────────────────────────
-//!  P2   strength 0.031  evidence 12.4  after 25 s   felt 3 of 3 incidents, 50 s later
+//!  P2   after 25 s, strength 0.031 (12.4 standard errors)   felt 3 of 3 incidents, 50 s later
+//! ── incidents that began at P1 ────────────────────────
+//!  #7 10:38:00  P1 ─50 s▶ P2 ─40 s▶ P3
 //! ── states that move together ─────────────────────────
 //! ── scale ─────────────────────────────────────────────
 //! ```
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use ratatui::text::Line;
 
 use super::graph::{self, Edge};
-use super::pen::{self, Canvas, MatrixCell, cut, part, span, wrapped};
+use super::incidents;
+use super::pen::{self, Canvas, MatrixCell, Section, cut, part, span, wrapped};
 use super::rows::client_name;
 use super::scene::Scene;
 use super::status::{after, delay};
@@ -145,13 +149,21 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         canvas.panel(pen::take_last(&mut rest, 1), scale);
     }
     let states = together::rows(scene, rest, ABOUT);
-    together::draw(scene, pen::take_last(&mut rest, states), canvas);
-    let lines = about(scene, watched, rest.width);
-    let skip = skip.min(lines.len().saturating_sub(usize::from(rest.height.saturating_sub(1))));
-    let name = scene.name(scene.model.chosen);
-    let rest = canvas.panel(rest, [span(name, theme.cursor), span("→", theme.text)]);
-    for (y, (text, style)) in (0..rest.height).zip(lines.into_iter().skip(skip)) {
-        canvas.cut(rest, 1, y, &text, style);
+    let (lines, courses) = (about(scene, watched, rest.width), courses(scene));
+    let wanted = (lines.len() as u16 + 1).min(rest.height - states);
+    let mut above = pen::take(&mut rest, wanted);
+    let spare = rest.height - states;
+    let name = scene.full_name(scene.model.chosen);
+    if spare >= 2 && !courses.is_empty() {
+        let section = Section { title: format!("incidents that began at {name}"), lines: courses };
+        let rows = spare.min(section.lines.len() as u16 + 1);
+        canvas.sections(&[section], 0, pen::take(&mut rest, rows));
+    }
+    together::draw(scene, pen::take(&mut rest, states), canvas);
+    let skip = skip.min(lines.len().saturating_sub(usize::from(above.height.saturating_sub(1))));
+    above = canvas.panel(above, [span(name, theme.cursor), span("→", theme.text)]);
+    for (y, (text, style)) in (0..above.height).zip(lines.into_iter().skip(skip)) {
+        canvas.cut(above, 1, y, &text, style);
     }
 }
 
@@ -190,6 +202,21 @@ fn matrix(scene: &Scene, source: &Source, area: Rect, canvas: &mut Canvas) {
         }
     }
 }
+
+/// How trouble that began at the chosen client spread, incident by incident, the newest first.
+fn courses(scene: &Scene) -> Vec<Line<'static>> {
+    let (theme, clock) = (scene.theme, scene.model.clock);
+    let began = scene.model.listed().filter(|incident| incident.root == Some(scene.model.chosen));
+    let line = |incident: &Incident| {
+        let spread = incidents::chain(scene, incident);
+        let spread = spread.unwrap_or_else(|| "nobody else felt it".to_owned());
+        let when = format!("#{:<3} {}  ", incident.number, clock.time(incident.onset));
+        let style = if incident.is_open() { theme.strong } else { theme.text };
+        Line::from_iter([span(when, theme.label), span(spread, style)])
+    };
+    began.map(line).collect()
+}
+
 fn about(scene: &Scene, watched: &Watched, width: u16) -> Vec<(String, Style)> {
     let theme = scene.theme;
     let (chosen, clients) = (scene.model.chosen, scene.measured.clients.len());
@@ -207,9 +234,9 @@ fn about(scene: &Scene, watched: &Watched, width: u16) -> Vec<(String, Style)> {
     lines.push((String::new(), theme.text));
     let words = match scene.graph().map(|graph| &graph.unlearned) {
         Some(None) => {
-            "Strength is by how much the loss on unseen nominal data grows without the influence, evidence \
-             the same in standard errors. It says how an effect can have come about, not that it did; what \
-             nominal operation does not excite cannot be learned from it."
+            "Strength: by how much the loss on unseen nominal data grows without the influence. It says \
+             how an effect can have come about, not that it did. What never moves in nominal operation \
+             cannot be learned from it."
                 .to_owned()
         }
         Some(Some(why)) => format!(
@@ -225,21 +252,20 @@ fn about(scene: &Scene, watched: &Watched, width: u16) -> Vec<(String, Style)> {
 fn learned(scene: &Scene, to: usize) -> String {
     let Some(graph) = scene.graph() else { return String::new() };
     let Some(pair) = graph.between(scene.model.chosen, to) else { return String::new() };
-    let declared = if pair.declared { "  declared" } else { "" };
     if graph.unlearned.is_some() {
-        return format!("{}   ", declared.trim_start());
+        return if pair.declared { "declared   ".into() } else { String::new() };
     }
-    let after = pair.delay_steps.map_or(String::new(), |steps| {
-        format!("  after {:.0} s", f64::from(steps) * graph.period_s)
-    });
-    let edge = match (pair.learned, pair.is_evident()) {
-        (true, _) => "",
-        (false, true) => "  left out: it closes a cycle",
-        (false, false) => "  no evidence",
+    let known = match (pair.learned, pair.is_evident(), pair.delay_steps) {
+        (true, _, Some(steps)) => format!("after {:.0} s", f64::from(steps) * graph.period_s),
+        (true, _, None) => "learned, delay not known".to_owned(),
+        (false, true, _) => "left out: it closes a cycle".to_owned(),
+        (false, false, _) => "no evidence".to_owned(),
     };
-    let (strength, evidence) = (pair.strength, pair.evidence);
-    format!("strength {strength:.4}  evidence {evidence:.1}{after}{edge}{declared}   ")
+    let declared = if pair.declared { ", declared" } else { "" };
+    let (strength, errors) = (pair.strength, pair.evidence);
+    format!("{known}, strength {strength:.4} ({errors:.1} standard errors){declared}   ")
 }
+
 fn felt(watched: &Watched, from: usize, to: usize) -> String {
     match Seen::of(&watched.incidents, from, to) {
         Seen { roots: 0, .. } => "no incident began there so far".to_owned(),

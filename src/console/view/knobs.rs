@@ -4,7 +4,7 @@
 //! ── thresholds and privacy  (+ - turn) ─────────────────────────
 //!  ARL0      1d     ├────────●────┤  one false alarm in 1d
 //!  τ_c       95%    ├──────●──────┤  1 of 3 clients above
-//!  ε flags   none   nothing protects what is sent
+//!  ε flags   none   unprotected: no noise
 //! ```
 //!
 //! While a knob is held, its trial stands beside its value, and what it would have meant below it.
@@ -36,6 +36,11 @@ const GAUGE: u16 = 20;
 pub(crate) fn wanted(scene: &Scene) -> u16 {
     let trial = u16::from(scene.model.tuning.is_some());
     1 + scene.model.offered_knobs().filter(|turn| !is_own(turn.knob())).count() as u16 + trial
+}
+
+/// Rows for every knob, those of single clients too.
+pub(crate) fn all(scene: &Scene) -> u16 {
+    1 + scene.model.offered_knobs().count() as u16 + u16::from(scene.model.tuning.is_some())
 }
 
 /// Whether a knob is one client's own: these stand below the others.
@@ -143,6 +148,7 @@ pub(crate) fn knob(scene: &Scene, turn: Turn, chosen: bool, area: Rect, canvas: 
     let (note, style) = note(scene, trial.unwrap_or(turn));
     canvas.cut(area, x, 0, &note, style);
 }
+
 fn place(turn: Turn) -> Option<f64> {
     match (turn.to, turn.knob.row().steps) {
         // The further out, the rarer: each tenth of what is left is the same way.
@@ -160,6 +166,7 @@ fn place(turn: Turn) -> Option<f64> {
         (KnobValue::Number(_) | KnobValue::Mode(_) | KnobValue::None, _) => None,
     }
 }
+
 fn note(scene: &Scene, turn: Turn) -> (String, Style) {
     let theme = scene.theme;
     let label = |text: String| (text, theme.label);
@@ -210,6 +217,7 @@ fn falls(scene: &Scene, share: f64) -> String {
     let protected = epsilon.is_some_and(|turn| turn.to != KnobValue::None);
     if protected { format!("{falls}; each flag then depends on the past") } else { falls }
 }
+
 fn answers(scene: &Scene, epsilon: f64) -> String {
     let Some(standing) = scene.snapshot() else { return String::new() };
     let (what, symbols) = match standing.mode {
@@ -224,6 +232,7 @@ fn answers(scene: &Scene, epsilon: f64) -> String {
         None => wrong,
     }
 }
+
 fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
     let privacy = &scene.model.subject.privacy;
     let states = scene.snapshot().and_then(|s| s.states.get(scene.model.chosen).copied());
@@ -241,16 +250,20 @@ fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
         Err(error) => error.to_string(),
     }
 }
+
 fn limit(scene: &Scene) -> String {
     let budget = scene.model.subject.privacy.budget.unwrap_or_default();
     format!("for {}, then {}", budget.over.label(), words::at_zero(budget.at_zero))
 }
+
 pub(crate) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9 * a.abs().max(1.0)
 }
+
 pub(crate) fn seconds(seconds: f64) -> String {
     length(jiff::SignedDuration::try_from_secs_f64(seconds).unwrap_or_default())
 }
+
 fn above(scene: &Scene, trace: Trace) -> String {
     let clients = scene.measured.clients.len();
     let above = (0..clients)

@@ -1,7 +1,7 @@
 //! The sequence of events, the newest first, with a filter.
 //!
 //! ```text
-//! ── log  filter client:P1  12 of 48 lines  today P1 2  P2 5  P3 1 ──
+//! ── log  filter client:P1  12 of 48 lines  today 7 incidents: 2 of priority 1, 5 of priority 2 ──
 //!  10:41:00 ↳ P3 effect, joined #7 at +180 s
 //! ▸10:38:00 ▲ #7 opened, root P1
 //! ```
@@ -59,8 +59,10 @@ fn title(scene: &Scene, shown: usize, all: usize) -> Vec<Span<'static>> {
     let today = figures.today;
     let noun = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let incidents = noun(today.p1 + today.p2, "incident");
-    title.push(span(format!("today {incidents}: P1 {}, P2 {}", today.p1, today.p2), theme.text));
-    title.push(span(format!("on data quality: {}", noun(today.p3, "line")), theme.label));
+    let (first, second) = (today.p1, today.p2);
+    let by = format!("today {incidents}: {first} of priority 1, {second} of priority 2");
+    title.push(span(by, theme.text));
+    title.push(span(format!("and {} on data quality", noun(today.p3, "line")), theme.label));
     if figures.flood_share > 0.0 {
         let text = format!("in flood {:.1} % of the time", 100.0 * figures.flood_share);
         title.push(span(text, theme.single));

@@ -36,8 +36,8 @@ pub(crate) fn of(scene: &Scene) -> Vec<(String, Style)> {
         let truth = &scene.measured.truth;
         let text = match truth.at(scene.moment) {
             Some(event) => told(scene, event),
-            None if truth.is_known() => "truth: nothing is being done at this moment".into(),
-            None => "truth: this data set does not say when anything was done".into(),
+            None if truth.is_known() => "truth: no attack at this moment".into(),
+            None => "truth: this data set does not label attacks".into(),
         };
         said.push((text, theme.truth));
     }

@@ -37,6 +37,7 @@ const RUNGS: usize = 9;
 /// Cells of the longest bar, and those before it.
 const BAR: u16 = 24;
 const BEFORE_BAR: u16 = 46;
+
 struct Setting {
     epsilon: Option<f64>,
     delta: f64,
@@ -85,23 +86,28 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         let rows = [Constraint::Length(knobs_rows), Constraint::Fill(1)];
         Layout::vertical(rows).areas(area)
     };
-    let (price, gauges) = (price(scene, &setting), gauges(scene, right.width));
+    let (price, gauges) = (price(scene, &setting, right.width), gauges(scene, right.width));
+    // Bars first, also where words were asked for.
+    let mut sections = Vec::new();
     let mut prose = Vec::new();
     if scene.model.prose {
         prose.extend(explained(scene, &setting, right.width));
     }
     let ladder = ladder(scene, &setting, left.width);
     if wide {
-        let rows = knobs_rows.max(area.height.saturating_sub(ladder.lines.len() as u16 + 1));
+        let most = knobs_rows.max(area.height.saturating_sub(ladder.lines.len() as u16 + 1));
+        let rows = most.min(knobs::all(scene));
         knobs::draw(scene, pen::take(&mut left, rows), canvas);
         column(&[ladder], 0, left, canvas);
-        prose.extend([gauges, price]);
-        column(&prose, skip, right, canvas);
+        sections.extend([gauges, price]);
+        sections.splice(1..1, prose);
+        column(&sections, skip, right, canvas);
     } else {
         knobs::draw(scene, left, canvas);
         let held = scene.model.tuning.as_ref().is_some_and(|tuning| is_ahead(tuning.knob()));
-        prose.extend(if held { [ladder, gauges, price] } else { [gauges, price, ladder] });
-        column(&prose, skip, right, canvas);
+        sections.extend(if held { [ladder, gauges, price] } else { [gauges, price, ladder] });
+        sections.splice(1..1, prose);
+        column(&sections, skip, right, canvas);
     }
 }
 
@@ -143,7 +149,7 @@ fn explained(scene: &Scene, setting: &Setting, width: u16) -> [Section; 3] {
 }
 
 /// ε by the length of time that is protected, of the chosen client.
-fn price(scene: &Scene, setting: &Setting) -> Section {
+fn price(scene: &Scene, setting: &Setting, width: u16) -> Section {
     let theme = scene.theme;
     let client = scene.model.chosen;
     let title = format!("what {} has spent, at δ {:e}", scene.name(client), setting.ledger_delta);
@@ -175,13 +181,15 @@ fn price(scene: &Scene, setting: &Setting) -> Section {
             format!("budget ε {} for {}: {when}", budget.epsilon, budget.over.label())
         }
     };
-    lines.push(Line::styled(left, theme.text));
+    let left = wrapped(&left, width.saturating_sub(2)).into_iter();
+    lines.extend(left.map(|text| Line::styled(text, theme.text)));
     if spent.burn_per_hour.is_finite() && spent.burn_per_hour > 0.0 {
         let text = format!("one more hour adds ε {:.2} to the whole history", spent.burn_per_hour);
         lines.push(Line::styled(text, theme.text));
     }
     Section { title, lines }
 }
+
 /// What every client has spent and has left, as a bar: of its budget where there is one, else of the
 /// most that any client has spent.
 fn gauges(scene: &Scene, width: u16) -> Section {

@@ -19,7 +19,7 @@ use super::scene::{Axis, Scene};
 use super::status::{NOT_ACKNOWLEDGED, Status, seen};
 use super::{axis, words};
 use crate::console::clock::round_length;
-use crate::console::glyph::NONE;
+use crate::console::glyph::{BLOCKS, NONE};
 use crate::console::measured::Client;
 use crate::console::mouse::Target;
 use crate::console::text::clean;
@@ -198,9 +198,16 @@ impl Stack {
         ghosts(scene, &self.axis, client, part(area, 0, 1), canvas);
         tint(scene, &self.axis, client, area, canvas);
         if scene.model.truth_shown {
-            truth(scene, &self.axis, client, part(area, 0, 1), canvas);
+            // Above what has a row to itself, else among the flags.
+            let (used, high) = self
+                .heights
+                .iter()
+                .fold((0, false), |(used, high), (_, rows)| (used + rows, high || *rows > 1));
+            let (row, spare) = if high { (0, ABOVE_BARS) } else { (used - 1, AMONG_FLAGS) };
+            truth(scene, &self.axis, client, part(area, row, 1), spare, canvas);
         }
     }
+
     fn reading(&self, scene: &Scene, client: usize, at: Quantity, area: Rect, canvas: &mut Canvas) {
         let label = scene.theme.label;
         let (x, y) = (3 + self.name, area.height.saturating_sub(1));
@@ -295,8 +302,21 @@ fn tint(scene: &Scene, axis: &Axis, client: usize, area: Rect, canvas: &mut Canv
     }
 }
 
-/// Marks the columns in which the data set knows of a disturbance that concerns the client.
-pub(crate) fn truth(scene: &Scene, axis: &Axis, client: usize, area: Rect, canvas: &mut Canvas) {
+/// Cells that say nothing, in the upper row of a trend: blank, or the line at the limit.
+pub(crate) const ABOVE_BARS: &[&str] = &[" ", BLOCKS[0]];
+/// The same among flags.
+const AMONG_FLAGS: &[&str] = &[" ", NONE];
+
+/// Marks the columns in which the data set knows of a disturbance that concerns the client, in the
+/// first row of `area` and only in place of `spare` cells: what was measured is not painted over.
+pub(crate) fn truth(
+    scene: &Scene,
+    axis: &Axis,
+    client: usize,
+    area: Rect,
+    spare: &[&str],
+    canvas: &mut Canvas,
+) {
     let name = scene.name(client);
     for column in 0..axis.columns {
         let at = i64::from(column);
@@ -307,9 +327,8 @@ pub(crate) fn truth(scene: &Scene, axis: &Axis, client: usize, area: Rect, canva
             Some(Involvement::Somewhere) => "◆",
             None => continue,
         };
-        // What was measured is not painted over by what is known of it.
         let (x, y) = (area.x + axis.margin + column, area.y);
-        if canvas.buffer.cell((x, y)).is_some_and(|cell| [" ", NONE].contains(&cell.symbol())) {
+        if canvas.buffer.cell((x, y)).is_some_and(|cell| spare.contains(&cell.symbol())) {
             canvas.put(area, axis.margin + column, 0, glyph, scene.theme.truth);
         }
     }
@@ -421,7 +440,7 @@ impl Lanes {
             axis.hit(area, canvas);
             if scene.model.truth_shown && lane.quantity == Quantity::Flags {
                 let last = part(area, area.height.saturating_sub(1), 1);
-                truth(scene, axis, client, last, canvas);
+                truth(scene, axis, client, last, AMONG_FLAGS, canvas);
             }
         }
         if self.verdict > 0 {

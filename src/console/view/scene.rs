@@ -1,6 +1,6 @@
 //! What all parts of one picture have in common: one moment, one axis of time.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -57,7 +57,8 @@ impl<'a> Scene<'a> {
         Axis { margin, columns, window, steps, cursor }
     }
 
-    /// An axis over a stretch of time of its own, with a little of what came before.
+    /// An axis over a stretch of time of its own, with a little of what came before. What is short
+    /// begins in the first third, so that there is room for what follows.
     pub(crate) fn axis_over(
         &self,
         margin: u16,
@@ -72,7 +73,9 @@ impl<'a> Scene<'a> {
             .into_iter()
             .find(|column_s| *column_s >= period_s && column_s * i64::from(columns) >= wanted)
             .unwrap_or(ZOOMS[ZOOMS.len() - 1]);
-        self.axis_of(margin, Window::around(until, from..=until, column_s, columns), columns)
+        let room = SignedDuration::from_secs(column_s * i64::from(columns) * 2 / 3);
+        let end = from.saturating_add(room).map_or(until, |end| end.max(until));
+        self.axis_of(margin, Window::around(end, from..=end, column_s, columns), columns)
     }
 
     /// How everything stood after the last step; nothing before the first.
@@ -131,6 +134,20 @@ impl<'a> Scene<'a> {
 
     pub(crate) fn name(&self, client: usize) -> &'a str {
         self.measured.clients.get(client).map_or("?", |client| client.name.as_str())
+    }
+
+    /// A client's name and what it is: `P1 boiler`.
+    pub(crate) fn full_name(&self, client: usize) -> String {
+        let known = self.measured.clients.get(client);
+        let title = known.map_or("", |client| client.title.as_str());
+        format!("{} {title}", self.name(client)).trim_end().to_owned()
+    }
+
+    /// Cells of the widest of these.
+    pub(crate) fn full_name_cells(&self, most: u16) -> u16 {
+        let clients = 0..self.measured.clients.len();
+        let widest = clients.map(|client| width(&self.full_name(client))).max();
+        widest.unwrap_or(0).clamp(2, most)
     }
 
     pub(crate) fn names(&self) -> &'a [String] {

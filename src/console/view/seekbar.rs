@@ -19,6 +19,10 @@ use crate::console::day::Stretch;
 use crate::console::mouse::Target;
 use crate::history::Column;
 
+/// A labelled attack: a letter, so that it is not taken for an incident where there is no colour. An
+/// incident that was found there covers it.
+const TRUTH: &str = "T";
+
 pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let (model, theme, measured) = (scene.model, scene.theme, scene.measured);
     let Some(first) = measured.history.first() else { return };
@@ -60,7 +64,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
             Column::Rows { .. } => ("─", theme.frame),
         };
         if model.truth_shown && measured.truth.between(from_time, until).next().is_some() {
-            (glyph, style) = ("▲", theme.truth);
+            (glyph, style) = (TRUTH, theme.truth);
         }
         canvas.put(area, from + cell, 0, glyph, style);
     }

@@ -2,7 +2,7 @@
 //! client in a few sentences.
 //!
 //! ```text
-//!  loss 0.0512 █▇▅▃▂▁  ε spent 58  ε flags 4  ARL0 1d  τ_c 95%
+//!  loss 0.0512 █▇▅▃▂▁  ε spent 58  ε flags 4  ARL0 1d  ε budget 200
 //! ```
 
 use ratatui::layout::Rect;
@@ -48,9 +48,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
         x = canvas.put(area, x, 0, &spent, theme.text) + 2;
     }
     let order: &[Knob] = match scene.mode() {
-        Mode::Evidence => {
-            &[Knob::EpsilonFlag, Knob::Arl0, Knob::TauC(None), Knob::TauA(None), Knob::Delta]
-        }
+        Mode::Evidence => &[Knob::EpsilonFlag, Knob::Arl0, Knob::Budget, Knob::Delta],
         Mode::Paper => {
             &[Knob::EpsilonFlag, Knob::TauC(None), Knob::TauA(None), Knob::Vote, Knob::Deadband]
         }
@@ -87,7 +85,7 @@ pub(crate) fn chosen(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     }
     let theme = scene.theme;
     let client = scene.model.chosen;
-    let title = [span("chosen", theme.strong), span(scene.name(client), theme.text)];
+    let title = [span("chosen", theme.strong), span(scene.full_name(client), theme.text)];
     let rest = canvas.panel(area, title);
     let mut y = 0;
     let incident = Status::of(scene, client).incident;

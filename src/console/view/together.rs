@@ -83,7 +83,9 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
         .filter(|detail| is_wide_enough(scene, *detail, together, area.width))
         .unwrap_or(Detail::Means);
     let scale = match detail {
-        Detail::States => "correlation in tenths, - opposite",
+        Detail::States => {
+            "correlation in tenths, - opposite; beside each name the mean between clients"
+        }
         Detail::Clients => "mean |correlation| of two clients, tenths",
         Detail::Means => "mean |correlation| between clients",
     };

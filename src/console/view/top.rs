@@ -1,7 +1,7 @@
 //! The first line: what the replay does, what waits for an operator, whether the engine keeps up.
 //!
 //! ```text
-//!  REPLAY 60x  2022-08-12 10:42:20  evidence  ▲1 UNACK  ↳4 grouped  alarms 1 / 10 min  engine 2 ms  …
+//!  REPLAY 60x  2022-08-12 10:42:20  ▲1 not acknowledged  ↳4 effects  1 alarm in 10 min  evidence mode  …
 //! ```
 
 use std::time::Duration;
@@ -25,22 +25,23 @@ pub(crate) const SEEDED: [&str; 2] = ["seeded: not private", "seeded"];
 /// The rank of what can be seen elsewhere too.
 const ELSEWHERE: u8 = 7;
 const LATE: Duration = Duration::from_secs(1);
-/// The widest that parts with figures get.
-const LOOKING_BACK: u16 = 19;
-const OPEN: u16 = 20;
-const GROUPED: u16 = 11;
-const RATE: u16 = 18;
-const ENGINE: u16 = 16;
+/// The widest that parts with figures of one digit get, in words and in their short form.
+const STATE: [u16; 2] = [10, 10];
+const LOOKING_BACK: [u16; 2] = [19, 11];
+const OPEN: [u16; 2] = [19, 11];
+const EFFECTS: [u16; 2] = [10, 2];
+const RATE: [u16; 2] = [18, 11];
+const ENGINE: [u16; 2] = [16, 9];
 
 /// What is given up for room, a part at a time: what stands elsewhere too, words where figures do,
 /// the date before the word that an alarm wants an answer.
 const STEPS: [(Step, u8); 13] = [
     (Step::Drop, ELSEWHERE),
     (Step::Shorten, 6),
+    (Step::Drop, 6),
     (Step::Shorten, 5),
     (Step::Shorten, 4),
     (Step::Shorten, 3),
-    (Step::Drop, 6),
     (Step::Drop, 5),
     (Step::Shorten, 2),
     (Step::Drop, 4),
@@ -59,8 +60,9 @@ enum Step {
 struct Part {
     text: String,
     short: Option<String>,
-    /// Cells that are kept free for it, so that a figure with one more digit changes no wording.
-    room: u16,
+    /// Cells that are kept free for it, in words and in its short form, so that neither a figure with
+    /// one more digit nor one that comes and goes changes the wording of the rest.
+    room: [u16; 2],
     /// Parts of a lower rank keep their room longer, see [`STEPS`]; rank 0 is never dropped.
     rank: u8,
     /// It is never dropped, whatever its rank.
@@ -74,15 +76,22 @@ struct Parts(Vec<Part>);
 impl Parts {
     fn add(&mut self, rank: u8, text: impl Into<String>, style: Style) {
         let text = text.into();
-        self.0.push(Part { text, short: None, room: 0, rank, kept: false, style });
+        self.0.push(Part { text, short: None, room: [0; 2], rank, kept: false, style });
     }
 
     fn add_or(&mut self, rank: u8, text: String, short: impl Into<String>, style: Style) {
-        self.0.push(Part { text, short: Some(short.into()), room: 0, rank, kept: false, style });
+        self.0.push(Part {
+            text,
+            short: Some(short.into()),
+            room: [0; 2],
+            rank,
+            kept: false,
+            style,
+        });
     }
 
     /// Keeps at least so many cells free for the last part.
-    fn reserve(&mut self, cells: u16) {
+    fn reserve(&mut self, cells: [u16; 2]) {
         if let Some(part) = self.0.last_mut() {
             part.room = cells;
         }
@@ -128,6 +137,7 @@ fn parts(model: &Model) -> Parts {
     let mut parts = Parts::default();
     let failed = matches!(model.stage, Stage::Failed(_));
     parts.add(0, state(model), if failed { theme.failure } else { theme.strong });
+    parts.reserve(STATE);
     if let Some(moment) = model.moment() {
         let (date_time, time) = (model.clock.date_time(moment), model.clock.time(moment));
         parts.add_or(2, date_time, time, theme.strong);
@@ -163,7 +173,14 @@ fn parts(model: &Model) -> Parts {
         Some(RecordState::On(_)) => parts.add(ELSEWHERE, "recorded", theme.label),
         Some(RecordState::Failed(_)) => {
             let (text, short) = ("? NOT RECORDED".to_owned(), Some("? NOT REC".to_owned()));
-            parts.0.push(Part { text, short, room: 0, rank: 1, kept: true, style: theme.missing });
+            parts.0.push(Part {
+                text,
+                short,
+                room: [0; 2],
+                rank: 1,
+                kept: true,
+                style: theme.missing,
+            });
         }
         None => {}
     }
@@ -173,13 +190,13 @@ fn parts(model: &Model) -> Parts {
     if model.seeded {
         let [text, short] = SEEDED.map(str::to_owned);
         let (short, style) = (Some(short), theme.text);
-        parts.0.push(Part { text, short, room: 0, rank: 3, kept: true, style });
+        parts.0.push(Part { text, short, room: [0; 2], rank: 3, kept: true, style });
     }
     if let Some(measured) = &model.measured {
         let (truth, rank) = match (measured.truth.is_known(), model.truth_shown) {
             (false, _) => ("no truth known", ELSEWHERE),
             (true, false) => ("truth hidden", ELSEWHERE),
-            (true, true) => ("truth shown", 5),
+            (true, true) => ("truth shown", 6),
         };
         parts.add(rank, truth, if model.truth_shown { theme.truth } else { theme.label });
     }
@@ -210,7 +227,7 @@ fn source(model: &Model, parts: &mut Parts) {
             parts.0.push(Part {
                 text,
                 short: None,
-                room: 0,
+                room: [0; 2],
                 rank: 1,
                 kept: true,
                 style: theme.missing,
@@ -218,7 +235,14 @@ fn source(model: &Model, parts: &mut Parts) {
         }
         Standing::Connecting | Standing::Reconnecting => {
             let (text, short) = (format!("? {}", shown.words), Some("? RECONNECTING".to_owned()));
-            parts.0.push(Part { text, short, room: 0, rank: 1, kept: true, style: theme.missing });
+            parts.0.push(Part {
+                text,
+                short,
+                room: [0; 2],
+                rank: 1,
+                kept: true,
+                style: theme.missing,
+            });
         }
         Standing::Ended => {}
     }
@@ -244,38 +268,45 @@ fn alarms(model: &Model, parts: &mut Parts) {
     };
     let returned = figures.returned + figures.latched;
     // What is not there keeps its room where it comes and goes, so that the rest stays as it is.
+    // Nothing comes any more once the data is over.
+    let ended = matches!(model.stage, Stage::Ended);
     let mut count = |rank, sign: &str, number: usize, word: &str, short: &str, style, room| {
-        if number > 0 {
-            let text = format!("{sign}{number} {word}");
-            parts.add_or(rank, text, format!("{sign}{number}{short}"), style);
-            parts.reserve(room);
-        } else if room > 0 {
-            parts.add(rank, "", style);
-            parts.reserve(room);
-        }
+        let room = if ended { [0; 2] } else { room };
+        let (text, brief) = match number {
+            0 if room == [0; 2] => return,
+            0 => Default::default(),
+            _ => (format!("{sign}{number} {word}"), format!("{sign}{number}{short}")),
+        };
+        parts.add_or(rank, text, brief, style);
+        parts.reserve(room);
     };
     // Solid is only what is open and not acknowledged.
     if figures.unacknowledged > 0 {
         let [long, short] = NOT_ACKNOWLEDGED.map(|words| format!(" {words}"));
         count(1, "▲", figures.unacknowledged, long.trim(), &short, theme.root_unseen, OPEN);
     } else {
-        count(1, "▲", figures.open, "open", "", theme.root, OPEN);
+        // What has returned stands where an open incident would: it needs no room beside it.
+        let room = if figures.open == 0 && returned > 0 { [0; 2] } else { OPEN };
+        count(1, "▲", figures.open, "open", "", theme.root, room);
     }
-    count(2, "▽", returned, "returned", "", theme.single, 0);
-    count(4, "↳", figures.grouped, "grouped", "", theme.text, GROUPED);
-    count(2, "z", figures.shelved, "shelved", "", theme.shelved, 0);
+    let room = if figures.open == 0 && returned > 0 { OPEN } else { [0; 2] };
+    count(2, "▽", returned, "returned", "", theme.single, room);
+    let effects = if figures.grouped == 1 { "effect" } else { "effects" };
+    count(4, "↳", figures.grouped, effects, "", theme.text, EFFECTS);
+    count(2, "z", figures.shelved, "shelved", "", theme.shelved, [0; 2]);
     let all = model.measured.as_ref().map_or(0, |measured| measured.clients.len());
     let some_out = if figures.out_of_service < all { figures.out_of_service } else { 0 };
-    count(2, "x", some_out, "out of service", " out", theme.shelved, 0);
+    count(2, "x", some_out, "out of service", " out", theme.shelved, [0; 2]);
     if figures.out_of_service == all && all > 0 {
         let (text, short) = ("x ALARMS SUSPENDED".to_owned(), Some("x SUSPENDED".to_owned()));
         let style = theme.missing;
-        parts.0.push(Part { text, short, room: 0, rank: 1, kept: true, style });
+        parts.0.push(Part { text, short, room: [0; 2], rank: 1, kept: true, style });
     }
     let rate = figures.alarms_10min;
     let style = if figures.flood { theme.single } else { theme.text };
-    parts.add_or(3, format!("alarms {rate} / 10 min"), format!("{rate} in 10 min"), style);
-    parts.reserve(RATE);
+    let noun = if rate == 1 { "alarm" } else { "alarms" };
+    parts.add_or(3, format!("{rate} {noun} in 10 min"), format!("{rate} in 10 min"), style);
+    parts.reserve(if ended { [0; 2] } else { RATE });
 }
 
 /// Which method decides, and whether the engine keeps up.
@@ -315,7 +346,7 @@ fn engine(model: &Model, parts: &mut Parts) {
 /// Shortens and drops by [`STEPS`] until the rest fits into `room`.
 fn fitted(mut parts: Vec<Part>, room: u16) -> Vec<Part> {
     fn needed(parts: &[Part]) -> usize {
-        let cells = |part: &Part| usize::from(width(&part.text).max(part.room)) + 2;
+        let cells = |part: &Part| usize::from(width(&part.text).max(part.room[0])) + 2;
         parts.iter().map(cells).sum::<usize>().saturating_sub(2)
     }
     for (step, rank) in STEPS {
@@ -332,9 +363,8 @@ fn fitted(mut parts: Vec<Part>, room: u16) -> Vec<Part> {
             match step {
                 Step::Shorten => {
                     let part = &mut parts[at];
-                    let longer = width(&part.text);
                     part.text = part.short.take().unwrap_or_default();
-                    part.room = part.room.saturating_sub(longer - width(&part.text).min(longer));
+                    part.room[0] = part.room[1];
                 }
                 Step::Drop => drop(parts.remove(at)),
             }

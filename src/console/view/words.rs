@@ -71,8 +71,8 @@ pub(crate) fn which_sensor(scene: &Scene, incident: &Incident, leads: Action) ->
         return Some(format!("{name} says that it deviates most at {}.", first.join(", ")));
     }
     let key = scene.model.keymap.keys(leads).first();
-    let key = key.map_or(String::new(), |chord| format!(", key {}", scene.theme.key(*chord)));
-    Some(format!("Which sensor it is stays at {name}: its own view shows it{key}."))
+    let key = key.map_or(String::new(), |chord| format!(" ({})", scene.theme.key(*chord)));
+    Some(format!("{name} keeps its sensors private: its own view shows them{key}."))
 }
 
 /// How good the alarms of labelled data were.

@@ -1,12 +1,12 @@
 //! A quantity against its limit: τ for a distance, 1 for evidence.
 //!
 //! ```text
-//!  one row:            ▂▂▂▃▂▄▇██??▃     the limit is ▄, the full height twice the limit
+//!  one row:            ▂▂▂▃▂▄▇▇▇??▃     the limit is ▄, the full height twice the limit
 //!  two rows:           ▁▁▁▁▁▁▃▇▇▁▁▁▁    the limit is the thin line between the rows:
 //!                      ▂▂▃▂▅███???▃     whatever stands higher in the upper row is above it, and bright
 //! ```
 //!
-//! The upper row is never full, so that a bar does not touch the trend above it.
+//! The uppermost row is never full, so that a bar does not touch the trend above it.
 //!
 //! A column shows the largest value of its stretch of time. `?` is missing, nothing is outside.
 
@@ -54,8 +54,7 @@ impl Level<'_> {
                     let times = ratio(high, largest);
                     let filled = match self.limit {
                         // The last eighth stays free between two trends.
-                        Some(_) if split => steps(times, all).min(all - 1),
-                        Some(_) => steps(times, all),
+                        Some(_) => steps(times, all).min(all.saturating_sub(1)),
                         None => ((times * all as f32).ceil() as usize).clamp(1, all.max(1)),
                     };
                     // Being above the limit is shown first, a hole next.
@@ -152,7 +151,7 @@ mod tests {
     #[test]
     fn in_one_row_the_limit_stands_at_half_the_height() {
         let columns = [value(0.0), value(1.0), value(2.0), value(2.01), value(4.0), value(9.0)];
-        assert_eq!(rows(&columns, 2.0, 1), ["▁▂▄▅██"]);
+        assert_eq!(rows(&columns, 2.0, 1), ["▁▂▄▅▇▇"]);
     }
 
     #[test]
