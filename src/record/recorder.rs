@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::RecordError;
-use super::batch::{AboutTable, Batch, Row, Seen, StepMark, StepNote};
+use super::batch::{AboutTable, Batch, ModelTable, Row, Seen, StepMark, StepNote};
 use super::writer::{self, Report, Writer};
 use crate::fact::Fact;
 use crate::incident::{Event, Incident};
+use crate::site::meter::{Meters, Unmeasured};
 use crate::stream::Frame;
 use crate::wire::CarrierLog;
 
@@ -97,9 +98,19 @@ impl Recorder {
         self.batch.rows.push(Row::About { table, key, value: value.into() });
     }
 
-    /// What the server knows beside messages.
-    pub(crate) fn model(&mut self, kind: &'static str, data: Vec<u8>) {
-        self.batch.rows.push(Row::Model { kind, data });
+    /// A model of the sites, or what the server knows beside messages.
+    pub(crate) fn model(&mut self, table: ModelTable, kind: &'static str, data: Vec<u8>) {
+        self.batch.rows.push(Row::Model { table, kind, data });
+    }
+
+    /// From now on rows of sites are measured on the way to the file.
+    pub(crate) fn measure_by(&mut self, meters: Meters) {
+        self.batch.meters = Some(meters);
+    }
+
+    /// Where the rows of the last step go that are to be measured.
+    pub(crate) fn unmeasured(&mut self) -> &mut Unmeasured {
+        &mut self.batch.unmeasured
     }
 
     pub(crate) fn facts(&mut self, facts: &[Fact]) {
