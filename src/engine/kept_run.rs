@@ -208,7 +208,7 @@ impl KeptRun {
         }
     }
 
-    fn hear(&mut self, said: Result<Option<String>, RecordError>) {
+    fn hear(&mut self, said: Result<Vec<String>, RecordError>) {
         match said {
             Ok(notice) => self.notices.extend(notice),
             Err(error) => {
@@ -233,8 +233,9 @@ impl KeptRun {
         let Some(recorder) = self.recorder.take() else { return };
         let nothing =
             (self.by_itself && recorder.is_empty()).then(|| recorder.file().to_path_buf());
-        if let Err(error) = recorder.finish() {
-            self.failed = Some(error.to_string());
+        match recorder.finish() {
+            Ok(notices) => self.notices.extend(notices),
+            Err(error) => self.failed = Some(error.to_string()),
         }
         if let Some(file) = nothing {
             // What stays is an empty recording, which does no harm.

@@ -81,6 +81,8 @@ impl Recorded {
         let layout: Layout = recording.value(Site, "step_layout")?;
         let steps = recording.steps()?;
         let clients = layout.clients.len();
+        let session = recording.session()?;
+        let protects = session.privacy.protects_flags();
         let mut readouts = vec![Seen::default(); steps.len() * clients];
         for client in 0..clients {
             let (local, decided) = (recording.residuals(client)?, recording.decisions(client)?);
@@ -96,7 +98,12 @@ impl Recorded {
             for (((readout, local), [server, rehearsed]), truth) in
                 rows.zip(local).zip(decided).zip(truth)
             {
-                *readout = Seen { local, server, rehearsed, truth };
+                let mut seen = Seen { local, server, rehearsed, truth };
+                // Flags that nobody sent or rehearsed are those of the site, where nothing hides them.
+                if !protects && server.flags.is_none() {
+                    seen.rehearsed.flags = rehearsed.flags.or(truth.flags);
+                }
+                *readout = seen;
             }
         }
         let (mut ledgers, mut training, mut summary) = (Vec::new(), Vec::new(), None);
@@ -136,7 +143,7 @@ impl Recorded {
             models: recording.model(ModelTable::Site, MODELS)?,
             missing: recording.missing()?,
             file: recording.file().to_path_buf(),
-            session: recording.session()?,
+            session,
             mode: recording.value(Both, "mode")?,
             measured: (!frames.is_empty()).then_some(measured),
             frames: frames.into(),

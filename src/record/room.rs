@@ -2,6 +2,7 @@
 //! sites showed, and only then the oldest steps and messages, without which nothing before can be
 //! decided again. Facts, events and incidents stay.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -49,13 +50,13 @@ struct Kind {
 
 /// Removes the oldest eighth of something, as often as it takes, where the file has more than `most`
 /// bytes. Says what was removed.
-pub(super) fn make(db: &Connection, path: &Path, most: u64) -> rusqlite::Result<Option<String>> {
-    let mut removed = None;
+pub(super) fn make(db: &Connection, path: &Path, most: u64) -> rusqlite::Result<Vec<String>> {
+    let mut removed = BTreeMap::new();
     while bytes(db)? > most {
-        let Some(kind) = first_with_blocks(db)? else { break };
-        removed = Some(kind.remove(db, path)?);
+        let Some((order, kind)) = first_with_blocks(db)? else { break };
+        removed.insert(order, kind.remove(db, path)?);
     }
-    Ok(removed)
+    Ok(removed.into_values().collect())
 }
 
 fn bytes(db: &Connection) -> rusqlite::Result<u64> {
@@ -64,10 +65,10 @@ fn bytes(db: &Connection) -> rusqlite::Result<u64> {
 }
 
 /// The last block is being written: it stays.
-fn first_with_blocks(db: &Connection) -> rusqlite::Result<Option<&'static Kind>> {
-    for kind in &KINDS {
+fn first_with_blocks(db: &Connection) -> rusqlite::Result<Option<(usize, &'static Kind)>> {
+    for (order, kind) in KINDS.iter().enumerate() {
         if kind.blocks(db)? > 1 {
-            return Ok(Some(kind));
+            return Ok(Some((order, kind)));
         }
     }
     Ok(None)

@@ -244,24 +244,27 @@ impl Writer {
         Ok(())
     }
 
-    fn commit(&mut self) -> rusqlite::Result<Option<String>> {
+    fn commit(&mut self) -> rusqlite::Result<Vec<String>> {
         self.committed = Instant::now();
         self.pending = 0;
         if !self.dirty {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         self.store_block()?;
         self.store_frames()?;
-        let notice = room::make(&self.db, &self.path, self.limits.file_bytes)?;
+        let notices = room::make(&self.db, &self.path, self.limits.file_bytes)?;
         self.db.execute_batch("COMMIT")?;
         self.dirty = false;
-        Ok(notice)
+        Ok(notices)
     }
 
     /// Leaves one file that stands alone.
-    fn close(&mut self) -> rusqlite::Result<()> {
-        self.commit()?;
-        self.db.pragma_update(None, "journal_mode", "DELETE")
+    fn close(&mut self) -> rusqlite::Result<Vec<String>> {
+        let notices = self.commit()?;
+        // Room of what was removed goes back to the disk.
+        self.db.execute_batch("PRAGMA incremental_vacuum")?;
+        self.db.pragma_update(None, "journal_mode", "DELETE")?;
+        Ok(notices)
     }
 }
 
@@ -303,15 +306,20 @@ fn write_all(
         let batch = match batches.recv_timeout(rest) {
             Ok(batch) => Some(batch),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => return writer.close(),
+            Err(RecvTimeoutError::Disconnected) => {
+                for notice in writer.close()? {
+                    let _ = reports.send(Report::Notice(notice));
+                }
+                return Ok(());
+            }
         };
         if let Some(batch) = batch {
             writer.take(batch)?;
         }
-        if (writer.committed.elapsed() >= EVERY || writer.pending >= STEPS)
-            && let Some(notice) = writer.commit()?
-        {
-            let _ = reports.send(Report::Notice(notice));
+        if writer.committed.elapsed() >= EVERY || writer.pending >= STEPS {
+            for notice in writer.commit()? {
+                let _ = reports.send(Report::Notice(notice));
+            }
         }
     }
 }
