@@ -262,7 +262,12 @@ impl Writer {
     fn close(&mut self) -> rusqlite::Result<Vec<String>> {
         let notices = self.commit()?;
         // Room of what was removed goes back to the disk.
-        self.db.execute_batch("PRAGMA incremental_vacuum")?;
+        let mut vacuum = self.db.prepare("PRAGMA incremental_vacuum")?;
+        // A page a row.
+        let mut pages = vacuum.query([])?;
+        while pages.next()?.is_some() {}
+        drop(pages);
+        drop(vacuum);
         self.db.pragma_update(None, "journal_mode", "DELETE")?;
         Ok(notices)
     }
