@@ -180,12 +180,14 @@ fn flag_byte(flags: Option<Flags>) -> u8 {
     flags.map_or(0, |flags| 1 + u8::from(flags.z_c) + 2 * u8::from(flags.z_a))
 }
 
-/// The flags of a byte; none where it is no such byte.
-fn flags_of(byte: u8) -> Option<Option<Flags>> {
-    match byte.checked_sub(1) {
-        Some(4..) => None,
-        bits => Some(bits.map(|bits| Flags::new(bits & 1 > 0, bits & 2 > 0))),
-    }
+/// Whether a byte is one of flags.
+fn is_flag_byte(byte: u8) -> bool {
+    byte <= 4
+}
+
+/// The flags of such a byte.
+fn flags_of(byte: u8) -> Option<Flags> {
+    byte.checked_sub(1).map(|bits| Flags::new(bits & 1 > 0, bits & 2 > 0))
 }
 
 /// flags (u8) │ level (u8) │ level beside what is explained (u8): as they were before their release.
@@ -206,7 +208,11 @@ pub(super) fn unpack_truth(packed: &[u8], rows: usize) -> Result<Vec<Truth>, Bad
     columns.end()?;
     let level = |level: u8| (level != u8::MAX).then_some(level);
     let truth = |((flags, own), beside): ((u8, u8), u8)| {
-        Some(Truth { flags: flags_of(flags)?, own: level(own), beside: level(beside) })
+        is_flag_byte(flags).then(|| Truth {
+            flags: flags_of(flags),
+            own: level(own),
+            beside: level(beside),
+        })
     };
     let truths: Option<Vec<_>> = flags.into_iter().zip(own).zip(beside).map(truth).collect();
     truths.ok_or(BadBlock { what, why: "it says nonsense".to_owned() })
@@ -242,9 +248,12 @@ pub(super) fn unpack_server(packed: &[u8], rows: usize) -> Result<Vec<[ServerVie
         let levels = columns.column(u8::from_le_bytes)?;
         let standings = columns.column(u8::from_le_bytes)?;
         let view = |(((evidence, flags), level), standing): (((f32, u8), u8), u8)| {
+            if !is_flag_byte(flags) {
+                return None;
+            }
             Some(ServerView {
                 evidence,
-                flags: flags_of(flags)?,
+                flags: flags_of(flags),
                 level: (level != u8::MAX).then_some(level),
                 standing: match standing {
                     0 => Standing::Trusted,

@@ -126,6 +126,7 @@ fn number(value: f32) -> Value {
 }
 
 /// Writes a table of what lies within a stretch.
+#[allow(clippy::too_many_lines)] // One arm a table.
 pub(crate) fn table(
     recording: &Recording,
     table: Table,

@@ -237,7 +237,8 @@ impl Recording {
         }
         let mut of_steps = vec![(number(room::SITES_FROM)?, "distances, norms and true flags")];
         let kept_from = self.kept_from()?;
-        of_steps.push(((kept_from > 1).then_some(kept_from as i64), "steps and messages"));
+        of_steps
+            .push((i64::try_from(kept_from).ok().filter(|from| *from > 1), "steps and messages"));
         for (first, what) in of_steps {
             let Some(first) = first else { continue };
             let query = "SELECT from_ns FROM steps WHERE first >= ?1 ORDER BY first";

@@ -108,7 +108,11 @@ fn a_file_that_grows_too_large_loses_its_oldest_steps_and_says_so() {
     let steps = recording.steps().expect("readable");
     assert!(!steps.is_empty() && steps.len() < 60_000);
     assert_eq!(steps.last(), Some(&mark(60_000)));
-    assert_eq!(steps.first(), Some(&mark(kept_from as i64)), "steps keep their numbers");
+    assert_eq!(
+        steps.first(),
+        Some(&mark(i64::try_from(kept_from).expect("a small number"))),
+        "steps keep their numbers"
+    );
     assert_eq!(recording.facts().expect("readable").len(), 600);
     assert!(said.iter().any(|line| line.contains("as large as it may be")), "{said:?}");
     // What sites showed goes before messages do.

@@ -35,7 +35,9 @@ fn record(name: &str, mode: Mode, settings: &[Turn]) -> PathBuf {
     let file = PLACE.folder.path().join(name);
     let mut session = PLACE.session.clone();
     session.mode = mode;
-    settings.iter().for_each(|turn| turn.write_to(&mut session));
+    for turn in settings {
+        turn.write_to(&mut session);
+    }
     let options = Options {
         record: Some(RecordTo::File(file.clone())),
         prepared: Some(Arc::clone(&PLACE.prepared)),

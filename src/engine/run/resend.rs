@@ -23,9 +23,7 @@ impl Run {
         let mode = turn.to.mode().unwrap_or(self.mode);
         let (so_far, period_s) = (self.steps, self.layout.period_s);
         let (mut sites, ticks) = self.exchange.take_recalled();
-        let mut step = so_far;
-        for mark in marks {
-            step += 1;
+        for (step, mark) in (so_far + 1..).zip(marks) {
             let follows = follows(mark.continuity, period_s);
             let tick = Tick { step, time: mark.time, follows };
             sites.recall(tick);
@@ -52,7 +50,18 @@ impl Run {
             // Sites enrol with their new ε.
             Knob::EpsilonFlag => VecDeque::from([enrolments]),
             Knob::Mode if mode != self.mode => from_the_start(enrolments, sent),
-            _ => VecDeque::new(),
+            Knob::TauC(_)
+            | Knob::TauA(_)
+            | Knob::Vote
+            | Knob::Deadband
+            | Knob::Arl0
+            | Knob::Mode
+            | Knob::EpsilonC
+            | Knob::EpsilonA
+            | Knob::EpsilonG
+            | Knob::Delta
+            | Knob::EpsilonFlagA
+            | Knob::Budget => VecDeque::new(),
         };
         let mut told = self.session.privacy.clone();
         (told.epsilon_flag, told.epsilon_flag_a) = (epsilon, epsilon_a);
@@ -61,7 +70,12 @@ impl Run {
             delivery.retain(|message| match message.content() {
                 Content::Faults(_) => told.tells_faults(),
                 Content::Summary { .. } => mode == Mode::Evidence,
-                _ => false,
+                Content::States { .. }
+                | Content::Enrolment(_)
+                | Content::Symbol { .. }
+                | Content::Quiet
+                | Content::Flags { .. }
+                | Content::Sensors(_) => false,
             });
             delivery.extend(sent);
         }
