@@ -22,6 +22,7 @@
 //! | `batch` | what the engine hands to the writer |
 //! | [`recorder`] | the engine's end: rows in, never a wait for the disk |
 //! | `writer` | the thread that owns the file |
+//! | [`room`] | what goes first where the file has become too large |
 //! | [`recording`] | a file that is read again |
 //! | [`export`], [`report`] | tables for other programs, reports for people |
 //! | [`folder`] | where recordings stand that nobody named, and how many are kept |
@@ -35,6 +36,7 @@ pub(crate) mod folder;
 pub(crate) mod recorder;
 pub(crate) mod recording;
 pub(crate) mod report;
+pub(crate) mod room;
 mod schema;
 #[cfg(test)]
 mod tests;

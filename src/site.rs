@@ -24,6 +24,9 @@
 //! | `settings` | settings that change while it runs |
 //! | [`again`] | what the site would have sent under other settings |
 //! | [`local`] | what a screen on the same machine may show |
+//! | `residuals`, [`meter`] | r_c, r_a and their distances: for flags, and for a recording of the site |
+//! | `ranking` | which sensors deviate most |
+//! | `recalled` | a site whose run is read from its recording |
 
 pub(crate) mod again;
 pub(crate) mod batch;
@@ -39,9 +42,13 @@ pub(crate) mod line;
 pub(crate) mod local;
 pub(crate) mod material;
 pub(crate) mod messenger;
+pub(crate) mod meter;
 mod new_normal;
 pub(crate) mod nominal;
 pub(crate) mod prepared;
+mod ranking;
+mod recalled;
+mod residuals;
 pub(crate) mod seen;
 pub(crate) mod sensor;
 pub(crate) mod series;
@@ -59,24 +66,23 @@ use self::evidence::EvidenceHalf;
 pub(crate) use self::evidence::INFLUENCE;
 use self::flags::FlagHalf;
 use self::grader::SensorAlert;
-pub(crate) use self::local::LocalView;
-use self::material::SensorView;
+pub(crate) use self::local::{LocalView, Truth};
+use self::meter::Look;
 pub(crate) use self::prepared::{PreparedSite, SiteFit};
 use self::seen::ValueWatch;
 use self::sensor::{SensorFault, SensorWatch};
 use self::tape::SiteTape;
 use crate::evidence::enrolment::Enrolment;
+use crate::evidence::symbol::Symbol;
 use crate::nn::kernel::WeightsError;
 use crate::privacy::{
-    Account, Faults, Ledger, PrivacyError, Provenance, Purpose, Randomness, Ranks, Released, Terms,
+    Account, Faults, Ledger, PrivacyError, Provenance, Purpose, Randomness, Released, Terms,
     Trained, Unprotected as _, What,
 };
 use crate::session::{Mode, Session, Tier};
 use crate::stream::Row;
 use crate::wire::{Follows, Order, Outgoing, Rehearsed, StatesStay, Tick, ToSite};
 
-/// Sensors that a root names, where it may.
-const NAMED: usize = 3;
 /// A gap of up to so many steps is bridged by prediction; after a longer one a site begins anew.
 pub(crate) const LONGEST_BRIDGE: usize = 40;
 
@@ -161,6 +167,8 @@ pub(crate) struct Site {
     told_faults: Faults,
     /// Steps in succession without a value of its own.
     absent: usize,
+    /// How its last row follows the one before.
+    look: Look,
     /// Noise has hidden something about its samples at some step: sending it again tells more.
     was_protected: bool,
     tape: Option<SiteTape>,
@@ -198,6 +206,7 @@ impl Site {
             rehearsal: Ledger::unwritten(&prepared.name, Terms { budget: None, ..terms })?,
             told_faults: Faults::default(),
             absent: 0,
+            look: Look::Next,
             was_protected: is_protected(session),
             tape: keep.then(SiteTape::default),
             prepared: prepared.clone(),
@@ -250,20 +259,9 @@ impl Site {
         }
     }
 
-    /// The sensors that deviate most, unprotected, where the session allows it and the budget does.
-    fn name_sensors(&mut self, step: u64, time: Timestamp, send: &mut dyn FnMut(Sent)) {
-        if !self.session.privacy.reveal_sensor {
-            return;
-        }
-        let places = self.ranking().map(|(place, _)| place as u16).take(NAMED).collect();
-        let guarded = Ranks(places).unprotected();
-        if let Some(released) = self.ledger.enter(time, What::Sensors, Purpose::Alarm, guarded) {
-            send(Sent::ToServer(Outgoing::sensors(self.client, step, released)));
-        }
-    }
-
     /// A step begins: how it follows the one before.
     pub(crate) fn begin(&mut self, tick: Tick) {
+        self.look = tick.follows.into();
         match tick.follows {
             Follows::Next => {}
             Follows::After { missing } => self.skip(missing),
@@ -295,6 +293,7 @@ impl Site {
             return;
         }
         if std::mem::take(&mut self.absent) > LONGEST_BRIDGE {
+            self.look = Look::Anew;
             self.values.reset();
             if let Some(evidence) = &mut self.evidence {
                 evidence.reset();
@@ -426,25 +425,20 @@ impl Site {
         view
     }
 
+    /// What its last step was before anything of it was released.
+    pub(crate) fn truth(&self) -> Truth {
+        let graded = self.evidence.as_ref().map(|evidence| evidence.graded).unwrap_or_default();
+        let level = |symbol: Symbol| symbol.level() as u8;
+        Truth {
+            flags: self.flags.as_ref().and_then(|flags| flags.truth),
+            own: graded.own.map(level),
+            beside: graded.beside.map(level),
+        }
+    }
+
     /// The steps of its run so far, where they are kept.
     pub(crate) fn kept_ticks(&self) -> &[Tick] {
         self.tape.as_ref().map_or(&[], |tape| &tape.ticks)
-    }
-
-    /// Places and names of its sensors: those that show a value never seen, then the others from the
-    /// most to the least deviating.
-    fn ranking(&self) -> impl Iterator<Item = (usize, &str)> {
-        let SensorView { used, names, .. } = &self.prepared.view;
-        let evidence = self.evidence.as_ref();
-        let ranked =
-            evidence.map_or_else(Vec::new, |evidence| evidence.grader().ranking().ranked());
-        let deviating = ranked.into_iter().map(|k| (used[k], &names[k][..]));
-        self.values.raised().chain(deviating)
-    }
-
-    /// Its sensors from the most to the least deviating: for a screen on this machine.
-    pub(crate) fn ranked_sensors(&self) -> Vec<String> {
-        self.ranking().map(|(_, name)| name.to_owned()).collect()
     }
 }
 

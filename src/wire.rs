@@ -50,12 +50,14 @@
 //!
 //! It must not know how values are made or what is done with them.
 
+mod branched;
 mod carrier;
 mod message;
 mod recorded;
 mod tick;
 mod to_site;
 
+pub(crate) use self::branched::{Branched, Delivery, Rest, Switch};
 #[cfg(test)]
 pub(crate) use self::carrier::Direction;
 #[cfg(test)]
@@ -64,7 +66,9 @@ pub use self::carrier::{Memory, Wire, WireError};
 use self::message::IN_PLACE;
 pub(crate) use self::message::{Content, DecodeError, Numbers, Rehearsed};
 pub use self::message::{Message, Outgoing};
-pub(crate) use self::recorded::{CarrierLog, Crossed, Entries, Logged, Recorded};
+pub(crate) use self::recorded::{
+    CarrierLog, Crossed, Entries, Logged, Recorded, begin_at, last_enrolments,
+};
 pub(crate) use self::tick::{Follows, Tick};
 pub(crate) use self::to_site::Order;
 pub use self::to_site::ToSite;

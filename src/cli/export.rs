@@ -62,6 +62,15 @@ enum Format {
 
 pub(super) fn run(out: &mut impl Write, args: &ExportArgs) -> Result<()> {
     let recording = Recording::open(&args.recording)?;
+    let missing = recording.missing()?;
+    if !missing.is_empty() {
+        let (file, missing) = (args.recording.display(), missing.join("; "));
+        // If stderr is closed, the message is lost.
+        let _ = writeln!(
+            std::io::stderr(),
+            "headwater: {file} had become too large, and these were removed: {missing}"
+        );
+    }
     let within = stretch(&recording, args)?;
     let table = match args.what {
         What::Incidents => Table::Incidents,

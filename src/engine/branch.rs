@@ -8,10 +8,15 @@ use jiff::{SignedDuration, Timestamp};
 use super::error::OpenError;
 use super::knob::{Knob, Turn};
 use super::recorded::Recorded;
-use super::run::Stepped;
+use super::run::what_if::NoAnswer;
+use super::run::{Stepped, recalled};
 use super::watch::{News, Watch};
 use crate::incident::{Action, Incident, Order};
-use crate::record::Recording;
+use crate::record::{Recording, StepMark};
+use crate::wire::{Branched, Rest, Switch};
+
+#[cfg(test)]
+mod tests;
 
 /// Who makes the setting.
 const WHO: &str = "run again";
@@ -50,25 +55,30 @@ impl Branch {
 
 /// Runs the recording in `file` again from `from` on with a knob turned.
 pub(crate) fn branch(file: &Path, from: Timestamp, turn: Turn) -> Result<Branch, OpenError> {
-    if !matches!(turn.knob, Knob::Vote | Knob::Arl0) {
-        return Err(
-            "a recording holds what crossed the wire: only what the server decides by can be \
-                    changed (arl0, vote); open the session to change anything else"
-                .into(),
-        );
-    }
     let recording = Recording::open(file)?;
     let mut old = recording.incidents()?;
     let mut recorded = Recorded::read(&recording)?;
-    recorded.forget_orders_after(from);
-    let mut watch = Watch::recorded(recorded, false)?;
-    let before = watch.run().turned(turn.knob);
-    let mut is_set = false;
+    let marks = recorded.steps.clone();
+    let at = marks.iter().position(|mark| mark.time >= from);
+    let at = at.ok_or("the recording ends before that moment")?;
+    let changed_later = recorded.forget_orders_after(from);
+    let mut switch = None;
+    let mut watch = Watch::recorded_over(recorded, true, |wire| {
+        let (wire, turns_it) = Branched::new(wire);
+        switch = Some(turns_it);
+        Box::new(wire)
+    })?;
+    let switch = switch.ok_or("the recording has no carrier")?;
+    let mut before = turn;
+    let mut steps = 0..;
     loop {
         let mut news = News::default();
         match watch.poll(&mut news)? {
-            Stepped::Taken(time) if time >= from && !is_set => {
-                is_set = true;
+            Stepped::Taken(_) if steps.next() == Some(at) => {
+                before = watch.run().turned(turn.knob);
+                let rest = &marks[at + 1..];
+                let messages = messages(&mut watch, turn, changed_later, rest, &switch);
+                switch.turn_to(messages.map_err(|why| refusal(&watch, turn, &why))?);
                 let what = turn.knob.name(watch.run().annunciator().names());
                 let action = Action::Set { what, to: turn.value() };
                 let order = Order { who: WHO.to_owned(), action, why: None };
@@ -78,9 +88,6 @@ pub(crate) fn branch(file: &Path, from: Timestamp, turn: Turn) -> Result<Branch,
             Stepped::End => break,
         }
     }
-    if !is_set {
-        return Err("the recording ends before that moment".into());
-    }
     watch.end(&mut News::default());
     let mut new = watch.run().annunciator().incidents().to_vec();
     let concerned = |incident: &Incident| {
@@ -89,4 +96,29 @@ pub(crate) fn branch(file: &Path, from: Timestamp, turn: Turn) -> Result<Branch,
     old.retain(concerned);
     new.retain(concerned);
     Ok(Branch { from, turn, before, old, new })
+}
+
+/// What the server hears after this step: what it heard then, or what sites would have sent.
+fn messages(
+    watch: &mut Watch,
+    turn: Turn,
+    changed_later: bool,
+    marks: &[StepMark],
+    switch: &Switch,
+) -> Result<Rest, NoAnswer> {
+    let run = watch.run_mut();
+    if let Some(why) = recalled::never_in_a_recording(turn.knob, run.mode()) {
+        return Err(why);
+    }
+    let mut rest = switch.rest(run.steps() + 1, marks.len());
+    // Where an order that is forgotten now changed what sites sent, they send as if it had not come.
+    if changed_later || !matches!(turn.knob, Knob::Vote | Knob::Arl0) {
+        run.resend(turn, marks, &mut rest)?;
+    }
+    Ok(rest)
+}
+
+fn refusal(watch: &Watch, turn: Turn, why: &NoAnswer) -> OpenError {
+    let name = turn.knob.name(watch.run().annunciator().names());
+    format!("{name} cannot be changed in this recording: {why}").into()
 }

@@ -159,6 +159,9 @@ pub(crate) fn spawn_recorded(recorded: Recorded, options: Options) -> io::Result
             let training = Training::of_fact(fact.clone());
             let _ = sender.blocking_send(EngineEvent::Training(training));
         }
+        if let Some(notice) = recorded.notice() {
+            let _ = sender.blocking_send(EngineEvent::Notice(notice));
+        }
         let watch = Watch::recorded(recorded, options.watched)?;
         let kept = (KeptLedger::none(), KeptRun::default());
         Ok(((watch, None, kept.0, kept.1, Outside::default()), session))

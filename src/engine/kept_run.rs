@@ -1,5 +1,6 @@
 //! The recording of a run: what is handed to the recorder, and when.
 
+use std::iter::repeat;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -7,16 +8,19 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::prepare::{self, Prepared};
+use super::recorded::{INFLUENCES, MODELS};
 use super::run::readout::ClientReadout;
 use super::watch::{News, Watch};
 use crate::base::digest;
 use crate::fact::Fact;
 use crate::privacy::Provenance;
 use crate::record::batch::AboutTable::{Both, Server, Site};
+use crate::record::batch::ModelTable;
 use crate::record::folder::{self, Retention};
 use crate::record::recorder::Limits;
 use crate::record::{RecordError, Recorder, Seen, StepMark, StepNote};
 use crate::session::{Mode, Session};
+use crate::site::Truth;
 use crate::stream::live::kept;
 use crate::stream::{self, Frame};
 use crate::wire::{CarrierLog, Logged, Wire};
@@ -53,6 +57,8 @@ pub(super) struct KeptRun {
     ledger_at: Option<Timestamp>,
     place: stream::Place,
     truth: usize,
+    /// Rows of sites are measured on the way to the file.
+    measures: bool,
 }
 
 impl KeptRun {
@@ -77,7 +83,9 @@ impl KeptRun {
                 folder::new_file(&folder, &session.name, Timestamp::now())?
             }
         };
-        let mut recorder = Recorder::create(&file, Limits::default())?;
+        let most = session.record.most_mb.map(|mb| u64::from(mb.get()) << 20);
+        let limits = most.map_or_else(Limits::default, |file_bytes| Limits { file_bytes });
+        let mut recorder = Recorder::create(&file, limits)?;
         if session.record.measurements {
             recorder.keep_measurements();
         }
@@ -124,6 +132,11 @@ impl KeptRun {
                 return;
             }
             recorder.facts(&watch.calibrated());
+            // Models that the run itself has set up can be set up again.
+            if let Ok(Some(meters)) = watch.run().meters() {
+                recorder.measure_by(meters);
+                self.measures = true;
+            }
         }
         self.remember_truth(watch.events());
     }
@@ -145,7 +158,13 @@ impl KeptRun {
             Some(time) => {
                 let Frame { continuity, label, .. } = *frame;
                 let mark = StepMark { time, continuity, label };
-                recorder.step(mark, note, news.readouts.iter().map(seen));
+                let sites = watch.run().sites();
+                let truths = sites.map(|(site, _)| site.truth()).chain(repeat(Truth::default()));
+                recorder.step(mark, note, news.readouts.iter().zip(truths).map(seen));
+                if self.measures {
+                    let rows = recorder.unmeasured();
+                    watch.run().sites().for_each(|(site, rule)| rows.keep(site, rule));
+                }
             }
             None => recorder.last_note(StepNote { place: None, ..note }),
         }
@@ -189,7 +208,7 @@ impl KeptRun {
         }
     }
 
-    fn hear(&mut self, said: Result<Option<String>, RecordError>) {
+    fn hear(&mut self, said: Result<Vec<String>, RecordError>) {
         match said {
             Ok(notice) => self.notices.extend(notice),
             Err(error) => {
@@ -214,8 +233,9 @@ impl KeptRun {
         let Some(recorder) = self.recorder.take() else { return };
         let nothing =
             (self.by_itself && recorder.is_empty()).then(|| recorder.file().to_path_buf());
-        if let Err(error) = recorder.finish() {
-            self.failed = Some(error.to_string());
+        match recorder.finish() {
+            Ok(notices) => self.notices.extend(notices),
+            Err(error) => self.failed = Some(error.to_string()),
         }
         if let Some(file) = nothing {
             // What stays is an empty recording, which does no harm.
@@ -235,9 +255,9 @@ fn logged(wire: Box<dyn Wire>, log: CarrierLog) -> Box<dyn Wire> {
     Box::new(Logged::new(wire, log))
 }
 
-fn seen(readout: &ClientReadout) -> Seen {
+fn seen((readout, truth): (&ClientReadout, Truth)) -> Seen {
     let ClientReadout { local, server, rehearsed } = *readout;
-    Seen { local, server, rehearsed }
+    Seen { local, server, rehearsed, truth }
 }
 
 /// What is unusual about a frame; `place` is where the data came from before it.
@@ -305,8 +325,13 @@ fn describe(
     }
     if let Ok(models) = std::fs::read(&prepared.file) {
         recorder.about(Both, "models_sha256", digest::sha256(&models));
+        recorder.model(ModelTable::Site, MODELS, models);
     }
-    recorder.model("influences", postcard::to_stdvec(&prepared.influences.of_server())?);
+    recorder.model(
+        ModelTable::Server,
+        INFLUENCES,
+        postcard::to_stdvec(&prepared.influences.of_server())?,
+    );
     Ok(())
 }
 

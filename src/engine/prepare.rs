@@ -157,6 +157,15 @@ pub(crate) fn kept(session: &Session, file: &Path) -> Result<Prepared, PrepareEr
     Ok(load(session, file, fingerprint(session)?)?)
 }
 
+/// The models of `session` as a recording holds them; `file` is where they come from, for errors.
+pub(crate) fn from_bytes(
+    session: &Session,
+    file: &Path,
+    bytes: &[u8],
+) -> Result<Prepared, CheckpointError> {
+    restore(Checkpoint::from_bytes(file, bytes, None)?, file, session)
+}
+
 fn load(
     session: &Session,
     file: &Path,

@@ -8,20 +8,30 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::influence::OfServer;
+use super::knob::Knob;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{Fact, Summary};
 use crate::incident::action::SCHEDULE;
-use crate::incident::{Carried, Event, Order, What};
+use crate::incident::{Carried, Edit, Event, Order, What};
 use crate::record::batch::AboutTable::{Both, Server, Site};
+use crate::record::batch::ModelTable;
 use crate::record::recording::StoredEvent;
 use crate::record::{RecordError, Recording, Seen, StepMark, StepNote};
 use crate::session::{Mode, Session};
+use crate::site::Truth;
 use crate::site::material::LeftOut;
 use crate::stream::{self, Continuity, Frame, Layout, Place, Stream, StreamError, UnusedRows};
 use crate::wire::Recorded as RecordedWire;
 
+mod cut;
+
 /// How a note about something that was not sent begins.
 pub(super) const NOT_SENT: &str = "nothing was sent: ";
+
+/// Models of sites and server in one file, as they are kept beside a session.
+pub(super) const MODELS: &str = "models";
+/// Who influences whom, as the server learned it.
+pub(super) const INFLUENCES: &str = "influences";
 
 /// A recording, read for a run over it.
 pub(crate) struct Recorded {
@@ -33,10 +43,16 @@ pub(crate) struct Recorded {
     /// What measurements look like, where they are stored.
     pub(super) measured: Option<Layout>,
     pub(super) frames: VecDeque<Frame>,
+    /// The number of the first step that is still there: 1 unless the file had become too large.
+    pub(super) first: u64,
+    /// What had to go then.
+    missing: Vec<String>,
     pub(super) steps: Vec<StepMark>,
     pub(super) notes: VecDeque<(u64, StepNote)>,
     /// What was seen at every step, a row of clients each.
-    pub(super) readouts: Vec<Seen>,
+    pub(super) readouts: Arc<[Seen]>,
+    /// Models of sites and server, where they are stored.
+    pub(super) models: Option<Vec<u8>>,
     /// Everything that crossed between sites and server.
     pub(super) log: Vec<u8>,
     pub(super) influences: OfServer,
@@ -62,25 +78,32 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     pub(crate) fn read(recording: &Recording) -> Result<Self, RecordError> {
-        let kept_from = recording.kept_from()?;
-        if kept_from > 1 {
-            return Err(recording.damaged(format!(
-                "its messages before step {kept_from} were removed when it had become too large: \
-                 it cannot be decided again"
-            )));
-        }
         let layout: Layout = recording.value(Site, "step_layout")?;
         let steps = recording.steps()?;
         let clients = layout.clients.len();
+        let session = recording.session()?;
+        let protects = session.privacy.protects_flags();
         let mut readouts = vec![Seen::default(); steps.len() * clients];
         for client in 0..clients {
             let (local, decided) = (recording.residuals(client)?, recording.decisions(client)?);
-            if local.len() != steps.len() || decided.len() != steps.len() {
+            let mut truth = recording.truths(client)?;
+            // Older recordings have none.
+            if truth.is_empty() {
+                truth.resize(steps.len(), Truth::default());
+            }
+            if [local.len(), decided.len(), truth.len()].iter().any(|n| *n != steps.len()) {
                 return Err(recording.damaged("some steps of a client are missing"));
             }
             let rows = readouts.iter_mut().skip(client).step_by(clients);
-            for ((readout, local), [server, rehearsed]) in rows.zip(local).zip(decided) {
-                *readout = Seen { local, server, rehearsed };
+            for (((readout, local), [server, rehearsed]), truth) in
+                rows.zip(local).zip(decided).zip(truth)
+            {
+                let mut seen = Seen { local, server, rehearsed, truth };
+                // Flags that nobody sent or rehearsed are those of the site, where nothing hides them.
+                if !protects && server.flags.is_none() {
+                    seen.rehearsed.flags = rehearsed.flags.or(truth.flags);
+                }
+                *readout = seen;
             }
         }
         let (mut ledgers, mut training, mut summary) = (Vec::new(), Vec::new(), None);
@@ -110,12 +133,17 @@ impl Recorded {
         let measured: Layout = recording.value(Site, "layout")?;
         let frames = recording.frames(measured.width())?;
         let thresholds: Vec<[f32; 2]> = recording.value(Site, "thresholds")?;
-        let influences = postcard::from_bytes(&recording.model("influences")?)
+        let influences = recording.model(ModelTable::Server, INFLUENCES)?;
+        let influences = influences.ok_or_else(|| recording.damaged("no influences are stored"))?;
+        let influences = postcard::from_bytes(&influences)
             .map_err(|why| recording.damaged(format!("who influences whom: {why}")))?;
         let training_from = recording.known(Server, "training_from")?;
-        Ok(Self {
+        let mut recorded = Self {
+            first: recording.kept_from()?,
+            models: recording.model(ModelTable::Site, MODELS)?,
+            missing: recording.missing()?,
             file: recording.file().to_path_buf(),
-            session: recording.session()?,
+            session,
             mode: recording.value(Both, "mode")?,
             measured: (!frames.is_empty()).then_some(measured),
             frames: frames.into(),
@@ -138,16 +166,49 @@ impl Recorded {
             carried: recording.maybe(Server, "carried")?,
             layout,
             steps,
-            readouts,
+            readouts: readouts.into(),
             ledgers,
             training,
             summary,
-        })
+        };
+        if recorded.first > 1 {
+            cut::begin_later(&mut recorded, recording)?;
+        }
+        Ok(recorded)
     }
 
-    /// What was ordered after a moment does not happen.
-    pub(super) fn forget_orders_after(&mut self, moment: Timestamp) {
-        self.orders.retain(|stored| stored.event.time < moment && !stored.after_end);
+    /// What whoever opens it must know.
+    pub(super) fn notice(&self) -> Option<String> {
+        let file = self.file.display();
+        let missing = (!self.missing.is_empty()).then(|| self.missing.join("; "))?;
+        let mut said = format!("{file} had become too large, and these were removed: {missing}");
+        if self.first > 1 {
+            said.push_str(
+                ". What is shown is decided again from there on; `headwater run` prints all stored facts",
+            );
+        }
+        Some(said)
+    }
+
+    /// What was ordered after a moment does not happen. Says whether any of it changed what sites sent.
+    pub(super) fn forget_orders_after(&mut self, moment: Timestamp) -> bool {
+        let names: Vec<String> =
+            self.layout.clients.iter().map(|client| client.name.clone()).collect();
+        let reaches_sites = |what: &String| {
+            let knob = Knob::named(what, &names);
+            knob.is_some_and(|knob| !matches!(knob, Knob::Vote | Knob::Arl0))
+        };
+        let changes = |event: &Event| {
+            let mut settings = event.edits.iter();
+            settings.any(|edit| matches!(edit, Edit::Setting { what, .. } if reaches_sites(what)))
+        };
+        let mut changed = false;
+        self.orders.retain(|stored| {
+            let stays = stored.event.time < moment && !stored.after_end;
+            changed |= !stays && changes(&stored.event);
+            stays
+        });
+        changed
     }
 
     /// The carrier that delivers its messages again.
@@ -163,7 +224,7 @@ impl Recorded {
             notes: std::mem::take(&mut self.notes),
             truth: std::mem::take(&mut self.truth),
             place: Place::default(),
-            step: 0,
+            step: self.first - 1,
         }
     }
 }

@@ -19,6 +19,7 @@
 //! | `alarms`, `ending` | the alarms that were raised, and the score of the run |
 //! | [`readout`] | what can be seen of every client at a step |
 //! | [`what_if`] | the run decided again under other settings |
+//! | `recalled`, `resend` | the sites of a recording, and what they would have sent |
 //! | `operate` | what an operator orders, carried out |
 //! | [`carried`] | a live session that goes on where it was |
 
@@ -34,7 +35,9 @@ mod fault_tests;
 mod ledger;
 mod operate;
 pub(crate) mod readout;
+pub(crate) mod recalled;
 mod report;
+mod resend;
 mod setup;
 mod spending;
 mod suspend;
@@ -303,7 +306,7 @@ impl Run {
         }
         let said = facts.len();
         let (time, continuity) = (self.frame.time, self.frame.continuity);
-        if self.steps == 0 {
+        if self.spans.is_empty() {
             self.annunciator = annunciator(&self.layout, self.mode, time);
             self.place.clone_from(&self.frame.place);
             self.annunciator.move_to(self.place());

@@ -6,19 +6,20 @@
 
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+mod from_recording;
 mod spent;
 mod tapped;
 #[cfg(test)]
 mod tests;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use self::from_recording::FromRecording;
 use self::tapped::Tapped;
 use super::knob::{Knob, Scope, Turn};
 use super::prepare::Prepared;
@@ -31,11 +32,10 @@ use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::incident::{AlarmState, Carried, Event, Figures, Incident, Order};
 use crate::privacy::EpsilonOption;
-use crate::record::Seen;
-use crate::record::recording::StoredEvent;
 use crate::session::{Mode, Session};
 use crate::stream::resolution::Grids;
 use crate::stream::{self, Frame, Layout, Part, Stream};
+use crate::wire::{self, Wire};
 
 pub(crate) use spent::Spent;
 
@@ -192,8 +192,17 @@ impl Watch {
     }
 
     /// The run of a recording again. With `keep` it can be decided under other settings.
-    pub(crate) fn recorded(mut recorded: Recorded, keep: bool) -> Result<Self, RunError> {
-        let mut run = Run::recorded(&mut recorded, keep)?;
+    pub(crate) fn recorded(recorded: Recorded, keep: bool) -> Result<Self, RunError> {
+        Self::recorded_over(recorded, keep, |wire| Box::new(wire))
+    }
+
+    /// The same over a carrier that is made of that of the recording.
+    pub(super) fn recorded_over(
+        mut recorded: Recorded,
+        keep: bool,
+        wrap: impl FnOnce(wire::Recorded) -> Box<dyn Wire>,
+    ) -> Result<Self, RunError> {
+        let mut run = Run::recorded(&mut recorded, keep, wrap)?;
         let (sender, frames) = mpsc::channel();
         let raw = if let Some(raw) = &recorded.measured {
             raw.clone()
@@ -207,6 +216,7 @@ impl Watch {
         let recorded = Some(FromRecording {
             file: recorded.file,
             frames: recorded.frames,
+            first: recorded.first,
             readouts: recorded.readouts,
             orders: recorded.orders,
             ended: recorded.summary.is_some(),
@@ -460,31 +470,5 @@ impl Watch {
         let events = self.run.annunciator().log().events();
         news.events.extend_from_slice(&events[self.events..]);
         self.events = events.len();
-    }
-}
-
-/// What of a run its recording knows and the server does not.
-struct FromRecording {
-    file: PathBuf,
-    frames: VecDeque<Frame>,
-    /// What was seen at every step, a row of clients each.
-    readouts: Vec<Seen>,
-    orders: VecDeque<StoredEvent>,
-    /// The run came to its end.
-    ended: bool,
-}
-
-impl FromRecording {
-    /// Adds what sites showed at a step, and what was measured up to it.
-    fn add(&mut self, step: u64, time: Timestamp, to: (&mut [ClientReadout], &mut Vec<Frame>)) {
-        let (readouts, frames) = to;
-        let first = (step as usize - 1) * readouts.len();
-        let stored = self.readouts.get(first..first + readouts.len()).unwrap_or_default();
-        for (readout, stored) in readouts.iter_mut().zip(stored) {
-            (readout.local, readout.rehearsed) = (stored.local, stored.rehearsed);
-        }
-        while self.frames.front().is_some_and(|frame| frame.time <= time) {
-            frames.extend(self.frames.pop_front());
-        }
     }
 }

@@ -21,15 +21,32 @@
 //!
 //! Recordings of the console stand in `HEADWATER_RECORDINGS`, else below the folder in which the system
 //! keeps data of programs. Together they may have 4 GB and may be 90 days old: the oldest ones are
-//! removed when a console starts, and it says so. One recording may have 512 MB: beyond that its oldest
-//! steps are removed, and facts, events and incidents stay.
+//! removed when a console starts, and it says so. One recording may have 512 MB, or what the session
+//! says (`record: (most_mb: 100)`): beyond that its oldest measurements go first, then the oldest
+//! distances and norms, then the oldest steps and messages. Facts, events and incidents stay, and so do
+//! the enrolments of clients. A recording without its first steps opens where its steps begin: incidents
+//! from before keep their numbers, and the server decides again from there on. It says what is missing.
 //!
 //! # Run again from here
 //!
 //! In a recording a knob can be put on trial as in a run. `enter` then runs the recording again from the
 //! moment looked at with that setting, and shows old and new incidents side by side. Up to that moment
 //! everything is as it was, orders included; after it nobody orders anything. The recording stays as it
-//! is. It holds what crossed the wire, so only what the server decides by can be changed: `arl0`, `vote`.
+//! is.
+//!
+//! | setting | who answers |
+//! |---|---|
+//! | `arl0`, `vote` | the server, on the messages it heard |
+//! | `tau_c`, `tau_a`, `deadband`, of all or of one client | the sites, from their recorded distances, with the noise that was drawn then |
+//! | `epsilon_flag`, `epsilon_flag_a` | the sites: their true symbols or flags are released again with other noise |
+//! | `mode` | the sites: what the other method would have sent, where the recording holds that; evidence mode needs symbols, which only a console or a run in evidence mode makes |
+//! | `epsilon_c`, `epsilon_a`, `epsilon_g` | nobody: they shape the models, which are trained again with the session |
+//! | `delta` | nobody: it changes how releases are counted, and nothing that is decided |
+//! | `budget` | nobody: what it would have let through follows from the ledger step by step, and a recording holds it by the hour |
+//!
+//! What sites send again needs their models, which a recording holds since version 2 of its tables.
+//! Where a run drew its noise from the operating system, nothing is released again: it would tell more.
+//! A setting that the deciding method does not go by is refused.
 //!
 //! # Two days under one cursor
 //!
@@ -55,7 +72,8 @@
 //!
 //! Models and thresholds of a live session with `history: Learned` are made from the rows that it learned
 //! from. Those rows have a version, counted from 1; recordings store it as `calibration_version` and
-//! `calibration_sha256`, beside the digests of the models. `headwater calibration SESSION --renew` sets
+//! `calibration_sha256`. The models and thresholds that were made of them are in the recording
+//! themselves (`site_models`), with their digest: a safetensors file, as it is kept beside the session. `headwater calibration SESSION --renew` sets
 //! the version in use aside: the next start learns anew, and watches nothing until it has learned.
 //! `--roll-back N` uses an earlier version again, with the models that were made from it. No version is
 //! deleted. While a run is going on both are refused.
@@ -74,7 +92,7 @@
 //!
 //! # The tables
 //!
-//! `PRAGMA application_id` is 0x48777472, `PRAGMA user_version` is the version of the tables: 1. Times are
+//! `PRAGMA application_id` is 0x48777472, `PRAGMA user_version` is the version of the tables: 2. Times are
 //! RFC 3339, or nanoseconds since 1970 in columns that end in `_ns`. `crc` is the CRC-32 of the text
 //! before it. Steps are counted from 1. Clients are numbered from 0, in the order of `clients` in `about`.
 //!
@@ -85,10 +103,12 @@
 //! | `step_notes` | step, json | rows that were left out before a step, and where its data comes from |
 //! | `site_about` | key, value | sensors and their units, τ of every client, sensors that are not watched |
 //! | `site_steps` | first, client, data | distances and norms of residuals, in blocks |
+//! | `site_truth` | first, client, data | flags and levels before anything of them was released, in blocks |
+//! | `site_models` | kind, sha256, data | `models`: the models and thresholds of the run, a safetensors file |
 //! | `site_measurements` | first, frames, from_ns, until_ns, data | measurements, where the session asks for them |
 //! | `site_ledger` | step, client, time, json | what a client had given away, once an hour and at the end |
 //! | `server_about` | key, value | disturbances that the data is known to hold, losses of training, what was taken over from the run before |
-//! | `server_models` | kind, sha256, data | who influences whom, as the server learned it |
+//! | `server_models` | kind, sha256, data | `influences`: who influences whom, as the server learned it; `enrolments`: the last ones whose messages had to go |
 //! | `server_steps` | first, client, data | flags, levels and evidence, in blocks |
 //! | `server_messages` | first, data | every message, in blocks |
 //! | `server_facts` | number, step, line | the lines of `run --json` |
@@ -109,6 +129,7 @@
 //! |---|---|
 //! | `steps` | time in ns (i64), follows (u8: 0 a new run, 1 the step before, 2 a gap), label (i32: −1 unknown, 0 normal, 1 anomalous, 2 + n event n), seconds of the gap (f64) |
 //! | `site_steps` | d_c, d_a, r_c, r_a, surprise (f32; NaN is missing) |
+//! | `site_truth` | flags (u8: 0 none, 1 + Z_c + 2 Z_a), level (u8: 255 none), level of what its explainer does not explain (u8: 255 none) |
 //! | `server_steps` | evidence (f32), flags (u8: 0 none, 1 + Z_c + 2 Z_a), level (u8: 255 none), standing (u8); then the same four of the method that does not decide |
 //! | `server_messages` | a log: tag (0 everything was taken, 1 to the server, 2 to a site), length (varint), encoded message |
 //!

@@ -38,6 +38,9 @@ pub(crate) struct Carried {
     out_of_service: Vec<bool>,
     /// Settings that were changed.
     settings: Vec<Changed>,
+    /// There was no restart: what came before was removed from a recording.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
 }
 
 /// A setting that an operator changed.
@@ -50,6 +53,28 @@ pub(crate) struct Changed {
 }
 
 impl Carried {
+    /// What a recording still knows of the time before its first step, where the steps of that time were
+    /// removed: incidents that had opened before `from`.
+    pub(crate) fn of_cut(clients: Vec<String>, from: Timestamp, incidents: Vec<Incident>) -> Self {
+        let mut incidents: Vec<Incident> =
+            incidents.into_iter().filter(|incident| incident.opened < from).collect();
+        for incident in &mut incidents {
+            incident.closed = incident.closed.filter(|closed| closed.time < from);
+        }
+        let count = incidents.last().map_or(0, |incident| incident.number);
+        let none = clients.len();
+        Self {
+            clients,
+            until: from,
+            count,
+            incidents,
+            shelves: vec![None; none],
+            out_of_service: vec![false; none],
+            settings: Vec::new(),
+            cut: true,
+        }
+    }
+
     pub(crate) fn settings(&self) -> &[Changed] {
         &self.settings
     }
@@ -100,6 +125,7 @@ impl Annunciator {
             shelves: self.posts.iter().map(|post| post.shelf).collect(),
             out_of_service: self.posts.iter().map(|post| post.out_of_service).collect(),
             settings: self.settings.iter().filter_map(changed).collect(),
+            cut: false,
         }
     }
 
@@ -166,7 +192,12 @@ impl Annunciator {
         let count = |is: fn(AlarmState) -> bool| {
             self.listed_incidents().filter(|incident| is(incident.alarm.state)).count()
         };
-        let mut said = format!("goes on from the run that ended at {}", carried.until);
+        let until = carried.until;
+        let mut said = if carried.cut {
+            format!("steps before {until} were removed from the recording")
+        } else {
+            format!("goes on from the run that ended at {until}")
+        };
         let unseen = count(AlarmState::wants_acknowledgement);
         let shelved = count(|state| state == AlarmState::Shelved);
         let open = self.resumable.alarms.len();

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::incident::{Event, Incident};
 use crate::server::ServerView;
-use crate::site::LocalView;
+use crate::site::meter::{Meters, Unmeasured};
+use crate::site::{LocalView, Truth};
 use crate::stream::{Continuity, Frame, Label, Note};
 
 /// When a step was, and how it follows the one before.
@@ -38,13 +39,15 @@ pub(crate) struct Seen {
     pub(crate) local: LocalView,
     pub(crate) server: ServerView,
     pub(crate) rehearsed: ServerView,
+    /// What its step was before anything of it was released.
+    pub(crate) truth: Truth,
 }
 
 /// A row that does not come with every step.
 #[derive(Debug)]
 pub(super) enum Row {
     About { table: AboutTable, key: &'static str, value: String },
-    Model { kind: &'static str, data: Vec<u8> },
+    Model { table: ModelTable, kind: &'static str, data: Vec<u8> },
     Note { step: u64, note: StepNote },
     Fact { step: u64, line: String },
     Event { step: u64, after_end: bool, event: Event },
@@ -70,12 +73,31 @@ impl AboutTable {
     }
 }
 
+/// Whose model it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelTable {
+    Site,
+    Server,
+}
+
+impl ModelTable {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Site => "site_models",
+            Self::Server => "server_models",
+        }
+    }
+}
+
 /// Rows in the order in which they came.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) steps: Vec<StepMark>,
     /// A row of clients a step.
     pub(super) seen: Vec<Seen>,
+    /// Rows of sites whose residuals are still to be measured, with what measures them.
+    pub(super) unmeasured: Unmeasured,
+    pub(super) meters: Option<Meters>,
     pub(super) messages: Vec<u8>,
     pub(super) rows: Vec<Row>,
     pub(super) frames: Vec<Frame>,

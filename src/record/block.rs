@@ -12,7 +12,7 @@ use super::batch::{Seen, StepMark};
 use crate::evidence::threshold::Flags;
 use crate::server::ServerView;
 use crate::server::health::Standing;
-use crate::site::LocalView;
+use crate::site::{LocalView, Truth};
 use crate::stream::{Continuity, Label};
 
 /// No block unpacks to more: a damaged or hostile file must not fill the memory.
@@ -175,6 +175,49 @@ pub(super) fn unpack_site(packed: &[u8], rows: usize) -> Result<Vec<LocalView>, 
     Ok(rows.map(view).collect())
 }
 
+/// Flags as one byte: 0 where there are none.
+fn flag_byte(flags: Option<Flags>) -> u8 {
+    flags.map_or(0, |flags| 1 + u8::from(flags.z_c) + 2 * u8::from(flags.z_a))
+}
+
+/// Whether a byte is one of flags.
+fn is_flag_byte(byte: u8) -> bool {
+    byte <= 4
+}
+
+/// The flags of such a byte.
+fn flags_of(byte: u8) -> Option<Flags> {
+    byte.checked_sub(1).map(|bits| Flags::new(bits & 1 > 0, bits & 2 > 0))
+}
+
+/// flags (u8) │ level (u8) │ level beside what is explained (u8): as they were before their release.
+pub(super) fn pack_truth<'a>(seen: &(impl Iterator<Item = &'a Seen> + Clone)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend(seen.clone().map(|seen| flag_byte(seen.truth.flags)));
+    bytes.extend(seen.clone().map(|seen| seen.truth.own.unwrap_or(u8::MAX)));
+    bytes.extend(seen.clone().map(|seen| seen.truth.beside.unwrap_or(u8::MAX)));
+    pack(&bytes)
+}
+
+pub(super) fn unpack_truth(packed: &[u8], rows: usize) -> Result<Vec<Truth>, BadBlock> {
+    let what = "steps before their release";
+    let bytes = unpack(what, packed)?;
+    let mut columns = Columns { what, bytes: &bytes, rows };
+    let mut read = || columns.column(u8::from_le_bytes);
+    let (flags, own, beside) = (read()?, read()?, read()?);
+    columns.end()?;
+    let level = |level: u8| (level != u8::MAX).then_some(level);
+    let truth = |((flags, own), beside): ((u8, u8), u8)| {
+        is_flag_byte(flags).then(|| Truth {
+            flags: flags_of(flags),
+            own: level(own),
+            beside: level(beside),
+        })
+    };
+    let truths: Option<Vec<_>> = flags.into_iter().zip(own).zip(beside).map(truth).collect();
+    truths.ok_or(BadBlock { what, why: "it says nonsense".to_owned() })
+}
+
 /// evidence (f32) │ flags (u8) │ level (u8) │ standing (u8): first of the server that decides, then of
 /// the rehearsal. No flags are 0, otherwise 1 + Z_c + 2 Z_a; no level is 255.
 pub(super) fn pack_server<'a>(seen: &(impl Iterator<Item = &'a Seen> + Clone)) -> Vec<u8> {
@@ -184,8 +227,7 @@ pub(super) fn pack_server<'a>(seen: &(impl Iterator<Item = &'a Seen> + Clone)) -
         for seen in seen.clone() {
             bytes.extend(view(seen).evidence.to_le_bytes());
         }
-        let flags = |flags: Flags| 1 + u8::from(flags.z_c) + 2 * u8::from(flags.z_a);
-        bytes.extend(seen.clone().map(|seen| view(seen).flags.map_or(0, flags)));
+        bytes.extend(seen.clone().map(|seen| flag_byte(view(seen).flags)));
         bytes.extend(seen.clone().map(|seen| view(seen).level.unwrap_or(u8::MAX)));
         bytes.extend(seen.clone().map(|seen| match view(seen).standing {
             Standing::Trusted => 0,
@@ -206,13 +248,12 @@ pub(super) fn unpack_server(packed: &[u8], rows: usize) -> Result<Vec<[ServerVie
         let levels = columns.column(u8::from_le_bytes)?;
         let standings = columns.column(u8::from_le_bytes)?;
         let view = |(((evidence, flags), level), standing): (((f32, u8), u8), u8)| {
-            let bits = flags.checked_sub(1);
+            if !is_flag_byte(flags) {
+                return None;
+            }
             Some(ServerView {
                 evidence,
-                flags: match bits {
-                    Some(4..) => return None,
-                    bits => bits.map(|bits| Flags::new(bits & 1 > 0, bits & 2 > 0)),
-                },
+                flags: flags_of(flags),
                 level: (level != u8::MAX).then_some(level),
                 standing: match standing {
                     0 => Standing::Trusted,
@@ -301,10 +342,18 @@ mod tests {
         let number = || any::<u32>().prop_map(f32::from_bits);
         let local = (number(), number(), number(), number(), number())
             .prop_map(|(d_c, d_a, r_c, r_a, surprise)| LocalView { d_c, d_a, r_c, r_a, surprise });
-        (local, view(), view()).prop_map(|(local, server, rehearsed)| Seen {
+        let level = || prop::option::of(0_u8..9);
+        let flags = prop::option::of((any::<bool>(), any::<bool>()));
+        let truth = (flags, level(), level()).prop_map(|(flags, own, beside)| Truth {
+            flags: flags.map(|(z_c, z_a)| Flags::new(z_c, z_a)),
+            own,
+            beside,
+        });
+        (local, view(), view(), truth).prop_map(|(local, server, rehearsed, truth)| Seen {
             local,
             server,
             rehearsed,
+            truth,
         })
     }
 
@@ -340,10 +389,17 @@ mod tests {
             let n = seen.len();
             let local = unpack_site(&pack_site(&seen.iter()), n).expect("a block");
             let server = unpack_server(&pack_server(&seen.iter()), n).expect("a block");
+            let truth = unpack_truth(&pack_truth(&seen.iter()), n).expect("a block");
             let again: Vec<Seen> = local
                 .into_iter()
                 .zip(server)
-                .map(|(local, [server, rehearsed])| Seen { local, server, rehearsed })
+                .zip(truth)
+                .map(|((local, [server, rehearsed]), truth)| Seen {
+                    local,
+                    server,
+                    rehearsed,
+                    truth,
+                })
                 .collect();
             prop_assert_eq!(bits(&seen), bits(&again));
             prop_assert_eq!(unpack_steps(&pack_steps(&steps), steps.len()).expect("a block"), steps);
@@ -365,6 +421,7 @@ mod tests {
             }
             let _ = unpack_site(&bytes, rows);
             let _ = unpack_server(&bytes, rows);
+            let _ = unpack_truth(&bytes, rows);
             let _ = unpack_steps(&bytes, rows);
             let _ = unpack_frames(&bytes, rows);
         }

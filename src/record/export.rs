@@ -126,6 +126,7 @@ fn number(value: f32) -> Value {
 }
 
 /// Writes a table of what lies within a stretch.
+#[allow(clippy::too_many_lines)] // One arm a table.
 pub(crate) fn table(
     recording: &Recording,
     table: Table,
@@ -157,21 +158,25 @@ pub(crate) fn table(
             let (first, steps) = (recording.kept_from()?, recording.steps()?);
             let mut columns = Vec::new();
             for client in 0..clients.len() {
-                columns.push((recording.residuals(client)?, recording.decisions(client)?));
+                let truth = recording.truths(client)?;
+                columns.push((recording.residuals(client)?, recording.decisions(client)?, truth));
             }
+            // Flags that were never sent are those of the site, where nothing hides them.
+            let unprotected = !recording.session()?.privacy.protects_flags();
             for (at, mark) in steps.iter().enumerate().filter(|(_, m)| within.holds(m.time)) {
-                for (client, (local, decided)) in clients.iter().zip(&columns) {
+                for (client, (local, decided, truth)) in clients.iter().zip(&columns) {
                     let (Some(local), Some([server, other])) = (local.get(at), decided.get(at))
                     else {
                         continue;
                     };
+                    let own = truth.get(at).filter(|_| unprotected).and_then(|truth| truth.flags);
                     let mut row =
                         vec![json!(first + at as u64), json!(mark.time.to_string()), json!(client)];
                     if table == Table::Residuals {
                         let local = [local.d_c, local.d_a, local.r_c, local.r_a, local.surprise];
                         row.extend(local.map(number));
                     } else {
-                        let flags = server.flags.or(other.flags);
+                        let flags = server.flags.or(other.flags).or(own);
                         let evidence =
                             if server.evidence.is_nan() { other.evidence } else { server.evidence };
                         row.push(json!(flags.map(|flags| flags.z_c)));

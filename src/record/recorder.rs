@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::RecordError;
-use super::batch::{AboutTable, Batch, Row, Seen, StepMark, StepNote};
+use super::batch::{AboutTable, Batch, ModelTable, Row, Seen, StepMark, StepNote};
 use super::writer::{self, Report, Writer};
 use crate::fact::Fact;
 use crate::incident::{Event, Incident};
+use crate::site::meter::{Meters, Unmeasured};
 use crate::stream::Frame;
 use crate::wire::CarrierLog;
 
@@ -97,9 +98,19 @@ impl Recorder {
         self.batch.rows.push(Row::About { table, key, value: value.into() });
     }
 
-    /// What the server knows beside messages.
-    pub(crate) fn model(&mut self, kind: &'static str, data: Vec<u8>) {
-        self.batch.rows.push(Row::Model { kind, data });
+    /// A model of the sites, or what the server knows beside messages.
+    pub(crate) fn model(&mut self, table: ModelTable, kind: &'static str, data: Vec<u8>) {
+        self.batch.rows.push(Row::Model { table, kind, data });
+    }
+
+    /// From now on rows of sites are measured on the way to the file.
+    pub(crate) fn measure_by(&mut self, meters: Meters) {
+        self.batch.meters = Some(meters);
+    }
+
+    /// Where the rows of the last step go that are to be measured.
+    pub(crate) fn unmeasured(&mut self) -> &mut Unmeasured {
+        &mut self.batch.unmeasured
     }
 
     pub(crate) fn facts(&mut self, facts: &[Fact]) {
@@ -154,18 +165,23 @@ impl Recorder {
     }
 
     /// Hands over what has gathered, where it is much.
-    pub(crate) fn flush_if_large(&mut self) -> Result<Option<String>, RecordError> {
-        if self.batch.steps.len() >= STEPS { self.flush() } else { Ok(None) }
+    pub(crate) fn flush_if_large(&mut self) -> Result<Vec<String>, RecordError> {
+        if self.batch.steps.len() >= STEPS { self.flush() } else { Ok(Vec::new()) }
     }
 
     /// Hands over what has gathered; what the writer has to say about its file. After an error nothing
     /// more is recorded.
-    pub(crate) fn flush(&mut self) -> Result<Option<String>, RecordError> {
+    pub(crate) fn flush(&mut self) -> Result<Vec<String>, RecordError> {
         self.log.drain_into(&mut self.batch.messages);
-        let report = self.reports.try_recv().ok();
-        if let Some(Report::Failed(error)) = report {
-            self.queue = None;
-            return Err(error);
+        let mut notices = Vec::new();
+        for report in self.reports.try_iter() {
+            match report {
+                Report::Notice(notice) => notices.push(notice),
+                Report::Failed(error) => {
+                    self.queue = None;
+                    return Err(error);
+                }
+            }
         }
         if !self.batch.is_empty() {
             let next =
@@ -173,10 +189,7 @@ impl Recorder {
             let batch = std::mem::replace(&mut self.batch, next);
             self.hand_over(batch)?;
         }
-        Ok(match report {
-            Some(Report::Notice(notice)) => Some(notice),
-            Some(Report::Failed(_)) | None => None,
-        })
+        Ok(notices)
     }
 
     fn hand_over(&mut self, mut batch: Batch) -> Result<(), RecordError> {
@@ -187,10 +200,13 @@ impl Recorder {
                 Ok(()) => return Ok(()),
                 Err(TrySendError::Disconnected(_)) => {
                     self.queue = None;
-                    return Err(match self.reports.recv_timeout(PATIENCE) {
-                        Ok(Report::Failed(error)) => error,
-                        _ => RecordError::Behind(self.file.clone()),
-                    });
+                    let failed = |report| match report {
+                        Report::Failed(error) => Some(error),
+                        Report::Notice(_) => None,
+                    };
+                    // Its writer has ended: this waits for no more than its last words.
+                    let last = self.reports.iter().find_map(failed);
+                    return Err(last.unwrap_or_else(|| RecordError::Behind(self.file.clone())));
                 }
                 Err(TrySendError::Full(back)) => {
                     if since.elapsed() > PATIENCE {
@@ -205,19 +221,21 @@ impl Recorder {
     }
 
     /// The run is over: brings everything to the disk and closes the file, which then stands alone.
-    pub(crate) fn finish(mut self) -> Result<(), RecordError> {
+    pub(crate) fn finish(mut self) -> Result<Vec<String>, RecordError> {
         self.about(AboutTable::Both, "ended", Timestamp::now().to_string());
-        self.flush()?;
+        let mut notices = self.flush()?;
         self.queue = None;
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
             return Err(RecordError::damaged(&self.file, "its writer ended unexpectedly"));
         }
-        let failed = |report| match report {
-            Report::Failed(error) => Some(error),
-            Report::Notice(_) => None,
-        };
-        self.reports.try_iter().find_map(failed).map_or(Ok(()), Err)
+        for report in self.reports.try_iter() {
+            match report {
+                Report::Notice(notice) => notices.push(notice),
+                Report::Failed(error) => return Err(error),
+            }
+        }
+        Ok(notices)
     }
 }

@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
 use serde::Deserialize;
 
 use super::RecordError;
-use super::batch::{AboutTable, StepMark, StepNote};
+use super::batch::{AboutTable, ModelTable, StepMark, StepNote};
 use super::block;
+use super::room;
 use super::schema::{self, crc};
 use crate::incident::{Event, Incident};
 use crate::server::ServerView;
 use crate::session::{Mode, Session};
-use crate::site::LocalView;
+use crate::site::{LocalView, Truth};
 use crate::stream::{Continuity, Frame};
 
 /// An event with its place in the run.
@@ -47,6 +48,8 @@ pub(crate) struct StoredLedger {
 pub(crate) struct Recording {
     file: PathBuf,
     db: Connection,
+    /// Of its tables.
+    version: i64,
 }
 
 impl Recording {
@@ -73,8 +76,9 @@ impl Recording {
             Err(error @ RecordError::Sqlite { .. }) => return Err(error),
             checked => checked,
         };
-        let recording = Self { file: file.to_path_buf(), db };
-        let sound = checked.and_then(|()| recording.check_pages());
+        let version = *checked.as_ref().unwrap_or(&0);
+        let recording = Self { file: file.to_path_buf(), db, version };
+        let sound = checked.and_then(|_| recording.check_pages());
         Ok((recording, sound))
     }
 
@@ -195,22 +199,55 @@ impl Recording {
         self.value(AboutTable::Both, "mode")
     }
 
-    /// What the server knew beside messages.
-    pub(crate) fn model(&self, kind: &str) -> Result<Vec<u8>, RecordError> {
+    /// A model of the sites, or what the server knew beside messages; nothing where it is not stored.
+    pub(crate) fn model(
+        &self,
+        table: ModelTable,
+        kind: &str,
+    ) -> Result<Option<Vec<u8>>, RecordError> {
+        if table == ModelTable::Site && self.version < 2 {
+            return Ok(None);
+        }
         let failed = RecordError::sqlite(&self.file);
-        let query = "SELECT data, sha256 FROM server_models WHERE kind = ?1";
+        let query = format!("SELECT data, sha256 FROM {} WHERE kind = ?1", table.name());
         let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?));
-        let (data, sha256) = self.db.query_row(query, params![kind], read).map_err(&failed)?;
+        let found = self.db.query_row(&query, params![kind], read).optional().map_err(&failed)?;
+        let Some((data, sha256)) = found else { return Ok(None) };
         if crate::base::digest::sha256(&data) != sha256 {
             return Err(self.damaged(format!("the digest of {kind} is wrong")));
         }
-        Ok(data)
+        Ok(Some(data))
     }
 
     /// The first step that is still there: 1 unless the file had become too large.
     pub(crate) fn kept_from(&self) -> Result<u64, RecordError> {
-        let kept = self.about(AboutTable::Both, "kept_from_step")?;
-        Ok(kept.and_then(|step| step.parse().ok()).unwrap_or(1))
+        let query = "SELECT min(first) FROM steps";
+        let first = self.db.query_row(query, [], |row| row.get::<_, Option<u64>>(0));
+        Ok(first.map_err(RecordError::sqlite(&self.file))?.unwrap_or(1))
+    }
+
+    /// What had to go when the file had become too large, a sentence each.
+    pub(crate) fn missing(&self) -> Result<Vec<String>, RecordError> {
+        let number = |key| -> Result<Option<i64>, RecordError> {
+            Ok(self.about(AboutTable::Both, key)?.and_then(|value| value.parse().ok()))
+        };
+        let mut said = Vec::new();
+        if let Some(from_ns) = number(room::MEASUREMENTS_FROM)? {
+            said.push(format!("measurements before {}", instant(from_ns)));
+        }
+        let mut of_steps = vec![(number(room::SITES_FROM)?, "distances, norms and true flags")];
+        let kept_from = self.kept_from()?;
+        of_steps
+            .push((i64::try_from(kept_from).ok().filter(|from| *from > 1), "steps and messages"));
+        for (first, what) in of_steps {
+            let Some(first) = first else { continue };
+            let query = "SELECT from_ns FROM steps WHERE first >= ?1 ORDER BY first";
+            let from_ns = self.db.query_row(query, params![first], |row| row.get(0)).optional();
+            if let Some(from_ns) = from_ns.map_err(RecordError::sqlite(&self.file))? {
+                said.push(format!("{what} before {}", instant(from_ns)));
+            }
+        }
+        Ok(said)
     }
 
     pub(crate) fn facts(&self) -> Result<Vec<StoredFact>, RecordError> {
@@ -251,12 +288,11 @@ impl Recording {
     /// Every step that is still there, in order.
     pub(crate) fn steps(&self) -> Result<Vec<StepMark>, RecordError> {
         let mut next = self.kept_from()?;
-        let kept_from = next;
         let mut all = Vec::new();
         self.rows("SELECT first, steps, data FROM steps ORDER BY first", |row| {
             let (first, steps): (u64, u64) = (self.get(row, 0)?, self.get(row, 1)?);
             let data: Vec<u8> = self.get(row, 2)?;
-            if first != next && !(all.is_empty() && kept_from > 1) {
+            if first != next {
                 return Err(self.damaged(format!("steps before {first} are missing")));
             }
             next = first.saturating_add(steps);
@@ -275,27 +311,43 @@ impl Recording {
         })
     }
 
-    /// Blocks of a client, each with the number of its steps.
-    fn blocks<T>(
+    /// Blocks of a client, one row a step that is still there; where only its block is gone, nothing
+    /// is known of a step.
+    fn blocks<T: Clone + Default>(
         &self,
         table: &str,
         client: usize,
         unpack: impl Fn(&[u8], usize) -> Result<Vec<T>, block::BadBlock>,
     ) -> Result<Vec<T>, RecordError> {
         let query = format!(
-            "SELECT steps.steps, {table}.data FROM {table} JOIN steps USING (first) \
+            "SELECT steps.steps, {table}.data, first FROM {table} JOIN steps USING (first) \
              WHERE client = {client} ORDER BY first"
         );
-        let blocks = self.rows(&query, |row| {
+        let (kept_from, mut all) = (self.kept_from()?, Vec::new());
+        self.rows(&query, |row| {
             let (steps, data): (u64, Vec<u8>) = (self.get(row, 0)?, self.get(row, 1)?);
-            unpack(&data, steps as usize).map_err(|bad| self.damaged(bad.to_string()))
+            if all.is_empty() {
+                let gone = self.get::<u64>(row, 2)?.saturating_sub(kept_from);
+                all.resize(gone as usize, T::default());
+            }
+            let block = unpack(&data, steps as usize);
+            all.append(&mut block.map_err(|bad| self.damaged(bad.to_string()))?);
+            Ok(())
         })?;
-        Ok(blocks.into_iter().flatten().collect())
+        Ok(all)
     }
 
     /// What a site showed on its own machine, step by step.
     pub(crate) fn residuals(&self, client: usize) -> Result<Vec<LocalView>, RecordError> {
         self.blocks("site_steps", client, block::unpack_site)
+    }
+
+    /// What steps of a site were before anything of them was released; nothing in older recordings.
+    pub(crate) fn truths(&self, client: usize) -> Result<Vec<Truth>, RecordError> {
+        if self.version < 2 {
+            return Ok(Vec::new());
+        }
+        self.blocks("site_truth", client, block::unpack_truth)
     }
 
     /// How the server saw a client, and how the other method would have.
@@ -335,4 +387,10 @@ impl Recording {
         }
         Ok(frames)
     }
+}
+
+/// An instant of a column that ends in `_ns`.
+pub(super) fn instant(ns: i64) -> Timestamp {
+    // Every 64-bit number of nanoseconds is within the years that an instant may have.
+    Timestamp::from_nanosecond(i128::from(ns)).unwrap_or_default()
 }

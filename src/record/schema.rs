@@ -8,7 +8,7 @@ use super::RecordError;
 
 /// The version of the tables. A file of an older version is brought up to it when it is written to; a
 /// newer one is refused.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// `Hwtr`: what says that a SQLite file is one of ours.
 pub(super) const APPLICATION: i64 = 0x4877_7472;
@@ -31,6 +31,13 @@ CREATE TABLE site_about (
 CREATE TABLE site_steps (
     first INTEGER NOT NULL, client INTEGER NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY (first, client)
+) WITHOUT ROWID;
+CREATE TABLE site_truth (
+    first INTEGER NOT NULL, client INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (first, client)
+) WITHOUT ROWID;
+CREATE TABLE site_models (
+    kind TEXT PRIMARY KEY, sha256 TEXT NOT NULL, data BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE site_measurements (
     first INTEGER PRIMARY KEY, frames INTEGER NOT NULL,
@@ -78,7 +85,17 @@ CREATE VIEW server_loss AS
 ";
 
 /// What brings a file of version `n` to version `n + 1`, at place `n − 1`.
-const MIGRATIONS: [&str; VERSION as usize - 1] = [];
+///
+/// Version 2 stores what a site's steps were before they were released, and the models themselves.
+const MIGRATIONS: [&str; VERSION as usize - 1] = ["
+CREATE TABLE site_truth (
+    first INTEGER NOT NULL, client INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (first, client)
+) WITHOUT ROWID;
+CREATE TABLE site_models (
+    kind TEXT PRIMARY KEY, sha256 TEXT NOT NULL, data BLOB NOT NULL
+) WITHOUT ROWID;
+"];
 
 /// Makes the tables of a new file.
 pub(super) fn create(db: &Connection) -> rusqlite::Result<()> {
@@ -91,9 +108,9 @@ pub(super) fn create(db: &Connection) -> rusqlite::Result<()> {
     db.pragma_update(None, "user_version", VERSION)
 }
 
-/// Whether a file is a recording that this program can read. One of an older version is brought up to
-/// date first, which needs the right to write it.
-pub(super) fn check(db: &Connection, file: &Path) -> Result<(), RecordError> {
+/// Whether a file is a recording that this program can read, and of which version. One of an older
+/// version is brought up to date first where it may be written, and read as it is where it may not.
+pub(super) fn check(db: &Connection, file: &Path) -> Result<i64, RecordError> {
     let number = |name: &str| {
         db.pragma_query_value(None, name, |row| row.get::<_, i64>(0))
             .map_err(RecordError::sqlite(file))
@@ -107,11 +124,14 @@ pub(super) fn check(db: &Connection, file: &Path) -> Result<(), RecordError> {
     }
     let older = usize::try_from(found - 1)
         .map_err(|_| RecordError::damaged(file, format!("its tables have the version {found}")))?;
+    if db.is_readonly("main").unwrap_or(true) {
+        return Ok(found);
+    }
     for (version, migration) in (found + 1..).zip(&MIGRATIONS[older..]) {
         let script = format!("BEGIN; {migration} PRAGMA user_version = {version}; COMMIT;");
         db.execute_batch(&script).map_err(RecordError::sqlite(file))?;
     }
-    Ok(())
+    Ok(VERSION)
 }
 
 /// The check sum beside a text.

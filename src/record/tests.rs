@@ -108,7 +108,38 @@ fn a_file_that_grows_too_large_loses_its_oldest_steps_and_says_so() {
     let steps = recording.steps().expect("readable");
     assert!(!steps.is_empty() && steps.len() < 60_000);
     assert_eq!(steps.last(), Some(&mark(60_000)));
+    assert_eq!(
+        steps.first(),
+        Some(&mark(i64::try_from(kept_from).expect("a small number"))),
+        "steps keep their numbers"
+    );
     assert_eq!(recording.facts().expect("readable").len(), 600);
+    assert!(said.iter().any(|line| line.contains("as large as it may be")), "{said:?}");
+    // What sites showed goes before messages do.
+    let residuals = recording.residuals(0).expect("readable");
+    assert_eq!(residuals.len(), steps.len());
+    assert!(residuals[0].d_c.is_nan() && !residuals[steps.len() - 1].d_c.is_nan());
+    let missing = recording.missing().expect("readable");
+    assert!(missing.len() == 2 && missing[1].contains("steps and messages before"), "{missing:?}");
+}
+
+#[test]
+fn a_file_of_the_version_before_is_brought_up_to_date_and_read() {
+    let folder = folder();
+    let file = folder.path().join("a.hwrec");
+    record(&file, 600, Limits::default());
+    let db = rusqlite::Connection::open(&file).expect("a database");
+    db.execute_batch("DROP TABLE site_truth; DROP TABLE site_models; PRAGMA user_version = 1")
+        .expect("as version 1 was");
+    drop(db);
+    let recording = Recording::open(&file).expect("an older recording");
+    assert_eq!(recording.residuals(0).expect("readable").len(), 600);
+    assert_eq!(recording.truths(0).expect("readable"), []);
+    assert_eq!(recording.model(batch::ModelTable::Site, "models").expect("readable"), None);
+    let version: i64 = rusqlite::Connection::open(&file)
+        .and_then(|db| db.pragma_query_value(None, "user_version", |row| row.get(0)))
+        .expect("a database");
+    assert_eq!(version, 2);
 }
 
 #[test]
@@ -122,7 +153,7 @@ fn a_newer_file_and_another_database_are_refused_in_words() {
     };
     change("user_version", 99);
     let newer = Recording::open(&file).expect_err("of tomorrow").to_string();
-    assert!(newer.contains("version 99") && newer.contains("up to 1"), "{newer}");
+    assert!(newer.contains("version 99") && newer.contains("up to 2"), "{newer}");
     change("user_version", 0);
     assert!(Recording::open(&file).expect_err("no version").to_string().contains("damaged"));
     change("application_id", 7);

@@ -14,9 +14,11 @@ use super::RecordError;
 use super::batch::{Batch, Row, Seen, StepMark};
 use super::block::{self, nanoseconds};
 use super::recorder::Limits;
+use super::room;
 use super::schema::{self, crc};
 use crate::base::digest;
 use crate::site::local;
+use crate::site::meter::Meters;
 use crate::stream::Frame;
 
 /// What was handed over is in the file after so long.
@@ -62,8 +64,8 @@ pub(super) struct Writer {
     pending: usize,
     dirty: bool,
     committed: Instant,
-    /// The first step that is still there, where older ones had to go.
-    kept_from: u64,
+    /// Measure rows of sites that do not do it themselves.
+    meters: Option<Meters>,
 }
 
 impl Writer {
@@ -101,12 +103,19 @@ impl Writer {
             pending: 0,
             dirty: false,
             committed: Instant::now(),
-            kept_from: 1,
+            meters: None,
         })
     }
 
-    fn take(&mut self, batch: Batch) -> rusqlite::Result<()> {
+    fn take(&mut self, mut batch: Batch) -> rusqlite::Result<()> {
         self.begin()?;
+        if batch.meters.is_some() {
+            self.meters = batch.meters.take();
+        }
+        if let Some(meters) = &mut self.meters {
+            let seen = batch.seen.iter_mut().map(|seen| (&mut seen.local, &mut seen.truth));
+            meters.measure(&batch.unmeasured, seen);
+        }
         for row in batch.rows {
             self.row(row)?;
         }
@@ -147,10 +156,10 @@ impl Writer {
                 let insert = format!("INSERT OR REPLACE INTO {} VALUES (?1, ?2, ?3)", table.name());
                 self.db.prepare_cached(&insert)?.execute(params![key, value, crc(&value)])?;
             }
-            Row::Model { kind, data } => {
-                let insert = "INSERT OR REPLACE INTO server_models VALUES (?1, ?2, ?3)";
+            Row::Model { table, kind, data } => {
+                let insert = format!("INSERT OR REPLACE INTO {} VALUES (?1, ?2, ?3)", table.name());
                 let sha256 = digest::sha256(&data);
-                self.db.prepare_cached(insert)?.execute(params![kind, sha256, data])?;
+                self.db.prepare_cached(&insert)?.execute(params![kind, sha256, data])?;
             }
             Row::Note { step, note } => {
                 let json = json(&note);
@@ -208,6 +217,9 @@ impl Writer {
             let insert = "INSERT OR REPLACE INTO site_steps VALUES (?1, ?2, ?3)";
             let row = params![*first, client as u64, block::pack_site(&seen)];
             self.db.prepare_cached(insert)?.execute(row)?;
+            let insert = "INSERT OR REPLACE INTO site_truth VALUES (?1, ?2, ?3)";
+            let row = params![*first, client as u64, block::pack_truth(&seen)];
+            self.db.prepare_cached(insert)?.execute(row)?;
             let insert = "INSERT OR REPLACE INTO server_steps VALUES (?1, ?2, ?3)";
             let row = params![*first, client as u64, block::pack_server(&seen)];
             self.db.prepare_cached(insert)?.execute(row)?;
@@ -232,55 +244,32 @@ impl Writer {
         Ok(())
     }
 
-    fn commit(&mut self) -> rusqlite::Result<Option<String>> {
+    fn commit(&mut self) -> rusqlite::Result<Vec<String>> {
         self.committed = Instant::now();
         self.pending = 0;
         if !self.dirty {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         self.store_block()?;
         self.store_frames()?;
-        let notice = self.make_room()?;
+        let notices = room::make(&self.db, &self.path, self.limits.file_bytes)?;
         self.db.execute_batch("COMMIT")?;
         self.dirty = false;
-        Ok(notice)
-    }
-
-    /// Removes the oldest eighth of the steps where the file has become too large. Facts, events and
-    /// incidents stay.
-    fn make_room(&mut self) -> rusqlite::Result<Option<String>> {
-        let number =
-            |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
-        let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
-        if pages * number("page_size")? <= self.limits.file_bytes {
-            return Ok(None);
-        }
-        let last = self.block.first;
-        let until = self.kept_from + (last - self.kept_from) / 8;
-        // What is left is not the beginning of a block: then there is nothing that could go.
-        if until <= self.kept_from {
-            return Ok(None);
-        }
-        for table in ["steps", "site_steps", "server_steps", "server_messages"] {
-            self.db.execute(&format!("DELETE FROM {table} WHERE first < ?1"), params![until])?;
-        }
-        let from_ns: Option<i64> =
-            self.db.query_row("SELECT min(from_ns) FROM steps", [], |row| row.get(0))?;
-        self.db.execute("DELETE FROM site_measurements WHERE until_ns < ?1", params![from_ns])?;
-        self.kept_from = until;
-        let key = "kept_from_step";
-        let value = until.to_string();
-        self.db
-            .prepare_cached("INSERT OR REPLACE INTO about VALUES (?1, ?2, ?3)")?
-            .execute(params![key, value, crc(&value)])?;
-        let path = self.path.display();
-        Ok(Some(format!("{path} is as large as it may be: its steps before {until} were removed")))
+        Ok(notices)
     }
 
     /// Leaves one file that stands alone.
-    fn close(&mut self) -> rusqlite::Result<()> {
-        self.commit()?;
-        self.db.pragma_update(None, "journal_mode", "DELETE")
+    fn close(&mut self) -> rusqlite::Result<Vec<String>> {
+        let notices = self.commit()?;
+        // Room of what was removed goes back to the disk.
+        let mut vacuum = self.db.prepare("PRAGMA incremental_vacuum")?;
+        // A page a row.
+        let mut pages = vacuum.query([])?;
+        while pages.next()?.is_some() {}
+        drop(pages);
+        drop(vacuum);
+        self.db.pragma_update(None, "journal_mode", "DELETE")?;
+        Ok(notices)
     }
 }
 
@@ -322,15 +311,20 @@ fn write_all(
         let batch = match batches.recv_timeout(rest) {
             Ok(batch) => Some(batch),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => return writer.close(),
+            Err(RecvTimeoutError::Disconnected) => {
+                for notice in writer.close()? {
+                    let _ = reports.send(Report::Notice(notice));
+                }
+                return Ok(());
+            }
         };
         if let Some(batch) = batch {
             writer.take(batch)?;
         }
-        if (writer.committed.elapsed() >= EVERY || writer.pending >= STEPS)
-            && let Some(notice) = writer.commit()?
-        {
-            let _ = reports.send(Report::Notice(notice));
+        if writer.committed.elapsed() >= EVERY || writer.pending >= STEPS {
+            for notice in writer.commit()? {
+                let _ = reports.send(Report::Notice(notice));
+            }
         }
     }
 }

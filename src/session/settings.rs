@@ -1,5 +1,7 @@
 //! How a session is modelled, judged, protected and replayed: everything that has a default.
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
 use super::bounds::CENTURY_S;
@@ -376,6 +378,8 @@ impl Default for ReplaySettings {
 pub(crate) struct RecordSettings {
     /// The measurements too. Whoever has the file has them.
     pub(crate) measurements: bool,
+    /// How large its file may become, in MB; 512 when absent. Beyond that the oldest goes.
+    pub(crate) most_mb: Option<NonZeroU32>,
 }
 
 /// How much preparing a session may take. What is estimated to take more is refused before it begins.

@@ -114,7 +114,10 @@ impl Site {
                 &privacy,
                 period_s,
             )?)),
-            Mode::Paper if (trial.epsilon, trial.epsilon_a) == was && !paid => {
+            // In a recording of the other method alone no noise was drawn for flags.
+            Mode::Paper
+                if (trial.epsilon, trial.epsilon_a) == was && !paid && tape.has_sent_flags() =>
+            {
                 Sending::SameNoise { rule, flagging }
             }
             Mode::Paper => {

@@ -157,6 +157,8 @@ pub(super) struct EvidenceHalf {
     tier2: Option<Tier2>,
     /// Distance of the whitened residual at the last step.
     pub(crate) distance: f32,
+    /// What the last step was before it was released.
+    pub(crate) graded: Graded,
 }
 
 /// What tier 2 adds.
@@ -181,7 +183,7 @@ impl EvidenceHalf {
             Tier::Symbols => None,
             Tier::States => Some(Tier2::new(options, &model, sender.settings())?),
         };
-        Ok(Self { model, grader, sender, tier2, distance: f32::NAN })
+        Ok(Self { model, grader, sender, tier2, distance: f32::NAN, graded: Graded::default() })
     }
 
     /// The model and the grader take a step.
@@ -216,6 +218,7 @@ impl EvidenceHalf {
             beside
         });
         message.into_iter().for_each(out);
+        self.graded = graded;
         graded
     }
 

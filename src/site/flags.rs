@@ -1,14 +1,10 @@
 //! A site's half of paper mode: distances of both residuals against τ, two flags a step.
 
-use super::local::norm;
 use super::prepared::PreparedSite;
+use super::residuals::Residuals;
 use super::{LocalView, SiteError, SiteOptions};
 use crate::base::rng;
 use crate::evidence::threshold::{FlagThresholds, Flagging, Flags};
-use crate::nn::augment::Augmentation;
-use crate::nn::proprietary::VendorModel;
-use crate::nn::step::ClientStep;
-use crate::nn::train::SETTLING;
 use crate::privacy::{
     Account, Flag, PrivacyError, Provenance, Randomness, Release, Released, Releaser,
 };
@@ -114,13 +110,13 @@ impl FlagSender {
 /// A site's half of paper mode.
 #[derive(Debug)]
 pub(super) struct FlagHalf {
-    chain: ClientStep,
+    residuals: Residuals,
     pub(crate) sender: FlagSender,
     rule: FlagRule,
     flagging: Flagging,
-    /// Steps since the run began.
-    age: usize,
     pub(crate) measured: Measured,
+    /// The flags of the last step before they were released.
+    pub(crate) truth: Option<Flags>,
     /// What was sent at the last step.
     pub(crate) sent: Option<Flags>,
 }
@@ -128,20 +124,16 @@ pub(super) struct FlagHalf {
 impl FlagHalf {
     pub(crate) fn new(options: &SiteOptions<'_>) -> Result<Self, SiteError> {
         let SiteOptions { client, prepared, session, period_s, .. } = *options;
-        let model = VendorModel::new(&prepared.sending)?;
-        let augmentation = Augmentation::new(&prepared.phi, &model)?;
-        let mut chain = ClientStep::new(model, Some(augmentation));
-        chain.calibrate(&prepared.nominal_c.gaussian, Some(&prepared.nominal_a.gaussian));
         Ok(Self {
-            chain,
+            residuals: Residuals::new(prepared)?,
             sender: FlagSender::new(client, session, &session.privacy, period_s)?,
             rule: FlagRule {
                 thresholds: thresholds(prepared, &session.thresholds),
                 deadband: session.thresholds.deadband as f32,
             },
             flagging: Flagging::default(),
-            age: 0,
             measured: Measured::NOTHING,
+            truth: None,
             sent: None,
         })
     }
@@ -157,14 +149,11 @@ impl FlagHalf {
         y: &[f32],
         account: &mut Account<'_>,
     ) -> Option<Outgoing> {
-        (self.measured, self.sent) = (Measured::NOTHING, None);
-        let distances = self.chain.step(y);
-        self.age += 1;
-        let (Some(d2_c), Some(d2_a), true) = (distances.c, distances.a, self.age > SETTLING) else {
-            return None;
-        };
+        (self.measured, self.truth, self.sent) = (Measured::NOTHING, None, None);
+        let (d2_c, d2_a) = self.residuals.step(y)?;
         self.measured = Measured { d2_c, d2_a, ..Measured::NOTHING };
         let truth = self.flagging.step(d2_c, d2_a, self.rule.thresholds, self.rule.deadband)?;
+        self.truth = Some(truth);
         // With two symbols to choose from, whether a flag is turned round does not depend on it:
         // what was drawn holds by any other rule too.
         let (message, sent) = self.sender.send(step, truth, account)?;
@@ -177,22 +166,18 @@ impl FlagHalf {
 
     /// A new run begins.
     pub(crate) fn reset(&mut self) {
-        self.chain.reset();
+        self.residuals.reset();
         self.sender.reset();
         self.flagging = Flagging::default();
-        self.age = 0;
     }
 
     /// `steps` without data: the models predict.
     pub(crate) fn skip(&mut self, steps: usize) {
-        self.chain.skip(steps);
+        self.residuals.skip(steps);
     }
 
     pub(crate) fn show(&self, view: &mut LocalView) {
-        view.d_c = self.measured.d2_c.sqrt();
-        view.d_a = self.measured.d2_a.sqrt();
-        view.r_c = norm(&self.chain.output().r);
-        view.r_a = self.chain.augmentation().map_or(f32::NAN, |chain| norm(chain.r()));
+        self.residuals.show((self.measured.d2_c, self.measured.d2_a), view);
     }
 }
 

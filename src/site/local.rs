@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 use super::material::ClientMaterial;
+use crate::evidence::threshold::Flags;
 use crate::stream::Frame;
 #[cfg(test)]
 use crate::stream::Row;
@@ -29,6 +30,16 @@ impl Default for LocalView {
         let nothing = f32::NAN;
         Self { d_c: nothing, d_a: nothing, r_c: nothing, r_a: nothing, surprise: nothing }
     }
+}
+
+/// What a step was before anything of it was released: for the site's own recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Truth {
+    pub(crate) flags: Option<Flags>,
+    /// Level of its symbol.
+    pub(crate) own: Option<u8>,
+    /// Level of what its explainer does not explain (tier 2).
+    pub(crate) beside: Option<u8>,
 }
 
 /// The measurements of a row, for the site's own screen.

@@ -19,4 +19,11 @@ impl SiteTape {
         self.graded.push(graded);
         self.measured.push(measured);
     }
+
+    /// Whether flags were sent or rehearsed at any step, or there was none to send.
+    pub(crate) fn has_sent_flags(&self) -> bool {
+        let mut flagged =
+            self.measured.iter().filter(|measured| !measured.d2_c.is_nan()).peekable();
+        flagged.peek().is_none() || flagged.any(|measured| measured.sent)
+    }
 }

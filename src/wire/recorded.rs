@@ -10,10 +10,11 @@
 //! Where the server stopped taking messages is part of the log: what arrives later belongs to a later
 //! decision.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::carrier::{Wire, WireError};
-use super::message::{DecodeError, Message, Outgoing};
+use super::message::{Content, DecodeError, Message, Outgoing};
 use super::to_site::ToSite;
 
 const TAKEN: u8 = 0;
@@ -40,17 +41,63 @@ impl CarrierLog {
     fn add(&self, tag: u8, scratch: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>)) {
         scratch.clear();
         encode(scratch);
-        self.with(|log| {
-            log.push(tag);
-            let mut length = scratch.len();
-            while length >= 0x80 {
-                log.push(length as u8 | 0x80);
-                length >>= 7;
-            }
-            log.push(length as u8);
-            log.extend_from_slice(scratch);
-        });
+        self.with(|log| append(log, tag, scratch));
     }
+}
+
+fn append(log: &mut Vec<u8>, tag: u8, message: &[u8]) {
+    log.push(tag);
+    let mut length = message.len();
+    while length >= 0x80 {
+        log.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    log.push(length as u8);
+    log.extend_from_slice(message);
+}
+
+/// The last enrolment of every client in a log, as a log of its own, and nothing else of it.
+pub(crate) fn last_enrolments(log: &[u8]) -> Vec<u8> {
+    let mut last = BTreeMap::new();
+    for entry in Entries::of(log).map_while(Result::ok) {
+        if let Crossed::Up(message) = entry
+            && matches!(message.content(), Content::Enrolment(_))
+        {
+            last.insert(message.client(), message);
+        }
+    }
+    let mut kept = Vec::new();
+    for message in last.values() {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        append(&mut kept, UP, &bytes);
+    }
+    kept
+}
+
+/// A log whose messages before a step are gone, such that it can be delivered: what clients told of
+/// themselves before that step arrives first, and all of it at once.
+pub(crate) fn begin_at(enrolments: &[u8], log: &[u8], first: u64) -> Vec<u8> {
+    let mut entries = Entries::of(log);
+    let mut rest = log.len();
+    loop {
+        let before = entries.0.len();
+        let is_of_step = match entries.next() {
+            Some(Ok(Crossed::Up(message))) => message.step() >= first,
+            Some(Ok(Crossed::Down(order))) => order.step() >= first,
+            Some(Ok(Crossed::Taken)) => false,
+            Some(Err(_)) | None => break,
+        };
+        if is_of_step {
+            rest = log.len() - before;
+            break;
+        }
+    }
+    let known = [enrolments, &log[..rest]].concat();
+    let mut whole = last_enrolments(&known);
+    whole.push(TAKEN);
+    whole.extend_from_slice(&log[rest..]);
+    whole
 }
 
 /// A carrier that logs what crosses another one.
@@ -160,6 +207,11 @@ impl Recorded {
     pub(crate) fn new(log: Vec<u8>) -> Result<Self, DecodeError> {
         Entries::of(&log).try_for_each(|entry| entry.map(drop))?;
         Ok(Self { log, at: 0 })
+    }
+
+    /// What is still to be delivered.
+    pub(super) fn left(&self) -> &[u8] {
+        &self.log[self.at..]
     }
 }
 

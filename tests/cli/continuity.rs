@@ -180,7 +180,7 @@ fn faults_of_recordings_are_said_on_the_screen_and_in_words_and_a_recording_is_r
     for _ in 0..7 {
         tty.keys(",");
     }
-    for _ in 0..12 {
+    for _ in 0..4 {
         tty.keys("\x1b[C");
     }
     tty.wait_for("differs");

@@ -81,6 +81,17 @@ fn exports(folder: &Path) {
     assert_eq!(csv.lines().next(), Some("step,time,client,d_c,d_a,r_c,r_a,surprise"));
     // Two hours of steps of five seconds, three clients.
     assert_eq!(csv.lines().count(), 1 + 1440 * 3);
+    // Distances and norms are there whichever method decides, and they are the same.
+    let paper = text(folder, &["export", "paper.hwrec", "--what", "residuals"]);
+    let measured = |line: &str| line.split(',').take(7).map(str::to_owned).collect::<Vec<_>>();
+    assert!(csv.lines().map(measured).eq(paper.lines().map(measured)));
+    let whole = csv.lines().filter(|line| measured(line).iter().all(|cell| !cell.is_empty()));
+    assert!(whole.count() > 1400 * 3);
+    // So are flags: nothing hides them here.
+    let flags = |file| text(folder, &["export", file, "--what", "flags"]);
+    let of = |line: &str| line.split(',').take(5).map(str::to_owned).collect::<Vec<_>>();
+    assert!(flags("evidence.hwrec").lines().map(of).eq(flags("paper.hwrec").lines().map(of)));
+    models(folder);
     let part = export(&["flags", "--from", "+10m", "--to", "+20m"]);
     assert_eq!(part.lines().count(), 1 + 121 * 3, "both ends are included");
     let messages: Value =
@@ -112,6 +123,57 @@ fn exports(folder: &Path) {
     assert!(compared["delay_s"]["a"]["median"].is_number(), "{compared}");
     let again = text(folder, &["compare", "evidence.hwrec", "--set-b", "arl0=1000h"]);
     assert!(again.contains("S101"), "{again}");
+}
+
+/// The models are in the recording, byte for byte as they are kept, with their digests.
+fn models(folder: &Path) {
+    let db = rusqlite::Connection::open(folder.join("evidence.hwrec")).expect("a database");
+    let stored: (Vec<u8>, String) = db
+        .query_row("SELECT data, sha256 FROM site_models WHERE kind = 'models'", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .expect("models are stored");
+    let known: String = db
+        .query_row("SELECT value FROM about WHERE key = 'models_sha256'", [], |row| row.get(0))
+        .expect("their digest is stored");
+    assert_eq!(stored.1, known);
+    let mut kept = fs::read_dir(folder.join("cache"))
+        .expect("a cache")
+        .map(|entry| fs::read(entry.expect("readable").path()).expect("readable"));
+    assert!(kept.any(|bytes| bytes == stored.0), "as they are kept");
+}
+
+#[test]
+fn a_recording_that_became_too_large_opens_with_what_it_has_and_says_what_is_missing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder.path();
+    let session = "Session(about: \"a long day\", source: Plant(attacks: Day, history_h: 3, hours: 20), \
+        sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
+        record: (measurements: true, most_mb: 1))";
+    fs::write(folder.join("long.ron"), session).expect("written");
+    let run = output(folder, &["run", "long.ron", "--json", "--record", "a.hwrec"]);
+    let complaint = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(0), "{complaint}");
+    let said = String::from_utf8(run.stdout).expect("text");
+    for what in ["measurements before", "true flags before", "steps and messages before"] {
+        assert!(complaint.contains(what), "{what}: {complaint}");
+    }
+    let size = fs::metadata(folder.join("a.hwrec")).expect("there").len();
+    assert!(size <= 1 << 20, "{size} bytes");
+    // Facts are all there; the server cannot decide what it has no messages of.
+    assert_eq!(said, text(folder, &["run", "a.hwrec", "--json"]));
+    let again = output(folder, &["run", "a.hwrec", "--json", "--recompute"]);
+    let why = String::from_utf8_lossy(&again.stderr);
+    assert!(again.status.code() == Some(1) && why.contains("too large"), "{why}");
+    // Incidents of before keep their numbers.
+    let incidents = text(folder, &["export", "a.hwrec", "--what", "incidents"]);
+    let number = incidents.lines().last().and_then(|line| line.split(',').next());
+    let picture = text(folder, &["screen", "a.hwrec", "--at", "19:30"]);
+    let last = format!("#{} ", number.expect("an incident"));
+    assert!(picture.contains("P1") && picture.contains(&last), "{last}: {picture}");
+    let residuals = text(folder, &["export", "a.hwrec", "--what", "flags"]);
+    let last = residuals.lines().last().and_then(|line| line.split(',').next());
+    assert_eq!(last, Some("14400"), "steps keep their numbers");
 }
 
 #[test]

@@ -36,6 +36,15 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs, file: &Path) ->
             "headwater: {file} was not closed: its run was killed, or is still going on"
         );
     }
+    let missing = recording.missing()?;
+    if args.recompute && recording.kept_from()? > 1 {
+        bail!(
+            "{} had become too large, and these were removed: {}; without its first messages the server \
+             cannot decide the same again: without --recompute all facts are there",
+            file.display(),
+            missing.join("; ")
+        );
+    }
     if args.recompute { recompute(out, args, &recording) } else { print(out, args, &recording) }
 }
 

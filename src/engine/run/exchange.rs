@@ -6,6 +6,8 @@ use jiff::Timestamp;
 
 use super::RunError;
 use super::readout::ClientReadout;
+use super::recalled::Recalled;
+use super::what_if::NoAnswer;
 use crate::privacy::{PrivacyError, Ranks};
 use crate::server::Server;
 use crate::session::Mode;
@@ -29,6 +31,8 @@ pub(super) struct Exchange {
 /// Sites whose messages come from a recording.
 struct AbsentSites {
     ticks: Vec<Tick>,
+    /// What they measured, where the recording holds that.
+    recalled: Recalled,
     repeat_freely: bool,
     /// Why something was not sent, with the step.
     troubles: VecDeque<(u64, String)>,
@@ -87,9 +91,11 @@ impl Exchange {
         server: Server,
         shadow: Option<Server>,
         (repeat_freely, troubles): (bool, VecDeque<(u64, String)>),
+        recalled: Recalled,
     ) -> Result<Self, RunError> {
         let shadow = shadow.map(|shadow| (Rehearsal::default(), shadow));
-        let absent = Some(AbsentSites { ticks: Vec::new(), repeat_freely, troubles });
+        let absent = AbsentSites { ticks: Vec::new(), recalled, repeat_freely, troubles };
+        let absent = Some(absent);
         let mut exchange = Self { sites: Vec::new(), wire, server, shadow, absent };
         exchange.each_site(|site, send| site.enrol(send))?;
         Ok(exchange)
@@ -104,6 +110,31 @@ impl Exchange {
     pub(crate) fn protects(&mut self) {
         if let Some(absent) = &mut self.absent {
             absent.repeat_freely = false;
+        }
+    }
+
+    /// Sites that keep their run, here or in a recording: they can send it again.
+    pub(crate) fn kept_sites(&self) -> &[Site] {
+        self.absent.as_ref().map_or(&self.sites[..], |absent| absent.recalled.sites())
+    }
+
+    /// Whether the sites of a recording can send their run again by a method.
+    pub(crate) fn can_send_again(&self, mode: Mode) -> Result<(), NoAnswer> {
+        self.absent.as_ref().map_or(Ok(()), |absent| absent.recalled.can_send(mode))
+    }
+
+    /// Takes the sites of a recording out, with the steps so far: nobody can try anything any more.
+    pub(crate) fn take_recalled(&mut self) -> (Recalled, Vec<Tick>) {
+        let absent = self.absent.as_mut();
+        absent.map_or_else(Default::default, |absent| {
+            (std::mem::take(&mut absent.recalled), absent.ticks.clone())
+        })
+    }
+
+    /// The sites of a recording know the ε that stand now.
+    pub(crate) fn recall_epsilon(&mut self, epsilon: Option<f64>, epsilon_a: Option<f64>) {
+        if let Some(absent) = &mut self.absent {
+            absent.recalled.set_epsilon(epsilon, epsilon_a);
         }
     }
 
@@ -187,6 +218,7 @@ impl Exchange {
     ) -> Result<(), RunError> {
         if let Some(absent) = &mut self.absent {
             absent.ticks.push(tick);
+            absent.recalled.recall(tick);
         }
         self.ask(tick.time, |server, send| server.begin(tick, send))?;
         let Self { sites, wire, shadow, .. } = self;

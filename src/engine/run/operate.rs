@@ -10,6 +10,7 @@ use crate::privacy::{PrivacyError, Provenance};
 use crate::server::Server;
 use crate::session::Mode;
 use crate::session::privacy::BudgetSettings;
+use crate::site::Site;
 use crate::site::flags::{FlagRule, thresholds_at};
 
 /// Why an order is not carried out.
@@ -275,8 +276,10 @@ impl Run {
                 self.session.privacy.budget = settings;
             }
         }
-        if turn.knob.row().scope == Scope::Flags && !self.exchange.is_recorded() {
-            let rules = self.rules_with(None);
+        let privacy = &self.session.privacy;
+        self.exchange.recall_epsilon(privacy.epsilon_flag, privacy.epsilon_flag_a);
+        let rules = self.rules_with(None);
+        if turn.knob.row().scope == Scope::Flags && !rules.is_empty() {
             self.thresholds = rules.iter().map(|rule| rule.thresholds).collect();
             for (site, rule) in self.exchange.sites_mut().iter_mut().zip(rules) {
                 site.set_rule(rule);
@@ -306,6 +309,11 @@ impl Run {
 
     /// When each client is flagged, with one knob turned on trial.
     pub(super) fn rules_with(&self, trial: Option<Turn>) -> Vec<FlagRule> {
+        self.rules_of(self.exchange.kept_sites(), trial)
+    }
+
+    /// The same for sites that are held elsewhere; none where there are none.
+    pub(super) fn rules_of(&self, sites: &[Site], trial: Option<Turn>) -> Vec<FlagRule> {
         let mut deadband = self.session.thresholds.deadband;
         let tau = &self.session.thresholds;
         let mut common = [Some(tau.tau_c), Some(tau.tau_a)];
@@ -336,8 +344,9 @@ impl Run {
             }
         }
         let tau = |m: usize, which: usize| own[m][which].or(common[which]).unwrap_or_default();
-        let sites = self.exchange.sites().iter().enumerate();
         sites
+            .iter()
+            .enumerate()
             .map(|(m, site)| FlagRule {
                 thresholds: thresholds_at(site.prepared(), [tau(m, 0), tau(m, 1)]),
                 deadband: deadband as f32,

@@ -1,10 +1,14 @@
 //! What can be seen of every client at a step, for whoever looks on.
 
-use crate::evidence::threshold::Flags;
+use super::Run;
+use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::incident::{QualityKind, QualityNote};
+use crate::nn::kernel::WeightsError;
 use crate::server::ServerView;
 use crate::server::health::Standing;
-use crate::site::LocalView;
+use crate::site::flags::FlagRule;
+use crate::site::meter::Meters;
+use crate::site::{LocalView, Site};
 
 /// One client at one step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -32,6 +36,21 @@ impl ClientReadout {
     pub(crate) fn evidence(&self) -> f32 {
         let own = self.server.evidence;
         if own.is_nan() { self.rehearsed.evidence } else { own }
+    }
+}
+
+impl Run {
+    /// Sites on this machine, each with the rule of its flags: for their own recording.
+    pub(crate) fn sites(&self) -> impl Iterator<Item = (&Site, FlagRule)> {
+        let deadband = self.session.thresholds.deadband as f32;
+        let rule =
+            move |thresholds: &FlagThresholds| FlagRule { thresholds: *thresholds, deadband };
+        self.exchange.sites().iter().zip(self.thresholds.iter().map(rule))
+    }
+
+    /// What measures the residuals of sites that do not do it themselves; none where they do.
+    pub(crate) fn meters(&self) -> Result<Option<Meters>, WeightsError> {
+        Meters::of(self.exchange.sites())
     }
 }
 

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::alarms::Alarms;
 use super::exchange::Exchange;
 use super::readout::ClientReadout;
+use super::recalled::Recalled;
 use super::unused::Unused;
 use super::{Run, RunError, RunOptions};
 use crate::base::rng;
@@ -23,7 +24,7 @@ use crate::session::{Mode, Session, Tier};
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Frame, Layout, Stream};
-use crate::wire::WireError;
+use crate::wire::{self, Wire, WireError};
 
 /// Source of the server's seed for live predictions.
 const LIVE_PREDICTIONS: u64 = 0x4C;
@@ -130,7 +131,11 @@ impl Run {
 
     /// The run of a recording again: no site is there, its messages come from the recording. With
     /// `keep` it can be decided under other settings.
-    pub(crate) fn recorded(recorded: &mut Recorded, keep: bool) -> Result<Self, RunError> {
+    pub(crate) fn recorded(
+        recorded: &mut Recorded,
+        keep: bool,
+        wrap: impl FnOnce(wire::Recorded) -> Box<dyn Wire>,
+    ) -> Result<Self, RunError> {
         let (session, mode) = (recorded.session.clone(), recorded.mode);
         let layout = recorded.layout.clone();
         let server = |mode| {
@@ -150,14 +155,21 @@ impl Run {
             Mode::Evidence => Mode::Paper,
             Mode::Paper => Mode::Evidence,
         };
-        // Only an order needs the other method.
+        // Models of another program are done without: fewer knobs can be tried then.
+        let recalled = recorded.models.take().filter(|_| keep).and_then(|models| {
+            let prepared = prepare::from_bytes(&session, &recorded.file, &models).ok()?;
+            Recalled::new(&session, &layout, mode, &prepared, &recorded.readouts).ok()
+        });
+        let recalled = recalled.unwrap_or_default();
+        // Only an order needs the other method, or a trial of it.
         let changes = recorded.orders.iter().any(|stored| sets_mode(&stored.event));
-        let shadow = changes.then(|| server(other)).transpose()?;
+        let tries = recalled.can_send_later();
+        let shadow = (changes || tries).then(|| server(other)).transpose()?;
         let server = server(mode)?;
-        let wire = recorded.take_wire().map_err(WireError::from)?;
+        let wire = wrap(recorded.take_wire().map_err(WireError::from)?);
         let repeats = recorded.repeats_freely;
         let troubles = std::mem::take(&mut recorded.troubles);
-        let exchange = Exchange::recorded(Box::new(wire), server, shadow, (repeats, troubles))?;
+        let exchange = Exchange::recorded(wire, server, shadow, (repeats, troubles), recalled)?;
         let clients = layout.clients.len();
         Ok(Self {
             mode,
@@ -179,7 +191,7 @@ impl Run {
             spans: Vec::new(),
             unused: Unused::default(),
             unused_nominal: recorded.unused_nominal,
-            steps: 0,
+            steps: recorded.first - 1,
             labelled: false,
             alarms: Alarms::default(),
             spent: TrainingSpent { from: recorded.training_from, clients: Vec::new() },

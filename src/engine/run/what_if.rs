@@ -48,8 +48,35 @@ pub(crate) enum NoAnswer {
     StillToCome,
     #[error("nothing is kept to decide again on")]
     NothingKept,
+    #[error("the recording holds no models that this program can read: open the session instead")]
+    NoModels,
+    #[error(
+        "the recording holds nothing that {} would be decided by: the run carried one method along",
+        method(*.0)
+    )]
+    NotRecorded(Mode),
+    #[error("it shapes the models: train the session with it, and run that")]
+    Training,
+    #[error("it changes how releases are counted, and nothing that is decided")]
+    OnlyCounts,
+    #[error(
+        "what a budget would have let through follows from the ledger step by step, which a recording \
+         holds by the hour: open the session instead"
+    )]
+    Budget,
+    #[error("evidence mode does not decide by it")]
+    NotOfEvidence,
+    #[error("paper mode does not decide by it")]
+    NotOfPaper,
     #[error(transparent)]
     Again(#[from] AgainError),
+}
+
+fn method(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Evidence => "evidence mode",
+        Mode::Paper => "paper mode",
+    }
 }
 
 impl Run {
@@ -79,13 +106,9 @@ impl Run {
     }
 
     fn tried(&self, turn: Turn, pay: bool) -> Result<(Outlook, Vec<Settled>), NoAnswer> {
-        // A recording holds what crossed the wire: only the server can decide again.
         let is_recorded = self.exchange.is_recorded();
-        if is_recorded && !matches!(turn.knob, Knob::Vote | Knob::Arl0) {
-            return Err(NoAnswer::NothingKept);
-        }
-        let rules = self.rules_with(Some(turn));
         let mode = turn.to.mode().unwrap_or(self.mode);
+        let rules = self.rules_with(Some(turn));
         let heard = self.exchange.of(mode).ok_or(NoAnswer::NothingKept)?;
         let ticks = heard.ticks().ok_or(NoAnswer::NothingKept)?;
         let start = self.spans.first().ok_or(NoAnswer::NothingKept)?.0;
@@ -94,7 +117,7 @@ impl Run {
         let sites_answer = match turn.knob {
             Knob::Vote | Knob::Arl0 => false,
             // The other method was rehearsed: what it gives away is not paid for.
-            Knob::Mode => mode != self.mode && !self.exchange.repeats_freely(),
+            Knob::Mode => mode != self.mode && (is_recorded || !self.exchange.repeats_freely()),
             // Flags say nothing to the sequential decision.
             Knob::TauC(_) | Knob::TauA(_) | Knob::Deadband | Knob::EpsilonFlagA => {
                 mode == Mode::Paper
@@ -104,6 +127,9 @@ impl Run {
                 return Err(NoAnswer::StillToCome);
             }
         };
+        if is_recorded && sites_answer {
+            self.exchange.can_send_again(mode)?;
+        }
         let server = self.server_with(heard, turn);
         let alarms = if sites_answer {
             let privacy = &self.session.privacy;
@@ -119,7 +145,7 @@ impl Run {
         } else {
             again.by(server, |server, t| server.hear_again(heard, t))
         };
-        let thresholds = if is_recorded {
+        let thresholds = if rules.is_empty() {
             self.thresholds.clone()
         } else {
             rules.iter().map(|rule| rule.thresholds).collect()
@@ -153,7 +179,7 @@ impl Run {
         let mut wire = Memory::default();
         let mut sites = self
             .exchange
-            .sites()
+            .kept_sites()
             .iter()
             .zip(rules)
             .map(|(site, rule)| {
@@ -189,7 +215,7 @@ impl Run {
     }
 
     fn flags_by(&self, rules: &[FlagRule]) -> Vec<Option<Flags>> {
-        let sites = self.exchange.sites().iter().zip(rules);
+        let sites = self.exchange.kept_sites().iter().zip(rules);
         let mut flags: Vec<_> = sites.map(|(site, rule)| site.local_flags_by(*rule)).collect();
         let mut rows = Vec::new();
         loop {
