@@ -108,7 +108,7 @@ impl Skew {
 }
 
 /// What a site tells of its ledger: releases outside of training.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SpentSoFar {
     /// None where nothing is protected.
     pub(crate) epsilon: Option<f64>,

@@ -12,9 +12,12 @@ use jiff::Timestamp;
 
 use super::account::{Account, Board, Standing};
 use super::certs::SERVER;
-use super::envelope::{Down, Mark, Step, Topics, Up, nanosecond, open_up, seal, stamp};
+use super::envelope::{
+    Down, Holds, Mark, Step, Topics, Up, nanosecond, open_up, pack, seal, stamp, unpack,
+};
+use super::journal::Journal;
 use super::link::{Incoming, Link};
-use super::{ASK_AGAIN, GLANCE, RemoteError};
+use super::{ASK_AGAIN, GLANCE, LEAST_OFTEN, RemoteError};
 use crate::wire::Message;
 
 /// Everything that comes from sites and goes to them.
@@ -44,8 +47,21 @@ pub(super) struct Desk {
     before: Vec<Vec<Vec<u8>>>,
     /// A question that waits for its answer.
     question: Option<Question>,
+    /// What was heard, for a server that begins anew.
+    pub(super) journal: Option<Journal>,
+    /// The last step came from there.
+    pub(super) found: bool,
     interrupt: Arc<AtomicBool>,
     pub(super) failed: Option<RemoteError>,
+    /// The models of the run, by their training; none where nobody asks.
+    pub(super) models: Option<u64>,
+    /// Models are agreed on or made: what sites say is an answer to a word put to all.
+    pub(super) inquires: bool,
+    pub(super) replies: VecDeque<(usize, Up)>,
+    /// The connection was made anew since it was last looked at.
+    pub(super) reconnected: bool,
+    /// The training that each site has joined.
+    pub(super) joined: Vec<Option<u64>>,
     /// For a screen: written anew a few times a second.
     board: Arc<Mutex<Board>>,
     posted: Instant,
@@ -101,8 +117,15 @@ impl Desk {
             orders: vec![Vec::new(); clients],
             before: vec![Vec::new(); clients],
             question: None,
+            journal: None,
+            found: false,
             interrupt,
             failed: None,
+            models: None,
+            inquires: false,
+            replies: VecDeque::new(),
+            reconnected: false,
+            joined: vec![None; clients],
             board,
             posted: Instant::now(),
             say,
@@ -122,11 +145,25 @@ impl Desk {
         0..self.accounts.len()
     }
 
-    fn tell(&mut self, client: usize, word: &Down) {
+    pub(super) fn tell(&mut self, client: usize, word: &Down) {
+        self.tell_by(client, word, false);
+    }
+
+    /// The same; `once` without a copy at the broker.
+    pub(super) fn tell_by(&mut self, client: usize, word: &Down, once: bool) {
         let mark = self.mark.next(self.delays[client]);
         let Ok(bytes) = seal(word).and_then(|sealed| stamp(&mark, &sealed)) else { return };
         self.accounts[client].counts.bytes_down += bytes.len() as u64;
-        self.link.send(&self.down[client], bytes);
+        if once {
+            self.link.send_once(&self.down[client], bytes);
+        } else {
+            self.link.send(&self.down[client], bytes);
+        }
+    }
+
+    /// A word to people.
+    pub(super) fn say(&mut self, what: &str) {
+        (self.say)(what);
     }
 
     fn ask(&mut self, client: usize) {
@@ -134,8 +171,14 @@ impl Desk {
         self.tell(client, &Down::Next { step: self.next, orders, hurry });
     }
 
-    /// Tells every site that the run is over, and leaves.
+    /// Tells every site that the run is over, and leaves. The journal goes first: a server that is killed
+    /// in between finds everything in the outboxes.
     pub(super) fn stop(&mut self) {
+        if let Some(journal) = self.journal.take()
+            && let Err(why) = journal.remove()
+        {
+            (self.say)(&format!("{why}; remove it, or the next run begins with --anew"));
+        }
         self.clients().for_each(|client| self.tell(client, &Down::Stop));
         self.link.leave();
     }
@@ -153,6 +196,16 @@ impl Desk {
 
     /// A question that must be answered before the step is closed.
     pub(super) fn pose(&mut self, client: usize, step: u64, order: Vec<u8>) {
+        let stored = self.journal.as_ref().map(|journal| journal.answer(step, client));
+        match stored.transpose() {
+            Ok(Some(Some(messages))) => {
+                let messages = unpack(&messages).unwrap_or_default();
+                let messages = self.read(client, Some(step), &messages).unwrap_or_default();
+                return self.arrived.extend(messages);
+            }
+            Ok(_) => {}
+            Err(why) => return self.failed = Some(why.into()),
+        }
         let word = Down::Question { step, order };
         self.tell(client, &word);
         self.question = Some(Question { client, step, word, asked: Instant::now() });
@@ -173,12 +226,56 @@ impl Desk {
                 desk.tell(client, &word);
             }
         });
-        self.question = None;
+        // That there was no answer in time is as final as an answer.
+        if let Some(Question { client, step, .. }) = self.question.take()
+            && self.failed.is_none()
+        {
+            self.note_answer(step, client, &[]);
+        }
+    }
+
+    fn note_answer(&mut self, step: u64, client: usize, messages: &[Vec<u8>]) {
+        if let (Some(journal), Ok(packed)) = (&self.journal, pack(messages))
+            && let Err(why) = journal.keep_answer(step, client, &packed)
+        {
+            self.failed = Some(why.into());
+        }
+    }
+
+    /// What was heard of the next step before this start, where it was.
+    fn find_step(&mut self) -> Option<Step> {
+        let stored = self.journal.as_ref()?.step(self.next);
+        let heard = stored.map_err(|why| self.failed = Some(why.into())).ok()??;
+        if heard.len() != self.accounts.len() {
+            return None;
+        }
+        let step = heard.iter().flatten().next()?.clone();
+        for (client, heard) in heard.into_iter().enumerate() {
+            match heard {
+                Some(heard) => {
+                    let number = Some(heard.number);
+                    let messages = self.read(client, number, &heard.messages).unwrap_or_default();
+                    self.arrived.extend(messages);
+                    self.before[client].clear();
+                }
+                None => self.accounts[client].miss(self.next),
+            }
+        }
+        self.next += 1;
+        Some(step)
     }
 
     /// Waits until every site has sent the next step, or its deadline has passed, and hands its messages
     /// over, client by client. The step; none where the data of all sites has ended or something failed.
     pub(super) fn wait_for_step(&mut self) -> Option<Step> {
+        let found = self.find_step();
+        self.found = found.is_some();
+        if found.is_some() {
+            return found;
+        }
+        if self.failed.is_some() {
+            return None;
+        }
         self.clients().for_each(|client| self.ask(client));
         let asked = Instant::now();
         // Nobody can be left out of the enrolment.
@@ -191,7 +288,9 @@ impl Desk {
         };
         self.listen_while(waiting, |desk| {
             for client in desk.clients() {
-                if desk.came[client].is_none() && desk.ended[client].is_none() {
+                // Who was never heard is not there yet, and says hello when it is.
+                let is_there = desk.accounts[client].silent_for().is_some();
+                if is_there && desk.came[client].is_none() && desk.ended[client].is_none() {
                     desk.accounts[client].counts.asked_again += 1;
                     desk.ask(client);
                 }
@@ -201,6 +300,13 @@ impl Desk {
             return None;
         }
         let step = self.agreed()?;
+        if let Some(journal) = &self.journal {
+            let heard = self.came.iter().map(|came| Some(came.as_ref()?.0.clone())).collect();
+            if let Err(why) = journal.keep(self.next, &heard) {
+                self.failed = Some(why.into());
+                return None;
+            }
+        }
         for client in self.clients() {
             match self.came[client].take() {
                 Some((_, messages)) => {
@@ -250,23 +356,31 @@ impl Desk {
 
     /// Listens to the broker while `waiting`; asks again by `remind` when nothing has come for a while.
     fn listen_while(&mut self, waiting: impl Fn(&Self) -> bool, remind: impl Fn(&mut Self)) {
-        let mut asked = Instant::now();
-        let glance = self.deadline.map_or(GLANCE, |deadline| GLANCE.min(deadline / 4));
+        let (mut asked, mut patience) = (Instant::now(), ASK_AGAIN);
         while self.failed.is_none() && waiting(self) {
-            self.post();
-            if self.interrupt.load(Ordering::Relaxed) {
-                self.failed = Some(RemoteError::Interrupted);
-                return;
-            }
-            match self.link.next(glance) {
-                Ok(Some(incoming)) => self.take(incoming),
-                Ok(None) => {}
-                Err(why) => self.failed = Some(why.into()),
-            }
-            if asked.elapsed() >= ASK_AGAIN {
+            self.listen();
+            if asked.elapsed() >= patience {
+                // Whoever lost its connection, or waits for a word, says so by itself. Asking again is for
+                // what was lost otherwise; on a busy machine it would only make the wait longer.
+                patience = (2 * patience).min(LEAST_OFTEN);
                 asked = Instant::now();
                 remind(self);
             }
+        }
+    }
+
+    /// Takes the next thing that comes within a moment.
+    pub(super) fn listen(&mut self) {
+        self.post();
+        if self.interrupt.load(Ordering::Relaxed) {
+            self.failed = Some(RemoteError::Interrupted);
+            return;
+        }
+        let glance = self.deadline.map_or(GLANCE, |deadline| GLANCE.min(deadline / 4));
+        match self.link.next(glance) {
+            Ok(Some(incoming)) => self.take(incoming),
+            Ok(None) => {}
+            Err(why) => self.failed = Some(why.into()),
         }
     }
 
@@ -274,6 +388,10 @@ impl Desk {
         let (topic, payload) = match incoming {
             Incoming::Connected => {
                 (self.say)("connected to the broker");
+                self.reconnected = true;
+                if self.inquires {
+                    return;
+                }
                 return self.clients().for_each(|client| self.ask(client));
             }
             Incoming::Dropped { topic } => {
@@ -315,15 +433,28 @@ impl Desk {
 
     fn take_up(&mut self, client: usize, up: Up) {
         match up {
-            Up::Hello { agreement, spent, waits } => {
+            Up::Hello { agreement, spent, waits, models } => {
                 self.accounts[client].spent = Some(spent);
                 if agreement != self.agreement {
                     self.accounts[client].counts.foreign += 1;
                     self.refuse(client);
+                } else if self.inquires {
+                    let hello = Up::Hello { agreement, spent, waits, models };
+                    self.replies.push_back((client, hello));
+                } else if let Some(wanted) = self.models.filter(|id| models.used != Some(*id)) {
+                    self.bring_models(client, wanted, &models);
                 } else if waits {
                     self.greet(client);
                 }
             }
+            Up::Ready(_) | Up::Round { .. } | Up::Lesson(_) if self.inquires => {
+                self.replies.push_back((client, up));
+            }
+            // A run that another server began, or a training that is over.
+            Up::Ready(_) | Up::Round { .. } | Up::Lesson(_) => {
+                self.accounts[client].counts.duplicates += 1;
+            }
+            _ if self.inquires => self.accounts[client].counts.duplicates += 1,
             Up::Step(step) if step.number == self.next && self.came[client].is_none() => {
                 if let Some(messages) = self.read(client, Some(step.number), &step.messages) {
                     self.came[client] = Some((step, messages));
@@ -338,9 +469,10 @@ impl Desk {
                 let asked = |q: &Question| (q.client, q.step) == (client, step);
                 if !self.question.as_ref().is_some_and(asked) {
                     self.accounts[client].counts.duplicates += 1;
-                } else if let Some(messages) = self.read(client, Some(step), &messages) {
+                } else if let Some(read) = self.read(client, Some(step), &messages) {
                     self.question = None;
-                    self.arrived.extend(messages);
+                    self.note_answer(step, client, &messages);
+                    self.arrived.extend(read);
                 }
             }
             Up::End { steps } => {
@@ -353,6 +485,17 @@ impl Desk {
 
     fn refuse(&mut self, client: usize) {
         let why = "the server runs another session: other settings, seed, method or version";
+        self.tell(client, &Down::Refused { why: why.to_owned() });
+    }
+
+    /// A site that came back takes up the models of the run, where it has them.
+    fn bring_models(&mut self, client: usize, wanted: u64, models: &Holds) {
+        if models.kept.contains(&wanted) {
+            self.tell(client, &Down::Use { models: wanted });
+            return self.greet(client);
+        }
+        let why = "the run goes on with models that this site does not have: stop the server and \
+                   start it again, and all sites learn anew";
         self.tell(client, &Down::Refused { why: why.to_owned() });
     }
 
@@ -370,7 +513,7 @@ impl Desk {
     }
 
     /// The messages of one envelope; none if any of them is no message of that client and that step.
-    fn read(
+    pub(super) fn read(
         &mut self,
         client: usize,
         step: Option<u64>,

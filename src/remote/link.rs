@@ -257,6 +257,12 @@ impl Link {
         let _ = self.client.try_publish(topic, payload, PublishOptions::at_least_once());
     }
 
+    /// The same without a copy at the broker: for a round of a training, which is asked for again when it
+    /// is lost. It saves both acknowledgements.
+    pub(crate) fn send_once(&self, topic: &str, payload: Vec<u8>) {
+        let _ = self.client.try_publish(topic, payload, PublishOptions::at_most_once());
+    }
+
     /// The next thing that comes within `wait`.
     pub(crate) fn next(&self, wait: Duration) -> Result<Option<Incoming>, LinkError> {
         match self.incoming.recv_timeout(wait) {

@@ -49,6 +49,7 @@ impl Outbox {
             .execute_batch(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
                  CREATE TABLE IF NOT EXISTS run (agreement TEXT NOT NULL, start INTEGER NOT NULL);
+                 CREATE TABLE IF NOT EXISTS models (id BLOB NOT NULL);
                  CREATE TABLE IF NOT EXISTS up (step INTEGER PRIMARY KEY, envelope BLOB NOT NULL);
                  CREATE TABLE IF NOT EXISTS orders (step INTEGER PRIMARY KEY, orders BLOB NOT NULL);
                  CREATE TABLE IF NOT EXISTS answer (step INTEGER PRIMARY KEY, envelope BLOB NOT NULL);",
@@ -79,6 +80,22 @@ impl Outbox {
     /// Which start of the site this is.
     pub(crate) fn start(&self) -> u64 {
         self.start
+    }
+
+    /// The training whose models the releases are made with; none before the first.
+    pub(crate) fn models(&self) -> Result<Option<u64>, OutboxError> {
+        let found = self.store.query_row("SELECT id FROM models", [], |row| row.get::<_, [u8; 8]>(0));
+        let found = found.optional().map_err(|why| self.failed(why))?;
+        Ok(found.map(u64::from_le_bytes))
+    }
+
+    /// Releases are made with the models of this training from now on.
+    pub(crate) fn keep_models(&self, id: u64) -> Result<(), OutboxError> {
+        self.store
+            .execute("DELETE FROM models", [])
+            .and_then(|_| self.store.execute("INSERT INTO models (id) VALUES (?1)", [id.to_le_bytes()]))
+            .map(|_| ())
+            .map_err(|why| self.failed(why))
     }
 
     /// The last step that was released; none before the enrolment.
