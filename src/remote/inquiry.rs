@@ -5,9 +5,9 @@
 
 use std::time::Instant;
 
-use super::ASK_AGAIN;
 use super::desk::Desk;
 use super::envelope::{Down, Up};
+use super::{ASK_AGAIN, LEAST_OFTEN};
 
 /// Why there are not all answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Desk {
         accept: &mut dyn FnMut(&mut Self, usize, Up) -> Result<T, Unfit>,
     ) -> Result<Vec<Option<T>>, Broken> {
         let mut answers: Vec<Option<T>> = words.iter().map(|_| None).collect();
-        let mut asked = vec![Instant::now(); words.len()];
+        let mut asked = vec![(Instant::now(), ASK_AGAIN); words.len()];
         for (client, word) in words.iter().enumerate() {
             if let Some(word) = word {
                 self.tell_by(client, word, *once);
@@ -73,13 +73,14 @@ impl Desk {
             while let Some((client, up)) = self.replies.pop_front() {
                 let is_open = words[client].is_some() && answers[client].is_none();
                 if let Up::Hello { models, waits, .. } = &up {
-                    let (joined, known) = (self.joined[client], models.attempt);
-                    if attempt.is_some() && joined == *attempt && known != *attempt {
+                    let has_joined = attempt.is_some() && self.joined[client] == *attempt;
+                    // Whoever works with models again has learned them.
+                    if has_joined && models.attempt != *attempt && models.used.is_none() {
                         return Err(Broken::Forgotten { client });
                     }
                     // It waits for a word and has not got this one.
-                    if *waits && is_open && asked[client].elapsed() >= ASK_AGAIN / 2 {
-                        asked[client] = Instant::now();
+                    if *waits && is_open && asked[client].0.elapsed() >= ASK_AGAIN / 2 {
+                        asked[client].0 = Instant::now();
                         self.tell_again(client, words[client].as_ref(), *once);
                     }
                 }
@@ -97,8 +98,9 @@ impl Desk {
             }
             for client in 0..words.len() {
                 let is_open = words[client].is_some() && answers[client].is_none();
-                if is_open && (again || asked[client].elapsed() >= ASK_AGAIN) {
-                    asked[client] = Instant::now();
+                let (when, patience) = asked[client];
+                if is_open && (again || when.elapsed() >= patience) {
+                    asked[client] = (Instant::now(), (2 * patience).min(LEAST_OFTEN));
                     self.tell_again(client, words[client].as_ref(), *once);
                 }
             }

@@ -41,7 +41,7 @@ fn run_apart(plant: &Plant) {
     let certs = certs.to_str().expect("a plain name");
     let start = |who: &str, args: &[&str]| {
         let mut words = args.to_vec();
-        words.extend(["--broker", &*url, "--certs", certs]);
+        words.extend(["--seed", "7", "--broker", &*url, "--certs", certs]);
         plant.spawn_in(&plant.path(&format!("machine-{who}")), &words, &[], who)
     };
     let mut sites: Vec<Running> =
@@ -74,7 +74,8 @@ fn sites_with_their_own_data_alone_learn_with_a_server_without_any_what_one_proc
                 fs::write(folder.join("day.csv"), columns(who, 6000, 7000)).expect("written");
             }
         }
-        let alone = plant.alone();
+        let facts = plant.says(&["run", "short.ron", "--mode", mode, "--seed", "7", "--json"]);
+        let alone = incidents(&facts);
         assert!(!alone.is_empty(), "the step is an incident");
         let _broker = plant.broker();
         run_apart(&plant);
@@ -82,6 +83,13 @@ fn sites_with_their_own_data_alone_learn_with_a_server_without_any_what_one_proc
         assert!(said.contains("training over the broker"), "{said}");
         assert_eq!(incidents(&plant.read("server")), alone, "{mode}: {said}");
         println!("{said}");
+        // The ledgers of the sites have what those of one process have, training and all.
+        let ledgers = |facts: &str| -> Vec<String> {
+            let lines = facts.lines().filter(|line| line.contains("\"fact\":\"ledger\""));
+            lines.map(str::to_owned).collect()
+        };
+        let of_sites = ["A", "B"].map(|who| ledgers(&plant.read(who))).concat();
+        assert_eq!(of_sites, ledgers(&facts), "{mode}");
         // Everybody has kept its own part and nothing else: it is not learned again.
         for who in ["A", "B", "server"] {
             let kept = fs::read_dir(plant.path(&format!("cache-{who}"))).expect("a cache");
@@ -101,7 +109,7 @@ fn sites_with_their_own_data_alone_learn_with_a_server_without_any_what_one_proc
 fn a_round_that_is_lost_is_repeated_and_a_site_that_was_killed_in_training_makes_all_begin_anew() {
     let text = "Session(about: \"short\", source: Plant(attacks: Only([\"S101\"]), history_h: 3, \
         hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
-        privacy: (epsilon_flag: 4.0), model: (federation: Online(passes: 3)))";
+        privacy: (epsilon_flag: 4.0), model: (federation: Online(passes: 12)))";
     let mut plant = Plant::of(text, "evidence", &[]);
     plant.apart = true;
     let mut broker = plant.broker();

@@ -180,13 +180,14 @@ fn services() -> Vec<(String, String, Vec<(String, String)>)> {
 fn the_commands_of_the_compose_file_work_with_the_folders_that_it_gives_them() {
     let (cache, alone) = alone();
     let machines = Machines::new(cache.path());
-    let certs = "headwater certs plant-attack-day certs --host 127.0.0.1 --installed /mosquitto/config";
+    let certs =
+        "headwater certs plant-attack-day certs --host 127.0.0.1 --installed /mosquitto/config";
     let text = fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/federation/compose.yaml"),
     );
     let written = certs.replace("127.0.0.1", "broker");
     assert!(text.expect("the compose file").contains(&written), "{written}");
-    assert!(Running(machines.start("here", certs, "certs")).ends_well());
+    assert!(Running(machines.start("here", certs, "certs.out")).ends_well());
     let mut running = Vec::new();
     let mut server = None;
     for (name, command, volumes) in services() {
