@@ -415,10 +415,7 @@ fn ticks(clients: &[TrainingSite]) -> Result<Vec<usize>, FederationError> {
 }
 
 /// The rows of a round each: something was measured at them and at the rows before.
-fn ticks_of(
-    steps: usize,
-    measured: impl Fn(usize) -> bool,
-) -> Result<Vec<usize>, FederationError> {
+fn ticks_of(steps: usize, measured: impl Fn(usize) -> bool) -> Result<Vec<usize>, FederationError> {
     let ticks: Vec<usize> = (1..steps).filter(|&t| measured(t - 1) && measured(t)).collect();
     if ticks.is_empty() {
         return Err(FederationError::Sites(format!(

@@ -16,6 +16,7 @@ use crate::engine::pace::Speed;
 use crate::engine::prepare::apart::ServerModels;
 use crate::engine::prepare::{self, Prepared};
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
+use crate::remote::RemoteError;
 use crate::remote::account::{Account, Counts, SpentSoFar};
 use crate::remote::link::Broker;
 use crate::remote::server::{Options, Served, pause};
@@ -97,6 +98,9 @@ pub(super) struct ServeArgs {
     /// when absent
     #[arg(long, value_name = "S", value_parser = seconds)]
     deadline: Option<Duration>,
+    /// A site that has left: a run that was stopped goes on without waiting for it
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
     /// Begin the run anew instead of going on where a server that was stopped had come to
     #[arg(long)]
     anew: bool,
@@ -123,10 +127,15 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
     let mode = args.mode.map_or(session.mode, Mode::from);
     let broker = args.broker.open()?;
     let names = names(&session)?;
+    if let Some(name) = args.without.iter().find(|name| !names.contains(name)) {
+        let known = names.join(", ");
+        return Err(RemoteError::NoClient { name: name.clone(), known }.into());
+    }
     let whole = whole_models(&session).map(ServerModels::of);
     let journal = state_file("journal", &[&session.name], (mode, session.seed));
     let options = Options {
         session: &session,
+        without: &args.without,
         journal: &journal,
         anew: args.anew,
         names: &names,

@@ -109,6 +109,15 @@ impl Schedule {
     pub(crate) fn rounds(&self) -> usize {
         self.rounds
     }
+
+    /// Messages of states that each client sends in all rounds.
+    pub(crate) fn messages(&self) -> u64 {
+        let of_round = match &self.kind {
+            Kind::Online { .. } => 1,
+            Kind::Batched { length, batch, .. } => length * batch,
+        };
+        (self.rounds * of_round) as u64
+    }
 }
 
 impl Iterator for Schedule {
@@ -242,9 +251,7 @@ impl SiteHalf {
             | Order::NameSensors => false,
         };
         let is_right = |(message, step): (&ToSite, &u64)| {
-            message.step() == *step
-                && message.client() == self.site.place()
-                && is_whole(message)
+            message.step() == *step && message.client() == self.site.place() && is_whole(message)
         };
         back.is_empty() || back.len() == steps.len() && back.iter().zip(&steps).all(is_right)
     }
@@ -255,6 +262,13 @@ impl SiteHalf {
             self.site.adopt(&phi.weights()?)?;
         }
         Ok(self.site.phi())
+    }
+
+    /// What this client will have released after so many messages of states and of summaries.
+    pub(crate) fn planned(&self, states: u64, summaries: u64) -> Vec<Counted> {
+        let [x_c, x_a] = self.site.released();
+        // z and ε of a summary carry the noise of x̂_c.
+        vec![Counted { count: states + 2 * summaries, ..x_c }, Counted { count: states, ..x_a }]
     }
 
     /// What was released about this client, and what was sent back to it.
@@ -425,7 +439,11 @@ fn bytes_of_states(message: &Message) -> usize {
 pub(crate) struct ServerCourse<'a>(Course<'a>);
 
 impl<'a> ServerCourse<'a> {
-    pub(crate) fn new(history: &'a mut History, on_progress: OnProgress<'a>, rounds: usize) -> Self {
+    pub(crate) fn new(
+        history: &'a mut History,
+        on_progress: OnProgress<'a>,
+        rounds: usize,
+    ) -> Self {
         Self(Course::new(history, on_progress, rounds, REPORT_EVERY, 0))
     }
 

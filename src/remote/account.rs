@@ -217,6 +217,11 @@ impl Account {
         }
     }
 
+    /// Whether steps were closed without it that it has not delivered since.
+    pub(crate) fn is_behind(&self) -> bool {
+        !self.missed.is_empty()
+    }
+
     /// A step came that is closed already: late the first time, a duplicate after that.
     pub(crate) fn comes_after_the_end(&mut self, step: u64) {
         if self.missed.remove(&step) {

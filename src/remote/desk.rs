@@ -3,6 +3,8 @@
 //!
 //! It must not know what is decided from a step.
 
+mod heard;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,9 +14,7 @@ use jiff::Timestamp;
 
 use super::account::{Account, Board, Standing};
 use super::certs::SERVER;
-use super::envelope::{
-    Down, Holds, Mark, Step, Topics, Up, nanosecond, open_up, pack, seal, stamp, unpack,
-};
+use super::envelope::{Down, Holds, Mark, Step, Topics, Up, nanosecond, open_up, seal, stamp};
 use super::journal::Journal;
 use super::link::{Incoming, Link};
 use super::{ASK_AGAIN, GLANCE, LEAST_OFTEN, RemoteError};
@@ -34,6 +34,8 @@ pub(super) struct Desk {
     delays: Vec<Option<i64>>,
     /// How long a step stays open for sites that have not sent it; for ever when absent.
     deadline: Option<Duration>,
+    /// Sites that have left: after the enrolment nobody waits for them.
+    pub(super) left: Vec<bool>,
     /// The step that is waited for; 0 is the enrolment.
     pub(super) next: u64,
     /// What came for it, by client.
@@ -110,6 +112,7 @@ impl Desk {
             agreement,
             delays: vec![None; clients],
             deadline,
+            left: vec![false; clients],
             next: 0,
             came: vec![None; clients],
             ended: vec![None; clients],
@@ -167,8 +170,17 @@ impl Desk {
     }
 
     fn ask(&mut self, client: usize) {
-        let (orders, hurry) = (self.before[client].clone(), self.deadline.is_some());
+        if self.has_left(client) {
+            return;
+        }
+        let hurry = self.deadline.is_some() || self.accounts[client].is_behind();
+        let orders = self.before[client].clone();
         self.tell(client, &Down::Next { step: self.next, orders, hurry });
+    }
+
+    /// Whether nobody waits for this site. It cannot be left out of the enrolment.
+    fn has_left(&self, client: usize) -> bool {
+        self.left[client] && self.next > 0
     }
 
     /// Tells every site that the run is over, and leaves. The journal goes first: a server that is killed
@@ -186,83 +198,9 @@ impl Desk {
     /// The present step is closed: its orders go out with the wish for the next one. A site that has
     /// missed steps gets the orders of all of them.
     pub(super) fn close_step(&mut self) {
-        for (client, closed) in self.orders.iter_mut().enumerate() {
-            if self.deadline.is_none() {
-                self.before[client].clear();
-            }
-            self.before[client].append(closed);
+        for (before, closed) in self.before.iter_mut().zip(&mut self.orders) {
+            before.append(closed);
         }
-    }
-
-    /// A question that must be answered before the step is closed.
-    pub(super) fn pose(&mut self, client: usize, step: u64, order: Vec<u8>) {
-        let stored = self.journal.as_ref().map(|journal| journal.answer(step, client));
-        match stored.transpose() {
-            Ok(Some(Some(messages))) => {
-                let messages = unpack(&messages).unwrap_or_default();
-                let messages = self.read(client, Some(step), &messages).unwrap_or_default();
-                return self.arrived.extend(messages);
-            }
-            Ok(_) => {}
-            Err(why) => return self.failed = Some(why.into()),
-        }
-        let word = Down::Question { step, order };
-        self.tell(client, &word);
-        self.question = Some(Question { client, step, word, asked: Instant::now() });
-    }
-
-    /// Waits for the answer, as long as a step stays open.
-    pub(super) fn wait_for_answer(&mut self) {
-        let deadline = self.deadline;
-        let waits = |desk: &Self| {
-            desk.question
-                .as_ref()
-                .is_some_and(|q| deadline.is_none_or(|deadline| q.asked.elapsed() < deadline))
-        };
-        self.listen_while(waits, |desk| {
-            if let Some(Question { client, word, .. }) = &desk.question {
-                let (client, word) = (*client, word.clone());
-                desk.accounts[client].counts.asked_again += 1;
-                desk.tell(client, &word);
-            }
-        });
-        // That there was no answer in time is as final as an answer.
-        if let Some(Question { client, step, .. }) = self.question.take()
-            && self.failed.is_none()
-        {
-            self.note_answer(step, client, &[]);
-        }
-    }
-
-    fn note_answer(&mut self, step: u64, client: usize, messages: &[Vec<u8>]) {
-        if let (Some(journal), Ok(packed)) = (&self.journal, pack(messages))
-            && let Err(why) = journal.keep_answer(step, client, &packed)
-        {
-            self.failed = Some(why.into());
-        }
-    }
-
-    /// What was heard of the next step before this start, where it was.
-    fn find_step(&mut self) -> Option<Step> {
-        let stored = self.journal.as_ref()?.step(self.next);
-        let heard = stored.map_err(|why| self.failed = Some(why.into())).ok()??;
-        if heard.len() != self.accounts.len() {
-            return None;
-        }
-        let step = heard.iter().flatten().next()?.clone();
-        for (client, heard) in heard.into_iter().enumerate() {
-            match heard {
-                Some(heard) => {
-                    let number = Some(heard.number);
-                    let messages = self.read(client, number, &heard.messages).unwrap_or_default();
-                    self.arrived.extend(messages);
-                    self.before[client].clear();
-                }
-                None => self.accounts[client].miss(self.next),
-            }
-        }
-        self.next += 1;
-        Some(step)
     }
 
     /// Waits until every site has sent the next step, or its deadline has passed, and hands its messages
@@ -281,7 +219,8 @@ impl Desk {
         // Nobody can be left out of the enrolment.
         let deadline = self.deadline.filter(|_| self.next > 0);
         let waiting = |desk: &Self| {
-            let is_open = |m: usize| desk.came[m].is_none() && desk.ended[m].is_none();
+            let is_open =
+                |m: usize| desk.came[m].is_none() && desk.ended[m].is_none() && !desk.has_left(m);
             let some = desk.clients().any(|m| !is_open(m));
             let is_over = some && deadline.is_some_and(|deadline| asked.elapsed() >= deadline);
             !is_over && desk.clients().any(is_open)
@@ -318,40 +257,6 @@ impl Desk {
         }
         self.next += 1;
         Some(step)
-    }
-
-    /// The step as most sites have it. Without a deadline all must agree; with one, a site that does not
-    /// is left out of the step.
-    fn agreed(&mut self) -> Option<Step> {
-        let steps: Vec<&Step> = self.came.iter().flatten().map(|(step, _)| step).collect();
-        let agree = |step: &Step| steps.iter().filter(|other| other.is_beside(step)).count();
-        let most = steps.iter().copied().max_by_key(|step| agree(step))?;
-        let (votes, most) = (agree(most), most.clone());
-        let is_beside =
-            |came: &Option<(Step, _)>| came.as_ref().is_some_and(|(step, _)| step.is_beside(&most));
-        let others: Vec<usize> =
-            self.clients().filter(|client| !is_beside(&self.came[*client])).collect();
-        if others.is_empty() {
-            return Some(most);
-        }
-        let is_majority = 2 * votes > steps.len();
-        if self.deadline.is_none() || !is_majority {
-            let names: Vec<&str> = others.iter().map(|m| &*self.accounts[*m].name).collect();
-            let why = format!(
-                "sites disagree about step {}: its time, what lies before it, or whether it exists \
-                 ({} differs)",
-                self.next,
-                names.join(", ")
-            );
-            self.failed = Some(RemoteError::Refused(why));
-            return None;
-        }
-        for client in others {
-            if self.came[client].take().is_some() {
-                self.accounts[client].counts.malformed += 1;
-            }
-        }
-        Some(most)
     }
 
     /// Listens to the broker while `waiting`; asks again by `remind` when nothing has come for a while.

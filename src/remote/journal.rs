@@ -61,7 +61,8 @@ impl Journal {
 
     /// How many steps it holds, the enrolment among them.
     pub(super) fn steps(&self) -> Result<u64, OutboxError> {
-        let count = self.store.query_row("SELECT count(*) FROM heard", [], |row| row.get::<_, i64>(0));
+        let count =
+            self.store.query_row("SELECT count(*) FROM heard", [], |row| row.get::<_, i64>(0));
         Ok(count.map_err(|why| self.failed(why))?.unsigned_abs())
     }
 
@@ -100,10 +101,9 @@ impl Journal {
         messages: &[u8],
     ) -> Result<(), OutboxError> {
         let query = "INSERT OR REPLACE INTO answer (step, client, messages) VALUES (?1, ?2, ?3)";
-        let kept = self
-            .store
-            .prepare_cached(query)
-            .and_then(|mut query| query.execute(params![number(step), number(client as u64), messages]));
+        let kept = self.store.prepare_cached(query).and_then(|mut query| {
+            query.execute(params![number(step), number(client as u64), messages])
+        });
         kept.map(|_| ()).map_err(|why| self.failed(why))
     }
 

@@ -21,9 +21,7 @@ use crate::engine::prepare::apart::ServerModels;
 use crate::engine::run::{Run, RunOptions};
 use crate::session::{Mark, Mode, Session};
 use crate::stream::resolution::Grids;
-use crate::stream::{
-    ClientColumns, Event, Frame, Label, Layout, Part, Place, Stream, StreamError,
-};
+use crate::stream::{ClientColumns, Event, Frame, Label, Layout, Part, Place, Stream, StreamError};
 use crate::wire::{Message, Order, Outgoing, ToSite, Wire, WireError};
 
 /// What a server needs to begin.
@@ -37,6 +35,8 @@ pub(crate) struct Options<'a> {
     pub(crate) until: Option<Mark>,
     /// How long a step stays open for sites that have not sent it; for ever when absent.
     pub(crate) deadline: Option<Duration>,
+    /// The names of sites that have left.
+    pub(crate) without: &'a [String],
     /// Where what was heard is kept until the run is over.
     pub(crate) journal: &'a Path,
     /// Whether what is kept there is forgotten.
@@ -61,7 +61,7 @@ impl Served {
         say: Box<dyn FnMut(&str) + Send>,
     ) -> Result<Self, RemoteError> {
         let Options { session, names, models, mode, until, deadline, .. } = options;
-        let Options { journal, anew, broker, interrupt, board, .. } = options;
+        let Options { without, journal, anew, broker, interrupt, board, .. } = options;
         super::check(session, *mode)?;
         let topics = Topics::of(&session.name);
         let heard = vec![topics.up_of_all(), topics.state_of_all()];
@@ -77,12 +77,25 @@ impl Served {
             board: Arc::clone(board),
             say,
         });
+        desk.left = names.iter().map(|name| without.contains(name)).collect();
         let models = training::agree(&mut desk, session, names, models.clone())?;
         let agreement = super::agreement(session, *mode)?;
         let journal = Journal::open(journal, &agreement, models.id, *anew)?;
         match journal.steps()?.saturating_sub(1) {
             0 => {}
             heard => desk.say(&format!("goes on after step {heard}, which it has heard already")),
+        }
+        if let (0, Some(name)) = (journal.steps()?, without.first()) {
+            return Err(RemoteError::Refused(format!(
+                "{name} has not enrolled in this run and cannot be left out of it: take it out of \
+                 the session"
+            )));
+        }
+        for name in *without {
+            desk.say(&format!(
+                "{name} has left: its own faults are not seen, and it is no root and explains nobody; \
+                 the others keep their models and their calibration"
+            ));
         }
         desk.journal = Some(journal);
         let layout = layout(session, names, &models)?;

@@ -17,7 +17,7 @@ use super::trainee::{Reply, Trainee};
 use super::{ASK_AGAIN, GLANCE, RemoteError};
 use crate::engine::prepare::apart::{SiteModels, own};
 use crate::engine::run::follows;
-use crate::privacy::Ledger;
+use crate::privacy::{Ledger, Provenance, Trained};
 use crate::session::{Mode, Session};
 use crate::site::{Sent, Site, SiteOptions};
 use crate::stream::decimate::Decimated;
@@ -67,10 +67,11 @@ pub(crate) fn run(
     let link = Link::open(broker, client, &id, vec![down.clone()], topics.state(client))?;
     let mark = Mark::first(&agreement, client, outbox.start());
     let mut sender = Sender { link, up, mark, delay: None };
+    let before = trained_before(&outbox, &options.models)?;
     let mut site = Partner {
         agreement,
         held: options.models.clone(),
-        trainee: Trainee::new(session, client, *place),
+        trainee: Trainee::new(session, client, *place, before),
         worker: None,
         used: None,
         outbox: Some(outbox),
@@ -142,6 +143,20 @@ pub(crate) fn run(
     }
 }
 
+/// What trainings before this start have released: those that made models, and those that were broken off.
+/// A seed draws the same noise again, which tells nothing new.
+fn trained_before(outbox: &Outbox, held: &[SiteModels]) -> Result<Vec<Trained>, RemoteError> {
+    let mut before: Vec<Trained> = Vec::new();
+    let kept = held.iter().flat_map(|models| models.trained.clone());
+    for trained in kept.chain(outbox.trainings()?) {
+        let is_private = trained.randomness == Provenance::OperatingSystem;
+        if is_private && !before.contains(&trained) {
+            before.push(trained);
+        }
+    }
+    Ok(before)
+}
+
 /// A site as a partner of the server: the models it holds, and what it does with them.
 struct Partner<'a> {
     agreement: String,
@@ -202,7 +217,11 @@ impl Partner<'_> {
         if let Some(worker) = self.worker.take() {
             (self.used, self.outbox) = (None, Some(worker.outbox));
         }
-        match self.trainee.hear(word, say)? {
+        let reply = self.trainee.hear(word, say)?;
+        if let (Some(reserved), Some(outbox)) = (self.trainee.take_reserved(), &self.outbox) {
+            outbox.keep_trainings(&reserved)?;
+        }
+        match reply {
             Reply::None => {}
             Reply::Send { sealed, once: false } => sender.send(&sealed)?,
             Reply::Send { sealed, once: true } => sender.send_once(&sealed)?,
@@ -210,6 +229,10 @@ impl Partner<'_> {
                 let id = models.id;
                 self.held.retain(|held| held.id != id);
                 self.held.push(*models);
+                // What was released is kept with the models from now on.
+                if let Some(outbox) = &self.outbox {
+                    outbox.keep_trainings(&[])?;
+                }
                 self.work_with(id, options)?;
             }
         }

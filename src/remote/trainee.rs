@@ -9,6 +9,7 @@ use super::envelope::{Down, Lesson, Ready, Up, nanosecond, rows, seal, stretches
 use crate::engine::prepare::PrepareError;
 use crate::engine::prepare::apart::{ServerPart, SiteModels, SitePart, unwatched};
 use crate::federation::apart::{Plan, Schedule, SiteHalf};
+use crate::privacy::Trained;
 use crate::session::Session;
 use crate::wire::{Outgoing, ToSite};
 
@@ -34,6 +35,10 @@ pub(super) struct Trainee<'a> {
     /// Its rows and its proprietary model, once they are needed.
     part: Option<SitePart>,
     training: Option<Training>,
+    /// What was released in trainings before this start.
+    before: Vec<Trained>,
+    /// What the present training will have released, until that is written down.
+    reserved: Option<Vec<Trained>>,
 }
 
 /// A training in which it takes part.
@@ -56,8 +61,18 @@ struct Lessons {
 }
 
 impl<'a> Trainee<'a> {
-    pub(super) fn new(session: &'a Session, client: &'a str, place: (usize, usize)) -> Self {
-        Self { session, client, place, part: None, training: None }
+    pub(super) fn new(
+        session: &'a Session,
+        client: &'a str,
+        place: (usize, usize),
+        before: Vec<Trained>,
+    ) -> Self {
+        Self { session, client, place, part: None, training: None, before, reserved: None }
+    }
+
+    /// What must be written down before anything of the training is sent.
+    pub(super) fn take_reserved(&mut self) -> Option<Vec<Trained>> {
+        self.reserved.take()
     }
 
     /// The training in which it takes part.
@@ -87,7 +102,11 @@ impl<'a> Trainee<'a> {
                     let (session, seed) = (self.session, ServerPart::seed(self.session));
                     let schedule = Schedule::new(&session.model, seed, &rows);
                     let schedule = schedule.map_err(|why| failed(why.into()))?;
-                    let Some(training) = self.of(attempt) else { return Ok(Reply::None) };
+                    let (Some(training), Some(part)) = (&mut self.training, &self.part) else {
+                        return Ok(Reply::None);
+                    };
+                    let messages = schedule.messages();
+                    self.reserved = Some(part.reserve(session, &training.half, messages));
                     training.schedule = Some(schedule);
                     training.take_round().map_err(failed)?;
                 }
@@ -137,7 +156,10 @@ impl<'a> Trainee<'a> {
         let mut part = match part {
             Some(part) => part,
             None => {
-                SitePart::read(self.session, self.place, self.client, &mut unwatched(say))?
+                let (session, client) = (self.session, self.client);
+                let mut part = SitePart::read(session, self.place, client, &mut unwatched(say))?;
+                part.goes_after(&self.before);
+                part
             }
         };
         if let Some(before) = before {
@@ -202,7 +224,11 @@ impl Lessons {
         let parts = lessons.map(|(_, messages)| {
             let bytes = encoded(&messages);
             // A stretch without a message has one part, which is empty.
-            if bytes.is_empty() { vec![bytes] } else { bytes.chunks(PART).map(<[_]>::to_vec).collect() }
+            if bytes.is_empty() {
+                vec![bytes]
+            } else {
+                bytes.chunks(PART).map(<[_]>::to_vec).collect()
+            }
         });
         Self { steps, parts }
     }

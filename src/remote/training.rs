@@ -24,8 +24,8 @@ use super::inquiry::{Broken, Inquiry, Unfit};
 use crate::engine::prepare::PrepareError;
 use crate::engine::prepare::apart::{ServerModels, ServerPart};
 use crate::federation::FederationError;
-use crate::federation::apart::{Plan, Schedule, ServerCourse};
 use crate::federation::History;
+use crate::federation::apart::{Plan, Schedule, ServerCourse};
 use crate::server::influence::heard::Heard;
 use crate::session::Session;
 use crate::session::settings::Federation;
@@ -62,7 +62,8 @@ pub(super) fn agree(
     held: Vec<ServerModels>,
 ) -> Result<ServerModels, RemoteError> {
     let lost = |desk: &mut Desk| desk.failed.take().unwrap_or(RemoteError::Interrupted);
-    let all = Inquiry { words: vec![Some(Down::Models); names.len()], attempt: None, once: false };
+    let words = desk.left.iter().map(|left| (!left).then_some(Down::Models)).collect();
+    let all = Inquiry { words, attempt: None, once: false };
     let holds = desk.inquire(&all, &mut |_, _, up| match up {
         Up::Hello { models, .. } => Ok(models),
         _ => Err(Unfit::Other),
@@ -73,6 +74,13 @@ pub(super) fn agree(
         let word = Down::Use { models: models.id };
         use_models(desk, &word, models.id, None).map_err(|_| lost(desk))?;
         return Ok(models);
+    }
+    if let Some(left) = desk.left.iter().position(|left| *left) {
+        let name = &names[left];
+        return Err(RemoteError::Refused(format!(
+            "there are no models that all others have, and {name} cannot be left out of a training: \
+             take it out of the session"
+        )));
     }
     let before = asked_again(desk);
     let mut broken = 0;
@@ -114,7 +122,7 @@ fn use_models(
     models: u64,
     attempt: Option<u64>,
 ) -> Result<(), Broken> {
-    let words = desk.accounts.iter().map(|_| Some(word.clone())).collect();
+    let words = desk.left.iter().map(|left| (!left).then(|| word.clone())).collect();
     desk.inquire(&Inquiry { words, attempt, once: false }, &mut |_, _, up| match up {
         Up::Hello { models: holds, .. } if holds.used == Some(models) => Ok(()),
         _ => Err(Unfit::Other),
@@ -133,7 +141,9 @@ fn train(
     let begin = Instant::now();
     let ready = gather(desk, attempt)?;
     let first = &ready[0];
-    if let Some((m, what)) = ready.iter().enumerate().find_map(|(m, r)| Some((m, differs(first, r)?))) {
+    if let Some((m, what)) =
+        ready.iter().enumerate().find_map(|(m, r)| Some((m, differs(first, r)?)))
+    {
         let (one, other) = (&names[0], &names[m]);
         let why = format!("{one} and {other} cannot learn together: they differ in {what}");
         return Err(FederationError::Sites(why).into());
@@ -203,7 +213,8 @@ fn gather(desk: &mut Desk, attempt: u64) -> Result<Vec<Ready>, Broken> {
     let inquiry = Inquiry { words, attempt: Some(attempt), once: false };
     let ready = desk.inquire(&inquiry, &mut |desk, client, up| match up {
         Up::Ready(ready) if ready.attempt == attempt => {
-            let is_sound = (1..=MOST_STATES).contains(&ready.states) && rows(&ready.measured).is_some();
+            let is_sound =
+                (1..=MOST_STATES).contains(&ready.states) && rows(&ready.measured).is_some();
             if is_sound {
                 desk.joined[client] = Some(attempt);
             }

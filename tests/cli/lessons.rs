@@ -140,3 +140,45 @@ fn a_round_that_is_lost_is_repeated_and_a_site_that_was_killed_in_training_makes
     assert_eq!(incidents(&plant.read("server")), plant.alone(), "{said}");
     println!("{said}");
 }
+
+#[test]
+#[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
+fn a_run_goes_on_without_a_site_that_has_left_and_with_it_when_it_returns() {
+    let plant = Plant::new("evidence");
+    plant.alone();
+    let _broker = plant.broker();
+    let mut sites = SITES.map(|name| plant.site(name));
+    let serve = |more: &[&str], out: &str| {
+        let mut server = plant.start("serve", more, out);
+        let begin = Instant::now();
+        let all = SITES.iter().filter(|name| !more.contains(name));
+        let online: Vec<String> = all.map(|name| format!("{name} is online")).collect();
+        while !online.iter().all(|what| plant.read(&format!("{out}.err")).contains(what)) {
+            assert!(begin.elapsed() < PATIENCE, "{}", plant.read(&format!("{out}.err")));
+            sleep(Duration::from_millis(20));
+        }
+        sleep(Duration::from_secs(3));
+        server.kill();
+    };
+    serve(&["--speed", "500"], "all");
+    sites[2].kill();
+    serve(&["--speed", "500", "--without", "P3"], "two");
+    let said = plant.read("two.err");
+    assert!(said.contains("P3 has left") && said.contains("goes on after step"), "{said}");
+    sites[2] = plant.site("P3");
+    let mut server = plant.start("serve", &[], "server");
+    assert!(server.ends_well(), "{}", plant.read("server.err"));
+    for (site, name) in sites.iter_mut().zip(SITES) {
+        assert!(site.ends_well(), "{}", plant.read(&format!("{name}.err")));
+    }
+    let said = plant.read("server.err");
+    let about = said.lines().find(|line| line.starts_with("headwater: P3: ")).expect(&said);
+    let count = |what: &str| -> u64 {
+        let (before, _) = about.split_once(what).expect(about);
+        before.rsplit(' ').next().and_then(|n| n.parse().ok()).expect(about)
+    };
+    assert!(count(" missing") > 0, "{about}");
+    assert_eq!(count(" late"), count(" missing"), "{about}");
+    let opened = incidents(&plant.read("server"));
+    assert!(opened.iter().any(|fact| fact["fact"] == "opened"), "{opened:?}");
+}

@@ -223,8 +223,9 @@ fn storm_of_kills(kills: u64) {
     let alone = plant.alone();
     let mut broker = plant.broker();
     let mut sites = SITES.map(|name| plant.site(name));
-    // Two hours in some fifteen seconds, so that kills find everybody at work.
-    let serve = || plant.start("serve", &["--speed", "500"], "server");
+    // Two hours in a second for each kill, so that all kills find everybody at work.
+    let speed = (7200 / (3 * kills)).to_string();
+    let serve = || plant.start("serve", &["--speed", &speed], "server");
     let mut server = serve();
     let mut killed = [0_u64; 3];
     for round in 0..3 * kills {

@@ -186,7 +186,11 @@ fn part_file(session: &Session, part: &str) -> Result<PathBuf, PrepareError> {
 
 /// Writes a part; what was written is what is used. A file that cannot be written is done without, and
 /// told.
-fn keep(checkpoint: &Checkpoint, file: &Path, say: &mut dyn FnMut(&str)) -> Result<Checkpoint, CheckpointError> {
+fn keep(
+    checkpoint: &Checkpoint,
+    file: &Path,
+    say: &mut dyn FnMut(&str),
+) -> Result<Checkpoint, CheckpointError> {
     let bytes = checkpoint.to_file(file)?;
     if let Err(why) = Checkpoint::write(file, &bytes) {
         say(&format!("{why}; the run goes on, and models are not kept"));
@@ -282,6 +286,32 @@ impl SitePart {
         self.material.fit_span
     }
 
+    /// What was released in trainings before this start.
+    pub(crate) fn goes_after(&mut self, before: &[Trained]) {
+        self.before.extend_from_slice(before);
+    }
+
+    /// What will have been released once a training with so many messages of states is over, together
+    /// with all trainings before it. It is entered before the first of them is sent, and holds if the
+    /// site is killed on the way. A seed draws the same noise again, which tells nothing new.
+    pub(crate) fn reserve(
+        &self,
+        session: &Session,
+        half: &SiteHalf,
+        messages: u64,
+    ) -> Vec<Trained> {
+        let mut reserved = self.before.clone();
+        if Provenance::of(session) == Provenance::OperatingSystem {
+            let client = &self.material.clients[0];
+            let summaries = (client.fit_rows() + client.calibration_rows()) as u64;
+            let planned = half.planned(messages, summaries);
+            let training = format!("{}-begun-{}", self.training, self.broken);
+            let spent = spent(session, &training, &self.material, 0, &[planned]);
+            reserved.extend(spent.clients.into_iter().flatten());
+        }
+        reserved
+    }
+
     /// Its half of a training that begins now.
     pub(crate) fn half(&self, session: &Session) -> Result<SiteHalf, PrepareError> {
         let seed = rng::child(session.seed, FEDERATION);
@@ -358,12 +388,16 @@ impl SitePart {
         let spent = spent(session, &self.training, &self.material, rounds, &[released]);
         let mut trained = self.before;
         trained.extend(spent.clients.into_iter().flatten());
-        let stored =
-            StoredSite { id, every: self.every, from: spent.from, trained, calibration };
+        let stored = StoredSite { id, every: self.every, from: spent.from, trained, calibration };
         let file = part_file(session, &format!("site-{}", client.name))?;
         let checkpoint = Checkpoint {
             fingerprint: fingerprint(session)?,
-            clients: vec![client_models(client.name.clone(), &client.view, self.models.clone(), phi)],
+            clients: vec![client_models(
+                client.name.clone(),
+                &client.view,
+                self.models.clone(),
+                phi,
+            )],
             server: None,
             oracle: None,
             thresholds: json("the calibration", &stored)?,
@@ -436,7 +470,9 @@ impl ServerPart {
 }
 
 /// Nobody watches the stages of a training over a broker; it goes on until its process is interrupted.
-pub(crate) fn unwatched(say: &mut (dyn FnMut(&str) + Send)) -> impl FnMut(Stage) -> ControlFlow<()> + Send {
+pub(crate) fn unwatched(
+    say: &mut (dyn FnMut(&str) + Send),
+) -> impl FnMut(Stage) -> ControlFlow<()> + Send {
     move |stage| {
         if let Stage::Notice(what) = stage {
             say(what);

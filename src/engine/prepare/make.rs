@@ -181,7 +181,10 @@ fn site_fits(
 
 /// The name of a training in ledgers, which count each training once. The same seed draws the same
 /// noise again, which tells nothing new; other noise does.
-pub(super) fn training_name(session: &Session, fingerprint: Fingerprint) -> Result<String, FederationError> {
+pub(super) fn training_name(
+    session: &Session,
+    fingerprint: Fingerprint,
+) -> Result<String, FederationError> {
     Ok(match Provenance::of(session) {
         Provenance::Seeded => format!("{fingerprint}"),
         Provenance::OperatingSystem => {
