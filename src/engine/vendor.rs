@@ -239,7 +239,7 @@ mod tests {
         let session = session(SHORT);
         let material = Material::read(&session, 5, &|_| None).expect("a built-in plant");
         let go_on = |_: Progress| ControlFlow::Continue(());
-        let models = train(&material, &session.model, seed, 2, &go_on).expect("trained");
+        let models = train((&material, 0), &session.model, seed, 2, &go_on).expect("trained");
         let folder = tempfile::tempdir().expect("a folder for the test");
         let path = folder.path().join("models.safetensors");
         save(&path, &session, &material, &models).expect("written");

@@ -217,7 +217,7 @@ impl SiteHalf {
     /// Steps φ on what came back for the round; without gradients, on its own loss alone.
     pub(crate) fn learn(&mut self, plan: &Plan, back: &[ToSite]) -> Result<(), FederationError> {
         self.gradients += back.len() as u64;
-        let gradients = back.iter().filter_map(|message| match message.order() {
+        let mut gradients = back.iter().filter_map(|message| match message.order() {
             Order::Gradient(g) => Some(g),
             Order::Prediction(_)
             | Order::TakeAsNormal { .. }
@@ -225,7 +225,7 @@ impl SiteHalf {
             | Order::NameSensors => None,
         });
         match plan {
-            Plan::Row { pace, .. } => self.site.learn(gradients.last(), *pace),
+            Plan::Row { pace, .. } => self.site.learn(gradients.next(), *pace),
             Plan::Windows { .. } => {
                 let (Some(phi), Some(estimate), Some(windows)) =
                     (&mut self.phi, &self.estimate, plan.windows())

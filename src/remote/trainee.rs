@@ -153,14 +153,13 @@ impl<'a> Trainee<'a> {
         say: &mut (dyn FnMut(&str) + Send),
     ) -> Result<(), PrepareError> {
         let (before, part) = (self.training.take(), self.part.take());
-        let mut part = match part {
-            Some(part) => part,
-            None => {
-                let (session, client) = (self.session, self.client);
-                let mut part = SitePart::read(session, self.place, client, &mut unwatched(say))?;
-                part.goes_after(&self.before);
-                part
-            }
+        let mut part = if let Some(part) = part {
+            part
+        } else {
+            let (session, client) = (self.session, self.client);
+            let mut part = SitePart::read(session, self.place, client, &mut unwatched(say))?;
+            part.goes_after(&self.before);
+            part
         };
         if let Some(before) = before {
             part.broken_off(self.session, &before.half);
@@ -179,7 +178,7 @@ impl<'a> Trainee<'a> {
         self.training = Some(Training {
             attempt,
             half,
-            ready: seal(&ready).map_err(unsealed)?,
+            ready: seal(&ready).map_err(|why| unsealed(&why))?,
             schedule: None,
             round: 0,
             plan: None,
@@ -211,7 +210,7 @@ impl<'a> Trainee<'a> {
             steps: lessons.steps[place],
             messages,
         });
-        Ok(Reply::Send { sealed: seal(&lesson).map_err(unsealed)?, once: true })
+        Ok(Reply::Send { sealed: seal(&lesson).map_err(|why| unsealed(&why))?, once: true })
     }
 }
 
@@ -243,7 +242,7 @@ impl Training {
             None => Vec::new(),
         };
         let (attempt, round) = (self.attempt, self.round);
-        self.sent = seal(&Up::Round { attempt, round, messages }).map_err(unsealed)?;
+        self.sent = seal(&Up::Round { attempt, round, messages }).map_err(|why| unsealed(&why))?;
         Ok(())
     }
 
@@ -277,6 +276,6 @@ fn encoded(messages: &[Outgoing]) -> Vec<Vec<u8>> {
 }
 
 /// An envelope that cannot be written.
-fn unsealed(why: super::envelope::EnvelopeError) -> PrepareError {
+fn unsealed(why: &super::envelope::EnvelopeError) -> PrepareError {
     crate::federation::FederationError::Sites(why.to_string()).into()
 }

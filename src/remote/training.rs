@@ -201,7 +201,9 @@ fn train(
     let mut notices = Vec::new();
     let keep = &mut |what: &str| notices.push(what.to_owned());
     let models = part.finish(session, names, lessons.as_ref(), keep)?;
-    notices.iter().for_each(|what| desk.say(what));
+    for what in &notices {
+        desk.say(what);
+    }
     let word = Down::Learned { attempt, models: models.id };
     use_models(desk, &word, models.id, Some(attempt))?;
     Ok(models)

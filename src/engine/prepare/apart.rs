@@ -334,12 +334,11 @@ impl SitePart {
     /// What it tells of its states so that the server learns who influences whom, as it leaves; none
     /// where nothing can be learned. It is released at every call.
     pub(crate) fn teach(&mut self, session: &Session) -> Result<Option<Lessons>, PrepareError> {
-        let graded = match self.graded.take() {
-            Some(graded) => graded,
-            None => {
-                let ClientVendor { watching, sending, .. } = &self.models;
-                fit::grader_with_traces(&self.material.clients[0], watching, sending.as_ref())?
-            }
+        let graded = if let Some(graded) = self.graded.take() {
+            graded
+        } else {
+            let ClientVendor { watching, sending, .. } = &self.models;
+            fit::grader_with_traces(&self.material.clients[0], watching, sending.as_ref())?
         };
         let (_, traces) = &*self.graded.insert(graded);
         if learn::refusal(self.clients).is_some() {
