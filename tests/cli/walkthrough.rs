@@ -144,20 +144,31 @@ fn alone() -> (tempfile::TempDir, Vec<serde_json::Value>) {
     (cache, alone)
 }
 
-/// The services of the compose file: name, command, and which folder each sees as which.
-fn services() -> Vec<(String, String, Vec<(String, String)>)> {
+/// A service of the compose file.
+#[derive(Default)]
+struct Service {
+    name: String,
+    command: String,
+    /// Which folder it sees as which.
+    volumes: Vec<(String, String)>,
+}
+
+/// The services of the compose file.
+fn services() -> Vec<Service> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/federation/compose.yaml");
     let text = fs::read_to_string(file).expect("the compose file");
     let (_, services) = text.split_once("\nservices:\n").expect("services");
     let (services, volumes) = services.split_once("\nvolumes:\n").expect("volumes");
     let known: Vec<&str> = volumes.lines().map(|line| line.trim().trim_end_matches(':')).collect();
-    let mut found: Vec<(String, String, Vec<(String, String)>)> = Vec::new();
+    let mut found: Vec<Service> = Vec::new();
     for line in services.lines().filter(|line| !line.trim().is_empty()) {
         let deep = line.len() - line.trim_start().len();
         let (key, value) = line.trim().split_once(':').expect(line);
         match (deep, key) {
-            (2, name) => found.push((name.to_owned(), String::new(), Vec::new())),
-            (4, "command") => found.last_mut().expect(line).1 = value.trim().to_owned(),
+            (2, name) => found.push(Service { name: name.to_owned(), ..Service::default() }),
+            (4, "command") => {
+                value.trim().clone_into(&mut found.last_mut().expect(line).command);
+            }
             (4, "volumes") => {
                 let list = value.trim().trim_start_matches('[').trim_end_matches(']');
                 let volume = |volume: &str| {
@@ -166,7 +177,7 @@ fn services() -> Vec<(String, String, Vec<(String, String)>)> {
                     assert!(from.starts_with("./") || known.contains(&from), "{from} is no volume");
                     (from.to_owned(), to.to_owned())
                 };
-                found.last_mut().expect(line).2 = list.split(',').map(volume).collect();
+                found.last_mut().expect(line).volumes = list.split(',').map(volume).collect();
             }
             (4, "image" | "restart" | "<<") => {}
             _ => panic!("{line}"),
@@ -190,7 +201,7 @@ fn the_commands_of_the_compose_file_work_with_the_folders_that_it_gives_them() {
     assert!(Running(machines.start("here", certs, "certs.out")).ends_well());
     let mut running = Vec::new();
     let mut server = None;
-    for (name, command, volumes) in services() {
+    for Service { name, command, volumes } in services() {
         let mut command = command.replace("mqtts://broker", "mqtts://127.0.0.1");
         for (from, to) in &volumes {
             let Some(folder) = from.strip_prefix("./") else { continue };

@@ -433,3 +433,11 @@ fn what_the_server_remembers_does_not_grow_with_the_steps_of_a_what_if() {
     assert_eq!(server.recent.len(), remembered);
     assert_eq!((server.own.len(), server.felt.len()), (4, 4));
 }
+
+fn any_report() -> impl Strategy<Value = Report> {
+    prop_oneof![
+        6 => (0usize..5).prop_map(|l| Report::Symbol(at(l))),
+        1 => Just(Report::Missing),
+        1 => Just(Report::Invalid),
+    ]
+}

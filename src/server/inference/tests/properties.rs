@@ -16,14 +16,6 @@ fn troubled() -> impl Strategy<Value = Vec<Vec<(usize, usize)>>> {
     prop::collection::vec(stretch, 1..20).prop_map(|stretches| stretches.concat())
 }
 
-fn any_report() -> impl Strategy<Value = Report> {
-    prop_oneof![
-        6 => (0usize..5).prop_map(|l| Report::Symbol(at(l))),
-        1 => Just(Report::Missing),
-        1 => Just(Report::Invalid),
-    ]
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
