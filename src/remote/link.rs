@@ -17,6 +17,9 @@ use super::envelope::{MOST_BYTES, level};
 
 /// Seconds of silence after which a broker counts a client as gone.
 const KEEP_ALIVE_S: u16 = 5;
+/// Messages on their way that a broker has not acknowledged. Room for them is taken when a connection is
+/// made: the usual 65,535 take megabytes and tens of milliseconds each.
+const UNACKNOWLEDGED: u16 = 1024;
 /// Requests that may wait for the network.
 const WAITING: usize = 16_384;
 /// What may come on one topic in a second; the rest is dropped and counted. The server is asked for
@@ -104,6 +107,7 @@ impl Broker {
         let mut options = MqttOptions::new(id, Address::tcp(self.host.clone(), self.port));
         options.set_keep_alive(KEEP_ALIVE_S);
         options.set_clean_start(true);
+        options.set_outgoing_inflight_upper_limit(UNACKNOWLEDGED);
         let limit = MOST_BYTES as u32 + 4096;
         options.set_incoming_packet_size_limit(IncomingPacketSizeLimit::Bytes(limit));
         options.set_transport(self.transport(name)?);
