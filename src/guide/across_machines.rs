@@ -115,7 +115,8 @@
 //! # Many sites
 //!
 //! `headwater bench --federation mqtt://127.0.0.1:1883` measures a step with 500 simulated sites on a
-//! broker without certificates.
+//! broker without certificates. On two cores that were busy with other work (load 10): median step 50 ms,
+//! 95 % of steps within 220 ms, 6 steps of 100,000 asked for again. More than 500 sites were not measured.
 //!
 //! # Limits
 //!
