@@ -5,8 +5,10 @@
 //! windows and sends gradients through time. Beside it stand what it is compared with
 //! ([`variant`]), what comes out of it on given rows ([`states`]), how near that is to the oracle
 //! ([`convergence`], [`theory`]), how states move together ([`correlation`]) and what a round costs
-//! ([`timing`]). It must not know files, threads or screens.
+//! ([`timing`]). [`apart`] has either half of a round by itself, for sites and a server in processes of
+//! their own. It must not know files, threads or screens.
 
+pub(crate) mod apart;
 pub(crate) mod batched;
 pub(crate) mod convergence;
 pub(crate) mod correlation;
@@ -220,37 +222,11 @@ impl Federation {
         provenance: Provenance,
         seed: u64,
     ) -> Result<Self, FederationError> {
-        let (client_descent, server_descent) = match settings.optimiser {
-            Optimiser::Adam => {
-                (Descent::Adam(settings.learning_rate), Descent::Adam(settings.eta3))
-            }
-            Optimiser::Sgd => (Descent::Sgd(1.0), Descent::Sgd(settings.eta3)),
-        };
-        let eta = Eta { own: settings.eta1 as f32, server: settings.eta2 as f32 };
-        let random = |part, source| Randomness::of(provenance, rng::child(seed, part), source);
-        let mut clients = Vec::with_capacity(sites.len());
-        let mut back = Vec::with_capacity(sites.len());
-        for (m, site) in sites.iter().enumerate() {
-            let part = m as u64;
-            // A model without a filter is refused by the client, with the reason.
-            let states = site.model.filter().map_or(settings.states, FilterWeights::states);
-            let protection = protection(states)?;
-            let outbox = Outbox {
-                proprietary: protection.proprietary_channel(random(part, NOISE)),
-                augmented: protection.augmented_channel(random(part, NOISE + 1)),
-            };
-            let mut init = rng::stream(rng::child(seed, part), WEIGHTS);
-            let (sensors, width) = (site.rows.ncols(), settings.augment_width);
-            let scale = settings.augment_scale as f32;
-            let phi = LstmFc::init(sensors, width, states, scale, &mut init);
-            clients.push(TrainingSite::new(m, site, &phi, client_descent, eta, outbox)?);
-            back.push(protection.gradient_channel(random(SERVER, NOISE + part)));
-        }
+        let parts = Parts { settings, protection, provenance, seed };
+        let clients = sites.iter().enumerate().map(|(m, site)| parts.site(m, site));
+        let clients = clients.collect::<Result<Vec<_>, _>>()?;
         let states: Vec<usize> = clients.iter().map(TrainingSite::states).collect();
-        let total = states.iter().sum();
-        let mut init = rng::stream(rng::child(seed, SERVER), WEIGHTS);
-        let f_s = LstmFc::init(total, settings.server_width, total, 1.0, &mut init);
-        let server = Rounds::new(&states, &f_s, server_descent, back)?;
+        let server = parts.server(&states)?;
         let ticks = ticks(&clients)?;
         let wire: Box<dyn Wire> = Box::new(Memory::default());
         Ok(Self { clients, server, settings: settings.clone(), ticks, seed, monitor: None, wire })
@@ -367,6 +343,61 @@ impl Federation {
     }
 }
 
+/// How clients and server are made, whether in one process or in many.
+struct Parts<'a> {
+    settings: &'a ModelSettings,
+    protection: &'a dyn Fn(usize) -> Result<Protection, PrivacyError>,
+    provenance: Provenance,
+    seed: u64,
+}
+
+impl Parts<'_> {
+    fn random(&self, part: u64, source: u64) -> Randomness {
+        Randomness::of(self.provenance, rng::child(self.seed, part), source)
+    }
+
+    /// The client at `place`, with its own noise and the φ that it begins with.
+    fn site(&self, place: usize, site: &SiteData<'_>) -> Result<TrainingSite, FederationError> {
+        let settings = self.settings;
+        let descent = match settings.optimiser {
+            Optimiser::Adam => Descent::Adam(settings.learning_rate),
+            Optimiser::Sgd => Descent::Sgd(1.0),
+        };
+        let eta = Eta { own: settings.eta1 as f32, server: settings.eta2 as f32 };
+        let part = place as u64;
+        // A model without a filter is refused by the client, with the reason.
+        let states = site.model.filter().map_or(settings.states, FilterWeights::states);
+        let protection = (self.protection)(states)?;
+        let outbox = Outbox {
+            proprietary: protection.proprietary_channel(self.random(part, NOISE)),
+            augmented: protection.augmented_channel(self.random(part, NOISE + 1)),
+        };
+        let mut init = rng::stream(rng::child(self.seed, part), WEIGHTS);
+        let (sensors, width) = (site.rows.ncols(), settings.augment_width);
+        let scale = settings.augment_scale as f32;
+        let phi = LstmFc::init(sensors, width, states, scale, &mut init);
+        Ok(TrainingSite::new(place, site, &phi, descent, eta, outbox)?)
+    }
+
+    /// The server of clients with so many states each.
+    fn server(&self, states: &[usize]) -> Result<Rounds, FederationError> {
+        let settings = self.settings;
+        let descent = match settings.optimiser {
+            Optimiser::Adam => Descent::Adam(settings.eta3),
+            Optimiser::Sgd => Descent::Sgd(settings.eta3),
+        };
+        let mut back = Vec::with_capacity(states.len());
+        for (m, states) in states.iter().enumerate() {
+            let random = self.random(SERVER, NOISE + m as u64);
+            back.push((self.protection)(*states)?.gradient_channel(random));
+        }
+        let total = states.iter().sum();
+        let mut init = rng::stream(rng::child(self.seed, SERVER), WEIGHTS);
+        let f_s = LstmFc::init(total, settings.server_width, total, 1.0, &mut init);
+        Ok(Rounds::new(states, &f_s, descent, back)?)
+    }
+}
+
 fn ticks(clients: &[TrainingSite]) -> Result<Vec<usize>, FederationError> {
     let Some(first) = clients.first() else {
         return Err(FederationError::Sites("a federation needs at least one site".to_owned()));
@@ -380,7 +411,11 @@ fn ticks(clients: &[TrainingSite]) -> Result<Vec<usize>, FederationError> {
             other.steps()
         )));
     }
-    let measured = |t: usize| clients.iter().any(|client| client.is_measured(t));
+    ticks_of(steps, |t| clients.iter().any(|client| client.is_measured(t)))
+}
+
+/// The rows of a round each: something was measured at them and at the rows before.
+fn ticks_of(steps: usize, measured: impl Fn(usize) -> bool) -> Result<Vec<usize>, FederationError> {
     let ticks: Vec<usize> = (1..steps).filter(|&t| measured(t - 1) && measured(t)).collect();
     if ticks.is_empty() {
         return Err(FederationError::Sites(format!(

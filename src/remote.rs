@@ -16,7 +16,7 @@
 //! - The server takes each step of each site once, however often it comes. What is malformed, from the
 //!   wrong site or of another session is refused whole, and counted.
 //! - A site, a server or a broker may be killed at any time: the server asks again for the step it
-//!   waits for, and a server that begins anew hears the run again from the outboxes.
+//!   waits for, and a server that begins anew goes on where its [`journal`] ends.
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -26,7 +26,11 @@
 //! | [`outbox`] | what a site has released, in SQLite |
 //! | [`account`] | what the server knows of a site as a partner |
 //! | [`site`] | one client at work |
+//! | [`trainee`] | one client in training |
 //! | [`desk`] | asks sites for steps, and refuses what is wrong |
+//! | [`inquiry`] | a word to all sites, and the answers of all |
+//! | [`training`] | models that all have, or that all learn together |
+//! | [`journal`] | what the server has heard, in SQLite |
 //! | [`server`] | the server at work |
 //! | [`load`] | many simulated sites, to measure |
 //!
@@ -36,11 +40,15 @@ pub(crate) mod account;
 pub(crate) mod certs;
 mod desk;
 pub(crate) mod envelope;
+mod inquiry;
+mod journal;
 pub(crate) mod link;
 pub(crate) mod load;
 pub(crate) mod outbox;
 pub(crate) mod server;
 pub(crate) mod site;
+mod trainee;
+mod training;
 
 use std::time::Duration;
 
@@ -59,6 +67,8 @@ use crate::stream::StreamError;
 
 /// How long to wait for an answer before the question is sent again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// The longest time between two such repetitions.
+const LEAST_OFTEN: Duration = Duration::from_secs(8);
 /// How often a wait looks whether it was interrupted.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -89,9 +99,14 @@ pub(crate) enum RemoteError {
     Refused(String),
     #[error(
         "the server waits for step {step} and this site stands before step {after}: its outbox is \
-         not the one it had when the run began; start the server again, or bring the outbox back"
+         not the one it had when the run began; start the server with --anew, or bring the outbox back"
     )]
     Behind { step: u64, after: u64 },
+    #[error(
+        "this site has released steps with other models than the run is with: remove its outbox to \
+         begin anew (in a private run what is released again is spent again), or bring its models back"
+    )]
+    OtherModels,
     #[error("interrupted")]
     Interrupted,
 }

@@ -1,7 +1,6 @@
 //! `headwater serve`: the server of a session whose sites are processes of their own.
 
 use std::io::{IsTerminal as _, Write};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,11 +13,16 @@ use super::run::{Bar, Method, Printer, mark};
 use super::{SessionArgs, interrupt};
 use crate::console::{FederationView, Lines, watch_federation};
 use crate::engine::pace::Speed;
-use crate::engine::prepare::{self, Prepared, Stage};
+use crate::engine::prepare::apart::ServerModels;
+use crate::engine::prepare::{self, Prepared};
+use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
+use crate::remote::RemoteError;
 use crate::remote::account::{Account, Counts, SpentSoFar};
 use crate::remote::link::Broker;
 use crate::remote::server::{Options, Served, pause};
 use crate::session::{Mark, Mode, Session};
+use crate::stream::Part;
+use crate::stream::resolution::Grids;
 
 /// Where the broker is.
 #[derive(Debug, Args)]
@@ -51,23 +55,28 @@ pub(super) fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "headwater: {what}");
 }
 
-/// The models of a session: from the cache, or made now.
-pub(super) fn models(session: &Session, stop: &AtomicBool) -> Result<Prepared> {
-    let mut on_stage = |stage: Stage<'_>| {
-        if let Stage::Notice(what) = stage {
-            say(what);
-        }
-        if stop.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    };
-    let prepared = prepare::prepare(session, &prepare::cache_file(session), &mut on_stage)?;
-    if stop.load(Ordering::Relaxed) {
-        bail!("interrupted while the models were made");
+/// The clients of a session by name. Those that the session itself names are known without data.
+pub(super) fn names(session: &Session) -> Result<Vec<String>> {
+    if session.clients.is_empty() {
+        let stream = Grids::of(session)?.open(session, Part::Replay)?;
+        return Ok(stream.layout().clients.iter().map(|client| client.name.clone()).collect());
     }
-    Ok(prepared)
+    Ok(session.clients.iter().map(|client| client.name.clone()).collect())
+}
+
+/// Where a party keeps what it needs after a new start: a file in the cache.
+pub(super) fn state_file(kind: &str, names: &[&str], (mode, seed): (Mode, u64)) -> PathBuf {
+    let plain = |name: &&str| -> String {
+        name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
+    };
+    let names: Vec<String> = names.iter().map(plain).collect();
+    let file = format!("{}-{mode:?}-{seed}.sqlite", names.join("-")).to_lowercase();
+    cache_folder(&CacheEnvironment::of_process()).join(kind).join(file)
+}
+
+/// The models of all clients, where one process on this machine made them before.
+pub(super) fn whole_models(session: &Session) -> Option<Prepared> {
+    prepare::kept(session, &prepare::cache_file(session)).ok()
 }
 
 #[derive(Debug, Args)]
@@ -89,6 +98,12 @@ pub(super) struct ServeArgs {
     /// when absent
     #[arg(long, value_name = "S", value_parser = seconds)]
     deadline: Option<Duration>,
+    /// A site that has left: a run that was stopped goes on without waiting for it
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
+    /// Begin the run anew instead of going on where a server that was stopped had come to
+    #[arg(long)]
+    anew: bool,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
@@ -111,10 +126,20 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
     let session = args.session.open()?;
     let mode = args.mode.map_or(session.mode, Mode::from);
     let broker = args.broker.open()?;
-    let prepared = models(&session, &interrupt)?;
+    let names = names(&session)?;
+    if let Some(name) = args.without.iter().find(|name| !names.contains(name)) {
+        let known = names.join(", ");
+        return Err(RemoteError::NoClient { name: name.clone(), known }.into());
+    }
+    let whole = whole_models(&session).map(ServerModels::of);
+    let journal = state_file("journal", &[&session.name], (mode, session.seed));
     let options = Options {
         session: &session,
-        prepared: &prepared,
+        without: &args.without,
+        journal: &journal,
+        anew: args.anew,
+        names: &names,
+        models: whole.into_iter().chain(ServerModels::kept(&session)).collect(),
         mode,
         until: args.until,
         deadline: args.deadline,
@@ -122,7 +147,6 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         interrupt: Arc::clone(&interrupt),
         board: Arc::default(),
     };
-    let names: Vec<&str> = prepared.clients.iter().map(|client| &*client.name).collect();
     let accounts = if args.console {
         let mut lines = Lines::default();
         let mut title = format!("{} · {mode:?}", session.name).to_lowercase();
@@ -180,7 +204,9 @@ fn serve(
         bar.at(time);
         printer.print(&facts)?;
         facts.clear();
-        if let Speed::Times(times) = args.speed {
+        if served.is_catching_up() {
+            due = Instant::now();
+        } else if let Speed::Times(times) = args.speed {
             due += pause(served.run.layout().period_s, times);
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }

@@ -8,10 +8,11 @@ use clap::Args;
 use color_eyre::eyre::Result;
 
 use super::run::{Bar, Method, Printer};
-use super::serve::{BrokerArgs, models, say};
+use super::serve::{BrokerArgs, names, say, state_file, whole_models};
 use super::{SessionArgs, interrupt};
+use crate::engine::prepare::apart::SiteModels;
 use crate::engine::run::ledger_fact;
-use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
+use crate::remote::RemoteError;
 use crate::remote::site::{self, Options};
 use crate::session::Mode;
 
@@ -40,20 +41,26 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     let session = args.session.open()?;
     let mode = args.mode.map_or(session.mode, Mode::from);
     let broker = args.broker.open()?;
-    let prepared = models(&session, &interrupt)?;
+    let names = names(&session)?;
+    let Some(place) = names.iter().position(|name| *name == args.client) else {
+        let known = names.join(", ");
+        return Err(RemoteError::NoClient { name: args.client.clone(), known }.into());
+    };
+    let whole = whole_models(&session).and_then(|whole| SiteModels::of(&whole, place));
+    let mut models: Vec<_> = whole.into_iter().collect();
+    models.extend(
+        SiteModels::kept(&session, &args.client)
+            .filter(|kept| models.iter().all(|whole| whole.id != kept.id)),
+    );
     let outbox = args.outbox.clone().unwrap_or_else(|| {
-        let plain = |name: &str| -> String {
-            name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
-        };
-        let (name, client) = (plain(&session.name), plain(&args.client));
-        let file = format!("{name}-{client}-{mode:?}-{}.sqlite", session.seed).to_lowercase();
-        cache_folder(&CacheEnvironment::of_process()).join("outbox").join(file)
+        state_file("outbox", &[&session.name, &args.client], (mode, session.seed))
     });
     let options = Options {
         session: &session,
-        prepared: &prepared,
-        mode,
         client: &args.client,
+        place: (place, names.len()),
+        models,
+        mode,
         broker: &broker,
         outbox: &outbox,
         interrupt: Arc::clone(&interrupt),
@@ -61,7 +68,8 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     let ended = site::run(&options, &mut say)?;
     let bar = Bar::new();
     let mut printer = Printer { out, json: args.json, bar: &bar };
-    printer.print(ledger_fact(&ended.ledger, ended.last).as_slice())?;
+    let fact = ended.ledger.and_then(|ledger| ledger_fact(&ledger, ended.last));
+    printer.print(fact.as_slice())?;
     bar.clear();
     say(&format!(
         "{}: {} steps, {} of them found in the outbox, {} sent again",

@@ -329,7 +329,7 @@ fn proprietary(session: &Session, material: &Material) -> Result<Vec<ClientVendo
         }
     };
     let threads = crate::base::threads::threads();
-    let models = vendor::train(material, &session.model, session.seed, threads, &on_progress)?;
+    let models = vendor::train((material, 0), &session.model, session.seed, threads, &on_progress)?;
     bar.finish_and_clear();
     Ok(models)
 }

@@ -3,6 +3,7 @@
 //! What was prepared once for a session and its data is read from the cache the next time, and both
 //! ways give the same bits: a fresh preparation is used as it was written, not as it was computed.
 
+pub(crate) mod apart;
 mod fingerprint;
 mod make;
 mod stored;

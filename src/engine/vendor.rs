@@ -132,11 +132,12 @@ impl Delivery {
     }
 }
 
-/// Makes the models of every client from its fit range; `threads` clients at a time.
+/// Makes the models of every client from its fit range; `threads` clients at a time. The first client of
+/// `material` stands at the place `first` of the federation.
 ///
 /// A request to stop (`Break`) ends the training of every model with what it has learned so far.
 pub(crate) fn train(
-    material: &Material,
+    (material, first): (&Material, usize),
     settings: &ModelSettings,
     seed: u64,
     threads: usize,
@@ -144,7 +145,7 @@ pub(crate) fn train(
 ) -> Result<Vec<ClientVendor>, TrainError> {
     let kind = settings.proprietary;
     let mut jobs = Vec::new();
-    for (m, client) in material.clients.iter().enumerate() {
+    for (m, client) in (first..).zip(&material.clients) {
         jobs.push(client.job(kind, settings, rng::child(seed ^ WATCHING, m as u64)));
         if !may_send(kind) {
             let seed = rng::child(seed ^ SENDING, m as u64);
@@ -238,7 +239,7 @@ mod tests {
         let session = session(SHORT);
         let material = Material::read(&session, 5, &|_| None).expect("a built-in plant");
         let go_on = |_: Progress| ControlFlow::Continue(());
-        let models = train(&material, &session.model, seed, 2, &go_on).expect("trained");
+        let models = train((&material, 0), &session.model, seed, 2, &go_on).expect("trained");
         let folder = tempfile::tempdir().expect("a folder for the test");
         let path = folder.path().join("models.safetensors");
         save(&path, &session, &material, &models).expect("written");

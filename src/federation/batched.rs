@@ -20,7 +20,7 @@ use crate::nn::weights::LstmFc;
 use crate::privacy::PrivacyError;
 use crate::server::Rounds;
 use crate::server::batch::Batch;
-use crate::session::settings::Optimiser;
+use crate::session::settings::{ModelSettings, Optimiser};
 use crate::site::batch::BatchEstimate;
 use crate::site::training::TrainingSite;
 use crate::wire::{Order, ToSite, Wire};
@@ -37,13 +37,9 @@ pub(super) fn run(
     on_progress: OnProgress,
 ) -> Result<bool, FederationError> {
     let (length, batch) = (federation.settings.window, federation.settings.batch);
-    let starts = starts(&federation.clients, length);
-    if starts.is_empty() || length <= WARM_UP {
-        return Err(FederationError::Sites(format!(
-            "no stretch of {} rows without a gap at any site to learn from",
-            length + 1
-        )));
-    }
+    let clients = &federation.clients;
+    let steps = clients.first().map_or(0, TrainingSite::steps);
+    let starts = starts(steps, length, |t| clients.iter().all(|client| client.is_measured(t)))?;
     let mut order = rng::stream(rng::child(federation.seed, ORDER), 0);
     let mut learners = Learners::new(federation)?;
     let clients = federation.clients.len();
@@ -70,19 +66,40 @@ pub(super) fn run(
     Ok(stopped)
 }
 
-/// Rows from which `length` steps can be taken with something measured at every client all along.
-fn starts(clients: &[TrainingSite], length: usize) -> Vec<usize> {
-    let steps = clients.first().map_or(0, TrainingSite::steps);
+/// Rows from which `length` steps can be taken with something `measured` at every client all along.
+pub(super) fn starts(
+    steps: usize,
+    length: usize,
+    measured: impl Fn(usize) -> bool,
+) -> Result<Vec<usize>, FederationError> {
     let mut run = 0;
     let mut starts = Vec::new();
     for t in 0..steps {
-        let whole = clients.iter().all(|client| client.is_measured(t));
-        run = if whole { run + 1 } else { 0 };
+        run = if measured(t) { run + 1 } else { 0 };
         if run > length {
             starts.push(t - length);
         }
     }
-    starts
+    if starts.is_empty() || length <= WARM_UP {
+        return Err(FederationError::Sites(format!(
+            "no stretch of {} rows without a gap at any site to learn from",
+            length + 1
+        )));
+    }
+    Ok(starts)
+}
+
+/// What turns the gradients of a network into steps.
+pub(super) fn learner(
+    settings: &ModelSettings,
+    weights: LstmFc,
+    adam_rate: f64,
+    sgd_rate: f64,
+) -> candle_core::Result<Trainer<LstmFc>> {
+    match settings.optimiser {
+        Optimiser::Adam => Trainer::adam(weights, adam_rate),
+        Optimiser::Sgd => Trainer::sgd(weights, sgd_rate),
+    }
 }
 
 struct Learners {
@@ -99,13 +116,9 @@ struct Round {
 impl Learners {
     fn new(federation: &Federation) -> candle_core::Result<Self> {
         let s = &federation.settings;
-        let learner = |weights, adam_rate, sgd_rate| match s.optimiser {
-            Optimiser::Adam => Trainer::adam(weights, adam_rate),
-            Optimiser::Sgd => Trainer::sgd(weights, sgd_rate),
-        };
         let phi = federation.clients.iter().map(TrainingSite::phi);
-        let phi = phi.map(|phi| learner(phi, s.learning_rate, 1.0)).collect::<Result<_, _>>()?;
-        Ok(Self { phi, server: learner(federation.server.weights(), s.eta3, s.eta3)? })
+        let phi = phi.map(|phi| learner(s, phi, s.learning_rate, 1.0)).collect::<Result<_, _>>()?;
+        Ok(Self { phi, server: learner(s, federation.server.weights(), s.eta3, s.eta3)? })
     }
 
     fn round(
@@ -163,7 +176,7 @@ impl Learners {
 }
 
 /// A learner's network; one that does not learn has no graph.
-fn network(learner: &Trainer<LstmFc>, learns: bool) -> candle_core::Result<LstmNetwork> {
+pub(super) fn network(learner: &Trainer<LstmFc>, learns: bool) -> candle_core::Result<LstmNetwork> {
     if learns {
         LstmNetwork::new(learner.sizes(), &learner.builder())
     } else {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{FederationError, Sent};
 
 /// A mean loss this many times the first one is divergence, not noise.
-const DIVERGENCE: f64 = 20.0;
+pub(super) const DIVERGENCE: f64 = 20.0;
 
 /// How far training has come. Losses are means over the rounds since the last report.
 #[derive(Debug, Clone, Copy, PartialEq)]

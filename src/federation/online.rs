@@ -17,7 +17,7 @@ const REPORT_EVERY: usize = 250;
 
 /// The share of the full step size when `done` of all rounds are behind: all of it for the first
 /// half, then falling in a straight line to a fiftieth.
-fn pace(done: f64) -> f64 {
+pub(super) fn pace(done: f64) -> f64 {
     (2.0 - 2.0 * done).clamp(0.02, 1.0)
 }
 

@@ -1,6 +1,7 @@
 //! Algorithm 1 held against differences, against candle, against its own formulas, and on the
 //! paper's plant.
 
+mod apart;
 mod gradient;
 mod training;
 mod twin;

@@ -108,7 +108,7 @@ impl Skew {
 }
 
 /// What a site tells of its ledger: releases outside of training.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SpentSoFar {
     /// None where nothing is protected.
     pub(crate) epsilon: Option<f64>,
@@ -215,6 +215,11 @@ impl Account {
         if self.missed.len() > MOST_MISSED {
             self.missed.pop_first();
         }
+    }
+
+    /// Whether steps were closed without it that it has not delivered since.
+    pub(crate) fn is_behind(&self) -> bool {
+        !self.missed.is_empty()
     }
 
     /// A step came that is closed already: late the first time, a duplicate after that.

@@ -3,6 +3,8 @@
 //!
 //! It must not know what is decided from a step.
 
+mod heard;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,9 +14,10 @@ use jiff::Timestamp;
 
 use super::account::{Account, Board, Standing};
 use super::certs::SERVER;
-use super::envelope::{Down, Mark, Step, Topics, Up, nanosecond, open_up, seal, stamp};
+use super::envelope::{Down, Holds, Mark, Step, Topics, Up, nanosecond, open_up, seal, stamp};
+use super::journal::Journal;
 use super::link::{Incoming, Link};
-use super::{ASK_AGAIN, GLANCE, RemoteError};
+use super::{ASK_AGAIN, GLANCE, LEAST_OFTEN, RemoteError};
 use crate::wire::Message;
 
 /// Everything that comes from sites and goes to them.
@@ -31,6 +34,8 @@ pub(super) struct Desk {
     delays: Vec<Option<i64>>,
     /// How long a step stays open for sites that have not sent it; for ever when absent.
     deadline: Option<Duration>,
+    /// Sites that have left: after the enrolment nobody waits for them.
+    pub(super) left: Vec<bool>,
     /// The step that is waited for; 0 is the enrolment.
     pub(super) next: u64,
     /// What came for it, by client.
@@ -44,8 +49,21 @@ pub(super) struct Desk {
     before: Vec<Vec<Vec<u8>>>,
     /// A question that waits for its answer.
     question: Option<Question>,
+    /// What was heard, for a server that begins anew.
+    pub(super) journal: Option<Journal>,
+    /// The last step came from there.
+    pub(super) found: bool,
     interrupt: Arc<AtomicBool>,
     pub(super) failed: Option<RemoteError>,
+    /// The models of the run, by their training; none where nobody asks.
+    pub(super) models: Option<u64>,
+    /// Models are agreed on or made: what sites say is an answer to a word put to all.
+    pub(super) inquires: bool,
+    pub(super) replies: VecDeque<(usize, Up)>,
+    /// The connection was made anew since it was last looked at.
+    pub(super) reconnected: bool,
+    /// The training that each site has joined.
+    pub(super) joined: Vec<Option<u64>>,
     /// For a screen: written anew a few times a second.
     board: Arc<Mutex<Board>>,
     posted: Instant,
@@ -94,6 +112,7 @@ impl Desk {
             agreement,
             delays: vec![None; clients],
             deadline,
+            left: vec![false; clients],
             next: 0,
             came: vec![None; clients],
             ended: vec![None; clients],
@@ -101,8 +120,15 @@ impl Desk {
             orders: vec![Vec::new(); clients],
             before: vec![Vec::new(); clients],
             question: None,
+            journal: None,
+            found: false,
             interrupt,
             failed: None,
+            models: None,
+            inquires: false,
+            replies: VecDeque::new(),
+            reconnected: false,
+            joined: vec![None; clients],
             board,
             posted: Instant::now(),
             say,
@@ -122,20 +148,49 @@ impl Desk {
         0..self.accounts.len()
     }
 
-    fn tell(&mut self, client: usize, word: &Down) {
+    pub(super) fn tell(&mut self, client: usize, word: &Down) {
+        self.tell_by(client, word, false);
+    }
+
+    /// The same; `once` without a copy at the broker.
+    pub(super) fn tell_by(&mut self, client: usize, word: &Down, once: bool) {
         let mark = self.mark.next(self.delays[client]);
         let Ok(bytes) = seal(word).and_then(|sealed| stamp(&mark, &sealed)) else { return };
         self.accounts[client].counts.bytes_down += bytes.len() as u64;
-        self.link.send(&self.down[client], bytes);
+        if once {
+            self.link.send_once(&self.down[client], bytes);
+        } else {
+            self.link.send(&self.down[client], bytes);
+        }
+    }
+
+    /// A word to people.
+    pub(super) fn say(&mut self, what: &str) {
+        (self.say)(what);
     }
 
     fn ask(&mut self, client: usize) {
-        let (orders, hurry) = (self.before[client].clone(), self.deadline.is_some());
+        if self.has_left(client) {
+            return;
+        }
+        let hurry = self.deadline.is_some() || self.accounts[client].is_behind();
+        let orders = self.before[client].clone();
         self.tell(client, &Down::Next { step: self.next, orders, hurry });
     }
 
-    /// Tells every site that the run is over, and leaves.
+    /// Whether nobody waits for this site. It cannot be left out of the enrolment.
+    fn has_left(&self, client: usize) -> bool {
+        self.left[client] && self.next > 0
+    }
+
+    /// Tells every site that the run is over, and leaves. The journal goes first: a server that is killed
+    /// in between finds everything in the outboxes.
     pub(super) fn stop(&mut self) {
+        if let Some(journal) = self.journal.take()
+            && let Err(why) = journal.remove()
+        {
+            (self.say)(&format!("{why}; remove it, or the next run begins with --anew"));
+        }
         self.clients().for_each(|client| self.tell(client, &Down::Stop));
         self.link.leave();
     }
@@ -143,55 +198,38 @@ impl Desk {
     /// The present step is closed: its orders go out with the wish for the next one. A site that has
     /// missed steps gets the orders of all of them.
     pub(super) fn close_step(&mut self) {
-        for (client, closed) in self.orders.iter_mut().enumerate() {
-            if self.deadline.is_none() {
-                self.before[client].clear();
-            }
-            self.before[client].append(closed);
+        for (before, closed) in self.before.iter_mut().zip(&mut self.orders) {
+            before.append(closed);
         }
-    }
-
-    /// A question that must be answered before the step is closed.
-    pub(super) fn pose(&mut self, client: usize, step: u64, order: Vec<u8>) {
-        let word = Down::Question { step, order };
-        self.tell(client, &word);
-        self.question = Some(Question { client, step, word, asked: Instant::now() });
-    }
-
-    /// Waits for the answer, as long as a step stays open.
-    pub(super) fn wait_for_answer(&mut self) {
-        let deadline = self.deadline;
-        let waits = |desk: &Self| {
-            desk.question
-                .as_ref()
-                .is_some_and(|q| deadline.is_none_or(|deadline| q.asked.elapsed() < deadline))
-        };
-        self.listen_while(waits, |desk| {
-            if let Some(Question { client, word, .. }) = &desk.question {
-                let (client, word) = (*client, word.clone());
-                desk.accounts[client].counts.asked_again += 1;
-                desk.tell(client, &word);
-            }
-        });
-        self.question = None;
     }
 
     /// Waits until every site has sent the next step, or its deadline has passed, and hands its messages
     /// over, client by client. The step; none where the data of all sites has ended or something failed.
     pub(super) fn wait_for_step(&mut self) -> Option<Step> {
+        let found = self.find_step();
+        self.found = found.is_some();
+        if found.is_some() {
+            return found;
+        }
+        if self.failed.is_some() {
+            return None;
+        }
         self.clients().for_each(|client| self.ask(client));
         let asked = Instant::now();
         // Nobody can be left out of the enrolment.
         let deadline = self.deadline.filter(|_| self.next > 0);
         let waiting = |desk: &Self| {
-            let is_open = |m: usize| desk.came[m].is_none() && desk.ended[m].is_none();
+            let is_open =
+                |m: usize| desk.came[m].is_none() && desk.ended[m].is_none() && !desk.has_left(m);
             let some = desk.clients().any(|m| !is_open(m));
             let is_over = some && deadline.is_some_and(|deadline| asked.elapsed() >= deadline);
             !is_over && desk.clients().any(is_open)
         };
         self.listen_while(waiting, |desk| {
             for client in desk.clients() {
-                if desk.came[client].is_none() && desk.ended[client].is_none() {
+                // Who was never heard is not there yet, and says hello when it is.
+                let is_there = desk.accounts[client].silent_for().is_some();
+                if is_there && desk.came[client].is_none() && desk.ended[client].is_none() {
                     desk.accounts[client].counts.asked_again += 1;
                     desk.ask(client);
                 }
@@ -201,6 +239,13 @@ impl Desk {
             return None;
         }
         let step = self.agreed()?;
+        if let Some(journal) = &self.journal {
+            let heard = self.came.iter().map(|came| Some(came.as_ref()?.0.clone())).collect();
+            if let Err(why) = journal.keep(self.next, &heard) {
+                self.failed = Some(why.into());
+                return None;
+            }
+        }
         for client in self.clients() {
             match self.came[client].take() {
                 Some((_, messages)) => {
@@ -214,59 +259,33 @@ impl Desk {
         Some(step)
     }
 
-    /// The step as most sites have it. Without a deadline all must agree; with one, a site that does not
-    /// is left out of the step.
-    fn agreed(&mut self) -> Option<Step> {
-        let steps: Vec<&Step> = self.came.iter().flatten().map(|(step, _)| step).collect();
-        let agree = |step: &Step| steps.iter().filter(|other| other.is_beside(step)).count();
-        let most = steps.iter().copied().max_by_key(|step| agree(step))?;
-        let (votes, most) = (agree(most), most.clone());
-        let is_beside =
-            |came: &Option<(Step, _)>| came.as_ref().is_some_and(|(step, _)| step.is_beside(&most));
-        let others: Vec<usize> =
-            self.clients().filter(|client| !is_beside(&self.came[*client])).collect();
-        if others.is_empty() {
-            return Some(most);
-        }
-        let is_majority = 2 * votes > steps.len();
-        if self.deadline.is_none() || !is_majority {
-            let names: Vec<&str> = others.iter().map(|m| &*self.accounts[*m].name).collect();
-            let why = format!(
-                "sites disagree about step {}: its time, what lies before it, or whether it exists \
-                 ({} differs)",
-                self.next,
-                names.join(", ")
-            );
-            self.failed = Some(RemoteError::Refused(why));
-            return None;
-        }
-        for client in others {
-            if self.came[client].take().is_some() {
-                self.accounts[client].counts.malformed += 1;
-            }
-        }
-        Some(most)
-    }
-
     /// Listens to the broker while `waiting`; asks again by `remind` when nothing has come for a while.
     fn listen_while(&mut self, waiting: impl Fn(&Self) -> bool, remind: impl Fn(&mut Self)) {
-        let mut asked = Instant::now();
-        let glance = self.deadline.map_or(GLANCE, |deadline| GLANCE.min(deadline / 4));
+        let (mut asked, mut patience) = (Instant::now(), ASK_AGAIN);
         while self.failed.is_none() && waiting(self) {
-            self.post();
-            if self.interrupt.load(Ordering::Relaxed) {
-                self.failed = Some(RemoteError::Interrupted);
-                return;
-            }
-            match self.link.next(glance) {
-                Ok(Some(incoming)) => self.take(incoming),
-                Ok(None) => {}
-                Err(why) => self.failed = Some(why.into()),
-            }
-            if asked.elapsed() >= ASK_AGAIN {
+            self.listen();
+            if asked.elapsed() >= patience {
+                // Whoever lost its connection, or waits for a word, says so by itself. Asking again is for
+                // what was lost otherwise; on a busy machine it would only make the wait longer.
+                patience = (2 * patience).min(LEAST_OFTEN);
                 asked = Instant::now();
                 remind(self);
             }
+        }
+    }
+
+    /// Takes the next thing that comes within a moment.
+    pub(super) fn listen(&mut self) {
+        self.post();
+        if self.interrupt.load(Ordering::Relaxed) {
+            self.failed = Some(RemoteError::Interrupted);
+            return;
+        }
+        let glance = self.deadline.map_or(GLANCE, |deadline| GLANCE.min(deadline / 4));
+        match self.link.next(glance) {
+            Ok(Some(incoming)) => self.take(incoming),
+            Ok(None) => {}
+            Err(why) => self.failed = Some(why.into()),
         }
     }
 
@@ -274,6 +293,10 @@ impl Desk {
         let (topic, payload) = match incoming {
             Incoming::Connected => {
                 (self.say)("connected to the broker");
+                self.reconnected = true;
+                if self.inquires {
+                    return;
+                }
                 return self.clients().for_each(|client| self.ask(client));
             }
             Incoming::Dropped { topic } => {
@@ -315,15 +338,28 @@ impl Desk {
 
     fn take_up(&mut self, client: usize, up: Up) {
         match up {
-            Up::Hello { agreement, spent, waits } => {
+            Up::Hello { agreement, spent, waits, models } => {
                 self.accounts[client].spent = Some(spent);
                 if agreement != self.agreement {
                     self.accounts[client].counts.foreign += 1;
                     self.refuse(client);
+                } else if self.inquires {
+                    let hello = Up::Hello { agreement, spent, waits, models };
+                    self.replies.push_back((client, hello));
+                } else if let Some(wanted) = self.models.filter(|id| models.used != Some(*id)) {
+                    self.bring_models(client, wanted, &models);
                 } else if waits {
                     self.greet(client);
                 }
             }
+            Up::Ready(_) | Up::Round { .. } | Up::Lesson(_) if self.inquires => {
+                self.replies.push_back((client, up));
+            }
+            // A run that another server began, or a training that is over.
+            Up::Ready(_) | Up::Round { .. } | Up::Lesson(_) => {
+                self.accounts[client].counts.duplicates += 1;
+            }
+            _ if self.inquires => self.accounts[client].counts.duplicates += 1,
             Up::Step(step) if step.number == self.next && self.came[client].is_none() => {
                 if let Some(messages) = self.read(client, Some(step.number), &step.messages) {
                     self.came[client] = Some((step, messages));
@@ -338,9 +374,10 @@ impl Desk {
                 let asked = |q: &Question| (q.client, q.step) == (client, step);
                 if !self.question.as_ref().is_some_and(asked) {
                     self.accounts[client].counts.duplicates += 1;
-                } else if let Some(messages) = self.read(client, Some(step), &messages) {
+                } else if let Some(read) = self.read(client, Some(step), &messages) {
                     self.question = None;
-                    self.arrived.extend(messages);
+                    self.note_answer(step, client, &messages);
+                    self.arrived.extend(read);
                 }
             }
             Up::End { steps } => {
@@ -353,6 +390,17 @@ impl Desk {
 
     fn refuse(&mut self, client: usize) {
         let why = "the server runs another session: other settings, seed, method or version";
+        self.tell(client, &Down::Refused { why: why.to_owned() });
+    }
+
+    /// A site that came back takes up the models of the run, where it has them.
+    fn bring_models(&mut self, client: usize, wanted: u64, models: &Holds) {
+        if models.kept.contains(&wanted) {
+            self.tell(client, &Down::Use { models: wanted });
+            return self.greet(client);
+        }
+        let why = "the run goes on with models that this site does not have: stop the server and \
+                   start it again, and all sites learn anew";
         self.tell(client, &Down::Refused { why: why.to_owned() });
     }
 
@@ -370,7 +418,7 @@ impl Desk {
     }
 
     /// The messages of one envelope; none if any of them is no message of that client and that step.
-    fn read(
+    pub(super) fn read(
         &mut self,
         client: usize,
         step: Option<u64>,

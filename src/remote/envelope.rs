@@ -15,13 +15,18 @@ use crate::base::digest::sha256;
 use crate::stream::Continuity;
 
 /// The version of topics and envelopes.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// The version of topics: it changes when older programs could misread what they hear.
 const TOPICS: u8 = 1;
 /// A longer envelope is refused before it is read.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 /// More messages in one step are refused.
 const MOST_MESSAGES: usize = 64;
+/// More messages in one round of a training, or in one part of a lesson, are refused.
+pub(crate) const MOST_OF_A_ROUND: usize = 16_384;
+/// No federation learns from more rows, and no site holds more models.
+pub(crate) const MOST_ROWS: u64 = 1 << 23;
+const MOST_MODELS: usize = 8;
 
 /// Bytes that are no envelope.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -94,13 +99,86 @@ pub(crate) enum Up {
         spent: SpentSoFar,
         /// It waits for a word; else it only tells that it is there.
         waits: bool,
+        models: Holds,
     },
+    /// The site is ready to learn.
+    Ready(Ready),
+    /// Its states of one round; none after the last.
+    Round { attempt: u64, round: u64, messages: Vec<Vec<u8>> },
+    /// What it tells of its states over a stretch, one part of several.
+    Lesson(Lesson),
     /// Everything the site releases at one step. Step 0 is its enrolment.
     Step(Step),
     /// What the site answers to a question at a step.
     Answer { step: u64, messages: Vec<Vec<u8>> },
     /// The data of the site ended after so many steps.
     End { steps: u64 },
+}
+
+/// Which models a site has.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Holds {
+    /// Those of these trainings.
+    pub(crate) kept: Vec<u64>,
+    /// The ones it runs with.
+    pub(crate) used: Option<u64>,
+    /// The training in which it takes part.
+    pub(crate) attempt: Option<u64>,
+}
+
+/// What a site tells before a training. Rows of its data are those of the shared time grid: nothing of
+/// them is told but whether there were any.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Ready {
+    pub(crate) attempt: u64,
+    /// Samples in a block mean, and seconds of a step.
+    pub(crate) every: u32,
+    pub(crate) period_s: f64,
+    /// First and last instant of the fit range, in nanoseconds since 1970.
+    pub(crate) span: (i64, i64),
+    /// Numbers in a state.
+    pub(crate) states: u32,
+    /// At which rows something was measured: lengths of stretches, the first one without.
+    pub(crate) measured: Vec<u64>,
+}
+
+/// One part of what a site tells of its states over a stretch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Lesson {
+    pub(crate) attempt: u64,
+    /// 0 is the fit range, 1 the calibration range.
+    pub(crate) stretch: u8,
+    pub(crate) part: u32,
+    /// Parts of both stretches; none where it has nothing to tell.
+    pub(crate) parts: (u32, u32),
+    pub(crate) steps: u64,
+    pub(crate) messages: Vec<Vec<u8>>,
+}
+
+/// Rows as lengths of stretches: the first without, the second with, and so on.
+pub(crate) fn stretches(rows: &[bool]) -> Vec<u64> {
+    let mut lengths = vec![0];
+    let mut present = false;
+    for row in rows {
+        if *row != present {
+            present = *row;
+            lengths.push(0);
+        }
+        if let Some(last) = lengths.last_mut() {
+            *last += 1;
+        }
+    }
+    lengths
+}
+
+/// The rows of such lengths; none where they are more than anybody has.
+pub(crate) fn rows(lengths: &[u64]) -> Option<Vec<bool>> {
+    let sum = lengths.iter().try_fold(0_u64, |sum, length| sum.checked_add(*length));
+    sum.filter(|sum| *sum <= MOST_ROWS)?;
+    let stretch = |(i, length): (usize, &u64)| {
+        std::iter::repeat_n(i % 2 == 1, usize::try_from(*length).unwrap_or(0))
+    };
+    Some(lengths.iter().enumerate().flat_map(stretch).collect())
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -172,6 +250,20 @@ pub(crate) enum Down {
     },
     /// A question about this step, to be answered before the step is closed.
     Question { step: u64, order: Vec<u8> },
+    /// Which models has the site?
+    Models,
+    /// A training begins.
+    Begin { attempt: u64 },
+    /// The rows of all sites that count, as lengths of stretches: the first round can be taken.
+    Rows { attempt: u64, rows: Vec<u64> },
+    /// What comes back for a round; the next one can be taken.
+    Round { attempt: u64, round: u64, gradients: Vec<Vec<u8>> },
+    /// Asks for one part of what the site tells of its states.
+    Lesson { attempt: u64, stretch: u8, part: u32 },
+    /// The training is over: its models are called so from now on.
+    Learned { attempt: u64, models: u64 },
+    /// The run is with these models.
+    Use { models: u64 },
     /// The run is over.
     Stop,
     /// The site cannot take part.
@@ -230,7 +322,24 @@ pub(crate) fn open_up(bytes: &[u8]) -> Result<(Mark, Up), EnvelopeError> {
         {
             Err(EnvelopeError::Malformed("a gap without a length".to_owned()))
         }
-        Up::Hello { .. } | Up::Step(_) | Up::Answer { .. } | Up::End { .. } => Ok((mark, up)),
+        Up::Hello { models, .. } if models.kept.len() > MOST_MODELS => {
+            Err(EnvelopeError::Malformed(format!("models of {} trainings", models.kept.len())))
+        }
+        Up::Ready(Ready { period_s, .. }) if !period_s.is_finite() || *period_s <= 0.0 => {
+            Err(EnvelopeError::Malformed("steps without a length".to_owned()))
+        }
+        Up::Round { messages, .. } | Up::Lesson(Lesson { messages, .. })
+            if messages.len() > MOST_OF_A_ROUND =>
+        {
+            Err(EnvelopeError::Malformed(format!("{} messages in one round", messages.len())))
+        }
+        Up::Hello { .. }
+        | Up::Ready(_)
+        | Up::Round { .. }
+        | Up::Lesson(_)
+        | Up::Step(_)
+        | Up::Answer { .. }
+        | Up::End { .. } => Ok((mark, up)),
     }
 }
 
@@ -245,6 +354,15 @@ pub(crate) fn pack(orders: &[Vec<u8>]) -> Result<Vec<u8>, EnvelopeError> {
 }
 
 pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<Vec<u8>>, EnvelopeError> {
+    unseal(bytes)
+}
+
+/// What all sites sent of one step, as a journal keeps it.
+pub(crate) fn pack_steps(steps: &[Option<Step>]) -> Result<Vec<u8>, EnvelopeError> {
+    seal(&steps)
+}
+
+pub(crate) fn unpack_steps(bytes: &[u8]) -> Result<Vec<Option<Step>>, EnvelopeError> {
     unseal(bytes)
 }
 
@@ -323,6 +441,15 @@ mod tests {
         assert!(open_up(&sealed(&many)).is_err());
         let nan = Step::new(1, time, Continuity::Gap { seconds: f64::NAN }, Vec::new());
         assert!(open_up(&sealed(&Up::Step(nan))).is_err());
+    }
+
+    #[test]
+    fn rows_come_back_from_the_lengths_of_their_stretches() {
+        for rows in [&[][..], &[true], &[false], &[false, true, true, false, true]] {
+            assert_eq!(super::rows(&stretches(rows)).as_deref(), Some(rows));
+        }
+        assert_eq!(super::rows(&[u64::MAX, 1]), None);
+        assert_eq!(super::rows(&[MOST_ROWS, 1]), None);
     }
 
     #[test]

@@ -17,6 +17,9 @@ use super::envelope::{MOST_BYTES, level};
 
 /// Seconds of silence after which a broker counts a client as gone.
 const KEEP_ALIVE_S: u16 = 5;
+/// Messages on their way that a broker has not acknowledged. Room for them is taken when a connection is
+/// made: the usual 65,535 take megabytes and tens of milliseconds each.
+const UNACKNOWLEDGED: u16 = 1024;
 /// Requests that may wait for the network.
 const WAITING: usize = 16_384;
 /// What may come on one topic in a second; the rest is dropped and counted. The server is asked for
@@ -104,6 +107,7 @@ impl Broker {
         let mut options = MqttOptions::new(id, Address::tcp(self.host.clone(), self.port));
         options.set_keep_alive(KEEP_ALIVE_S);
         options.set_clean_start(true);
+        options.set_outgoing_inflight_upper_limit(UNACKNOWLEDGED);
         let limit = MOST_BYTES as u32 + 4096;
         options.set_incoming_packet_size_limit(IncomingPacketSizeLimit::Bytes(limit));
         options.set_transport(self.transport(name)?);
@@ -255,6 +259,12 @@ impl Link {
     /// Sends without waiting for the network; what finds no room is lost and asked for again.
     pub(crate) fn send(&self, topic: &str, payload: Vec<u8>) {
         let _ = self.client.try_publish(topic, payload, PublishOptions::at_least_once());
+    }
+
+    /// The same without a copy at the broker: for a round of a training, which is asked for again when it
+    /// is lost. It saves both acknowledgements.
+    pub(crate) fn send_once(&self, topic: &str, payload: Vec<u8>) {
+        let _ = self.client.try_publish(topic, payload, PublishOptions::at_most_once());
     }
 
     /// The next thing that comes within `wait`.

@@ -16,7 +16,7 @@ use super::RemoteError;
 use super::account::{Counts, SpentSoFar};
 use super::certs::SERVER;
 use super::desk::{Desk, Opening};
-use super::envelope::{Down, Mark, Step, Topics, Up, open_down, seal, stamp};
+use super::envelope::{Down, Holds, Mark, Step, Topics, Up, open_down, seal, stamp};
 use super::link::{Broker, Link, LinkError};
 use crate::base::digest::sha256;
 use crate::stream::Continuity;
@@ -152,12 +152,13 @@ async fn take_part(
             }
             Ok(Event::Incoming(Packet::SubAck(_))) => {
                 let spent = SpentSoFar { epsilon: None, releases: 0 };
-                send(&Up::Hello { agreement: agreement.clone(), spent, waits: true });
+                let models = Holds::default();
+                send(&Up::Hello { agreement: agreement.clone(), spent, waits: true, models });
             }
             Ok(Event::Incoming(Packet::Publish(publish))) => match open_down(&publish.payload) {
                 Ok((_, Down::Next { step, .. })) => send(&Up::Step(empty(step))),
                 Ok((_, Down::Stop | Down::Refused { .. })) => return,
-                Ok((_, Down::Question { .. })) | Err(_) => {}
+                Ok(_) | Err(_) => {}
             },
             Ok(_) => {}
             Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,

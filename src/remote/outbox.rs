@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use thiserror::Error;
 
 use super::envelope::nanosecond;
+use crate::privacy::Trained;
 
 /// Why a release could not be stored.
 #[derive(Debug, Error)]
@@ -49,6 +50,8 @@ impl Outbox {
             .execute_batch(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
                  CREATE TABLE IF NOT EXISTS run (agreement TEXT NOT NULL, start INTEGER NOT NULL);
+                 CREATE TABLE IF NOT EXISTS models (id BLOB NOT NULL);
+                 CREATE TABLE IF NOT EXISTS trainings (trained TEXT NOT NULL);
                  CREATE TABLE IF NOT EXISTS up (step INTEGER PRIMARY KEY, envelope BLOB NOT NULL);
                  CREATE TABLE IF NOT EXISTS orders (step INTEGER PRIMARY KEY, orders BLOB NOT NULL);
                  CREATE TABLE IF NOT EXISTS answer (step INTEGER PRIMARY KEY, envelope BLOB NOT NULL);",
@@ -79,6 +82,46 @@ impl Outbox {
     /// Which start of the site this is.
     pub(crate) fn start(&self) -> u64 {
         self.start
+    }
+
+    /// The training whose models the releases are made with; none before the first.
+    pub(crate) fn models(&self) -> Result<Option<u64>, OutboxError> {
+        let found =
+            self.store.query_row("SELECT id FROM models", [], |row| row.get::<_, [u8; 8]>(0));
+        let found = found.optional().map_err(|why| self.failed(why))?;
+        Ok(found.map(u64::from_le_bytes))
+    }
+
+    /// Releases are made with the models of this training from now on.
+    pub(crate) fn keep_models(&self, id: u64) -> Result<(), OutboxError> {
+        self.store
+            .execute("DELETE FROM models", [])
+            .and_then(|_| {
+                self.store.execute("INSERT INTO models (id) VALUES (?1)", [id.to_le_bytes()])
+            })
+            .map(|_| ())
+            .map_err(|why| self.failed(why))
+    }
+
+    /// What trainings have released, or will have released if they were not broken off.
+    pub(crate) fn trainings(&self) -> Result<Vec<Trained>, OutboxError> {
+        let found = self
+            .store
+            .query_row("SELECT trained FROM trainings", [], |row| row.get::<_, String>(0));
+        let found = found.optional().map_err(|why| self.failed(why))?;
+        Ok(found.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+    }
+
+    /// Writes that down, and waits until it is on disk: it must not be lost once something was sent.
+    pub(crate) fn keep_trainings(&self, trained: &[Trained]) -> Result<(), OutboxError> {
+        let text = serde_json::to_string(trained).unwrap_or_default();
+        self.store
+            .execute_batch("PRAGMA synchronous = FULL; BEGIN; DELETE FROM trainings;")
+            .and_then(|()| {
+                self.store.execute("INSERT INTO trainings (trained) VALUES (?1)", [text])
+            })
+            .and_then(|_| self.store.execute_batch("COMMIT; PRAGMA synchronous = NORMAL;"))
+            .map_err(|why| self.failed(why))
     }
 
     /// The last step that was released; none before the enrolment.
@@ -153,6 +196,33 @@ fn number(step: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::{Provenance, Spend, What};
+
+    #[test]
+    fn what_a_training_will_have_released_is_there_after_a_kill_until_it_is_kept_elsewhere() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("outbox.sqlite");
+        let trained = Trained {
+            training: "one-begun-0".to_owned(),
+            what: What::ProprietaryState,
+            spend: Spend::Clear,
+            count: 7,
+            samples: 3,
+            rounds: 0,
+            until: jiff::Timestamp::UNIX_EPOCH,
+            randomness: Provenance::OperatingSystem,
+        };
+        {
+            let outbox = Outbox::open(&path, "one").expect("a new outbox");
+            assert_eq!(outbox.trainings().expect("readable"), []);
+            outbox.keep_trainings(&[trained.clone(), trained.clone()]).expect("kept");
+            outbox.keep_trainings(std::slice::from_ref(&trained)).expect("kept");
+        }
+        let outbox = Outbox::open(&path, "one").expect("the same outbox");
+        assert_eq!(outbox.trainings().expect("readable"), [trained]);
+        outbox.keep_trainings(&[]).expect("kept");
+        assert_eq!(outbox.trainings().expect("readable"), []);
+    }
 
     #[test]
     fn a_release_is_kept_once_and_found_after_the_site_was_opened_again() {

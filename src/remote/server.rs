@@ -4,6 +4,7 @@
 //! A [`Run`](crate::engine::run::Run) is made of a stream of steps and a carrier. Here both are the
 //! broker: the stream gives the time of a step once every site has sent it, the carrier what they sent.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,22 +14,33 @@ use super::account::{Account, Board};
 use super::certs::SERVER;
 use super::desk::{Desk, Opening};
 use super::envelope::Topics;
+use super::journal::Journal;
 use super::link::{Broker, Link};
-use crate::engine::prepare::Prepared;
+use super::training;
+use crate::engine::prepare::apart::ServerModels;
 use crate::engine::run::{Run, RunOptions};
 use crate::session::{Mark, Mode, Session};
 use crate::stream::resolution::Grids;
-use crate::stream::{Event, Frame, Label, Layout, Part, Place, Stream, StreamError};
+use crate::stream::{ClientColumns, Event, Frame, Label, Layout, Part, Place, Stream, StreamError};
 use crate::wire::{Message, Order, Outgoing, ToSite, Wire, WireError};
 
 /// What a server needs to begin.
 pub(crate) struct Options<'a> {
     pub(crate) session: &'a Session,
-    pub(crate) prepared: &'a Prepared,
+    /// The clients by name.
+    pub(crate) names: &'a [String],
+    /// The models that are here, from one training each.
+    pub(crate) models: Vec<ServerModels>,
     pub(crate) mode: Mode,
     pub(crate) until: Option<Mark>,
     /// How long a step stays open for sites that have not sent it; for ever when absent.
     pub(crate) deadline: Option<Duration>,
+    /// The names of sites that have left.
+    pub(crate) without: &'a [String],
+    /// Where what was heard is kept until the run is over.
+    pub(crate) journal: &'a Path,
+    /// Whether what is kept there is forgotten.
+    pub(crate) anew: bool,
     pub(crate) broker: &'a Broker,
     pub(crate) interrupt: Arc<AtomicBool>,
     /// Where a screen reads how sites stand.
@@ -48,26 +60,46 @@ impl Served {
         options: &Options<'_>,
         say: Box<dyn FnMut(&str) + Send>,
     ) -> Result<Self, RemoteError> {
-        let Options { session, prepared, mode, until, deadline, broker, interrupt, board } =
-            options;
+        let Options { session, names, models, mode, until, deadline, .. } = options;
+        let Options { without, journal, anew, broker, interrupt, board, .. } = options;
         super::check(session, *mode)?;
-        let mut layout = Grids::of(session)?.open(session, Part::Replay)?.layout().clone();
-        layout.period_s *= f64::from(prepared.every);
-        let names: Vec<String> = layout.clients.iter().map(|client| client.name.clone()).collect();
         let topics = Topics::of(&session.name);
         let heard = vec![topics.up_of_all(), topics.state_of_all()];
         let id = format!("headwater-{}-server-{}", session.name, std::process::id());
         let link = Link::open(broker, SERVER, &id, heard, topics.state(SERVER))?;
-        let desk = Desk::new(Opening {
+        let mut desk = Desk::new(Opening {
             link,
             topics,
-            names,
+            names: names.to_vec(),
             agreement: super::agreement(session, *mode)?,
             deadline: *deadline,
             interrupt: Arc::clone(interrupt),
             board: Arc::clone(board),
             say,
         });
+        desk.left = names.iter().map(|name| without.contains(name)).collect();
+        let models = training::agree(&mut desk, session, names, models.clone())?;
+        let agreement = super::agreement(session, *mode)?;
+        let journal = Journal::open(journal, &agreement, models.id, *anew)?;
+        match journal.steps()?.saturating_sub(1) {
+            0 => {}
+            heard => desk.say(&format!("goes on after step {heard}, which it has heard already")),
+        }
+        if let (0, Some(name)) = (journal.steps()?, without.first()) {
+            return Err(RemoteError::Refused(format!(
+                "{name} has not enrolled in this run and cannot be left out of it: take it out of \
+                 the session"
+            )));
+        }
+        for name in *without {
+            desk.say(&format!(
+                "{name} has left: its own faults are not seen, and it is no root and explains nobody; \
+                 the others keep their models and their calibration"
+            ));
+        }
+        desk.journal = Some(journal);
+        let layout = layout(session, names, &models)?;
+        let prepared = &models.prepared;
         let desk = Arc::new(Mutex::new(desk));
         let wire = Box::new(FromSites { desk: Arc::clone(&desk) });
         let run_options =
@@ -85,6 +117,11 @@ impl Served {
         lock(&self.desk).failed.take()
     }
 
+    /// Whether the last step was heard before this start: nobody waits for it.
+    pub(crate) fn is_catching_up(&self) -> bool {
+        lock(&self.desk).found
+    }
+
     /// Every site as the server knows it.
     pub(crate) fn accounts(&self) -> Vec<Account> {
         lock(&self.desk).accounts.clone()
@@ -98,6 +135,36 @@ impl Served {
 
 fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
     desk.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What steps look like. The server needs no data: where it has none, it knows clients by name.
+fn layout(
+    session: &Session,
+    names: &[String],
+    models: &ServerModels,
+) -> Result<Layout, RemoteError> {
+    let opened = Grids::of(session).and_then(|grids| grids.open(session, Part::Replay));
+    let mut layout = match (opened, models.period_s) {
+        (Ok(stream), _) => {
+            let mut layout = stream.layout().clone();
+            layout.period_s *= f64::from(models.prepared.every);
+            layout
+        }
+        (Err(_), Some(period_s)) => {
+            let client = |name: &String| ClientColumns {
+                name: name.clone(),
+                title: String::new(),
+                sensors: Vec::new(),
+                inputs: Vec::new(),
+            };
+            Layout { clients: names.iter().map(client).collect(), period_s }
+        }
+        (Err(why), None) => return Err(why.into()),
+    };
+    if let Some(period_s) = models.period_s {
+        layout.period_s = period_s;
+    }
+    Ok(layout)
 }
 
 /// The carrier as the server has it.

@@ -9,14 +9,15 @@ use jiff::Timestamp;
 
 use super::account::SpentSoFar;
 use super::envelope::{
-    Down, Mark, Step, Topics, Up, nanosecond, open_down, pack, seal, stamp, unpack,
+    Down, Holds, Mark, Step, Topics, Up, nanosecond, open_down, pack, seal, stamp, unpack,
 };
 use super::link::{Broker, Incoming, Link};
 use super::outbox::Outbox;
+use super::trainee::{Reply, Trainee};
 use super::{ASK_AGAIN, GLANCE, RemoteError};
-use crate::engine::prepare::Prepared;
+use crate::engine::prepare::apart::{SiteModels, own};
 use crate::engine::run::follows;
-use crate::privacy::Ledger;
+use crate::privacy::{Ledger, Provenance, Trained};
 use crate::session::{Mode, Session};
 use crate::site::{Sent, Site, SiteOptions};
 use crate::stream::decimate::Decimated;
@@ -27,10 +28,12 @@ use crate::wire::{Tick, ToSite};
 /// What a site needs to begin.
 pub(crate) struct Options<'a> {
     pub(crate) session: &'a Session,
-    pub(crate) prepared: &'a Prepared,
-    pub(crate) mode: Mode,
-    /// The name of the client.
+    /// The name of the client, its place, and how many clients there are.
     pub(crate) client: &'a str,
+    pub(crate) place: (usize, usize),
+    /// The models that are here, from one training each.
+    pub(crate) models: Vec<SiteModels>,
+    pub(crate) mode: Mode,
     pub(crate) broker: &'a Broker,
     pub(crate) outbox: &'a Path,
     pub(crate) interrupt: Arc<AtomicBool>,
@@ -39,7 +42,7 @@ pub(crate) struct Options<'a> {
 /// How a site ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: Option<Ledger>,
     pub(crate) steps: u64,
     /// Steps that were sent again.
     pub(crate) sent_again: u64,
@@ -50,34 +53,44 @@ pub(crate) struct Ended {
 
 /// Takes part until the data ends, the server stops, or it is interrupted. `say` gets words about the
 /// connection.
-pub(crate) fn run(options: &Options<'_>, say: &mut dyn FnMut(&str)) -> Result<Ended, RemoteError> {
-    let Options { session, mode, client, broker, interrupt, .. } = options;
+pub(crate) fn run(
+    options: &Options<'_>,
+    say: &mut (dyn FnMut(&str) + Send),
+) -> Result<Ended, RemoteError> {
+    let Options { session, mode, client, place, broker, interrupt, .. } = options;
+    super::check(session, *mode)?;
     let agreement = super::agreement(session, *mode)?;
-    let mut worker = Worker::new(options, &agreement)?;
-    worker.catch_up()?;
+    let outbox = Outbox::open(options.outbox, &agreement)?;
     let topics = Topics::of(&session.name);
     let (up, down) = (topics.up(client), topics.down(client));
     let id = format!("headwater-{}-{client}-{}", session.name, std::process::id());
     let link = Link::open(broker, client, &id, vec![down.clone()], topics.state(client))?;
-    let mark = Mark::first(&agreement, client, worker.outbox.start());
+    let mark = Mark::first(&agreement, client, outbox.start());
     let mut sender = Sender { link, up, mark, delay: None };
+    let before = trained_before(&outbox, &options.models)?;
+    let mut site = Partner {
+        agreement,
+        held: options.models.clone(),
+        trainee: Trainee::new(session, client, *place, before),
+        worker: None,
+        used: None,
+        outbox: Some(outbox),
+    };
     let (mut heard, mut told) = (Instant::now(), Instant::now());
     let (mut sent, mut sent_again) = (None, 0);
     let ended = loop {
         if interrupt.load(Ordering::Relaxed) {
             break Err(RemoteError::Interrupted);
         }
-        let hello =
-            |waits| Up::Hello { agreement: agreement.clone(), spent: worker.spent(), waits };
         if told.elapsed() >= ASK_AGAIN {
             let waits = heard.elapsed() >= ASK_AGAIN;
-            sender.send(&seal(&hello(waits))?)?;
+            sender.send(&seal(&site.hello(waits))?)?;
             told = Instant::now();
         }
         let payload = match sender.link.next(GLANCE)? {
             Some(Incoming::Connected) => {
                 say("connected to the broker");
-                sender.send(&seal(&hello(true))?)?;
+                sender.send(&seal(&site.hello(true))?)?;
                 continue;
             }
             Some(Incoming::Message { topic, payload }) if topic == down => payload,
@@ -87,8 +100,8 @@ pub(crate) fn run(options: &Options<'_>, say: &mut dyn FnMut(&str)) -> Result<En
         // Whoever may publish here is the server: what cannot be read is left out, and asked for again.
         let Ok((mark, word)) = open_down(&payload) else { continue };
         sender.delay = Some(nanosecond(Timestamp::now()).saturating_sub(mark.nanosecond));
-        match word {
-            Down::Next { step, orders, hurry } => {
+        match (word, &mut site.worker) {
+            (Down::Next { step, orders, hurry }, Some(worker)) => {
                 // A site that is behind takes every step up to the one that is asked for.
                 let from = if hurry { worker.after().min(step) } else { step };
                 for each in from..=step {
@@ -99,18 +112,132 @@ pub(crate) fn run(options: &Options<'_>, say: &mut dyn FnMut(&str)) -> Result<En
                     sender.send(&envelope)?;
                 }
             }
-            Down::Question { step, order } => {
+            (Down::Question { step, order }, Some(worker)) => {
                 if let Some(envelope) = worker.answer(step, &order)? {
                     sender.send(&envelope)?;
                 }
             }
-            Down::Stop => break Ok(()),
-            Down::Refused { why } => break Err(RemoteError::Refused(why)),
+            // It says hello, and the server tells which models the run is with.
+            (Down::Next { .. } | Down::Question { .. }, None) => {}
+            (Down::Stop, _) => break Ok(()),
+            (Down::Refused { why }, _) => break Err(RemoteError::Refused(why)),
+            (Down::Models, _) => sender.send(&seal(&site.hello(true))?)?,
+            (Down::Use { models }, _) => {
+                site.work_with(models, options)?;
+                sender.send(&seal(&site.hello(true))?)?;
+            }
+            (word @ Down::Learned { models, .. }, _) => {
+                if site.used != Some(models) {
+                    site.learn(word, options, &mut sender, say)?;
+                }
+                sender.send(&seal(&site.hello(true))?)?;
+            }
+            (word, _) => site.learn(word, options, &mut sender, say)?,
         }
     };
     sender.link.leave();
     ended?;
-    worker.end(sent_again)
+    match site.worker {
+        Some(worker) => worker.end(sent_again),
+        None => Ok(Ended { ledger: None, steps: 0, sent_again, found: 0, last: Timestamp::now() }),
+    }
+}
+
+/// What trainings before this start have released: those that made models, and those that were broken off.
+/// A seed draws the same noise again, which tells nothing new.
+fn trained_before(outbox: &Outbox, held: &[SiteModels]) -> Result<Vec<Trained>, RemoteError> {
+    let mut before: Vec<Trained> = Vec::new();
+    let kept = held.iter().flat_map(|models| models.trained.clone());
+    for trained in kept.chain(outbox.trainings()?) {
+        let is_private = trained.randomness == Provenance::OperatingSystem;
+        if is_private && !before.contains(&trained) {
+            before.push(trained);
+        }
+    }
+    Ok(before)
+}
+
+/// A site as a partner of the server: the models it holds, and what it does with them.
+struct Partner<'a> {
+    agreement: String,
+    held: Vec<SiteModels>,
+    trainee: Trainee<'a>,
+    worker: Option<Worker>,
+    /// The training whose models it works with.
+    used: Option<u64>,
+    /// Until it works.
+    outbox: Option<Outbox>,
+}
+
+impl Partner<'_> {
+    fn hello(&self, waits: bool) -> Up {
+        let spent = self.worker.as_ref().map_or(SpentSoFar::default(), Worker::spent);
+        let models = Holds {
+            kept: self.held.iter().map(|models| models.id).collect(),
+            used: self.used,
+            attempt: self.trainee.attempt(),
+        };
+        Up::Hello { agreement: self.agreement.clone(), spent, waits, models }
+    }
+
+    /// Works with the models of a training from now on, where it holds them.
+    fn work_with(&mut self, id: u64, options: &Options<'_>) -> Result<(), RemoteError> {
+        if self.used == Some(id) {
+            return Ok(());
+        }
+        let Some(models) = self.held.iter().find(|models| models.id == id) else { return Ok(()) };
+        let Some(outbox) = self.outbox.take() else { return Err(RemoteError::OtherModels) };
+        if outbox.models()?.is_some_and(|of| of != id) && outbox.last()?.is_some() {
+            return Err(RemoteError::OtherModels);
+        }
+        outbox.keep_models(id)?;
+        let mut worker = Worker::new(options, models, outbox)?;
+        worker.catch_up()?;
+        (self.worker, self.used) = (Some(worker), Some(id));
+        Ok(())
+    }
+
+    /// Takes part in a training.
+    fn learn(
+        &mut self,
+        word: Down,
+        options: &Options<'_>,
+        sender: &mut Sender,
+        say: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), RemoteError> {
+        // What it has released belongs to the models it works with.
+        let released = match (&self.worker, &self.outbox) {
+            (Some(worker), _) => worker.taken.is_some(),
+            (None, Some(outbox)) => outbox.last()?.is_some(),
+            (None, None) => false,
+        };
+        if released {
+            return Err(RemoteError::OtherModels);
+        }
+        if let Some(worker) = self.worker.take() {
+            (self.used, self.outbox) = (None, Some(worker.outbox));
+        }
+        let reply = self.trainee.hear(word, say)?;
+        if let (Some(reserved), Some(outbox)) = (self.trainee.take_reserved(), &self.outbox) {
+            outbox.keep_trainings(&reserved)?;
+        }
+        match reply {
+            Reply::None => {}
+            Reply::Send { sealed, once: false } => sender.send(&sealed)?,
+            Reply::Send { sealed, once: true } => sender.send_once(&sealed)?,
+            Reply::Learned(models) => {
+                let id = models.id;
+                self.held.retain(|held| held.id != id);
+                self.held.push(*models);
+                // What was released is kept with the models from now on.
+                if let Some(outbox) = &self.outbox {
+                    outbox.keep_trainings(&[])?;
+                }
+                self.work_with(id, options)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The way to the server.
@@ -128,12 +255,22 @@ impl Sender {
         self.link.send(&self.up, stamp(&mark, sealed)?);
         Ok(())
     }
+
+    /// The same without a copy at the broker.
+    fn send_once(&mut self, sealed: &[u8]) -> Result<(), RemoteError> {
+        let mark = self.mark.next(self.delay);
+        self.link.send_once(&self.up, stamp(&mark, sealed)?);
+        Ok(())
+    }
 }
 
 /// The site with its data.
 struct Worker {
     site: Site,
+    /// Its place in the federation.
     client: usize,
+    /// Its place in the data that is here.
+    column: usize,
     stream: Box<dyn Stream>,
     frame: Frame,
     outbox: Outbox,
@@ -148,39 +285,41 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(options: &Options<'_>, agreement: &str) -> Result<Self, RemoteError> {
-        let Options { session, prepared, mode, client, .. } = options;
-        super::check(session, *mode)?;
-        let place = prepared.clients.iter().position(|known| known.name == **client);
-        let Some(place) = place else {
-            let known: Vec<_> = prepared.clients.iter().map(|client| &*client.name).collect();
-            let (name, known) = ((*client).to_owned(), known.join(", "));
-            return Err(RemoteError::NoClient { name, known });
-        };
-        let stream = Grids::of(session)?.open(session, Part::Replay)?;
-        let stream: Box<dyn Stream> = Box::new(Decimated::new(stream, prepared.every));
-        let period_s = stream.layout().period_s;
+    fn new(
+        options: &Options<'_>,
+        models: &SiteModels,
+        outbox: Outbox,
+    ) -> Result<Self, RemoteError> {
+        let Options { session, client, place: (place, _), mode, .. } = options;
+        let own = own(session, client);
+        let stream = Grids::of(&own)?.open(&own, Part::Replay)?;
+        let stream: Box<dyn Stream> = Box::new(Decimated::new(stream, models.every));
+        let layout = stream.layout();
+        let column = layout.clients.iter().position(|known| known.name == **client);
+        let column = column.ok_or_else(|| {
+            let known: Vec<_> = layout.clients.iter().map(|client| &*client.name).collect();
+            RemoteError::NoClient { name: (*client).to_owned(), known: known.join(", ") }
+        })?;
         let site_options = SiteOptions {
-            client: place,
-            prepared: &prepared.clients[place],
+            client: *place,
+            prepared: &models.site,
             session,
-            period_s,
+            period_s: layout.period_s,
             mode: *mode,
             both: false,
             keep: false,
         };
-        let trained = prepared.spent.clients.get(place).map_or(&[][..], Vec::as_slice);
-        let from = prepared.spent.from;
+        let from = models.from;
         let failed = |source| RemoteError::Site { client: (*client).to_owned(), source };
-        let mut site = Site::new(&site_options, None, (from, trained)).map_err(failed)?;
+        let mut site = Site::new(&site_options, None, (from, &models.trained)).map_err(failed)?;
         if *mode == Mode::Paper && session.thresholds.deadband < 1.0 {
             site.never_forget(from)?;
         }
-        let outbox = Outbox::open(options.outbox, agreement)?;
         Ok(Self {
             site,
-            client: place,
-            frame: Frame::for_layout(stream.layout()),
+            client: *place,
+            column,
+            frame: Frame::for_layout(layout),
             stream,
             outbox,
             taken: None,
@@ -274,7 +413,7 @@ impl Worker {
         let layout = self.stream.layout();
         let tick = Tick { step, time, follows: follows(continuity, layout.period_s) };
         self.site.begin(tick);
-        self.site.step(self.frame.row(layout, self.client), tick, &mut send);
+        self.site.step(self.frame.row(layout, self.column), tick, &mut send);
         (self.taken, self.time) = (Some(step), time);
         Ok(Some(Step::new(step, time, continuity, messages)))
     }
@@ -319,7 +458,7 @@ impl Worker {
         self.site.close_ledger(self.time);
         self.outbox.remove()?;
         Ok(Ended {
-            ledger: self.site.ledger().clone(),
+            ledger: Some(self.site.ledger().clone()),
             steps: self.taken.unwrap_or(0),
             sent_again,
             found: self.found,

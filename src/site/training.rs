@@ -159,6 +159,11 @@ impl TrainingSite {
         &self.name
     }
 
+    /// The place of the client in the federation.
+    pub(crate) fn place(&self) -> usize {
+        self.sender.client()
+    }
+
     /// Number of states P.
     pub(crate) fn states(&self) -> usize {
         self.x_hat_a.len()

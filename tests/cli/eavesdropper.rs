@@ -65,7 +65,9 @@ fn nothing_that_passes_the_broker_holds_a_measurement() {
     }
     for mode in ["evidence", "paper"] {
         let files = [("fit.csv", wide(0, 6000)), ("day.csv", wide(6000, 7000))];
-        let plant = Plant::of(&session("", "\"day.csv\""), mode, &files);
+        let mut plant = Plant::of(&session("", "\"day.csv\""), mode, &files);
+        // Nobody has models yet, so that the training passes the broker too.
+        plant.apart = true;
         // Somebody with a certificate who may read everything: a client of another session.
         fs::create_dir(plant.path("other")).expect("a folder");
         let other = "Session(about: \"other\", source: Twin(family: A, clients: 2))";
@@ -87,6 +89,8 @@ fn nothing_that_passes_the_broker_holds_a_measurement() {
             assert!(site.ends_well());
         }
         assert_eq!(incidents(&plant.read("server")), alone, "{mode}");
+        let said = plant.read("server.err");
+        assert!(said.contains("training over the broker"), "{said}");
         let captured = ear.delivered();
         let of = |end: &str| captured.iter().filter(|(topic, _)| topic.ends_with(end)).count();
         // A thousand steps of two sites, and as many answers.

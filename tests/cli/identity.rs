@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use rumqttc::{
-    Broker, Client, Event, MqttOptions, Packet, PublishOptions, QoS, TlsConfiguration, Transport,
+    Broker, Client, Event, IncomingPacketSizeLimit, MqttOptions, Packet, PublishOptions, QoS,
+    TlsConfiguration, Transport,
 };
 
 use crate::remote::{Plant, SITES};
@@ -31,6 +32,8 @@ impl Party {
         let file = |path: String| fs::read(plant.path(&path)).expect("a file of `certs`");
         let mut options = MqttOptions::new(id, Broker::tcp("127.0.0.1", plant.port));
         options.set_clean_start(true);
+        // A part of a lesson is longer than what a client takes usually.
+        options.set_incoming_packet_size_limit(IncomingPacketSizeLimit::Bytes(2 << 20));
         let ca = file("certs/ca/ca.crt".to_owned());
         let own = |name: &str, end: &str| file(format!("certs/{name}/{name}.{end}"));
         let client_auth = certificate.map(|name| (own(name, "crt"), own(name, "key")));

@@ -25,6 +25,8 @@ mod identity;
 mod init;
 mod ledger;
 mod ledger_budget;
+#[cfg(unix)]
+mod lessons;
 mod live;
 mod manners;
 #[cfg(unix)]

@@ -61,6 +61,8 @@ pub(crate) struct Plant {
     folder: TempDir,
     pub(crate) port: u16,
     mode: &'static str,
+    /// Every process has a folder of its own for its models, as on a machine of its own.
+    pub(crate) apart: bool,
 }
 
 impl Plant {
@@ -81,7 +83,7 @@ impl Plant {
         fs::write(folder.path().join("short.ron"), session).expect("written");
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let port = free.local_addr().expect("its number").port();
-        let plant = Self { folder, port, mode };
+        let plant = Self { folder, port, mode, apart: false };
         plant.certify("short.ron");
         plant
     }
@@ -151,10 +153,22 @@ impl Plant {
     }
 
     fn spawn(&self, args: &[&str], more: &[&str], out: &str) -> Running {
+        self.spawn_in(self.folder.path(), args, more, out)
+    }
+
+    /// The same in another folder, with other data.
+    pub(crate) fn spawn_in(
+        &self,
+        folder: &Path,
+        args: &[&str],
+        more: &[&str],
+        out: &str,
+    ) -> Running {
         let file = |name: &str| File::create(self.path(name)).expect("a file");
+        let cache = if self.apart { format!("cache-{out}") } else { "cache".to_owned() };
         let child = Command::new(Path::new(env!("CARGO_BIN_EXE_headwater")))
-            .current_dir(self.folder.path())
-            .env("HEADWATER_CACHE", self.path("cache"))
+            .current_dir(folder)
+            .env("HEADWATER_CACHE", self.path(&cache))
             .env("HEADWATER_CONFIG", self.path("config"))
             .args(args)
             .args(["--mode", self.mode, "--json"])
@@ -209,8 +223,9 @@ fn storm_of_kills(kills: u64) {
     let alone = plant.alone();
     let mut broker = plant.broker();
     let mut sites = SITES.map(|name| plant.site(name));
-    // Two hours in some fifteen seconds, so that kills find everybody at work.
-    let serve = || plant.start("serve", &["--speed", "500"], "server");
+    // Two hours in a second for each kill, so that all kills find everybody at work.
+    let speed = (7200 / (3 * kills)).to_string();
+    let serve = || plant.start("serve", &["--speed", &speed], "server");
     let mut server = serve();
     let mut killed = [0_u64; 3];
     for round in 0..3 * kills {
@@ -225,7 +240,7 @@ fn storm_of_kills(kills: u64) {
                 broker.kill();
                 broker = plant.broker();
             }
-            // A server that begins anew hears the whole run again.
+            // A server that begins anew goes on where its journal ends.
             _ => {
                 server.kill();
                 server = serve();
@@ -358,6 +373,38 @@ fn with_a_deadline_the_server_goes_on_without_a_site_that_is_away_and_counts_wha
     // What it missed it delivers late; the server may have left before the last of it.
     assert!((1..=count(" missing")).contains(&count(" late")), "{about}");
     println!("{said}");
+}
+
+#[test]
+#[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
+fn a_server_that_was_killed_goes_on_where_it_was_and_asks_for_no_step_that_it_has_heard() {
+    let plant = Plant::new("evidence");
+    let alone = plant.alone();
+    let _broker = plant.broker();
+    let mut sites = SITES.map(|name| plant.site(name));
+    let mut server = plant.start("serve", &["--speed", "1000"], "first");
+    let begin = Instant::now();
+    while !plant.read("first.err").contains("P3 is online") {
+        assert!(begin.elapsed() < PATIENCE, "{}", plant.read("first.err"));
+        sleep(Duration::from_millis(20));
+    }
+    sleep(Duration::from_secs(3));
+    server.kill();
+    let mut server = plant.start("serve", &[], "server");
+    assert!(server.ends_well(), "{}", plant.read("server.err"));
+    assert_eq!(incidents(&plant.read("server")), alone);
+    let said = plant.read("server.err");
+    let heard = said.split_once("goes on after step ").expect(&said).1;
+    let heard: u64 = heard.split(',').next().and_then(|n| n.parse().ok()).expect(&said);
+    assert!(heard > 100, "{said}");
+    for (site, name) in sites.iter_mut().zip(SITES) {
+        assert!(site.ends_well());
+        let said = plant.read(&format!("{name}.err"));
+        let (before, _) = said.split_once(" sent again").expect(&said);
+        let again: u64 = before.rsplit(' ').next().and_then(|n| n.parse().ok()).expect(&said);
+        // The step that was on its way when the server was killed.
+        assert!(again <= 2, "{said}");
+    }
 }
 
 #[test]

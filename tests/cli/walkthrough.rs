@@ -131,9 +131,8 @@ impl<'a> Machines<'a> {
     }
 }
 
-#[test]
-#[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
-fn the_guide_works_as_written() {
+/// A folder with models, and what one process says of the first two hours.
+fn alone() -> (tempfile::TempDir, Vec<serde_json::Value>) {
     let cache = tempfile::tempdir().expect("a temporary folder");
     let output = crate::headwater()
         .env("HEADWATER_CACHE", cache.path())
@@ -142,6 +141,105 @@ fn the_guide_works_as_written() {
         .expect("the program runs");
     let alone = incidents(&String::from_utf8(output.stdout).expect("text"));
     assert!(!alone.is_empty(), "something happens in two hours");
+    (cache, alone)
+}
+
+/// A service of the compose file.
+#[derive(Default)]
+struct Service {
+    name: String,
+    command: String,
+    /// Which folder it sees as which.
+    volumes: Vec<(String, String)>,
+}
+
+/// The services of the compose file.
+fn services() -> Vec<Service> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/federation/compose.yaml");
+    let text = fs::read_to_string(file).expect("the compose file");
+    let (_, services) = text.split_once("\nservices:\n").expect("services");
+    let (services, volumes) = services.split_once("\nvolumes:\n").expect("volumes");
+    let known: Vec<&str> = volumes.lines().map(|line| line.trim().trim_end_matches(':')).collect();
+    let mut found: Vec<Service> = Vec::new();
+    for line in services.lines().filter(|line| !line.trim().is_empty()) {
+        let deep = line.len() - line.trim_start().len();
+        let (key, value) = line.trim().split_once(':').expect(line);
+        match (deep, key) {
+            (2, name) => found.push(Service { name: name.to_owned(), ..Service::default() }),
+            (4, "command") => {
+                value.trim().clone_into(&mut found.last_mut().expect(line).command);
+            }
+            (4, "volumes") => {
+                let list = value.trim().trim_start_matches('[').trim_end_matches(']');
+                let volume = |volume: &str| {
+                    let volume = volume.trim().trim_matches('"').trim_end_matches(":ro");
+                    let (from, to) = volume.split_once(':').expect(line);
+                    assert!(from.starts_with("./") || known.contains(&from), "{from} is no volume");
+                    (from.to_owned(), to.to_owned())
+                };
+                found.last_mut().expect(line).volumes = list.split(',').map(volume).collect();
+            }
+            (4, "image" | "restart" | "<<") => {}
+            _ => panic!("{line}"),
+        }
+    }
+    found
+}
+
+#[test]
+#[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
+fn the_commands_of_the_compose_file_work_with_the_folders_that_it_gives_them() {
+    let (cache, alone) = alone();
+    let machines = Machines::new(cache.path());
+    let certs =
+        "headwater certs plant-attack-day certs --host 127.0.0.1 --installed /mosquitto/config";
+    let text = fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/federation/compose.yaml"),
+    );
+    let written = certs.replace("127.0.0.1", "broker");
+    assert!(text.expect("the compose file").contains(&written), "{written}");
+    assert!(Running(machines.start("here", certs, "certs.out")).ends_well());
+    let mut running = Vec::new();
+    let mut server = None;
+    for Service { name, command, volumes } in services() {
+        let mut command = command.replace("mqtts://broker", "mqtts://127.0.0.1");
+        for (from, to) in &volumes {
+            let Some(folder) = from.strip_prefix("./") else { continue };
+            assert!(machines.path("here", folder).is_dir(), "{name}: {folder}");
+            command = command.replace(&format!(" {to}"), &format!(" {folder}"));
+            if name == "broker" {
+                // Where the folder is seen in the container is where it lies here.
+                let settings = machines.path("here", &format!("{folder}/mosquitto.conf"));
+                let text = fs::read_to_string(&settings).expect("settings of the broker");
+                let port = machines.port;
+                let text = text.replace(&format!("{to}/"), &format!("{folder}/"));
+                let here = format!("listener {port} 127.0.0.1\n");
+                let text = text.replace(&format!("listener {port}\n"), &here);
+                fs::write(&settings, format!("user root\n{text}")).expect("written");
+            }
+        }
+        if command.starts_with("headwater serve") {
+            command = format!("{} --until +2h", command.trim_end_matches(" --json"));
+            server = Some(running.len());
+        }
+        running.push(Running(machines.start("here", &command, &name)));
+        if name == "broker" {
+            machines.listens();
+        }
+    }
+    assert_eq!(running.len(), 5, "a broker, a server and three sites");
+    let read = |name: &str| fs::read_to_string(machines.path("here", name)).expect("a file");
+    assert!(running[server.expect("a server")].ends_well(), "{}", read("server.err"));
+    for process in &mut running[2..] {
+        assert!(process.ends_well());
+    }
+    assert_eq!(incidents(&read("server")), alone);
+}
+
+#[test]
+#[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
+fn the_guide_works_as_written() {
+    let (cache, alone) = alone();
     for number in [0, 1] {
         let commands = block(number);
         assert_eq!(commands.len(), 6, "{commands:?}");

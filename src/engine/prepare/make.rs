@@ -44,7 +44,7 @@ pub(super) fn make(
             let _ = on_stage(Stage::Delivered);
             models
         }
-        None => train_proprietary(session, &material, on_stage)?,
+        None => train_proprietary(session, (&material, 0), on_stage)?,
     };
     let sites: Vec<SiteData> = material
         .clients
@@ -90,18 +90,7 @@ pub(super) fn make(
     let mut calibrations = Vec::new();
     let phis = outcome.weights.phi.clone();
     for ((client, models), phi) in material.clients.iter().zip(models).zip(phis) {
-        let too_short = || PrepareError::TooShort { client: client.name.clone() };
-        let [c, a] = nominal::of(client, models.federated(), &phi)?.ok_or_else(too_short)?;
-        let other = models.sending.as_ref().map(|_| &models.watching);
-        let moves = fit::moves(client, models.federated(), other, &phi)?;
-        calibrations.push(ClientCalibration {
-            used: client.view.used.clone(),
-            names: client.view.names.clone(),
-            left_out: client.left_out.clone(),
-            c,
-            a,
-            memory: moves.map(|moves| FilterMemory::measured(&moves)).transpose()?,
-        });
+        calibrations.push(calibrate(client, &models, &phi)?);
         clients.push(client_models(client.name.clone(), &client.view, models, phi));
     }
     let calibration = Calibration {
@@ -121,6 +110,26 @@ pub(super) fn make(
         oracle: None,
         thresholds: json("the calibration", &calibration)?,
         fits,
+    })
+}
+
+/// What is normal for the residuals of a client with this φ.
+pub(super) fn calibrate(
+    client: &ClientMaterial,
+    models: &ClientVendor,
+    phi: &LstmFc,
+) -> Result<ClientCalibration, PrepareError> {
+    let too_short = || PrepareError::TooShort { client: client.name.clone() };
+    let [c, a] = nominal::of(client, models.federated(), phi)?.ok_or_else(too_short)?;
+    let other = models.sending.as_ref().map(|_| &models.watching);
+    let moves = fit::moves(client, models.federated(), other, phi)?;
+    Ok(ClientCalibration {
+        used: client.view.used.clone(),
+        names: client.view.names.clone(),
+        left_out: client.left_out.clone(),
+        c,
+        a,
+        memory: moves.map(|moves| FilterMemory::measured(&moves)).transpose()?,
     })
 }
 
@@ -172,7 +181,10 @@ fn site_fits(
 
 /// The name of a training in ledgers, which count each training once. The same seed draws the same
 /// noise again, which tells nothing new; other noise does.
-fn training_name(session: &Session, fingerprint: Fingerprint) -> Result<String, FederationError> {
+pub(super) fn training_name(
+    session: &Session,
+    fingerprint: Fingerprint,
+) -> Result<String, FederationError> {
     Ok(match Provenance::of(session) {
         Provenance::Seeded => format!("{fingerprint}"),
         Provenance::OperatingSystem => {
@@ -183,7 +195,7 @@ fn training_name(session: &Session, fingerprint: Fingerprint) -> Result<String, 
 }
 
 /// What a training released, for the ledgers of all runs that will use its models.
-fn spent(
+pub(super) fn spent(
     session: &Session,
     training: &str,
     material: &Material,
@@ -206,7 +218,7 @@ fn spent(
     TrainingSpent { from, clients }
 }
 
-fn client_models(
+pub(super) fn client_models(
     name: String,
     view: &SensorView,
     models: ClientVendor,
@@ -223,16 +235,17 @@ fn client_models(
     }
 }
 
-fn train_proprietary(
+/// Trains the models of clients; the first stands at the place `first` of the federation.
+pub(super) fn train_proprietary(
     session: &Session,
-    material: &Material,
+    (material, first): (&Material, usize),
     on_stage: OnStage,
 ) -> Result<Vec<ClientVendor>, TrainError> {
     let threads = crate::base::threads::threads();
     let seed = rng::child(session.seed, PROPRIETARY);
     // Models learn on several threads, and each tells of itself.
     let on_stage = Mutex::new(on_stage);
-    vendor::train(material, &session.model, seed, threads, &|progress| {
+    vendor::train((material, first), &session.model, seed, threads, &|progress| {
         let mut on_stage = on_stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         on_stage(Stage::Proprietary(progress))
     })

@@ -8,7 +8,7 @@ use super::fingerprint::json;
 use super::{Influences, Prepared, PreparedSite, TrainingSpent};
 use crate::engine::error::PrepareError;
 use crate::federation::History;
-use crate::nn::checkpoint::{Checkpoint, CheckpointError};
+use crate::nn::checkpoint::{Checkpoint, CheckpointError, ClientModels};
 use crate::privacy::FilterMemory;
 use crate::server::Together;
 use crate::session::Session;
@@ -63,7 +63,7 @@ pub(crate) fn keep_oracle(
 }
 
 /// An error about the content of a file of models.
-fn unusable(file: &Path, what: String) -> CheckpointError {
+pub(super) fn unusable(file: &Path, what: String) -> CheckpointError {
     CheckpointError::Content { path: file.to_path_buf(), what }
 }
 
@@ -95,33 +95,7 @@ pub(super) fn restore(
         .into_iter()
         .zip(calibration.clients)
         .zip(fits)
-        .map(|((models, calibration), fit)| {
-            let lacks = |what: &str| unusable(file, format!("{} has no {what}", models.name));
-            if !fit.is_whole(models.mean.len()) {
-                return Err(lacks("fit that belongs to its sensors"));
-            }
-            Ok(PreparedSite {
-                view: SensorView {
-                    used: calibration.used,
-                    names: calibration.names,
-                    mean: models.mean,
-                    std: models.std,
-                },
-                left_out: calibration
-                    .left_out
-                    .into_iter()
-                    .filter(|(sensor, _)| !fit.seen.watches(sensor))
-                    .collect(),
-                sending: models.sending.unwrap_or_else(|| models.proprietary.clone()),
-                watching: models.proprietary,
-                phi: models.augment.ok_or_else(|| lacks("network φ"))?,
-                nominal_c: calibration.c.restore().ok_or_else(|| lacks("distribution of r_c"))?,
-                nominal_a: calibration.a.restore().ok_or_else(|| lacks("distribution of r_a"))?,
-                memory: calibration.memory,
-                name: models.name,
-                fit,
-            })
-        })
+        .map(|((models, calibration), fit)| site(models, calibration, fit, file))
         .collect::<Result<Vec<_>, CheckpointError>>()?;
     Ok(Prepared {
         every: calibration.every,
@@ -138,5 +112,39 @@ pub(super) fn restore(
         unused: calibration.unused,
         file: file.to_path_buf(),
         not_kept: None,
+    })
+}
+
+/// The models of one client as they are used; an error says what they lack.
+pub(super) fn site(
+    models: ClientModels,
+    calibration: ClientCalibration,
+    fit: SiteFit,
+    file: &Path,
+) -> Result<PreparedSite, CheckpointError> {
+    let lacks = |what: &str| unusable(file, format!("{} has no {what}", models.name));
+    if !fit.is_whole(models.mean.len()) {
+        return Err(lacks("fit that belongs to its sensors"));
+    }
+    Ok(PreparedSite {
+        view: SensorView {
+            used: calibration.used,
+            names: calibration.names,
+            mean: models.mean,
+            std: models.std,
+        },
+        left_out: calibration
+            .left_out
+            .into_iter()
+            .filter(|(sensor, _)| !fit.seen.watches(sensor))
+            .collect(),
+        sending: models.sending.unwrap_or_else(|| models.proprietary.clone()),
+        watching: models.proprietary,
+        phi: models.augment.ok_or_else(|| lacks("network φ"))?,
+        nominal_c: calibration.c.restore().ok_or_else(|| lacks("distribution of r_c"))?,
+        nominal_a: calibration.a.restore().ok_or_else(|| lacks("distribution of r_a"))?,
+        memory: calibration.memory,
+        name: models.name,
+        fit,
     })
 }

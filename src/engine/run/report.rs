@@ -20,14 +20,15 @@ impl Run {
         let hidden = self.session.privacy.protects_flags();
         let told = |tau: f32| if hidden { None } else { Number::new(f64::from(tau)) };
         let server = self.exchange.server();
+        // Sites elsewhere may have calibrated themselves.
+        let tau = |m: usize| self.thresholds.get(m);
         self.names()
-            .zip(&self.thresholds)
             .enumerate()
-            .map(|(m, (client, tau))| {
+            .map(|(m, client)| {
                 Fact::Calibrated(fact::Calibrated {
                     client,
-                    tau_c: told(tau.tau_c),
-                    tau_a: told(tau.tau_a),
+                    tau_c: tau(m).and_then(|tau| told(tau.tau_c)),
+                    tau_a: tau(m).and_then(|tau| told(tau.tau_a)),
                     arl0_target: Number::new(self.session.thresholds.arl0.seconds),
                     alarm_steps: server.alarm_steps(m).and_then(Number::new),
                 })

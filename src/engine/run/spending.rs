@@ -28,7 +28,7 @@ impl Run {
 
     /// States of a client's sending model.
     pub(crate) fn states(&self, client: usize) -> usize {
-        self.states[client]
+        self.states.get(client).copied().unwrap_or(0)
     }
 
     /// The budget of so much for every client, over the session's stretch of time. Where values were
