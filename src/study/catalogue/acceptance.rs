@@ -222,7 +222,9 @@ fn report(done: &[Done]) -> Result<Report, StudyError> {
     let mut promised = Table::new("Promises", 1, ["what", "wanted", "measured", "holds"]);
     let mut broken = Vec::new();
     let mut all_spliced = Spliced::default();
-    spliced.iter().for_each(|seed| all_spliced.add(seed));
+    for seed in &spliced {
+        all_spliced.add(seed);
+    }
     let of_all: Vec<Promise> =
         promises(&lines, &families).into_iter().chain(of_splices(&all_spliced)).collect();
     for promise in &of_all {

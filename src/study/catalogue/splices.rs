@@ -56,7 +56,9 @@ const COLUMNS: Columns<Spliced> = Columns(&[
 fn report(seeds: &[Spliced]) -> Report {
     let lines = lines(seeds);
     let mut all = Spliced::default();
-    seeds.iter().for_each(|seed| all.add(seed));
+    for seed in seeds {
+        all.add(seed);
+    }
     Report {
         tables: vec![COLUMNS.table("Second attacks", 0, &lines)],
         reading: vec![all.reading()],
