@@ -97,11 +97,7 @@ fn gather(
             synced = Instant::now();
         }
         let told = learning.tell(|| {
-            let doing = format!(
-                "learning what is normal: {} of {} arrived; nothing is watched yet",
-                length(done_s),
-                length(all_s)
-            );
+            let doing = stage(session, done_s, all_s);
             (doing, Some((done_s.max(0.0) as usize, all_s as usize)))
         });
         if let Err(stopped) = told {
@@ -109,6 +105,19 @@ fn gather(
             return Err(stopped);
         }
     }
+}
+
+/// What is learned now, and what cannot be trusted until it is.
+fn stage(session: &Session, done_s: f64, all_s: f64) -> String {
+    let (done, all) = (length(done_s), length(all_s));
+    let what = match session.ranges.fit.until {
+        Some(Mark::After(fit_s)) if done_s < fit_s => "rows to fit models",
+        Some(_) | None => "rows to calibrate alarms",
+    };
+    format!(
+        "learning what is normal, {what}: {done} of {all} arrived. Nothing is watched yet, and what \
+         happens now counts as normal: a fault of today would not be found tomorrow"
+    )
 }
 
 /// Whoever is told how far the learning is, and may stop it.

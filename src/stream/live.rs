@@ -11,7 +11,7 @@
 //! | `arrival` | the bounded queue between their threads and the engine's |
 //! | `line` | a line of CSV or a JSON object → time and values |
 //! | `tags` | which tags are watched, and where each stands in a frame |
-//! | `assembler`, `elsewhere`, `tag` | values → rows on a grid: late, doubled, bad, silent, clock moved |
+//! | `assembler`, `elsewhere`, `known`, `tag` | values → rows on a grid: late, doubled, bad, silent, clock moved |
 //! | `reader` | all of these, without input or output |
 //! | `kept` | nominal rows on disk |
 //! | `status` | how the source stands, for whoever shows it |
@@ -21,6 +21,7 @@ pub(crate) mod assembler;
 mod elsewhere;
 mod follow;
 pub(crate) mod kept;
+mod known;
 mod line;
 mod mqtt;
 #[cfg(feature = "opcua")]
@@ -180,8 +181,8 @@ impl LiveStream {
                 self.inbox.recycle(read.0);
                 self.status.arrived(arrival.at);
             }
-            What::Message { topic, payload } => {
-                self.reader.message(&topic, &payload, arrived, Timestamp::now())?;
+            What::Message { topic, payload, again } => {
+                self.reader.message([&topic, &payload], again, arrived, Timestamp::now())?;
                 self.status.arrived(arrival.at);
             }
             #[cfg(feature = "opcua")]

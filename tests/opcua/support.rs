@@ -248,6 +248,14 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if thread::panicking() {
+            // What it told is gone with its folder otherwise.
+            let told = fs::read_to_string(&self.out).unwrap_or_default();
+            for line in told.lines().filter(|line| line.contains("\"quality\"")) {
+                eprintln!("{line}");
+            }
+            eprintln!("{}", fs::read_to_string(&self.err).unwrap_or_default());
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

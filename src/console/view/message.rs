@@ -67,7 +67,9 @@ fn preparing(model: &Model, area: Rect, canvas: &mut Canvas) {
         }
         return;
     };
-    canvas.cut(pen::take(&mut rest, 1), 0, 0, &clean(&training.doing), theme.text);
+    for text in wrapped(&clean(&training.doing), rest.width) {
+        canvas.put(pen::take(&mut rest, 1), 0, 0, &text, theme.text);
+    }
     progress(training, pen::take(&mut rest, 1), canvas);
     let Some(learned) = &course.learned else { return };
     let curves = learned.losses.iter().zip(&course.curves);

@@ -11,6 +11,8 @@ use super::assembler::Quality;
 
 /// Arrivals that may lie unread. A pipe or file then waits; a broker keeps what is not fetched.
 const QUEUE: usize = 1024;
+/// How long a full queue is left alone.
+const NAP: Duration = Duration::from_millis(5);
 
 /// Something from outside.
 #[derive(Debug)]
@@ -25,8 +27,10 @@ pub(crate) enum What {
     Lines(Vec<u8>),
     /// A message of a broker.
     Message {
-        topic: String,
+        topic: Vec<u8>,
         payload: Vec<u8>,
+        /// The broker has sent it before, over a connection that was lost.
+        again: bool,
     },
     /// What an OPC UA server tells.
     #[cfg(feature = "opcua")]
@@ -90,14 +94,18 @@ impl Outbox {
         self.arrivals.send(Arrival { at: Instant::now(), what }).map_err(|_| Gone)
     }
 
-    /// Hands something over if there is room; gives it back otherwise.
-    #[cfg(feature = "opcua")]
-    pub(crate) fn try_send(&self, what: What) -> Result<Option<What>, Gone> {
+    /// Hands over what arrived at `at`. While too much lies unread it waits, and the connection that
+    /// it came by goes on.
+    pub(crate) async fn hand(&self, at: Instant, what: What) -> Result<(), Gone> {
         use std::sync::mpsc::TrySendError::{Disconnected, Full};
-        match self.arrivals.try_send(Arrival { at: Instant::now(), what }) {
-            Ok(()) => Ok(None),
-            Err(Full(arrival)) => Ok(Some(arrival.what)),
-            Err(Disconnected(_)) => Err(Gone),
+        let mut arrival = Arrival { at, what };
+        loop {
+            match self.arrivals.try_send(arrival) {
+                Ok(()) => return Ok(()),
+                Err(Full(back)) => arrival = back,
+                Err(Disconnected(_)) => return Err(Gone),
+            }
+            tokio::time::sleep(NAP).await;
         }
     }
 }

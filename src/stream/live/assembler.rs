@@ -18,6 +18,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::elsewhere::Elsewhere;
+use super::known::Known;
 use super::tag::Tag;
 use crate::stream::Continuity;
 
@@ -102,6 +103,8 @@ pub(crate) struct Assembled {
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenRow {
     pub(super) slot: i64,
+    /// Its number by the stamps of the source, wherever a clock that went back has moved it.
+    pub(super) stamped: i64,
     /// Arrival of its first value.
     pub(super) since: Duration,
     pub(super) values: Vec<f64>,
@@ -112,8 +115,8 @@ pub(super) struct OpenRow {
 }
 
 impl OpenRow {
-    fn begin(&mut self, slot: i64, since: Duration, width: usize) {
-        (self.slot, self.since, self.whole) = (slot, since, false);
+    fn begin(&mut self, slot: i64, stamped: i64, since: Duration, width: usize) {
+        (self.slot, self.stamped, self.since, self.whole) = (slot, stamped, since, false);
         self.values.clear();
         self.values.resize(width, f64::NAN);
         self.answered.clear();
@@ -154,6 +157,7 @@ pub(crate) struct Assembler {
     spare: Vec<OpenRow>,
     /// The row handed out last.
     last: Option<i64>,
+    known: Known,
     elsewhere: Elsewhere,
     moved: Option<Moved>,
     counts: Counts,
@@ -171,6 +175,7 @@ impl Assembler {
             open: VecDeque::new(),
             spare: Vec::new(),
             last: None,
+            known: Known::new(tags),
             elsewhere: Elsewhere::default(),
             moved: None,
             counts: Counts::default(),
@@ -210,6 +215,15 @@ impl Assembler {
         if values.len() == self.tags.len() {
             self.arrive(time, Piece::Row(values), arrived);
         }
+    }
+
+    /// Something that its transport says it has sent before. Where its row was handed out it is
+    /// counted as doubled, and is not to be put.
+    pub(crate) fn came_again(&mut self, time: Timestamp) -> bool {
+        let slot = self.slot(time);
+        let is_doubled = slot.zip(self.last).is_some_and(|(slot, last)| slot <= last);
+        self.counts.doubled += u64::from(is_doubled);
+        is_doubled
     }
 
     /// The next row that is due at `now`.
@@ -282,25 +296,26 @@ impl Assembler {
             self.fill(slot, piece, arrived);
             return;
         }
-        if !is_far && self.is_known(slot, piece) {
+        let stamped = slot - self.shift;
+        if self.is_known(stamped, piece) {
             self.counts.doubled += 1;
             return;
         }
         let width = self.tags.len();
-        self.elsewhere.add(slot, is_far, piece, width, arrived, &mut self.counts);
+        self.elsewhere.add([slot, stamped], is_far, piece, width, arrived, &mut self.counts);
         if self.elsewhere.is_believed() {
             self.follow_the_clock(newest);
         }
     }
 
-    /// Whether the same value came before with the same stamp.
-    fn is_known(&self, slot: i64, piece: Piece<'_>) -> bool {
+    /// Whether the same came before with the same stamp.
+    fn is_known(&self, stamped: i64, piece: Piece<'_>) -> bool {
         match piece {
-            Piece::Value(tag, value, _) => self.tags[tag].had(slot, value),
-            Piece::Row(values) => {
-                let mut there = self.tags.iter().zip(values).filter(|(_, v)| v.is_finite());
-                there.all(|(tag, value)| tag.had(slot, *value))
+            Piece::Value(tag, value, quality) => {
+                let value = believed(value, quality, &mut Counts::default());
+                self.known.has(stamped, tag, value)
             }
+            Piece::Row(values) => self.known.has_row(stamped, values),
         }
     }
 
@@ -352,7 +367,7 @@ impl Assembler {
         let at = self.open.partition_point(|row| row.slot < slot);
         if self.open.get(at).is_none_or(|row| row.slot != slot) {
             let mut row = self.spare.pop().unwrap_or_default();
-            row.begin(slot, arrived, self.tags.len());
+            row.begin(slot, slot - self.shift, arrived, self.tags.len());
             self.open.insert(at, row);
         }
         let row = &mut self.open[at];
@@ -383,6 +398,7 @@ impl Assembler {
 
     fn hand_out(&mut self, out: &mut Assembled) -> bool {
         let Some(mut row) = self.open.pop_front() else { return false };
+        self.known.remember(row.stamped, &row.values, &row.answered);
         let mut lacks = false;
         for (tag, (value, answered)) in
             self.tags.iter_mut().zip(row.values.iter_mut().zip(&row.answered))

@@ -23,11 +23,11 @@ pub(super) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Keeps a piece. One that does not follow the others takes their place, and they are counted as
+    /// Keeps a piece of a row, which has a number here and one by its stamp. One that does not follow the others takes their place, and they are counted as
     /// late or wrongly stamped.
     pub(super) fn add(
         &mut self,
-        slot: i64,
+        [slot, stamped]: [i64; 2],
         is_far: bool,
         piece: Piece<'_>,
         width: usize,
@@ -42,7 +42,9 @@ impl Elsewhere {
         self.is_far = if self.rows.is_empty() { is_far } else { self.is_far && is_far };
         if self.rows.back().is_none_or(|row| row.slot != slot) {
             let (values, answered) = (vec![f64::NAN; width], vec![false; width]);
-            self.rows.push_back(OpenRow { slot, since: arrived, values, answered, whole: false });
+            let since = arrived;
+            let row = OpenRow { slot, stamped, since, values, answered, whole: false };
+            self.rows.push_back(row);
         }
         let Some(row) = self.rows.back_mut() else { return };
         let is_doubled = match piece {

@@ -28,7 +28,7 @@ mod trust;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use opcua::types::DateTime;
@@ -50,8 +50,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// A server that says nothing for so long is given up: it says something every four publishing
 /// intervals.
 const SILENCE: Duration = Duration::from_secs(20);
-/// How long a full queue is left alone.
-const NAP: Duration = Duration::from_millis(20);
 
 /// Why a connection ended.
 #[derive(Debug)]
@@ -263,12 +261,8 @@ async fn complain(
 }
 
 /// Hands something to the engine; waits without holding up the connection while too much lies unread.
-async fn hand(outbox: &Outbox, mut what: What) -> Result<(), Gone> {
-    while let Some(back) = outbox.try_send(what)? {
-        what = back;
-        tokio::time::sleep(NAP).await;
-    }
-    Ok(())
+async fn hand(outbox: &Outbox, what: What) -> Result<(), Gone> {
+    outbox.hand(Instant::now(), what).await
 }
 
 /// The variables of a server that has not been watched yet, with their present values.

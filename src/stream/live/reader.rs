@@ -153,6 +153,10 @@ impl Reader {
     /// Takes a line, or a message that is like one. An error ends the source: the first header lacks
     /// what the session needs.
     pub(crate) fn line(&mut self, line: &[u8], arrived: Duration) -> Result<(), StreamError> {
+        self.line_of(line, false, arrived)
+    }
+
+    fn line_of(&mut self, line: &[u8], again: bool, arrived: Duration) -> Result<(), StreamError> {
         self.read += 1;
         if self.known.is_none() {
             let Some(names) = self.lines.names(line) else {
@@ -173,6 +177,8 @@ impl Reader {
         }
         let Some((tags, assembler)) = &mut self.known else { return Ok(()) };
         match self.lines.read(line, tags) {
+            Ok(Line::Row(time) | Line::Value(time, Some(_), ..))
+                if again && assembler.came_again(time) => {}
             Ok(Line::Row(time)) => assembler.put_row(time, self.lines.row(), arrived),
             Ok(Line::Value(time, Some(tag), value, quality)) => {
                 assembler.put(tag, time, value, quality, arrived);
@@ -183,15 +189,19 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes a message of a topic that belongs to one tag.
+    /// Takes a message of a broker: a row, or the value of one tag. `again` means that the broker has
+    /// sent it before.
     pub(crate) fn message(
         &mut self,
-        topic: &str,
-        payload: &[u8],
+        [topic, payload]: [&[u8]; 2],
+        again: bool,
         arrived: Duration,
         now: Timestamp,
     ) -> Result<(), StreamError> {
-        let Some((before, after)) = &self.topic else { return self.line(payload, arrived) };
+        let Some((before, after)) = &self.topic else {
+            return self.line_of(payload, again, arrived);
+        };
+        let topic = String::from_utf8_lossy(topic);
         self.read += 1;
         let tag = topic.strip_prefix(before.as_str()).and_then(|t| t.strip_suffix(after.as_str()));
         let (Some(tag), Some((tags, assembler))) = (tag, &mut self.known) else { return Ok(()) };
@@ -204,6 +214,7 @@ impl Reader {
             return Ok(());
         };
         match self.lines.value(payload, &self.value_key, now) {
+            Ok((time, ..)) if again && assembler.came_again(time) => {}
             Ok((time, value, quality)) => assembler.put(place, time, value, quality, arrived),
             Err(what) => self.unreadable(format!("{tag}: {what}")),
         }

@@ -1,19 +1,14 @@
-//! What is known about one tag of a live source: its last values, and how often it usually sends.
+//! What is known about one tag of a live source: its last value, and how often it usually sends.
 
 use std::time::Duration;
 
 use super::assembler::SILENT;
 
-/// Values that are remembered to tell a doubled one from one of a clock that went back.
-const REMEMBERED: usize = 64;
 /// So many distances in succession that are longer than the usual one make the usual one longer.
 const PATIENCE: u32 = 3;
 
 #[derive(Debug, Clone)]
 pub(super) struct Tag {
-    /// The last values by the number of their row, as bits.
-    recent: [(i64, u64); REMEMBERED],
-    next: usize,
     /// The row of the last value, and the value; NaN where it was bad.
     last: Option<(i64, f64)>,
     pub(super) heard: Option<Duration>,
@@ -28,8 +23,6 @@ pub(super) struct Tag {
 impl Default for Tag {
     fn default() -> Self {
         Self {
-            recent: [(i64::MIN, 0); REMEMBERED],
-            next: 0,
             last: None,
             heard: None,
             every: 1,
@@ -49,15 +42,7 @@ impl Tag {
         !self.is_silent() && self.last.is_none_or(|(last, _)| slot - last >= self.every)
     }
 
-    /// Whether this very value came before.
-    pub(super) fn had(&self, slot: i64, value: f64) -> bool {
-        self.recent.contains(&(slot, value.to_bits()))
-            || value.is_nan() && self.recent.iter().any(|(of, _)| *of == slot)
-    }
-
     pub(super) fn hear(&mut self, slot: i64, value: f64, arrived: Duration) {
-        self.recent[self.next] = (slot, value.to_bits());
-        self.next = (self.next + 1) % REMEMBERED;
         self.heard = Some(arrived);
         self.in_vain = 0;
         if let Some((last, _)) = self.last.filter(|(last, _)| *last < slot) {
@@ -96,7 +81,6 @@ impl Tag {
 
     /// Rows have other numbers from now on.
     pub(super) fn forget_slots(&mut self) {
-        self.recent = [(i64::MIN, 0); REMEMBERED];
         self.last = None;
     }
 }

@@ -249,3 +249,62 @@ proptest! {
         prop_assert_eq!(used as u64 + late + doubled + bad + wrong_stamp, arrivals.len() as u64);
     }
 }
+
+#[test]
+fn thousands_of_rows_that_come_again_are_doubled_and_no_clock_went_back() {
+    let value = |t: u32| f64::from(t).sin();
+    for again_from in [9_990, 9_900, 5_000] {
+        let mut rows = Assembler::new(rules(Stamps::OfRows), 2);
+        let mut values = Assembler::new(rules(Stamps::OfValues), 2);
+        let mut came = [Vec::new(), Vec::new()];
+        // Rows until 10,000 come; then the connection is lost, and they come again from `again_from`.
+        for t in (0..10_000).chain(again_from..12_000) {
+            let (time, arrived) = (at(f64::from(t)), SECOND * t);
+            rows.put_row(time, &[value(t), 1.0], arrived);
+            values.put(0, time, value(t), Quality::Good, arrived);
+            values.put(1, time, 1.0, Quality::Good, arrived);
+            came[0].append(&mut seconds(&all(&mut rows, arrived)));
+            came[1].append(&mut seconds(&all(&mut values, arrived)));
+        }
+        let again = u64::from(10_000 - again_from);
+        assert_eq!(came[0], (0..12_000).collect::<Vec<i64>>());
+        assert_eq!(came[1], came[0]);
+        assert_eq!((rows.counts().doubled, values.counts().doubled), (again, 2 * again));
+        assert_eq!((rows.counts().clock_moved, values.counts().clock_moved), (0, 0));
+        assert_eq!((rows.counts().late, values.counts().late), (0, 0));
+    }
+}
+
+#[test]
+fn rows_of_a_clock_that_went_back_are_known_when_they_come_again() {
+    let mut assembler = Assembler::new(rules(Stamps::OfRows), 1);
+    let mut rows = Vec::new();
+    // The clock goes back by 100 s after 1000 rows; 200 rows later 150 of them come again.
+    let stamps = (0..1000).chain(900..1100).chain(950..1300);
+    for (i, stamp) in stamps.enumerate() {
+        let came = if i < 1200 { i } else { i - 150 };
+        assembler.put_row(at(f64::from(stamp)), &[came as f64], SECOND * i as u32);
+        rows.append(&mut all(&mut assembler, SECOND * i as u32));
+    }
+    let values: Vec<usize> = rows.iter().map(|row| row.values[0] as usize).collect();
+    assert_eq!(values, (0..1400).collect::<Vec<_>>());
+    let Counts { doubled, clock_moved, .. } = assembler.counts();
+    assert_eq!((doubled, clock_moved), (150, 1));
+}
+
+#[test]
+fn what_a_transport_has_sent_before_is_doubled_where_its_row_is_out_and_used_where_it_is_not() {
+    let mut assembler = Assembler::new(rules(Stamps::OfRows), 1);
+    let mut rows = Vec::new();
+    // Rows that were forgotten long ago come again, and some that never came.
+    for (t, again) in (0..70_000).map(|t| (t, false)).chain((100..70_050).map(|t| (t, true))) {
+        let time = at(f64::from(t));
+        if !again || !assembler.came_again(time) {
+            assembler.put_row(time, &[f64::from(t)], SECOND * t);
+        }
+        rows.append(&mut seconds(&all(&mut assembler, SECOND * t)));
+    }
+    assert_eq!(rows, (0..70_050).collect::<Vec<i64>>());
+    let Counts { doubled, clock_moved, .. } = assembler.counts();
+    assert_eq!((doubled, clock_moved), (69_900, 0));
+}
