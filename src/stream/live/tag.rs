@@ -22,13 +22,7 @@ pub(super) struct Tag {
 
 impl Default for Tag {
     fn default() -> Self {
-        Self {
-            last: None,
-            heard: None,
-            every: 1,
-            longer: (i64::MAX, 0),
-            in_vain: 0,
-        }
+        Self { last: None, heard: None, every: 1, longer: (i64::MAX, 0), in_vain: 0 }
     }
 }
 
