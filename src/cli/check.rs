@@ -28,6 +28,7 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     writeln!(out, "{}: {}", session.name, session.about)?;
     writeln!(out, "source      {}", source(session))?;
     print_privacy(out, session)?;
+    print_prices(out, session)?;
     if let Some(live) = session.live() {
         print_live(out, live, session)?;
         if live.table().is_none() && kept::complete(session).is_none() {
@@ -143,6 +144,30 @@ fn print_privacy(out: &mut impl Write, session: &Session) -> Result<()> {
         for line in wrapped(&counted) {
             writeln!(out, "{head:<12}{line}")?;
         }
+    }
+    Ok(())
+}
+
+/// What one sample of each client costs; known once models were made.
+fn print_prices(out: &mut impl Write, session: &Session) -> Result<()> {
+    if session.live().is_some() || !session.privacy.protects_flags() {
+        return Ok(());
+    }
+    let Ok(prepared) = prepare::kept(session, &prepare::cache_file(session)) else {
+        return Ok(());
+    };
+    let stream = Grids::of(session)?.open(session, Part::Replay)?;
+    let run = Run::over(stream, session, &prepared, RunOptions::new(Mode::Evidence))?;
+    let Some(prices) = run.prices_of_a_sample()? else { return Ok(()) };
+    for (client, price) in prepared.clients.iter().zip(prices) {
+        let of = match price.symbols {
+            Some(symbols) => format!(
+                "ε {:.0} for one sample, which can turn up to {symbols} symbols",
+                price.epsilon
+            ),
+            None => "no bound for one sample: its models were not seen to forget one".to_owned(),
+        };
+        writeln!(out, "{:<12}{:<10} {of}", "price", client.name)?;
     }
     Ok(())
 }

@@ -19,7 +19,8 @@
 //! opens meanwhile continues it, if its root is a member that has not recovered, or reaches one, or is
 //! reached by one. Number, root and history stay; that it continues is said. A member that is declared
 //! to lie on no loop and had recovered before its new evidence began opens an incident of its own, and
-//! so does a root that fades and swells again inside its episode ([`resurgence`]).
+//! so does a root that fades and swells again inside its episode ([`resurgence`]). Where a member of
+//! an open episode becomes nearly quiet and is disturbed again, that is announced ([`again`]).
 //!
 //! # Revision
 //!
@@ -47,11 +48,13 @@
 //! tier 1 names on the same first symbols. What is left to a liar is to hide the alarm of a client that
 //! it explains, as long as nobody else alarms.
 
+mod again;
 mod asked;
 mod client;
 mod incident;
 mod posterior;
 mod resurgence;
+mod revision;
 mod rules;
 mod standing;
 #[cfg(test)]
@@ -61,6 +64,7 @@ pub(crate) use crate::server::decision::Closing;
 pub(crate) use incident::{Effect, Incident};
 pub(crate) use rules::Rules;
 
+use self::again::Again;
 use self::client::{Client, Weights};
 use self::posterior::{largest, softmax};
 use self::resurgence::Resurgence;
@@ -121,6 +125,8 @@ struct Open {
     against: f64,
     /// How its root fades and swells again.
     resurgence: Resurgence,
+    /// How each of its members becomes quiet and is disturbed again.
+    members: Vec<Option<Again>>,
 }
 
 #[derive(Debug, Clone)]
@@ -143,6 +149,7 @@ pub(crate) struct Inference {
     own: Vec<f64>,
     felt: Vec<f64>,
     fades: Vec<f64>,
+    calms: Vec<f64>,
 }
 
 impl Inference {
@@ -173,6 +180,7 @@ impl Inference {
             own: vec![0.0; m],
             felt: vec![0.0; m],
             fades: vec![0.0; m],
+            calms: vec![0.0; m],
         }
     }
 
@@ -221,6 +229,7 @@ impl Inference {
                 client.recover(report, &self.rules);
             }
             self.fades[m] = if heard { client.fades(report) } else { 0.0 };
+            self.calms[m] = if heard { client.calms(report, weights) } else { 0.0 };
             client.quiet = (client.quiet - self.own[m]).max(0.0);
             if client.quiet > self.rules.closing_evidence {
                 client.glows_until = 0;
@@ -300,6 +309,7 @@ impl Inference {
             attribution,
             against: 0.0,
             resurgence: Resurgence::default(),
+            members: Vec::new(),
         };
         self.join_effects(&mut open);
         self.say(&mut open);
@@ -352,7 +362,8 @@ impl Inference {
             }
         }
         self.revise(&mut open);
-        let Some(open) = self.resurge(open) else { return };
+        let Some(mut open) = self.resurge(open) else { return };
+        self.announce_again(&mut open);
         let followed = open.root.unwrap_or(leader);
         let root = &self.clients[followed];
         let closing = if !root.is_heard() {
@@ -379,48 +390,6 @@ impl Inference {
         } else {
             self.rules.stranger_evidence(self.clients.len())
         }
-    }
-
-    /// A final root gives way to a client that alarms, that reaches it and that it does not reach.
-    fn revise(&mut self, open: &mut Open) {
-        let incident = &mut open.incident;
-        if !incident.frozen || self.step > incident.opened + self.rules.revision {
-            return;
-        }
-        let mut revised = false;
-        while let Some(root) = incident.root {
-            let strict = (0..self.clients.len())
-                .filter(|n| self.clients[*n].is_heard() && self.is_strict_ancestor(*n, root));
-            let alarming = strict.filter_map(|n| Some((n, self.clients[n].beyond()?)));
-            let most = alarming.max_by(|(a, x), (b, y)| x.total_cmp(y).then(b.cmp(a)));
-            let Some(ancestor) = most.and_then(|(n, _)| self.nameable(n)) else { break };
-            if open.root == Some(root) {
-                open.root = Some(ancestor);
-            }
-            incident.root = Some(ancestor);
-            incident.revised_from = Some(root);
-            incident.effects.retain(|effect| effect.client != ancestor);
-            revised = true;
-        }
-        if revised && open.said {
-            self.changes.push(Change::Revised(open.incident.clone()));
-        }
-    }
-
-    /// Whether `client` reaches `root`, and `root` does not reach it.
-    fn is_strict_ancestor(&self, client: usize, root: usize) -> bool {
-        client != root && self.reach.reaches(client, root) && !self.reach.reaches(root, client)
-    }
-
-    /// A source that could explain the named root and shows nothing itself: a declared parent of the
-    /// root that nobody reaches.
-    pub(crate) fn silent_source(&self, root: usize) -> Option<usize> {
-        let is_silent = |n: &usize| {
-            self.reach.is_source(*n)
-                && self.clients[*n].is_heard()
-                && self.evidence(*n) < self.rules.effect_evidence
-        };
-        self.reach.parents(root).find(is_silent)
     }
 
     fn join_effects(&mut self, open: &mut Open) {

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::live::{Running, incidents, program, told, wait_until};
+use super::live::{Running, incidents, program, told, unprotected_day, wait_until};
 
 /// A broker of our own on loopback.
 pub(crate) struct Mosquitto {
@@ -132,7 +132,8 @@ fn the_plant_over_a_broker_opens_the_incidents_of_the_built_in_day() {
     thread::sleep(Duration::from_secs(2));
     let live = running.end();
     let built_in = program(folder.path())
-        .args(["run", "plant-attack-day", "--seed", "7", "--until", "+6h", "--json"])
+        .args(["run", "--seed", "7", "--until", "+6h", "--json"])
+        .arg(unprotected_day(folder.path()))
         .output()
         .expect("the program runs");
     let built_in = told(&built_in);

@@ -117,11 +117,24 @@ fn run_on(lines: &[String]) -> Told {
     told(&output)
 }
 
+/// The built-in attack day as the live sessions have it: unprotected.
+pub(crate) fn unprotected_day(folder: &Path) -> PathBuf {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/plant-attack-day.ron");
+    let text = fs::read_to_string(shipped).expect("a shipped session");
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("privacy:"));
+    let kept: Vec<&str> = lines.collect();
+    assert_eq!(kept.len() + 1, text.lines().count(), "one line says what is noised");
+    let file = folder.join("unprotected-day.ron");
+    fs::write(&file, kept.join("\n")).expect("written");
+    file
+}
+
 #[test]
 fn the_plant_on_standard_input_opens_the_incidents_of_the_built_in_day() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let built_in = program(folder.path())
-        .args(["run", "plant-attack-day", "--seed", "7", "--json"])
+        .args(["run", "--seed", "7", "--json"])
+        .arg(unprotected_day(folder.path()))
         .output()
         .expect("the program runs");
     let mut plant = program(folder.path())

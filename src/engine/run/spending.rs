@@ -4,9 +4,18 @@ use super::Run;
 use crate::evidence::likelihood::Hypotheses;
 use crate::evidence::symbol::Grading;
 use crate::privacy::forecast::epsilon_options;
-use crate::privacy::{Budget, EpsilonOption, ForecastInput, PrivacyError};
+use crate::privacy::{Budget, EpsilonOption, ForecastInput, Ledger, PrivacyError, Response, Tally};
 use crate::session::Mode;
-use crate::session::privacy::{BudgetSettings, Scope};
+use crate::session::privacy::{BudgetSettings, Scope, SendPolicy};
+
+/// What one sample costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct SamplePrice {
+    /// ε of all symbols that the sample can turn, at the session's δ.
+    pub(crate) epsilon: f64,
+    /// How many those are; none where the models were not seen to forget a sample.
+    pub(crate) symbols: Option<u64>,
+}
 
 impl Run {
     /// What other ε of the symbols or flags that are sent now would mean.
@@ -24,6 +33,26 @@ impl Run {
             faulty: &grading.level_probabilities(root_cause),
             pairs: self.mode == Mode::Paper,
         })
+    }
+
+    /// What one sample of each client costs while it is watched in evidence mode. None where symbols are
+    /// unprotected, or are not sent at every step.
+    pub(crate) fn prices_of_a_sample(&self) -> Result<Option<Vec<SamplePrice>>, PrivacyError> {
+        let settings = &self.session.privacy;
+        let Some(epsilon) = settings
+            .epsilon_flag
+            .filter(|_| self.mode == Mode::Evidence && settings.send == SendPolicy::EveryStep)
+        else {
+            return Ok(None);
+        };
+        let symbol = Tally::of(Response::new(epsilon, settings.symbol.symbols())?.spend(), 1);
+        let price = |ledger: &Ledger| {
+            let memory = &ledger.terms().memory;
+            let all = symbol.and(&symbol.echo(memory));
+            let symbols = (!memory.is_endless()).then(|| all.releases());
+            SamplePrice { epsilon: all.epsilon(settings.delta).0, symbols }
+        };
+        Ok(Some(self.ledgers().map(price).collect()))
     }
 
     /// States of a client's sending model.

@@ -196,6 +196,23 @@ impl Stream for Stuck {
 }
 
 #[test]
+fn a_sample_costs_the_epsilon_of_every_symbol_that_it_can_turn() {
+    let mut session = PREPARED.0.clone();
+    let prices = |session: &Session| {
+        open(session, Mode::Evidence, 50).prices_of_a_sample().expect("sound settings")
+    };
+    assert_eq!(prices(&session), None, "nothing is protected");
+    session.privacy.epsilon_flag = Some(4.0);
+    let found = prices(&session).expect("symbols are protected");
+    assert_eq!(found.len(), 4);
+    for price in found {
+        let symbols = price.symbols.expect("these models forget") as f64;
+        assert!(symbols > 1.0, "models look back: {price:?}");
+        assert!((price.epsilon - 4.0 * symbols).abs() < 0.01, "{price:?}");
+    }
+}
+
+#[test]
 fn in_either_mode_a_sensor_that_stands_still_is_said_and_its_incident_says_so_too() {
     let session = &PREPARED.0;
     for mode in [Mode::Evidence, Mode::Paper] {

@@ -26,10 +26,12 @@ pub(super) struct Client {
     pub(crate) recovered: f64,
     /// Whether it had recovered when its present evidence began.
     pub(crate) had_recovered: bool,
-    /// What its reports say for not having recovered, for fading and for being saturated.
+    /// What its reports say for not having recovered, for fading, for being saturated and
+    /// for being nearly quiet.
     disturbed: Shape,
     fading: Shape,
     saturated: Shape,
+    nearly_quiet: Shape,
     /// Until when it raises no alarm.
     pub(crate) glows_until: u64,
     /// Steps since it said anything.
@@ -66,6 +68,7 @@ impl Client {
             disturbed: shape(rules.disturbed),
             fading: shape(rules.fading),
             saturated: shape(rules.saturated),
+            nearly_quiet: shape(rules.nearly_quiet),
             odds: enrolment.odds(grading, &rules.hypotheses),
             raised: false,
             threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
@@ -109,6 +112,11 @@ impl Client {
     /// What a report says for fading, against being saturated.
     pub(crate) fn fades(&self, report: Report) -> f64 {
         self.fading.ratio(report) - self.saturated.ratio(report)
+    }
+
+    /// What a report says for being nearly quiet, against the root cause of which `weights` speak.
+    pub(crate) fn calms(&self, report: Report, weights: Weights) -> f64 {
+        self.nearly_quiet.ratio(report) - weights.root_cause
     }
 
     /// Adds what a step says to its evidence.

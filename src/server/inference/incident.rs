@@ -75,8 +75,15 @@ impl Incident {
     }
 
     /// The same in one more episode, whose root is `root`.
-    pub(super) fn again(self, root: Option<usize>) -> Self {
-        Self { continued: self.continued + 1, latest: root, stands: None, ..self }
+    pub(super) fn again(mut self, root: Option<usize>) -> Self {
+        self.continue_with(root);
+        self
+    }
+
+    /// It begins again, with evidence that speaks for `root`.
+    pub(super) fn continue_with(&mut self, root: Option<usize>) {
+        self.continued += 1;
+        (self.latest, self.stands) = (root, None);
     }
 
     /// Its present episode speaks for `root`, which is not final.

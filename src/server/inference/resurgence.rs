@@ -11,6 +11,7 @@
 //! What swells again is said. It is a new incident if G was above 8 and the root is declared to lie on
 //! no loop: in a loop, or where nobody knows, a disturbance may come back by itself.
 
+use super::again::Again;
 use super::{Change, Closing, Inference, Open};
 
 /// W from which on a root has been saturated: about eight steps of the highest level.
@@ -39,7 +40,7 @@ pub(super) struct Resurgence {
     evidence: f64,
     zero_at: u64,
     /// When it was said last.
-    said_at: Option<u64>,
+    pub(super) said_at: Option<u64>,
 }
 
 impl Resurgence {
@@ -102,8 +103,10 @@ impl Inference {
         let is_due = |said_at: u64| self.step >= said_at + self.rules.afterglow;
         if open.said && open.resurgence.said_at.is_none_or(is_due) {
             open.resurgence.said_at = Some(self.step);
-            open.incident = open.incident.again(Some(root));
-            self.changes.push(Change::Continued(open.incident.clone()));
+            if let Some(member) = open.members.get_mut(root) {
+                *member = Some(Again::said(self.step));
+            }
+            self.announce(&mut open, root);
         }
         Some(open)
     }

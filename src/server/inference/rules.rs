@@ -34,6 +34,8 @@ pub(crate) struct Rules {
     pub(crate) fading: f64,
     /// Shape a of a client that is saturated: nearly every step is of the highest level.
     pub(crate) saturated: f64,
+    /// Shape a of a member of an open episode that is nearly quiet.
+    pub(crate) nearly_quiet: f64,
     /// Evidence of recovery from which on a client's part in an incident is over.
     pub(crate) recovery: f64,
     /// Steps for which an incident stands at least after a change that stays.
@@ -58,6 +60,7 @@ impl Rules {
             disturbed: 0.3,
             fading: 0.35,
             saturated: 0.02,
+            nearly_quiet: 0.6,
             recovery: std::f64::consts::LN_10,
             standing: lifetime::OLDEST,
             revision: lifetime::WINDOW,

@@ -28,7 +28,7 @@ impl Known {
     }
 
     fn place(&self, row: i64) -> usize {
-        row.rem_euclid(self.rows.len() as i64) as usize
+        row.rem_euclid(self.rows.len().cast_signed() as i64) as usize
     }
 
     /// Remembers a row: its number by the stamps of the source, and the values that came.

@@ -18,8 +18,8 @@ use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::watch;
 use crate::study::detection::{Models, TWINS, Twin};
 use crate::study::frame::{Done, Failure, Job, Study, StudyError, StudyOptions};
-use crate::study::report::columns::{self, all, family, json as figure, seeds};
-use crate::study::report::{Cell, Columns, Figure, Report, Table};
+use crate::study::report::columns::{self, all, family, json as figure, mean, seeds};
+use crate::study::report::{Cell, Columns, Figure, Report, Row, Table};
 
 pub(super) const OUTSIDE: Study = Study {
     name: "outside",
@@ -205,21 +205,29 @@ const COLUMNS: Columns<Score> = Columns(&[
 fn report(done: &[Done]) -> Result<Report, StudyError> {
     let mut runs: Vec<(String, Score)> = Vec::new();
     let mut families: Vec<(String, Vec<f64>)> = Vec::new();
-    let mut spliced = Spliced::default();
+    let mut spliced: Vec<Spliced> = Vec::new();
+    let mut twins: Vec<(String, Figures)> = Vec::new();
     for done in done {
         if let Some(name) = done.input::<Option<String>>("data")? {
             runs.extend(done.read::<Option<Score>>()?.map(|score| (name, score)));
         } else if done.input::<Option<u32>>(splices::DATA)?.is_some() {
-            spliced.add(&done.read()?);
+            spliced.push(done.read()?);
         } else {
-            let figures: Figures = done.read()?;
-            add(&mut families, done.input("family")?, figures.f1);
+            let (family, figures): (String, Figures) = (done.input("family")?, done.read()?);
+            add(&mut families, family.clone(), figures.f1);
+            twins.push((family, figures));
         }
     }
     let lines = Line::group(runs.iter().map(|(name, score)| (name, "evidence", score)));
     let mut promised = Table::new("Promises", 1, ["what", "wanted", "measured", "holds"]);
     let mut broken = Vec::new();
-    for promise in promises(&lines, &families).into_iter().chain(of_splices(&spliced)) {
+    let mut all_spliced = Spliced::default();
+    for seed in &spliced {
+        all_spliced.add(seed);
+    }
+    let of_all: Vec<Promise> =
+        promises(&lines, &families).into_iter().chain(of_splices(&all_spliced)).collect();
+    for promise in &of_all {
         let wanted = format!("{} {}", promise.relation, promise.wanted);
         promised.lines.push(vec![
             Cell::words(promise.what.clone()),
@@ -239,9 +247,40 @@ fn report(done: &[Done]) -> Result<Report, StudyError> {
     Ok(Report {
         tables: vec![COLUMNS.table("Runs", 1, &lines), promised],
         reading: vec![reading],
-        rows: COLUMNS.rows(&lines),
+        rows: rows(&lines, &twins, &spliced, &of_all),
         ..Report::default()
     })
+}
+
+const OF_FAMILIES: Columns<Figures> = Columns(&[
+    mean("precision", "", 3, |run| run.precision),
+    mean("recall", "", 3, |run| run.recall),
+    mean("f1", "", 3, |run| run.f1),
+    figure("detected", |line| Figure::Count(line.sum(|run| run.detected))),
+    figure("false_alarms", |line| Figure::Count(line.sum(|run| run.false_alarms))),
+]);
+
+const OF_PROMISES: Columns<Promise> = Columns(&[
+    figure("relation", |line| Figure::Text(line.runs[0].relation.to_owned())),
+    figure("wanted", |line| Figure::Number(Some(line.runs[0].wanted))),
+    figure("measured", |line| Figure::Number(Some(line.runs[0].measured))),
+    figure("holds", |line| Figure::Text(if line.runs[0].holds { "yes" } else { "no" }.to_owned())),
+]);
+
+/// Runs, synthetic families, second attacks and promises, for other programs.
+fn rows(
+    runs: &[Line<'_>],
+    twins: &[(String, Figures)],
+    spliced: &[Spliced],
+    promises: &[Promise],
+) -> Vec<Row> {
+    let twins = columns::Line::group(twins.iter().map(|(name, run)| (name, "evidence", run)));
+    let promises = columns::Line::group(promises.iter().map(|p| ("promise", &p.what[..], p)));
+    let mut rows = COLUMNS.rows(runs);
+    rows.extend(OF_FAMILIES.rows(&twins));
+    rows.extend(splices::rows(spliced));
+    rows.extend(OF_PROMISES.rows(&promises));
+    rows
 }
 
 fn add(groups: &mut Vec<(String, Vec<f64>)>, name: String, value: Option<f64>) {
@@ -352,6 +391,15 @@ mod tests {
         let broken: Vec<&str> =
             found.iter().filter(|p| !p.holds).map(|promise| &promise.what[..]).collect();
         assert_eq!(broken, ["B4: F1", "H4: F1"]);
+    }
+
+    #[test]
+    fn other_programs_get_promises_with_what_was_measured() {
+        let promises = [Promise::at_most("x", 2.0, 10.0), Promise::at_least("y", 1.0, 1.0)];
+        let rows = rows(&[], &[], &[Spliced::default()], &promises);
+        let text = serde_json::to_string(&rows).expect("plain data");
+        assert!(text.contains(r#""not_mentioned":0"#), "{text}");
+        assert!(text.contains(r#""method":"x","seeds":1,"relation":"at most","wanted":2.0,"measured":10.0,"holds":"no""#), "{text}");
     }
 
     #[test]

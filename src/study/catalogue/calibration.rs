@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::json as object;
 
 use super::acceptance::judged;
 use crate::engine::experiment::Failure;
@@ -12,7 +12,8 @@ use crate::score::rate::{expected_a_day, poisson_range};
 use crate::session::{Session, Span};
 use crate::study::detection::Models;
 use crate::study::frame::{Job, Study};
-use crate::study::report::{Cell, Figure, Report, Table};
+use crate::study::report::columns::json;
+use crate::study::report::{Cell, Columns, Figure, Line, Report, Table};
 
 /// First seed and number of days.
 const SEED: u64 = 7001;
@@ -44,7 +45,7 @@ struct Day {
 }
 
 fn job(seed: u64) -> Job {
-    Job::new(format!("a normal day, seed {seed}"), json!({ "seed": seed }), move || day(seed))
+    Job::new(format!("a normal day, seed {seed}"), object!({ "seed": seed }), move || day(seed))
 }
 
 fn day(seed: u64) -> Result<Day, Failure> {
@@ -67,6 +68,7 @@ fn report(days: &[Day]) -> Report {
     let mut table = Table::new("False alarms", 1, heads);
     let watched: f64 = days.iter().map(|day| day.days).sum();
     let mut broken = Vec::new();
+    let mut rates = Vec::new();
     for (place, hours) in HOURS.into_iter().enumerate() {
         let found: usize = days.iter().map(|day| day.false_alarms[place]).sum();
         let expected = watched * 24.0 / hours;
@@ -81,6 +83,7 @@ fn report(days: &[Day]) -> Report {
             Figure::Number(Some(found as f64 / watched)).cell(2),
             Figure::Number(Some(ratio)).cell(2),
         ]);
+        rates.push(Rate { hours, expected, found, watched });
         if ratio > MOST {
             broken.push(format!("one in {hours} h: {ratio:.2} times as many"));
         }
@@ -90,8 +93,31 @@ fn report(days: &[Day]) -> Report {
     } else {
         format!("More than {MOST} times the chosen rate: {}.", broken.join("; "))
     };
-    Report { tables: vec![table], reading: vec![reading], ..Report::default() }
+    let lines = Line::group(rates.iter().map(|rate| ("plant-normal", rate.name(), rate)));
+    let rows = COLUMNS.rows(&lines);
+    Report { tables: vec![table], reading: vec![reading], rows, ..Report::default() }
 }
+
+/// False alarms at one chosen rate.
+struct Rate {
+    hours: f64,
+    expected: f64,
+    found: usize,
+    /// Days.
+    watched: f64,
+}
+
+impl Rate {
+    fn name(&self) -> String {
+        format!("one in {} h", self.hours)
+    }
+}
+
+const COLUMNS: Columns<Rate> = Columns(&[
+    json("days", |line| Figure::Number(Some(line.runs[0].watched))),
+    json("expected", |line| Figure::Number(Some(line.runs[0].expected))),
+    json("false_alarms", |line| Figure::Count(line.runs[0].found)),
+]);
 
 #[cfg(test)]
 mod tests {
@@ -103,5 +129,7 @@ mod tests {
         assert!(report(&[day(4), day(7)]).reading[0].starts_with("At every chosen rate"));
         let broken = report(&[day(9), day(9)]);
         assert!(broken.reading[0].contains("one in 6 h: 2.25 times as many"), "{broken:?}");
+        let rows = serde_json::to_string(&broken.rows[0]).expect("plain data");
+        assert!(rows.contains(r#""days":2.0,"expected":8.0,"false_alarms":18"#), "{rows}");
     }
 }

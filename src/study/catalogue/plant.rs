@@ -8,6 +8,7 @@ use crate::engine::experiment::federation::Results;
 use crate::engine::experiment::flags::{FlagRuns, ModelFlags};
 use crate::score::metrics::run_length::RunTotals;
 use crate::session::Session;
+use crate::session::privacy::PrivacySettings;
 use crate::study::experiments::{experiments_on, oracle_note};
 use crate::study::frame::{Done, Job, Study, StudyError, StudyOptions};
 use crate::study::report::Report;
@@ -31,6 +32,8 @@ fn jobs(options: &StudyOptions) -> Vec<Job> {
         Job::new(format!("{name}, seed {seed}"), inputs, move || {
             let mut session = Session::open(name)?;
             session.seed = seed;
+            // The paper's Table 4 is without noise.
+            session.privacy = PrivacySettings::default();
             watched::watch(&session)
         })
     };

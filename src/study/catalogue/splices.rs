@@ -11,8 +11,9 @@ use crate::engine::handle::Options;
 use crate::fact::Fact;
 use crate::session::{Attacks, Session, Source};
 use crate::study::detection::Models;
-use crate::study::frame::{Job, Study};
-use crate::study::report::{Cell, Figure, Report, Table};
+use crate::study::frame::{Done, Job, Study};
+use crate::study::report::columns::{self, all, seeds};
+use crate::study::report::{Columns, Figure, Report, Row};
 
 /// Seconds between the end of the first attack and the start of the second.
 const GAP_S: u32 = 120;
@@ -30,13 +31,51 @@ pub(super) const STUDY: Study = Study {
     needs_data: false,
     jobs: |options| Ok(options.seeds_from(SEED, SEEDS, 1).into_iter().map(job).collect()),
     report: |_, done| {
-        let mut all = Spliced::default();
-        for done in done {
-            all.add(&done.read()?);
-        }
-        Ok(Report { tables: vec![all.table()], reading: vec![all.reading()], ..Report::default() })
+        let seeds = done.iter().map(Done::read).collect::<Result<Vec<Spliced>, _>>()?;
+        Ok(report(&seeds))
     },
 };
+
+type Line<'a> = columns::Line<'a, Spliced>;
+
+const COLUMNS: Columns<Spliced> = Columns(&[
+    seeds("seeds"),
+    all("pairs", "pairs", 0, |line| Figure::Count(line.sum(|seed| seed.pairs))),
+    all("own_incident", "own incident", 0, |line| Figure::Count(line.sum(|seed| seed.own))),
+    all("announced", "announced as a continuation", 0, |line| {
+        Figure::Count(line.sum(|seed| seed.announced))
+    }),
+    all("not_mentioned", "neither", 0, |line| Figure::Count(line.sum(Spliced::unsaid))),
+    all("not_mentioned_attacks", "which", 0, |line| {
+        let names: Vec<&str> =
+            line.runs.iter().flat_map(|seed| &seed.neither).map(String::as_str).collect();
+        Figure::Text(names.join(" "))
+    }),
+]);
+
+fn report(seeds: &[Spliced]) -> Report {
+    let lines = lines(seeds);
+    let mut all = Spliced::default();
+    for seed in seeds {
+        all.add(seed);
+    }
+    Report {
+        tables: vec![COLUMNS.table("Second attacks", 0, &lines)],
+        reading: vec![all.reading()],
+        rows: COLUMNS.rows(&lines),
+        ..Report::default()
+    }
+}
+
+/// All seeds in one line; none where there is no seed.
+fn lines(seeds: &[Spliced]) -> Vec<Line<'_>> {
+    Line::group(seeds.iter().map(|seed| ("plant", "evidence", seed)))
+}
+
+/// What became of second attacks, for other programs.
+pub(super) fn rows(seeds: &[Spliced]) -> Vec<Row> {
+    COLUMNS.rows(&lines(seeds))
+}
 
 /// Jobs of the usual seeds, or of the first.
 pub(super) fn jobs(quick: bool) -> impl Iterator<Item = Job> {
@@ -71,18 +110,6 @@ impl Spliced {
     /// Those that nothing is said about.
     pub(super) fn unsaid(&self) -> usize {
         self.neither.len()
-    }
-
-    fn table(&self) -> Table {
-        let heads = ["pairs", "own incident", "announced as a continuation", "neither"];
-        let mut table = Table::new("Second attacks", 0, heads);
-        let counts = [self.pairs, self.own, self.announced, self.unsaid()];
-        table.lines.push(counts.map(|n| Figure::Count(n).cell(0)).to_vec());
-        if !self.neither.is_empty() {
-            let which = Cell::words(self.neither.join(" "));
-            table.lines.push(vec![Cell::words(""), Cell::words(""), Cell::words(""), which]);
-        }
-        table
     }
 
     fn reading(&self) -> String {
@@ -143,4 +170,25 @@ fn spliced(seed: u64) -> Result<Spliced, Failure> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_programs_get_every_count_and_the_names_of_what_was_not_mentioned() {
+        let seed = |own, neither: &[&str]| Spliced {
+            pairs: 10,
+            own,
+            announced: 10 - own - neither.len(),
+            neither: neither.iter().map(|id| (*id).to_owned()).collect(),
+        };
+        let report = report(&[seed(8, &["S110"]), seed(9, &[])]);
+        assert_eq!(
+            serde_json::to_string(&report.rows).expect("plain data"),
+            r#"[{"family":"plant","method":"evidence","seeds":2,"pairs":20,"own_incident":17,"announced":2,"not_mentioned":1,"not_mentioned_attacks":"S110"}]"#
+        );
+        assert_eq!(report.tables[0].lines.len(), 1);
+    }
 }

@@ -122,6 +122,39 @@ fn what_hardly_fades_is_said_once_it_swells_again_and_a_single_lower_step_is_not
 }
 
 #[test]
+fn behind_a_saturated_root_a_second_disturbance_is_announced_where_an_effect_feels_it_again() {
+    let edges = [(1, 2)];
+    let rows = |effect: &[(usize, usize)]| {
+        let mut rows = vec![[0; 4]; 30];
+        let levels = effect.iter().flat_map(|(level, steps)| vec![*level; *steps]);
+        rows.extend(levels.map(|level| [0, 4, level, 0]));
+        rows
+    };
+    let once = course_of(&edges, &rows(&[(4, 10), (0, 30)]));
+    assert_eq!(once, [("opened", 1, Some(1))]);
+    let again = course_of(&edges, &rows(&[(4, 10), (0, 20), (4, 10)]));
+    assert_eq!(again, [("opened", 1, Some(1)), ("continued", 1, Some(1))]);
+    let soon = course_of(&edges, &rows(&[(4, 10), (0, 10), (4, 10), (0, 10), (4, 10)]));
+    assert_eq!(soon, again, "a client is mentioned once in a propagation window");
+    let late = course_of(&edges, &rows(&[(0, 80), (4, 10)]));
+    assert_eq!(late, again, "an effect that was quiet for longer than that");
+}
+
+#[test]
+fn a_root_that_is_nearly_quiet_and_rises_to_middle_levels_is_announced() {
+    let edges = [(0, 1), (1, 2)];
+    let of = |level: usize| [0, level, 0, 0];
+    let mut rows = vec![[0; 4]; 30];
+    rows.extend(vec![of(4); 20]);
+    rows.extend(vec![of(1); 9]);
+    let faded = course_of(&edges, &rows);
+    assert_eq!(faded, [("opened", 1, Some(1))]);
+    rows.extend(vec![of(3); 10]);
+    let risen = course_of(&edges, &rows);
+    assert_eq!(risen, [("opened", 1, Some(1)), ("continued", 1, Some(1))]);
+}
+
+#[test]
 fn a_member_that_had_recovered_opens_an_incident_of_its_own_while_its_effect_still_lingers() {
     // Client 1 is quiet again for long; client 2, which it reaches, is not quite.
     let mut rows = vec![[0; 4]; 30];
