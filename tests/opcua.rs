@@ -7,10 +7,13 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::Duration;
 
-use support::{Cable, Plant, Running, figure, incidents, program, session, told, wait_until};
+use support::{
+    Cable, Plant, Running, figure, incidents, program, session, session_at, told, wait_until,
+};
 
 /// Seconds of history before the day.
 const HISTORY: u64 = 8 * 3600;
@@ -54,7 +57,7 @@ fn watched(folder: &std::path::Path, minutes: &str) -> (Plant, Cable, Running, u
     let hours = format!("{}", minutes.parse::<f64>().expect("a number") / 60.0);
     let plant = Plant::start(folder, &["--seed", "5", "--history", "8", "--hours", &hours], "20");
     let cable = Cable::to(plant.port);
-    let (file, metrics) = plant.session_at(folder, cable.port, "past: Before");
+    let (file, metrics) = session_at(folder, cable.port, "past: Before");
     let running = Running::start(folder, &file, &[]);
     let begun = (HISTORY + 60) as f64;
     wait_until("watching", || {
@@ -83,12 +86,12 @@ fn a_server_that_is_killed_and_comes_back_costs_no_row_that_it_kept() {
 #[test]
 fn a_cut_cable_costs_no_row() {
     let folder = tempfile::tempdir().expect("a folder for the test");
-    let (_plant, cable, running, metrics) = watched(folder.path(), "6");
+    let (_plant, cable, running, metrics) = watched(folder.path(), "12");
     cable.cut();
     wait_until("the loss", || figure(metrics, "headwater_reconnects_total") == Some(1.0));
     thread::sleep(Duration::from_secs(3));
     cable.mend();
-    let all = HISTORY + 360;
+    let all = HISTORY + 720;
     wait_until("the last row", || figure(metrics, "headwater_rows_total") == Some(all as f64));
     let told = running.end();
     assert_eq!(told.of("opened").len(), 0);
@@ -151,7 +154,6 @@ fn a_password_goes_over_an_encrypted_channel_to_a_server_that_somebody_trusts() 
     assert_eq!(code, Some(1), "{words}");
     assert!(words.contains("PLC_PASSWORD holds no password"), "{words}");
 
-    use std::os::unix::fs::PermissionsExt as _;
     let key = folder.path().join("pki/private/private.pem");
     assert_eq!(fs::metadata(key).expect("a key").permissions().mode() & 0o777, 0o600);
 

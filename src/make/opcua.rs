@@ -160,6 +160,7 @@ fn node(namespace: u16, tag: Tag) -> NodeId {
     NodeId::new(namespace, tag.name())
 }
 
+#[expect(clippy::mut_mut, reason = "the trait of the library asks for it")]
 #[async_trait]
 impl InMemoryNodeManagerImpl for Nodes {
     async fn init(&self, _space: &mut AddressSpace, _context: ServerContext) {}

@@ -119,17 +119,18 @@ impl Plant {
 
     /// A session that watches it, and the port of its metrics.
     pub(crate) fn session(&self, folder: &Path, source: &str) -> (PathBuf, u16) {
-        self.session_at(folder, self.port, source)
+        session_at(folder, self.port, source)
     }
+}
 
-    pub(crate) fn session_at(&self, folder: &Path, port: u16, source: &str) -> (PathBuf, u16) {
-        let input = format!(
-            "input: OpcUa(url: \"opc.tcp://127.0.0.1:{port}\", namespace: \"urn:headwater:plant\", \
-             {source})"
-        );
-        let metrics = free_port();
-        (session(folder, &input, metrics), metrics)
-    }
+/// A session that watches the server behind `port`, and the port of its metrics.
+pub(crate) fn session_at(folder: &Path, port: u16, source: &str) -> (PathBuf, u16) {
+    let input = format!(
+        "input: OpcUa(url: \"opc.tcp://127.0.0.1:{port}\", namespace: \"urn:headwater:plant\", \
+         {source})"
+    );
+    let metrics = free_port();
+    (session(folder, &input, metrics), metrics)
 }
 
 fn spawn(

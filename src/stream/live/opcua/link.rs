@@ -93,7 +93,7 @@ pub(super) async fn connect(plan: &Plan) -> Result<Link, Failure> {
     let endpoints = endpoints
         .map_err(|_| Failure::Lost(format!("no answer within {} s", DISCOVERY.as_secs())))?
         .map_err(|why| Failure::Lost(plain(&why.to_string())))?;
-    let mut endpoint = choose(plan, endpoints)?;
+    let mut endpoint = choose(plan, &endpoints)?;
     if plan.source.security != OpcUaSecurity::Open {
         let certificate = X509::from_byte_string(&endpoint.server_certificate)
             .map_err(|why| Failure::Refused(format!("the server's certificate: {why}")))?;
@@ -115,10 +115,12 @@ pub(super) async fn connect(plan: &Plan) -> Result<Link, Failure> {
         let mut is_first = true;
         while let Some(event) = events.next().await {
             let change = match event {
-                Ok(SessionPollResult::ConnectionLost(why)) => Change::Lost(why),
                 // The first session is asked for once: why it is refused is told.
                 Ok(SessionPollResult::ReconnectFailed(why)) if is_first => Change::Over(why),
-                Ok(SessionPollResult::ReconnectFailed(why)) => Change::Lost(why),
+                Ok(
+                    SessionPollResult::ConnectionLost(why)
+                    | SessionPollResult::ReconnectFailed(why),
+                ) => Change::Lost(why),
                 Ok(SessionPollResult::Reconnected(SessionConnectMode::NewSession(_))) => {
                     Change::New
                 }
@@ -144,10 +146,7 @@ pub(super) async fn connect(plan: &Plan) -> Result<Link, Failure> {
 }
 
 /// The endpoint that the session asks for, or what the server offers instead.
-fn choose(
-    plan: &Plan,
-    endpoints: Vec<EndpointDescription>,
-) -> Result<EndpointDescription, Failure> {
+fn choose(plan: &Plan, endpoints: &[EndpointDescription]) -> Result<EndpointDescription, Failure> {
     let (policy, mode) = match plan.source.security {
         OpcUaSecurity::Open => (SecurityPolicy::None, MessageSecurityMode::None),
         OpcUaSecurity::Basic256Sha256 => {

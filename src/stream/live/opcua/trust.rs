@@ -75,6 +75,10 @@ pub(crate) fn own_certificate(pki: &Path, name: &str, uri: &str) -> Result<PathB
     let (made, secret) = X509::cert_and_pkey(&data)?;
     let pem = secret.to_der().map_err(|why| why.to_string())?;
     // Lines end as on this platform; the library ends them so that other tools cannot read them.
+    #[expect(
+        clippy::default_trait_access,
+        reason = "the type is of a crate that is not ours to name"
+    )]
     let pem = pem.to_pem("PRIVATE KEY", Default::default()).map_err(|why| why.to_string())?;
     write_key(&key, pem.as_bytes()).map_err(|why| format!("{}: {why}", key.display()))?;
     let der = made.to_der().map_err(|why| why.to_string())?;
