@@ -152,6 +152,12 @@ impl Recording {
         }
     }
 
+    /// Whether its run came to the first step. One that was killed while it began holds nothing that
+    /// could be decided again.
+    pub(crate) fn has_begun(&self) -> Result<bool, RecordError> {
+        Ok(self.about(AboutTable::Site, "step_layout")?.is_some())
+    }
+
     /// An entry that every recording has.
     pub(crate) fn known(&self, table: AboutTable, key: &str) -> Result<String, RecordError> {
         self.about(table, key)?.ok_or_else(|| {

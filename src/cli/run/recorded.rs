@@ -45,7 +45,19 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs, file: &Path) ->
             missing.join("; ")
         );
     }
-    if args.recompute { recompute(out, args, &recording) } else { print(out, args, &recording) }
+    if !args.recompute {
+        return print(out, args, &recording);
+    }
+    if recording.has_begun()? {
+        return recompute(out, args, &recording);
+    }
+    // If stderr is closed, the message is lost.
+    let _ = writeln!(
+        io::stderr(),
+        "headwater: {}: its run ended before it began: there is nothing to decide again",
+        file.display()
+    );
+    print(out, args, &recording)
 }
 
 /// Prints what was said then.
