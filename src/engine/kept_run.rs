@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::prepare::{self, Prepared};
 use super::recorded::{INFLUENCES, MODELS};
+use super::run::ledger_fact;
 use super::run::readout::ClientReadout;
 use super::watch::{News, Watch};
 use crate::base::digest;
@@ -271,10 +272,8 @@ fn note_of(frame: &Frame, place: &mut stream::Place) -> StepNote {
 }
 
 fn store_ledgers(recorder: &mut Recorder, watch: &Watch, now: Timestamp) {
-    for (client, fact) in watch.run().ledger_facts(now).into_iter().enumerate() {
-        if let Some(fact) = fact {
-            recorder.ledger(client, now, &fact);
-        }
+    for (client, ledger) in watch.run().ledgers().enumerate() {
+        recorder.ledger(client, now, ledger, ledger_fact);
     }
 }
 

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::fact::Fact;
 use crate::incident::{Event, Incident};
+use crate::privacy::Ledger;
 use crate::server::ServerView;
 use crate::site::meter::{Meters, Unmeasured};
 use crate::site::{LocalView, Truth};
@@ -46,14 +48,42 @@ pub(crate) struct Seen {
 /// A row that does not come with every step.
 #[derive(Debug)]
 pub(super) enum Row {
-    About { table: AboutTable, key: &'static str, value: String },
-    Model { table: ModelTable, kind: &'static str, data: Vec<u8> },
-    Note { step: u64, note: StepNote },
-    Fact { step: u64, line: String },
-    Event { step: u64, after_end: bool, event: Event },
+    About {
+        table: AboutTable,
+        key: &'static str,
+        value: String,
+    },
+    Model {
+        table: ModelTable,
+        kind: &'static str,
+        data: Vec<u8>,
+    },
+    Note {
+        step: u64,
+        note: StepNote,
+    },
+    Fact {
+        step: u64,
+        line: String,
+    },
+    Event {
+        step: u64,
+        after_end: bool,
+        event: Event,
+    },
     Incident(Box<Incident>),
-    Ledger { step: u64, client: usize, time: Timestamp, json: String },
+    /// What it comes to is worked out by whoever writes it.
+    Ledger {
+        step: u64,
+        client: usize,
+        time: Timestamp,
+        ledger: Box<Ledger>,
+        fact: LedgerFact,
+    },
 }
+
+/// Makes the fact about a ledger as of an instant; none where nothing was released.
+pub(crate) type LedgerFact = fn(&Ledger, Timestamp) -> Option<Fact>;
 
 /// Which table an entry about the run stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::RecordError;
-use super::batch::{AboutTable, Batch, ModelTable, Row, Seen, StepMark, StepNote};
+use super::batch::{AboutTable, Batch, LedgerFact, ModelTable, Row, Seen, StepMark, StepNote};
 use super::writer::{self, Report, Writer};
 use crate::fact::Fact;
 use crate::incident::{Event, Incident};
+use crate::privacy::Ledger;
 use crate::site::meter::{Meters, Unmeasured};
 use crate::stream::Frame;
 use crate::wire::CarrierLog;
@@ -118,9 +119,10 @@ impl Recorder {
         self.batch.rows.extend(facts.iter().map(|fact| Row::Fact { step, line: fact.to_line() }));
     }
 
-    pub(crate) fn ledger(&mut self, client: usize, time: Timestamp, fact: &Fact) {
-        let step = self.steps;
-        self.batch.rows.push(Row::Ledger { step, client, time, json: fact.to_line() });
+    /// What a client has given away. Composing it takes long, and is left to the writer.
+    pub(crate) fn ledger(&mut self, client: usize, time: Timestamp, of: &Ledger, fact: LedgerFact) {
+        let (step, ledger) = (self.steps, Box::new(of.clone()));
+        self.batch.rows.push(Row::Ledger { step, client, time, ledger, fact });
     }
 
     /// A step is done, and this was seen of every client.

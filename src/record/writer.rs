@@ -187,7 +187,9 @@ impl Writer {
                 let row = params![incident.number, json, crc(&json)];
                 self.db.prepare_cached(insert)?.execute(row)?;
             }
-            Row::Ledger { step, client, time, json } => {
+            Row::Ledger { step, client, time, ledger, fact } => {
+                let Some(fact) = fact(&ledger, time) else { return Ok(()) };
+                let json = fact.to_line();
                 let insert = "INSERT OR REPLACE INTO site_ledger VALUES (?1, ?2, ?3, ?4, ?5)";
                 let row = params![step, client as u64, time.to_string(), json, crc(&json)];
                 self.db.prepare_cached(insert)?.execute(row)?;
