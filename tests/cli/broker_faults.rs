@@ -64,6 +64,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
     let _ = to.shutdown(Shutdown::Both);
 }
 
+#[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
 #[test]
 fn a_cut_network_and_a_hung_broker_cost_no_row_that_the_broker_kept() {
     let folder = tempfile::tempdir().expect("a folder for the test");

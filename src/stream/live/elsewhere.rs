@@ -23,8 +23,8 @@ pub(super) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Keeps a piece of a row, which has a number here and one by its stamp. One that does not follow the others takes their place, and they are counted as
-    /// late or wrongly stamped.
+    /// Keeps a piece of a row, which has a number here and one by its stamp. One that does not follow
+    /// the others takes their place, and they are counted as late or wrongly stamped.
     pub(super) fn add(
         &mut self,
         [slot, stamped]: [i64; 2],
