@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::error::OpenError;
+use super::player::source_figures;
 use super::progress::Training;
 use super::protocol::{EngineEvent, Options};
+use crate::output::metrics::Metrics;
 use crate::session::{Clock, LiveHistory, LiveSource, Mark, Session};
 use crate::stream::live::LiveStream;
 use crate::stream::live::kept::{self, Gathering};
+use crate::stream::live::status::{Standing, Status};
 use crate::stream::{self, Continuity, Frame, Next, Part, Stream as _};
 
 /// How long a source that has nothing yet is left alone.
@@ -28,6 +31,7 @@ pub(super) fn begin(
     session: &Session,
     live: &LiveSource,
     options: &Options,
+    metrics: Option<&Metrics>,
     sender: &mpsc::Sender<EngineEvent>,
 ) -> Result<LiveStream, OpenError> {
     let layout = match live.history {
@@ -44,9 +48,10 @@ pub(super) fn begin(
     if is_there {
         return Ok(source);
     }
-    let mut learning = Learning { options, sender, begun: Instant::now(), told: None };
+    source.status().begin(Instant::now());
+    let mut learning = Learning { options, metrics, sender, begun: Instant::now(), told: None };
     while !source.meet()? {
-        learning.tell(|| ("waiting for the first row".into(), None))?;
+        learning.tell(&source, || ("waiting for the first row".into(), None))?;
     }
     gather(session, live, &mut source, &mut learning)?;
     Ok(source)
@@ -96,7 +101,7 @@ fn gather(
             gathering.sync()?;
             synced = Instant::now();
         }
-        let told = learning.tell(|| {
+        let told = learning.tell(source, || {
             let doing = stage(session, done_s, all_s);
             (doing, Some((done_s.max(0.0) as usize, all_s as usize)))
         });
@@ -104,6 +109,14 @@ fn gather(
             gathering.sync()?;
             return Err(stopped);
         }
+    }
+}
+
+/// How the source stands while its rows are gathered.
+fn source_words(status: &Status, now: Instant) -> String {
+    match status.standing(now) {
+        Standing::Live => format!("{}, {:.0} values/s", status.words(now), status.values_per_s),
+        _ => status.words(now),
     }
 }
 
@@ -123,15 +136,17 @@ fn stage(session: &Session, done_s: f64, all_s: f64) -> String {
 /// Whoever is told how far the learning is, and may stop it.
 struct Learning<'a> {
     options: &'a Options,
+    metrics: Option<&'a Metrics>,
     sender: &'a mpsc::Sender<EngineEvent>,
     begun: Instant,
     told: Option<Instant>,
 }
 
 impl Learning<'_> {
-    /// Says what is done, now and then; an error stops the learning.
+    /// Says what is done and how the source stands, now and then; an error stops the learning.
     fn tell(
         &mut self,
+        source: &LiveStream,
         words: impl FnOnce() -> (String, Option<(usize, usize)>),
     ) -> Result<(), OpenError> {
         if self.told.is_some_and(|told| told.elapsed() < TELL) {
@@ -146,7 +161,12 @@ impl Learning<'_> {
                     .into(),
             );
         }
+        let (status, now) = (source.status().get(), Instant::now());
+        if let Some(metrics) = self.metrics {
+            metrics.set(source_figures(&status, now));
+        }
         let (doing, steps) = words();
+        let doing = format!("{doing}. {}", source_words(&status, now));
         let elapsed = self.begun.elapsed();
         let training =
             Training { doing, steps, losses: Vec::new(), bytes: None, elapsed, fact: None };

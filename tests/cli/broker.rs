@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::live::{Running, incidents, program, told, unprotected_day, wait_until};
+use super::started::Started;
 
 /// A broker of our own on loopback.
 pub(crate) struct Mosquitto {
@@ -87,13 +88,13 @@ pub(crate) fn session(
     file
 }
 
-pub(crate) fn plant(folder: &Path, port: u16, hours: &str, speed: &str) -> Child {
-    program(folder)
+pub(crate) fn plant(folder: &Path, port: u16, hours: &str, speed: &str) -> Started {
+    let mut command = program(folder);
+    command
         .args(["make", "plant", "--seed", "7", "--attacks", "--hours", hours, "--speed", speed])
         .args(["--live", &format!("mqtt://127.0.0.1:{port}")])
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program runs")
+        .stderr(Stdio::null());
+    Started::by(&mut command)
 }
 
 /// A figure that the run tells on the address of its metrics.

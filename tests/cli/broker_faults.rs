@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::broker::{Mosquitto, figure, free_port, plant, session, wait_for_subscriber};
 use super::live::{Running, WATCHED, program, rows, session as table_session, wait_until};
+use super::started::Started;
 use super::tty::signal;
 
 /// A network between a program and a broker, which can be cut.
@@ -200,14 +201,17 @@ fn an_encrypted_broker_is_looked_at_and_watched_with_a_password_from_the_environ
     );
     let broker = Mosquitto::start_with(folder, &more);
     let url = format!("mqtts://127.0.0.1:{}", broker.port);
-    let mut source = program(folder)
-        .args(["make", "plant", "--seed", "7", "--hours", "1", "--speed", "max", "--live", &url])
-        .env("HEADWATER_MQTT_USER", "plant")
-        .env("HEADWATER_MQTT_PASSWORD", "hush")
-        .env("HEADWATER_MQTT_CA", at("ca.pem"))
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program runs");
+    let source = || {
+        let mut command = program(folder);
+        command
+            .args(["make", "plant", "--seed", "7", "--hours", "1", "--speed", "max", "--live", &url])
+            .env("HEADWATER_MQTT_USER", "plant")
+            .env("HEADWATER_MQTT_PASSWORD", "hush")
+            .env("HEADWATER_MQTT_CA", at("ca.pem"))
+            .stderr(Stdio::null());
+        Started::by(&mut command)
+    };
+    let first = source();
     let init = |ca: &str, password: &str, out: &str| {
         program(folder)
             .current_dir(folder)
@@ -226,8 +230,7 @@ fn an_encrypted_broker_is_looked_at_and_watched_with_a_password_from_the_environ
         assert_eq!(refused.status.code(), Some(1), "{words}");
         assert!(!words.contains("hush") && !folder.join("none.ron").exists(), "{words}");
     }
-    let _ = source.kill();
-    let _ = source.wait();
+    drop(first);
 
     // What was written passes the check, knows the clients, and holds no password.
     let text = fs::read_to_string(folder.join("found.ron")).expect("written");
@@ -243,28 +246,18 @@ fn an_encrypted_broker_is_looked_at_and_watched_with_a_password_from_the_environ
     let text = text.replace("+24h", "+1h").replace("+72h", "+3h");
     fs::write(folder.join("found.ron"), text).expect("written");
     let (out, err) = (folder.join("run.jsonl"), folder.join("run.txt"));
-    let mut run = program(folder)
-        .env("PLANT_PASSWORD", "hush")
+    let mut run = program(folder);
+    run.env("PLANT_PASSWORD", "hush")
         .args(["run", "--json"])
         .arg(folder.join("found.ron"))
         .stdout(fs::File::create(&out).expect("writable"))
-        .stderr(fs::File::create(&err).expect("writable"))
-        .spawn()
-        .expect("the program runs");
+        .stderr(fs::File::create(&err).expect("writable"));
+    let mut run = Started::by(&mut run);
     wait_for_subscriber();
-    let mut source = program(folder)
-        .args(["make", "plant", "--seed", "7", "--hours", "1", "--speed", "max", "--live", &url])
-        .env("HEADWATER_MQTT_USER", "plant")
-        .env("HEADWATER_MQTT_PASSWORD", "hush")
-        .env("HEADWATER_MQTT_CA", at("ca.pem"))
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program runs");
+    let _second = source();
     wait_until("learning", || {
         fs::read_to_string(&out).is_ok_and(|facts| facts.contains("\"calibrated\""))
     });
     signal("TERM", run.id());
     run.wait().expect("it ends");
-    let _ = source.kill();
-    let _ = source.wait();
 }

@@ -40,6 +40,7 @@ mod remote;
 #[cfg(unix)]
 mod rogue;
 mod run;
+mod started;
 mod steady;
 #[cfg(unix)]
 mod storm;

@@ -190,6 +190,7 @@ impl Run {
             unused_nominal_rows: self.unused_nominal,
             not_watched: self.not_watched(),
             suspended: self.suspended_stretches(),
+            latency_ms: None,
             ledger: None,
         }
     }
