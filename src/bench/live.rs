@@ -14,6 +14,15 @@ const SHORTER: [(&str, &str); 2] = [("+16h", "+2h"), ("+48h", "+6h")];
 /// Rows of the day, 200 a second; a step takes five.
 const DAY: [&str; 6] = ["--history", "6", "--hours", "0.5", "--speed", "200"];
 
+/// Everything that the programs keep goes into the folder of the measurement.
+const FOLDERS: [&str; 5] = [
+    "HEADWATER_CACHE",
+    "HEADWATER_CONFIG",
+    "HEADWATER_LEDGERS",
+    "HEADWATER_LIVE",
+    "HEADWATER_RECORDINGS",
+];
+
 /// A program that ends with whoever waits for it.
 struct Started(Child);
 
@@ -33,8 +42,7 @@ pub(super) fn latency(folder: &Path) -> Result<LatencyMs, BenchError> {
     let program = std::env::current_exe().map_err(trouble)?;
     let command = || {
         let mut command = Command::new(&program);
-        let folders = ["CACHE", "CONFIG", "LEDGERS", "LIVE", "RECORDINGS"];
-        command.envs(folders.map(|name| (format!("HEADWATER_{name}"), folder)));
+        command.envs(FOLDERS.map(|name| (name, folder)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         command
     };

@@ -97,12 +97,18 @@ pub(crate) fn plant(folder: &Path, port: u16, hours: &str, speed: &str) -> Start
     Started::by(&mut command)
 }
 
-/// A figure that the run tells on the address of its metrics.
-pub(crate) fn figure(port: u16, name: &str) -> Option<f64> {
+/// What the run answers on the address of its metrics.
+pub(crate) fn answer(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\n\r\n").ok()?;
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// A figure that the run tells there.
+pub(crate) fn figure(port: u16, name: &str) -> Option<f64> {
+    let text = answer(port, "/metrics")?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.rsplit(' ').next()?.parse().ok()
 }

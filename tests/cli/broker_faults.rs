@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::broker::{Mosquitto, figure, free_port, plant, session, wait_for_subscriber};
+use super::broker::{Mosquitto, answer, figure, free_port, plant, session, wait_for_subscriber};
 use super::live::{Running, WATCHED, program, rows, session as table_session, wait_until};
 use super::started::Started;
 use super::tty::signal;
@@ -142,6 +142,21 @@ fn a_source_that_dies_and_comes_back_is_seen_and_costs_nothing_but_its_silence()
     assert_eq!((told.of("opened").len(), gaps), (0, 1), "{:?}", told.of("quality"));
 }
 
+#[test]
+fn a_source_that_cannot_be_reached_while_it_learns_is_told_and_a_stop_is_no_failure() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let metrics = free_port();
+    let file = session(folder.path(), [free_port(), metrics], |text| text);
+    let running = Running::start(folder.path(), &file);
+    wait_until("the reason", || {
+        let health = answer(metrics, "/healthz").unwrap_or_default();
+        health.starts_with("HTTP/1.1 503") && health.contains("reconnecting for")
+    });
+    assert_eq!(figure(metrics, "headwater_source_up"), Some(0.0));
+    let told = running.end();
+    assert!(told.words.contains("stopped while it learned what is normal"), "{}", told.words);
+}
+
 /// Runs openssl, which is there wherever mosquitto is.
 fn openssl(folder: &Path, args: &[&str]) {
     let done = Command::new("openssl").args(args).current_dir(folder).output().expect("openssl");
@@ -204,7 +219,9 @@ fn an_encrypted_broker_is_looked_at_and_watched_with_a_password_from_the_environ
     let source = || {
         let mut command = program(folder);
         command
-            .args(["make", "plant", "--seed", "7", "--hours", "1", "--speed", "max", "--live", &url])
+            .args([
+                "make", "plant", "--seed", "7", "--hours", "1", "--speed", "max", "--live", &url,
+            ])
             .env("HEADWATER_MQTT_USER", "plant")
             .env("HEADWATER_MQTT_PASSWORD", "hush")
             .env("HEADWATER_MQTT_CA", at("ca.pem"))

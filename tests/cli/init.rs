@@ -31,7 +31,8 @@ fn proposed(source: &str, models: Models) -> String {
     assert!(check.status.success(), "{source}: {}", String::from_utf8_lossy(&check.stderr));
     let text = fs::read_to_string(&file).expect("it was written");
     if models == Models::Linear {
-        let linear = text.replace("    sampling:", "    model: (proprietary: Linear),\n    sampling:");
+        let linear =
+            text.replace("    sampling:", "    model: (proprietary: Linear),\n    sampling:");
         assert_ne!(linear, text);
         fs::write(&file, linear).expect("it can be written");
     }
@@ -55,6 +56,8 @@ fn proposed(source: &str, models: Models) -> String {
 fn sessions_are_proposed_for_every_kind_of_table_and_run_to_their_end() {
     let tep = proposed("tep", Models::Linear);
     assert!(tep.contains("GROUP:") && tep.contains("run_column: \"run\""), "{tep}");
+    let never = tep.lines().find(|line| line.contains("Never change")).expect("constants");
+    assert!(never.contains("seed"), "the seed of a run is no measurement: {tep}");
     let batadal = proposed("batadal", Models::Linear);
     assert!(batadal.contains("format: Pattern(\"%d/%m/%y %H\")"), "{batadal}");
     assert!(batadal.contains("labels: Column(name: \"ATT_FLAG\", unlabelled: [-999.0])"));

@@ -217,7 +217,9 @@ fn source(model: &Model, parts: &mut Parts) {
         Some(Reach::Order) => parts.add(5, "service", model.theme.label),
         None => {}
     }
-    let (theme, Some(shown)) = (&model.theme, &model.live) else { return };
+    // A source that is over has no rate and no lag.
+    let shown = model.live.as_ref().filter(|_| !matches!(model.stage, Stage::Ended));
+    let (theme, Some(shown)) = (&model.theme, shown) else { return };
     let lag = shown.lag.map_or(0.0, |lag| lag.as_secs_f64());
     match shown.standing {
         Standing::Live => {
