@@ -276,11 +276,11 @@ fn too_little_history_is_an_error_that_says_how_much_is_needed() {
     assert!(words.contains("standard input ended after 60 min of history, and 6.0 h"), "{words}");
 }
 
-/// Waits until `holds`, for some minutes at most.
+/// Waits until `holds`. The limit only ends a test that hangs: a busy machine takes its own time.
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < Duration::from_mins(4), "{what} took too long");
+        assert!(begun.elapsed() < Duration::from_mins(10), "{what} took too long");
         thread::sleep(Duration::from_millis(50));
     }
 }
