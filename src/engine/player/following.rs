@@ -187,20 +187,7 @@ fn figures(
 }
 
 fn summary(following: &Following, status: &Status) -> String {
-    let counts = status.counts;
-    let mut text = format!(
-        "{}: {} rows, {} incomplete; values left out: {} late, {} doubled, {} bad, {} wrongly \
-         stamped; {} lines not readable; {} times reconnected",
-        status.place,
-        counts.rows,
-        counts.incomplete,
-        counts.late,
-        counts.doubled,
-        counts.bad,
-        counts.wrong_stamp,
-        status.unreadable,
-        status.reconnects,
-    );
+    let mut text = status.left_out();
     if let (Some(half), Some(most)) = (following.latency(0.5), following.latency(0.99)) {
         let ms = |latency: Duration| latency.as_secs_f64() * 1000.0;
         let (half, most) = (ms(half), ms(most));
