@@ -94,8 +94,8 @@ pub(super) struct ServeArgs {
     /// Data seconds per second of the wall clock, or `max`
     #[arg(long, value_name = "max|N", default_value = "max")]
     speed: Speed,
-    /// Seconds after which a step is closed without the sites that have not sent it; it waits for all
-    /// when absent
+    /// Seconds after which a step is closed without the sites that have not sent it. When absent, a replay
+    /// waits for all, and a live step for the session's lateness and 3 s more
     #[arg(long, value_name = "S", value_parser = seconds)]
     deadline: Option<Duration>,
     /// A site that has left: a run that was stopped goes on without waiting for it
@@ -200,7 +200,7 @@ fn serve(
     printer.print(&served.run.calibrated())?;
     let (begin, mut due) = (Instant::now(), Instant::now());
     let mut facts = Vec::new();
-    while let Some(time) = served.run.step(&mut facts)? {
+    while let Some(time) = served.step(&mut facts)? {
         bar.at(time);
         printer.print(&facts)?;
         facts.clear();

@@ -38,6 +38,8 @@ mod recording;
 #[cfg(unix)]
 mod remote;
 #[cfg(unix)]
+mod remote_live;
+#[cfg(unix)]
 mod rogue;
 mod run;
 mod started;
