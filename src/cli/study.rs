@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use color_eyre::eyre::{Result, eyre};
@@ -21,6 +21,9 @@ use crate::study::report::text::{self, Page};
 
 /// Columns where there is no terminal to ask.
 const USUAL_WIDTH: usize = 120;
+
+/// Between two lines of progress where there is no terminal.
+const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 pub(super) struct StudyArgs {
@@ -144,6 +147,8 @@ fn one(
     let bar = bar(study.name);
     // Jobs run side by side, and all of them find the same folder full.
     let said = Mutex::new(HashSet::new());
+    // Without a terminal there is no bar: a study of an hour says now and then how far it is.
+    let last = (!io::stderr().is_terminal()).then(|| Mutex::new(Instant::now()));
     let on_progress = |progress: Progress| match progress {
         Progress::Notice(what) => {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,7 +158,16 @@ fn one(
         }
         Progress::Jobs(jobs) => bar.set_length(jobs as u64),
         Progress::Begun(label) => bar.set_message(label.to_owned()),
-        Progress::Done(_) => bar.inc(1),
+        Progress::Done(_) => {
+            bar.inc(1);
+            let Some(last) = &last else { return };
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.elapsed() >= BETWEEN_LINES {
+                *last = Instant::now();
+                let (done, all) = (bar.position(), bar.length().unwrap_or(0));
+                say(&format!("{}: {done} of {all} jobs", study.name));
+            }
+        }
     };
     let threads = crate::base::threads::threads();
     let shop = Workshop { store, threads, stop, on_progress: &on_progress };

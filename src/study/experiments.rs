@@ -16,6 +16,7 @@ pub(crate) fn experiments(options: &StudyOptions) -> Vec<Job> {
     } else {
         &[
             DatasetSource::Twin(2),
+            DatasetSource::TwinPaper(2),
             DatasetSource::Twin(4),
             DatasetSource::BuiltIn,
             DatasetSource::PlantPaper,
@@ -30,7 +31,7 @@ pub(crate) fn experiments_on(
     options: &StudyOptions,
 ) -> impl Iterator<Item = Job> {
     let effort = match source {
-        DatasetSource::PlantPaper => Effort::PAPER,
+        DatasetSource::PlantPaper | DatasetSource::TwinPaper(_) => Effort::PAPER,
         DatasetSource::Twin(_) | DatasetSource::TwinEverywhere(_) | DatasetSource::BuiltIn => {
             Effort::new(options.quick)
         }
