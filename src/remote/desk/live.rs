@@ -54,8 +54,7 @@ impl Grid {
     ) -> bool {
         let (mut all, mut awaited, mut answered) = (0, 0, 0);
         for (client, has_answered) in there {
-            let is_awaited =
-                deadline.is_none() || has_answered || self.missed[client] < PATIENCE;
+            let is_awaited = deadline.is_none() || has_answered || self.missed[client] < PATIENCE;
             all += 1;
             awaited += usize::from(is_awaited);
             answered += usize::from(has_answered);
