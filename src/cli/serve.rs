@@ -11,7 +11,7 @@ use color_eyre::eyre::{Result, bail};
 
 use super::run::{Bar, Method, Printer, mark};
 use super::{SessionArgs, interrupt};
-use crate::console::{FederationView, Lines, watch_federation};
+use crate::console::{Lines, PartyView, watch_federation};
 use crate::engine::pace::Speed;
 use crate::engine::prepare::apart::ServerModels;
 use crate::engine::prepare::{self, Prepared};
@@ -153,8 +153,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         if !broker.is_encrypted() {
             title += " · INSECURE";
         }
-        let view =
-            FederationView { title, board: Arc::clone(&options.board), lines: lines.clone() };
+        let view = PartyView { title, board: Arc::clone(&options.board), lines: lines.clone() };
         let (over, told) = (AtomicBool::new(false), lines.clone());
         std::thread::scope(|scope| -> Result<Vec<Account>> {
             let screen = scope.spawn(|| watch_federation(&view, &interrupt, &over));

@@ -84,18 +84,28 @@ impl io::Write for Lines {
     }
 }
 
-/// What the screen of a server shows.
+/// What the screen of one party of a federation shows.
 #[derive(Debug, Clone)]
-pub(crate) struct FederationView {
+pub(crate) struct PartyView<B> {
     /// Session and method.
     pub(crate) title: String,
-    pub(crate) board: Arc<Mutex<Board>>,
+    pub(crate) board: Arc<Mutex<B>>,
     pub(crate) lines: Lines,
 }
 
-/// Shows it until the run is `over`; `q` or Ctrl-C asks for its end by `interrupt`.
+/// Shows the server until the run is `over`; `q` or Ctrl-C asks for its end by `interrupt`.
 pub(crate) fn watch_federation(
-    view: &FederationView,
+    view: &PartyView<Board>,
+    interrupt: &AtomicBool,
+    over: &AtomicBool,
+) -> io::Result<()> {
+    watch(view, draw, interrupt, over)
+}
+
+/// Shows one party as `draw` does.
+pub(super) fn watch<B: Clone>(
+    view: &PartyView<B>,
+    draw: impl Fn(&mut Buffer, &str, &B, &Lines),
     interrupt: &AtomicBool,
     over: &AtomicBool,
 ) -> io::Result<()> {
@@ -111,7 +121,7 @@ pub(crate) fn watch_federation(
 }
 
 /// Waits for a key until the next picture is due; whether it asks for the end.
-pub(super) fn is_stop(term: &mut Term) -> io::Result<bool> {
+fn is_stop(term: &mut Term) -> io::Result<bool> {
     if !event::poll(FRAME)? {
         return Ok(false);
     }

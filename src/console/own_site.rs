@@ -11,14 +11,12 @@
 //! ```
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Modifier, Style};
 
-use super::federation::{Lines, is_stop};
-use super::term::Term;
+use super::federation::{Lines, PartyView, watch};
 use crate::remote::account::SpentSoFar;
 use crate::remote::site::SiteBoard;
 use crate::site::local::measurements;
@@ -29,30 +27,13 @@ const OWN: &str =
 const NAME: usize = 16;
 const NUMBER: usize = 10;
 
-/// What the screen of a site shows.
-#[derive(Debug, Clone)]
-pub(crate) struct SiteView {
-    /// Client, session and method.
-    pub(crate) title: String,
-    pub(crate) board: Arc<Mutex<SiteBoard>>,
-    pub(crate) lines: Lines,
-}
-
-/// Shows it until the run is `over`; `q` or Ctrl-C asks for its end by `interrupt`.
+/// Shows a site until the run is `over`; `q` or Ctrl-C asks for its end by `interrupt`.
 pub(crate) fn watch_site(
-    view: &SiteView,
+    view: &PartyView<SiteBoard>,
     interrupt: &AtomicBool,
     over: &AtomicBool,
 ) -> io::Result<()> {
-    let mut term = Term::take(false)?;
-    while !over.load(Ordering::Relaxed) {
-        let board = view.board.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        term.draw(|buffer| draw(buffer, &view.title, &board, &view.lines))?;
-        if is_stop(&mut term)? {
-            interrupt.store(true, Ordering::Relaxed);
-        }
-    }
-    Ok(())
+    watch(view, draw, interrupt, over)
 }
 
 fn draw(buffer: &mut Buffer, title: &str, board: &SiteBoard, lines: &Lines) {

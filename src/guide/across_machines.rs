@@ -107,7 +107,7 @@
 //! between the session files of the parties; the server's own is never opened. Rows are made by the
 //! assembler that `run` uses.
 //!
-//! - Steps are numbered by the clock of the data. Step 1 is the first that every site has. A site takes a
+//! - Steps are numbered by the clock of the data. Step 1 is the first that most sites have. A site takes a
 //!   step when its rows are there, whether or not the server is, and keeps it until the server has it.
 //! - The server closes a step when every awaited site has sent it, or has said that its source had no row
 //!   for it; or at the deadline. The deadline counts from the moment that half of the awaited sites have
@@ -175,5 +175,6 @@
 //! - A new client, or a client with another model, needs a new training of all: nobody can join or return
 //!   so while the run goes on.
 //! - A live source whose clock goes back delivers nothing until it has caught up.
+//! - A journal, and the outbox of a live site, grow as long as the run: a new start takes all steps again.
 //! - An outbox and a journal survive a killed process. After a power loss their last steps may be missing.
 //! - The server tells of sites what they send: it cannot show a site's sensors.

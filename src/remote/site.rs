@@ -72,17 +72,13 @@ pub(crate) fn run(
     options: &Options<'_>,
     say: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Ended, RemoteError> {
-    let Options { session, mode, client, place, broker, interrupt, .. } = options;
+    let Options { session, mode, client, place, interrupt, .. } = options;
     super::check(session, *mode)?;
     let agreement = super::agreement(session, *mode)?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
     let source = source(options, say)?;
-    let topics = Topics::of(&session.name);
-    let (up, down) = (topics.up(client), topics.down(client));
-    let id = format!("headwater-{}-{client}-{}", session.name, std::process::id());
-    let link = Link::open(broker, client, &id, vec![down.clone()], topics.state(client))?;
-    let mark = Mark::first(&agreement, client, outbox.start());
-    let mut sender = Sender { link, up, mark, delay: None };
+    let mut sender = Sender::open(options, &agreement, outbox.start())?;
+    let down = sender.down.clone();
     let before = trained_before(&outbox, &options.models)?;
     let mut site = Partner {
         agreement,
@@ -187,15 +183,11 @@ pub(crate) fn run(
 /// Tells the server that this site leaves for good, and waits until it has understood. The outbox stays: a
 /// site that comes back after all goes on with it.
 pub(crate) fn leave(options: &Options<'_>) -> Result<(), RemoteError> {
-    let Options { session, mode, client, broker, interrupt, .. } = options;
+    let Options { session, mode, interrupt, .. } = options;
     let agreement = super::agreement(session, *mode)?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
-    let topics = Topics::of(&session.name);
-    let (up, down) = (topics.up(client), topics.down(client));
-    let id = format!("headwater-{}-{client}-{}", session.name, std::process::id());
-    let link = Link::open(broker, client, &id, vec![down.clone()], topics.state(client))?;
-    let mark = Mark::first(&agreement, client, outbox.start());
-    let mut sender = Sender { link, up, mark, delay: None };
+    let mut sender = Sender::open(options, &agreement, outbox.start())?;
+    let down = sender.down.clone();
     let (begin, mut told) = (Instant::now(), None::<Instant>);
     let answered = loop {
         if interrupt.load(Ordering::Relaxed) {
@@ -361,12 +353,24 @@ impl Partner<'_> {
 struct Sender {
     link: Link,
     up: String,
+    down: String,
     mark: Mark,
     /// Our clock less the server's when its last envelope arrived.
     delay: Option<i64>,
 }
 
 impl Sender {
+    /// Connects for a `start` of the site.
+    fn open(options: &Options<'_>, agreement: &str, start: u64) -> Result<Self, RemoteError> {
+        let Options { session, client, broker, .. } = options;
+        let topics = Topics::of(&session.name);
+        let (up, down) = (topics.up(client), topics.down(client));
+        let id = format!("headwater-{}-{client}-{}", session.name, std::process::id());
+        let link = Link::open(broker, client, &id, vec![down.clone()], topics.state(client))?;
+        let mark = Mark::first(agreement, client, start);
+        Ok(Self { link, up, down, mark, delay: None })
+    }
+
     fn send(&mut self, sealed: &[u8]) -> Result<(), RemoteError> {
         let mark = self.mark.next(self.delay);
         self.link.send(&self.up, stamp(&mark, sealed)?);

@@ -63,9 +63,9 @@ impl Desk {
         if heard.len() != self.accounts.len() {
             return None;
         }
-        let latest = heard.iter().flatten().map(|step| nanosecond(step.time())).max();
+        let times = heard.iter().flatten().map(|step| nanosecond(step.time())).collect();
         let step = match &self.grid {
-            Some(_) => self.step_of_grid(latest)?,
+            Some(_) => self.step_of_grid(times)?,
             None => heard.iter().flatten().next()?.clone(),
         };
         for (client, heard) in heard.into_iter().enumerate() {

@@ -44,6 +44,34 @@ impl Grid {
         self.first?.checked_add(after)
     }
 
+    /// Whether a step is closed, by who has answered; `half` is when half of the awaited sites had. Without
+    /// a deadline everybody is awaited.
+    fn is_closed(
+        &self,
+        there: impl Iterator<Item = (usize, bool)>,
+        half: &mut Option<Instant>,
+        deadline: Option<Duration>,
+    ) -> bool {
+        let (mut all, mut awaited, mut answered) = (0, 0, 0);
+        for (client, has_answered) in there {
+            let is_awaited = deadline.is_none() || has_answered || self.missed[client] < PATIENCE;
+            all += 1;
+            awaited += usize::from(is_awaited);
+            answered += usize::from(has_answered);
+        }
+        if awaited == 0 {
+            awaited = all;
+        }
+        if answered == awaited {
+            return true;
+        }
+        if 2 * answered < awaited {
+            return false;
+        }
+        let since = half.get_or_insert_with(Instant::now).elapsed();
+        deadline.is_some_and(|deadline| since >= deadline)
+    }
+
     fn time(&self, step: u64) -> Option<Timestamp> {
         Timestamp::from_nanosecond(i128::from(self.nanosecond(step)?)).ok()
     }
@@ -86,45 +114,30 @@ impl Desk {
         let Some(grid) = &self.grid else { return true };
         let has_answered =
             |m: usize| self.came[m].is_some() || grid.nothing[m] || self.ended[m].is_some();
-        let (mut all, mut awaited, mut answered) = (0, 0, 0);
-        for client in self.clients().filter(|m| !self.has_left(*m)) {
-            let has_answered = has_answered(client);
-            all += 1;
-            answered += usize::from(has_answered);
-            let is_awaited = self.next == 0 || grid.missed[client] < PATIENCE || has_answered;
-            awaited += usize::from(is_awaited);
-        }
-        if awaited == 0 {
-            awaited = all;
-        }
-        if answered == awaited {
-            return true;
-        }
+        let there = self.clients().filter(|m| !self.has_left(*m)).map(|m| (m, has_answered(m)));
         // Nobody can be left out of the enrolment.
-        if self.next == 0 || 2 * answered < awaited {
-            return false;
-        }
-        let since = half.get_or_insert_with(Instant::now).elapsed();
-        since >= self.deadline.unwrap_or(Duration::MAX)
+        let deadline = self.deadline.filter(|_| self.next > 0);
+        grid.is_closed(there, half, deadline)
     }
 
     /// The step as its number says; none where the data of everybody has ended. The enrolment is at the
-    /// time of step 1: the first that every site has.
+    /// time of step 1.
     pub(super) fn on_grid(&mut self) -> Option<Step> {
         let is_over = |m: usize| self.ended[m].is_some() || self.has_left(m);
         if self.clients().all(is_over) {
             return None;
         }
-        let times = self.came.iter().flatten().map(|(step, _)| nanosecond(step.time()));
-        let latest = times.max();
-        self.step_of_grid(latest)
+        let times = self.came.iter().flatten().map(|(step, _)| nanosecond(step.time())).collect();
+        self.step_of_grid(times)
     }
 
-    /// The step that is next; `latest` is the latest time that a site enrolled with.
-    pub(super) fn step_of_grid(&mut self, latest: Option<i64>) -> Option<Step> {
+    /// The step that is next; `times` are those that sites enrolled with: their first rows.
+    pub(super) fn step_of_grid(&mut self, mut times: Vec<i64>) -> Option<Step> {
         let grid = self.grid.as_mut()?;
         if self.next == 0 {
-            grid.first = latest;
+            times.sort_unstable();
+            // Half of the sites have a row by then. The latest would let one site put off the run for ever.
+            grid.first = times.get(times.len() / 2).copied();
         }
         let time = grid.time(self.next.max(1))?;
         let continuity = if self.next <= 1 { Continuity::NewRun } else { Continuity::Next };
@@ -150,5 +163,42 @@ impl Desk {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_step_follows_from_its_number_and_nothing_overflows() {
+        let mut grid = Grid::new(5.0, 2);
+        assert_eq!(grid.time(1), None, "before everybody has enrolled");
+        grid.first = Some(1_000_000_000);
+        assert_eq!(grid.nanosecond(0), None, "the enrolment has no time of its own");
+        assert_eq!(grid.nanosecond(1), Some(1_000_000_000));
+        assert_eq!(grid.nanosecond(3), Some(11_000_000_000));
+        assert_eq!(grid.nanosecond(u64::MAX), None);
+        assert_eq!(Grid::new(0.0, 0).period, 1, "a period is never nothing");
+    }
+
+    #[test]
+    fn one_site_alone_closes_no_step_and_one_that_missed_three_is_not_awaited() {
+        let mut grid = Grid::new(5.0, 4);
+        let at_once = Some(Duration::ZERO);
+        let closed = |grid: &Grid, answered: [bool; 4], deadline| {
+            grid.is_closed(answered.into_iter().enumerate(), &mut None, deadline)
+        };
+        let one = [true, false, false, false];
+        let two = [true, true, false, false];
+        assert!(!closed(&grid, one, at_once), "less than half of them");
+        assert!(closed(&grid, two, at_once));
+        assert!(!closed(&grid, two, Some(Duration::from_secs(3600))), "the deadline is not over");
+        assert!(closed(&grid, [true; 4], None));
+        grid.missed = vec![0, 0, PATIENCE, PATIENCE];
+        assert!(closed(&grid, two, Some(Duration::from_secs(3600))), "nobody else is awaited");
+        assert!(!closed(&grid, two, None), "without a deadline everybody is");
+        grid.missed = vec![PATIENCE; 4];
+        assert!(!closed(&grid, [false; 4], at_once), "somebody must have answered");
     }
 }

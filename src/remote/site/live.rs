@@ -1,8 +1,8 @@
 //! A site whose rows arrive now: it takes a step whenever one is complete, and hands it over when the
 //! server asks for it.
 //!
-//! Steps are numbered by the clock of the data, the same at all sites: step 1 is the first one that every
-//! site has. A site that is away, or whose source is silent, leaves numbers out. It takes steps whether or
+//! Steps are numbered by the clock of the data, the same at all sites: step 1 is the first one that most
+//! sites have. A site that is away, or whose source is silent, leaves numbers out. It takes steps whether or
 //! not the server is there, and keeps them until the server has them.
 
 use std::collections::VecDeque;
