@@ -89,7 +89,7 @@ impl SiteFit {
         }
         let behind: Vec<Behind> = postcard::from_bytes(rest)?;
         let complete = |(fit, Behind { standing, stretches }): (Self, Behind)| {
-            let grader = fit.grader.clone().with_standing(standing, stretches);
+            let grader = fit.grader.with_standing(standing, stretches);
             Self { grader, ..fit }
         };
         Ok(fits.into_iter().zip(behind).map(complete).collect())

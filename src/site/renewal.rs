@@ -38,7 +38,7 @@ struct Course {
 impl Course {
     /// One step; says whether the fresh filter takes over after it.
     fn step(&mut self, is_highest: bool) -> bool {
-        self.highest = (self.highest << 1 | u32::from(is_highest)) & ((1 << WINDOW) - 1);
+        self.highest = ((self.highest << 1) | u32::from(is_highest)) & ((1 << WINDOW) - 1);
         let count = self.highest.count_ones();
         let (phase, takes_over) = match self.phase {
             _ if count >= DISTURBED => (Phase::Disturbed, false),
