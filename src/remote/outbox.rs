@@ -18,6 +18,9 @@ pub(crate) enum OutboxError {
     Sqlite { path: PathBuf, why: rusqlite::Error },
     #[error("{}: {why}", path.display())]
     Folder { path: PathBuf, why: std::io::Error },
+    /// What trainings have cost must not be forgotten.
+    #[error("{}: what trainings have released cannot be read: {why}", path.display())]
+    Trainings { path: PathBuf, why: serde_json::Error },
     #[error(
         "{} belongs to another run (other settings, seed, method or version); remove it to begin \
          anew, or name another file with --outbox",
@@ -109,7 +112,9 @@ impl Outbox {
             .store
             .query_row("SELECT trained FROM trainings", [], |row| row.get::<_, String>(0));
         let found = found.optional().map_err(|why| self.failed(why))?;
-        Ok(found.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+        let parse = |text: String| serde_json::from_str(&text);
+        let damaged = |why| OutboxError::Trainings { path: self.path.clone(), why };
+        Ok(found.map(parse).transpose().map_err(damaged)?.unwrap_or_default())
     }
 
     /// Writes that down, and waits until it is on disk: it must not be lost once something was sent.
@@ -215,6 +220,9 @@ mod tests {
         {
             let outbox = Outbox::open(&path, "one").expect("a new outbox");
             assert_eq!(outbox.trainings().expect("readable"), []);
+            outbox.store.execute("INSERT INTO trainings VALUES ('[{')", []).expect("damaged");
+            let why = outbox.trainings().expect_err("what was spent is not forgotten");
+            assert!(why.to_string().contains("cannot be read"), "{why}");
             outbox.keep_trainings(&[trained.clone(), trained.clone()]).expect("kept");
             outbox.keep_trainings(std::slice::from_ref(&trained)).expect("kept");
         }
