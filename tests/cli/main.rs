@@ -23,6 +23,7 @@ mod faults;
 #[cfg(unix)]
 mod identity;
 mod init;
+mod kept_history;
 mod ledger;
 mod ledger_budget;
 #[cfg(unix)]
