@@ -120,19 +120,19 @@ actions! {
     LoopEnd, "loop-end", &[c('B')], Time, "loop: until here";
     Slower, "slower", &[c('[')], Time, "slower", beside(Action::Faster, "speed", 4);
     Faster, "faster", &[c(']')], Time, "faster";
-    StepOnce, "step", &[c('>')], Time, "stand, one step on";
+    StepOnce, "step", &[c('>')], Time, "pause, one step on";
     ZoomIn, "zoom-in", &[c('z')], Time, "zoom in", beside(Action::ZoomOut, "zoom", 7);
     ZoomOut, "zoom-out", &[c('Z')], Time, "zoom out";
     CloseUp, "close-up", &[c('v')], Time, "incident in 5 s columns", hint("close-up", 6);
     ShowOverview, "overview", &[c('1')], Views, "overview",
         beside(Action::ShowSessions, "views", 4);
     ShowClient, "client", &[c('2')], Views, "one client";
-    ShowInfluence, "influence", &[c('3')], Views, "who influences whom";
+    ShowInfluence, "influence", &[c('3')], Views, "who affects whom";
     ShowIncident, "incident", &[c('4')], Views, "one incident";
-    ShowTraining, "training", &[c('5')], Views, "how models were made";
-    ShowPrivacy, "privacy", &[c('6')], Views, "what was given away";
-    ShowLog, "log", &[c('7')], Views, "sequence of events";
-    ShowSessions, "sessions", &[c('8')], Views, "what can be opened";
+    ShowTraining, "training", &[c('5')], Views, "training of the models";
+    ShowPrivacy, "privacy", &[c('6')], Views, "privacy and settings";
+    ShowLog, "log", &[c('7')], Views, "log of events";
+    ShowSessions, "sessions", &[c('8')], Views, "sessions to open";
     NextPanel, "next-panel", &[k(Tab)], Views, "next panel", hint("panel", 6);
     PreviousPanel, "previous-panel", &[k(BackTab)], Views, "panel before";
     Down, "down", &[k(Down), c('j')], Views, "choose below";

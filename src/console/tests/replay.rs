@@ -9,7 +9,7 @@ use crate::console::still;
 use crate::engine;
 use crate::engine::handle::{Load, Moment, Options};
 use crate::engine::knob::Knob;
-use crate::incident::AlarmState;
+use crate::incident::{AlarmState, Incident};
 use crate::session::Mark;
 use crate::stream::Event;
 
@@ -67,13 +67,13 @@ fn what_is_over_when_a_day_is_entered_is_history_and_what_is_open_is_not() {
     assert!(over.console.model.listed().all(|i| !i.is_open()));
     over.enter();
     assert_eq!(asking(&over), 0);
-    let picture = screen(&over.console, 120, 40);
+    let picture = screen(&over.console, 200, 60);
     assert!(picture.contains("history, nothing to answer"), "{picture}");
     assert!(!picture.contains("not acknowledged"), "{picture}");
 
     let mut open = Desk::attacked(ALARMED);
     let before = asking(&open);
-    assert!(before > 0 && open.console.model.listed().any(|i| i.is_open()));
+    assert!(before > 0 && open.console.model.listed().any(Incident::is_open));
     open.enter();
     assert_eq!(asking(&open), before, "an open incident still asks");
 }
@@ -115,7 +115,7 @@ fn a_knob_is_tried_while_an_alarm_opens_and_neither_disturbs_the_other() {
     assert_eq!((arl0(&desk), state(&desk)), (set, Some(AlarmState::Acknowledged)));
     desk.keys(":arl0 1h<enter><enter>");
     assert_eq!(arl0(&desk), Some(3600.0), "{}", desk.said());
-    assert!(desk.console.model.listed().any(|i| i.is_open()), "the incident stays open");
+    assert!(desk.console.model.listed().any(Incident::is_open), "the incident stays open");
 }
 
 #[test]

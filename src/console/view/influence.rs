@@ -20,12 +20,12 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::graph::{self, Edge};
-use super::{axis, incident, incidents};
 use super::pen::{self, Canvas, MatrixCell, Section, cut, part, span, wrapped};
 use super::rows::{Quantity, client_name, quantity as quantity_of};
 use super::scene::Scene;
 use super::status::{after, delay};
 use super::together;
+use super::{axis, incident, incidents};
 use crate::console::mouse::Target;
 use crate::console::text::clean;
 use crate::console::watched::Watched;
@@ -37,7 +37,7 @@ const ABOUT: u16 = 6;
 /// Cells of a strength: two shades and a digit, and a gap.
 const CELL: u16 = 4;
 /// Rows that the trend of a client gets at most.
-const TALLEST: u16 = 10;
+const TALLEST: u16 = 16;
 
 /// What incidents have shown of one pair.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -139,7 +139,8 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
     let source = Source::of(scene, watched);
     let edges = source.edges(scene, &watched.incidents);
     let picture = graph::rows(scene, &edges, area.width).filter(|rows| rows + 8 <= area.height);
-    let how = if picture.is_some() { "from left to right" } else { "rows are causes, columns effects" };
+    let how =
+        if picture.is_some() { "from left to right" } else { "rows are causes, columns effects" };
     let title =
         [span("influence", theme.strong), span(how, theme.text), span(source.words(), theme.label)];
     let mut rest = canvas.panel(area, title);
@@ -186,6 +187,8 @@ fn shown_incident<'a>(scene: &Scene<'a>) -> Option<&'a Incident> {
 fn below(scene: &Scene, shown: Option<&Incident>, edges: &[Edge], area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
     let clients = scene.measured.clients.len() as u16;
+    // An incident that affects no other client did not spread.
+    let shown = shown.filter(|incident| incident.members.len() > 1);
     let rows = shown.map_or(clients, |incident| incident.members.len() as u16).max(1);
     if area.height < 2 * rows + 2 {
         return;
@@ -313,9 +316,11 @@ fn learned(scene: &Scene, to: usize) -> String {
 fn felt(watched: &Watched, from: usize, to: usize) -> String {
     match Seen::of(&watched.incidents, from, to) {
         Seen { roots: 0, .. } => "no incident began there so far".to_owned(),
+        Seen { felt: 0, roots: 1, .. } => "not affected in 1 incident".to_owned(),
         Seen { felt: 0, roots, .. } => format!("affected in none of {roots} incidents"),
         Seen { roots, felt, delay_s } => {
-            format!("affected in {felt} of {roots} incidents, {}", after(delay_s))
+            let noun = if roots == 1 { "incident" } else { "incidents" };
+            format!("affected in {felt} of {roots} {noun}, {}", after(delay_s))
         }
     }
 }

@@ -38,7 +38,9 @@ impl Curve<'_> {
         if area.height > 1 {
             return self.dots(place, area, buffer);
         }
-        for (x, ends) in (area.left()..area.right()).zip(columns(self.losses, area.width.into())) {
+        for (x, ends) in (area.left()..area.right())
+            .zip(columns(self.losses, usize::from(area.width).min(self.losses.len())))
+        {
             let Some((_, loss)) = ends else { continue };
             let filled = 1 + (place(loss) * (STEPS - 1) as f64).round() as usize;
             fill(filled, self.theme.trend, Rect { x, width: 1, ..area }, buffer);
@@ -49,7 +51,9 @@ impl Curve<'_> {
         let mut dots = Dots::new(area);
         let top = dots.levels() - 1;
         let level = |loss: f64| (place(loss) * top as f64).round() as usize;
-        let wide = 2 * usize::from(area.width);
+        let (wide, all) = (2 * usize::from(area.width), self.losses.len());
+        // What nearly fills the width fills it; a short beginning stays short.
+        let wide = if 2 * all >= wide { wide } else { all };
         let mut before = Before::None;
         for (x, ends) in columns(self.losses, wide).enumerate() {
             match ends {
@@ -84,18 +88,16 @@ pub(crate) fn ends(losses: &[f64]) -> Option<(f64, f64)> {
     })
 }
 
-/// The least and the largest finite loss of each of `wide` columns; fewer columns where there are
-/// fewer losses.
+/// The least and the largest finite loss of each of `wide` columns.
 fn columns(losses: &[f64], wide: usize) -> impl Iterator<Item = Option<(f64, f64)>> + '_ {
     stretches(losses.len(), wide).map(|(from, to)| ends(&losses[from..to]))
 }
 
 /// Where each of `wide` columns begins and ends among `all` losses.
 fn stretches(all: usize, wide: usize) -> impl Iterator<Item = (usize, usize)> {
-    let columns = wide.min(all);
-    (0..columns).map(move |c| {
-        let from = c * all / columns;
-        (from, ((c + 1) * all / columns).max(from + 1))
+    (0..if all == 0 { 0 } else { wide }).map(move |c| {
+        let from = c * all / wide;
+        (from, ((c + 1) * all / wide).max(from + 1))
     })
 }
 
@@ -137,6 +139,14 @@ mod tests {
             let bright: Vec<u16> = (0..4).filter(|y| is_bright(x, *y)).collect();
             assert!(bright.iter().all(|y| (1..=2).contains(y)) && !bright.is_empty(), "{bright:?}");
         }
+    }
+
+    #[test]
+    fn losses_that_nearly_fill_the_width_fill_it() {
+        let losses: Vec<f64> = (1..=30).map(f64::from).collect();
+        let last = |width| rows(&losses, width, 2)[0].chars().last();
+        assert_ne!(last(20), Some(' '));
+        assert_eq!(last(40), Some(' '), "a short beginning stays short");
     }
 
     #[test]
