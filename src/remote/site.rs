@@ -133,7 +133,9 @@ pub(crate) fn run(
             }
             (Down::Next { step, orders, hurry, .. }, Some(worker)) => {
                 // A site that is behind takes every step up to the one that is asked for.
-                let from = if hurry { worker.after().min(step) } else { step };
+                // What it released last before this start may never have arrived.
+                let unsent = worker.after().saturating_sub(u64::from(sent.is_none()));
+                let from = if hurry { unsent.min(step) } else { step };
                 for each in from..=step {
                     let orders = if each == step { &orders[..] } else { &[] };
                     let Some(envelope) = worker.next(each, orders)? else { break };
