@@ -92,6 +92,13 @@ impl Outbox {
         Ok(last.flatten().map(i64::unsigned_abs))
     }
 
+    /// The first step after the enrolment that the server may not have.
+    pub(crate) fn first(&self) -> Result<Option<u64>, StoreError> {
+        let query = "SELECT min(step) FROM up WHERE step > 0";
+        let first: Option<Option<i64>> = self.store.get(query, [])?;
+        Ok(first.flatten().map(i64::unsigned_abs))
+    }
+
     /// The envelope of a step, as it was sealed when the step was released.
     pub(crate) fn envelope(&self, step: u64) -> Result<Option<Vec<u8>>, StoreError> {
         self.store.get("SELECT envelope FROM up WHERE step = ?1", [number(step)])
@@ -217,13 +224,24 @@ mod tests {
             outbox.keep(1, b"another draw").expect_err("a step is released once");
             outbox.keep_orders(1, b"orders").expect("kept");
             outbox.keep_orders(1, b"others").expect("the first ones count");
+            for step in 2..=4 {
+                outbox.keep_with_row(step, b"live", b"row").expect("kept");
+            }
+            assert_eq!(outbox.first().expect("readable"), Some(1));
+            outbox.acknowledge(4).expect("the server has what is before");
+            assert_eq!(outbox.first().expect("readable"), Some(4));
+            outbox.acknowledge(9).expect("the last release stays");
+            assert_eq!(outbox.last().expect("readable"), Some(4));
+            assert_eq!(outbox.rows().expect("readable"), [2, 3, 4]);
         }
         let outbox = Outbox::open(&path, "one").expect("the same outbox");
         assert!(outbox.start() > first, "a later start");
-        assert_eq!(outbox.last().expect("readable"), Some(1));
-        assert_eq!(outbox.envelope(1).expect("readable").as_deref(), Some(&b"first"[..]));
+        assert_eq!(outbox.last().expect("readable"), Some(4));
+        assert_eq!(outbox.envelope(4).expect("readable").as_deref(), Some(&b"live"[..]));
+        assert_eq!(outbox.envelope(1).expect("readable"), None, "the server has it");
+        assert_eq!(outbox.row(4).expect("readable").as_deref(), Some(&b"row"[..]));
         assert_eq!(outbox.orders(1).expect("readable").as_deref(), Some(&b"orders"[..]));
-        assert_eq!(outbox.envelope(2).expect("readable"), None);
+        assert_eq!(outbox.envelope(5).expect("readable"), None);
         let refused = Outbox::open(&path, "two").expect_err("another run");
         assert!(refused.to_string().contains("belongs to another run"), "{refused}");
         outbox.remove().expect("removed");

@@ -100,16 +100,7 @@ pub(crate) fn run(
             sender.send(&seal(&site.hello(waits))?)?;
             told = Instant::now();
         }
-        let mut wait = GLANCE;
-        if let Some(worker) = site.worker.as_mut().filter(|worker| worker.live.is_some()) {
-            let envelopes = worker.poll()?;
-            envelopes.iter().try_for_each(|envelope| sender.send(envelope))?;
-            if !envelopes.is_empty() {
-                let source = site.source.as_ref().filter(|_| options.board.is_some());
-                board::post(&options.board, worker, source.map(Source::words));
-            }
-            wait = LOOK;
-        }
+        let wait = site.poll(options, &mut sender)?;
         let payload = match sender.link.next(wait)? {
             Some(Incoming::Connected) => {
                 say("connected to the broker");
@@ -134,7 +125,9 @@ pub(crate) fn run(
             }
             (Down::Next { step, orders, hurry, .. }, Some(worker)) => {
                 // A site that is behind takes every step up to the one that is asked for.
-                let from = if hurry { worker.after().min(step) } else { step };
+                // What it released last before this start may never have arrived.
+                let unsent = worker.after().saturating_sub(u64::from(sent.is_none()));
+                let from = if hurry { unsent.min(step) } else { step };
                 for each in from..=step {
                     let orders = if each == step { &orders[..] } else { &[] };
                     let Some(envelope) = worker.next(each, orders)? else { break };
@@ -169,15 +162,12 @@ pub(crate) fn run(
     };
     sender.link.leave();
     ended?;
-    let words = site.source.as_ref().map(Source::words);
-    let ended = match site.worker {
-        Some(worker) => worker.end(sent_again)?,
-        None => {
-            let last = Timestamp::now();
-            Ended { ledger: None, steps: 0, sent_again, found: 0, last, source: None }
-        }
+    let source = site.source.as_ref().map(Source::words);
+    let Some(worker) = site.worker else {
+        let last = Timestamp::now();
+        return Ok(Ended { ledger: None, steps: 0, sent_again, found: 0, last, source });
     };
-    Ok(Ended { source: words, ..ended })
+    Ok(Ended { source, ..worker.end(sent_again)? })
 }
 
 /// Tells the server that this site leaves for good, and waits until it has understood. The outbox stays: a
@@ -272,6 +262,25 @@ struct Partner<'a> {
 }
 
 impl Partner<'_> {
+    /// Takes and sends the steps of a live source that are complete by now; how long to wait for a word of
+    /// the server.
+    fn poll(
+        &mut self,
+        options: &Options<'_>,
+        sender: &mut Sender,
+    ) -> Result<Duration, RemoteError> {
+        let Some(worker) = self.worker.as_mut().filter(|worker| worker.live.is_some()) else {
+            return Ok(GLANCE);
+        };
+        let envelopes = worker.poll()?;
+        envelopes.iter().try_for_each(|envelope| sender.send(envelope))?;
+        if !envelopes.is_empty() {
+            let source = self.source.as_ref().filter(|_| options.board.is_some());
+            board::post(&options.board, worker, source.map(Source::words));
+        }
+        Ok(LOOK)
+    }
+
     fn hello(&self, waits: bool) -> Up {
         let spent = self.worker.as_ref().map_or(SpentSoFar::default(), Worker::spent);
         let models = Holds {

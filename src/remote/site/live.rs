@@ -120,7 +120,7 @@ impl Worker {
         self.frame.continuity = between(taken, step, self.stream.layout().period_s);
         self.take_frame(step);
         if let Some(live) = &mut self.live {
-            live.delivered = step;
+            live.delivered = self.outbox.first()?.unwrap_or(step).saturating_sub(1);
         }
         Ok(())
     }
@@ -134,13 +134,15 @@ impl Worker {
         first: Option<i64>,
     ) -> Result<Vec<Vec<u8>>, RemoteError> {
         self.obey(step, orders)?;
-        self.outbox.acknowledge(step)?;
         let Some(live) = &mut self.live else { return Ok(Vec::new()) };
         live.first = first.or(live.first);
         live.asked = Some(step);
         // It is asked for again, or by a server that has begun anew.
         live.delivered = live.delivered.min(step.saturating_sub(1));
-        self.poll()
+        let envelopes = self.poll()?;
+        // Steps that the server closed without this site are among them: it counts them as late.
+        self.outbox.acknowledge(step)?;
+        Ok(envelopes)
     }
 
     /// Carries out what was not carried out before, and keeps it with the step that was taken last.
