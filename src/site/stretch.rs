@@ -208,7 +208,8 @@ mod tests {
     const STRETCHES: usize = 20;
 
     fn instant(second: usize) -> Timestamp {
-        Timestamp::from_second(second as i64).expect("within the calendar")
+        let second = i64::try_from(second).expect("a short calibration");
+        Timestamp::from_second(second).expect("within the calendar")
     }
 
     /// White residuals of two sensors; `shifted` steps of the seventh stretch are far off.
