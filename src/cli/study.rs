@@ -24,7 +24,7 @@ use crate::study::report::text::{self, Page};
 const USUAL_WIDTH: usize = 120;
 
 /// Between two lines of progress where there is no terminal.
-const BETWEEN_LINES: Duration = Duration::from_secs(60);
+const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Args)]
 pub(super) struct StudyArgs {

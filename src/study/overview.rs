@@ -37,6 +37,17 @@ struct Entry {
     value: fn(&Found, &str) -> Option<String>,
 }
 
+const fn entry(
+    of: &'static str,
+    figure: &'static str,
+    study: &'static str,
+    families: [&'static str; 2],
+    printed: fn() -> String,
+    value: fn(&Found, &str) -> Option<String>,
+) -> Entry {
+    Entry { of, figure, printed, study, families, value }
+}
+
 /// The rows of a study.
 struct Found<'a>(&'a [Row]);
 
@@ -119,6 +130,11 @@ fn accuracy(found: &Found, family: &str, method: &str) -> Option<String> {
     Some(format!("{share:.0} % / {delay}"))
 }
 
+/// Precision, recall and F1 per step of anomalies.
+fn inside(found: &Found, family: &str, method: &str) -> Option<String> {
+    found.figures(family, method, &["inside_precision", "step_recall", "inside_f1"], 2)
+}
+
 /// |corr| between clients of the four models.
 fn correlations(found: &Found, family: &str) -> Option<String> {
     let models = ["proprietary", "augmented", "server", "oracle"];
@@ -136,6 +152,12 @@ fn stable(found: &Found, family: &str, direction: &str, loss: &str) -> Option<f6
     let clean = losses.iter().find(|(sigma, _)| *sigma == 0.0)?.1?;
     let is_kept = |(_, loss): &&(f64, Option<f64>)| loss.is_some_and(|loss| loss <= 2.0 * clean);
     losses.iter().take_while(is_kept).last().map(|(sigma, _)| *sigma)
+}
+
+/// The same for both losses.
+fn stable_losses(found: &Found, family: &str, direction: &str) -> Option<String> {
+    let of = |loss| stable(found, family, direction, loss);
+    Some(format!("{} / {}", of("server_loss")?, of("client_loss")?))
 }
 
 /// The least and the greatest truth of a flag: a figure of the look-up with it.
@@ -171,191 +193,179 @@ fn losses(found: &Found, settings: &str) -> Option<String> {
 
 /// In the order of the paper.
 const ENTRIES: [Entry; 21] = [
-    Entry {
-        of: "Table 2",
-        figure: "ARL0 / ARL1 of the framework, steps",
-        printed: || table_2(Variant::Federated),
-        study: "detection",
-        families: SYNTHETIC,
-        value: |found, family| lengths(found, family, "federated, flags at 95 %"),
-    },
-    Entry {
-        of: "Table 2",
-        figure: "the same of the proprietary model",
-        printed: || table_2(Variant::OnlyProprietary),
-        study: "detection",
-        families: SYNTHETIC,
-        value: |found, family| lengths(found, family, "only proprietary model, flags at 95 %"),
-    },
-    Entry {
-        of: "Table 2",
-        figure: "precision / recall / F1 inside anomalies",
-        printed: || roots_2(Variant::Federated),
-        study: "detection",
-        families: SYNTHETIC,
-        value: |found, family| {
-            let names = ["inside_precision", "step_recall", "inside_f1"];
-            found.figures(family, "paper-95", &names, 2)
-        },
-    },
-    Entry {
-        of: "Table 2",
-        figure: "the same of pre-trained clients",
-        printed: || roots_2(Variant::PreTrainedClients),
-        study: "detection",
-        families: SYNTHETIC,
-        value: |found, family| {
-            let names = ["inside_precision", "step_recall", "inside_f1"];
-            found.figures(family, "pre-trained-95", &names, 2)
-        },
-    },
-    Entry {
-        of: "Table 2",
-        figure: "F1 end to end; ours is evidence mode",
-        printed: || "–".into(),
-        study: "detection",
-        families: SYNTHETIC,
-        value: |found, family| {
+    entry(
+        "Table 2",
+        "ARL0 / ARL1 of the framework, steps",
+        "detection",
+        SYNTHETIC,
+        || table_2(Variant::Federated),
+        |found, family| lengths(found, family, "federated, flags at 95 %"),
+    ),
+    entry(
+        "Table 2",
+        "the same of the proprietary model",
+        "detection",
+        SYNTHETIC,
+        || table_2(Variant::OnlyProprietary),
+        |found, family| lengths(found, family, "only proprietary model, flags at 95 %"),
+    ),
+    entry(
+        "Table 2",
+        "precision / recall / F1 inside anomalies",
+        "detection",
+        SYNTHETIC,
+        || roots_2(Variant::Federated),
+        |found, family| inside(found, family, "paper-95"),
+    ),
+    entry(
+        "Table 2",
+        "the same of pre-trained clients",
+        "detection",
+        SYNTHETIC,
+        || roots_2(Variant::PreTrainedClients),
+        |found, family| inside(found, family, "pre-trained-95"),
+    ),
+    entry(
+        "Table 2",
+        "F1 end to end; ours is evidence mode",
+        "detection",
+        SYNTHETIC,
+        || "–".into(),
+        |found, family| {
             let method = if family == AT_PAPERS.name { "paper-95" } else { "evidence" };
             found.figures(family, method, &["f1"], 2)
         },
-    },
-    Entry {
-        of: "Table 3",
-        figure: "L_s with 2 / 4 / 8 / 16 clients",
-        printed: || TABLE_3.map(|line| format!("{:.3}", line.server_loss)).join(" / "),
-        study: "scalability",
-        families: SYNTHETIC,
-        value: losses,
-    },
-    Entry {
-        of: "Table 4",
-        figure: "plant, 95 %: ARL0 / ARL1 of flags, min",
-        printed: || table_4(Variant::Federated, 95.0),
-        study: "plant",
-        families: PLANT,
-        value: |found, family| lengths(found, family, "federated, flags at 95 %"),
-    },
-    Entry {
-        of: "Table 4",
-        figure: "the same of the oracle",
-        printed: || table_4(Variant::CentralisedOracle, 95.0),
-        study: "plant",
-        families: PLANT,
-        value: |found, family| lengths(found, family, "centralised oracle, flags at 95 %"),
-    },
-    Entry {
-        of: "Table 4",
-        figure: "plant, 95 %: RCA accuracy / delay",
-        printed: || roots_4(95.0),
-        study: "plant",
-        families: DAYS,
-        value: |found, family| accuracy(found, family, "paper-95"),
-    },
-    Entry {
-        of: "Table 4",
-        figure: "plant, 99.5 %: the same",
-        printed: || roots_4(99.5),
-        study: "plant",
-        families: DAYS,
-        value: |found, family| accuracy(found, family, "paper-99.5"),
-    },
-    Entry {
-        of: "Table 4",
-        figure: "plant: the same in evidence mode",
-        printed: || "–".into(),
-        study: "plant",
-        families: DAYS,
-        value: |found, family| accuracy(found, family, "evidence"),
-    },
-    Entry {
-        of: "Table 4",
-        figure: "HAI 23.05, 95 %: RCA accuracy / delay",
-        printed: || roots_4(95.0),
-        study: "hai",
-        families: HAI,
-        value: |found, family| accuracy(found, family, "paper-95"),
-    },
-    Entry {
-        of: "Fig. 2",
-        figure: "|corr|: proprietary / augmented / server / oracle",
-        printed: || "picture: first dark, others alike".into(),
-        study: "correlation",
-        families: SYNTHETIC,
-        value: correlations,
-    },
-    Entry {
-        of: "Fig. 3",
-        figure: "σ with L_s / L_a at most doubled, states",
-        printed: || "picture: 10 / 100000".into(),
-        study: "privacy",
-        families: SYNTHETIC,
-        value: |found, family| {
-            let of = |loss| stable(found, family, "states up", loss);
-            Some(format!("{} / {}", of("server_loss")?, of("client_loss")?))
-        },
-    },
-    Entry {
-        of: "Fig. 3",
-        figure: "the same, gradients",
-        printed: || "picture: 10 / 100000".into(),
-        study: "privacy",
-        families: SYNTHETIC,
-        value: |found, family| {
-            let of = |loss| stable(found, family, "gradients down", loss);
-            Some(format!("{} / {}", of("server_loss")?, of("client_loss")?))
-        },
-    },
-    Entry {
-        of: "Fig. 4",
-        figure: "recall inside anomalies, p_a 1 → 0.55",
-        printed: || "picture: falls".into(),
-        study: "privacy",
-        families: SYNTHETIC,
-        value: |found, family| randomised(found, family, "p_a", "inside_recall"),
-    },
-    Entry {
-        of: "Fig. 4",
-        figure: "the same, p_c 1 → 0.55",
-        printed: || "picture: stable".into(),
-        study: "privacy",
-        families: SYNTHETIC,
-        value: |found, family| randomised(found, family, "p_c", "inside_recall"),
-    },
-    Entry {
-        of: "Fig. 5",
-        figure: "ARL0, τ_a from the 75th to the 97.5th percentile",
-        printed: || "picture: rises".into(),
-        study: "threshold",
-        families: SYNTHETIC,
-        value: |found, family| over_tau(found, family, "arl0", 1),
-    },
-    Entry {
-        of: "Fig. 5",
-        figure: "ARL1, the same",
-        printed: || "picture: rises exponentially".into(),
-        study: "threshold",
-        families: SYNTHETIC,
-        value: |found, family| over_tau(found, family, "arl1_at_least", 2),
-    },
-    Entry {
-        of: "Fig. 6",
-        figure: "|corr| on the plant, as Fig. 2",
-        printed: || "picture: as Fig. 2".into(),
-        study: "correlation",
-        families: PLANT,
-        value: correlations,
-    },
-    Entry {
-        of: "Fig. 7",
-        figure: "steps with r_c > r_a > r_o",
-        printed: || "picture: most".into(),
-        study: "residuals",
-        families: PLANT,
-        value: |found, family| {
+    ),
+    entry(
+        "Table 3",
+        "L_s with 2 / 4 / 8 / 16 clients",
+        "scalability",
+        SYNTHETIC,
+        || TABLE_3.map(|line| format!("{:.3}", line.server_loss)).join(" / "),
+        losses,
+    ),
+    entry(
+        "Table 4",
+        "plant, 95 %: ARL0 / ARL1 of flags, min",
+        "plant",
+        PLANT,
+        || table_4(Variant::Federated, 95.0),
+        |found, family| lengths(found, family, "federated, flags at 95 %"),
+    ),
+    entry(
+        "Table 4",
+        "the same of the oracle",
+        "plant",
+        PLANT,
+        || table_4(Variant::CentralisedOracle, 95.0),
+        |found, family| lengths(found, family, "centralised oracle, flags at 95 %"),
+    ),
+    entry(
+        "Table 4",
+        "plant, 95 %: RCA accuracy / delay",
+        "plant",
+        DAYS,
+        || roots_4(95.0),
+        |found, family| accuracy(found, family, "paper-95"),
+    ),
+    entry(
+        "Table 4",
+        "plant, 99.5 %: the same",
+        "plant",
+        DAYS,
+        || roots_4(99.5),
+        |found, family| accuracy(found, family, "paper-99.5"),
+    ),
+    entry(
+        "Table 4",
+        "plant: the same in evidence mode",
+        "plant",
+        DAYS,
+        || "–".into(),
+        |found, family| accuracy(found, family, "evidence"),
+    ),
+    entry(
+        "Table 4",
+        "HAI 23.05, 95 %: RCA accuracy / delay",
+        "hai",
+        HAI,
+        || roots_4(95.0),
+        |found, family| accuracy(found, family, "paper-95"),
+    ),
+    entry(
+        "Fig. 2",
+        "|corr|: proprietary / augmented / server / oracle",
+        "correlation",
+        SYNTHETIC,
+        || "picture: first dark, others alike".into(),
+        correlations,
+    ),
+    entry(
+        "Fig. 3",
+        "σ with L_s / L_a at most doubled, states",
+        "privacy",
+        SYNTHETIC,
+        || "picture: 10 / 100000".into(),
+        |found, family| stable_losses(found, family, "states up"),
+    ),
+    entry(
+        "Fig. 3",
+        "the same, gradients",
+        "privacy",
+        SYNTHETIC,
+        || "picture: 10 / 100000".into(),
+        |found, family| stable_losses(found, family, "gradients down"),
+    ),
+    entry(
+        "Fig. 4",
+        "recall inside anomalies, p_a from 1 to the least",
+        "privacy",
+        SYNTHETIC,
+        || "picture: falls".into(),
+        |found, family| randomised(found, family, "p_a", "inside_recall"),
+    ),
+    entry(
+        "Fig. 4",
+        "the same, p_c from 1 to the least",
+        "privacy",
+        SYNTHETIC,
+        || "picture: stable".into(),
+        |found, family| randomised(found, family, "p_c", "inside_recall"),
+    ),
+    entry(
+        "Fig. 5",
+        "ARL0, τ_a from the 75th to the 97.5th percentile",
+        "threshold",
+        SYNTHETIC,
+        || "picture: rises".into(),
+        |found, family| over_tau(found, family, "arl0", 1),
+    ),
+    entry(
+        "Fig. 5",
+        "ARL1, the same",
+        "threshold",
+        SYNTHETIC,
+        || "picture: rises exponentially".into(),
+        |found, family| over_tau(found, family, "arl1_at_least", 2),
+    ),
+    entry(
+        "Fig. 6",
+        "|corr| on the plant, as Fig. 2",
+        "correlation",
+        PLANT,
+        || "picture: as Fig. 2".into(),
+        correlations,
+    ),
+    entry(
+        "Fig. 7",
+        "steps with r_c > r_a > r_o",
+        "residuals",
+        PLANT,
+        || "picture: most".into(),
+        |found, family| {
             found.mean(family, "ordered").map(|share| format!("{:.0} %", 100.0 * share))
         },
-    },
+    ),
 ];
 
 /// Words where a study was not run, or has no such line.

@@ -24,6 +24,11 @@ fn flags_that_lie_answer_later_and_false_alarms_come_sooner() {
     assert!(mean(&worst.runs.arl0) < mean(&best.runs.arl0), "{worst:?} {best:?}");
     assert!(mean(&worst.runs.arl1) > mean(&best.runs.arl1), "{worst:?} {best:?}");
     assert!(worst.recall <= best.recall, "{worst:?} {best:?}");
+    let seeds = [rows.clone()];
+    let ours = of_family(&flips::lines(&seeds), PAPERS.name);
+    let said = flips::reading(&PAPERS, &ours).expect("a sentence");
+    assert!(said.starts_with("At our settings, from no lies"), "{said}");
+    assert!(said.contains("on Z_a, recall inside anomalies falls from"), "{said}");
     // Run lengths are those of Z_a: lies about Z_c do not touch them.
     assert_eq!(rows[0].runs, rows[3].runs);
 }
