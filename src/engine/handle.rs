@@ -41,6 +41,7 @@ use super::watch::Watch;
 use crate::output::Outputs;
 use crate::output::metrics::Metrics;
 use crate::privacy::Head;
+use crate::record::Holds;
 use crate::session::Session;
 use crate::stream::live::status::Shared;
 use crate::stream::live::{LiveStream, kept as kept_rows};
@@ -240,7 +241,7 @@ fn open(
     let source = session.live().map(|live| live::begin(session, live, options, sender));
     let source = source.transpose()?;
     let live = source.as_ref().map(LiveStream::status);
-    let mut record = KeptRun::open(session, options.record.as_ref());
+    let mut record = KeptRun::open(session, options.record.as_ref(), Holds::Both);
     if let Some(file) = record.file() {
         let _ = sender.blocking_send(EngineEvent::Recording(RecordState::On(file)));
     }

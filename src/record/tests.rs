@@ -25,7 +25,7 @@ fn setting(step: i64) -> Fact {
 
 /// Records so many steps of two clients with a message of each, and a fact every hundred steps.
 fn record(file: &Path, steps: i64, limits: Limits) -> Vec<String> {
-    let mut recorder = Recorder::create(file, limits).expect("a new file");
+    let mut recorder = Recorder::create(file, limits, Holds::Both).expect("a new file");
     recorder.about(AboutTable::Both, "mode", "\"Evidence\"");
     let mut wire = Logged::new(Box::new(Memory::default()), recorder.carrier_log());
     let mut lines = Vec::new();
@@ -59,7 +59,7 @@ fn folder() -> tempfile::TempDir {
 fn what_was_recorded_is_read_again() {
     let folder = folder();
     let file = folder.path().join("a.hwrec");
-    let lines = record(&file, 1300, Limits::default());
+    let lines = record(&file, 1300, Limits::default(), Holds::Both);
     let recording = Recording::open(&file).expect("a recording");
     assert!(recording.ended().expect("readable").is_some());
     let facts: Vec<String> =
@@ -87,13 +87,13 @@ fn what_was_recorded_is_read_again() {
 fn a_file_that_is_there_is_never_replaced_and_one_that_is_written_is_said_to_be() {
     let folder = folder();
     let file = folder.path().join("a.hwrec");
-    let recorder = Recorder::create(&file, Limits::default()).expect("a new file");
-    let taken = Recorder::create(&file, Limits::default()).expect_err("it is written");
+    let recorder = Recorder::create(&file, Limits::default(), Holds::Both).expect("a new file");
+    let taken = Recorder::create(&file, Limits::default(), Holds::Both).expect_err("it is written");
     assert!(taken.to_string().ends_with("another run is recording to it"), "{taken}");
     recorder.finish().expect("the disk is there");
-    let there = Recorder::create(&file, Limits::default()).expect_err("it is there");
+    let there = Recorder::create(&file, Limits::default(), Holds::Both).expect_err("it is there");
     assert!(there.to_string().contains("never replaces"), "{there}");
-    let nowhere = Recorder::create(&folder.path().join("b/c.hwrec"), Limits::default());
+    let nowhere = Recorder::create(&folder.path().join("b/c.hwrec"), Limits::default(), Holds::Both);
     assert!(nowhere.expect_err("no such folder").to_string().contains("c.hwrec"));
 }
 
@@ -127,7 +127,7 @@ fn a_file_that_grows_too_large_loses_its_oldest_steps_and_says_so() {
 fn a_file_of_the_version_before_is_brought_up_to_date_and_read() {
     let folder = folder();
     let file = folder.path().join("a.hwrec");
-    record(&file, 600, Limits::default());
+    record(&file, 600, Limits::default(), Holds::Both);
     let db = rusqlite::Connection::open(&file).expect("a database");
     db.execute_batch("DROP TABLE site_truth; DROP TABLE site_models; PRAGMA user_version = 1")
         .expect("as version 1 was");
@@ -146,7 +146,7 @@ fn a_file_of_the_version_before_is_brought_up_to_date_and_read() {
 fn a_newer_file_and_another_database_are_refused_in_words() {
     let folder = folder();
     let file = folder.path().join("a.hwrec");
-    record(&file, 10, Limits::default());
+    record(&file, 10, Limits::default(), Holds::Both);
     let change = |name: &str, value: i64| {
         let db = rusqlite::Connection::open(&file).expect("a database");
         db.pragma_update(None, name, value).expect("can be set");
@@ -186,7 +186,7 @@ fn read_all(file: &Path) -> Result<usize, RecordError> {
 fn cut_and_changed_files_give_errors_in_words_and_never_a_panic() {
     let folder = folder();
     let sound = folder.path().join("a.hwrec");
-    record(&sound, 700, Limits::default());
+    record(&sound, 700, Limits::default(), Holds::Both);
     let bytes = fs::read(&sound).expect("readable");
     let whole = read_all(&sound).expect("sound");
     let broken = folder.path().join("b.hwrec");
