@@ -163,9 +163,12 @@ pub(crate) fn spawn_recorded(recorded: Recorded, options: Options) -> io::Result
         if let Some(notice) = recorded.notice() {
             let _ = sender.blocking_send(EngineEvent::Notice(notice));
         }
+        // A screen shows what was learned, as it did then.
+        let models = recorded.models.as_deref().filter(|_| options.watched);
+        let prepared = models.and_then(|m| prepare::from_bytes(&session, &recorded.file, m).ok());
         let watch = Watch::recorded(recorded, options.watched)?;
         let kept = (KeptLedger::none(), KeptRun::default());
-        Ok(((watch, None, kept.0, kept.1, Outside::default()), session))
+        Ok(((watch, prepared.map(Arc::new), kept.0, kept.1, Outside::default()), session))
     })
 }
 

@@ -127,7 +127,170 @@ impl KeptRun {
     }
 
     /// What the run is about, before its first step.
-    pub(crate) /// Why a run could not be described.
+    pub(crate) fn describe(
+        &mut self,
+        session: &Session,
+        (mode, both): (Mode, bool),
+        watch: &Watch,
+        prepared: &Prepared,
+    ) {
+        if let Some(recorder) = &mut self.recorder {
+            if let Err(why) = describe(recorder, session, (mode, both), watch, prepared) {
+                return self.fail(&why);
+            }
+            recorder.facts(&watch.calibrated());
+            // Models that the run itself has set up can be set up again.
+            if let Ok(Some(meters)) = watch.run().meters() {
+                recorder.measure_by(meters);
+                self.measures = true;
+            }
+        }
+        self.remember_truth(watch.events());
+    }
+
+    /// What the run is about cannot be written down: nothing is recorded.
+    fn fail(&mut self, why: &dyn std::fmt::Display) {
+        if let Some(recorder) = self.recorder.take() {
+            self.failed = Some(format!("{}: {why}", recorder.file().display()));
+        }
+    }
+
+    fn remember_truth(&mut self, events: &[stream::Event]) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.about(Server, "truth", json(&events));
+            self.truth = events.len();
+        }
+    }
+
+    /// A step was taken, or the end of the stream was found in its place.
+    pub(crate) fn step(&mut self, watch: &Watch, news: &News, time: Option<Timestamp>) {
+        let Some(recorder) = &mut self.recorder else { return };
+        recorder.frames(&news.frames);
+        let frame = watch.run().frame();
+        let note = note_of(frame, &mut self.place);
+        match time {
+            Some(time) => {
+                let Frame { continuity, label, .. } = *frame;
+                let mark = StepMark { time, continuity, label };
+                let sites = watch.run().sites();
+                let truths = sites.map(|(site, _)| site.truth()).chain(repeat(Truth::default()));
+                recorder.step(mark, note, news.readouts.iter().zip(truths).map(seen));
+                if self.measures {
+                    let rows = recorder.unmeasured();
+                    watch.run().sites().for_each(|(site, rule)| rows.keep(site, rule));
+                }
+            }
+            None => recorder.last_note(StepNote { place: None, ..note }),
+        }
+        recorder.facts(&news.facts);
+        recorder.events(&news.events, &news.incidents);
+        if let Some(time) = time
+            && self.ledger_at.is_none_or(|at| time.duration_since(at) >= LEDGER_EVERY)
+        {
+            self.ledger_at = Some(time);
+            store_ledgers(recorder, watch, time);
+        }
+        let is_large = recorder.flush_if_large();
+        self.hear(is_large);
+        if watch.events().len() != self.truth {
+            self.remember_truth(watch.events());
+        }
+    }
+
+    /// Something was said between two steps, or after the last.
+    pub(crate) fn news(&mut self, news: &News) {
+        let Some(recorder) = &mut self.recorder else { return };
+        recorder.facts(&news.facts);
+        recorder.events(&news.events, &news.incidents);
+    }
+
+    /// The stream is over, and this was said about it.
+    pub(crate) fn end(&mut self, watch: &Watch, news: &News, summary: &Fact) {
+        self.news(news);
+        self.remember_truth(watch.events());
+        let Some(recorder) = &mut self.recorder else { return };
+        store_ledgers(recorder, watch, watch.run().last_time());
+        recorder.facts(std::slice::from_ref(summary));
+        recorder.stream_ended();
+    }
+
+    /// Hands everything over to the writer.
+    pub(crate) fn flush(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            let said = recorder.flush();
+            self.hear(said);
+        }
+    }
+
+    fn hear(&mut self, said: Result<Vec<String>, RecordError>) {
+        match said {
+            Ok(notice) => self.notices.extend(notice),
+            Err(error) => {
+                self.recorder = None;
+                self.failed = Some(error.to_string());
+            }
+        }
+    }
+
+    /// What is to be told about the recording, once.
+    pub(crate) fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Why the recording ended, once.
+    pub(crate) fn take_failure(&mut self) -> Option<String> {
+        self.failed.take()
+    }
+
+    /// The run is over: closes the file.
+    pub(crate) fn finish(&mut self) {
+        let Some(recorder) = self.recorder.take() else { return };
+        let nothing =
+            (self.by_itself && recorder.is_empty()).then(|| recorder.file().to_path_buf());
+        match recorder.finish() {
+            Ok(notices) => self.notices.extend(notices),
+            Err(error) => self.failed = Some(error.to_string()),
+        }
+        if let Some(file) = nothing {
+            // What stays is an empty recording, which does no harm.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// A session that could not be opened has a recording too, until here.
+impl Drop for KeptRun {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn logged(wire: Box<dyn Wire>, log: CarrierLog) -> Box<dyn Wire> {
+    Box::new(Logged::new(wire, log))
+}
+
+fn seen((readout, truth): (&ClientReadout, Truth)) -> Seen {
+    let ClientReadout { local, server, rehearsed } = *readout;
+    Seen { local, server, rehearsed, truth }
+}
+
+/// What is unusual about a frame; `place` is where the data came from before it.
+fn note_of(frame: &Frame, place: &mut stream::Place) -> StepNote {
+    let text = |name: &Option<std::sync::Arc<str>>| name.as_ref().map(ToString::to_string);
+    let moved = (frame.place != *place).then(|| {
+        place.clone_from(&frame.place);
+        (text(&place.file), text(&place.run))
+    });
+    StepNote { notes: frame.notes.clone(), place: moved }
+}
+
+fn store_ledgers(recorder: &mut Recorder, watch: &Watch, now: Timestamp) {
+    for (client, ledger) in watch.run().ledgers().enumerate() {
+        recorder.ledger(client, now, ledger, ledger_fact);
+    }
+}
+
+/// Why a run could not be described.
 type Undescribed = Box<dyn std::error::Error + Send + Sync>;
 
 fn describe(

@@ -11,6 +11,7 @@ use super::influence::OfServer;
 use super::knob::Knob;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{Fact, Summary};
+use crate::federation::History;
 use crate::incident::action::SCHEDULE;
 use crate::incident::{Carried, Edit, Event, Order, What};
 use crate::record::batch::AboutTable::{Both, Server};
@@ -52,6 +53,8 @@ pub(crate) struct Recorded {
     pub(super) notes: VecDeque<(u64, StepNote)>,
     /// What was seen at every step, a row of clients each.
     pub(super) readouts: Arc<[Seen]>,
+    /// The course of training.
+    pub(super) losses: Option<History>,
     /// Models of sites and server, where they are stored.
     pub(super) models: Option<Vec<u8>>,
     /// Everything that crossed between sites and server.
@@ -148,6 +151,7 @@ impl Recorded {
             first: recording.kept_from()?,
             models: recording.model(ModelTable::Site, MODELS)?,
             missing: recording.missing()?,
+            losses: recording.value(Server, "losses")?,
             holds,
             file: recording.file().to_path_buf(),
             session,

@@ -59,7 +59,7 @@ fn folder() -> tempfile::TempDir {
 fn what_was_recorded_is_read_again() {
     let folder = folder();
     let file = folder.path().join("a.hwrec");
-    let lines = record(&file, 1300, Limits::default(), Holds::Both);
+    let lines = record(&file, 1300, Limits::default());
     let recording = Recording::open(&file).expect("a recording");
     assert!(recording.ended().expect("readable").is_some());
     let facts: Vec<String> =
@@ -127,9 +127,10 @@ fn a_file_that_grows_too_large_loses_its_oldest_steps_and_says_so() {
 fn a_file_of_the_version_before_is_brought_up_to_date_and_read() {
     let folder = folder();
     let file = folder.path().join("a.hwrec");
-    record(&file, 600, Limits::default(), Holds::Both);
+    record(&file, 600, Limits::default());
     let db = rusqlite::Connection::open(&file).expect("a database");
-    db.execute_batch("DROP TABLE site_truth; DROP TABLE site_models; PRAGMA user_version = 1")
+    db.execute_batch("DROP TABLE site_truth; DROP TABLE site_models; DROP TABLE site_messages; \
+         PRAGMA user_version = 1")
         .expect("as version 1 was");
     drop(db);
     let recording = Recording::open(&file).expect("an older recording");
@@ -139,14 +140,14 @@ fn a_file_of_the_version_before_is_brought_up_to_date_and_read() {
     let version: i64 = rusqlite::Connection::open(&file)
         .and_then(|db| db.pragma_query_value(None, "user_version", |row| row.get(0)))
         .expect("a database");
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
 }
 
 #[test]
 fn a_newer_file_and_another_database_are_refused_in_words() {
     let folder = folder();
     let file = folder.path().join("a.hwrec");
-    record(&file, 10, Limits::default(), Holds::Both);
+    record(&file, 10, Limits::default());
     let change = |name: &str, value: i64| {
         let db = rusqlite::Connection::open(&file).expect("a database");
         db.pragma_update(None, name, value).expect("can be set");
@@ -186,7 +187,7 @@ fn read_all(file: &Path) -> Result<usize, RecordError> {
 fn cut_and_changed_files_give_errors_in_words_and_never_a_panic() {
     let folder = folder();
     let sound = folder.path().join("a.hwrec");
-    record(&sound, 700, Limits::default(), Holds::Both);
+    record(&sound, 700, Limits::default());
     let bytes = fs::read(&sound).expect("readable");
     let whole = read_all(&sound).expect("sound");
     let broken = folder.path().join("b.hwrec");

@@ -50,7 +50,7 @@ impl ServerRecording {
         let described = describe_session(recorder, session, (mode, false), run.layout())
             .and_then(|()| describe_server(recorder, prepared));
         if let Err(why) = described {
-            return self.kept.fail(why.as_ref());
+            return self.kept.fail(&why);
         }
         // Nothing of a site is known here but what its steps look like.
         describe_steps(recorder, Server, run, prepared);
