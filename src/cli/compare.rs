@@ -146,8 +146,7 @@ fn subject(name: &str, settings: &[String]) -> Result<Subject> {
 fn recorded(file: &Path, settings: &[String]) -> Result<Recorded> {
     let recording = Recording::open(file)?;
     let names: Vec<String> = recording.value(AboutTable::Both, "clients")?;
-    let turns =
-        settings.iter().map(|setting| turn(setting, &names)).collect::<Result<Vec<_>>>()?;
+    let turns = settings.iter().map(|setting| turn(setting, &names)).collect::<Result<Vec<_>>>()?;
     branch::with_settings(file, &turns).map_err(|error| eyre!(error))
 }
 

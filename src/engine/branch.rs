@@ -86,9 +86,8 @@ pub(crate) fn with_settings(file: &Path, turns: &[Turn]) -> Result<Recorded, Ope
     }
     let Some(first) = recorded.steps.first() else { return Ok(recorded) };
     let log = CarrierLog::default();
-    let mut again = Again::read(&recording, first.time, |wire| {
-        Box::new(Logged::new(wire, log.clone()))
-    })?;
+    let mut again =
+        Again::read(&recording, first.time, |wire| Box::new(Logged::new(wire, log.clone())))?;
     let step = recorded.first;
     let orders = again.play(turns)?.orders;
     let stored = |event| StoredEvent { step, after_end: false, event };

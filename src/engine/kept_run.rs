@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::prepare::{self, Prepared};
 use super::recorded::{INFLUENCES, MODELS};
-use super::run::{Run, ledger_fact};
 use super::run::readout::ClientReadout;
+use super::run::{Run, ledger_fact};
 use super::watch::{News, Watch};
 use crate::base::digest;
 use crate::fact::Fact;

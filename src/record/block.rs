@@ -458,7 +458,8 @@ mod tests {
         };
         let marks = [mark(1), mark(2), mark(3)];
         let rows = [[1.0, 2.5], [3.0, -4.0], [0.5, 0.25]];
-        let packed = pack_frames(&mut Packer::default(), &marks, &rows.each_ref().map(<[f64; 2]>::as_slice));
+        let packed =
+            pack_frames(&mut Packer::default(), &marks, &rows.each_ref().map(<[f64; 2]>::as_slice));
         let (again, values) = unpack_frames(&packed, 3).expect("a block");
         assert_eq!((again.as_slice(), values), (&marks[..], rows.map(|row| row.to_vec()).to_vec()));
     }

@@ -93,7 +93,8 @@ fn a_file_that_is_there_is_never_replaced_and_one_that_is_written_is_said_to_be(
     recorder.finish().expect("the disk is there");
     let there = Recorder::create(&file, Limits::default(), Holds::Both).expect_err("it is there");
     assert!(there.to_string().contains("never replaces"), "{there}");
-    let nowhere = Recorder::create(&folder.path().join("b/c.hwrec"), Limits::default(), Holds::Both);
+    let nowhere =
+        Recorder::create(&folder.path().join("b/c.hwrec"), Limits::default(), Holds::Both);
     assert!(nowhere.expect_err("no such folder").to_string().contains("c.hwrec"));
 }
 
@@ -129,9 +130,11 @@ fn a_file_of_the_version_before_is_brought_up_to_date_and_read() {
     let file = folder.path().join("a.hwrec");
     record(&file, 600, Limits::default());
     let db = rusqlite::Connection::open(&file).expect("a database");
-    db.execute_batch("DROP TABLE site_truth; DROP TABLE site_models; DROP TABLE site_messages; \
-         PRAGMA user_version = 1")
-        .expect("as version 1 was");
+    db.execute_batch(
+        "DROP TABLE site_truth; DROP TABLE site_models; DROP TABLE site_messages; \
+         PRAGMA user_version = 1",
+    )
+    .expect("as version 1 was");
     drop(db);
     let recording = Recording::open(&file).expect("an older recording");
     assert_eq!(recording.residuals(0).expect("readable").len(), 600);

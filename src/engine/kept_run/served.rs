@@ -5,8 +5,8 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::{
-    Both, KeptRun, RecordTo, Server, describe_server, describe_session, describe_steps, json, note_of,
-    seen,
+    Both, KeptRun, RecordTo, Server, describe_server, describe_session, describe_steps, json,
+    note_of, seen,
 };
 use crate::base::digest;
 use crate::engine::prepare::Prepared;
@@ -71,7 +71,11 @@ impl ServerRecording {
                 let Frame { continuity, label, .. } = *run.frame();
                 let mark = StepMark { time, continuity, label };
                 let readouts = run.readouts().iter();
-                recorder.step(mark, note, readouts.map(|readout| seen((readout, Truth::default()))));
+                recorder.step(
+                    mark,
+                    note,
+                    readouts.map(|readout| seen((readout, Truth::default()))),
+                );
             }
             None => recorder.last_note(StepNote { place: None, ..note }),
         }
