@@ -157,7 +157,7 @@ fn a_newer_file_and_another_database_are_refused_in_words() {
     };
     change("user_version", 99);
     let newer = Recording::open(&file).expect_err("of tomorrow").to_string();
-    assert!(newer.contains("version 99") && newer.contains("up to 2"), "{newer}");
+    assert!(newer.contains("version 99") && newer.contains("up to 3"), "{newer}");
     change("user_version", 0);
     assert!(Recording::open(&file).expect_err("no version").to_string().contains("damaged"));
     change("application_id", 7);
