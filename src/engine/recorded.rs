@@ -86,35 +86,8 @@ impl Recorded {
         let holds = recording.holds()?;
         let layout: Layout = recording.value_of_steps("step_layout")?;
         let steps = recording.steps()?;
-        let clients = layout.clients.len();
         let session = recording.session()?;
-        let protects = session.privacy.protects_flags();
-        let mut readouts = vec![Seen::default(); steps.len() * clients];
-        for client in 0..clients {
-            let (mut local, decided) = (recording.residuals(client)?, recording.decisions(client)?);
-            if !holds.has_sites() {
-                local.resize(steps.len(), LocalView::default());
-            }
-            let mut truth = recording.truths(client)?;
-            // Older recordings have none.
-            if truth.is_empty() {
-                truth.resize(steps.len(), Truth::default());
-            }
-            if [local.len(), decided.len(), truth.len()].iter().any(|n| *n != steps.len()) {
-                return Err(recording.damaged("some steps of a client are missing"));
-            }
-            let rows = readouts.iter_mut().skip(client).step_by(clients);
-            for (((readout, local), [server, rehearsed]), truth) in
-                rows.zip(local).zip(decided).zip(truth)
-            {
-                let mut seen = Seen { local, server, rehearsed, truth };
-                // Flags that nobody sent or rehearsed are those of the site, where nothing hides them.
-                if !protects && server.flags.is_none() {
-                    seen.rehearsed.flags = rehearsed.flags.or(truth.flags);
-                }
-                *readout = seen;
-            }
-        }
+        let readouts = readouts(recording, &session, (steps.len(), layout.clients.len()))?;
         let (mut ledgers, mut training, mut summary) = (Vec::new(), Vec::new(), None);
         for stored in recording.facts()? {
             let fact = Fact::from_line(&stored.line)
@@ -244,6 +217,43 @@ impl Recorded {
             step: self.first - 1,
         }
     }
+}
+
+/// What was seen at so many steps of so many clients, a row of clients each.
+fn readouts(
+    recording: &Recording,
+    session: &Session,
+    (steps, clients): (usize, usize),
+) -> Result<Vec<Seen>, RecordError> {
+    let has_sites = recording.holds()?.has_sites();
+    let protects = session.privacy.protects_flags();
+    let mut readouts = vec![Seen::default(); steps * clients];
+    for client in 0..clients {
+        let (mut local, decided) = (recording.residuals(client)?, recording.decisions(client)?);
+        if !has_sites {
+            local.resize(steps, LocalView::default());
+        }
+        let mut truth = recording.truths(client)?;
+        // Older recordings have none.
+        if truth.is_empty() {
+            truth.resize(steps, Truth::default());
+        }
+        if [local.len(), decided.len(), truth.len()].iter().any(|n| *n != steps) {
+            return Err(recording.damaged("some steps of a client are missing"));
+        }
+        let rows = readouts.iter_mut().skip(client).step_by(clients);
+        for (((readout, local), [server, rehearsed]), truth) in
+            rows.zip(local).zip(decided).zip(truth)
+        {
+            let mut seen = Seen { local, server, rehearsed, truth };
+            // Flags that nobody sent or rehearsed are those of the site, where nothing hides them.
+            if !protects && server.flags.is_none() {
+                seen.rehearsed.flags = rehearsed.flags.or(truth.flags);
+            }
+            *readout = seen;
+        }
+    }
+    Ok(readouts)
 }
 
 /// The operators' orders, and words about the source, among events: neither follows from messages. What

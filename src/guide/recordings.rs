@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! headwater run SESSION --record FILE          store a run while it happens
-//! headwater serve SESSION --record FILE        the server's recording; `site` takes --record as well
+//! headwater serve SESSION --record FILE        the recording of a server whose sites are elsewhere
 //! headwater                                    the console records every run by itself; --no-record does not
 //! headwater sessions                           lists recordings with length, incidents, size, and how they ended
 //! headwater open FILE                          the console on a recording
@@ -54,17 +54,13 @@
 //! Where a run drew its noise from the operating system, nothing is released again: it would tell more.
 //! A setting that the deciding method does not go by is refused.
 //!
-//! # A server and its sites, each with a recording
+//! # A server whose sites are elsewhere
 //!
-//! Where sites and server are processes of their own, each has a recording of its own:
-//!
-//! | recording | holds | does |
-//! |---|---|---|
-//! | `headwater serve … --record FILE` | messages, events, incidents, operators' actions, settings, the course of training, digests, seed | opens, exports and decides again as any other; without distances, norms and ledgers, which it does not have |
-//! | `headwater site … --record FILE` | distances, norms, flags, what was sent and ordered, the ledger | `run` prints its ledger, `export` its tables; it has no incidents, and `open` says so |
-//!
-//! A site's recording is for the machine of that site. A server or site that was stopped and goes on needs
-//! another file, which then holds its run from the first step on.
+//! `headwater serve SESSION --broker URL --record FILE` stores what the server knows: messages, events,
+//! incidents, settings, the course of training, digests and seed. The file opens, is exported and decides
+//! again as any other. Distances, norms and ledgers stay with the sites and are not in it: it says so when
+//! it is opened, and an export of them is refused. A server that was stopped and goes on needs another
+//! file, which then holds the run from its first step on. `headwater site` has no recording.
 //!
 //! # Two days under one cursor
 //!
@@ -116,14 +112,14 @@
 //!
 //! | table | columns | what it holds |
 //! |---|---|---|
-//! | `about` | key, value | `holds` (`server` or `site`, where it is not both), session (RON), its name, folder and SHA-256, seed, randomness, mode, clients, period, models, version of the calibration, program, begun, ended |
+//! | `about` | key, value | `holds` (`server`, where it is not both), session (RON), its name, folder and SHA-256, seed, randomness, mode, clients, period, models, version of the calibration, program, begun, ended |
 //! | `steps` | first, steps, from_ns, until_ns, data | the time grid, in blocks |
 //! | `step_notes` | step, json | rows that were left out before a step, and where its data comes from |
 //! | `site_about` | key, value | sensors and their units, τ of every client, sensors that are not watched |
 //! | `site_steps` | first, client, data | distances and norms of residuals, in blocks |
 //! | `site_truth` | first, client, data | flags and levels before anything of them was released, in blocks |
 //! | `site_models` | kind, sha256, data | `models`: the models and thresholds of the run, a safetensors file |
-//! | `site_messages` | first, data | what a site alone sent and was ordered, in blocks |
+//! | `site_messages` | first, data | room for what a site alone sends; nothing is written to it so far |
 //! | `site_measurements` | first, frames, from_ns, until_ns, data | measurements, where the session asks for them |
 //! | `site_ledger` | step, client, time, json | what a client had given away, once an hour and at the end |
 //! | `server_about` | key, value | disturbances that the data is known to hold, losses of training, what was taken over from the run before |

@@ -52,8 +52,8 @@ pub(crate) fn erfcx_each<const N: usize>(x: [f64; N]) -> [f64; N] {
     let y = x.map(|x| (x - 4.0) / (x + 4.0));
     let (mut above, mut here) = ([0.0; N], [0.0; N]);
     for &c in ERFCX[1..].iter().rev() {
-        for i in 0..N {
-            (above[i], here[i]) = (here[i], 2.0 * y[i] * here[i] - above[i] + c);
+        for ((above, here), y) in above.iter_mut().zip(&mut here).zip(&y) {
+            (*above, *here) = (*here, 2.0 * y * *here - *above + c);
         }
     }
     std::array::from_fn(|i| {
