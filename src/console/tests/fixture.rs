@@ -210,6 +210,7 @@ impl Console {
             period_s: 5.0,
             steps: self.stream.layout.clone(),
             prepared: None,
+            losses: None,
             calibrated: Vec::new(),
         };
         self.report(EngineEvent::Opened(Box::new(opened)));
