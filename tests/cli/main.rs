@@ -49,6 +49,8 @@ mod tables;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]
+mod topics;
+#[cfg(unix)]
 mod tty;
 #[cfg(unix)]
 mod walkthrough;
