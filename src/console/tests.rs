@@ -18,6 +18,7 @@ mod marks;
 mod operate;
 pub(crate) mod plant;
 mod promises;
+mod replay;
 mod second;
 mod seeded;
 mod sizes;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use super::error::OpenError;
@@ -22,8 +23,37 @@ use crate::stream::{self, Continuity, Frame, Next, Part, Stream as _};
 const NAP: Duration = Duration::from_millis(20);
 /// How often it is told how far the learning is.
 const TELL: Duration = Duration::from_millis(250);
+/// What an interrupt while it learns leads to.
+pub(crate) const STOPPED: &str = "stopped while it learned what is normal; rows that were learned from \
+                                  are kept where the session says `history: Learned`";
 /// How often gathered rows are made to survive a crash.
 const SYNC: Duration = Duration::from_mins(1);
+
+/// Where the gathering of nominal rows begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GatherFrom {
+    /// With the first row that arrives.
+    FirstRow,
+    /// With the first row of the next ten minutes of the data's clock: sites that are started within the
+    /// same ten minutes learn from the same rows.
+    TenMinutes,
+}
+
+impl GatherFrom {
+    /// Whether rows from this time on count; `before` is the row before.
+    fn is_reached(self, before: Option<Timestamp>, time: Timestamp) -> bool {
+        let cell = |time: Timestamp| time.as_second().div_euclid(600);
+        match (self, before) {
+            (Self::FirstRow, _) => true,
+            (Self::TenMinutes, None) => time.as_second().rem_euclid(600) == 0,
+            (Self::TenMinutes, Some(before)) => cell(time) != cell(before),
+        }
+    }
+}
+
+/// What is done, how much of how much, and how the source stands; an error stops the learning.
+type Tell<'a> =
+    &'a mut dyn FnMut(String, Option<(usize, usize)>, &Status) -> Result<(), OpenError>;
 
 /// Connects to the source of `session`, and gathers its nominal rows where they are not there yet.
 /// Gives the source as it stands before the first row that is watched.
@@ -33,6 +63,34 @@ pub(super) fn begin(
     options: &Options,
     metrics: Option<&Metrics>,
     sender: &mpsc::Sender<EngineEvent>,
+) -> Result<LiveStream, OpenError> {
+    let begun = Instant::now();
+    let mut tell = |doing, steps, status: &Status| {
+        let interrupt = options.interrupt.as_ref();
+        if interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed)) {
+            return Err(STOPPED.into());
+        }
+        if let Some(metrics) = metrics {
+            metrics.set(source_figures(status, Instant::now()));
+        }
+        let elapsed = begun.elapsed();
+        let training =
+            Training { doing, steps, losses: Vec::new(), bytes: None, elapsed, fact: None };
+        match sender.try_send(EngineEvent::Training(training)) {
+            // A word that finds the queue full is left out: the next one says more.
+            Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => Ok(()),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err("nobody is there any more".into()),
+        }
+    };
+    connect(session, live, GatherFrom::FirstRow, &mut tell)
+}
+
+/// The same, told to whoever wants to know.
+pub(crate) fn connect(
+    session: &Session,
+    live: &LiveSource,
+    from: GatherFrom,
+    tell: Tell<'_>,
 ) -> Result<LiveStream, OpenError> {
     let layout = match live.history {
         LiveHistory::First => None,
@@ -49,7 +107,7 @@ pub(super) fn begin(
         return Ok(source);
     }
     source.status().begin(Instant::now());
-    let mut learning = Learning { options, metrics, sender, begun: Instant::now(), told: None };
+    let mut learning = Learning { tell, from, told: None };
     while !source.meet()? {
         learning.tell(&source, || ("waiting for the first row".into(), None))?;
     }
@@ -72,8 +130,12 @@ fn gather(
     let mut gathering = Gathering::begin(session, source.layout(), goes_on)?;
     let mut frame = Frame::for_layout(source.layout());
     let (mut done_s, mut synced) = (0.0, Instant::now());
+    let mut before = None;
     loop {
         match source.poll(&mut frame)? {
+            Next::Frame
+                if gathering.first().is_none()
+                    && !learning.from.is_reached(before.replace(frame.time), frame.time) => {}
             Next::Frame => {
                 let first = gathering.first().unwrap_or(frame.time);
                 done_s = frame.time.duration_since(first).as_secs_f64();
@@ -135,10 +197,8 @@ fn stage(session: &Session, done_s: f64, all_s: f64) -> String {
 
 /// Whoever is told how far the learning is, and may stop it.
 struct Learning<'a> {
-    options: &'a Options,
-    metrics: Option<&'a Metrics>,
-    sender: &'a mpsc::Sender<EngineEvent>,
-    begun: Instant,
+    tell: Tell<'a>,
+    from: GatherFrom,
     told: Option<Instant>,
 }
 
@@ -153,28 +213,10 @@ impl Learning<'_> {
             return Ok(());
         }
         self.told = Some(Instant::now());
-        let interrupt = self.options.interrupt.as_ref();
-        if interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed)) {
-            return Err(
-                "stopped while it learned what is normal; rows that were learned from are \
-                        kept where the session says `history: Learned`"
-                    .into(),
-            );
-        }
         let (status, now) = (source.status().get(), Instant::now());
-        if let Some(metrics) = self.metrics {
-            metrics.set(source_figures(&status, now));
-        }
         let (doing, steps) = words();
         let doing = format!("{doing}. {}", source_words(&status, now));
-        let elapsed = self.begun.elapsed();
-        let training =
-            Training { doing, steps, losses: Vec::new(), bytes: None, elapsed, fact: None };
-        match self.sender.try_send(EngineEvent::Training(training)) {
-            // A word that finds the queue full is left out: the next one says more.
-            Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => Ok(()),
-            Err(mpsc::error::TrySendError::Closed(_)) => Err("nobody is there any more".into()),
-        }
+        (self.tell)(doing, steps, &status)
     }
 }
 

@@ -211,6 +211,8 @@ impl Player {
                     // What the step found is not known at the moment yet, only what was measured.
                     self.batch.news.frames.append(&mut news.frames);
                     self.watch.compose_anew();
+                    // Whether steps were sent just before is chance, and no picture depends on it.
+                    self.batch.snapshot = Some(self.watch.snapshot());
                     self.send()?;
                     return self.tell(EngineEvent::Stopped);
                 }

@@ -23,6 +23,7 @@ mod faults;
 #[cfg(unix)]
 mod identity;
 mod init;
+mod kept_history;
 mod ledger;
 mod ledger_budget;
 #[cfg(unix)]
@@ -37,6 +38,8 @@ mod readme;
 mod recording;
 #[cfg(unix)]
 mod remote;
+#[cfg(unix)]
+mod remote_live;
 #[cfg(unix)]
 mod rogue;
 mod run;

@@ -169,6 +169,11 @@ fn parts(model: &Model) -> Parts {
             let text = format!("? {nominal} nominal rows left out");
             parts.add_or(4, text, format!("? {nominal} nominal"), theme.missing);
         }
+        let wild = model.snapshot().map_or(0, |snapshot| snapshot.wild_nominal_values);
+        if wild > 0 {
+            let text = format!("? {wild} wild nominal values taken out");
+            parts.add_or(4, text, format!("? {wild} wild"), theme.missing);
+        }
     }
     match &model.recording {
         Some(RecordState::On(_)) => parts.add(ELSEWHERE, "recorded", theme.label),

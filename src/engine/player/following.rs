@@ -205,20 +205,7 @@ fn figures(
 }
 
 fn summary(following: &Following, status: &Status) -> String {
-    let counts = status.counts;
-    let mut text = format!(
-        "{}: {} rows, {} incomplete; values left out: {} late, {} doubled, {} bad, {} wrongly \
-         stamped; {} lines not readable; {} times reconnected",
-        status.place,
-        counts.rows,
-        counts.incomplete,
-        counts.late,
-        counts.doubled,
-        counts.bad,
-        counts.wrong_stamp,
-        status.unreadable,
-        status.reconnects,
-    );
+    let mut text = status.left_out();
     if let Some(LatencyMs { p50, p99, .. }) = following.latency_ms() {
         let (half, most) = (p50.get(), p99.get());
         // Text has room.

@@ -66,6 +66,24 @@ pub(crate) enum Standing {
 }
 
 impl Status {
+    /// How many rows came, and what was left out, in words.
+    pub(crate) fn left_out(&self) -> String {
+        let counts = self.counts;
+        format!(
+            "{}: {} rows, {} incomplete; values left out: {} late, {} doubled, {} bad, {} wrongly \
+             stamped; {} lines not readable; {} times reconnected",
+            self.place,
+            counts.rows,
+            counts.incomplete,
+            counts.late,
+            counts.doubled,
+            counts.bad,
+            counts.wrong_stamp,
+            self.unreadable,
+            self.reconnects,
+        )
+    }
+
     pub(crate) fn standing(&self, now: Instant) -> Standing {
         match &self.phase {
             Phase::Connecting => Standing::Connecting,
