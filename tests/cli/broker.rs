@@ -118,9 +118,13 @@ pub(crate) fn free_port() -> u16 {
     free.local_addr().expect("an address").port()
 }
 
-/// Waits until the run has subscribed: it connects within its first attempts.
-pub(crate) fn wait_for_subscriber() {
-    thread::sleep(Duration::from_secs(3));
+/// Waits until the broker sends to the run what is published from now on.
+pub(crate) fn wait_for_subscriber(metrics: u16) {
+    wait_until("a subscription", || {
+        let is_late =
+            answer(metrics, "/healthz").is_some_and(|of| of.contains("nothing has arrived"));
+        is_late || figure(metrics, "headwater_source_up") == Some(1.0)
+    });
 }
 
 #[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
@@ -131,7 +135,7 @@ fn the_plant_over_a_broker_opens_the_incidents_of_the_built_in_day() {
     let metrics = free_port();
     let file = session(folder.path(), [broker.port, metrics], |text| text);
     let running = Running::start(folder.path(), &file);
-    wait_for_subscriber();
+    wait_for_subscriber(metrics);
     let mut plant = plant(folder.path(), broker.port, "6", "max");
     assert!(plant.wait().expect("it ends").success());
     let all = f64::from(54 * 3600);
@@ -161,7 +165,7 @@ fn a_broker_that_is_killed_and_comes_back_is_seen_and_the_run_goes_on() {
     let metrics = free_port();
     let file = session(folder.path(), [broker.port, metrics], short);
     let running = Running::start(folder.path(), &file);
-    wait_for_subscriber();
+    wait_for_subscriber(metrics);
     let mut plant = plant(folder.path(), broker.port, "0.5", "100");
     wait_until("learning", || running.facts().contains("\"calibrated\""));
     // The rest of the 48 h and the half hour after them are watched.

@@ -52,6 +52,8 @@ mod tables;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]
+mod topics;
+#[cfg(unix)]
 mod tty;
 #[cfg(unix)]
 mod walkthrough;

@@ -131,16 +131,18 @@ async fn receive(
             Ok(Event::Incoming(Packet::ConnAck(_))) => {
                 wait = FIRST_WAIT;
                 // After every connection: a broker that was restarted knows no subscription.
-                match client.try_subscribe(topic, QoS::AtLeastOnce) {
-                    Ok(()) => phase(Phase::Connected).await?,
-                    Err(why) => phase(Phase::Reconnecting(why.to_string())).await?,
+                if let Err(why) = client.try_subscribe(topic, QoS::AtLeastOnce) {
+                    phase(Phase::Reconnecting(why.to_string())).await?;
                 }
             }
+            // Nothing comes before the broker has agreed to send it.
             Ok(Event::Incoming(Packet::SubAck(ack))) => {
-                if let Some(code) = ack.return_codes.iter().find(|code| is_refusal(**code)) {
+                let refused = ack.return_codes.iter().find(|code| is_refusal(**code));
+                let stands = refused.map_or(Phase::Connected, |code| {
                     let why = format!("the broker refuses the topic {topic:?}: {code:?}");
-                    phase(Phase::Reconnecting(why)).await?;
-                }
+                    Phase::Reconnecting(why)
+                });
+                phase(stands).await?;
             }
             Ok(Event::Incoming(Packet::Publish(message))) => {
                 let ack = client.prepare_ack(&message).map(|ack| (connection.get(), ack));
