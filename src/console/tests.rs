@@ -13,6 +13,7 @@ mod compare;
 mod everyday;
 pub(crate) mod fixture;
 mod judged;
+mod live;
 mod marks;
 mod operate;
 pub(crate) mod plant;

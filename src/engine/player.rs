@@ -35,6 +35,7 @@ mod following;
 mod orders;
 
 use following::Following;
+pub(super) use following::source_figures;
 
 /// Frames that travel together at most.
 const BATCH: usize = 2048;
@@ -278,6 +279,7 @@ impl Player {
         let stored = self.kept.finish(&mut self.watch);
         let mut ending = self.watch.run().ending(self.begun.elapsed());
         ending.summary.ledger = stored.as_ref().ok().cloned().flatten();
+        ending.summary.latency_ms = self.live.as_ref().and_then(Following::latency_ms);
         let summary = Fact::Summary(Box::new(ending.summary.clone()));
         self.record.end(&self.watch, &news, &summary);
         self.add(news);
