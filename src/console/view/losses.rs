@@ -1,7 +1,7 @@
 //! The server's loss in training, in a panel of the overview.
 //!
 //! ```text
-//! ── server loss  mean 0.9613 → 0.0512  noised, ε 6 ──
+//! ── server loss  mean 0.9613 → 0.0512  noise of ε 6 in it ──
 //!  0.96 ┤⢣⡀
 //!       ┤⠀⠑⠢⠤⣀⣀
 //!  0.05 ┤⠀⠀⠀⠀⠀⠉⠑⠢⠤
@@ -30,10 +30,10 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     };
     let losses = server(history);
     let course = course(&losses).map_or_else(String::new, |course| format!("mean {course}"));
-    let noise = target_noise(scene).map_or_else(String::new, |e| format!("noised, ε {e}"));
+    let noise = target_noise(scene).map_or_else(String::new, |e| format!("noise of ε {e} in it"));
     let rounds = format!("{} rounds", history.rounds);
     // A rule on both sides of the words.
-    let room = area.width.saturating_sub(16);
+    let room = area.width.saturating_sub(18);
     let words = fitting(
         [format!("{course}  {noise}  {rounds}"), format!("{course}  {noise}"), course],
         room,
