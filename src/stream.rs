@@ -46,6 +46,7 @@ pub(crate) mod table;
 pub(crate) mod twin;
 pub(crate) mod unused;
 pub(crate) mod unused_columns;
+pub(crate) mod wild;
 pub(crate) mod window;
 
 #[cfg(test)]
@@ -54,7 +55,7 @@ pub(crate) mod test_faults;
 pub(crate) mod test_support;
 
 pub(crate) use error::StreamError;
-pub(crate) use open::{Part, open, time_formats};
+pub(crate) use open::{Part, is_same_period, open, time_formats};
 pub(crate) use stored::StoredFrame;
 pub(crate) use unused::UnusedRows;
 

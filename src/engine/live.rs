@@ -9,11 +9,14 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use super::error::OpenError;
+use super::player::source_figures;
 use super::progress::Training;
 use super::protocol::{EngineEvent, Options};
+use crate::output::metrics::Metrics;
 use crate::session::{Clock, LiveHistory, LiveSource, Mark, Session};
 use crate::stream::live::LiveStream;
 use crate::stream::live::kept::{self, Gathering};
+use crate::stream::live::status::{Standing, Status};
 use crate::stream::{self, Continuity, Frame, Next, Part, Stream as _};
 
 /// How long a source that has nothing yet is left alone.
@@ -48,8 +51,9 @@ impl GatherFrom {
     }
 }
 
-/// What is done, and how much of how much; an error stops the learning.
-type Tell<'a> = &'a mut dyn FnMut(String, Option<(usize, usize)>) -> Result<(), OpenError>;
+/// What is done, how much of how much, and how the source stands; an error stops the learning.
+type Tell<'a> =
+    &'a mut dyn FnMut(String, Option<(usize, usize)>, &Status) -> Result<(), OpenError>;
 
 /// Connects to the source of `session`, and gathers its nominal rows where they are not there yet.
 /// Gives the source as it stands before the first row that is watched.
@@ -57,13 +61,17 @@ pub(super) fn begin(
     session: &Session,
     live: &LiveSource,
     options: &Options,
+    metrics: Option<&Metrics>,
     sender: &mpsc::Sender<EngineEvent>,
 ) -> Result<LiveStream, OpenError> {
     let begun = Instant::now();
-    let mut tell = |doing, steps| {
+    let mut tell = |doing, steps, status: &Status| {
         let interrupt = options.interrupt.as_ref();
         if interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed)) {
             return Err(STOPPED.into());
+        }
+        if let Some(metrics) = metrics {
+            metrics.set(source_figures(status, Instant::now()));
         }
         let elapsed = begun.elapsed();
         let training =
@@ -98,9 +106,10 @@ pub(crate) fn connect(
     if is_there {
         return Ok(source);
     }
+    source.status().begin(Instant::now());
     let mut learning = Learning { tell, from, told: None };
     while !source.meet()? {
-        learning.tell(|| ("waiting for the first row".into(), None))?;
+        learning.tell(&source, || ("waiting for the first row".into(), None))?;
     }
     gather(session, live, &mut source, &mut learning)?;
     Ok(source)
@@ -154,7 +163,7 @@ fn gather(
             gathering.sync()?;
             synced = Instant::now();
         }
-        let told = learning.tell(|| {
+        let told = learning.tell(source, || {
             let doing = stage(session, done_s, all_s);
             (doing, Some((done_s.max(0.0) as usize, all_s as usize)))
         });
@@ -162,6 +171,14 @@ fn gather(
             gathering.sync()?;
             return Err(stopped);
         }
+    }
+}
+
+/// How the source stands while its rows are gathered.
+fn source_words(status: &Status, now: Instant) -> String {
+    match status.standing(now) {
+        Standing::Live => format!("{}, {:.0} values/s", status.words(now), status.values_per_s),
+        _ => status.words(now),
     }
 }
 
@@ -186,17 +203,20 @@ struct Learning<'a> {
 }
 
 impl Learning<'_> {
-    /// Says what is done, now and then; an error stops the learning.
+    /// Says what is done and how the source stands, now and then; an error stops the learning.
     fn tell(
         &mut self,
+        source: &LiveStream,
         words: impl FnOnce() -> (String, Option<(usize, usize)>),
     ) -> Result<(), OpenError> {
         if self.told.is_some_and(|told| told.elapsed() < TELL) {
             return Ok(());
         }
         self.told = Some(Instant::now());
+        let (status, now) = (source.status().get(), Instant::now());
         let (doing, steps) = words();
-        (self.tell)(doing, steps)
+        let doing = format!("{doing}. {}", source_words(&status, now));
+        (self.tell)(doing, steps, &status)
     }
 }
 

@@ -73,7 +73,9 @@ impl Outbox {
     /// What trainings have released, or will have released if they were not broken off.
     pub(crate) fn trainings(&self) -> Result<Vec<Trained>, StoreError> {
         let found: Option<String> = self.store.get("SELECT trained FROM trainings", [])?;
-        Ok(found.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+        let parse = |text: String| serde_json::from_str(&text);
+        let damaged = |why| StoreError::Trainings { path: self.store.path().to_owned(), why };
+        Ok(found.map(parse).transpose().map_err(damaged)?.unwrap_or_default())
     }
 
     /// Writes that down, and waits until it is on disk: it must not be lost once something was sent.
@@ -196,6 +198,9 @@ mod tests {
         {
             let outbox = Outbox::open(&path, "one").expect("a new outbox");
             assert_eq!(outbox.trainings().expect("readable"), []);
+            outbox.store.execute("INSERT INTO trainings VALUES ('[{')", []).expect("damaged");
+            let why = outbox.trainings().expect_err("what was spent is not forgotten");
+            assert!(why.to_string().contains("cannot be read"), "{why}");
             outbox.keep_trainings(&[trained.clone(), trained.clone()]).expect("kept");
             outbox.keep_trainings(std::slice::from_ref(&trained)).expect("kept");
         }

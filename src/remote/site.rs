@@ -25,6 +25,7 @@ use crate::engine::prepare::apart::{SiteModels, own};
 use crate::privacy::{Ledger, Provenance, Trained};
 use crate::session::{Mode, Session};
 use crate::stream::decimate::Decimated;
+use crate::stream::live::status::Status;
 use crate::stream::resolution::Grids;
 use crate::stream::{Part, Stream};
 
@@ -217,7 +218,7 @@ fn source(
     let own = own(options.session, options.client);
     let Some(live) = own.live() else { return Ok(None) };
     let mut told: Option<Instant> = None;
-    let mut tell = |doing: String, _| {
+    let mut tell = |doing: String, _, _: &Status| {
         if options.interrupt.load(Ordering::Relaxed) {
             return Err(STOPPED.into());
         }

@@ -12,6 +12,9 @@ pub(crate) enum StoreError {
     Sqlite { path: PathBuf, why: rusqlite::Error },
     #[error("{}: {why}", path.display())]
     Folder { path: PathBuf, why: std::io::Error },
+    /// What trainings have cost must not be forgotten.
+    #[error("{}: what trainings have released cannot be read: {why}", path.display())]
+    Trainings { path: PathBuf, why: serde_json::Error },
     #[error(
         "{} belongs to another run (other settings, seed, method or version); remove it to begin \
          anew, or name another file with --outbox",

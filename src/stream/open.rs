@@ -83,6 +83,14 @@ fn table(session: &Session, source: &TableSource, part: Part) -> Result<TableStr
     TableStream::open(source, &folder, files, &session.clients, &session.labels, period_s)
 }
 
+/// Periods that differ by a smaller factor are one period, found or said twice.
+const SAME_PERIOD: f64 = 1.5;
+
+/// Whether two periods are one: loggers jitter, and people round.
+pub(crate) fn is_same_period(a: f64, b: f64) -> bool {
+    a < b * SAME_PERIOD && b < a * SAME_PERIOD
+}
+
 /// How the times of each file of a part are written, where its files can differ: the name of a file
 /// and the format in words.
 pub(crate) fn time_formats(

@@ -23,6 +23,7 @@ mod faults;
 #[cfg(unix)]
 mod identity;
 mod init;
+mod kept_history;
 mod ledger;
 mod ledger_budget;
 #[cfg(unix)]
@@ -42,6 +43,7 @@ mod remote_live;
 #[cfg(unix)]
 mod rogue;
 mod run;
+mod started;
 mod steady;
 #[cfg(unix)]
 mod storm;

@@ -98,8 +98,10 @@ impl SiteModels {
 
     fn restore(mut checkpoint: Checkpoint, file: &Path) -> Result<Self, PrepareError> {
         let StoredSite { id, every, from, trained, calibration } = read(&checkpoint, file)?;
-        let fit: SiteFit = postcard::from_bytes(&checkpoint.fits)
-            .map_err(|why| unusable(file, format!("the fit of the site cannot be read: {why}")))?;
+        let fit = SiteFit::from_bytes(&checkpoint.fits)
+            .map_err(|why| unusable(file, format!("the fit of the site cannot be read: {why}")))?
+            .pop()
+            .ok_or_else(|| unusable(file, "the site has no fit".to_owned()))?;
         let models = checkpoint.clients.pop();
         let models = models.ok_or_else(|| unusable(file, "the site has no models".to_owned()))?;
         Ok(Self { id, every, site: site(models, calibration, fit, file)?, from, trained })
@@ -411,7 +413,7 @@ impl SitePart {
             server: None,
             oracle: None,
             thresholds: json("the calibration", &stored)?,
-            fits: postcard::to_stdvec(&fit).map_err(PrepareError::Fits)?,
+            fits: SiteFit::to_bytes(std::slice::from_ref(&fit)).map_err(PrepareError::Fits)?,
         };
         SiteModels::restore(keep(&checkpoint, &file, say)?, &file)
     }
