@@ -198,7 +198,7 @@ mod tests {
         {
             let outbox = Outbox::open(&path, "one").expect("a new outbox");
             assert_eq!(outbox.trainings().expect("readable"), []);
-            outbox.store.execute("INSERT INTO trainings VALUES ('[{')", []).expect("damaged");
+            outbox.store.batch("INSERT INTO trainings VALUES ('[{')").expect("damaged");
             let why = outbox.trainings().expect_err("what was spent is not forgotten");
             assert!(why.to_string().contains("cannot be read"), "{why}");
             outbox.keep_trainings(&[trained.clone(), trained.clone()]).expect("kept");
