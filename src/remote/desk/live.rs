@@ -193,10 +193,10 @@ mod tests {
         let two = [true, true, false, false];
         assert!(!closed(&grid, one, at_once), "less than half of them");
         assert!(closed(&grid, two, at_once));
-        assert!(!closed(&grid, two, Some(Duration::from_secs(3600))), "the deadline is not over");
+        assert!(!closed(&grid, two, Some(Duration::from_hours(1))), "the deadline is not over");
         assert!(closed(&grid, [true; 4], None));
         grid.missed = vec![0, 0, PATIENCE, PATIENCE];
-        assert!(closed(&grid, two, Some(Duration::from_secs(3600))), "nobody else is awaited");
+        assert!(closed(&grid, two, Some(Duration::from_hours(1))), "nobody else is awaited");
         assert!(!closed(&grid, two, None), "without a deadline everybody is");
         grid.missed = vec![PATIENCE; 4];
         assert!(!closed(&grid, [false; 4], at_once), "somebody must have answered");
