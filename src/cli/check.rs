@@ -64,6 +64,8 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     if let Some(survey) = survey {
         survey.print_events(out, session)?;
     }
+    // Whether its parts go together is what a run asks first.
+    Grids::of(session)?;
     if full {
         print_unmodelled(out, session)?;
         let not_used = match unused {
@@ -209,7 +211,17 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
             empty.client
         );
     }
-    let mut head = "not watched";
+    let mut head = "wild values";
+    for Unmodelled { client, wild, .. } in &clients {
+        for (column, values) in wild {
+            writeln!(
+                out,
+                "{head:<12}{client:<10} {column}: {values} taken out of the nominal data"
+            )?;
+            head = "";
+        }
+    }
+    head = "not watched";
     for Unmodelled { client, left_out, seen, .. } in &clients {
         for (sensor, why) in left_out.iter().filter(|(sensor, _)| !seen.watches(sensor)) {
             let runs = seen.unsteady.iter().find(|(name, _)| name == sensor);
@@ -368,10 +380,7 @@ impl Survey {
             survey.add(&frame);
         }
         if survey.frames == 0 {
-            return Err(StreamError::Empty {
-                part: part.name(),
-                why: "its files and times have no row in common".into(),
-            });
+            return Err(StreamError::empty(part, &survey.unused));
         }
         survey.events = stream.events().to_vec();
         Ok(survey)

@@ -94,6 +94,14 @@ pub(crate) enum Printed {
 }
 
 impl ModelSettings {
+    /// The federation as the paper's appendix describes it: φ of width 1, one pass of Algorithm 1, a
+    /// constant step size. Sessions named `-paper` have the same.
+    pub(crate) fn federate_as_published(&mut self) {
+        self.augment_width = 1;
+        self.federation = Federation::Online { passes: 1 };
+        self.step_size = StepSize::Constant;
+    }
+
     pub(crate) fn is_printed(&self, way: Printed) -> bool {
         self.printed.contains(&way)
     }

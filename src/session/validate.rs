@@ -384,6 +384,9 @@ impl Check {
     }
 
     fn limits(&mut self, session: &Session) {
+        if let Some(size) = session.record.most_mb {
+            self.number("record.most_mb", f64::from(size.get()));
+        }
         if let Some(memory) = session.limits.memory_gb {
             self.number("limits.memory_gb", memory);
         }

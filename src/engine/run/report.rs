@@ -57,11 +57,7 @@ impl Run {
             };
             self.annunciator.remark(time, Some(client), &what);
         }
-        if !self.unused_nominal.is_none() {
-            let UnusedRows { rows, .. } = self.unused_nominal;
-            let noun = if rows == 1 { "row" } else { "rows" };
-            let why = self.unused_nominal.words();
-            let what = format!("{rows} {noun} of the nominal data not used: {why}");
+        if let Some(what) = self.unused_nominal().told("nominal data") {
             facts.push(self.annunciator.note(time, None, &what));
         }
         if !self.session.privacy.tells_faults() {
@@ -131,9 +127,12 @@ impl Run {
         self.unused.counts()
     }
 
-    /// How many rows of the nominal data were left out.
+    /// How many rows and values of the nominal data were left out.
     pub(crate) fn unused_nominal(&self) -> UnusedRows {
-        self.unused_nominal
+        // Which values are wild follows from measurements: it is told like faults of sensors.
+        let told = self.session.privacy.tells_faults();
+        let wild_values = if told { self.unused_nominal.wild_values } else { 0 };
+        UnusedRows { wild_values, ..self.unused_nominal }
     }
 
     pub(super) fn not_watched(&self) -> Vec<fact::NotWatched> {
@@ -197,9 +196,10 @@ impl Run {
             until: self.spans.last().map(|span| span.1),
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
             unused_rows: self.unused_rows(),
-            unused_nominal_rows: self.unused_nominal,
+            unused_nominal_rows: self.unused_nominal(),
             not_watched: self.not_watched(),
             suspended: self.suspended_stretches(),
+            latency_ms: None,
             ledger: None,
         }
     }
