@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn one_sensor_that_measures_is_enough_for_rows_to_be_evidence_each() {
-        let still = [0.5, 0.5, 0.5, 0.5, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8];
+        let still = [0.5, 0.5, 0.5, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9];
         let normal = rows(&still.map(|value| Some([1.0, value])));
         let known = StandingStates::learn(&[normal.view()], 0);
         assert_eq!(known.len(), 0);
