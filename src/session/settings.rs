@@ -214,6 +214,11 @@ pub(crate) struct Thresholds {
     pub(crate) arl0: Span,
     /// Evidence mode: what leaves a client while it is watched.
     pub(crate) tier: Tier,
+    /// Evidence mode: stretches of the calibration that look abnormal are set aside, for clients that
+    /// are insensitive with them. A rare stretch may be normal: when it comes back it raises an alarm.
+    /// Written only where it says something, so that the facts of older sessions stay.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) set_aside: bool,
 }
 
 impl Default for Thresholds {
@@ -225,6 +230,7 @@ impl Default for Thresholds {
             deadband: 1.0,
             arl0: Span { seconds: 86_400.0 },
             tier: Tier::default(),
+            set_aside: false,
         }
     }
 }
