@@ -77,7 +77,7 @@ fn is_published(line: &Line) -> bool {
 }
 
 /// Lines of our own settings and full length.
-fn is_whole(line: &&Line) -> bool {
+fn is_whole(line: &Line) -> bool {
     !is_short(line) && !is_published(line)
 }
 
@@ -175,15 +175,14 @@ fn table(lines: &[Line]) -> Table {
 }
 
 fn charts(lines: &[Line]) -> Vec<Chart> {
-    let of = |name: &str, y: &str, is_wanted: fn(&&Line) -> bool| {
-        COLUMNS.series(name, ("clients", y), lines.iter().filter(is_wanted))
+    let of = |name: &str, y: &str, is_wanted: fn(&Line) -> bool| {
+        COLUMNS.series(name, ("clients", y), lines.iter().filter(|line| is_wanted(line)))
     };
     let paper = TABLE_3.map(|line| (line.clients as f64, line.server_loss / line.clients as f64));
     let axes = |y: &str| (Axis::logarithmic("clients"), Axis::logarithmic(y));
-    let both =
-        |y: &str| vec![of("here", y, is_whole), of("here, fewer rounds", y, |line| is_short(line))];
+    let both = |y: &str| vec![of("here", y, is_whole), of("here, fewer rounds", y, is_short)];
     let mut losses = both("server_loss_per_client");
-    losses.push(of("here, the paper's settings", "server_loss_per_client", |l| is_published(l)));
+    losses.push(of("here, the paper's settings", "server_loss_per_client", is_published));
     losses.push(Series::new("paper", paper));
     vec![
         Chart::lines("server-loss", "server loss per client", axes("L_s / M"), losses),
@@ -215,7 +214,7 @@ fn reading(lines: &[Line]) -> Vec<String> {
             lines.len()
         ));
     }
-    let whole: Vec<&Line> = lines.iter().filter(is_whole).collect();
+    let whole: Vec<&Line> = lines.iter().filter(|line| is_whole(line)).collect();
     if let [first, .., last] = whole.as_slice() {
         let each = |line: &Line| line.mean(loss_per_client).unwrap_or(f64::NAN);
         let (below, compared) = below_paper(&whole);
