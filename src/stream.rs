@@ -41,6 +41,7 @@ pub(crate) mod open;
 pub(crate) mod plant;
 pub(crate) mod resolution;
 pub(crate) mod scaling;
+pub(crate) mod stored;
 pub(crate) mod table;
 pub(crate) mod twin;
 pub(crate) mod unused;
@@ -55,6 +56,7 @@ pub(crate) mod test_support;
 
 pub(crate) use error::StreamError;
 pub(crate) use open::{Part, is_same_period, open, time_formats};
+pub(crate) use stored::StoredFrame;
 pub(crate) use unused::UnusedRows;
 
 /// One measured quantity of a client.

@@ -13,6 +13,7 @@ use crate::engine::run::{Run, RunOptions};
 use crate::privacy::Provenance;
 use crate::privacy::words::explain;
 use crate::session::{Clock, LiveHistory, LiveSource, Mark, Mode, Session, Source};
+use crate::site::grader::SETTLING;
 use crate::site::local;
 use crate::site::seen::HELD;
 use crate::stream::live::kept;
@@ -231,6 +232,11 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
             head = "";
         }
     }
+    if let Some(Unmodelled { step_s, .. }) = clients.first() {
+        let seconds = SETTLING as f64 * step_s;
+        let what = format!("the first {SETTLING} steps of every run ({seconds} s): models settle");
+        writeln!(out, "{:<12}{what}", "not judged")?;
+    }
     print_insensitive(out, session)?;
     head = "by value";
     for Unmodelled { client, seen, step_s, .. } in &clients {
@@ -268,6 +274,13 @@ fn print_insensitive(out: &mut impl Write, session: &Session) -> Result<()> {
     let run = Run::over(stream, session, &prepared, RunOptions::new(Mode::Evidence))?;
     for (client, what) in run.insensitive() {
         writeln!(out, "{:<12}{:<10} {what}", "sensitivity", prepared.clients[client].name)?;
+    }
+    let mut head = "calibration";
+    for (client, what) in prepared.clients.iter().zip(run.abnormal()) {
+        for line in what.iter().flat_map(|what| wrapped(what)) {
+            writeln!(out, "{head:<12}{:<10} {line}", client.name)?;
+            head = "";
+        }
     }
     Ok(())
 }

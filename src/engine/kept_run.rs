@@ -314,6 +314,7 @@ fn describe(
     recorder.about(Site, "repeats_freely", json(&run.repeats_freely()));
     let left_out: Vec<_> = prepared.clients.iter().map(|client| &client.left_out).collect();
     recorder.about(Site, "not_watched", json(&left_out));
+    recorder.about(Site, "abnormal_calibration", json(&run.abnormal()));
     recorder.about(Site, "unused_nominal_rows", json(&prepared.unused));
     if let Some(history) = session.live().and_then(|_| kept::complete(session)) {
         recorder.about(Both, "calibration_version", history.version.to_string());

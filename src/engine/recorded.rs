@@ -58,6 +58,7 @@ pub(crate) struct Recorded {
     pub(super) influences: OfServer,
     pub(super) thresholds: Vec<FlagThresholds>,
     pub(super) left_out: Vec<Vec<(String, LeftOut)>>,
+    pub(super) abnormal: Vec<Option<String>>,
     pub(super) unused_nominal: UnusedRows,
     pub(super) truth: Vec<stream::Event>,
     pub(super) training_from: Timestamp,
@@ -155,6 +156,7 @@ impl Recorded {
                 .map(|[tau_c, tau_a]| FlagThresholds { tau_c, tau_a })
                 .collect(),
             left_out: recording.value(Site, "not_watched")?,
+            abnormal: recording.maybe(Site, "abnormal_calibration")?.unwrap_or_default(),
             unused_nominal: recording.value(Site, "unused_nominal_rows")?,
             truth: recording.value(Server, "truth")?,
             training_from: training_from

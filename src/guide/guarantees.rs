@@ -31,6 +31,9 @@
 //! | a site, the server or the broker is killed | nothing is lost and nothing applied twice | `kills_of_sites_server_and_broker_lose_nothing_and_apply_nothing_twice` |
 //! | the network of a site or of the server is cut | nothing is lost and nothing applied twice | `cuts_of_the_network_lose_nothing_and_apply_nothing_twice` |
 //! | a site is away while steps have a deadline | the server goes on, counts what is missing, and what comes late changes nothing | `with_a_deadline_the_server_goes_on_without_a_site_that_is_away_and_counts_what_it_missed` |
+//! | a site or the server is killed in training | the training begins anew, and comes out the same | `a_lost_round_is_repeated_and_a_server_or_site_killed_in_training_makes_all_begin_anew` |
+//! | a site with a live source is killed | it goes on with what it kept; the steps between are counted as missing | `a_live_site_that_is_killed_goes_on_with_what_it_kept_and_the_steps_between_are_missing` |
+//! | a site leaves for good | the run goes on, facts say it, and nobody else is started again | `a_site_leaves_a_running_federation_for_good_and_the_others_are_not_started_again` |
 //!
 //! # Wrong input
 //!

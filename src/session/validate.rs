@@ -370,6 +370,12 @@ impl Check {
             "thresholds.tier",
             "States sends at every step; `privacy.send` must be EveryStep",
         );
+        self.that(
+            !thresholds.set_aside || session.privacy.epsilon_flag.is_none(),
+            "thresholds.set_aside",
+            "which stretches are set aside follows from measurements, and no noise hides it: without \
+             epsilon_flag only",
+        );
     }
 
     fn replay(&mut self, session: &Session) {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::fit::is_measured;
 use super::grader::SETTLING;
 use super::seen::SeenFit;
+use super::stretch::{self, Mark, Stretch};
 use super::training::SiteData;
 use crate::nn::train::Job;
 use crate::nn::train::sensors::duplicates;
@@ -54,6 +55,8 @@ pub(crate) struct ClientMaterial {
     pub(super) fit: Array2<f32>,
     /// The same of the calibration range.
     pub(super) calibration: Array2<f32>,
+    /// The stretches of the calibration range.
+    pub(super) stretches: Vec<Stretch>,
     /// Known inputs beside each row of the fit range.
     pub(super) fit_inputs: Array2<f32>,
     /// The same of the calibration range.
@@ -189,8 +192,8 @@ fn seen_by(view: &SensorView, rows: &[Option<Vec<f64>>]) -> Array2<f32> {
     out
 }
 
-/// A layout, the rows of every client, and their first and last instant.
-type Read = (Layout, Vec<Measured>, (Timestamp, Timestamp));
+/// A layout, the rows of every client, when each was measured, and the first and last instant.
+type Read = (Layout, Vec<Measured>, Vec<Mark>, (Timestamp, Timestamp));
 
 impl Material {
     /// Reads the fit and calibration ranges of `session` by block means over `every` samples.
@@ -204,8 +207,9 @@ impl Material {
     ) -> Result<Self, StreamError> {
         let grids = Grids::of(session)?;
         let mut unused = UnusedRows::default();
-        let (layout, mut fit, fit_span) = measured(session, &grids, Part::Fit, every, &mut unused)?;
-        let (_, mut calibration, calibration_span) =
+        let (layout, mut fit, _, fit_span) =
+            measured(session, &grids, Part::Fit, every, &mut unused)?;
+        let (_, mut calibration, marks, calibration_span) =
             measured(session, &grids, Part::Calibration, every, &mut unused)?;
         let mut wild = without_wild_values(session, &layout, &mut fit, &mut calibration);
         unused.wild_values = wild.iter().flatten().map(|(_, values)| values).sum();
@@ -227,11 +231,13 @@ impl Material {
                 // An input may stand still in a live run and is not monitored: only what never
                 // moved in the fit range is of no use.
                 let (inputs, _) = moving(&inputs, &fit[c].inputs);
+                let calibration_rows = seen_by(&view, &calibration[c].rows);
                 ClientMaterial {
                     name: columns.name.clone(),
                     wild: std::mem::take(&mut wild[c]),
                     fit: seen_by(&view, &fit[c].rows),
-                    calibration: seen_by(&view, &calibration[c].rows),
+                    stretches: stretch::of_rows(calibration_rows.view(), &marks),
+                    calibration: calibration_rows,
                     fit_inputs: seen_by(&inputs, &fit[c].inputs),
                     calibration_inputs: seen_by(&inputs, &calibration[c].inputs),
                     view,
@@ -256,7 +262,7 @@ fn measured(
     let layout = stream.layout().clone();
     let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();
     let mut frame = Frame::for_layout(&layout);
-    let mut span = None;
+    let (mut span, mut marks) = (None, Vec::new());
     loop {
         let more = stream.next(&mut frame)?;
         // What was left out after the last frame comes with none.
@@ -268,6 +274,10 @@ fn measured(
         }
         let (first, _) = *span.get_or_insert((frame.time, frame.time));
         span = Some((first, frame.time));
+        if frame.continuity != Continuity::Next && !marks.is_empty() {
+            marks.push(None);
+        }
+        marks.push(Some((frame.time, frame.place.file.clone())));
         for (c, client) in clients.iter_mut().enumerate() {
             if frame.continuity != Continuity::Next && !client.rows.is_empty() {
                 client.rows.push(None);
@@ -279,7 +289,7 @@ fn measured(
         }
     }
     let span = span.ok_or_else(|| StreamError::empty(part, unused))?;
-    Ok((layout, clients, span))
+    Ok((layout, clients, marks, span))
 }
 
 /// Takes wild values out of the nominal rows; the columns that had some, client by client, with their

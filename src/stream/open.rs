@@ -61,7 +61,7 @@ pub(crate) fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, Str
         }
         Source::Live(_) if part == Part::Replay => {
             let what =
-                "rows of a live source come when they come: it is opened by `run` and `open`";
+                "rows of a live source come when they come: `run`, `open` and `site` read it";
             return Err(StreamError::Setting(what.into()));
         }
         Source::Live(live) => match live.table() {

@@ -39,8 +39,11 @@ mod recording;
 #[cfg(unix)]
 mod remote;
 #[cfg(unix)]
+mod remote_live;
+#[cfg(unix)]
 mod rogue;
 mod run;
+mod started;
 mod steady;
 #[cfg(unix)]
 mod storm;

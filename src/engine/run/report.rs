@@ -67,6 +67,11 @@ impl Run {
         for (client, what) in self.insensitive() {
             facts.push(self.annunciator.note(time, Some(client), &what));
         }
+        for (client, what) in self.abnormal.iter().enumerate() {
+            if let Some(what) = what {
+                facts.push(self.annunciator.note(time, Some(client), what));
+            }
+        }
         for client in 0..self.layout.clients.len() {
             let Some(health) = self.exchange.server().calibration(client) else { continue };
             let what = match health {
@@ -85,6 +90,11 @@ impl Run {
         let server = self.exchange.server();
         let of = |m: usize| Some((m, insensitive(server.alarm_steps(m)?)?));
         (0..self.layout.clients.len()).filter_map(of).collect()
+    }
+
+    /// What is to be said about the calibration of each client that looks abnormal in places.
+    pub(crate) fn abnormal(&self) -> &[Option<String>] {
+        &self.abnormal
     }
 
     /// Rows that had to be left out, and clocks that moved: a fact and a line of the log a stretch.
@@ -189,6 +199,7 @@ impl Run {
             unused_nominal_rows: self.unused_nominal(),
             not_watched: self.not_watched(),
             suspended: self.suspended_stretches(),
+            latency_ms: None,
             ledger: None,
         }
     }

@@ -67,6 +67,8 @@ pub(crate) enum Quality {
 /// What became of what arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
+    /// Values that arrived with a number in them, used or not.
+    pub(crate) values: u64,
     /// Rows that were handed out.
     pub(crate) rows: u64,
     /// Rows of them that lack a value that was waited for.
@@ -283,6 +285,10 @@ impl Assembler {
     }
 
     fn arrive(&mut self, time: Timestamp, piece: Piece<'_>, arrived: Duration) {
+        self.counts.values += match piece {
+            Piece::Value(_, value, _) => u64::from(value.is_finite()),
+            Piece::Row(values) => values.iter().filter(|value| value.is_finite()).count() as u64,
+        };
         let Some(slot) = self.slot(time) else {
             self.counts.wrong_stamp += 1;
             return;
