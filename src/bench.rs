@@ -254,9 +254,12 @@ impl std::fmt::Display for Figures {
             (
                 "recording",
                 format!(
-                    "{:>9.2} MB a day, {:.0} % more time; opened in {:.0} ms, any instant in {:.1} ms",
+                    "{:>9.2} MB a day, {:.0} % more time (paper mode {:.0} %){}; opened in {:.0} ms, any \
+                     instant in {:.1} ms",
                     self.recording.day_mb,
-                    self.recording.cost_percent,
+                    self.recording.cost_percent.evidence,
+                    self.recording.cost_percent.paper,
+                    self.recording.work(),
                     self.recording.open_ms,
                     self.recording.seek_ms
                 ),

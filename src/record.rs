@@ -46,7 +46,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-pub(crate) use self::batch::{Seen, StepMark, StepNote};
+pub(crate) use self::batch::{Holds, Seen, StepMark, StepNote};
 pub(crate) use self::recorder::Recorder;
 pub(crate) use self::recording::Recording;
 
@@ -71,6 +71,19 @@ pub(crate) enum RecordError {
     Newer { file: PathBuf, found: i64, known: i64 },
     #[error("{}: damaged: {what}", file.display())]
     Damaged { file: PathBuf, what: String },
+    #[error(
+        "{}: a recording of site {client} alone. It holds the site's distances, norms, flags, what it \
+         sent, and its ledger: `headwater export` writes them (--what residuals, flags, messages or \
+         ledger). Incidents are in the recording of the server",
+        file.display()
+    )]
+    OfSite { file: PathBuf, client: String },
+    #[error(
+        "{}: a recording of the server alone: it holds no {what}, which stay with the sites and stand \
+         in their recordings",
+        file.display()
+    )]
+    OfServer { file: PathBuf, what: &'static str },
     #[error("{}: there is no incident #{number}; it has {known}", file.display())]
     NoIncident { file: PathBuf, number: u64, known: usize },
     #[error("{}: the disk does not keep up; the recording ends here", .0.display())]

@@ -310,6 +310,7 @@ impl Packet {
                 period_s: opened.period_s,
                 steps: opened.steps,
                 prepared: None,
+                losses: None,
                 calibrated: {
                     let read: Result<Vec<Fact>, _> = facts(&opened.calibrated);
                     read?

@@ -10,10 +10,13 @@ use super::{BenchError, whole_run};
 use crate::console::Reopened;
 use crate::engine::handle::RecordTo;
 use crate::engine::prepare::Prepared;
-use crate::session::Session;
+use crate::session::{Mode, Session};
 
-/// Runs of each kind; the best counts.
-const RUNS: usize = 3;
+/// Runs of each kind, one after the other in turn. The best one counts for the time, all of them for the
+/// work.
+const RUNS: usize = 4;
+/// Ticks a second in which Linux counts a process's time, whatever its kernel's own are.
+const TICKS: f64 = 100.0;
 
 /// Figures of the attack day as a recording.
 #[derive(Debug, Clone, Serialize)]
@@ -21,11 +24,39 @@ pub(crate) struct RecordingFigures {
     /// Size of its file.
     pub(crate) day_mb: f64,
     /// How much longer a recorded run takes than one that is not, in percent.
-    pub(crate) cost_percent: f64,
+    pub(crate) cost_percent: ByMode<f64>,
+    /// How much more time of processors it takes, all threads together, in percent; nothing where the
+    /// system does not say. With an idle core it is not waited for.
+    pub(crate) cpu_percent: ByMode<Option<f64>>,
     /// Reading it into a console, up to the first picture.
     pub(crate) open_ms: f64,
     /// From there to the picture of any other instant, at 120x40: the slowest of many.
     pub(crate) seek_ms: f64,
+}
+
+/// A figure of each method.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct ByMode<T> {
+    pub(crate) evidence: T,
+    pub(crate) paper: T,
+}
+
+/// What some runs took.
+struct Taken {
+    best_s: f64,
+    processors_s: Option<f64>,
+}
+
+impl RecordingFigures {
+    /// How much more of the processors is used, in words.
+    pub(super) fn work(&self) -> String {
+        match (self.cpu_percent.evidence, self.cpu_percent.paper) {
+            (Some(evidence), Some(paper)) => {
+                format!(", {evidence:.0} % more work of all cores (paper mode {paper:.0} %)")
+            }
+            _ => String::new(),
+        }
+    }
 }
 
 pub(super) fn measure(
@@ -33,21 +64,10 @@ pub(super) fn measure(
     prepared: &Arc<Prepared>,
     folder: &Path,
 ) -> Result<RecordingFigures, BenchError> {
-    let (mut plain, mut recorded) = (f64::INFINITY, f64::INFINITY);
     let file = folder.join("day.hwrec");
-    let mut see = |facts: &[crate::fact::Fact]| {
-        std::hint::black_box(facts);
-    };
-    for _ in 0..RUNS {
-        let begin = Instant::now();
-        whole_run(session, prepared, None, &mut see)?;
-        plain = plain.min(begin.elapsed().as_secs_f64());
-        // A recording never replaces another.
-        let _ = std::fs::remove_file(&file);
-        let begin = Instant::now();
-        whole_run(session, prepared, Some(RecordTo::File(file.clone())), &mut see)?;
-        recorded = recorded.min(begin.elapsed().as_secs_f64());
-    }
+    let (cost_paper, cpu_paper) = cost(session, Mode::Paper, prepared, &file)?;
+    // The file that stays is that of the method which decides by default.
+    let (cost_evidence, cpu_evidence) = cost(session, Mode::Evidence, prepared, &file)?;
     let bytes = std::fs::metadata(&file).map_err(BenchError::Folder)?.len();
     let begin = Instant::now();
     let mut reopened = Reopened::open(&file).map_err(BenchError::Console)?;
@@ -56,8 +76,53 @@ pub(super) fn measure(
     let day_mb = bytes as f64 / 1e6;
     Ok(RecordingFigures {
         day_mb,
-        cost_percent: 100.0 * (recorded / plain - 1.0),
+        cost_percent: ByMode { evidence: cost_evidence, paper: cost_paper },
+        cpu_percent: ByMode { evidence: cpu_evidence, paper: cpu_paper },
         open_ms,
         seek_ms,
     })
+}
+
+/// How much more time a recorded run takes, and how much more of the processors', in percent.
+fn cost(
+    session: &Session,
+    mode: Mode,
+    prepared: &Arc<Prepared>,
+    file: &Path,
+) -> Result<(f64, Option<f64>), BenchError> {
+    let session = Session { mode, ..session.clone() };
+    let mut taken = [Taken::new(), Taken::new()];
+    for _ in 0..RUNS {
+        for (recorded, taken) in taken.iter_mut().enumerate() {
+            // A recording never replaces another.
+            let _ = std::fs::remove_file(file);
+            let record = (recorded == 1).then(|| RecordTo::File(file.to_path_buf()));
+            let (begin, before) = (Instant::now(), processor_s());
+            whole_run(&session, prepared, record, &mut |facts| {
+                std::hint::black_box(facts);
+            })?;
+            taken.best_s = taken.best_s.min(begin.elapsed().as_secs_f64());
+            let used = processor_s().zip(before).map(|(after, before)| after - before);
+            taken.processors_s = taken.processors_s.zip(used).map(|(sum, used)| sum + used);
+        }
+    }
+    let [plain, recorded] = taken;
+    let percent = |recorded: f64, plain: f64| 100.0 * (recorded / plain - 1.0);
+    let work = recorded.processors_s.zip(plain.processors_s);
+    Ok((percent(recorded.best_s, plain.best_s), work.map(|(r, p)| percent(r, p))))
+}
+
+impl Taken {
+    fn new() -> Self {
+        Self { best_s: f64::INFINITY, processors_s: Some(0.0) }
+    }
+}
+
+/// Seconds of processors that this process has used, where the system says so.
+fn processor_s() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in brackets may hold anything; user and system time are the 12th and 13th number behind.
+    let mut numbers = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut next = || numbers.next()?.parse::<f64>().ok();
+    Some((next()? + next()?) / TICKS)
 }

@@ -10,12 +10,14 @@ use serde::Serialize;
 
 use super::LookArgs;
 use crate::console::{self, Both, Ending, Keys, Subject};
+use crate::engine::branch;
 use crate::engine::handle::Options;
 use crate::engine::knob::{Knob, Turn};
 use crate::engine::pace::Speed;
 use crate::engine::recorded::Recorded;
 use crate::engine::{self, Handle};
 use crate::fact::{self, Fact, Number, Summary, Value};
+use crate::record::batch::AboutTable;
 use crate::record::{self, Recording};
 use crate::score::EventRow;
 use crate::score::metrics::delay::Delays;
@@ -131,29 +133,21 @@ pub(super) fn show(args: &CompareArgs) -> Result<Ending> {
 fn subject(name: &str, settings: &[String]) -> Result<Subject> {
     let file = Path::new(name);
     if record::is_recording(file) {
-        return Ok(Subject::Recording(Box::new(recorded(&Recording::open(file)?, settings)?)));
+        return Ok(Subject::Recording(Box::new(recorded(file, settings)?)));
     }
     let mut session = Session::open(name)?;
     for setting in settings {
-        apply(&mut session, turn(setting)?)?;
+        apply(&mut session, turn(setting, &[])?)?;
     }
     Ok(Subject::Session(Box::new(session)))
 }
 
-/// A recording whose server decides by these settings.
-fn recorded(recording: &Recording, settings: &[String]) -> Result<Recorded> {
-    let mut recorded = Recorded::read(recording)?;
-    for setting in settings {
-        let turn = turn(setting)?;
-        if !matches!(turn.knob, Knob::Vote | Knob::Arl0) {
-            bail!(
-                "{setting}: a recording holds what crossed the wire, so only what the server \
-                 decides by (arl0, vote) can be set; name the session to set anything else"
-            );
-        }
-        apply(&mut recorded.session, turn)?;
-    }
-    Ok(recorded)
+/// A recording as it would be with these settings.
+fn recorded(file: &Path, settings: &[String]) -> Result<Recorded> {
+    let recording = Recording::open(file)?;
+    let names: Vec<String> = recording.value(AboutTable::Both, "clients")?;
+    let turns = settings.iter().map(|setting| turn(setting, &names)).collect::<Result<Vec<_>>>()?;
+    branch::with_settings(file, &turns).map_err(|error| eyre!(error))
 }
 
 fn day(name: &str, settings: &[String]) -> Result<Day> {
@@ -165,8 +159,8 @@ fn day(name: &str, settings: &[String]) -> Result<Day> {
         incidents: Vec::new(),
     };
     if record::is_recording(file) {
-        let recording = Recording::open(file)?;
         if settings.is_empty() {
+            let recording = Recording::open(file)?;
             for stored in recording.facts()? {
                 let fact = Fact::from_line(&stored.line)
                     .map_err(|why| recording.damaged(format!("a fact: {why}")))?;
@@ -174,13 +168,13 @@ fn day(name: &str, settings: &[String]) -> Result<Day> {
             }
             return Ok(day);
         }
-        let recorded = recorded(&recording, settings)?;
+        let recorded = recorded(file, settings)?;
         day.play(engine::spawn_recorded(recorded, Options::facts(Speed::Max))?)?;
         return Ok(day);
     }
     let mut session = Session::open(name)?;
     for setting in settings {
-        apply(&mut session, turn(setting)?)?;
+        apply(&mut session, turn(setting, &[])?)?;
     }
     day.play(engine::spawn(&session, Options::facts(Speed::Max))?)?;
     Ok(day)
@@ -235,11 +229,12 @@ impl Day {
 }
 
 /// `arl0=8h` as a knob with its value.
-fn turn(setting: &str) -> Result<Turn> {
+fn turn(setting: &str, names: &[String]) -> Result<Turn> {
     let (key, value) =
         setting.split_once('=').ok_or_else(|| eyre!("{setting}: expected KEY=VALUE"))?;
-    let knob = Knob::named(key.trim(), &[]).ok_or_else(|| {
-        let known: Vec<String> = Knob::all(0).iter().map(|knob| knob.name(&[])).collect();
+    let knob = Knob::named(key.trim(), names).ok_or_else(|| {
+        let all = Knob::all(names.len());
+        let known: Vec<String> = all.iter().map(|knob| knob.name(names)).collect();
         eyre!("{key}: no such setting; there are {}", known.join(", "))
     })?;
     let text = value.trim();
@@ -255,30 +250,15 @@ fn turn(setting: &str) -> Result<Turn> {
             },
         },
     };
-    Ok(knob.turn(&value, &[])?)
+    Ok(knob.turn(&value, names)?)
 }
 
 /// Sets a knob of a session before it runs.
 fn apply(session: &mut Session, turn: Turn) -> Result<()> {
-    let number = turn.to.number();
-    let (tau, privacy) = (&mut session.thresholds, &mut session.privacy);
-    match turn.knob {
-        Knob::TauC(None) => tau.tau_c = turn.to.tau().unwrap_or(tau.tau_c),
-        Knob::TauA(None) => tau.tau_a = turn.to.tau().unwrap_or(tau.tau_a),
-        Knob::Vote => tau.vote = turn.to.vote(),
-        Knob::Deadband => tau.deadband = number.unwrap_or(1.0),
-        Knob::Arl0 => tau.arl0.seconds = number.unwrap_or(tau.arl0.seconds),
-        Knob::Mode => session.mode = turn.to.mode().unwrap_or(session.mode),
-        Knob::EpsilonFlag => privacy.epsilon_flag = number,
-        Knob::EpsilonFlagA => privacy.epsilon_flag_a = number,
-        Knob::EpsilonC => privacy.epsilon_c = number,
-        Knob::EpsilonA => privacy.epsilon_a = number,
-        Knob::EpsilonG => privacy.epsilon_g = number,
-        Knob::Delta => privacy.delta = number.unwrap_or(privacy.delta),
-        Knob::TauC(Some(_)) | Knob::TauA(Some(_)) | Knob::Budget => {
-            bail!("{}: this cannot be set before a run; edit the session", turn.knob.name(&[]))
-        }
+    if turn.knob == Knob::Budget {
+        bail!("{}: this cannot be set before a run; edit the session", turn.knob.name(&[]));
     }
+    turn.write_to(session);
     Ok(())
 }
 
@@ -396,12 +376,12 @@ mod tests {
 
     #[test]
     fn settings_are_read_like_knobs() {
-        assert_eq!(turn("arl0=8h").expect("a span"), Knob::Arl0.at(28_800.0));
-        assert_eq!(turn("mode = paper").expect("a mode").knob, Knob::Mode);
-        assert!(turn("arl0").expect_err("no value").to_string().contains("KEY=VALUE"));
-        assert!(turn("speed=3").expect_err("no knob").to_string().contains("there are"));
+        assert_eq!(turn("arl0=8h", &[]).expect("a span"), Knob::Arl0.at(28_800.0));
+        assert_eq!(turn("mode = paper", &[]).expect("a mode").knob, Knob::Mode);
+        assert!(turn("arl0", &[]).expect_err("no value").to_string().contains("KEY=VALUE"));
+        assert!(turn("speed=3", &[]).expect_err("no knob").to_string().contains("there are"));
         let mut session = Session::open("plant-attack-day").expect("shipped");
-        apply(&mut session, turn("arl0=4h").expect("a span")).expect("settable");
+        apply(&mut session, turn("arl0=4h", &[]).expect("a span")).expect("settable");
         assert!((session.thresholds.arl0.seconds - 14_400.0).abs() < 1e-9);
     }
 }

@@ -78,7 +78,10 @@ pub(super) fn run(out: &mut impl Write, args: &ExportArgs) -> Result<()> {
         What::Residuals => Table::Residuals,
         What::Messages => Table::Messages,
         What::Ledger => Table::Ledger,
-        What::Report => return write_report(out, args, &recording, within),
+        What::Report => {
+            recording.needs_server()?;
+            return write_report(out, args, &recording, within);
+        }
         What::Cast => return write_cast(out, args, within),
     };
     if args.incident.is_some() {

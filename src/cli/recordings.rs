@@ -7,7 +7,8 @@ use std::path::Path;
 use color_eyre::eyre::Result;
 use jiff::SignedDuration;
 
-use crate::record::{RecordError, Recording, folder};
+use crate::record::batch::AboutTable::Both;
+use crate::record::{Holds, RecordError, Recording, folder};
 
 /// What is known of a recording without playing it.
 struct Line {
@@ -16,6 +17,8 @@ struct Line {
     incidents: usize,
     /// How it ended.
     end: &'static str,
+    /// Whose it is, where it is not that of all.
+    of: String,
 }
 
 /// One line a recording: its file, length, incidents, size, and how it ended.
@@ -36,12 +39,12 @@ fn line(out: &mut impl Write, file: &Path) -> io::Result<()> {
     let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let size = fs::metadata(file).map_or(0.0, |found| found.len() as f64 / 1e6);
     match look(file) {
-        Ok(Line { steps, length, incidents, end }) => {
+        Ok(Line { steps, length, incidents, end, of }) => {
             let hours = length.as_secs_f64() / 3600.0;
             let noun = if incidents == 1 { "incident" } else { "incidents" };
             writeln!(
                 out,
-                "{name:<48} {hours:>6.1} h  {steps:>7} steps  {incidents:>3} {noun:<9}  {size:>7.1} MB  {end}"
+                "{name:<48} {hours:>6.1} h  {steps:>7} steps  {incidents:>3} {noun:<9}  {size:>7.1} MB  {end}{of}"
             )
         }
         Err(error) => writeln!(out, "{name:<48} {error}"),
@@ -59,5 +62,13 @@ fn look(file: &Path) -> Result<Line, RecordError> {
         (None, true) => "being recorded",
         (None, false) => "killed",
     };
-    Ok(Line { steps: steps.len(), length, incidents: recording.incidents()?.len(), end })
+    let of = match recording.holds()? {
+        Holds::Both => String::new(),
+        Holds::Server => ", of the server".to_owned(),
+        Holds::Site(client) => {
+            let names: Vec<String> = recording.value(Both, "clients")?;
+            format!(", of site {}", names.get(client).map_or("?", String::as_str))
+        }
+    };
+    Ok(Line { steps: steps.len(), length, incidents: recording.incidents()?.len(), end, of })
 }

@@ -12,9 +12,11 @@ use color_eyre::eyre::{Result, bail};
 use super::run::{Bar, Method, Printer, mark};
 use super::{SessionArgs, interrupt};
 use crate::console::{FederationView, Lines, watch_federation};
+use crate::engine::kept_run::ServerRecording;
 use crate::engine::pace::Speed;
 use crate::engine::prepare::apart::ServerModels;
 use crate::engine::prepare::{self, Prepared};
+use crate::fact::Fact;
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
 use crate::remote::RemoteError;
 use crate::remote::account::{Account, Counts, SpentSoFar};
@@ -104,6 +106,9 @@ pub(super) struct ServeArgs {
     /// Begin the run anew instead of going on where a server that was stopped had come to
     #[arg(long)]
     anew: bool,
+    /// Store the run in this file while it happens: what was heard, and what was decided
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
@@ -144,10 +149,11 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         until: args.until,
         deadline: args.deadline,
         broker: &broker,
+        record: args.record.as_deref(),
         interrupt: Arc::clone(&interrupt),
         board: Arc::default(),
     };
-    let accounts = if args.console {
+    let (accounts, not_recorded) = if args.console {
         let mut lines = Lines::default();
         let mut title = format!("{} · {mode:?}", session.name).to_lowercase();
         if !broker.is_encrypted() {
@@ -156,7 +162,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         let view =
             FederationView { title, board: Arc::clone(&options.board), lines: lines.clone() };
         let (over, told) = (AtomicBool::new(false), lines.clone());
-        std::thread::scope(|scope| -> Result<Vec<Account>> {
+        std::thread::scope(|scope| -> Result<Over> {
             let screen = scope.spawn(|| watch_federation(&view, &interrupt, &over));
             let say = Box::new(move |what: &str| told.push(what));
             let served = serve(&mut lines, args, &options, say, &Bar::hidden());
@@ -184,25 +190,34 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         all.late,
         all.missing
     ));
-    Ok(())
+    match not_recorded {
+        Some(why) => bail!("the run was not recorded to its end: {why}"),
+        None => Ok(()),
+    }
 }
 
-/// Serves until the run is over; how every site stood then.
+/// How every site stood at the end, and why the run was not recorded up to it, where it was to be.
+type Over = (Vec<Account>, Option<String>);
+
+/// Serves until the run is over.
 fn serve(
     out: &mut (impl Write + Send),
     args: &ServeArgs,
     options: &Options<'_>,
     say: Box<dyn FnMut(&str) + Send>,
     bar: &Bar,
-) -> Result<Vec<Account>> {
+) -> Result<Over> {
     let mut served = Served::open(options, say)?;
     let mut printer = Printer { out, json: args.json, bar };
     printer.print(&served.run.calibrated())?;
     let (begin, mut due) = (Instant::now(), Instant::now());
     let mut facts = Vec::new();
+    let mut not_recorded = None;
     while let Some(time) = served.run.step(&mut facts)? {
         bar.at(time);
         printer.print(&facts)?;
+        served.recording.step(&mut served.run, Some(time), &facts);
+        tell_recording(printer.out, args, &mut served.recording, &mut not_recorded)?;
         facts.clear();
         if served.is_catching_up() {
             due = Instant::now();
@@ -212,15 +227,44 @@ fn serve(
         }
     }
     bar.clear();
+    served.recording.step(&mut served.run, None, &facts);
     if let Some(why) = served.take_failure() {
         printer.print(&facts)?;
         return Err(why.into());
     }
-    facts.extend(served.run.end());
+    let last = served.run.end();
+    let ending = served.run.ending(begin.elapsed());
+    let summary = Fact::Summary(Box::new(ending.summary.clone()));
+    served.recording.end(&mut served.run, &last, summary);
+    tell_recording(printer.out, args, &mut served.recording, &mut not_recorded)?;
+    facts.extend(last);
     printer.print(&facts)?;
-    printer.sum_up(&served.run.ending(begin.elapsed()))?;
+    printer.sum_up(&ending)?;
     served.stop();
-    Ok(served.accounts())
+    Ok((served.accounts(), not_recorded))
+}
+
+/// Says what there is to say about a recording; keeps why it ended before its time.
+fn tell_recording(
+    out: &mut impl Write,
+    args: &ServeArgs,
+    recording: &mut ServerRecording,
+    not_recorded: &mut Option<String>,
+) -> Result<()> {
+    let (mut words, failure) = recording.take_words();
+    if let Some(why) = failure {
+        words.push(format!("the run goes on without a recording: {why}"));
+        *not_recorded = Some(why);
+    }
+    for word in words {
+        if args.console {
+            // Standard error would be drawn over the screen.
+            writeln!(out, "{word}")?;
+        } else {
+            say(&word);
+        }
+    }
+    Ok(())
 }
 
 /// One site in words.

@@ -43,6 +43,7 @@ use crate::engine::knob::{Knob, Scope, Turn};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
 use crate::engine::watch::Snapshot;
+use crate::federation::History;
 use crate::incident::{Action as Deed, What};
 use crate::score::Score;
 use crate::session::Session;
@@ -124,6 +125,8 @@ pub(crate) struct Model {
     /// The course of training so far.
     pub course: Course,
     pub prepared: Option<Arc<Prepared>>,
+    /// The course of training, where there are no models to tell it.
+    pub losses: Option<History>,
     /// What has been measured; nothing until the stream is open.
     pub measured: Option<Measured>,
     /// The engine's output; nothing until the stream is open.
@@ -250,6 +253,7 @@ impl Model {
             score: None,
             course: Course::default(),
             prepared: None,
+            losses: None,
             measured: None,
             watched: None,
             names: Vec::new(),

@@ -41,6 +41,7 @@ use super::watch::Watch;
 use crate::output::Outputs;
 use crate::output::metrics::Metrics;
 use crate::privacy::Head;
+use crate::record::Holds;
 use crate::session::Session;
 use crate::stream::live::status::Shared;
 use crate::stream::live::{LiveStream, kept as kept_rows};
@@ -162,9 +163,12 @@ pub(crate) fn spawn_recorded(recorded: Recorded, options: Options) -> io::Result
         if let Some(notice) = recorded.notice() {
             let _ = sender.blocking_send(EngineEvent::Notice(notice));
         }
+        // A screen shows what was learned, as it did then.
+        let models = recorded.models.as_deref().filter(|_| options.watched);
+        let prepared = models.and_then(|m| prepare::from_bytes(&session, &recorded.file, m).ok());
         let watch = Watch::recorded(recorded, options.watched)?;
         let kept = (KeptLedger::none(), KeptRun::default());
-        Ok(((watch, None, kept.0, kept.1, Outside::default()), session))
+        Ok(((watch, prepared.map(Arc::new), kept.0, kept.1, Outside::default()), session))
     })
 }
 
@@ -240,7 +244,7 @@ fn open(
     let source = session.live().map(|live| live::begin(session, live, options, sender));
     let source = source.transpose()?;
     let live = source.as_ref().map(LiveStream::status);
-    let mut record = KeptRun::open(session, options.record.as_ref());
+    let mut record = KeptRun::open(session, options.record.as_ref(), Holds::Both);
     if let Some(file) = record.file() {
         let _ = sender.blocking_send(EngineEvent::Recording(RecordState::On(file)));
     }

@@ -1,5 +1,7 @@
 //! The recording of a run: what is handed to the recorder, and when.
 
+mod served;
+
 use std::iter::repeat;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -9,22 +11,24 @@ use serde::Serialize;
 
 use super::prepare::{self, Prepared};
 use super::recorded::{INFLUENCES, MODELS};
-use super::run::ledger_fact;
 use super::run::readout::ClientReadout;
+use super::run::{Run, ledger_fact};
 use super::watch::{News, Watch};
 use crate::base::digest;
 use crate::fact::Fact;
 use crate::privacy::Provenance;
 use crate::record::batch::AboutTable::{Both, Server, Site};
-use crate::record::batch::ModelTable;
+use crate::record::batch::{AboutTable, ModelTable};
 use crate::record::folder::{self, Retention};
 use crate::record::recorder::Limits;
-use crate::record::{RecordError, Recorder, Seen, StepMark, StepNote};
+use crate::record::{Holds, RecordError, Recorder, Seen, StepMark, StepNote};
 use crate::session::{Mode, Session};
 use crate::site::Truth;
 use crate::stream::live::kept;
-use crate::stream::{self, Frame};
+use crate::stream::{self, Frame, Layout};
 use crate::wire::{CarrierLog, Logged, Wire};
+
+pub(crate) use self::served::ServerRecording;
 
 /// What clients have given away is stored so often, in time of the data.
 const LEDGER_EVERY: SignedDuration = SignedDuration::from_hours(1);
@@ -64,17 +68,22 @@ pub(super) struct KeptRun {
 
 impl KeptRun {
     /// Begins a recording where one is asked for. What prevents it is told, and the run goes on.
-    pub(crate) fn open(session: &Session, to: Option<&RecordTo>) -> Self {
+    pub(crate) fn open(session: &Session, to: Option<&RecordTo>, holds: Holds) -> Self {
         let Some(to) = to else { return Self::default() };
         let mut kept = Self::default();
-        match kept.begin(session, to) {
+        match kept.begin(session, to, holds) {
             Ok(recorder) => kept.recorder = Some(recorder),
             Err(error) => kept.failed = Some(error.to_string()),
         }
         kept
     }
 
-    fn begin(&mut self, session: &Session, to: &RecordTo) -> Result<Recorder, RecordError> {
+    fn begin(
+        &mut self,
+        session: &Session,
+        to: &RecordTo,
+        holds: Holds,
+    ) -> Result<Recorder, RecordError> {
         let file = match to {
             RecordTo::File(file) => file.clone(),
             RecordTo::Folder => {
@@ -86,7 +95,7 @@ impl KeptRun {
         };
         let most = session.record.most_mb.map(|mb| u64::from(mb.get()) << 20);
         let limits = most.map_or_else(Limits::default, |file_bytes| Limits { file_bytes });
-        let mut recorder = Recorder::create(&file, limits)?;
+        let mut recorder = Recorder::create(&file, limits, holds)?;
         if session.record.measurements {
             recorder.keep_measurements();
         }
@@ -127,10 +136,7 @@ impl KeptRun {
     ) {
         if let Some(recorder) = &mut self.recorder {
             if let Err(why) = describe(recorder, session, (mode, both), watch, prepared) {
-                let file = recorder.file().display().to_string();
-                self.recorder = None;
-                self.failed = Some(format!("{file}: {why}"));
-                return;
+                return self.fail(&why);
             }
             recorder.facts(&watch.calibrated());
             // Models that the run itself has set up can be set up again.
@@ -140,6 +146,13 @@ impl KeptRun {
             }
         }
         self.remember_truth(watch.events());
+    }
+
+    /// What the run is about cannot be written down: nothing is recorded.
+    fn fail(&mut self, why: &dyn std::fmt::Display) {
+        if let Some(recorder) = self.recorder.take() {
+            self.failed = Some(format!("{}: {why}", recorder.file().display()));
+        }
     }
 
     fn remember_truth(&mut self, events: &[stream::Event]) {
@@ -277,14 +290,38 @@ fn store_ledgers(recorder: &mut Recorder, watch: &Watch, now: Timestamp) {
     }
 }
 
+/// Why a run could not be described.
+type Undescribed = Box<dyn std::error::Error + Send + Sync>;
+
 fn describe(
     recorder: &mut Recorder,
     session: &Session,
     (mode, both): (Mode, bool),
     watch: &Watch,
     prepared: &Prepared,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<(), Undescribed> {
     let run = watch.run();
+    describe_session(recorder, session, (mode, both), run.layout())?;
+    describe_server(recorder, prepared)?;
+    describe_steps(recorder, Site, run, prepared);
+    if let Some(carried) = watch.carried() {
+        recorder.about(Server, "carried", json(carried));
+    }
+    recorder.about(Site, "layout", json(watch.measurements()));
+    if let Ok(models) = std::fs::read(&prepared.file) {
+        recorder.about(Both, "models_sha256", digest::sha256(&models));
+        recorder.model(ModelTable::Site, MODELS, models);
+    }
+    Ok(())
+}
+
+/// What is run, and by what.
+fn describe_session(
+    recorder: &mut Recorder,
+    session: &Session,
+    (mode, both): (Mode, bool),
+    layout: &Layout,
+) -> Result<(), Undescribed> {
     let text = ron::ser::to_string_pretty(session, ron::ser::PrettyConfig::new())?;
     let text = without_credentials(&text);
     recorder.about(Both, "session_sha256", digest::sha256(text.as_bytes()));
@@ -298,23 +335,9 @@ fn describe(
     recorder.about(Both, "begun", Timestamp::now().to_string());
     recorder.about(Both, "mode", json(&mode));
     recorder.about(Both, "both_methods", json(&both));
-    recorder.about(Both, "period_s", json(&watch.period_s()));
-    let names: Vec<&str> = run.layout().clients.iter().map(|c| c.name.as_str()).collect();
+    recorder.about(Both, "period_s", json(&layout.period_s));
+    let names: Vec<&str> = layout.clients.iter().map(|c| c.name.as_str()).collect();
     recorder.about(Both, "clients", json(&names));
-    recorder.about(Server, "training_from", prepared.spent.from.to_string());
-    recorder.about(Server, "losses", json(&prepared.history));
-    if let Some(carried) = watch.carried() {
-        recorder.about(Server, "carried", json(carried));
-    }
-    recorder.about(Site, "layout", json(watch.measurements()));
-    recorder.about(Site, "step_layout", json(run.layout()));
-    let thresholds: Vec<[f32; 2]> =
-        run.thresholds().iter().map(|tau| [tau.tau_c, tau.tau_a]).collect();
-    recorder.about(Site, "thresholds", json(&thresholds));
-    recorder.about(Site, "repeats_freely", json(&run.repeats_freely()));
-    let left_out: Vec<_> = prepared.clients.iter().map(|client| &client.left_out).collect();
-    recorder.about(Site, "not_watched", json(&left_out));
-    recorder.about(Site, "unused_nominal_rows", json(&prepared.unused));
     if let Some(history) = session.live().and_then(|_| kept::complete(session)) {
         recorder.about(Both, "calibration_version", history.version.to_string());
         recorder.about(Both, "calibration_sha256", history.digest);
@@ -322,16 +345,28 @@ fn describe(
     if let Ok(fingerprint) = prepare::fingerprint(session) {
         recorder.about(Both, "models_fingerprint", fingerprint.to_string());
     }
-    if let Ok(models) = std::fs::read(&prepared.file) {
-        recorder.about(Both, "models_sha256", digest::sha256(&models));
-        recorder.model(ModelTable::Site, MODELS, models);
-    }
-    recorder.model(
-        ModelTable::Server,
-        INFLUENCES,
-        postcard::to_stdvec(&prepared.influences.of_server())?,
-    );
     Ok(())
+}
+
+/// What the server knows beside messages.
+fn describe_server(recorder: &mut Recorder, prepared: &Prepared) -> Result<(), Undescribed> {
+    recorder.about(Server, "training_from", prepared.spent.from.to_string());
+    recorder.about(Server, "losses", json(&prepared.history));
+    let influences = postcard::to_stdvec(&prepared.influences.of_server())?;
+    recorder.model(ModelTable::Server, INFLUENCES, influences);
+    Ok(())
+}
+
+/// What steps look like, for whoever decides them again.
+fn describe_steps(recorder: &mut Recorder, table: AboutTable, run: &Run, prepared: &Prepared) {
+    recorder.about(table, "step_layout", json(run.layout()));
+    let thresholds: Vec<[f32; 2]> =
+        run.thresholds().iter().map(|tau| [tau.tau_c, tau.tau_a]).collect();
+    recorder.about(table, "thresholds", json(&thresholds));
+    recorder.about(table, "repeats_freely", json(&run.repeats_freely()));
+    let left_out: Vec<_> = prepared.clients.iter().map(|client| &client.left_out).collect();
+    recorder.about(table, "not_watched", json(&left_out));
+    recorder.about(table, "unused_nominal_rows", json(&prepared.unused));
 }
 
 /// A session names the variables that hold its passwords; somebody may have written one into an

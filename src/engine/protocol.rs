@@ -22,6 +22,7 @@ use super::run::what_if::NoAnswer;
 use super::run::{Ending, Outlook};
 use super::watch::{News, Snapshot, Watch};
 use crate::fact::Fact;
+use crate::federation::History;
 use crate::incident::Order;
 use crate::session::{Mark, Mode};
 use crate::stream::live::status::Shown;
@@ -37,6 +38,8 @@ pub(crate) struct Opened {
     /// The same clients at the pace of the engine's steps.
     pub(crate) steps: Layout,
     pub(crate) prepared: Option<Arc<Prepared>>,
+    /// The course of training, where a recording holds that and no models.
+    pub(crate) losses: Option<History>,
     /// The thresholds of every client, as facts.
     pub(crate) calibrated: Vec<Fact>,
 }
@@ -49,6 +52,7 @@ impl Opened {
             events: watch.events().to_vec(),
             period_s: watch.period_s(),
             steps: watch.run().layout().clone(),
+            losses: watch.recorded_losses().cloned().filter(|_| prepared.is_none()),
             prepared,
             calibrated: watch.calibrated(),
         }

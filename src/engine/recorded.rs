@@ -11,15 +11,16 @@ use super::influence::OfServer;
 use super::knob::Knob;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{Fact, Summary};
+use crate::federation::History;
 use crate::incident::action::SCHEDULE;
 use crate::incident::{Carried, Edit, Event, Order, What};
-use crate::record::batch::AboutTable::{Both, Server, Site};
+use crate::record::batch::AboutTable::{Both, Server};
 use crate::record::batch::ModelTable;
 use crate::record::recording::StoredEvent;
-use crate::record::{RecordError, Recording, Seen, StepMark, StepNote};
+use crate::record::{Holds, RecordError, Recording, Seen, StepMark, StepNote};
 use crate::session::{Mode, Session};
-use crate::site::Truth;
 use crate::site::material::LeftOut;
+use crate::site::{LocalView, Truth};
 use crate::stream::{self, Continuity, Frame, Layout, Place, Stream, StreamError, UnusedRows};
 use crate::wire::Recorded as RecordedWire;
 
@@ -47,10 +48,13 @@ pub(crate) struct Recorded {
     pub(super) first: u64,
     /// What had to go then.
     missing: Vec<String>,
+    holds: Holds,
     pub(super) steps: Vec<StepMark>,
     pub(super) notes: VecDeque<(u64, StepNote)>,
     /// What was seen at every step, a row of clients each.
     pub(super) readouts: Arc<[Seen]>,
+    /// The course of training.
+    pub(super) losses: Option<History>,
     /// Models of sites and server, where they are stored.
     pub(super) models: Option<Vec<u8>>,
     /// Everything that crossed between sites and server.
@@ -78,34 +82,12 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     pub(crate) fn read(recording: &Recording) -> Result<Self, RecordError> {
-        let layout: Layout = recording.value(Site, "step_layout")?;
+        recording.needs_server()?;
+        let holds = recording.holds()?;
+        let layout: Layout = recording.value_of_steps("step_layout")?;
         let steps = recording.steps()?;
-        let clients = layout.clients.len();
         let session = recording.session()?;
-        let protects = session.privacy.protects_flags();
-        let mut readouts = vec![Seen::default(); steps.len() * clients];
-        for client in 0..clients {
-            let (local, decided) = (recording.residuals(client)?, recording.decisions(client)?);
-            let mut truth = recording.truths(client)?;
-            // Older recordings have none.
-            if truth.is_empty() {
-                truth.resize(steps.len(), Truth::default());
-            }
-            if [local.len(), decided.len(), truth.len()].iter().any(|n| *n != steps.len()) {
-                return Err(recording.damaged("some steps of a client are missing"));
-            }
-            let rows = readouts.iter_mut().skip(client).step_by(clients);
-            for (((readout, local), [server, rehearsed]), truth) in
-                rows.zip(local).zip(decided).zip(truth)
-            {
-                let mut seen = Seen { local, server, rehearsed, truth };
-                // Flags that nobody sent or rehearsed are those of the site, where nothing hides them.
-                if !protects && server.flags.is_none() {
-                    seen.rehearsed.flags = rehearsed.flags.or(truth.flags);
-                }
-                *readout = seen;
-            }
-        }
+        let readouts = readouts(recording, &session, (steps.len(), layout.clients.len()))?;
         let (mut ledgers, mut training, mut summary) = (Vec::new(), Vec::new(), None);
         for stored in recording.facts()? {
             let fact = Fact::from_line(&stored.line)
@@ -130,9 +112,9 @@ impl Recorded {
             }
             _ => None,
         };
-        let measured: Layout = recording.value(Site, "layout")?;
+        let measured: Layout = recording.value_of_steps("layout")?;
         let frames = recording.frames(measured.width())?;
-        let thresholds: Vec<[f32; 2]> = recording.value(Site, "thresholds")?;
+        let thresholds: Vec<[f32; 2]> = recording.value_of_steps("thresholds")?;
         let influences = recording.model(ModelTable::Server, INFLUENCES)?;
         let influences = influences.ok_or_else(|| recording.damaged("no influences are stored"))?;
         let influences = postcard::from_bytes(&influences)
@@ -142,6 +124,8 @@ impl Recorded {
             first: recording.kept_from()?,
             models: recording.model(ModelTable::Site, MODELS)?,
             missing: recording.missing()?,
+            losses: recording.value(Server, "losses")?,
+            holds,
             file: recording.file().to_path_buf(),
             session,
             mode: recording.value(Both, "mode")?,
@@ -154,13 +138,13 @@ impl Recorded {
                 .into_iter()
                 .map(|[tau_c, tau_a]| FlagThresholds { tau_c, tau_a })
                 .collect(),
-            left_out: recording.value(Site, "not_watched")?,
-            unused_nominal: recording.value(Site, "unused_nominal_rows")?,
+            left_out: recording.value_of_steps("not_watched")?,
+            unused_nominal: recording.value_of_steps("unused_nominal_rows")?,
             truth: recording.value(Server, "truth")?,
             training_from: training_from
                 .parse()
                 .map_err(|why| recording.damaged(format!("a time: {why}")))?,
-            repeats_freely: recording.value(Site, "repeats_freely")?,
+            repeats_freely: recording.value_of_steps("repeats_freely")?,
             troubles: events.iter().filter_map(trouble).collect(),
             orders: events.into_iter().filter(|stored| comes_from_outside(&stored.event)).collect(),
             carried: recording.maybe(Server, "carried")?,
@@ -180,6 +164,12 @@ impl Recorded {
     /// What whoever opens it must know.
     pub(super) fn notice(&self) -> Option<String> {
         let file = self.file.display();
+        if self.holds == Holds::Server && self.missing.is_empty() {
+            return Some(format!(
+                "{file} is the recording of a server: distances, norms and ledgers are not in it, and are \
+                 not shown"
+            ));
+        }
         let missing = (!self.missing.is_empty()).then(|| self.missing.join("; "))?;
         let mut said = format!("{file} had become too large, and these were removed: {missing}");
         if self.first > 1 {
@@ -227,6 +217,43 @@ impl Recorded {
             step: self.first - 1,
         }
     }
+}
+
+/// What was seen at so many steps of so many clients, a row of clients each.
+fn readouts(
+    recording: &Recording,
+    session: &Session,
+    (steps, clients): (usize, usize),
+) -> Result<Vec<Seen>, RecordError> {
+    let has_sites = recording.holds()?.has_sites();
+    let protects = session.privacy.protects_flags();
+    let mut readouts = vec![Seen::default(); steps * clients];
+    for client in 0..clients {
+        let (mut local, decided) = (recording.residuals(client)?, recording.decisions(client)?);
+        if !has_sites {
+            local.resize(steps, LocalView::default());
+        }
+        let mut truth = recording.truths(client)?;
+        // Older recordings have none.
+        if truth.is_empty() {
+            truth.resize(steps, Truth::default());
+        }
+        if [local.len(), decided.len(), truth.len()].iter().any(|n| *n != steps) {
+            return Err(recording.damaged("some steps of a client are missing"));
+        }
+        let rows = readouts.iter_mut().skip(client).step_by(clients);
+        for (((readout, local), [server, rehearsed]), truth) in
+            rows.zip(local).zip(decided).zip(truth)
+        {
+            let mut seen = Seen { local, server, rehearsed, truth };
+            // Flags that nobody sent or rehearsed are those of the site, where nothing hides them.
+            if !protects && server.flags.is_none() {
+                seen.rehearsed.flags = rehearsed.flags.or(truth.flags);
+            }
+            *readout = seen;
+        }
+    }
+    Ok(readouts)
 }
 
 /// The operators' orders, and words about the source, among events: neither follows from messages. What

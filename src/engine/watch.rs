@@ -30,6 +30,7 @@ use super::run::what_if::NoAnswer;
 use super::run::{ActError, Outlook, Run, RunError, RunOptions, Stepped};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
+use crate::federation::History;
 use crate::incident::{AlarmState, Carried, Event, Figures, Incident, Order};
 use crate::privacy::EpsilonOption;
 use crate::session::{Mode, Session};
@@ -219,6 +220,7 @@ impl Watch {
             first: recorded.first,
             readouts: recorded.readouts,
             orders: recorded.orders,
+            losses: recorded.losses,
             ended: recorded.summary.is_some(),
         });
         let (looked_at, last) = (true, None);
@@ -228,6 +230,11 @@ impl Watch {
     /// The file, where it is the run of a recording.
     pub(crate) fn recording(&self) -> Option<&Path> {
         self.recorded.as_ref().map(|recorded| recorded.file.as_path())
+    }
+
+    /// The course of training, as a recording holds it.
+    pub(super) fn recorded_losses(&self) -> Option<&History> {
+        self.recorded.as_ref()?.losses.as_ref()
     }
 
     /// What measurements look like as they come.

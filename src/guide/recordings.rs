@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! headwater run SESSION --record FILE          store a run while it happens
+//! headwater serve SESSION --record FILE        the recording of a server whose sites are elsewhere
 //! headwater                                    the console records every run by itself; --no-record does not
 //! headwater sessions                           lists recordings with length, incidents, size, and how they ended
 //! headwater open FILE                          the console on a recording
@@ -14,8 +15,9 @@
 //! headwater export FILE --what report --incident 3 --format html
 //! headwater export FILE --what report --from 06:00 --to 14:00 --format md
 //! headwater export FILE --what cast            the console over that time (asciicast v2)
-//! headwater compare A B                        two recordings, or a session with --set-b arl0=8h; at a
-//!                                              terminal both days under one cursor, else a table
+//! headwater compare A B                        two recordings or sessions; at a terminal both days under
+//!                                              one cursor, else a table
+//! headwater compare A --set-b arl0=8h          one of them as it is, and with another setting
 //! headwater calibration SESSION                which history a live session learned from; --renew, --roll-back
 //! ```
 //!
@@ -44,9 +46,21 @@
 //! | `delta` | nobody: it changes how releases are counted, and nothing that is decided |
 //! | `budget` | nobody: what it would have let through follows from the ledger step by step, and a recording holds it by the hour |
 //!
+//! `headwater compare RECORDING --set-b KEY=VALUE` asks the same from the first step on, and takes several
+//! settings at once; `"tau_c P1=99%"` is one of a single client. Another `mode` goes only with `arl0` and
+//! `vote`. What cannot be answered is refused with the reason.
+//!
 //! What sites send again needs their models, which a recording holds since version 2 of its tables.
 //! Where a run drew its noise from the operating system, nothing is released again: it would tell more.
 //! A setting that the deciding method does not go by is refused.
+//!
+//! # A server whose sites are elsewhere
+//!
+//! `headwater serve SESSION --broker URL --record FILE` stores what the server knows: messages, events,
+//! incidents, settings, the course of training, digests and seed. The file opens, is exported and decides
+//! again as any other. Distances, norms and ledgers stay with the sites and are not in it: it says so when
+//! it is opened, and an export of them is refused. A server that was stopped and goes on needs another
+//! file, which then holds the run from its first step on. `headwater site` has no recording.
 //!
 //! # Two days under one cursor
 //!
@@ -92,19 +106,20 @@
 //!
 //! # The tables
 //!
-//! `PRAGMA application_id` is 0x48777472, `PRAGMA user_version` is the version of the tables: 2. Times are
+//! `PRAGMA application_id` is 0x48777472, `PRAGMA user_version` is the version of the tables: 3. Times are
 //! RFC 3339, or nanoseconds since 1970 in columns that end in `_ns`. `crc` is the CRC-32 of the text
 //! before it. Steps are counted from 1. Clients are numbered from 0, in the order of `clients` in `about`.
 //!
 //! | table | columns | what it holds |
 //! |---|---|---|
-//! | `about` | key, value | session (RON), its name, folder and SHA-256, seed, randomness, mode, clients, period, models, version of the calibration, program, begun, ended |
+//! | `about` | key, value | `holds` (`server`, where it is not both), session (RON), its name, folder and SHA-256, seed, randomness, mode, clients, period, models, version of the calibration, program, begun, ended |
 //! | `steps` | first, steps, from_ns, until_ns, data | the time grid, in blocks |
 //! | `step_notes` | step, json | rows that were left out before a step, and where its data comes from |
 //! | `site_about` | key, value | sensors and their units, τ of every client, sensors that are not watched |
 //! | `site_steps` | first, client, data | distances and norms of residuals, in blocks |
 //! | `site_truth` | first, client, data | flags and levels before anything of them was released, in blocks |
 //! | `site_models` | kind, sha256, data | `models`: the models and thresholds of the run, a safetensors file |
+//! | `site_messages` | first, data | room for what a site alone sends; nothing is written to it so far |
 //! | `site_measurements` | first, frames, from_ns, until_ns, data | measurements, where the session asks for them |
 //! | `site_ledger` | step, client, time, json | what a client had given away, once an hour and at the end |
 //! | `server_about` | key, value | disturbances that the data is known to hold, losses of training, what was taken over from the run before |
@@ -119,6 +134,7 @@
 //! | `server_loss` | round, server_loss, client_loss | a view: the course of training |
 //!
 //! A file that holds a site's tables is for the machine of that site. In one process both are in one file.
+//! A server alone has `step_layout` and what belongs to it in `server_about`.
 //!
 //! # Blocks
 //!
@@ -131,7 +147,7 @@
 //! | `site_steps` | d_c, d_a, r_c, r_a, surprise (f32; NaN is missing) |
 //! | `site_truth` | flags (u8: 0 none, 1 + Z_c + 2 Z_a), level (u8: 255 none), level of what its explainer does not explain (u8: 255 none) |
 //! | `server_steps` | evidence (f32), flags (u8: 0 none, 1 + Z_c + 2 Z_a), level (u8: 255 none), standing (u8); then the same four of the method that does not decide |
-//! | `server_messages` | a log: tag (0 everything was taken, 1 to the server, 2 to a site), length (varint), encoded message |
+//! | `server_messages`, `site_messages` | a log: tag (0 everything was taken, 1 to the server, 2 to a site), length (varint), encoded message |
 //!
 //! A block of `site_measurements` is a packed block as in `steps`, then a packed block of one f32 column a
 //! sensor, then the length of the first in bytes (u32).

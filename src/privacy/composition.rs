@@ -123,6 +123,9 @@ pub(crate) fn response_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
 /// Rényi bound then lies within a few percent of it and costs nothing.
 const WIDEST_MIXTURE: f64 = 250.0;
 
+/// Outcomes of a mixture that are summed at a time.
+const AT_ONCE: usize = 4;
+
 /// The exact ε at δ of Gaussian releases of total strength `mu` together with `count` binary
 /// responses of `epsilon` each, or `None` when there are too many to sum.
 ///
@@ -137,12 +140,19 @@ pub(crate) fn mixed_epsilon(mu: f64, epsilon: f64, count: u64, delta: f64) -> Op
     // Fourteen standard deviations of the Gaussian loss above its mean: e^{−98} and less is left.
     let reach = mu * (14.0 + 0.5 * mu);
     let ln_delta = |total: f64| {
-        outcomes
-            .iter()
-            .filter(|(loss, _)| total - loss < reach)
-            .map(|(loss, p)| p * gaussian::delta(mu, total - loss))
-            .sum::<f64>()
-            .ln()
+        let mut sum = 0.0;
+        for some in outcomes.chunks(AT_ONCE) {
+            // The last few are filled up, and what fills is not added.
+            let rest: [f64; AT_ONCE] =
+                std::array::from_fn(|i| total - some.get(i).unwrap_or(&some[0]).0);
+            if rest.iter().any(|rest| *rest < reach) {
+                let deltas = gaussian::deltas(mu, rest);
+                for ((_, p), (delta, rest)) in some.iter().zip(deltas.iter().zip(rest)) {
+                    sum += if rest < reach { p * delta } else { 0.0 };
+                }
+            }
+        }
+        sum.ln()
     };
     let low = gaussian::epsilon(mu, delta).max(binomial.epsilon_at(delta));
     let high = gaussian::epsilon(mu, delta) + epsilon * count as f64;

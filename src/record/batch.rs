@@ -85,6 +85,28 @@ pub(super) enum Row {
 /// Makes the fact about a ledger as of an instant; none where nothing was released.
 pub(crate) type LedgerFact = fn(&Ledger, Timestamp) -> Option<Fact>;
 
+/// Whose tables a recording has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Holds {
+    /// Sites and server were one process.
+    #[default]
+    Both,
+    /// Sites were processes of their own.
+    Server,
+    /// One site of its own: the client at this place.
+    Site(usize),
+}
+
+impl Holds {
+    pub(crate) fn has_sites(self) -> bool {
+        self != Self::Server
+    }
+
+    pub(crate) fn has_server(self) -> bool {
+        !matches!(self, Self::Site(_))
+    }
+}
+
 /// Which table an entry about the run stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AboutTable {

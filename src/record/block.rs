@@ -26,13 +26,24 @@ pub(super) struct BadBlock {
     why: String,
 }
 
-pub(super) fn pack(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = ZlibEncoder::new(Vec::with_capacity(bytes.len() / 2), Compression::fast());
-    // A vector takes every byte.
-    packed
-        .write_all(bytes)
-        .and_then(|()| packed.finish())
-        .expect("bytes can always be written to memory")
+/// Packs one block after the other. Its tables of some 100 kB are made once, not for every block.
+#[derive(Debug)]
+pub(super) struct Packer(ZlibEncoder<Vec<u8>>);
+
+impl Default for Packer {
+    fn default() -> Self {
+        Self(ZlibEncoder::new(Vec::new(), Compression::fast()))
+    }
+}
+
+impl Packer {
+    pub(super) fn pack(&mut self, bytes: &[u8]) -> Vec<u8> {
+        // A vector takes every byte.
+        self.0
+            .write_all(bytes)
+            .and_then(|()| self.0.reset(Vec::new()))
+            .expect("bytes can always be written to memory")
+    }
 }
 
 pub(super) fn unpack(what: &'static str, packed: &[u8]) -> Result<Vec<u8>, BadBlock> {
@@ -79,7 +90,7 @@ const NEXT: u8 = 1;
 const GAP: u8 = 2;
 
 /// time in ns (i64) │ continuity (u8) │ label (i32) │ seconds of a gap (f64)
-pub(super) fn pack_steps(steps: &[StepMark]) -> Vec<u8> {
+pub(super) fn pack_steps(packer: &mut Packer, steps: &[StepMark]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(steps.len() * 21);
     for step in steps {
         bytes.extend(nanoseconds(step.time).to_le_bytes());
@@ -96,7 +107,7 @@ pub(super) fn pack_steps(steps: &[StepMark]) -> Vec<u8> {
         let gap = if let Continuity::Gap { seconds } = step.continuity { seconds } else { 0.0 };
         bytes.extend(gap.to_le_bytes());
     }
-    pack(&bytes)
+    packer.pack(&bytes)
 }
 
 pub(super) fn unpack_steps(packed: &[u8], rows: usize) -> Result<Vec<StepMark>, BadBlock> {
@@ -151,7 +162,10 @@ fn label_number(label: Label) -> i32 {
 }
 
 /// d_c │ d_a │ r_c │ r_a │ surprise, all f32.
-pub(super) fn pack_site<'a>(seen: &(impl Iterator<Item = &'a Seen> + Clone)) -> Vec<u8> {
+pub(super) fn pack_site<'a>(
+    packer: &mut Packer,
+    seen: &(impl Iterator<Item = &'a Seen> + Clone),
+) -> Vec<u8> {
     let columns: [fn(&LocalView) -> f32; 5] =
         [|l| l.d_c, |l| l.d_a, |l| l.r_c, |l| l.r_a, |l| l.surprise];
     let mut bytes = Vec::new();
@@ -160,7 +174,7 @@ pub(super) fn pack_site<'a>(seen: &(impl Iterator<Item = &'a Seen> + Clone)) -> 
             bytes.extend(column(&seen.local).to_le_bytes());
         }
     }
-    pack(&bytes)
+    packer.pack(&bytes)
 }
 
 pub(super) fn unpack_site(packed: &[u8], rows: usize) -> Result<Vec<LocalView>, BadBlock> {
@@ -191,12 +205,15 @@ fn flags_of(byte: u8) -> Option<Flags> {
 }
 
 /// flags (u8) │ level (u8) │ level beside what is explained (u8): as they were before their release.
-pub(super) fn pack_truth<'a>(seen: &(impl Iterator<Item = &'a Seen> + Clone)) -> Vec<u8> {
+pub(super) fn pack_truth<'a>(
+    packer: &mut Packer,
+    seen: &(impl Iterator<Item = &'a Seen> + Clone),
+) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(seen.clone().map(|seen| flag_byte(seen.truth.flags)));
     bytes.extend(seen.clone().map(|seen| seen.truth.own.unwrap_or(u8::MAX)));
     bytes.extend(seen.clone().map(|seen| seen.truth.beside.unwrap_or(u8::MAX)));
-    pack(&bytes)
+    packer.pack(&bytes)
 }
 
 pub(super) fn unpack_truth(packed: &[u8], rows: usize) -> Result<Vec<Truth>, BadBlock> {
@@ -220,7 +237,10 @@ pub(super) fn unpack_truth(packed: &[u8], rows: usize) -> Result<Vec<Truth>, Bad
 
 /// evidence (f32) │ flags (u8) │ level (u8) │ standing (u8): first of the server that decides, then of
 /// the rehearsal. No flags are 0, otherwise 1 + Z_c + 2 Z_a; no level is 255.
-pub(super) fn pack_server<'a>(seen: &(impl Iterator<Item = &'a Seen> + Clone)) -> Vec<u8> {
+pub(super) fn pack_server<'a>(
+    packer: &mut Packer,
+    seen: &(impl Iterator<Item = &'a Seen> + Clone),
+) -> Vec<u8> {
     let views: [fn(&Seen) -> &ServerView; 2] = [|seen| &seen.server, |seen| &seen.rehearsed];
     let mut bytes = Vec::new();
     for view in views {
@@ -235,7 +255,7 @@ pub(super) fn pack_server<'a>(seen: &(impl Iterator<Item = &'a Seen> + Clone)) -
             Standing::Unreliable => 2,
         }));
     }
-    pack(&bytes)
+    packer.pack(&bytes)
 }
 
 pub(super) fn unpack_server(packed: &[u8], rows: usize) -> Result<Vec<[ServerView; 2]>, BadBlock> {
@@ -274,9 +294,9 @@ pub(super) fn unpack_server(packed: &[u8], rows: usize) -> Result<Vec<[ServerVie
 
 /// time in ns (i64) │ continuity (u8) │ label (i32) │ gap (f64), then every sensor (f32), one column
 /// after the other.
-pub(super) fn pack_frames(marks: &[StepMark], values: &[&[f64]]) -> Vec<u8> {
+pub(super) fn pack_frames(packer: &mut Packer, marks: &[StepMark], values: &[&[f64]]) -> Vec<u8> {
     let width = values.first().map_or(0, |row| row.len());
-    let mut bytes = pack_steps(marks);
+    let mut bytes = pack_steps(packer, marks);
     let mut columns = Vec::with_capacity(4 * width * values.len());
     for sensor in 0..width {
         for row in values {
@@ -285,7 +305,7 @@ pub(super) fn pack_frames(marks: &[StepMark], values: &[&[f64]]) -> Vec<u8> {
         }
     }
     let marks = bytes.len() as u32;
-    bytes.extend(pack(&columns));
+    bytes.extend(packer.pack(&columns));
     bytes.extend(marks.to_le_bytes());
     bytes
 }
@@ -386,10 +406,10 @@ mod tests {
             seen in prop::collection::vec(seen(), 0..40),
             steps in prop::collection::vec(step(), 0..40),
         ) {
-            let n = seen.len();
-            let local = unpack_site(&pack_site(&seen.iter()), n).expect("a block");
-            let server = unpack_server(&pack_server(&seen.iter()), n).expect("a block");
-            let truth = unpack_truth(&pack_truth(&seen.iter()), n).expect("a block");
+            let (n, packer) = (seen.len(), &mut Packer::default());
+            let local = unpack_site(&pack_site(packer, &seen.iter()), n).expect("a block");
+            let server = unpack_server(&pack_server(packer, &seen.iter()), n).expect("a block");
+            let truth = unpack_truth(&pack_truth(packer, &seen.iter()), n).expect("a block");
             let again: Vec<Seen> = local
                 .into_iter()
                 .zip(server)
@@ -402,7 +422,7 @@ mod tests {
                 })
                 .collect();
             prop_assert_eq!(bits(&seen), bits(&again));
-            prop_assert_eq!(unpack_steps(&pack_steps(&steps), steps.len()).expect("a block"), steps);
+            prop_assert_eq!(unpack_steps(&pack_steps(packer, &steps), steps.len()).expect("a block"), steps);
         }
 
         #[test]
@@ -411,10 +431,11 @@ mod tests {
             at in any::<prop::sample::Index>(), bit in 0_u8..8,
             bytes in prop::collection::vec(any::<u8>(), 0..200), rows in 0_usize..50,
         ) {
-            let mut packed = pack_site(&seen.iter());
+            let packer = &mut Packer::default();
+            let mut packed = pack_site(packer, &seen.iter());
             let at = at.index(packed.len());
             packed[at] ^= 1 << bit;
-            let sound = pack_site(&seen.iter());
+            let sound = pack_site(packer, &seen.iter());
             // Some bits of the header say nothing about the content.
             if let Ok(found) = unpack("test", &packed) {
                 prop_assert_eq!(found, unpack("test", &sound).expect("sound"));
@@ -437,7 +458,8 @@ mod tests {
         };
         let marks = [mark(1), mark(2), mark(3)];
         let rows = [[1.0, 2.5], [3.0, -4.0], [0.5, 0.25]];
-        let packed = pack_frames(&marks, &rows.each_ref().map(<[f64; 2]>::as_slice));
+        let packed =
+            pack_frames(&mut Packer::default(), &marks, &rows.each_ref().map(<[f64; 2]>::as_slice));
         let (again, values) = unpack_frames(&packed, 3).expect("a block");
         assert_eq!((again.as_slice(), values), (&marks[..], rows.map(|row| row.to_vec()).to_vec()));
     }

@@ -134,6 +134,12 @@ pub(crate) fn table(
     within: Stretch,
     out: &mut impl Write,
 ) -> Result<(), ExportError> {
+    match table {
+        Table::Incidents => recording.needs_server()?,
+        Table::Residuals => recording.needs_sites("distances and norms of residuals")?,
+        Table::Ledger => recording.needs_sites("ledger")?,
+        Table::Flags | Table::Messages => {}
+    }
     let names = columns(table);
     let mut sheet = match format {
         TableFormat::Csv => {
@@ -165,11 +171,15 @@ pub(crate) fn table(
             let unprotected = !recording.session()?.privacy.protects_flags();
             for (at, mark) in steps.iter().enumerate().filter(|(_, m)| within.holds(m.time)) {
                 for (client, (local, decided, truth)) in clients.iter().zip(&columns) {
-                    let (Some(local), Some([server, other])) = (local.get(at), decided.get(at))
-                    else {
+                    // A site alone has no decisions, the server alone no residuals.
+                    if local.get(at).is_none() && decided.get(at).is_none() {
                         continue;
-                    };
-                    let own = truth.get(at).filter(|_| unprotected).and_then(|truth| truth.flags);
+                    }
+                    let local = local.get(at).copied().unwrap_or_default();
+                    let [server, other] = decided.get(at).copied().unwrap_or_default();
+                    let truth = truth.get(at).filter(|_| unprotected || decided.is_empty());
+                    let own = truth.and_then(|truth| truth.flags);
+                    let own_level = truth.and_then(|truth| truth.own);
                     let mut row =
                         vec![json!(first + at as u64), json!(mark.time.to_string()), json!(client)];
                     if table == Table::Residuals {
@@ -181,7 +191,8 @@ pub(crate) fn table(
                             if server.evidence.is_nan() { other.evidence } else { server.evidence };
                         row.push(json!(flags.map(|flags| flags.z_c)));
                         row.push(json!(flags.map(|flags| flags.z_a)));
-                        row.push(json!(server.level.or(other.level)));
+                        let known = server.level.or(other.level);
+                        row.push(json!(known.or(own_level.filter(|_| decided.is_empty()))));
                         row.push(number(evidence));
                     }
                     write(row)?;

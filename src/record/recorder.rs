@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::RecordError;
-use super::batch::{AboutTable, Batch, LedgerFact, ModelTable, Row, Seen, StepMark, StepNote};
+use super::batch::{
+    AboutTable, Batch, Holds, LedgerFact, ModelTable, Row, Seen, StepMark, StepNote,
+};
 use super::writer::{self, Report, Writer};
 use crate::fact::Fact;
 use crate::incident::{Event, Incident};
@@ -54,15 +56,15 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Makes the file and begins to record. A file that is there already is left as it is.
-    pub(crate) fn create(file: &Path, limits: Limits) -> Result<Self, RecordError> {
-        let writer = Writer::create(file, limits)?;
+    pub(crate) fn create(file: &Path, limits: Limits, holds: Holds) -> Result<Self, RecordError> {
+        let writer = Writer::create(file, limits, holds)?;
         let (queue, batches) = mpsc::sync_channel(QUEUE);
         let (report, reports) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("recorder".into())
             .spawn(move || writer::write(writer, &batches, &report))
             .map_err(RecordError::file(file))?;
-        Ok(Self {
+        let mut recorder = Self {
             file: file.to_path_buf(),
             queue: Some(queue),
             reports,
@@ -72,7 +74,16 @@ impl Recorder {
             steps: 0,
             after_end: false,
             with_measurements: false,
-        })
+        };
+        match holds {
+            Holds::Both => {}
+            Holds::Server => recorder.about(AboutTable::Both, "holds", "server"),
+            Holds::Site(client) => {
+                recorder.about(AboutTable::Both, "holds", "site");
+                recorder.about(AboutTable::Both, "site_client", client.to_string());
+            }
+        }
+        Ok(recorder)
     }
 
     pub(crate) fn file(&self) -> &Path {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
 use serde::Deserialize;
 
 use super::RecordError;
-use super::batch::{AboutTable, ModelTable, StepMark, StepNote};
+use super::batch::{AboutTable, Holds, ModelTable, StepMark, StepNote};
 use super::block;
 use super::room;
 use super::schema::{self, crc};
@@ -155,14 +155,58 @@ impl Recording {
     /// Whether its run came to the first step. One that was killed while it began holds nothing that
     /// could be decided again.
     pub(crate) fn has_begun(&self) -> Result<bool, RecordError> {
-        Ok(self.about(AboutTable::Site, "step_layout")?.is_some())
+        Ok(self.of_steps("step_layout")?.is_some())
+    }
+
+    /// Whose tables it has.
+    pub(crate) fn holds(&self) -> Result<Holds, RecordError> {
+        match self.about(AboutTable::Both, "holds")?.as_deref() {
+            None => Ok(Holds::Both),
+            Some("server") => Ok(Holds::Server),
+            Some("site") => Ok(Holds::Site(self.value(AboutTable::Both, "site_client")?)),
+            Some(other) => Err(self.damaged(format!("it holds {other:?}, which is not known"))),
+        }
+    }
+
+    /// Refuses what a site alone does not have.
+    pub(crate) fn needs_server(&self) -> Result<(), RecordError> {
+        let Holds::Site(client) = self.holds()? else { return Ok(()) };
+        let names: Vec<String> = self.value(AboutTable::Both, "clients")?;
+        let client = names.get(client).cloned().unwrap_or_default();
+        Err(RecordError::OfSite { file: self.file.clone(), client })
+    }
+
+    /// Refuses what the server alone does not have.
+    pub(crate) fn needs_sites(&self, what: &'static str) -> Result<(), RecordError> {
+        match self.holds()? {
+            Holds::Server => Err(RecordError::OfServer { file: self.file.clone(), what }),
+            Holds::Both | Holds::Site(_) => Ok(()),
+        }
+    }
+
+    /// An entry about steps: a site's, or the server's where it has no sites.
+    fn of_steps(&self, key: &str) -> Result<Option<String>, RecordError> {
+        let of_site = self.about(AboutTable::Site, key)?;
+        if of_site.is_some() { Ok(of_site) } else { self.about(AboutTable::Server, key) }
+    }
+
+    /// The same, which every recording has, as a value of its own type.
+    pub(crate) fn value_of_steps<T: for<'a> Deserialize<'a>>(
+        &self,
+        key: &str,
+    ) -> Result<T, RecordError> {
+        let text = self.of_steps(key)?;
+        let text = text.ok_or_else(|| self.unknown(key))?;
+        self.parse(key, &text)
     }
 
     /// An entry that every recording has.
     pub(crate) fn known(&self, table: AboutTable, key: &str) -> Result<String, RecordError> {
-        self.about(table, key)?.ok_or_else(|| {
-            self.damaged(format!("nothing is stored of {key:?}; the run ended before it began"))
-        })
+        self.about(table, key)?.ok_or_else(|| self.unknown(key))
+    }
+
+    fn unknown(&self, key: &str) -> RecordError {
+        self.damaged(format!("nothing is stored of {key:?}; the run ended before it began"))
     }
 
     /// The same as a value of its own type.
@@ -361,9 +405,12 @@ impl Recording {
         self.blocks("server_steps", client, block::unpack_server)
     }
 
-    /// The log of everything that crossed between sites and server.
+    /// The log of everything that crossed between sites and server; of a site alone, what it sent and
+    /// heard.
     pub(crate) fn messages(&self) -> Result<Vec<u8>, RecordError> {
-        let blocks = self.rows("SELECT data FROM server_messages ORDER BY first", |row| {
+        let has_server = self.holds()?.has_server();
+        let table = if has_server { "server_messages" } else { "site_messages" };
+        let blocks = self.rows(&format!("SELECT data FROM {table} ORDER BY first"), |row| {
             let data: Vec<u8> = self.get(row, 0)?;
             block::unpack("messages", &data).map_err(|bad| self.damaged(bad.to_string()))
         })?;

@@ -33,7 +33,7 @@ const KINDS: [Kind; 3] = [
         what: "distances, norms and true flags",
     },
     Kind {
-        tables: &["steps", "server_steps", "server_messages"],
+        tables: &["steps", "server_steps", "server_messages", "site_messages"],
         begins: "SELECT min(first) FROM steps",
         key: "kept_from_step",
         what: "steps and messages",

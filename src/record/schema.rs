@@ -8,7 +8,7 @@ use super::RecordError;
 
 /// The version of the tables. A file of an older version is brought up to it when it is written to; a
 /// newer one is refused.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// `Hwtr`: what says that a SQLite file is one of ours.
 pub(super) const APPLICATION: i64 = 0x4877_7472;
@@ -48,6 +48,9 @@ CREATE TABLE site_ledger (
     json TEXT NOT NULL, crc INTEGER NOT NULL,
     PRIMARY KEY (step, client)
 ) WITHOUT ROWID;
+CREATE TABLE site_messages (
+    first INTEGER PRIMARY KEY, data BLOB NOT NULL
+);
 
 CREATE TABLE server_about (
     key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL
@@ -87,7 +90,9 @@ CREATE VIEW server_loss AS
 /// What brings a file of version `n` to version `n + 1`, at place `n − 1`.
 ///
 /// Version 2 stores what a site's steps were before they were released, and the models themselves.
-const MIGRATIONS: [&str; VERSION as usize - 1] = ["
+/// Version 3 has room for what a site sends that is a process of its own.
+const MIGRATIONS: [&str; VERSION as usize - 1] = [
+    "
 CREATE TABLE site_truth (
     first INTEGER NOT NULL, client INTEGER NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY (first, client)
@@ -95,17 +100,25 @@ CREATE TABLE site_truth (
 CREATE TABLE site_models (
     kind TEXT PRIMARY KEY, sha256 TEXT NOT NULL, data BLOB NOT NULL
 ) WITHOUT ROWID;
-"];
+",
+    "
+CREATE TABLE site_messages (
+    first INTEGER PRIMARY KEY, data BLOB NOT NULL
+);
+",
+];
 
 /// Makes the tables of a new file.
 pub(super) fn create(db: &Connection) -> rusqlite::Result<()> {
     db.pragma_update(None, "page_size", 4096)?;
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // An empty file need not survive a loss of power: the run does not wait for the disk yet.
+    db.pragma_update(None, "synchronous", "OFF")?;
     db.pragma_update(None, "journal_mode", "WAL")?;
-    db.pragma_update(None, "synchronous", "NORMAL")?;
     db.execute_batch(&format!("BEGIN; {TABLES} COMMIT;"))?;
     db.pragma_update(None, "application_id", APPLICATION)?;
-    db.pragma_update(None, "user_version", VERSION)
+    db.pragma_update(None, "user_version", VERSION)?;
+    db.pragma_update(None, "synchronous", "NORMAL")
 }
 
 /// Whether a file is a recording that this program can read, and of which version. One of an older

@@ -25,7 +25,7 @@ fn setting(step: i64) -> Fact {
 
 /// Records so many steps of two clients with a message of each, and a fact every hundred steps.
 fn record(file: &Path, steps: i64, limits: Limits) -> Vec<String> {
-    let mut recorder = Recorder::create(file, limits).expect("a new file");
+    let mut recorder = Recorder::create(file, limits, Holds::Both).expect("a new file");
     recorder.about(AboutTable::Both, "mode", "\"Evidence\"");
     let mut wire = Logged::new(Box::new(Memory::default()), recorder.carrier_log());
     let mut lines = Vec::new();
@@ -87,13 +87,14 @@ fn what_was_recorded_is_read_again() {
 fn a_file_that_is_there_is_never_replaced_and_one_that_is_written_is_said_to_be() {
     let folder = folder();
     let file = folder.path().join("a.hwrec");
-    let recorder = Recorder::create(&file, Limits::default()).expect("a new file");
-    let taken = Recorder::create(&file, Limits::default()).expect_err("it is written");
+    let recorder = Recorder::create(&file, Limits::default(), Holds::Both).expect("a new file");
+    let taken = Recorder::create(&file, Limits::default(), Holds::Both).expect_err("it is written");
     assert!(taken.to_string().ends_with("another run is recording to it"), "{taken}");
     recorder.finish().expect("the disk is there");
-    let there = Recorder::create(&file, Limits::default()).expect_err("it is there");
+    let there = Recorder::create(&file, Limits::default(), Holds::Both).expect_err("it is there");
     assert!(there.to_string().contains("never replaces"), "{there}");
-    let nowhere = Recorder::create(&folder.path().join("b/c.hwrec"), Limits::default());
+    let nowhere =
+        Recorder::create(&folder.path().join("b/c.hwrec"), Limits::default(), Holds::Both);
     assert!(nowhere.expect_err("no such folder").to_string().contains("c.hwrec"));
 }
 
@@ -129,8 +130,11 @@ fn a_file_of_the_version_before_is_brought_up_to_date_and_read() {
     let file = folder.path().join("a.hwrec");
     record(&file, 600, Limits::default());
     let db = rusqlite::Connection::open(&file).expect("a database");
-    db.execute_batch("DROP TABLE site_truth; DROP TABLE site_models; PRAGMA user_version = 1")
-        .expect("as version 1 was");
+    db.execute_batch(
+        "DROP TABLE site_truth; DROP TABLE site_models; DROP TABLE site_messages; \
+         PRAGMA user_version = 1",
+    )
+    .expect("as version 1 was");
     drop(db);
     let recording = Recording::open(&file).expect("an older recording");
     assert_eq!(recording.residuals(0).expect("readable").len(), 600);
@@ -139,7 +143,7 @@ fn a_file_of_the_version_before_is_brought_up_to_date_and_read() {
     let version: i64 = rusqlite::Connection::open(&file)
         .and_then(|db| db.pragma_query_value(None, "user_version", |row| row.get(0)))
         .expect("a database");
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
 }
 
 #[test]
@@ -153,7 +157,7 @@ fn a_newer_file_and_another_database_are_refused_in_words() {
     };
     change("user_version", 99);
     let newer = Recording::open(&file).expect_err("of tomorrow").to_string();
-    assert!(newer.contains("version 99") && newer.contains("up to 2"), "{newer}");
+    assert!(newer.contains("version 99") && newer.contains("up to 3"), "{newer}");
     change("user_version", 0);
     assert!(Recording::open(&file).expect_err("no version").to_string().contains("damaged"));
     change("application_id", 7);

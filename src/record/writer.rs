@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::RecordError;
-use super::batch::{Batch, Row, Seen, StepMark};
-use super::block::{self, nanoseconds};
+use super::batch::{Batch, Holds, Row, Seen, StepMark};
+use super::block::{self, Packer, nanoseconds};
 use super::recorder::Limits;
 use super::room;
 use super::schema::{self, crc};
@@ -26,7 +26,7 @@ const EVERY: Duration = Duration::from_millis(700);
 /// At full speed a transaction has so many steps.
 const STEPS: usize = 16 * 1024;
 /// Steps of a full block.
-const BLOCK: usize = 512;
+const BLOCK: usize = 1024;
 /// Frames of a full block of measurements.
 const FRAMES: usize = 1024;
 
@@ -56,7 +56,9 @@ pub(super) struct Writer {
     /// every transaction. It is closed after the connection.
     _lock: File,
     limits: Limits,
+    holds: Holds,
     block: Block,
+    packer: Packer,
     frames: Vec<Frame>,
     first_frame: u64,
     facts: u64,
@@ -69,7 +71,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn create(path: &Path, limits: Limits) -> Result<Self, RecordError> {
+    pub(super) fn create(path: &Path, limits: Limits, holds: Holds) -> Result<Self, RecordError> {
         let lock = match File::options().read(true).write(true).create_new(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -96,7 +98,9 @@ impl Writer {
             db,
             _lock: lock,
             limits,
+            holds,
             block: Block { first: 1, ..Block::default() },
+            packer: Packer::default(),
             frames: Vec::new(),
             first_frame: 0,
             facts: 0,
@@ -201,30 +205,40 @@ impl Writer {
     /// Writes the block as it is so far.
     fn store_block(&mut self) -> rusqlite::Result<()> {
         let Block { first, steps, seen, messages, changed } = &mut self.block;
+        let packer = &mut self.packer;
         if !std::mem::take(changed) {
             return Ok(());
         }
+        let holds = self.holds;
         if !messages.is_empty() {
-            let insert = "INSERT OR REPLACE INTO server_messages VALUES (?1, ?2)";
-            self.db.prepare_cached(insert)?.execute(params![*first, block::pack(messages)])?;
+            let table = if holds.has_server() { "server_messages" } else { "site_messages" };
+            let insert = format!("INSERT OR REPLACE INTO {table} VALUES (?1, ?2)");
+            self.db.prepare_cached(&insert)?.execute(params![*first, packer.pack(messages)])?;
         }
         let (Some(begin), Some(end)) = (steps.first(), steps.last()) else { return Ok(()) };
         let (begin, end) = (nanoseconds(begin.time), nanoseconds(end.time));
         let insert = "INSERT OR REPLACE INTO steps VALUES (?1, ?2, ?3, ?4, ?5)";
-        let row = params![*first, steps.len() as u64, begin, end, block::pack_steps(steps)];
+        let row = params![*first, steps.len() as u64, begin, end, block::pack_steps(packer, steps)];
         self.db.prepare_cached(insert)?.execute(row)?;
         let clients = seen.len() / steps.len();
+        // A site has one column, that of its client.
+        let place = if let Holds::Site(client) = holds { client as u64 } else { 0 };
         for client in 0..clients {
             let seen = seen.iter().skip(client).step_by(clients);
-            let insert = "INSERT OR REPLACE INTO site_steps VALUES (?1, ?2, ?3)";
-            let row = params![*first, client as u64, block::pack_site(&seen)];
-            self.db.prepare_cached(insert)?.execute(row)?;
-            let insert = "INSERT OR REPLACE INTO site_truth VALUES (?1, ?2, ?3)";
-            let row = params![*first, client as u64, block::pack_truth(&seen)];
-            self.db.prepare_cached(insert)?.execute(row)?;
-            let insert = "INSERT OR REPLACE INTO server_steps VALUES (?1, ?2, ?3)";
-            let row = params![*first, client as u64, block::pack_server(&seen)];
-            self.db.prepare_cached(insert)?.execute(row)?;
+            let client = place + client as u64;
+            if holds.has_sites() {
+                let insert = "INSERT OR REPLACE INTO site_steps VALUES (?1, ?2, ?3)";
+                let row = params![*first, client, block::pack_site(packer, &seen)];
+                self.db.prepare_cached(insert)?.execute(row)?;
+                let insert = "INSERT OR REPLACE INTO site_truth VALUES (?1, ?2, ?3)";
+                let row = params![*first, client, block::pack_truth(packer, &seen)];
+                self.db.prepare_cached(insert)?.execute(row)?;
+            }
+            if holds.has_server() {
+                let insert = "INSERT OR REPLACE INTO server_steps VALUES (?1, ?2, ?3)";
+                let row = params![*first, client, block::pack_server(packer, &seen)];
+                self.db.prepare_cached(insert)?.execute(row)?;
+            }
         }
         Ok(())
     }
@@ -240,7 +254,7 @@ impl Writer {
         let (begin, end) = (nanoseconds(begin.time), nanoseconds(end.time));
         let values: Vec<&[f64]> = self.frames.iter().map(local::measurements_of).collect();
         let insert = "INSERT OR REPLACE INTO site_measurements VALUES (?1, ?2, ?3, ?4, ?5)";
-        let data = block::pack_frames(&marks, &values);
+        let data = block::pack_frames(&mut self.packer, &marks, &values);
         let row = params![self.first_frame, marks.len() as u64, begin, end, data];
         self.db.prepare_cached(insert)?.execute(row)?;
         Ok(())

@@ -17,6 +17,7 @@ use super::envelope::Topics;
 use super::journal::Journal;
 use super::link::{Broker, Link};
 use super::training;
+use crate::engine::kept_run::ServerRecording;
 use crate::engine::prepare::apart::ServerModels;
 use crate::engine::run::{Run, RunOptions};
 use crate::session::{Mark, Mode, Session};
@@ -42,6 +43,8 @@ pub(crate) struct Options<'a> {
     /// Whether what is kept there is forgotten.
     pub(crate) anew: bool,
     pub(crate) broker: &'a Broker,
+    /// Where the run is recorded, if it is.
+    pub(crate) record: Option<&'a Path>,
     pub(crate) interrupt: Arc<AtomicBool>,
     /// Where a screen reads how sites stand.
     pub(crate) board: Arc<Mutex<Board>>,
@@ -50,6 +53,7 @@ pub(crate) struct Options<'a> {
 /// A run whose sites are elsewhere.
 pub(crate) struct Served {
     pub(crate) run: Run,
+    pub(crate) recording: ServerRecording,
     desk: Arc<Mutex<Desk>>,
 }
 
@@ -101,7 +105,8 @@ impl Served {
         let layout = layout(session, names, &models)?;
         let prepared = &models.prepared;
         let desk = Arc::new(Mutex::new(desk));
-        let wire = Box::new(FromSites { desk: Arc::clone(&desk) });
+        let mut recording = ServerRecording::open(session, options.record);
+        let wire = recording.wrap(Box::new(FromSites { desk: Arc::clone(&desk) }));
         let run_options =
             RunOptions { until: *until, wire, elsewhere: true, ..RunOptions::new(*mode) };
         let stream = Box::new(Steps { desk: Arc::clone(&desk), layout });
@@ -109,7 +114,9 @@ impl Served {
         if let Some(failed) = lock(&desk).failed.take() {
             return Err(failed);
         }
-        Ok(Self { run: opened?, desk })
+        let run = opened?;
+        recording.describe(session, *mode, &run, prepared);
+        Ok(Self { run, recording, desk })
     }
 
     /// Why the run ended before its time, where it did.

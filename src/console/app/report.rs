@@ -24,7 +24,7 @@ pub(super) fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
             model.names = model.raw_names.iter().map(|name| clean(name)).collect();
             model.measured = Some(Measured::new(&opened));
             model.watched = Some(Watched::new(clients.len(), opened.period_s));
-            model.prepared = opened.prepared;
+            (model.prepared, model.losses) = (opened.prepared, opened.losses);
             model.stage = Stage::Reading;
             model.zoom = model.zoom.max(model.finest_zoom());
         }

@@ -36,6 +36,17 @@ fn picture(both: &Both, columns: u16, rows: u16) -> String {
 }
 
 #[test]
+fn the_picture_of_two_days_is_as_it_was_looked_at() {
+    let mut both = both();
+    for _ in 0..4 {
+        press(&mut both, KeyCode::Left);
+    }
+    insta::assert_snapshot!("two_days_120x40", picture(&both, 120, 40));
+    press(&mut both, KeyCode::Tab);
+    insta::assert_snapshot!("two_days_80x24", picture(&both, 80, 24));
+}
+
+#[test]
 fn two_days_are_shown_one_above_the_other_at_the_same_moment() {
     let mut both = both();
     for _ in 0..8 {

@@ -206,6 +206,7 @@ impl Console {
             period_s: 5.0,
             steps: self.stream.layout.clone(),
             prepared: None,
+            losses: None,
             calibrated: Vec::new(),
         };
         self.report(EngineEvent::Opened(Box::new(opened)));

@@ -99,7 +99,10 @@ impl<'a> Scene<'a> {
     }
 
     pub(crate) fn history(&self) -> Option<&'a History> {
-        self.model.prepared.as_ref()?.history.as_ref()
+        match &self.model.prepared {
+            Some(prepared) => prepared.history.as_ref(),
+            None => self.model.losses.as_ref(),
+        }
     }
 
     pub(crate) fn graph(&self) -> Option<&'a InfluenceGraph> {

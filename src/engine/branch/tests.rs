@@ -57,6 +57,14 @@ fn first_step(file: &Path) -> Timestamp {
     steps[0].time
 }
 
+/// The incidents that come of the messages of a recording.
+fn decided_again(recorded: Recorded) -> Vec<Incident> {
+    let mut watch = Watch::recorded(recorded, false).expect("it can be run");
+    while watch.step(&mut News::default()).expect("no bad rows").is_some() {}
+    watch.end(&mut News::default());
+    watch.run().annunciator().incidents().to_vec()
+}
+
 /// When each incident opened, by whom, and when it was over.
 fn said(incidents: &[Incident]) -> Vec<(Timestamp, Option<usize>, Option<Timestamp>)> {
     let of = |i: &Incident| (i.opened, i.root, i.closed.map(|closed| closed.time));
@@ -87,7 +95,20 @@ fn a_recording_run_again_from_its_start_gives_what_a_run_with_that_setting_gives
         assert_eq!(said(&again.new), said(&wanted), "{turn:?} in {mode:?}");
         assert_eq!(again.old.len(), incidents(file).len());
         assert_ne!(said(&again.old), said(&again.new), "{turn:?} in {mode:?} changes something");
+        // The same as a recording of its own, which is what two days are compared by.
+        let recorded = with_settings(file, &[turn]).expect("it was answered above");
+        assert_eq!(said(&decided_again(recorded)), said(&wanted), "{turn:?} in {mode:?}");
     }
+    // Several at once.
+    let several = [
+        Knob::Vote.at(Some(Vote { k: 2, n: 3 })),
+        Knob::EpsilonFlag.at(Some(3.0)),
+        Knob::TauC(None).at(tau(99.5)),
+        Knob::TauA(None).at(tau(90.0)),
+    ];
+    let wanted = incidents(&record("several.hwrec", paper, &several));
+    let recorded = with_settings(&recorded[1], &several).expect("sites go by them");
+    assert_eq!(said(&decided_again(recorded)), said(&wanted));
 }
 
 #[test]
@@ -121,6 +142,12 @@ fn a_knob_that_a_recording_cannot_answer_for_is_refused_with_the_reason() {
     for (turn, why) in cases {
         assert!(refused(turn).contains(why), "{}", refused(turn));
     }
+    let both = [Knob::Mode.at(Mode::Paper), Knob::TauC(None).at(Some(Tau::Percentile(99.0)))];
+    let why = with_settings(&file, &both).err().expect("not together").to_string();
+    assert!(why.contains("together"), "{why}");
+    let why = with_settings(&file, &[Knob::Vote.at(Some(Vote { k: 3, n: 5 }))]).err();
+    let why = why.expect("no vote in evidence mode").to_string();
+    assert!(why.contains("evidence mode does not decide by it"), "{why}");
     let paper = record("refused-paper.hwrec", Mode::Paper, &[]);
     let why = branch(&paper, first_step(&paper), Knob::Mode.at(Mode::Evidence));
     let why = why.expect_err("no symbols were made").to_string();

@@ -8,10 +8,10 @@ use crate::session::privacy::Scope;
 
 /// The fact about a ledger as of `now`; none where nothing was released.
 pub(super) fn fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
-    let (live, lifetime) = (ledger.live(), ledger.spent(Scope::Lifetime, now));
-    if lifetime.releases == 0 {
+    if ledger.tally(Scope::Lifetime, now).releases() == 0 {
         return None;
     }
+    let live = ledger.live();
     let epsilon = Number::new(live.epsilon).filter(|_| live.releases > 0);
     Some(Fact::Ledger(fact::Ledger {
         client: ledger.client().to_owned(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::engine::run::readout::ClientReadout;
+use crate::federation::History;
 use crate::record::Seen;
 use crate::record::recording::StoredEvent;
 use crate::stream::Frame;
@@ -20,6 +21,8 @@ pub(super) struct FromRecording {
     /// What was seen at every step, a row of clients each.
     pub(super) readouts: Arc<[Seen]>,
     pub(super) orders: VecDeque<StoredEvent>,
+    /// The course of training.
+    pub(super) losses: Option<History>,
     /// The run came to its end.
     pub(super) ended: bool,
 }

@@ -29,6 +29,7 @@ impl Ledger {
     }
 
     /// What has been spent over `scope`, as of `now`.
+    #[cfg(test)]
     pub(crate) fn spent(&self, scope: Scope, now: Timestamp) -> Composed {
         self.tally(scope, now).composed(self.terms.delta)
     }
